@@ -1,0 +1,54 @@
+import { Option, Schema, SchemaTransformation } from "effect"
+
+/**
+ * Money, in micro-credits: 1 credit is 1,000,000 micro-credits, and 100 credits are 1 US dollar
+ * (contract 1). An integer always; strings with two decimals outside (contract 6).
+ */
+export const Credits = Schema.BigInt.pipe(Schema.brand("Credits"))
+export type Credits = typeof Credits.Type
+
+/** How many micro-credits a credit has. */
+export const microPerCredit = 1_000_000n
+
+/** Micro-credits in one US dollar: 100 credits. */
+export const microPerDollar = 100n * microPerCredit
+
+export const make = (micro: bigint): Credits => Credits.make(micro)
+
+export const zero: Credits = make(0n)
+
+/** Two decimals, rounded down (towards negative infinity): a balance is never shown higher than it is. */
+export const format = (amount: Credits): string => {
+  const cent = microPerCredit / 100n
+  const floored = amount / cent - (amount < 0n && amount % cent !== 0n ? 1n : 0n)
+  const sign = floored < 0n ? "-" : ""
+  const absolute = floored < 0n ? -floored : floored
+  return `${sign}${absolute / 100n}.${(absolute % 100n).toString().padStart(2, "0")}`
+}
+
+const decimal = /^(-?)(\d{1,12})(?:\.(\d{1,6}))?$/
+
+/** Reads a decimal string of credits with up to six decimals. */
+export const parse = (text: string): Option.Option<Credits> => {
+  const match = decimal.exec(text)
+  if (match === null) return Option.none()
+  const micro = BigInt(match[2] ?? "0") * microPerCredit + BigInt((match[3] ?? "").padEnd(6, "0"))
+  return Option.some(make(match[1] === "-" ? -micro : micro))
+}
+
+/** An amount on the wire: a decimal string such as `"7.50"`, at most two decimals shown. */
+export const CreditsFromString = Schema.String.annotate({
+  description: "An amount of credits as a decimal string; 100 credits are 1 US dollar",
+  examples: ["7.50"]
+}).pipe(
+  Schema.check(
+    Schema.isPattern(decimal, { expected: 'a decimal amount of credits such as "7.50"' })
+  ),
+  Schema.decodeTo(
+    Credits,
+    SchemaTransformation.transform({
+      decode: (text: string): bigint => Option.getOrElse(parse(text), () => zero),
+      encode: (micro: bigint) => format(make(micro))
+    })
+  )
+)

@@ -1,0 +1,74 @@
+import { Schema } from "effect"
+import { SecureRandom } from "effect/crypto"
+
+/** Task id: a UUID, version 7, so that ids sort by time. Spec, Task. */
+export const TaskId = Schema.String.check(Schema.isUUID()).pipe(Schema.brand("TaskId"))
+export type TaskId = typeof TaskId.Type
+
+/** User id: a UUID. Spec, Balance events. */
+export const UserId = Schema.String.check(Schema.isUUID()).pipe(Schema.brand("UserId"))
+export type UserId = typeof UserId.Type
+
+/** API key id (not the key), `key_…`. */
+export const ApiKeyId = Schema.String.check(Schema.isStartingWith("key_")).pipe(
+  Schema.brand("ApiKeyId")
+)
+export type ApiKeyId = typeof ApiKeyId.Type
+
+/** Webhook endpoint id, `whe_…`. Contract 3. */
+export const EndpointId = Schema.String.check(Schema.isStartingWith("whe_")).pipe(
+  Schema.brand("EndpointId")
+)
+export type EndpointId = typeof EndpointId.Type
+
+/** Event id, `evt_…`; a synthetic test event starts with `evt_test_`. Spec, Events. */
+export const EventId = Schema.String.check(Schema.isStartingWith("evt_")).pipe(
+  Schema.brand("EventId")
+)
+export type EventId = typeof EventId.Type
+
+/** Delivery id, `whd_…`: one event to one endpoint, the same on every attempt. Spec, Webhook delivery. */
+export const DeliveryId = Schema.String.check(Schema.isStartingWith("whd_")).pipe(
+  Schema.brand("DeliveryId")
+)
+export type DeliveryId = typeof DeliveryId.Type
+
+/** Id of kept media, `art_…`. Contract 3. */
+export const ArtifactId = Schema.String.check(Schema.isPattern(/^art_[0-9a-f]{32}$/u)).pipe(
+  Schema.brand("ArtifactId")
+)
+export type ArtifactId = typeof ArtifactId.Type
+
+/** 32 hex digits: 48 bits of milliseconds, then version, variant and 74 random bits (RFC 9562, UUID 7). */
+const timeSorted = (nowMillis: number): string => {
+  const bytes = SecureRandom.randomBytesUnsafe(10)
+  const random = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+  const time = Math.trunc(nowMillis).toString(16).padStart(12, "0")
+  const variant = (8 + ((bytes[2] ?? 0) & 3)).toString(16)
+  return `${time}7${random.slice(0, 3)}${variant}${random.slice(5, 20)}`
+}
+
+const uuid = (hex: string): string =>
+  `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+
+/** The makers take the time from the caller's clock, so that an id and its row agree on it. */
+export const makeTaskId = (nowMillis: number): TaskId => TaskId.make(uuid(timeSorted(nowMillis)))
+export const makeUserId = (nowMillis: number): UserId => UserId.make(uuid(timeSorted(nowMillis)))
+export const makeApiKeyId = (nowMillis: number): ApiKeyId =>
+  ApiKeyId.make(`key_${timeSorted(nowMillis)}`)
+export const makeEndpointId = (nowMillis: number): EndpointId =>
+  EndpointId.make(`whe_${timeSorted(nowMillis)}`)
+export const makeEventId = (nowMillis: number): EventId =>
+  EventId.make(`evt_${timeSorted(nowMillis)}`)
+export const makeTestEventId = (nowMillis: number): EventId =>
+  EventId.make(`evt_test_${timeSorted(nowMillis)}`)
+export const makeDeliveryId = (nowMillis: number): DeliveryId =>
+  DeliveryId.make(`whd_${timeSorted(nowMillis)}`)
+export const makeArtifactId = (nowMillis: number): ArtifactId =>
+  ArtifactId.make(`art_${timeSorted(nowMillis)}`)
+
+/** The creation time that a time-sorted id carries, in milliseconds. */
+export const idMillis = (id: string): number => {
+  const hex = id.slice(id.lastIndexOf("_") + 1).replaceAll("-", "")
+  return Number.parseInt(hex.slice(0, 12), 16)
+}

@@ -1,0 +1,67 @@
+/**
+ * Every number of the specification and of the contract, once, unit last.
+ * The section it comes from stands beside it.
+ */
+
+/** Spec, Limits: `seed` is 0 to this. */
+export const seedMax = 2_147_483_647
+
+/** Spec, Request bodies: prompts, counted in Unicode code points (contract 1). */
+export const promptLongCodePointsMax = 2000
+export const promptShortCodePointsMax = 800
+export const negativePromptCodePointsMax = 500
+
+/** Spec, `image-edit`. */
+export const imageEditImagesMax = 3
+export const imageEditCountMax = 4
+export const imageEditPixelsMin = 768 * 768
+export const imageEditPixelsMax = 1440 * 1440
+export const imageEditAspectRatioMax = 4
+
+/** Spec, `image-edit-pro`: the array-length rule (contract 1). */
+export const imageEditProImagesMax = 10
+
+/** Spec, image constraints: at most 10 MB an image. */
+export const imageBytesMax = 10 * 1024 * 1024
+
+/** Spec, custom audio: 3 to 30 seconds, at most 15 MB. */
+export const audioSecondsMin = 3
+export const audioSecondsMax = 30
+export const audioBytesMax = 15 * 1024 * 1024
+
+/** Spec, Limits: webhook endpoints. */
+export const webhookEndpointsPerUserMax = 5
+export const webhookUrlCharactersMax = 2048
+export const webhookDescriptionCharactersMax = 200
+export const webhookPayloadBytesMax = 64 * 1024
+export const deliveriesPerEndpointPerMinuteMax = 600
+export const webhookTimeoutSeconds = 30
+export const deliveryLogRetentionDays = 30
+export const signatureSkewSecondsMax = 300
+
+/** Contract 3 and 8: what is kept of a receiver's answer. */
+export const webhookAnswerBytesMax = 16 * 1024
+
+/** Contract 3: the old secret signs beside the new one for this long after a rotation. */
+export const secretOverlapHours = 24
+
+/** Contract 2: an idempotency key is remembered this long. */
+export const idempotencyHours = 24
+export const idempotencyKeyCharactersMax = 255
+
+/** Contract 2: `Prefer: wait=N`, N at most this. */
+export const preferWaitSecondsMax = 60
+
+/** Contract 3: lists. */
+export const pageSizeDefault = 20
+export const pageSizeMax = 100
+
+/** Contract 3 and spec: result URLs and artifact links are valid this long. */
+export const artifactHours = 24
+
+/** Contract 4: an upstream's message in `task_info.error.detail`. */
+export const errorDetailCharactersMax = 500
+
+/** Architecture, rule 3: a process whose heartbeat is older is dead. */
+export const ownerDeadSeconds = 10
+export const heartbeatSeconds = 2

@@ -1,0 +1,47 @@
+import { Schema } from "effect"
+import { TaskId } from "./Ids.ts"
+
+/** Spec, Task states. A terminal state never changes (contract 1). */
+export const TaskStatus = Schema.Literals(["pending", "processing", "completed", "failed"])
+export type TaskStatus = typeof TaskStatus.Type
+
+export const isTerminal = (status: TaskStatus): boolean =>
+  status === "completed" || status === "failed"
+
+/** The error of a failed task; codes as in contract 4. Spec, Resources. */
+export const TaskError = Schema.Struct({
+  code: Schema.Int,
+  title: Schema.String,
+  detail: Schema.String
+}).annotate({ identifier: "TaskError" })
+export type TaskError = typeof TaskError.Type
+
+/** ISO 8601 in UTC with milliseconds. */
+export const Timestamp = Schema.DateTimeUtcFromString.annotate({
+  description: "ISO 8601 timestamp"
+})
+
+/** Spec, Task (`task_info`). */
+export const TaskInfo = Schema.Struct({
+  id: TaskId,
+  status: TaskStatus,
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  error: Schema.optionalKey(TaskError)
+}).annotate({ identifier: "TaskInfo" })
+export type TaskInfo = typeof TaskInfo.Type
+
+/** The name of a result array. Spec, Task result. */
+export const ResultKind = Schema.Literals(["images", "videos", "audios"])
+export type ResultKind = typeof ResultKind.Type
+
+const Uris = Schema.Array(Schema.String)
+
+/** What GET answers, and the `payload` of every task event. Spec, Task result and Events. */
+export const TaskResult = Schema.Struct({
+  task_info: TaskInfo,
+  images: Schema.optionalKey(Uris),
+  videos: Schema.optionalKey(Uris),
+  audios: Schema.optionalKey(Uris)
+}).annotate({ identifier: "TaskResult" })
+export type TaskResult = typeof TaskResult.Type

@@ -1,0 +1,106 @@
+import { Context, Schema } from "effect"
+import type { Duration, Effect, Option } from "effect"
+
+/**
+ * How a vendor's failure is to be treated (vendors.md, section C).
+ *
+ * - `RETRYABLE`: nothing was bought, try again
+ * - `RATE_LIMITED`: nothing was bought, try again after the wait
+ * - `FATAL_CLIENT`, `CONTENT`, `MEDIA`: the request itself is refused
+ * - `OPERATOR`: the service's own account is at fault
+ * - `AMBIGUOUS`: the job may have been bought, never submit again
+ * - `LOST`, `TIMEOUT`: the job existed and its result cannot be had
+ */
+export const VendorErrorClass = Schema.Literals([
+  "RETRYABLE",
+  "RATE_LIMITED",
+  "FATAL_CLIENT",
+  "CONTENT",
+  "MEDIA",
+  "OPERATOR",
+  "AMBIGUOUS",
+  "LOST",
+  "TIMEOUT"
+])
+export type VendorErrorClass = typeof VendorErrorClass.Type
+
+/** Every failure of a vendor; callers branch on `class`. */
+export class VendorError extends Schema.TaggedError<VendorError>()("VendorError", {
+  class: VendorErrorClass,
+  /** The upstream's words, not yet sanitized. */
+  message: Schema.String,
+  httpStatus: Schema.optionalKey(Schema.Int),
+  vendorCode: Schema.optionalKey(Schema.String),
+  /** The upstream's request id, for the log. */
+  requestId: Schema.optionalKey(Schema.String),
+  /** Only with `RATE_LIMITED`: how long the vendor asked to wait, in milliseconds. */
+  retryAfterMillis: Schema.optionalKey(Schema.Number)
+}) {}
+
+/** What a paid submit needs. `body` is the decoded model body with all defaults filled in. */
+export interface SubmitRequest {
+  /** Id of the task: unique, fit as an external id or a simulator's key. */
+  readonly taskId: string
+  /** Catalog label, such as `text-to-image-max`. */
+  readonly model: string
+  /** The upstream's own model id. */
+  readonly upstreamModel: string
+  readonly body: unknown
+}
+
+/** An opaque JSON value that the adapter needs to poll or cancel the job; stored with the task. */
+export const Handle = Schema.Record(Schema.String, Schema.Json)
+export type Handle = typeof Handle.Type
+
+/** One produced medium: either bytes, or a URL that the vendor keeps for a while. */
+export type ResultItem =
+  | { readonly _tag: "Bytes"; readonly bytes: Uint8Array; readonly mime: string }
+  | {
+      readonly _tag: "Url"
+      readonly url: string
+      readonly mime: string
+      /** The URL opens with the vendor's key only, so it must be copied. */
+      readonly needsAuth: boolean
+    }
+
+export interface VendorResult {
+  readonly items: ReadonlyArray<ResultItem>
+}
+
+/** Answer to a submit: a job that runs, or (for blocking calls) the result itself. */
+export type Submitted =
+  | { readonly _tag: "Accepted"; readonly handle: Handle; readonly pollAfter: Duration.Duration }
+  | { readonly _tag: "Done"; readonly result: VendorResult }
+
+/** Answer to a poll. */
+export type Progress =
+  | { readonly _tag: "Running"; readonly pollAfter: Duration.Duration }
+  | { readonly _tag: "Done"; readonly result: VendorResult }
+
+export type CancelOutcome = "Canceled" | "TooLate" | "Unsupported"
+
+/** What an account can be asked to do. One instance speaks one protocol family to one account. */
+export interface VendorAccount {
+  /** Stored with every attempt, so that polls go to the account that owns the job. Never a secret. */
+  readonly accountId: string
+  /** Buys the job. Never retried by itself; a failure says by its class whether that is safe. */
+  readonly submit: (request: SubmitRequest) => Effect.Effect<Submitted, VendorError>
+  /** Free to repeat. */
+  readonly poll: (handle: Handle) => Effect.Effect<Progress, VendorError>
+  readonly cancel: (handle: Handle) => Effect.Effect<CancelOutcome, VendorError>
+  /** Looks for a job whose submit was not recorded; `None` when the vendor cannot list or has none. */
+  readonly reconcile: (request: SubmitRequest) => Effect.Effect<Option.Option<Handle>, VendorError>
+}
+
+/** The door to all vendor accounts. */
+export class VendorClient extends Context.Service<
+  VendorClient,
+  {
+    /** The account that a new job of this adapter family and vendor goes to. */
+    readonly choose: (vendor: string, adapter: string) => Effect.Effect<VendorAccount, VendorError>
+    /** The account that owns a running job. */
+    readonly owner: (accountId: string) => Effect.Effect<VendorAccount, VendorError>
+    /** No key is configured for this vendor: the simulator serves it. Contract 7. */
+    readonly isSandbox: (vendor: string) => boolean
+  }
+>()("gateway/vendors/VendorClient") {}
