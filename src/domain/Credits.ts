@@ -10,9 +10,6 @@ export type Credits = typeof Credits.Type
 /** How many micro-credits a credit has. */
 export const microPerCredit = 1_000_000n
 
-/** Micro-credits in one US dollar: 100 credits. */
-export const microPerDollar = 100n * microPerCredit
-
 export const make = (micro: bigint): Credits => Credits.make(micro)
 
 export const zero: Credits = make(0n)

@@ -62,13 +62,5 @@ export const makeEventId = (nowMillis: number): EventId =>
   EventId.make(`evt_${timeSorted(nowMillis)}`)
 export const makeTestEventId = (nowMillis: number): EventId =>
   EventId.make(`evt_test_${timeSorted(nowMillis)}`)
-export const makeDeliveryId = (nowMillis: number): DeliveryId =>
-  DeliveryId.make(`whd_${timeSorted(nowMillis)}`)
 export const makeArtifactId = (nowMillis: number): ArtifactId =>
   ArtifactId.make(`art_${timeSorted(nowMillis)}`)
-
-/** The creation time that a time-sorted id carries, in milliseconds. */
-export const idMillis = (id: string): number => {
-  const hex = id.slice(id.lastIndexOf("_") + 1).replaceAll("-", "")
-  return Number.parseInt(hex.slice(0, 12), 16)
-}

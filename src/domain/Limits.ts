@@ -21,6 +21,38 @@ export const imageEditAspectRatioMax = 4
 /** Spec, `image-edit-pro`: the array-length rule (contract 1). */
 export const imageEditProImagesMax = 10
 
+/** Spec, image constraints: width and height of an input image. */
+export const keyframeSidePixelsMin = 360
+export const keyframeSidePixelsMax = 2000
+export const imageEditSidePixelsMin = 384
+export const imageEditSidePixelsMax = 5000
+
+/** Spec, `text-to-video-spark` and `keyframe-to-video-plus`: length of a video (contract 1: absent means 5). */
+export const videoSecondsShort = 5
+export const videoSecondsLong = 10
+
+/** Upstream's page of `image-edit-max`: pictures in and out, and their sides (vendors.md A1). */
+export const imageEditMaxImagesMax = 3
+export const imageEditMaxCountMax = 6
+export const imageEditMaxSidePixelsMin = 384
+export const imageEditMaxSidePixelsMax = 3072
+export const imageEditMaxSizePixelsMin = 512
+export const imageEditMaxSizePixelsMax = 2048
+
+/** Upstream's page of `video-edit-plus` (vendors.md A1). */
+export const videoEditImagesMax = 3
+export const videoBytesMax = 50 * 1024 * 1024
+
+/** Contract 5 is silent: a media URL longer than this is refused. */
+export const mediaUrlCharactersMax = 4096
+
+/** Contract 2 lists all faults of a body; beyond this many the rest is counted only. */
+export const faultsMax = 100
+
+/** A body with more fields, or a list with more items, is refused before it is looked through. */
+export const bodyFieldsMax = 100
+export const bodyItemsMax = 100
+
 /** Spec, image constraints: at most 10 MB an image. */
 export const imageBytesMax = 10 * 1024 * 1024
 
@@ -36,7 +68,6 @@ export const webhookDescriptionCharactersMax = 200
 export const webhookPayloadBytesMax = 64 * 1024
 export const deliveriesPerEndpointPerMinuteMax = 600
 export const webhookTimeoutSeconds = 30
-export const deliveryLogRetentionDays = 30
 export const signatureSkewSecondsMax = 300
 
 /** Contract 3 and 8: what is kept of a receiver's answer. */
@@ -48,9 +79,6 @@ export const secretOverlapHours = 24
 /** Contract 2: an idempotency key is remembered this long. */
 export const idempotencyHours = 24
 export const idempotencyKeyCharactersMax = 255
-
-/** Contract 2: `Prefer: wait=N`, N at most this. */
-export const preferWaitSecondsMax = 60
 
 /** Contract 3: lists. */
 export const pageSizeDefault = 20

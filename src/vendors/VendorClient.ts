@@ -8,6 +8,7 @@ import type { Duration, Effect, Option } from "effect"
  * - `RATE_LIMITED`: nothing was bought, try again after the wait
  * - `FATAL_CLIENT`, `CONTENT`, `MEDIA`: the request itself is refused
  * - `OPERATOR`: the service's own account is at fault
+ * - `FAILED`: the job ran and failed upstream
  * - `AMBIGUOUS`: the job may have been bought, never submit again
  * - `LOST`, `TIMEOUT`: the job existed and its result cannot be had
  */
@@ -18,6 +19,7 @@ export const VendorErrorClass = Schema.Literals([
   "CONTENT",
   "MEDIA",
   "OPERATOR",
+  "FAILED",
   "AMBIGUOUS",
   "LOST",
   "TIMEOUT"
@@ -34,7 +36,7 @@ export class VendorError extends Schema.TaggedError<VendorError>()("VendorError"
   /** The upstream's request id, for the log. */
   requestId: Schema.optionalKey(Schema.String),
   /** Only with `RATE_LIMITED`: how long the vendor asked to wait, in milliseconds. */
-  retryAfterMillis: Schema.optionalKey(Schema.Number)
+  retryAfterMillis: Schema.optionalKey(Schema.Finite)
 }) {}
 
 /** What a paid submit needs. `body` is the decoded model body with all defaults filled in. */

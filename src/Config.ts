@@ -1,0 +1,267 @@
+import {
+  ByteSize,
+  Config,
+  ConfigProvider,
+  Context,
+  Duration,
+  Effect,
+  Layer,
+  Option,
+  Redacted,
+  Schema
+} from "effect"
+import type { LogLevel } from "effect"
+
+/** A wrong variable, in one line: its name, the value's fault, the remedy. Contract 9. */
+export class ConfigFault extends Schema.TaggedError<ConfigFault>()("ConfigFault", {
+  message: Schema.String
+}) {}
+
+/** How long simulated jobs take: somewhere between the two. */
+export interface DelayRange {
+  readonly min: Duration.Duration
+  readonly max: Duration.Duration
+}
+
+const withoutEmpty = (env: Readonly<Record<string, string | undefined>>) =>
+  ConfigProvider.fromEnv({
+    env: Object.fromEntries(
+      Object.entries(env).flatMap(([name, value]) =>
+        value === undefined || value === "" ? [] : [[name, value]]
+      )
+    )
+  })
+
+/** All settings, decoded. Secrets are `Redacted`. Contract 9. */
+export class AppConfig extends Context.Service<
+  AppConfig,
+  {
+    readonly port: number
+    readonly host: string
+    /** Without a trailing slash. */
+    readonly baseUrl: string
+    readonly database:
+      | { readonly _tag: "Embedded"; readonly durable: boolean }
+      | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted }
+    readonly dataDir: string
+    readonly adminToken: Option.Option<Redacted.Redacted>
+    readonly masterKey: Option.Option<Redacted.Redacted>
+    readonly catalogFile: Option.Option<string>
+    readonly artifactDirectory: string
+    readonly egressAllow: string
+    readonly simulatorDelay: DelayRange
+    readonly taskDeadline: Duration.Duration
+    readonly balanceAlertThrottle: Duration.Duration
+    readonly maxBodyBytes: number
+    readonly serviceName: string
+    readonly logLevel: LogLevel.LogLevel
+    readonly logFormat: "pretty" | "json"
+  }
+>()("gateway/Config/AppConfig") {
+  /** Reads the process environment. A variable that is set but empty counts as unset. */
+  static readonly layer = Layer.effect(
+    AppConfig,
+    Effect.suspend(() => load).pipe(
+      Effect.provideService(ConfigProvider.ConfigProvider, withoutEmpty(globalThis.process.env))
+    )
+  )
+
+  /** Reads the given variables instead, for tests. */
+  static readonly layerOf = (env: Readonly<Record<string, string | undefined>>) =>
+    Layer.effect(
+      AppConfig,
+      Effect.suspend(() => load).pipe(
+        Effect.provideService(ConfigProvider.ConfigProvider, withoutEmpty(env))
+      )
+    )
+}
+
+const fault = (name: string, problem: string, remedy: string): ConfigFault =>
+  new ConfigFault({ message: `${name}: ${problem}; ${remedy}` })
+
+/** Reads one variable; `remedy` is told when its value is wrong. */
+const read = <A>(name: string, config: Config.Config<A>, remedy: string) =>
+  Effect.mapError(config, (error) => {
+    const issue = /^(?:SchemaError\()?(.*?)(?:\n|\)$|$)/u.exec(error.message)?.[1] ?? error.message
+    return fault(name, issue.charAt(0).toLowerCase() + issue.slice(1), remedy)
+  })
+
+const readSecret = (name: string, remedy: string) =>
+  read(name, Config.option(Config.Redacted(name)), remedy)
+
+const load = Effect.gen(function* () {
+  const port = yield* read(
+    "PORT",
+    Config.Port("PORT").pipe(Config.withDefault(8080)),
+    "set a number from 0 to 65535, such as 8080"
+  )
+  const dataDir = yield* read(
+    "DATA_DIR",
+    Config.NonEmptyString("DATA_DIR").pipe(Config.withDefault("./data")),
+    "set a folder"
+  )
+  return AppConfig.of({
+    port,
+    dataDir,
+    ...(yield* addresses(port)),
+    ...(yield* store(dataDir)),
+    ...(yield* limits),
+    ...(yield* logging)
+  })
+})
+
+const addresses = (port: number) =>
+  Effect.gen(function* () {
+    const baseUrl = yield* read(
+      "BASE_URL",
+      Config.option(Config.URL("BASE_URL")),
+      "set an absolute URL, such as https://gateway.example.com"
+    )
+    return {
+      host: yield* read(
+        "HOST",
+        Config.NonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
+        "set an address to listen on"
+      ),
+      baseUrl: Option.match(baseUrl, {
+        onNone: () => `http://localhost:${port}`,
+        onSome: (url) => url.href.replace(/\/+$/u, "")
+      }),
+      serviceName: yield* read(
+        "SERVICE_NAME",
+        Config.schema(
+          Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9-]{0,31}$/u)),
+          "SERVICE_NAME"
+        ).pipe(Config.withDefault("Service")),
+        "set 1 to 32 letters, digits or hyphens, beginning with a letter"
+      ),
+      egressAllow: yield* read(
+        "EGRESS_ALLOW",
+        Config.String("EGRESS_ALLOW").pipe(Config.withDefault("")),
+        "set hosts and CIDRs, separated by commas"
+      )
+    }
+  })
+
+const store = (dataDir: string) =>
+  Effect.gen(function* () {
+    const url = yield* readSecret("DATABASE_URL", "set a postgres:// URL")
+    const durable = yield* read(
+      "EMBEDDED_DURABLE",
+      Config.Boolean("EMBEDDED_DURABLE").pipe(Config.withDefault(true)),
+      "set true or false"
+    )
+    const adminToken = yield* readSecret("ADMIN_TOKEN", "set a secret")
+    const masterKey = yield* readSecret("MASTER_KEY", masterKeyRemedy)
+    yield* checkSecrets(Option.isSome(url), adminToken, masterKey)
+    return {
+      database: Option.match(url, {
+        onNone: () => ({ _tag: "Embedded" as const, durable }),
+        onSome: (value) => ({ _tag: "Postgres" as const, url: value })
+      }),
+      adminToken,
+      masterKey,
+      catalogFile: yield* read(
+        "CATALOG_FILE",
+        Config.option(Config.NonEmptyString("CATALOG_FILE")),
+        "set the path of a JSON file"
+      ),
+      artifactDirectory: yield* read(
+        "ARTIFACT_STORE",
+        Config.NonEmptyString("ARTIFACT_STORE").pipe(Config.withDefault(`${dataDir}/artifacts`)),
+        "set a folder"
+      )
+    }
+  })
+
+const masterKeyRemedy = "set 32 bytes as Base64, such as the output of: openssl rand -base64 32"
+
+const adminTokenCharactersMin = 16
+
+const is32Bytes = (base64: string): boolean =>
+  Option.exists(decodeBase64(base64), (bytes) => bytes.length === 32)
+const decodeBase64 = Schema.decodeUnknownOption(Schema.Uint8ArrayFromBase64)
+
+const checkSecrets = (
+  required: boolean,
+  adminToken: Option.Option<Redacted.Redacted>,
+  masterKey: Option.Option<Redacted.Redacted>
+) =>
+  Effect.gen(function* () {
+    const missing = "is required with DATABASE_URL"
+    const tokenRemedy = `set a secret of at least ${adminTokenCharactersMin} characters`
+    if (required && Option.isNone(adminToken)) {
+      return yield* fault("ADMIN_TOKEN", missing, tokenRemedy)
+    }
+    if (Option.exists(adminToken, (t) => Redacted.value(t).length < adminTokenCharactersMin)) {
+      return yield* fault("ADMIN_TOKEN", "is too short", tokenRemedy)
+    }
+    if (required && Option.isNone(masterKey)) {
+      return yield* fault("MASTER_KEY", missing, masterKeyRemedy)
+    }
+    if (Option.exists(masterKey, (key) => !is32Bytes(Redacted.value(key)))) {
+      return yield* fault("MASTER_KEY", "is not 32 bytes of Base64", masterKeyRemedy)
+    }
+  })
+
+const limits = Effect.gen(function* () {
+  const delay = yield* read(
+    "SIMULATOR_DELAY",
+    Config.NonEmptyString("SIMULATOR_DELAY").pipe(Config.withDefault("2 seconds to 6 seconds")),
+    delayRemedy
+  )
+  const size = yield* read(
+    "MAX_BODY_BYTES",
+    Config.NonEmptyString("MAX_BODY_BYTES").pipe(Config.withDefault("128 MiB")),
+    sizeRemedy
+  )
+  const duration = (name: string) =>
+    read(
+      name,
+      Config.Duration(name).pipe(Config.withDefault(Duration.hours(1))),
+      "set a duration, such as 1 hour"
+    )
+  return {
+    simulatorDelay: yield* delayRange(delay),
+    maxBodyBytes: yield* byteCount(size),
+    taskDeadline: yield* duration("TASK_DEADLINE"),
+    balanceAlertThrottle: yield* duration("BALANCE_ALERT_THROTTLE")
+  }
+})
+
+const delayRemedy = "set one duration or two, such as 2 seconds to 6 seconds"
+const decodeDuration = Schema.decodeUnknownOption(Schema.DurationFromString)
+
+const delayRange = (text: string): Effect.Effect<DelayRange, ConfigFault> => {
+  const [first, second, ...rest] = text.split(" to ")
+  const min = decodeDuration(first)
+  const max = decodeDuration(second ?? first)
+  return Option.isSome(min) && Option.isSome(max) && rest.length === 0
+    ? Effect.succeed({ min: min.value, max: Duration.max(min.value, max.value) })
+    : Effect.fail(fault("SIMULATOR_DELAY", `"${text}" is no duration`, delayRemedy))
+}
+
+const sizeRemedy = "set a size, such as 128 MiB, or a number of bytes"
+
+const byteCount = (text: string): Effect.Effect<number, ConfigFault> =>
+  ByteSize.fromString(/^\d+$/u.test(text) ? `${text} B` : text).pipe(
+    Option.flatMap(ByteSize.toNumber),
+    Option.filter((bytes) => bytes > 0),
+    Effect.fromOption,
+    Effect.mapError(() => fault("MAX_BODY_BYTES", `"${text}" is no size`, sizeRemedy))
+  )
+
+const logging = Effect.gen(function* () {
+  return {
+    logLevel: yield* read(
+      "LOG_LEVEL",
+      Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const)),
+      "set Trace, Debug, Info, Warn, Error or None"
+    ),
+    logFormat: yield* read(
+      "LOG_FORMAT",
+      Config.Literals(["pretty", "json"], "LOG_FORMAT").pipe(Config.withDefault("pretty" as const)),
+      "set pretty or json"
+    )
+  }
+})

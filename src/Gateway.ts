@@ -1,0 +1,144 @@
+import { NodeHttpServer, NodeServices } from "@effect/platform-node"
+import { Duration, Effect, Layer, Option } from "effect"
+import { createServer } from "node:http"
+import * as AlarmClock from "./actors/AlarmClock.ts"
+import * as Cluster from "./actors/Cluster.ts"
+import * as EndpointActor from "./actors/EndpointActor.ts"
+import * as Sweeper from "./actors/Sweeper.ts"
+import * as TaskActor from "./actors/TaskActor.ts"
+import * as Wakes from "./actors/Wakes.ts"
+import { AppConfig, ConfigFault } from "./Config.ts"
+import { parseEgressAllow } from "./delivery/EgressAllow.ts"
+import { EgressGuard } from "./delivery/EgressGuard.ts"
+import { WebhookSender } from "./delivery/WebhookSender.ts"
+import * as Routes from "./http/Routes.ts"
+import { Catalog } from "./models/Catalog.ts"
+import { ApiKeys } from "./services/ApiKeys.ts"
+import { Artifacts } from "./services/Artifacts.ts"
+import { Endpoints } from "./services/Endpoints.ts"
+import { PaidSubmit } from "./services/PaidSubmit.ts"
+import { Process } from "./services/Process.ts"
+import { Router } from "./services/Router.ts"
+import { Secrets } from "./services/Secrets.ts"
+import { Sweeps } from "./services/Sweeps.ts"
+import { TaskChanges } from "./services/TaskChanges.ts"
+import { TaskCreation } from "./services/TaskCreation.ts"
+import { TaskEnding } from "./services/TaskEnding.ts"
+import { TaskOutput } from "./services/TaskOutput.ts"
+import { TaskRunner } from "./services/TaskRunner.ts"
+import { Users } from "./services/Users.ts"
+import { VendorWork } from "./services/VendorWork.ts"
+import { Wallet } from "./services/Wallet.ts"
+import { WebhookDispatcher } from "./services/WebhookDispatcher.ts"
+import { ArtifactBlobs } from "./store/ArtifactBlobs.ts"
+import { ArtifactIndex } from "./store/ArtifactIndex.ts"
+import * as Database from "./store/Database.ts"
+import * as DeliveryStore from "./store/DeliveryStoreLive.ts"
+import { EndpointStore } from "./store/EndpointStore.ts"
+import * as Migrations from "./store/Migrations.ts"
+import { ProcessStore } from "./store/ProcessStore.ts"
+import * as TaskStore from "./store/TaskStoreLive.ts"
+import { UserStore } from "./store/UserStore.ts"
+import { WalletStore } from "./store/WalletStore.ts"
+import * as SandboxVendors from "./vendors/SandboxVendors.ts"
+
+/** The database that the configuration names, migrated. */
+export const database = Layer.unwrap(
+  Effect.map(AppConfig, (config) =>
+    config.database._tag === "Embedded"
+      ? Database.layerEmbedded({ dataDir: config.dataDir, durable: config.database.durable })
+      : Database.layerPostgres({ url: config.database.url })
+  )
+).pipe((client) => Migrations.layer().pipe(Layer.provideMerge(client)))
+
+/** The tables. */
+export const stores = Layer.mergeAll(
+  TaskStore.layer,
+  DeliveryStore.layer,
+  ArtifactIndex.layer,
+  EndpointStore.layer,
+  ProcessStore.layer,
+  UserStore.layer,
+  WalletStore.layer
+)
+
+/** What talks to the outside, or reads files. */
+export const leaves = Layer.unwrap(
+  Effect.gen(function* () {
+    const config = yield* AppConfig
+    const allow = yield* Effect.fromResult(parseEgressAllow(config.egressAllow)).pipe(
+      Effect.mapError((error) => new ConfigFault({ message: error.message }))
+    )
+    return Layer.mergeAll(
+      WebhookSender.layer({ serviceName: config.serviceName }),
+      ArtifactBlobs.layerDirectory(config.artifactDirectory),
+      SandboxVendors.layer({ delay: config.simulatorDelay }),
+      Option.match(config.catalogFile, {
+        onNone: () => Catalog.layer,
+        onSome: Catalog.layerFile
+      })
+    ).pipe(Layer.provideMerge(EgressGuard.layer({ allow })))
+  })
+)
+
+/** The services that the edge and the actors call. */
+export const services = Layer.mergeAll(
+  Endpoints.layer,
+  Router.layer,
+  Sweeps.layer,
+  TaskRunner.layer,
+  WebhookDispatcher.layer
+).pipe(
+  Layer.provideMerge(
+    Layer.mergeAll(
+      TaskCreation.layer,
+      TaskOutput.layer,
+      TaskEnding.layer,
+      Layer.provide(VendorWork.layer, PaidSubmit.layer)
+    )
+  ),
+  Layer.provideMerge(
+    Layer.mergeAll(
+      ApiKeys.layer,
+      Artifacts.layer,
+      Process.layer,
+      TaskChanges.layer,
+      Users.layer,
+      Wallet.layer
+    )
+  ),
+  Layer.provideMerge(Secrets.layer)
+)
+
+/** The actors that wait, and the sweeps that find what was lost. */
+export const actors = Layer.mergeAll(
+  TaskActor.layer,
+  EndpointActor.layer,
+  Sweeper.layer,
+  AlarmClock.layer
+)
+
+/** All but the HTTP server: what a developer's test composes with other leaves. */
+export const core = actors.pipe(
+  Layer.provideMerge(services),
+  Layer.provideMerge(Wakes.layer),
+  Layer.provideMerge(Cluster.layerSingle)
+)
+
+/** Running requests are given this long at shutdown. */
+const gracefulShutdown = Duration.seconds(5)
+
+/** Listens on `HOST` and `PORT`. */
+export const server = Layer.unwrap(
+  Effect.map(AppConfig, ({ host, port }) =>
+    NodeHttpServer.layer(() => createServer(), {
+      host,
+      port,
+      gracefulShutdownTimeout: gracefulShutdown
+    })
+  )
+)
+
+export const http = Routes.serve.pipe(Layer.provide(server))
+
+export const platform = NodeServices.layer

@@ -1,0 +1,30 @@
+import { Effect, Schema } from "effect"
+import { Entity } from "effect/cluster"
+import { Rpc } from "effect/rpc"
+import { EndpointId } from "../domain/Ids.ts"
+import { WebhookDispatcher } from "../services/WebhookDispatcher.ts"
+
+/** Something may be due for this endpoint. Volatile: the alarm clock says it again. */
+const Deliver = Rpc.make("Deliver")
+
+/** One actor per webhook endpoint: it alone sends to it, so that the sliding limit is exact. */
+export const EndpointActor = Entity.make("EndpointActor", [Deliver])
+
+const decodeEndpointId = Schema.decodeUnknownEffect(EndpointId)
+
+/** Drains its endpoint's due deliveries. A message that comes while it drains makes it look again. */
+export const layer = EndpointActor.toLayer(
+  Effect.gen(function* () {
+    const dispatcher = yield* WebhookDispatcher
+    const { entityId } = yield* Entity.CurrentAddress
+    const lane = yield* decodeEndpointId(entityId).pipe(
+      Effect.flatMap(dispatcher.open),
+      Effect.orDie
+    )
+    const deliver = lane.deliver.pipe(
+      Effect.catchCause((cause) => Effect.logWarning(`Endpoint ${entityId} stopped sending`, cause))
+    )
+    return EndpointActor.of({ Deliver: () => deliver })
+  }),
+  { maxIdleTime: "1 minute", mailboxCapacity: 64, concurrency: "unbounded" }
+)

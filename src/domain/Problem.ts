@@ -1,0 +1,75 @@
+import { Schema } from "effect"
+
+/** What each code of contract 4 means: HTTP status and title. The docs page lists the same table. */
+export const problemCodes = {
+  1001: { status: 401, title: "API key missing" },
+  1002: { status: 401, title: "API key unknown or malformed" },
+  1003: { status: 401, title: "API key expired or revoked" },
+  1004: { status: 403, title: "API key lacks the scope" },
+  1101: { status: 402, title: "Balance too low" },
+  1201: { status: 429, title: "Request rate limit reached" },
+  1202: { status: 429, title: "Running-task limit reached" },
+  2001: { status: 400, title: "Invalid parameter" },
+  2002: { status: 400, title: "Malformed JSON" },
+  2003: { status: 415, title: "Body is not JSON" },
+  2004: { status: 413, title: "Body too large" },
+  2005: { status: 404, title: "Not found" },
+  2006: { status: 404, title: "Unknown vendor, model or route" },
+  2007: { status: 405, title: "Method not allowed" },
+  2008: { status: 422, title: "Idempotency key reused" },
+  2010: { status: 409, title: "Conflict with the current state" },
+  2011: { status: 400, title: "Webhook URL refused" },
+  2012: { status: 403, title: "Link expired or signature wrong" },
+  5000: { status: 500, title: "Internal error" },
+  5002: { status: 502, title: "Upstream unreachable or broken" },
+  5003: { status: 503, title: "Not ready" },
+  5004: { status: 504, title: "Upstream time-out" }
+} as const
+
+export type ProblemCode = keyof typeof problemCodes
+
+/** One fault of a body: where (JSON pointer as URI fragment) and what. Contract 2. */
+export const FieldFault = Schema.Struct({ pointer: Schema.String, detail: Schema.String })
+export type FieldFault = typeof FieldFault.Type
+
+const ProblemCodeSchema = Schema.Literals([
+  1001, 1002, 1003, 1004, 1101, 1201, 1202, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008, 2010,
+  2011, 2012, 5000, 5002, 5003, 5004
+] satisfies ReadonlyArray<ProblemCode>)
+
+/**
+ * Every failure that a client is told of. The http layer alone turns it into an RFC 9457 body
+ * (contract 2); callers branch on `code`.
+ */
+export class Problem extends Schema.TaggedError<Problem>()("Problem", {
+  code: ProblemCodeSchema,
+  /** The message, fit for a client: no secrets, no inner detail. */
+  detail: Schema.String,
+  /** All faults of the body, with code 2001. */
+  errors: Schema.optionalKey(Schema.Array(FieldFault)),
+  /** Seconds, sent as `Retry-After`. */
+  retryAfterSeconds: Schema.optionalKey(Schema.Int),
+  /** Methods of the route, sent as `Allow` with code 2007. */
+  allow: Schema.optionalKey(Schema.Array(Schema.String))
+}) {
+  override get message(): string {
+    return this.detail
+  }
+}
+
+export const problem = (code: ProblemCode, detail: string): Problem => new Problem({ code, detail })
+
+export const invalid = (errors: ReadonlyArray<FieldFault>): Problem =>
+  new Problem({
+    code: 2001,
+    detail:
+      errors.length === 1
+        ? `${errors[0]?.pointer}: ${errors[0]?.detail}`
+        : `${errors.length} parameters are invalid, see errors`,
+    errors
+  })
+
+/** The store cannot be reached now; nothing was changed. Answered as 503, code 5003. */
+export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>()("StoreUnavailable", {
+  cause: Schema.Defect()
+}) {}

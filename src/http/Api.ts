@@ -1,0 +1,19 @@
+import { HttpApi, OpenApi } from "effect/http-api"
+import { bodyParseOptions } from "../models/Pointers.ts"
+import { ApiKeysApi } from "./ApiKeysApi.ts"
+import { ManageGate } from "./ManageGate.ts"
+import { UsersApi } from "./UsersApi.ts"
+import { WalletApi } from "./WalletApi.ts"
+import { WebhookEndpointsApi } from "./WebhookEndpointsApi.ts"
+
+/** The management API. Contract 3. */
+export class Api extends HttpApi.make("manage")
+  .add(UsersApi)
+  .add(ApiKeysApi)
+  .add(WalletApi)
+  .add(WebhookEndpointsApi)
+  .prefix("/manage/v1")
+  .middleware(ManageGate)
+  .annotate(HttpApi.PayloadParseOptions, bodyParseOptions)
+  .annotate(HttpApi.QueryParseOptions, { errors: "all" })
+  .annotateMerge(OpenApi.annotations({ title: "Generation Gateway" })) {}

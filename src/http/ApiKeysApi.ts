@@ -1,0 +1,51 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { ApiKeyId } from "../domain/Ids.ts"
+import { Scope } from "../domain/Scope.ts"
+import { Timestamp } from "../domain/Task.ts"
+import { created, manageErrors as error } from "./ManageErrors.ts"
+import { pageOf, PageQuery } from "./Paging.ts"
+
+const apiKeyFields = {
+  id: ApiKeyId,
+  preview: Schema.String,
+  name: Schema.String,
+  scopes: Schema.Array(Scope),
+  created_at: Timestamp,
+  expires_at: Schema.NullOr(Timestamp)
+}
+
+export const ApiKey = Schema.Struct({
+  ...apiKeyFields,
+  last_used_at: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "ApiKey" })
+
+/** `key` is shown this once. */
+export const CreatedApiKey = Schema.Struct({ ...apiKeyFields, key: Schema.String }).annotate({
+  identifier: "CreatedApiKey"
+})
+
+export const NewApiKey = Schema.Struct({
+  name: Schema.NonEmptyString.check(Schema.isMaxCodePoints(200)),
+  scopes: Schema.optionalKey(Schema.NonEmptyArray(Scope)),
+  expires_at: Schema.optionalKey(Schema.NullOr(Timestamp))
+}).annotate({ identifier: "NewApiKey" })
+
+/** A user's own API keys. Contract 3. */
+export class ApiKeysApi extends HttpApiGroup.make("apiKeys").add(
+  HttpApiEndpoint.post("createApiKey", "/api-keys", {
+    payload: NewApiKey,
+    success: CreatedApiKey.pipe(created),
+    error
+  }),
+  HttpApiEndpoint.get("listApiKeys", "/api-keys", {
+    query: PageQuery,
+    success: pageOf(ApiKey),
+    error
+  }),
+  HttpApiEndpoint.delete("revokeApiKey", "/api-keys/:id", {
+    params: { id: ApiKeyId },
+    success: HttpApiSchema.NoContent,
+    error
+  })
+) {}

@@ -1,0 +1,71 @@
+import { Effect, Option } from "effect"
+import type { DateTime } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { ApiKeyId } from "../domain/Ids.ts"
+import type { UserId } from "../domain/Ids.ts"
+import type { Scope } from "../domain/Scope.ts"
+import { ApiKeys } from "../services/ApiKeys.ts"
+import type { ApiKeyRow } from "../services/ApiKeys.ts"
+import { Api } from "./Api.ts"
+import { requireUser } from "./Authentication.ts"
+import { readPage, toPage } from "./Paging.ts"
+
+/** A user's own API keys. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "apiKeys",
+  Effect.fnUntraced(function* (handlers) {
+    const keys = yield* ApiKeys
+    return handlers.handleAll({
+      createApiKey: Effect.fnUntraced(function* ({ payload }) {
+        return yield* createKey(keys, yield* requireUser, payload)
+      }),
+      listApiKeys: Effect.fnUntraced(function* ({ query }) {
+        const userId = yield* requireUser
+        const { before, limit } = yield* readPage(query, ApiKeyId)
+        const rows = yield* keys.list(userId, { before, limit: limit + 1 })
+        return toPage(
+          rows,
+          limit,
+          (row) => row.id,
+          (row) => ({ ...showKey(row), last_used_at: row.lastUsedAt })
+        )
+      }),
+      revokeApiKey: Effect.fnUntraced(function* ({ params }) {
+        yield* keys.revoke(yield* requireUser, params.id)
+      })
+    })
+  })
+)
+
+const showKey = (row: ApiKeyRow) => ({
+  id: row.id,
+  preview: row.preview,
+  name: row.name,
+  scopes: row.scopes,
+  created_at: row.createdAt,
+  expires_at: row.expiresAt
+})
+
+/** What a key may do when its maker names no scopes. */
+const defaultScopes: ReadonlyArray<Scope> = ["inference"]
+
+/** Makes a key for a user and shows it, this once. */
+export const createKey = (
+  keys: ApiKeys["Service"],
+  userId: UserId,
+  payload: {
+    readonly name: string
+    readonly scopes?: ReadonlyArray<Scope>
+    readonly expires_at?: DateTime.Utc | null
+  }
+) =>
+  Effect.map(
+    keys.create({
+      userId,
+      name: payload.name,
+      scopes: payload.scopes ?? defaultScopes,
+      expiresAt: Option.fromNullishOr(payload.expires_at)
+    }),
+    ({ key, row }) => ({ ...showKey(row), key })
+  )

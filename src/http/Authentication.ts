@@ -1,0 +1,67 @@
+import { Context, Effect } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { problem } from "../domain/Problem.ts"
+import { ApiKeys } from "../services/ApiKeys.ts"
+import type { Principal } from "../services/ApiKeys.ts"
+import { Secrets } from "../services/Secrets.ts"
+
+/** Who calls the management API: the operator, or a user through a key with scope `manage`. */
+export type Caller =
+  | { readonly _tag: "Operator" }
+  | { readonly _tag: "User"; readonly principal: Principal }
+
+export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()(
+  "gateway/http/CurrentCaller"
+) {}
+
+const bearer = /^bearer +(\S+) *$/iu
+
+/** The token of `Authorization: Bearer …`; 1001 without one. Spec, Authentication. */
+const readToken = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const header = request.headers["authorization"]
+  if (header === undefined) {
+    return yield* problem(1001, "Send an API key as Authorization: Bearer <API_KEY>")
+  }
+  const token = bearer.exec(header)?.[1]
+  if (token === undefined) {
+    return yield* problem(1002, "The Authorization header is not of the form: Bearer <API_KEY>")
+  }
+  return token
+})
+
+/** The caller of a model endpoint: an API key with scope `inference`. Contract 3. */
+export const authenticateInference = Effect.gen(function* () {
+  const keys = yield* ApiKeys
+  const principal = yield* keys.authenticate(yield* readToken)
+  if (!principal.scopes.includes("inference")) {
+    return yield* problem(1004, "This API key lacks the scope inference")
+  }
+  return principal
+})
+
+/** The caller of a management endpoint. Contract 3. */
+export const authenticateManagement = Effect.gen(function* () {
+  const keys = yield* ApiKeys
+  const secrets = yield* Secrets
+  const token = yield* readToken
+  if (secrets.isAdminToken(token)) return { _tag: "Operator" } satisfies Caller
+  const principal = yield* keys.authenticate(token)
+  if (!principal.scopes.includes("manage")) {
+    return yield* problem(1004, "This API key lacks the scope manage")
+  }
+  return { _tag: "User", principal } satisfies Caller
+})
+
+/** The user of a user's own endpoint; the operator has none. */
+export const requireUser = Effect.flatMap(CurrentCaller, (caller) =>
+  caller._tag === "User"
+    ? Effect.succeed(caller.principal.userId)
+    : Effect.fail(problem(1004, "This endpoint is a user's: call it with an API key of that user"))
+)
+
+export const requireOperator = Effect.flatMap(CurrentCaller, (caller) =>
+  caller._tag === "Operator"
+    ? Effect.void
+    : Effect.fail(problem(1004, "This endpoint is the operator's: call it with the ADMIN_TOKEN"))
+)

@@ -1,0 +1,51 @@
+import { Effect, Layer } from "effect"
+import { HttpServerRequest } from "effect/http"
+import type { HttpServerResponse } from "effect/http"
+import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import { problem } from "../domain/Problem.ts"
+import { ApiKeys } from "../services/ApiKeys.ts"
+import { Secrets } from "../services/Secrets.ts"
+import { authenticateManagement, CurrentCaller } from "./Authentication.ts"
+import { pathOf, rescue, toResponse } from "./Problems.ts"
+
+/**
+ * Stands before every management endpoint: finds the caller (API key with scope `manage`, or the
+ * operator's token) and answers each failure as a problem.
+ */
+export class ManageGate extends HttpApiMiddleware.Service<
+  ManageGate,
+  { provides: CurrentCaller }
+>()("gateway/http/ManageGate", { security: { bearer: HttpApiSecurity.bearer } }) {
+  static readonly layer = Layer.effect(
+    ManageGate,
+    Effect.gen(function* () {
+      const keys = yield* ApiKeys
+      const secrets = yield* Secrets
+      const caller = authenticateManagement.pipe(
+        Effect.provideService(ApiKeys, keys),
+        Effect.provideService(Secrets, secrets)
+      )
+      return {
+        bearer: (httpEffect) =>
+          Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+            rescue(
+              Effect.flatMap(caller, (it) => Effect.provideService(httpEffect, CurrentCaller, it)),
+              request
+            ).pipe(
+              Effect.map((response) => jsonOnly(response, pathOf(request))),
+              Effect.orDie
+            )
+          )
+      }
+    })
+  )
+}
+
+/** HttpApi answers a body of another type with 415 in plain text. */
+const jsonOnly = (
+  response: HttpServerResponse.HttpServerResponse,
+  path: string
+): HttpServerResponse.HttpServerResponse =>
+  response.status === 415
+    ? toResponse(problem(2003, "Send the body as JSON with Content-Type: application/json"), path)
+    : response

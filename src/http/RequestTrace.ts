@@ -1,0 +1,31 @@
+import { Context, Option } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { HttpTraceContext } from "effect/http"
+import type { Headers } from "effect/http"
+
+/** The request's place in a W3C trace: quoted when reporting a problem. Spec, point 6. */
+export class RequestTrace extends Context.Service<
+  RequestTrace,
+  {
+    /** 32 hex digits, stored with what the request causes. */
+    readonly traceId: string
+    /** The header value of the response. */
+    readonly traceparent: string
+  }
+>()("gateway/http/RequestTrace") {}
+
+const hex = (bytes: number): string => {
+  let text = ""
+  for (const byte of SecureRandom.randomBytesUnsafe(bytes)) {
+    text += byte.toString(16).padStart(2, "0")
+  }
+  return text
+}
+
+/** Continues a valid incoming `traceparent`, else begins a trace. Contract 2. */
+export const traceOf = (headers: Headers.Headers): RequestTrace["Service"] => {
+  const parent = Option.getOrUndefined(HttpTraceContext.w3c(headers))
+  const traceId = parent?.traceId ?? hex(16)
+  const sampled = parent === undefined || parent.sampled
+  return { traceId, traceparent: `00-${traceId}-${hex(8)}-${sampled ? "01" : "00"}` }
+}

@@ -1,0 +1,34 @@
+import { Layer } from "effect"
+import { HttpRouter } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import { Api } from "./Api.ts"
+import * as ApiKeysHandlers from "./ApiKeysHandlers.ts"
+import * as ArtifactRoutes from "./ArtifactRoutes.ts"
+import * as Edge from "./Edge.ts"
+import { ManageGate } from "./ManageGate.ts"
+import * as ServiceRoutes from "./ServiceRoutes.ts"
+import * as TaskRoutes from "./TaskRoutes.ts"
+import * as UsersHandlers from "./UsersHandlers.ts"
+import * as WalletHandlers from "./WalletHandlers.ts"
+import * as WebhookEndpointsHandlers from "./WebhookEndpointsHandlers.ts"
+
+const manage = HttpApiBuilder.layer(Api).pipe(
+  Layer.provide([
+    UsersHandlers.layer,
+    ApiKeysHandlers.layer,
+    WalletHandlers.layer,
+    WebhookEndpointsHandlers.layer
+  ]),
+  Layer.provide(ManageGate.layer)
+)
+
+/** Everything that the service answers. */
+export const layer = Layer.mergeAll(
+  TaskRoutes.layer,
+  ArtifactRoutes.layer,
+  ServiceRoutes.layer,
+  manage
+).pipe(Layer.provideMerge(Edge.layer))
+
+/** The routes on a server, without the per-request logger that costs more than all the rest. */
+export const serve = HttpRouter.serve(layer, { disableLogger: true })

@@ -1,0 +1,63 @@
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpApiScalar, OpenApi } from "effect/http-api"
+import { PrometheusMetrics } from "effect/observability"
+import { problemCodes } from "../domain/Problem.ts"
+import { Catalog } from "../models/Catalog.ts"
+import { Process } from "../services/Process.ts"
+import { Wallet } from "../services/Wallet.ts"
+import { documentedApi } from "./OpenApiDocument.ts"
+import { resource } from "./Resource.ts"
+
+/** Health, metrics and documentation; none needs a key. Contract 3. */
+export const layer = Layer.unwrap(
+  Effect.gen(function* () {
+    const catalog = yield* Catalog
+    const api = documentedApi(catalog)
+    const document = HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
+    const process = yield* Process
+    const wallet = yield* Wallet
+    const ok = HttpServerResponse.jsonUnsafe({ status: "ok" })
+    const routes = HttpRouter.addAll([
+      resource("/", { GET: Effect.succeed(HttpServerResponse.redirect("/docs")) }),
+      resource("/healthz", { GET: Effect.succeed(ok) }),
+      resource("/readyz", { GET: Effect.as(process.ping, ok) }),
+      resource("/openapi.json", { GET: Effect.succeed(document) }),
+      resource("/docs/errors", { GET: Effect.succeed(errorsPage) }),
+      resource("/metrics", {
+        GET: Effect.gen(function* () {
+          const drift = yield* wallet.drift
+          const text = yield* PrometheusMetrics.format()
+          return HttpServerResponse.text(`${text}${gauge(drift)}`, {
+            contentType: "text/plain; version=0.0.4; charset=utf-8"
+          })
+        })
+      })
+    ])
+    return Layer.merge(routes, HttpApiScalar.layer(api, { path: "/docs" }))
+  })
+)
+
+/** Contract 6: must read 0. */
+const gauge = (drift: number): string =>
+  [
+    "# HELP gateway_wallet_drift Wallets that differ from their ledger or holds; must be 0.",
+    "# TYPE gateway_wallet_drift gauge",
+    `gateway_wallet_drift ${drift}`,
+    ""
+  ].join("\n")
+
+/** What `type` of every problem refers to. Contract 4. */
+const errorsPage = HttpServerResponse.html(
+  [
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Error codes</title>',
+    "<style>body{font:16px/1.5 system-ui;max-width:48rem;margin:3rem auto;padding:0 1rem}",
+    "td,th{text-align:left;padding:.3rem 1rem .3rem 0}:target{background:#fff3bf}</style>",
+    "<h1>Error codes</h1><table><tr><th>code</th><th>status</th><th>meaning</th></tr>",
+    ...Object.entries(problemCodes).map(
+      ([code, { status, title }]) =>
+        `<tr id="${code}"><td>${code}</td><td>${status}</td><td>${title}</td></tr>`
+    ),
+    "</table></html>"
+  ].join("")
+)

@@ -1,0 +1,153 @@
+import { Effect, Option, Schema } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { createHash } from "node:crypto"
+import { AppConfig } from "../Config.ts"
+import * as Credits from "../domain/Credits.ts"
+import { TaskId } from "../domain/Ids.ts"
+import { idempotencyKeyCharactersMax } from "../domain/Limits.ts"
+import { invalid, problem } from "../domain/Problem.ts"
+import { isTerminal, TaskResult } from "../domain/Task.ts"
+import { Router } from "../services/Router.ts"
+import type { Found, ModelPath } from "../services/Router.ts"
+import { taskResult } from "../services/TaskView.ts"
+import { authenticateInference } from "./Authentication.ts"
+import { readJsonBody } from "./JsonBody.ts"
+import { RequestTrace } from "./RequestTrace.ts"
+import { resource } from "./Resource.ts"
+
+/** Create, get and cancel, on `/generation` and `/edit`. Spec, Endpoints; contract 2 and 3. */
+export const layer = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const tasks = yield* makeHandlers
+    for (const action of ["generation", "edit"] as const) {
+      const path = `/vendors/:vendor/v1/:model/${action}` as const
+      yield* router.addAll([
+        resource(path, { POST: tasks.create(action) }),
+        resource(`${path}/:task_id`, { GET: tasks.get(action), DELETE: tasks.cancel(action) })
+      ])
+    }
+  })
+)
+
+/** Poll again after this many seconds. Spec, polling guidance; contract 2. */
+const retryAfterSeconds = "2"
+
+const makeHandlers = Effect.gen(function* () {
+  const router = yield* Router
+  const { maxBodyBytes, serviceName } = yield* AppConfig
+  const header = (name: string) => `x-${serviceName}-${name}`.toLowerCase()
+
+  const create = Effect.fn("http.createTask")(function* (action: ModelPath["action"]) {
+    const principal = yield* authenticateInference
+    const path = yield* modelPath(action)
+    const isDryRun = yield* readDryRun
+    const body = yield* readJsonBody(maxBodyBytes)
+    if (isDryRun) {
+      const amount = Credits.format(yield* router.quote(path, body.value))
+      return HttpServerResponse.jsonUnsafe({ quote: { amount, currency: "credits" } })
+    }
+    const created = yield* router.create({
+      principal,
+      path,
+      body: body.value,
+      traceId: (yield* RequestTrace).traceId,
+      idempotency: yield* readIdempotency(body.bytes)
+    })
+    return HttpServerResponse.text(created.body, {
+      status: 202,
+      contentType: "application/json",
+      headers: {
+        [header("cost")]: Credits.format(created.cost),
+        [header("balance")]: Credits.format(created.balance),
+        ...(created.sandbox ? { [header("sandbox")]: "true" } : {}),
+        ...(created.replayed ? { "idempotency-replayed": "true" } : {})
+      }
+    })
+  })
+
+  const show = ({ task }: Found) => {
+    const body = JSON.stringify(encodeResult(taskResult(task, task.resultKind)))
+    const terminal = isTerminal(task.status)
+    return HttpServerResponse.text(body, {
+      contentType: "application/json",
+      headers: {
+        "cache-control": "no-store",
+        etag: `"${createHash("sha256").update(body).digest("base64url")}"`,
+        [header("cost")]: Credits.format(costOf(task)),
+        ...(task.sandbox ? { [header("sandbox")]: "true" } : {}),
+        ...(terminal ? {} : { "retry-after": retryAfterSeconds })
+      }
+    })
+  }
+
+  const get = Effect.fn("http.getTask")(function* (action: ModelPath["action"]) {
+    const principal = yield* authenticateInference
+    const path = yield* modelPath(action)
+    const found = yield* router.find(principal.userId, path, yield* taskId)
+    return notModified(yield* HttpServerRequest.HttpServerRequest, show(found))
+  })
+
+  const cancel = Effect.fn("http.cancelTask")(function* (action: ModelPath["action"]) {
+    const principal = yield* authenticateInference
+    const path = yield* modelPath(action)
+    return show(yield* router.cancel(principal.userId, path, yield* taskId))
+  })
+
+  return { create, get, cancel }
+})
+
+const encodeResult = Schema.encodeSync(TaskResult)
+
+/** Held while it runs, settled when it has ended. Contract 2. */
+const costOf = (task: Found["task"]): Credits.Credits =>
+  task.captured ?? (task.status === "failed" ? Credits.zero : task.price)
+
+const modelPath = (action: ModelPath["action"]) =>
+  Effect.map(HttpRouter.params, ({ model = "", vendor = "" }) => ({ vendor, model, action }))
+
+const decodeTaskId = Schema.decodeUnknownOption(TaskId)
+
+/** What is no UUID is no task. */
+const taskId = Effect.flatMap(HttpRouter.params, ({ task_id: id = "" }) =>
+  Effect.mapError(Effect.fromOption(decodeTaskId(id)), () =>
+    problem(2005, `There is no task ${id.slice(0, 60)}`)
+  )
+)
+
+const readDryRun = Effect.flatMap(HttpServerRequest.ParsedSearchParams, (query) => {
+  const value = query["dry_run"]
+  if (value === undefined || value === "false") return Effect.succeed(false)
+  return value === "true"
+    ? Effect.succeed(true)
+    : Effect.fail(invalid([{ pointer: "#/query/dry_run", detail: "Expected true or false" }]))
+})
+
+/** Contract 2: 1 to 255 characters; the hash covers method, path and body bytes. */
+const readIdempotency = Effect.fnUntraced(function* (bytes: Uint8Array) {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const key = request.headers["idempotency-key"]
+  if (key === undefined) return Option.none()
+  if (key.length === 0 || key.length > idempotencyKeyCharactersMax) {
+    const detail = `Expected 1 to ${idempotencyKeyCharactersMax} characters`
+    return yield* invalid([{ pointer: "#/headers/idempotency-key", detail }])
+  }
+  const requestHash = createHash("sha256")
+    .update(`${request.method} ${request.originalUrl.split("?", 1)[0]}\n`)
+    .update(bytes)
+    .digest()
+  return Option.some({ key, requestHash })
+})
+
+/** 304 when the client has this very answer. RFC 9110, section 13.1.2. */
+const notModified = (
+  request: HttpServerRequest.HttpServerRequest,
+  response: HttpServerResponse.HttpServerResponse
+): HttpServerResponse.HttpServerResponse => {
+  const tag = response.headers["etag"]
+  const known = request.headers["if-none-match"]
+    ?.split(",")
+    .map((it) => it.trim().replace(/^W\//u, ""))
+  return tag !== undefined && known?.some((it) => it === "*" || it === tag) === true
+    ? HttpServerResponse.empty({ status: 304, headers: response.headers })
+    : response
+}

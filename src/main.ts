@@ -1,0 +1,23 @@
+import { NodeRuntime } from "@effect/platform-node"
+import { Layer } from "effect"
+import * as FirstStart from "./cli/FirstStart.ts"
+import * as Logging from "./cli/Logging.ts"
+import { AppConfig } from "./Config.ts"
+import * as Gateway from "./Gateway.ts"
+
+/** The process: layers in order. */
+const main = FirstStart.layer.pipe(
+  Layer.provide(Gateway.http),
+  Layer.provide(Gateway.core),
+  Layer.provide(Gateway.stores),
+  Layer.provide(Gateway.leaves),
+  Layer.provide(Gateway.database),
+  Layer.provide(Logging.layer),
+  Layer.provide(AppConfig.layer),
+  Layer.provide(Gateway.platform)
+)
+
+NodeRuntime.runMain(Layer.launch(main), {
+  disableErrorReporting: true,
+  teardown: Logging.teardown
+})

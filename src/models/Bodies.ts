@@ -1,0 +1,51 @@
+import { Schema } from "effect"
+import type { JsonSchema } from "effect"
+import { ImageEdit } from "./ImageEdit.ts"
+import { ImageEditMax } from "./ImageEditMax.ts"
+import { ImageEditPro } from "./ImageEditPro.ts"
+import { ImageToVideoSpark } from "./ImageToVideoSpark.ts"
+import { KeyframeToVideoPlus } from "./KeyframeToVideoPlus.ts"
+import { TextToImageMax } from "./TextToImageMax.ts"
+import { TextToImagePreview } from "./TextToImagePreview.ts"
+import { TextToVideoSpark } from "./TextToVideoSpark.ts"
+import { VideoEditPlus } from "./VideoEditPlus.ts"
+
+/** The spec's neutral names: each is a family of models that take the same body. */
+export const Label = Schema.Literals([
+  "text-to-video-spark",
+  "keyframe-to-video-plus",
+  "image-edit",
+  "text-to-image-max",
+  "image-edit-pro",
+  "image-edit-max",
+  "text-to-image-preview",
+  "image-to-video-spark",
+  "video-edit-plus"
+])
+export type Label = typeof Label.Type
+
+/** The body of each label. Spec, Request bodies. */
+export const bodies = {
+  "text-to-video-spark": TextToVideoSpark,
+  "keyframe-to-video-plus": KeyframeToVideoPlus,
+  "image-edit": ImageEdit,
+  "text-to-image-max": TextToImageMax,
+  "image-edit-pro": ImageEditPro,
+  "image-edit-max": ImageEditMax,
+  "text-to-image-preview": TextToImagePreview,
+  "image-to-video-spark": ImageToVideoSpark,
+  "video-edit-plus": VideoEditPlus
+} satisfies Record<Label, Schema.Top>
+
+/** A decoded body: all defaults filled in. */
+export type Body = (typeof bodies)[Label]["Type"]
+
+/** JSON Schema (draft 2020-12) of a body with its defaults, enums and limits, for OpenAPI and `GET /models`. */
+export const jsonSchemaOf = (label: Label): JsonSchema.JsonSchema => {
+  const { schema, definitions } = Schema.toJsonSchemaDocument(bodies[label], {
+    onExcessProperty: "error",
+    generateDescriptions: false
+  })
+  const [definition] = Object.values(definitions)
+  return definition ?? schema
+}

@@ -1,0 +1,79 @@
+import { Schema } from "effect"
+import { ResultKind } from "../domain/Task.ts"
+import { Label } from "./Bodies.ts"
+import { PriceRule } from "./Price.ts"
+
+const segment = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/u
+
+/** A part of a path: letters, digits, `.`, `_`, `:` and `-`. */
+const PathSegment = Schema.String.check(
+  Schema.isPattern(segment, {
+    expected: "1 to 128 letters, digits, dots, underscores, colons or hyphens"
+  })
+)
+
+/** The last part of a create path. Spec, Endpoints. */
+export const Action = Schema.Literals(["generation", "edit"])
+export type Action = typeof Action.Type
+
+/** Whether results are copied to the artifact store, or the vendor's own URLs are handed on. */
+const ArtifactPolicy = Schema.Literals(["copy", "vendor-url"])
+
+/** One model of the gateway. */
+export const CatalogEntry = Schema.Struct({
+  /** Path segment after `/vendors/`. */
+  vendor: PathSegment,
+  /** Path segment and public name; a real identifier in `CATALOG_FILE`, else the label. */
+  model: PathSegment,
+  /** Which body and which media rules apply. */
+  label: Label,
+  action: Action,
+  /** The result array of GET. Spec, Task result. */
+  result: ResultKind,
+  /** Protocol family that speaks to the upstream, such as `dashscope-async`. */
+  adapter: PathSegment,
+  /** The upstream's own model id. */
+  upstreamModel: Schema.NonEmptyString,
+  price: PriceRule,
+  artifacts: ArtifactPolicy
+}).annotate({ identifier: "CatalogEntry" })
+export type CatalogEntry = typeof CatalogEntry.Type
+
+/** All of an entry but its label, each optional: what a catalog file says of a model. */
+const change = {
+  vendor: Schema.optionalKey(PathSegment),
+  model: Schema.optionalKey(PathSegment),
+  action: Schema.optionalKey(Action),
+  result: Schema.optionalKey(ResultKind),
+  adapter: Schema.optionalKey(PathSegment),
+  upstreamModel: Schema.optionalKey(Schema.NonEmptyString),
+  price: Schema.optionalKey(PriceRule),
+  artifacts: Schema.optionalKey(ArtifactPolicy)
+}
+
+const Change = Schema.Struct(change)
+
+/**
+ * `CATALOG_FILE` (contract 9), applied to the built-in catalog: `change` by label, then `remove` by
+ * label, then `add` (fields left out come from the built-in model of the same label).
+ */
+export const CatalogFile = Schema.Struct({
+  change: Schema.optionalKey(
+    Schema.Struct({
+      "text-to-video-spark": Schema.optionalKey(Change),
+      "keyframe-to-video-plus": Schema.optionalKey(Change),
+      "image-edit": Schema.optionalKey(Change),
+      "text-to-image-max": Schema.optionalKey(Change),
+      "image-edit-pro": Schema.optionalKey(Change),
+      "image-edit-max": Schema.optionalKey(Change),
+      "text-to-image-preview": Schema.optionalKey(Change),
+      "image-to-video-spark": Schema.optionalKey(Change),
+      "video-edit-plus": Schema.optionalKey(Change)
+    })
+  ),
+  remove: Schema.optionalKey(Schema.Array(Label)),
+  add: Schema.optionalKey(
+    Schema.Array(Schema.Struct({ label: Label, ...change, model: PathSegment }))
+  )
+})
+export type CatalogFile = typeof CatalogFile.Type

@@ -1,0 +1,124 @@
+import { Option, Schema } from "effect"
+import { Credits, CreditsFromString, zero } from "../domain/Credits.ts"
+import { videoSecondsShort } from "../domain/Limits.ts"
+import { tierOfSize } from "./Size.ts"
+
+/** A price: never negative. */
+const Amount = CreditsFromString.check(
+  Schema.isGreaterThanOrEqualToBigInt(0n, { expected: "an amount that is not negative" })
+)
+
+/** So many credits for each image that exists. */
+const ImagePrice = Schema.Struct({
+  per: Schema.Literal("image"),
+  amount: Amount
+})
+
+/**
+ * So many credits for each second of video, by tier; `tiers` overrides `amount`. A body without a
+ * duration is 5 seconds (contract 1).
+ */
+const SecondPrice = Schema.Struct({
+  per: Schema.Literal("second"),
+  amount: Amount,
+  tiers: Schema.optionalKey(
+    Schema.Struct({
+      "480P": Schema.optionalKey(Amount),
+      "720P": Schema.optionalKey(Amount),
+      "1080P": Schema.optionalKey(Amount)
+    })
+  )
+})
+
+/** So many credits for a task, whatever it makes. */
+const CallPrice = Schema.Struct({
+  per: Schema.Literal("call"),
+  amount: Amount
+})
+
+/** What a task costs, as data: amounts are decimal strings of credits in JSON. */
+export const PriceRule = Schema.Union([ImagePrice, SecondPrice, CallPrice])
+export type PriceRule = typeof PriceRule.Type
+
+/** Passthrough calls: credits for a million tokens in and out (contract 6). */
+export const TokenPrice = Schema.Struct({
+  per: Schema.Literal("million_tokens"),
+  input: Amount,
+  output: Amount
+})
+export type TokenPrice = typeof TokenPrice.Type
+
+/** What a price reads in a decoded body. Every body has some of these. */
+export interface PricedBody {
+  readonly n?: number
+  readonly duration?: number
+  readonly size?: string | null
+  readonly resolution?: string
+}
+
+interface Priced {
+  readonly price: PriceRule
+}
+
+const times = (amount: Credits, count: number): Credits =>
+  Credits.make(amount * BigInt(Math.max(0, Math.trunc(count))))
+
+const perSecond = (price: typeof SecondPrice.Type, body: PricedBody): Credits => {
+  const tier = body.resolution ?? tierOfSize(body.size ?? "")
+  switch (tier) {
+    case "480P":
+    case "720P":
+    case "1080P":
+      return price.tiers?.[tier] ?? price.amount
+    default:
+      return price.amount
+  }
+}
+
+/** How many results a body asks for; 1 where the model has no `n`. */
+const requested = (body: PricedBody): number => body.n ?? 1
+
+/** What one result costs. */
+const each = (price: PriceRule, body: PricedBody): Credits =>
+  price.per === "second"
+    ? times(perSecond(price, body), body.duration ?? videoSecondsShort)
+    : price.amount
+
+/** The price of a task at create, held until it ends (contract 6). */
+export const quote = (entry: Priced, body: PricedBody): Credits =>
+  entry.price.per === "call" ? entry.price.amount : times(each(entry.price, body), requested(body))
+
+/** What is settled when `produced` results exist: never above the quote, nothing for nothing (contract 6). */
+export const charge = (entry: Priced, body: PricedBody, produced: number): Credits => {
+  const results = Number.isNaN(produced) ? 0 : Math.min(produced, requested(body))
+  if (results < 1) return zero
+  return entry.price.per === "call" ? entry.price.amount : times(each(entry.price, body), results)
+}
+
+const million = 1_000_000n
+
+/** What a passthrough call costs, rounded up to a micro-credit. Contract 6. */
+export const chargeTokens = (
+  price: TokenPrice,
+  usage: { readonly inputTokens: number; readonly outputTokens: number }
+): Credits => {
+  const total = times(price.input, usage.inputTokens) + times(price.output, usage.outputTokens)
+  return Credits.make((total + million - 1n) / million)
+}
+
+/**
+ * What is settled of a held price when `produced` of the `requested` results exist: the whole hold
+ * for all of them, its share (rounded up to a micro-credit) for some. The price in force at create
+ * counts, whatever the catalog says by now (contract 6).
+ */
+export const chargeHeld = (held: Credits, requested: number, produced: number): Credits =>
+  produced >= requested
+    ? held
+    : Credits.make((held * BigInt(produced) + BigInt(requested) - 1n) / BigInt(requested))
+
+const Counted = Schema.Struct({ n: Schema.Int })
+const decodeCounted = Schema.decodeUnknownOption(Counted)
+
+/** How many results a stored body asks for; 1 where the model has no `n`. */
+export const requestedOf = (body: unknown): number =>
+  Option.match(decodeCounted(body), { onNone: () => 1, onSome: ({ n }) => n })

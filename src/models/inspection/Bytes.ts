@@ -1,0 +1,45 @@
+import { Schema } from "effect"
+
+/** A medium breaks a rule of its field, or is not what it says it is. Contract 5. */
+export class MediaFault extends Schema.TaggedError<MediaFault>()("MediaFault", {
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return this.detail
+  }
+}
+
+/** Readers of whole numbers; beyond the end every byte reads 0, so callers check lengths first. */
+export const u8 = (bytes: Uint8Array, at: number): number => bytes[at] ?? 0
+
+export const u16be = (bytes: Uint8Array, at: number): number =>
+  u8(bytes, at) * 0x100 + u8(bytes, at + 1)
+
+export const u16le = (bytes: Uint8Array, at: number): number =>
+  u8(bytes, at) + u8(bytes, at + 1) * 0x100
+
+export const u24le = (bytes: Uint8Array, at: number): number =>
+  u16le(bytes, at) + u8(bytes, at + 2) * 0x1_0000
+
+export const u32be = (bytes: Uint8Array, at: number): number =>
+  u16be(bytes, at) * 0x1_0000 + u16be(bytes, at + 2)
+
+export const u32le = (bytes: Uint8Array, at: number): number =>
+  u16le(bytes, at) + u16le(bytes, at + 2) * 0x1_0000
+
+export const i32le = (bytes: Uint8Array, at: number): number => u32le(bytes, at) | 0
+
+/** Bytes as Latin-1 text, for chunk names and magic words. */
+export const latin1 = (bytes: Uint8Array, at: number, length: number): string =>
+  String.fromCharCode(...bytes.subarray(at, at + length))
+
+/** Whether nothing but zero bytes follows. */
+export const isZeroFrom = (bytes: Uint8Array, at: number): boolean =>
+  bytes.subarray(at).every((byte) => byte === 0)
+
+/** What is said of a file that ends before its picture or sound does. */
+export const truncated = "The file is cut off before its end"
+
+/** What is said of a file with something hidden behind its end. */
+export const trailing = (bytes: number): string =>
+  `${bytes} bytes follow the end of the file's own content`

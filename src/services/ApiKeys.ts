@@ -1,0 +1,137 @@
+import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { createHash, randomBytes } from "node:crypto"
+import { crc32 } from "node:zlib"
+import { makeApiKeyId } from "../domain/Ids.ts"
+import type { ApiKeyId, UserId } from "../domain/Ids.ts"
+import type { Scope } from "../domain/Scope.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { UserStore } from "../store/UserStore.ts"
+import type { ApiKeyRow, PageCut } from "../store/UserStore.ts"
+
+export type { ApiKeyRow } from "../store/UserStore.ts"
+
+/** Who calls: the user, through which key, allowed to do what. */
+export interface Principal {
+  readonly userId: UserId
+  readonly apiKeyId: ApiKeyId
+  readonly scopes: ReadonlyArray<Scope>
+}
+
+/** A key at its birth, the one time that it is shown. */
+export interface CreatedKey {
+  readonly key: string
+  readonly row: ApiKeyRow
+}
+
+/** API keys: made, found by their hash, revoked. Contract 3. */
+export class ApiKeys extends Context.Service<
+  ApiKeys,
+  {
+    readonly create: (request: {
+      readonly userId: UserId
+      readonly name: string
+      readonly scopes: ReadonlyArray<Scope>
+      readonly expiresAt: Option.Option<DateTime.Utc>
+    }) => Effect.Effect<CreatedKey, StoreUnavailable>
+    /** Fails with 1002 (malformed or unknown) or 1003 (expired or revoked). */
+    readonly authenticate: (key: string) => Effect.Effect<Principal, Problem | StoreUnavailable>
+    readonly list: (
+      userId: UserId,
+      page: PageCut
+    ) => Effect.Effect<ReadonlyArray<ApiKeyRow>, StoreUnavailable>
+    /** Fails with 2005. Revoked at once. */
+    readonly revoke: (
+      userId: UserId,
+      id: ApiKeyId
+    ) => Effect.Effect<void, Problem | StoreUnavailable>
+  }
+>()("gateway/services/ApiKeys") {
+  static readonly layer = Layer.effect(
+    ApiKeys,
+    Effect.gen(function* () {
+      const store = yield* UserStore
+      return ApiKeys.of({
+        create: Effect.fn("ApiKeys.create")(function* (request) {
+          const now = yield* DateTime.now
+          const key = generateKey()
+          const row = yield* store.createKey({
+            id: makeApiKeyId(DateTime.toEpochMillis(now)),
+            userId: request.userId,
+            keyHash: hashKey(key),
+            preview: `sk-...${key.slice(-4)}`,
+            name: request.name,
+            scopes: request.scopes,
+            expiresAt: Option.getOrNull(request.expiresAt),
+            now
+          })
+          return { key, row }
+        }),
+        authenticate: Effect.fnUntraced(function* (key: string) {
+          if (!isWellFormed(key)) {
+            return yield* problem(1002, "This API key is malformed: check that it was copied whole")
+          }
+          const found = yield* store.findKeyByHash(hashKey(key))
+          if (Option.isNone(found)) return yield* problem(1002, "This API key is unknown")
+          const row = found.value
+          if (row.revokedAt !== null) return yield* problem(1003, "This API key was revoked")
+          const now = yield* DateTime.now
+          if (row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)) {
+            return yield* problem(1003, "This API key has expired")
+          }
+          yield* touch(store, row, now)
+          return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes }
+        }),
+        list: store.listKeys,
+        revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
+          const revoked = yield* store.revokeKey(userId, id, yield* DateTime.now)
+          if (!revoked) return yield* problem(2005, `There is no API key ${id}`)
+        })
+      })
+    })
+  )
+}
+
+/** `last_used_at` is written at most once a minute, so that a busy key costs no write a request. */
+const touchMinutes = 1
+
+const touch = (store: UserStore["Service"], row: ApiKeyRow, now: DateTime.Utc) =>
+  row.lastUsedAt === null ||
+  DateTime.isLessThan(row.lastUsedAt, DateTime.subtract(now, { minutes: touchMinutes }))
+    ? store.touchKey(row.id, now)
+    : Effect.void
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+const randomCharacters = 40
+const checkCharacters = 6
+
+/** Base 62 of a number, padded. */
+const base62 = (value: number, characters: number): string => {
+  let rest = value
+  let text = ""
+  for (let i = 0; i < characters; i += 1) {
+    text = `${alphabet[rest % 62]}${text}`
+    rest = Math.floor(rest / 62)
+  }
+  return text
+}
+
+/** `sk-` + 40 random characters (238 bits) + 6 of checksum, so that a typing slip is told from an unknown key. */
+const generateKey = (): string => {
+  let secret = ""
+  while (secret.length < randomCharacters) {
+    for (const byte of randomBytes(randomCharacters)) {
+      // 248 is the largest multiple of 62 in a byte: larger values would favour some characters
+      if (byte < 248 && secret.length < randomCharacters) secret += alphabet[byte % 62]
+    }
+  }
+  return `sk-${secret}${base62(crc32(secret), checkCharacters)}`
+}
+
+const isWellFormed = (key: string): boolean => {
+  const match = /^sk-([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/u.exec(key)
+  return match?.[1] !== undefined && base62(crc32(match[1]), checkCharacters) === match[2]
+}
+
+/** Keys have 238 random bits, so a plain hash is as safe as a slow one, and the look-up is by index. */
+const hashKey = (key: string): Uint8Array => createHash("sha256").update(key).digest()

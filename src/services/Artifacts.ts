@@ -1,0 +1,123 @@
+import { Clock, Context, DateTime, Effect, Layer, Option } from "effect"
+import { createHash, timingSafeEqual } from "node:crypto"
+import { AppConfig } from "../Config.ts"
+import { makeArtifactId } from "../domain/Ids.ts"
+import type { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
+import { artifactHours } from "../domain/Limits.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { ArtifactBlobs } from "../store/ArtifactBlobs.ts"
+import { ArtifactIndex, ArtifactRow } from "../store/ArtifactIndex.ts"
+import { Secrets } from "./Secrets.ts"
+
+export interface NewArtifact {
+  readonly userId: UserId
+  readonly taskId: TaskId
+  readonly role: "input" | "output"
+  readonly mime: string
+  readonly bytes: Uint8Array
+}
+
+/** A kept medium, opened by its signed URL. */
+export interface OpenedArtifact {
+  readonly mime: string
+  readonly bytes: Uint8Array
+  /** SHA-256 as hex, the entity tag. */
+  readonly sha256: string
+  readonly expiresAt: DateTime.Utc
+}
+
+/** Media that the service keeps for 24 hours behind signed URLs. Contract 3 and 5. */
+export class Artifacts extends Context.Service<
+  Artifacts,
+  {
+    readonly put: (artifact: NewArtifact) => Effect.Effect<ArtifactRow, StoreUnavailable>
+    /** The public URL, with its expiry and signature. */
+    readonly urlOf: (artifact: ArtifactRow) => string
+    /** Fails with 2012 (expired or forged) or 2005 (gone). */
+    readonly open: (
+      id: ArtifactId,
+      expires: string,
+      signature: string
+    ) => Effect.Effect<OpenedArtifact, Problem | StoreUnavailable>
+    /** The bytes, for the service's own use. */
+    readonly read: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
+    readonly remove: (ids: ReadonlyArray<ArtifactId>) => Effect.Effect<void, StoreUnavailable>
+    /** Removes what has expired; answers how many there were. */
+    readonly sweep: Effect.Effect<number, StoreUnavailable>
+  }
+>()("gateway/services/Artifacts") {
+  static readonly layer = Layer.effect(
+    Artifacts,
+    Effect.gen(function* () {
+      const blobs = yield* ArtifactBlobs
+      const index = yield* ArtifactIndex
+      const secrets = yield* Secrets
+      const { baseUrl } = yield* AppConfig
+
+      const signatureOf = (id: string, expires: string) =>
+        secrets.mac("artifact", `${id}.${expires}`)
+
+      const remove = Effect.fn("Artifacts.remove")(function* (ids: ReadonlyArray<ArtifactId>) {
+        if (ids.length === 0) return
+        yield* Effect.forEach(ids, blobs.remove, { discard: true, concurrency: 8 })
+        yield* index.remove(ids)
+      })
+
+      return Artifacts.of({
+        put: Effect.fn("Artifacts.put")(function* (artifact) {
+          const { bytes, ...known } = artifact
+          const now = yield* DateTime.now
+          const row = new ArtifactRow({
+            ...known,
+            id: makeArtifactId(DateTime.toEpochMillis(now)),
+            bytes: BigInt(bytes.byteLength),
+            sha256: createHash("sha256").update(bytes).digest(),
+            createdAt: now,
+            expiresAt: DateTime.add(now, { hours: artifactHours })
+          })
+          yield* blobs.put(row.id, bytes)
+          yield* index.add(row)
+          return row
+        }),
+        urlOf: (artifact) => {
+          const expires = String(Math.floor(DateTime.toEpochMillis(artifact.expiresAt) / 1000))
+          return `${baseUrl}/artifacts/${artifact.id}?expires=${expires}&signature=${signatureOf(artifact.id, expires)}`
+        },
+        open: Effect.fn("Artifacts.open")(function* (id, expires, signature) {
+          const nowSeconds = (yield* Clock.currentTimeMillis) / 1000
+          if (!sameText(signature, signatureOf(id, expires)) || Number(expires) <= nowSeconds) {
+            return yield* problem(2012, "This link has expired or was altered")
+          }
+          const row = yield* index.find(id)
+          const bytes = Option.isSome(row) ? yield* blobs.get(id) : Option.none<Uint8Array>()
+          if (Option.isNone(row) || Option.isNone(bytes)) {
+            return yield* problem(2005, `There is no artifact ${id}`)
+          }
+          return {
+            mime: row.value.mime,
+            bytes: bytes.value,
+            sha256: Buffer.from(row.value.sha256).toString("hex"),
+            expiresAt: row.value.expiresAt
+          }
+        }),
+        read: blobs.get,
+        remove,
+        sweep: Effect.gen(function* () {
+          const expired = yield* index.expired(yield* DateTime.now, sweepMax)
+          yield* remove(expired)
+          return expired.length
+        })
+      })
+    })
+  )
+}
+
+/** How many expired artifacts one sweep removes. */
+const sweepMax = 500
+
+const sameText = (a: string, b: string): boolean => {
+  const left = Buffer.from(a)
+  const right = Buffer.from(b)
+  return left.length === right.length && timingSafeEqual(left, right)
+}

@@ -1,0 +1,131 @@
+import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
+import { createHash } from "node:crypto"
+import type { CatalogEntry } from "../models/CatalogEntry.ts"
+import { TaskStore } from "../store/TaskStore.ts"
+import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
+import type {
+  Handle,
+  SubmitRequest,
+  Submitted,
+  VendorAccount,
+  VendorError
+} from "../vendors/VendorClient.ts"
+import { retryStore } from "./RetryStore.ts"
+
+/** Another process owns the task, or it has ended: nothing may be written or bought any more. */
+export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", {}) {}
+
+/** A job to be bought: whose, which model, from which account. */
+export interface Purchase {
+  readonly owned: OwnedTask
+  readonly entry: CatalogEntry
+  readonly account: VendorAccount
+}
+
+/** What became of a submit. */
+export interface SubmitRecord {
+  readonly n: number
+  readonly state: "submitted" | "refused" | "ambiguous"
+  readonly handle: Handle | null
+  readonly failure: string | null
+}
+
+/** Submits of one task that the vendor may refuse as retryable or rate-limited. */
+const submitsMax = 6
+
+/**
+ * Buys a job at most once: the attempt is committed before the submit, the handle right after, and
+ * only a refusal that certainly bought nothing is tried again. Architecture, rule 4; contract 7.
+ */
+export class PaidSubmit extends Context.Service<
+  PaidSubmit,
+  {
+    /** Submits as attempt `firstN`, and again while the vendor refuses for the moment only. */
+    readonly submit: (
+      purchase: Purchase,
+      firstN: number
+    ) => Effect.Effect<Submitted, VendorError | Fenced>
+    readonly record: (owned: OwnedTask, record: SubmitRecord) => Effect.Effect<void, Fenced>
+  }
+>()("gateway/services/PaidSubmit") {
+  static readonly layer = Layer.effect(
+    PaidSubmit,
+    Effect.gen(function* () {
+      const store = yield* TaskStore
+
+      const record = Effect.fnUntraced(function* (owned: OwnedTask, submit: SubmitRecord) {
+        const now = yield* DateTime.now
+        const { epoch, task } = owned
+        const attempt = { taskId: task.id, epoch, ...submit, now }
+        const written = yield* retryStore(store.endAttempt(attempt))
+        if (!written) return yield* new Fenced()
+      })
+
+      const begin = Effect.fnUntraced(function* (purchase: Purchase, n: number) {
+        const { account, entry, owned } = purchase
+        const began = yield* retryStore(
+          store.beginAttempt({
+            taskId: owned.task.id,
+            epoch: owned.epoch,
+            n,
+            vendor: entry.vendor,
+            accountId: account.accountId,
+            bodyHash: createHash("sha256").update(JSON.stringify(owned.task.body)).digest(),
+            now: yield* DateTime.now
+          })
+        )
+        if (!began) return yield* new Fenced()
+      })
+
+      /** From the POST to the record of its answer nothing interrupts: a bought job is not forgotten. */
+      const post = ({ account, entry, owned }: Purchase, n: number) =>
+        account.submit(requestOf(owned.task, entry)).pipe(
+          Effect.tap((submitted) =>
+            submitted._tag === "Accepted"
+              ? record(owned, { n, state: "submitted", handle: submitted.handle, failure: null })
+              : Effect.void
+          ),
+          Effect.tapErrorTag("VendorError", (error) =>
+            record(owned, {
+              n,
+              state: error.class === "AMBIGUOUS" ? "ambiguous" : "refused",
+              handle: null,
+              failure: `${error.class}: ${error.message}`
+            })
+          ),
+          Effect.uninterruptible
+        )
+
+      const submit = (
+        purchase: Purchase,
+        n: number,
+        tries = 1
+      ): Effect.Effect<Submitted, VendorError | Fenced> =>
+        Effect.andThen(begin(purchase, n), post(purchase, n)).pipe(
+          Effect.catchTag("VendorError", (error) =>
+            isTransient(error) && tries < submitsMax
+              ? Effect.delay(submit(purchase, n + 1, tries + 1), waitOf(error, tries))
+              : Effect.fail(error)
+          )
+        )
+
+      return PaidSubmit.of({ submit, record })
+    })
+  )
+}
+
+/** What an adapter is given of a task. */
+export const requestOf = (task: TaskRow, entry: CatalogEntry): SubmitRequest => ({
+  taskId: task.id,
+  model: entry.label,
+  upstreamModel: entry.upstreamModel,
+  body: task.body
+})
+
+/** Nothing was bought, or a poll went wrong: asking again is safe. */
+export const isTransient = (error: VendorError): boolean =>
+  error.class === "RETRYABLE" || error.class === "RATE_LIMITED"
+
+/** Waits between refused submits: 1, 2, 4 … seconds, or what the vendor asked for. */
+const waitOf = (error: VendorError, tries: number): Duration.Duration =>
+  Duration.millis(error.retryAfterMillis ?? Math.min(60_000, 1000 * 2 ** (tries - 1)))

@@ -1,0 +1,42 @@
+import { Context, DateTime, Duration, Effect, Layer, Schedule } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { AppConfig } from "../Config.ts"
+import { heartbeatSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { ProcessStore } from "../store/ProcessStore.ts"
+
+/** This process: its id owns tasks and attempts while its heartbeat is young (architecture, rule 3). */
+export class Process extends Context.Service<
+  Process,
+  {
+    readonly id: string
+    /** Heartbeats older than this belong to the dead. */
+    readonly aliveSince: Effect.Effect<DateTime.Utc>
+    /** Answers when the store does. For `/readyz`. */
+    readonly ping: Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/services/Process") {
+  /** Beats from now on, and leaves with the scope, so that what it owned is free at once. */
+  static readonly layer = Layer.effect(
+    Process,
+    Effect.gen(function* () {
+      const store = yield* ProcessStore
+      const { database } = yield* AppConfig
+      const id = `proc_${SecureRandom.uuidV4Unsafe()}`
+      // The embedded store's folder is locked for one process: whoever beat before is dead.
+      if (database._tag === "Embedded") yield* store.forgetAll
+      const beat = Effect.flatMap(DateTime.now, (now) => store.beat(id, now))
+      yield* Effect.acquireRelease(beat, () => Effect.ignore(store.leave(id)))
+      yield* beat.pipe(
+        Effect.catchCause((cause) => Effect.logWarning("The heartbeat failed", cause)),
+        Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),
+        Effect.forkScoped
+      )
+      return Process.of({
+        id,
+        aliveSince: Effect.map(DateTime.now, DateTime.subtract({ seconds: ownerDeadSeconds })),
+        ping: store.ping
+      })
+    })
+  )
+}

@@ -1,0 +1,128 @@
+import { Context, Effect, FileSystem, Layer, Option, Path, Redacted, Schema } from "effect"
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual
+} from "node:crypto"
+import { AppConfig, ConfigFault } from "../Config.ts"
+
+/** Ciphertext that this key cannot open: the wrong `MASTER_KEY`, or damage. */
+export class SecretUnreadable extends Schema.TaggedError<SecretUnreadable>()(
+  "SecretUnreadable",
+  {}
+) {}
+
+/** The operator's token and all that derives from the master key. Contract 8 and 9. */
+export class Secrets extends Context.Service<
+  Secrets,
+  {
+    /** Constant-time comparison with `ADMIN_TOKEN`. */
+    readonly isAdminToken: (token: string) => boolean
+    /** AES-256-GCM: 12 bytes nonce, 16 bytes tag, ciphertext. */
+    readonly encrypt: (text: string) => Uint8Array
+    readonly decrypt: (bytes: Uint8Array) => Effect.Effect<string, SecretUnreadable>
+    /** HMAC-SHA256 as hex under a key of its own for this purpose. */
+    readonly mac: (purpose: string, text: string) => string
+    /** The operator token, when this start generated it: shown once. */
+    readonly generatedAdminToken: Option.Option<Redacted.Redacted>
+  }
+>()("gateway/services/Secrets") {
+  static readonly layer = Layer.effect(
+    Secrets,
+    Effect.gen(function* () {
+      const config = yield* AppConfig
+      const token = yield* given(
+        config.adminToken,
+        "admin-token",
+        () => `op_${randomBytes(24).toString("base64url")}`
+      )
+      const master = yield* given(config.masterKey, "master-key", () =>
+        randomBytes(32).toString("base64")
+      )
+      return makeSecrets(token, master.value)
+    })
+  )
+
+  /** Fixed keys, for tests. */
+  static readonly layerTest = Layer.sync(Secrets, () =>
+    makeSecrets(
+      { value: "op_test_token_for_operators", generated: false },
+      Buffer.alloc(32, 7).toString("base64")
+    )
+  )
+}
+
+interface Given {
+  readonly value: string
+  readonly generated: boolean
+}
+
+/** The configured secret; else the one in `DATA_DIR`; else a new one, written there for the owner only. */
+const given = Effect.fnUntraced(function* (
+  configured: Option.Option<Redacted.Redacted>,
+  name: string,
+  generate: () => string
+) {
+  if (Option.isSome(configured)) {
+    return { value: Redacted.value(configured.value), generated: false }
+  }
+  const { dataDir } = yield* AppConfig
+  const fs = yield* FileSystem.FileSystem
+  const file = (yield* Path.Path).join(dataDir, name)
+  const unusable = (error: { readonly message: string }) =>
+    new ConfigFault({
+      message: `DATA_DIR: ${file}: ${error.message}; set a folder that can be written`
+    })
+  const exists = yield* fs.exists(file).pipe(Effect.mapError(unusable))
+  if (exists) {
+    const text = yield* fs.readFileString(file).pipe(Effect.mapError(unusable))
+    return { value: text.trim(), generated: false }
+  }
+  const value = generate()
+  yield* fs.makeDirectory(dataDir, { recursive: true }).pipe(Effect.mapError(unusable))
+  yield* fs.writeFileString(file, `${value}\n`, { mode: 0o600 }).pipe(Effect.mapError(unusable))
+  return { value, generated: true }
+})
+
+const nonceBytes = 12
+const tagBytes = 16
+
+const makeSecrets = (token: Given, masterBase64: string): Secrets["Service"] => {
+  const master = Buffer.from(masterBase64, "base64")
+  const derive = (purpose: string) => Buffer.from(hkdfSync("sha256", master, "", purpose, 32))
+  const encryptionKey = derive("encryption at rest")
+  const macKeys = new Map<string, Buffer>()
+  const macKey = (purpose: string): Buffer => {
+    const key = macKeys.get(purpose) ?? derive(`mac: ${purpose}`)
+    macKeys.set(purpose, key)
+    return key
+  }
+  const digest = (text: string) => createHash("sha256").update(text).digest()
+  const tokenDigest = digest(token.value)
+  return Secrets.of({
+    isAdminToken: (candidate) => timingSafeEqual(digest(candidate), tokenDigest),
+    encrypt: (text) => {
+      const nonce = randomBytes(nonceBytes)
+      const cipher = createCipheriv("aes-256-gcm", encryptionKey, nonce)
+      const sealed = Buffer.concat([cipher.update(text, "utf8"), cipher.final()])
+      return Buffer.concat([nonce, cipher.getAuthTag(), sealed])
+    },
+    decrypt: (bytes) =>
+      Effect.try({
+        try: () => {
+          const nonce = bytes.subarray(0, nonceBytes)
+          const decipher = createDecipheriv("aes-256-gcm", encryptionKey, nonce)
+          decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes))
+          const sealed = bytes.subarray(nonceBytes + tagBytes)
+          return Buffer.concat([decipher.update(sealed), decipher.final()]).toString("utf8")
+        },
+        catch: () => new SecretUnreadable()
+      }),
+    mac: (purpose, text) => createHmac("sha256", macKey(purpose)).update(text).digest("hex"),
+    generatedAdminToken: token.generated ? Option.some(Redacted.make(token.value)) : Option.none()
+  })
+}

@@ -1,0 +1,201 @@
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import { AppConfig } from "../Config.ts"
+import type { Credits } from "../domain/Credits.ts"
+import { makeTaskId } from "../domain/Ids.ts"
+import type { TaskId, UserId } from "../domain/Ids.ts"
+import { idempotencyHours } from "../domain/Limits.ts"
+import { invalid, problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import type { Body } from "../models/Bodies.ts"
+import type { CatalogEntry } from "../models/CatalogEntry.ts"
+import { acceptBody, mapMedia } from "../models/Media.ts"
+import type { InlineMedium } from "../models/Media.ts"
+import { quote } from "../models/Price.ts"
+import type { ArtifactRow } from "../store/ArtifactIndex.ts"
+import { TaskStore } from "../store/TaskStore.ts"
+import type { AcceptOutcome } from "../store/TaskStore.ts"
+import { VendorClient } from "../vendors/VendorClient.ts"
+import type { Principal } from "./ApiKeys.ts"
+import { Artifacts } from "./Artifacts.ts"
+import { taskEvent } from "./Events.ts"
+import { createdBody, taskResult } from "./TaskView.ts"
+import type { TaskFacts } from "./TaskView.ts"
+import { Wake } from "./Wake.ts"
+
+/** The path of a model: `/vendors/{vendor}/v1/{model}/{action}`. */
+export interface ModelPath {
+  readonly vendor: string
+  readonly model: string
+  readonly action: "generation" | "edit"
+}
+
+export interface CreateRequest {
+  readonly principal: Principal
+  readonly path: ModelPath
+  /** The parsed JSON body. */
+  readonly body: unknown
+  readonly traceId: string
+  readonly idempotency: Option.Option<{ readonly key: string; readonly requestHash: Uint8Array }>
+}
+
+/** An accepted task, or the first answer to the same request again. */
+export interface Created {
+  /** JSON text of the 202. */
+  readonly body: string
+  readonly cost: Credits
+  readonly balance: Credits
+  readonly sandbox: boolean
+  readonly replayed: boolean
+}
+
+/** Accepts a task: decodes and prices the body, keeps its media, commits, wakes. Architecture, rule 1. */
+export class TaskCreation extends Context.Service<
+  TaskCreation,
+  {
+    /** Fails with 2001 (body), 1101 (balance) or 2008 (idempotency key); nothing is left behind then. */
+    readonly create: (
+      entry: CatalogEntry,
+      request: CreateRequest
+    ) => Effect.Effect<Created, Problem | StoreUnavailable>
+  }
+>()("gateway/services/TaskCreation") {
+  static readonly layer = Layer.effect(
+    TaskCreation,
+    Effect.gen(function* () {
+      const artifacts = yield* Artifacts
+      const vendors = yield* VendorClient
+      const wake = yield* Wake
+      const accept = yield* makeAccept
+
+      const create = Effect.fn("TaskCreation.create")(function* (
+        entry: CatalogEntry,
+        request: CreateRequest
+      ) {
+        const { body, media } = yield* decodeRequest(entry, request.body)
+        const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
+        const { answer, outcome, price } = yield* Effect.acquireUseRelease(
+          storeInputs(artifacts, request.principal.userId, taskId, media),
+          (inputs) =>
+            Effect.flatMap(withReferences(entry, body, inputs), (stored) =>
+              accept(request, entry, taskId, stored)
+            ),
+          // Inputs belong to an accepted task; those of any other create are removed again
+          (inputs, exit) =>
+            exit._tag === "Success" && exit.value.outcome._tag === "Accepted"
+              ? Effect.void
+              : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
+        )
+        const sandbox = vendors.isSandbox(entry.vendor)
+        if (outcome._tag !== "Accepted") {
+          return { ...(yield* firstAnswer(request, outcome)), sandbox }
+        }
+        yield* wake.task(taskId)
+        yield* wake.endpoints(outcome.endpoints)
+        return { body: answer, cost: price, balance: outcome.balance, sandbox, replayed: false }
+      })
+
+      return TaskCreation.of({ create })
+    })
+  )
+}
+
+/** Decodes a body with its inline media; fails with all faults at once. */
+export const decodeRequest = (entry: CatalogEntry, body: unknown) =>
+  Effect.mapError(acceptBody(entry.label, body), ({ errors }) => invalid(errors))
+
+const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
+
+/** The one transaction: idempotency record, task, hold, event and deliveries. */
+const makeAccept = Effect.gen(function* () {
+  const { taskDeadline } = yield* AppConfig
+  const tasks = yield* TaskStore
+  const vendors = yield* VendorClient
+
+  return Effect.fnUntraced(function* (
+    request: CreateRequest,
+    entry: CatalogEntry,
+    taskId: TaskId,
+    body: Body
+  ) {
+    const { path, principal } = request
+    const now = yield* DateTime.now
+    const task: TaskFacts = {
+      id: taskId,
+      status: "pending",
+      createdAt: now,
+      updatedAt: now,
+      error: null,
+      result: null
+    }
+    const answer = createdBody(task, path.action)
+    const price = quote(entry, body)
+    const outcome = yield* tasks.accept({
+      ...path,
+      resultKind: entry.result,
+      taskId,
+      userId: principal.userId,
+      apiKeyId: principal.apiKeyId,
+      body: yield* Effect.orDie(decodeJson(body)),
+      sandbox: vendors.isSandbox(entry.vendor),
+      price,
+      deadlineAt: DateTime.addDuration(now, taskDeadline),
+      traceId: request.traceId,
+      now,
+      event: taskEvent(path, taskResult(task, entry.result), now),
+      idempotency: Option.map(request.idempotency, (it) => ({
+        ...it,
+        answer,
+        since: DateTime.subtractDuration(now, Duration.hours(idempotencyHours))
+      }))
+    })
+    return { outcome, answer, price }
+  })
+})
+
+/** Contract 2, `Idempotency-Key`: the first answer again, or 2008 for another body. */
+const firstAnswer = Effect.fnUntraced(function* (
+  request: CreateRequest,
+  outcome: Exclude<AcceptOutcome, { readonly _tag: "Accepted" }>
+) {
+  if (outcome._tag === "BalanceTooLow") {
+    return yield* problem(1101, "The available balance is lower than the price: top up the wallet")
+  }
+  const same = Option.exists(
+    request.idempotency,
+    ({ requestHash }) => Buffer.compare(requestHash, outcome.requestHash) === 0
+  )
+  if (!same) {
+    return yield* problem(2008, "This Idempotency-Key was used before with another request")
+  }
+  return {
+    body: outcome.body,
+    cost: outcome.cost,
+    balance: outcome.balance,
+    replayed: true
+  }
+})
+
+const storeInputs = (
+  artifacts: Artifacts["Service"],
+  userId: UserId,
+  taskId: TaskId,
+  media: ReadonlyArray<InlineMedium>
+): Effect.Effect<ReadonlyArray<ArtifactRow>, StoreUnavailable> =>
+  Effect.forEach(media, ({ bytes, mime }) =>
+    artifacts.put({ userId, taskId, role: "input", mime, bytes })
+  )
+
+const placeholder = /^artifact:(\d+)$/u
+
+/** Puts artifact ids where the inline media were: rows hold references (contract 5). */
+const withReferences = (
+  entry: CatalogEntry,
+  body: Body,
+  inputs: ReadonlyArray<ArtifactRow>
+): Effect.Effect<Body> =>
+  inputs.length === 0
+    ? Effect.succeed(body)
+    : mapMedia(entry.label, body, (_pointer, text) => {
+        const stored = inputs[Number(placeholder.exec(text)?.[1])]
+        return stored === undefined ? text : `artifact:${stored.id}`
+      }).pipe(Effect.orDie)

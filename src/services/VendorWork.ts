@@ -1,0 +1,91 @@
+import { Context, Duration, Effect, Layer, Option } from "effect"
+import { Catalog } from "../models/Catalog.ts"
+import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
+import { vendorPolling } from "../vendors/Polling.ts"
+import { VendorClient, VendorError } from "../vendors/VendorClient.ts"
+import type { Handle, VendorAccount, VendorResult } from "../vendors/VendorClient.ts"
+import { isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
+import type { Fenced } from "./PaidSubmit.ts"
+
+/** Gets a task's result from its vendor: buys the job, or goes on with the one that was bought. */
+export class VendorWork extends Context.Service<
+  VendorWork,
+  {
+    readonly resultOf: (owned: OwnedTask) => Effect.Effect<VendorResult, VendorError | Fenced>
+  }
+>()("gateway/services/VendorWork") {
+  static readonly layer = Layer.effect(
+    VendorWork,
+    Effect.gen(function* () {
+      const catalog = yield* Catalog
+      const paid = yield* PaidSubmit
+      const vendors = yield* VendorClient
+
+      const entryOf = (task: TaskRow) =>
+        Effect.mapError(
+          Effect.fromOption(catalog.find(task.vendor, task.model, task.action)),
+          () => new VendorError({ class: "OPERATOR", message: "the model left the catalog" })
+        )
+
+      const fresh = Effect.fnUntraced(function* (owned: OwnedTask, firstN: number) {
+        const entry = yield* entryOf(owned.task)
+        const account = yield* vendors.choose(entry.vendor, entry.adapter)
+        const submitted = yield* paid.submit({ owned, entry, account }, firstN)
+        return submitted._tag === "Done"
+          ? submitted.result
+          : yield* Effect.delay(poll(account, submitted.handle), submitted.pollAfter)
+      })
+
+      /** The process died between a submit and its record: never submitted twice blindly (contract 7). */
+      const reconcile = Effect.fnUntraced(function* (
+        owned: OwnedTask,
+        n: number,
+        account: VendorAccount
+      ) {
+        const entry = yield* entryOf(owned.task)
+        const found = yield* account.reconcile(requestOf(owned.task, entry))
+        if (Option.isNone(found)) return yield* ambiguous
+        yield* paid.record(owned, { n, state: "submitted", handle: found.value, failure: null })
+        return found.value
+      })
+
+      return VendorWork.of({
+        resultOf: Effect.fn("VendorWork.resultOf")(function* (owned) {
+          if (Option.isNone(owned.attempt)) return yield* fresh(owned, 1)
+          const { accountId, handle, n, state } = owned.attempt.value
+          if (state === "refused") return yield* fresh(owned, n + 1)
+          if (state === "ambiguous") return yield* ambiguous
+          const account = yield* vendors.owner(accountId)
+          return yield* poll(account, handle ?? (yield* reconcile(owned, n, account)))
+        })
+      })
+    })
+  )
+}
+
+/** Asks until the job has ended; a poll that went wrong for the moment is asked again. */
+const poll = Effect.fnUntraced(function* (account: VendorAccount, handle: Handle) {
+  const asked = account.poll(handle).pipe(
+    Effect.catchIf(isTransient, (error) =>
+      Effect.succeed({
+        _tag: "Running" as const,
+        pollAfter: Duration.millis(error.retryAfterMillis ?? troubledPollMillis)
+      })
+    )
+  )
+  const last = yield* Effect.repeat(asked, vendorPolling)
+  return last._tag === "Done" ? last.result : yield* nothing
+})
+
+/** The wait after a poll that went wrong, when the vendor names none. */
+const troubledPollMillis = 5000
+
+const ambiguous = new VendorError({
+  class: "AMBIGUOUS",
+  message: "It is not known whether the upstream took the job, so it was not submitted again"
+})
+
+const nothing = new VendorError({
+  class: "FAILED",
+  message: "The upstream ended without a result"
+})

@@ -1,0 +1,103 @@
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Redacted, Schema, String } from "effect"
+import type { Layer } from "effect"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import {
+  DatabaseUnavailable,
+  explainSqlError,
+  parseDatabaseUrl,
+  tooOld
+} from "./DatabaseUnavailable.ts"
+import { openEmbedded } from "./Embedded.ts"
+import type { EmbeddedOptions } from "./Embedded.ts"
+import { upkeep } from "./Upkeep.ts"
+
+/** The services of either store: one driver and one dialect (architecture, The embedded store). */
+export type Database = PgClient.PgClient | SqlClient
+
+/** Contract 9: the oldest Postgres that is served. */
+const serverVersionMin = 150_000
+
+/** Names recur on each row; the transforms are pure. */
+const memoize = (transform: (name: string) => string): ((name: string) => string) => {
+  const known = new Map<string, string>()
+  return (name) => {
+    const before = known.get(name)
+    if (before !== undefined) return before
+    const transformed = transform(name)
+    known.set(name, transformed)
+    return transformed
+  }
+}
+
+/**
+ * Settings common to both stores. Names are camelCase here and snake_case there, JSON values stay
+ * as they are. sql-pg's codecs: `bigint` is a JS bigint, `bytea` a `Uint8Array`, `timestamptz` a
+ * `Date` (milliseconds), `jsonb` parsed. A `Date`, bigint or `Uint8Array` binds as it is.
+ */
+const settings = {
+  transformResultNames: memoize(String.snakeToCamel),
+  transformQueryNames: memoize(String.camelToSnake),
+  transformJson: false,
+  applicationName: "generation-gateway"
+}
+
+const ServerVersion = Schema.NonEmptyArray(
+  Schema.Struct({ serverVersion: Schema.String, number: Schema.Int })
+)
+
+/** A Postgres server at `DATABASE_URL`; connects once so that a wrong value stops the start. */
+export const layerPostgres = (options: {
+  readonly url: Redacted.Redacted
+  /** Default 10. */
+  readonly maxConnections?: number
+}): Layer.Layer<Database, DatabaseUnavailable> =>
+  PgClient.layerFrom(
+    Effect.gen(function* () {
+      const address = parseDatabaseUrl(Redacted.value(options.url))
+      if (address instanceof DatabaseUnavailable) return yield* address
+      const client = PgClient.make({
+        ...settings,
+        url: options.url,
+        maxConnections: options.maxConnections ?? 10,
+        startupParameters: { TimeZone: "UTC" }
+      })
+      return yield* client.pipe(
+        Effect.tap(checkVersion),
+        Effect.catchTags({
+          SqlError: (error) => explainSqlError(error, address),
+          SchemaError: Effect.die
+        })
+      )
+    })
+  )
+
+const checkVersion = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
+  const rows = yield* sql`SELECT current_setting('server_version') AS server_version,
+    current_setting('server_version_num')::int AS number`
+  const [version] = yield* Schema.decodeUnknownEffect(ServerVersion)(rows)
+  if (version.number < serverVersionMin) return yield* tooOld(version.serverVersion)
+})
+
+/**
+ * The embedded store in `dataDir` (`DATA_DIR`), or in memory: PGlite driven by the same client over
+ * a stream, a pool of one. Its upkeep runs while the layer lives.
+ */
+export const layerEmbedded = (
+  options: EmbeddedOptions
+): Layer.Layer<Database, DatabaseUnavailable | SqlError> =>
+  PgClient.layerFrom(
+    Effect.gen(function* () {
+      const session = yield* openEmbedded(options)
+      const client = yield* PgClient.make({
+        ...settings,
+        stream: session.connect,
+        username: "postgres",
+        database: "postgres",
+        maxConnections: 1
+      })
+      if (options.dataDir !== "memory") yield* upkeep(client)
+      return client
+    })
+  )

@@ -1,0 +1,117 @@
+import { Schema } from "effect"
+import type { SqlError } from "effect/sql/SqlError"
+
+/**
+ * The store cannot be opened. The message is the one line of contract.md section 9: it names the
+ * variable, the fault and the remedy, and never the password.
+ */
+export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()(
+  "DatabaseUnavailable",
+  {
+    variable: Schema.Literals(["DATABASE_URL", "DATA_DIR"]),
+    fault: Schema.String,
+    remedy: Schema.String
+  }
+) {
+  override get message(): string {
+    return `${this.variable}: ${this.fault}. ${this.remedy}.`
+  }
+}
+
+/** What of a connection URL may be shown. */
+export interface DatabaseAddress {
+  readonly host: string
+  readonly port: string
+  readonly user: string
+  readonly database: string
+}
+
+const unavailable = (fault: string, remedy: string): DatabaseUnavailable =>
+  new DatabaseUnavailable({ variable: "DATABASE_URL", fault, remedy })
+
+/** The URL's parts, or what is wrong with it. The text of the URL is never repeated. */
+export const parseDatabaseUrl = (text: string): DatabaseAddress | DatabaseUnavailable => {
+  const example = "Write it as postgres://user:password@host:5432/database"
+  const url = URL.parse(text)
+  if (url === null) return unavailable("it is not a URL", example)
+  if (url.protocol !== "postgres:" && url.protocol !== "postgresql:") {
+    return unavailable("it does not begin with postgres:// or postgresql://", example)
+  }
+  const decoded = [url.username, url.password, url.pathname.slice(1)].map(decode)
+  if (decoded.includes(undefined)) {
+    return unavailable(
+      "its user, password or database has a % that encodes nothing",
+      "Percent-encode the special characters in it"
+    )
+  }
+  const query = url.searchParams
+  const user = query.get("user") ?? decoded[0] ?? ""
+  return {
+    host: query.get("host") ?? (url.hostname === "" ? "localhost" : url.hostname),
+    port: query.get("port") ?? (url.port === "" ? "5432" : url.port),
+    user,
+    database: query.get("dbname") ?? (url.pathname.length > 1 ? (decoded[2] ?? "") : user)
+  }
+}
+
+const decode = (text: string): string | undefined => {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Says in the operator's words why the first connection failed. */
+export const explainSqlError = (error: SqlError, address: DatabaseAddress): DatabaseUnavailable => {
+  const at = `${address.host}:${address.port}`
+  const codes = errorCodes(error)
+  const has = (...wanted: ReadonlyArray<string>) => wanted.some((code) => codes.includes(code))
+  if (has("ECONNREFUSED", "ENOENT")) {
+    return unavailable(`nothing listens at ${at}`, "Start Postgres there or correct host and port")
+  }
+  if (has("ENOTFOUND", "EAI_AGAIN", "EAI_FAIL", "EAI_NODATA")) {
+    return unavailable(`the host ${address.host} is not known`, "Correct the host name")
+  }
+  if (has("3D000")) {
+    const remedy = "Create it with createdb or correct the name"
+    return unavailable(`the database "${address.database}" does not exist at ${at}`, remedy)
+  }
+  if (error.reason._tag === "AuthenticationError" || has("42501")) {
+    return unavailable(
+      `the server at ${at} refuses the user "${address.user}"`,
+      "Correct user and password, or allow the user in"
+    )
+  }
+  if (has("53300", "57P03")) {
+    const fault = `the server at ${at} takes no connection now`
+    return unavailable(fault, "Wait until it has started, or raise its max_connections")
+  }
+  const why = has("ETIMEDOUT") || messages(error).some((text) => text.includes("timed out"))
+  return why
+    ? unavailable(`${at} does not answer`, "Correct host and port, or open the firewall")
+    : unavailable(
+        `the server at ${at} cannot be used (${error.reason.message})`,
+        "Check that it is Postgres 15 or newer, and its sslmode"
+      )
+}
+
+/** `code` of the error and of everything that caused it. */
+const errorCodes = (error: unknown): ReadonlyArray<string> =>
+  causes(error).flatMap((cause) =>
+    "code" in cause && typeof cause.code === "string" ? [cause.code] : []
+  )
+
+const messages = (error: unknown): ReadonlyArray<string> =>
+  causes(error).map((cause) => cause.message)
+
+/** The error and what caused it, depth first; an `AggregateError` has several. */
+const causes = (error: unknown, depth = 0): ReadonlyArray<Error> => {
+  if (!(error instanceof Error) || depth > 5) return []
+  const below = error instanceof AggregateError ? [...error.errors, error.cause] : [error.cause]
+  return [error, ...below.flatMap((cause) => causes(cause, depth + 1))]
+}
+
+/** Contract 9: Postgres 15 or newer. */
+export const tooOld = (version: string): DatabaseUnavailable =>
+  unavailable(`the server is Postgres ${version}`, "Use Postgres 15 or newer")

@@ -1,0 +1,85 @@
+import { Context, Schema } from "effect"
+import type { DateTime, Effect, Option } from "effect"
+import { DeliveryId } from "../domain/Ids.ts"
+import type { EndpointId, UserId } from "../domain/Ids.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import type { AttemptOutcome } from "../domain/Webhook.ts"
+import { Bytes, Time } from "./Rows.ts"
+import type { EventBody } from "./TaskStore.ts"
+
+/** A delivery whose attempt is recorded as begun and is to be sent now. */
+export class Claimed extends Schema.Class<Claimed>("Claimed")({
+  id: DeliveryId,
+  createdAt: Time,
+  /** Failed attempts before this one: 0 to 5. */
+  attempt: Schema.Int,
+  /** Number of this attempt's row in the log. */
+  seq: Schema.Int,
+  dueAt: Time,
+  startedAt: Time,
+  body: Bytes,
+  url: Schema.String,
+  /** Ciphertext, as is `previousSecret`. */
+  secret: Bytes,
+  previousSecret: Schema.NullOr(Bytes),
+  previousSecretUntil: Schema.NullOr(Time)
+}) {}
+
+/** What became of one attempt. */
+export interface Recorded {
+  readonly endpointId: EndpointId
+  readonly claimed: Claimed
+  readonly endedAt: DateTime.Utc
+  readonly outcome: AttemptOutcome
+  /** Absent when the delivery is done, be it `succeeded` or `failed`. */
+  readonly nextDueAt: Option.Option<DateTime.Utc>
+}
+
+/** The queue of deliveries and the log of their attempts. The only writer of those tables. */
+export class DeliveryStore extends Context.Service<
+  DeliveryStore,
+  {
+    /** Takes due deliveries of an enabled endpoint, oldest first, and records their attempts as begun. */
+    readonly claim: (claim: {
+      readonly endpointId: EndpointId
+      readonly owner: string
+      readonly now: DateTime.Utc
+      readonly limit: number
+    }) => Effect.Effect<ReadonlyArray<Claimed>, StoreUnavailable>
+    /** Completes an attempt: done, or due again (architecture, rule 6). */
+    readonly record: (recorded: Recorded) => Effect.Effect<void, StoreUnavailable>
+    /** Endpoints that have something due, and the time of the next row that is not. */
+    readonly due: (now: DateTime.Utc) => Effect.Effect<
+      {
+        readonly endpoints: ReadonlyArray<EndpointId>
+        readonly next: Option.Option<DateTime.Utc>
+      },
+      StoreUnavailable
+    >
+    /** Start times of the attempts since then, for the sliding limit. */
+    readonly startedSince: (
+      id: EndpointId,
+      since: DateTime.Utc
+    ) => Effect.Effect<ReadonlyArray<DateTime.Utc>, StoreUnavailable>
+    /** Attempts whose process died are `lost` and due again at once, uncounted (ADR 0003). */
+    readonly freeLost: (
+      heartbeatSince: DateTime.Utc,
+      now: DateTime.Utc
+    ) => Effect.Effect<number, StoreUnavailable>
+    /**
+     * Skips what was queued for an endpoint while it was being disabled: the one race that the
+     * disabling transaction cannot see.
+     */
+    readonly skipDisabled: (
+      disabledSince: DateTime.Utc,
+      now: DateTime.Utc
+    ) => Effect.Effect<void, StoreUnavailable>
+    /** One event to one endpoint, whatever it subscribes to: the console's test event. */
+    readonly publishTo: (
+      userId: UserId,
+      endpointId: EndpointId,
+      event: EventBody & { readonly type: string },
+      now: DateTime.Utc
+    ) => Effect.Effect<DeliveryId, StoreUnavailable>
+  }
+>()("gateway/store/DeliveryStore") {}

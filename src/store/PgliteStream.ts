@@ -1,0 +1,205 @@
+import type { PGlite } from "@electric-sql/pglite"
+import { Duplex } from "node:stream"
+
+/**
+ * One connection of `@effect/sql-pg` to PGlite, in memory: a `Duplex` that hands wire-protocol
+ * messages to `execProtocolRawStream` (architecture, The embedded store).
+ *
+ * PGlite has one session. A startup message takes it over and resets it, so that a connection never
+ * sees what the one before left behind; a stream that lost the session is ended. PGlite runs each
+ * batch synchronously, so a cancel request always comes too late and is merely hung up on.
+ */
+export class PgliteStream extends Duplex {
+  readonly #session: PgliteSession
+  #started = false
+  /** Bytes of the batch that has no end yet. */
+  #pending: Uint8Array = Buffer.alloc(0)
+
+  constructor(session: PgliteSession) {
+    super({ allowHalfOpen: false })
+    this.#session = session
+  }
+
+  override _read() {}
+
+  override _write(
+    chunk: Uint8Array,
+    _encoding: BufferEncoding,
+    callback: (error?: Error | null) => void
+  ) {
+    this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
+    const failure = this.#started || this.#start() ? this.#runBatches() : undefined
+    // Before the answer is pushed nothing else may enter PGlite; after it anything may.
+    callback(failure)
+  }
+
+  override _final(callback: (error?: Error | null) => void) {
+    this.push(null)
+    callback()
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void) {
+    this.#session.release(this)
+    this.#pending = Buffer.alloc(0)
+    callback(error)
+  }
+
+  /** Answers what may come before the session; true once the session is this stream's. */
+  #start(): boolean {
+    while (!this.#started) {
+      const length = this.#pending.length < 8 ? Infinity : uint32(this.#pending, 0)
+      if (this.#pending.length < length) return false
+      const code = uint32(this.#pending, 4)
+      const packet = this.#pending.subarray(0, length)
+      this.#pending = this.#pending.subarray(length)
+      switch (code) {
+        case codes.ssl:
+        case codes.gssapi:
+          this.push("N")
+          break
+        case codes.cancel:
+          this.destroy()
+          return false
+        default:
+          this.#started = true
+          this.#answer(this.#session.take(this, packet))
+      }
+    }
+    return true
+  }
+
+  /** Runs each batch that is complete; the rest waits for its end. */
+  #runBatches(): Error | undefined {
+    let start = 0
+    let offset = 0
+    while (offset + 5 <= this.#pending.length) {
+      const end = offset + 1 + uint32(this.#pending, offset + 1)
+      if (end > this.#pending.length) break
+      const type = this.#pending[offset]
+      offset = end
+      if (type === messages.terminate) {
+        this.#pending = Buffer.alloc(0)
+        this.push(null)
+        return undefined
+      }
+      if (!batchEnds.has(type ?? 0)) continue
+      this.#answer(
+        this.#session.run(this, this.#pending.subarray(start, end), type !== messages.flush)
+      )
+      start = end
+    }
+    this.#pending = start === this.#pending.length ? Buffer.alloc(0) : this.#pending.subarray(start)
+    return undefined
+  }
+
+  #answer(answer: Answer) {
+    if (answer.failure !== undefined) {
+      answer.failure.then((cause) => this.destroy(cause))
+    } else if (answer.bytes.length > 0) {
+      this.push(answer.bytes)
+    }
+  }
+}
+
+/** What PGlite answered; a failure means that the session is of no use any more. */
+interface Answer {
+  readonly bytes: Uint8Array
+  readonly failure: Promise<Error> | undefined
+}
+
+/** The only session of a PGlite, and which stream has it. */
+export class PgliteSession {
+  readonly #pglite: PGlite
+  readonly #broken: () => Error | undefined
+  #owner: PgliteStream | undefined
+
+  /** `broken` tells of a failure after which the store must not be used (a failed fsync). */
+  constructor(pglite: PGlite, broken: () => Error | undefined = () => undefined) {
+    this.#pglite = pglite
+    this.#broken = broken
+  }
+
+  /** For `PgClient.make({ stream, maxConnections: 1 })`. */
+  readonly connect = (): Duplex => new PgliteStream(this)
+
+  take(stream: PgliteStream, startup: Uint8Array): Answer {
+    const before = this.#owner
+    this.#owner = stream
+    before?.destroy(new Error("The session was taken over by a newer connection"))
+    const reset = this.run(
+      stream,
+      this.#pglite.isInTransaction() ? rollbackAndDiscard : discard,
+      true
+    )
+    return reset.failure === undefined ? this.run(stream, startup, true) : reset
+  }
+
+  release(stream: PgliteStream) {
+    if (this.#owner === stream) this.#owner = undefined
+  }
+
+  run(stream: PgliteStream, batch: Uint8Array, ready: boolean): Answer {
+    if (this.#owner !== stream) return failed(new Error("This connection has lost the session"))
+    const brokenBefore = this.#broken()
+    if (brokenBefore !== undefined) return failed(brokenBefore)
+    const parts: Array<Uint8Array> = []
+    // The memory behind `bytes` is PGlite's own and changes under us: copy.
+    const onRawData = (bytes: Uint8Array) => void parts.push(Buffer.from(bytes))
+    const done = this.#pglite.execProtocolRawStream(batch, { syncToFs: false, onRawData })
+    // It ran synchronously: the promise only carries what it threw.
+    const bytes = parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts)
+    const broken = this.#broken()
+    if (broken === undefined && (!ready || endsReady(bytes))) {
+      done.catch((cause: unknown) => stream.destroy(toError(cause)))
+      return { bytes, failure: undefined }
+    }
+    const fallback = broken ?? new Error("PGlite ended its answer before ReadyForQuery")
+    return { bytes: Buffer.alloc(0), failure: done.then(() => fallback, toError) }
+  }
+}
+
+const failed = (error: Error): Answer => ({
+  bytes: Buffer.alloc(0),
+  failure: Promise.resolve(error)
+})
+
+const toError = (cause: unknown): Error =>
+  cause instanceof Error ? cause : new Error("PGlite failed", { cause })
+
+const uint32 = (bytes: Uint8Array, offset: number): number =>
+  new DataView(bytes.buffer, bytes.byteOffset + offset, 4).getUint32(0)
+
+/** Request codes that stand where a startup message has its version. */
+const codes = { cancel: 80877102, ssl: 80877103, gssapi: 80877104 }
+
+const messages = {
+  query: 0x51,
+  functionCall: 0x46,
+  sync: 0x53,
+  flush: 0x48,
+  terminate: 0x58,
+  readyForQuery: 0x5a
+}
+
+/** After these the client waits for an answer. */
+const batchEnds = new Set([messages.query, messages.functionCall, messages.sync, messages.flush])
+
+/** `Z`, length 5, status. */
+const endsReady = (bytes: Uint8Array): boolean =>
+  bytes.length >= 6 &&
+  bytes[bytes.length - 6] === messages.readyForQuery &&
+  uint32(bytes, bytes.length - 5) === 5
+
+const sync = Uint8Array.of(messages.sync, 0, 0, 0, 4)
+
+const query = (sql: string): Buffer => {
+  const bytes = Buffer.alloc(6 + Buffer.byteLength(sql))
+  bytes[0] = messages.query
+  bytes.writeUInt32BE(bytes.length - 1, 1)
+  bytes.write(sql, 5)
+  return bytes
+}
+
+/** `Sync` first: the connection before may have ended amid a batch that had failed. */
+const discard = Buffer.concat([sync, query("DISCARD ALL")])
+const rollbackAndDiscard = Buffer.concat([sync, query("ROLLBACK"), query("DISCARD ALL")])

@@ -1,0 +1,21 @@
+import { DateTime, Effect, Schema } from "effect"
+import * as Credits from "../domain/Credits.ts"
+
+/** A `timestamptz` column: the driver gives a `Date`. */
+export const Time = Schema.DateTimeUtcFromDate
+
+/** A `bigint` column of micro-credits. */
+export const Micro = Credits.Credits
+
+/** A `bytea` column. */
+export const Bytes = Schema.Uint8Array
+
+/** A UTC time as the driver takes it. */
+export const toDate = (time: DateTime.Utc): Date => DateTime.toDateUtc(time)
+
+/** Decodes every row of a statement; a row that does not fit is a defect of ours. */
+export const rowsOf = <S extends Schema.Constraint>(schema: S) => {
+  const decode = Schema.decodeUnknownEffect(Schema.Array(schema))
+  return <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
+    Effect.flatMap(statement, (rows) => decode(rows))
+}

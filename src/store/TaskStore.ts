@@ -1,0 +1,166 @@
+import { Context, Schema } from "effect"
+import type { DateTime, Effect, Option } from "effect"
+import type * as Credits from "../domain/Credits.ts"
+import { TaskId, UserId } from "../domain/Ids.ts"
+import type { EndpointId, EventId } from "../domain/Ids.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { ResultKind, TaskError, TaskStatus } from "../domain/Task.ts"
+import { Micro, Time } from "./Rows.ts"
+
+/** One task with all that is known of it. */
+export class TaskRow extends Schema.Class<TaskRow>("TaskRow")({
+  id: TaskId,
+  userId: UserId,
+  vendor: Schema.String,
+  model: Schema.String,
+  action: Schema.Literals(["generation", "edit"]),
+  resultKind: ResultKind,
+  status: TaskStatus,
+  body: Schema.Json,
+  sandbox: Schema.Boolean,
+  price: Micro,
+  captured: Schema.NullOr(Micro),
+  result: Schema.NullOr(Schema.Array(Schema.String)),
+  error: Schema.NullOr(TaskError),
+  traceId: Schema.NullOr(Schema.String),
+  createdAt: Time,
+  startedAt: Schema.NullOr(Time),
+  updatedAt: Time
+}) {}
+
+/** A task that its owner runs: every later write names the epoch (architecture, rule 2). */
+export class OwnedTask extends Schema.Class<OwnedTask>("OwnedTask")({
+  task: TaskRow,
+  epoch: Schema.Int,
+  deadlineAt: Time,
+  /** The newest vendor attempt, if one was begun. */
+  attempt: Schema.Option(
+    Schema.Struct({
+      n: Schema.Int,
+      state: Schema.Literals(["submitting", "submitted", "refused", "ambiguous"]),
+      accountId: Schema.String,
+      handle: Schema.NullOr(Schema.Record(Schema.String, Schema.Json))
+    })
+  )
+}) {}
+
+/** All that is written when a task is accepted, in one transaction (architecture, rule 1). */
+export interface Acceptance {
+  readonly taskId: TaskId
+  readonly userId: UserId
+  readonly apiKeyId: string | null
+  readonly vendor: string
+  readonly model: string
+  readonly action: "generation" | "edit"
+  readonly resultKind: ResultKind
+  readonly body: Schema.Json
+  readonly sandbox: boolean
+  readonly price: Credits.Credits
+  readonly deadlineAt: DateTime.Utc
+  readonly traceId: string
+  readonly now: DateTime.Utc
+  readonly event: EventBody
+  readonly idempotency: Option.Option<{
+    readonly key: string
+    readonly requestHash: Uint8Array
+    /** The body of the 202, given again to a repeated request. */
+    readonly answer: string
+    /** Records older than this are forgotten. */
+    readonly since: DateTime.Utc
+  }>
+}
+
+/** An event ready to be stored: its id and the bytes that are sent. */
+export interface EventBody {
+  readonly id: EventId
+  readonly body: Uint8Array
+}
+
+export type AcceptOutcome =
+  | {
+      readonly _tag: "Accepted"
+      readonly balance: Credits.Credits
+      readonly endpoints: ReadonlyArray<EndpointId>
+    }
+  | {
+      readonly _tag: "Replayed"
+      readonly requestHash: Uint8Array
+      readonly status: number
+      readonly body: string
+      readonly cost: Credits.Credits
+      readonly balance: Credits.Credits
+    }
+  | { readonly _tag: "BalanceTooLow" }
+
+/** How a task ends. `epoch` is absent when somebody else than the owner ends it (cancel). */
+export interface Finish {
+  readonly taskId: TaskId
+  readonly epoch: Option.Option<number>
+  readonly outcome:
+    | {
+        readonly status: "completed"
+        readonly result: ReadonlyArray<string>
+        readonly captured: Credits.Credits
+      }
+    | { readonly status: "failed"; readonly error: TaskError }
+  readonly event: EventBody
+  /** Makes the `balance.low` event when this charge crosses the threshold. */
+  readonly alert: (wallet: {
+    readonly userId: UserId
+    readonly available: Credits.Credits
+    readonly threshold: Credits.Credits
+  }) => EventBody
+  readonly throttleSeconds: number
+  readonly now: DateTime.Utc
+}
+
+export type FinishOutcome =
+  | { readonly _tag: "Finished"; readonly endpoints: ReadonlyArray<EndpointId> }
+  /** Somebody else ended it, or owns it now: nothing was changed. */
+  | { readonly _tag: "Fenced" }
+
+/** A submit about to be paid for. Contract 7: committed before the POST. */
+export interface AttemptStart {
+  readonly taskId: TaskId
+  readonly epoch: number
+  readonly n: number
+  readonly vendor: string
+  readonly accountId: string
+  readonly bodyHash: Uint8Array
+  readonly now: DateTime.Utc
+}
+
+export interface AttemptEnd {
+  readonly taskId: TaskId
+  readonly epoch: number
+  readonly n: number
+  readonly state: "submitted" | "refused" | "ambiguous"
+  readonly handle: Schema.Json
+  readonly failure: string | null
+  readonly now: DateTime.Utc
+}
+
+/** Tasks, their runs and vendor attempts. The only writer of those tables. */
+export class TaskStore extends Context.Service<
+  TaskStore,
+  {
+    readonly accept: (acceptance: Acceptance) => Effect.Effect<AcceptOutcome, StoreUnavailable>
+    /** Takes an unowned task and fences whoever had it before. `None`: owned, or ended. */
+    readonly own: (
+      id: TaskId,
+      owner: string
+    ) => Effect.Effect<Option.Option<OwnedTask>, StoreUnavailable>
+    /** Gives the task back, so that the next owner starts at once. */
+    readonly disown: (id: TaskId, epoch: number) => Effect.Effect<void, StoreUnavailable>
+    /** Records the submit and moves `pending` to `processing`. `false`: fenced. */
+    readonly beginAttempt: (start: AttemptStart) => Effect.Effect<boolean, StoreUnavailable>
+    readonly endAttempt: (end: AttemptEnd) => Effect.Effect<boolean, StoreUnavailable>
+    readonly finish: (finish: Finish) => Effect.Effect<FinishOutcome, StoreUnavailable>
+    readonly find: (id: TaskId) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
+    /** Clears owners without a heartbeat since then, and lists what nobody owns. */
+    readonly sweep: (
+      heartbeatSince: DateTime.Utc,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<TaskId>, StoreUnavailable>
+  }
+>()("gateway/store/TaskStore") {}

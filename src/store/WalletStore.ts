@@ -1,0 +1,138 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer, Option, Schema } from "effect"
+import type { DateTime } from "effect"
+import { SqlError } from "effect/sql"
+import type * as Credits from "../domain/Credits.ts"
+import { UserId } from "../domain/Ids.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { sqlState, storeFailures } from "./Failures.ts"
+import { Micro, rowsOf, Time, toDate } from "./Rows.ts"
+
+export class WalletRow extends Schema.Class<WalletRow>("WalletRow")({
+  userId: UserId,
+  settled: Micro,
+  held: Micro,
+  triggerThreshold: Micro,
+  state: Schema.Literals(["NORMAL", "ALERTED"])
+}) {}
+
+export class EntryRow extends Schema.Class<EntryRow>("EntryRow")({
+  seq: Schema.BigInt,
+  kind: Schema.Literals(["top_up", "adjustment", "hold", "capture", "release"]),
+  amount: Micro,
+  settledAfter: Micro,
+  heldAfter: Micro,
+  operationId: Schema.String,
+  subjectId: Schema.NullOr(Schema.String),
+  note: Schema.NullOr(Schema.String),
+  traceId: Schema.NullOr(Schema.String),
+  createdAt: Time
+}) {}
+
+/** A change of the settled balance by the operator. */
+export interface Addition {
+  readonly userId: UserId
+  readonly kind: "top_up" | "adjustment"
+  readonly amount: Credits.Credits
+  /** The same id twice changes nothing (contract 6). */
+  readonly operationId: string
+  readonly note: string | null
+  readonly traceId: string
+  readonly now: DateTime.Utc
+}
+
+export type AdditionOutcome =
+  | { readonly _tag: "Added"; readonly wallet: WalletRow; readonly repeated: boolean }
+  /** The adjustment would leave less than what is held. */
+  | { readonly _tag: "BelowHeld" }
+
+/** Wallet rows and their ledger. Holds of tasks are written by `TaskStore` in its own transactions. */
+export class WalletStore extends Context.Service<
+  WalletStore,
+  {
+    readonly find: (userId: UserId) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
+    readonly add: (addition: Addition) => Effect.Effect<AdditionOutcome, StoreUnavailable>
+    readonly entries: (
+      userId: UserId,
+      page: { readonly before: Option.Option<bigint>; readonly limit: number }
+    ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
+    readonly setThreshold: (
+      userId: UserId,
+      threshold: Credits.Credits
+    ) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
+    /** How many wallets differ from the sum of their entries or holds. Must read 0 (contract 6). */
+    readonly drift: Effect.Effect<number, StoreUnavailable>
+  }
+>()("gateway/store/WalletStore") {
+  static readonly layer = Layer.effect(
+    WalletStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      WalletStore.of({
+        find: (userId) =>
+          sql`SELECT * FROM wallets WHERE user_id = ${userId}`.pipe(
+            rowsOf(WalletRow),
+            Effect.map(Array.head),
+            storeFailures
+          ),
+        add: add(sql),
+        entries: (userId, page) =>
+          sql`
+            SELECT * FROM wallet_entries
+            WHERE user_id = ${userId}
+              AND (${Option.getOrNull(page.before)}::bigint IS NULL OR seq < ${Option.getOrNull(page.before)}::bigint)
+            ORDER BY seq DESC LIMIT ${page.limit}`.pipe(rowsOf(EntryRow), storeFailures),
+        setThreshold: (userId, threshold) =>
+          sql`
+            UPDATE wallets SET trigger_threshold = ${threshold},
+              state = CASE WHEN settled >= ${threshold} THEN 'NORMAL' ELSE state END
+            WHERE user_id = ${userId} RETURNING *`.pipe(
+            rowsOf(WalletRow),
+            Effect.map(Array.head),
+            storeFailures
+          ),
+        drift: drift(sql)
+      })
+    )
+  )
+}
+
+function add(sql: PgClient.PgClient) {
+  const Row = Schema.Struct({ ...WalletRow.fields, repeated: Schema.Boolean })
+  return (a: Addition) =>
+    sql`
+      SELECT (w).*, repeated FROM wallet_add(
+        p_user => ${a.userId}, p_kind => ${a.kind}, p_amount => ${a.amount},
+        p_operation => ${a.operationId}, p_note => ${a.note}, p_trace => ${a.traceId},
+        p_now => ${toDate(a.now)}
+      )`.pipe(
+      rowsOf(Row),
+      Effect.flatMap((rows) => Effect.fromOption(Array.head(rows))),
+      Effect.catchTag("NoSuchElementError", Effect.die),
+      Effect.map(({ repeated, ...wallet }): AdditionOutcome => ({
+        _tag: "Added",
+        wallet: new WalletRow(wallet),
+        repeated
+      })),
+      Effect.catchIf(
+        (error) => SqlError.isSqlError(error) && Option.contains(sqlState(error), "GW409"),
+        () => Effect.succeed<AdditionOutcome>({ _tag: "BelowHeld" })
+      ),
+      storeFailures
+    )
+}
+
+function drift(sql: PgClient.PgClient) {
+  const Row = Schema.Struct({ drifting: Schema.Int })
+  return sql`
+    SELECT count(*)::int AS drifting FROM wallets w
+    WHERE w.settled <> (
+        SELECT coalesce(sum(CASE e.kind
+          WHEN 'top_up' THEN e.amount WHEN 'adjustment' THEN e.amount
+          WHEN 'capture' THEN -e.amount ELSE 0 END), 0)
+        FROM wallet_entries e WHERE e.user_id = w.user_id)
+      OR w.held <> (SELECT coalesce(sum(h.amount), 0) FROM holds h WHERE h.user_id = w.user_id)`.pipe(
+    rowsOf(Row),
+    Effect.map((rows) => rows[0]?.drifting ?? 0),
+    storeFailures
+  )
+}

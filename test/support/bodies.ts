@@ -1,0 +1,48 @@
+import { Effect } from "effect"
+import type { FieldFault } from "../../src/domain/Problem.ts"
+import type { Label } from "../../src/models/Bodies.ts"
+import { acceptBody } from "../../src/models/Media.ts"
+import type { AcceptedBody } from "../../src/models/Media.ts"
+import { base64, png } from "./media.ts"
+
+export const picture = base64(png())
+export const pictureUrl = "https://example.com/picture.png"
+
+/** The least that each model takes. */
+export const leastBodies = {
+  "text-to-video-spark": { prompt: "a" },
+  "keyframe-to-video-plus": { prompt: "a", image: pictureUrl, last_frame: pictureUrl },
+  "image-edit": { prompt: "a", images: [pictureUrl] },
+  "text-to-image-max": { prompt: "a" },
+  "image-edit-pro": { prompt: "a", images: [pictureUrl] },
+  "image-edit-max": { prompt: "a", images: [pictureUrl] },
+  "text-to-image-preview": { prompt: "a" },
+  "image-to-video-spark": { prompt: "a", image: pictureUrl },
+  "video-edit-plus": { prompt: "a", function: "image_reference", images: [pictureUrl] }
+} as const satisfies Record<Label, unknown>
+
+/** The least body with some fields changed; `undefined` leaves a field out. */
+export const bodyWith = (label: Label, fields: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries({ ...leastBodies[label], ...fields }).filter(([, value]) => value !== undefined)
+  )
+
+/** What create makes of the least body with some fields changed. */
+export const accept = (
+  label: Label,
+  fields: Record<string, unknown> = {}
+): Effect.Effect<AcceptedBody, never> =>
+  acceptBody(label, bodyWith(label, fields)).pipe(Effect.orDie)
+
+/** The faults that create finds in the least body with some fields changed; none if it takes it. */
+export const faults = (
+  label: Label,
+  fields: Record<string, unknown> = {}
+): Effect.Effect<ReadonlyArray<FieldFault>> =>
+  acceptBody(label, bodyWith(label, fields)).pipe(
+    Effect.match({ onFailure: ({ errors }) => errors, onSuccess: () => [] })
+  )
+
+/** The pointers of those faults. */
+export const pointers = (label: Label, fields: Record<string, unknown> = {}) =>
+  Effect.map(faults(label, fields), (found) => found.map(({ pointer }) => pointer))

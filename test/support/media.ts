@@ -1,0 +1,249 @@
+import { Buffer } from "node:buffer"
+import { crc32, deflateSync } from "node:zlib"
+
+/** Media files built by hand, as small as their formats allow, so that each rule has its file. */
+
+const u16be = (value: number) => Buffer.from([(value >> 8) & 0xff, value & 0xff])
+const u16le = (value: number) => Buffer.from([value & 0xff, (value >> 8) & 0xff])
+const u32be = (value: number) => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32BE(value >>> 0)
+  return bytes
+}
+const u32le = (value: number) => {
+  const bytes = Buffer.alloc(4)
+  bytes.writeUInt32LE(value >>> 0)
+  return bytes
+}
+const u24le = (value: number) => u32le(value).subarray(0, 3)
+const join = (...parts: ReadonlyArray<Uint8Array | string>): Uint8Array =>
+  new Uint8Array(
+    Buffer.concat(parts.map((it) => (typeof it === "string" ? Buffer.from(it, "latin1") : it)))
+  )
+
+export const concat = join
+
+export const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString("base64")
+
+export const dataUri = (mime: string, bytes: Uint8Array): string =>
+  `data:${mime};base64,${base64(bytes)}`
+
+export const pngChunk = (type: string, data: Uint8Array = new Uint8Array()): Uint8Array => {
+  const body = Buffer.concat([Buffer.from(type, "latin1"), data])
+  return join(u32be(data.length), body, u32be(crc32(body)))
+}
+
+export interface PngOptions {
+  readonly width?: number
+  readonly height?: number
+  /** 0 grey, 2 RGB, 3 palette, 4 grey and alpha, 6 RGBA. */
+  readonly colourType?: 0 | 2 | 3 | 4 | 6
+  /** Chunks between the header and the data. */
+  readonly extra?: ReadonlyArray<Uint8Array>
+  /** Height of the data, when the header lies about it. */
+  readonly storedHeight?: number
+}
+
+const samples = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 } as const
+
+/** A valid PNG of one colour; 8 bits a sample. */
+export const png = (options: PngOptions = {}): Uint8Array => {
+  const { colourType = 2, extra = [], height = 400, width = 400 } = options
+  const { storedHeight = height } = options
+  const raw = Buffer.alloc(storedHeight * (1 + width * samples[colourType]))
+  const header = join(u32be(width), u32be(height), Buffer.from([8, colourType, 0, 0, 0]))
+  return join(
+    "\x89PNG\r\n\x1a\n",
+    pngChunk("IHDR", header),
+    ...(colourType === 3 ? [pngChunk("PLTE", Buffer.from([1, 2, 3]))] : []),
+    ...extra,
+    pngChunk("IDAT", deflateSync(raw)),
+    pngChunk("IEND")
+  )
+}
+
+/** A PNG padded with an ignorable chunk to an exact size in bytes. */
+export const pngOfBytes = (bytes: number, options: PngOptions = {}): Uint8Array => {
+  const bare = png(options).length
+  return png({ ...options, extra: [pngChunk("prVt", new Uint8Array(bytes - bare - 12))] })
+}
+
+const jpegSegment = (marker: number, data: Uint8Array): Uint8Array =>
+  join(Buffer.from([0xff, marker]), u16be(data.length + 2), data)
+
+/** A frame header, which says the size of the picture. */
+export const jpegFrame = (marker: number, width: number, height: number): Uint8Array =>
+  jpegSegment(
+    marker,
+    join(Buffer.from([8]), u16be(height), u16be(width), Buffer.from([1, 1, 0x11, 0]))
+  )
+
+export interface JpegOptions {
+  readonly width?: number
+  readonly height?: number
+  /** C0 baseline, C2 progressive. */
+  readonly frame?: number
+  /** Segments before the frame, such as an EXIF block with a thumbnail. */
+  readonly extra?: ReadonlyArray<Uint8Array>
+}
+
+/** A grey JPEG: tables, one frame, one scan with a stuffed byte and a restart marker in it. */
+export const jpeg = (options: JpegOptions = {}): Uint8Array => {
+  const { extra = [], frame = 0xc0, height = 400, width = 400 } = options
+  return join(
+    Buffer.from([0xff, 0xd8]),
+    jpegSegment(0xe0, join("JFIF\0", Buffer.from([1, 1, 0, 0, 1, 0, 1, 0, 0]))),
+    ...extra,
+    jpegSegment(0xdb, join(Buffer.from([0]), Buffer.alloc(64, 1))),
+    jpegFrame(frame, width, height),
+    jpegSegment(0xc4, join(Buffer.from([0, 1]), Buffer.alloc(15), Buffer.from([0]))),
+    jpegSegment(0xda, Buffer.from([1, 1, 0, 0, 63, 0])),
+    Buffer.from([0x12, 0xff, 0x00, 0x34, 0xff, 0xd0, 0x56]),
+    Buffer.from([0xff, 0xd9])
+  )
+}
+
+/** A JPEG segment that holds another whole JPEG, as a thumbnail does. */
+export const jpegThumbnail = (): Uint8Array =>
+  jpegSegment(0xe1, join("Exif\0\0", jpeg({ width: 16, height: 16 })))
+
+export interface BmpOptions {
+  readonly width?: number
+  readonly height?: number
+  readonly topDown?: boolean
+  readonly depth?: 24 | 32
+}
+
+/** A valid BMP without compression. */
+export const bmp = (options: BmpOptions = {}): Uint8Array => {
+  const { depth = 24, height = 400, topDown = false, width = 400 } = options
+  const pixels = Math.ceil((width * depth) / 32) * 4 * height
+  return join(
+    "BM",
+    u32le(54 + pixels),
+    u32le(0),
+    u32le(54),
+    u32le(40),
+    u32le(width),
+    u32le(topDown ? -height : height),
+    u16le(1),
+    u16le(depth),
+    u32le(0),
+    u32le(pixels),
+    new Uint8Array(16),
+    new Uint8Array(pixels)
+  )
+}
+
+const riff = (form: string, ...chunks: ReadonlyArray<Uint8Array>): Uint8Array => {
+  const body = join(form, ...chunks)
+  return join("RIFF", u32le(body.length), body)
+}
+
+export const riffChunk = (type: string, data: Uint8Array): Uint8Array =>
+  join(type, u32le(data.length), data, new Uint8Array(data.length % 2))
+
+const vp8 = (width: number, height: number) =>
+  riffChunk("VP8 ", join(Buffer.from([0x10, 0, 0, 0x9d, 0x01, 0x2a]), u16le(width), u16le(height)))
+
+const vp8l = (width: number, height: number, alpha: boolean) => {
+  const bits = ((width - 1) | ((height - 1) << 14) | (alpha ? 1 << 28 : 0)) >>> 0
+  return riffChunk("VP8L", join(Buffer.from([0x2f]), u32le(bits), Buffer.from([0, 0, 0])))
+}
+
+const vp8x = (flags: number, width: number, height: number) =>
+  riffChunk("VP8X", join(Buffer.from([flags, 0, 0, 0]), u24le(width - 1), u24le(height - 1)))
+
+export interface WebpOptions {
+  readonly width?: number
+  readonly height?: number
+  readonly kind?: "lossy" | "lossless" | "extended" | "animated"
+  readonly alpha?: boolean
+  /** Canvas of the extended kind, when it lies. */
+  readonly canvas?: readonly [number, number]
+}
+
+export const webp = (options: WebpOptions = {}): Uint8Array => {
+  const { alpha = false, height = 400, kind = "lossy", width = 400 } = options
+  const [canvasWidth, canvasHeight] = options.canvas ?? [width, height]
+  switch (kind) {
+    case "lossy":
+      return riff("WEBP", vp8(width, height))
+    case "lossless":
+      return riff("WEBP", vp8l(width, height, alpha))
+    case "extended":
+      return riff(
+        "WEBP",
+        vp8x(alpha ? 0x10 : 0, canvasWidth, canvasHeight),
+        vp8l(width, height, alpha)
+      )
+    case "animated":
+      return riff(
+        "WEBP",
+        vp8x(0x02, canvasWidth, canvasHeight),
+        riffChunk("ANIM", new Uint8Array(6)),
+        riffChunk("ANMF", new Uint8Array(16))
+      )
+  }
+}
+
+export interface WavOptions {
+  readonly hertz?: number
+  readonly channels?: number
+  /** Bytes a second in the header, when it lies. */
+  readonly bytesPerSecond?: number
+  /** Length of the data chunk in the header, when it lies. */
+  readonly announcedBytes?: number
+  readonly coding?: number
+}
+
+/** PCM of 16 bits, silent; `seconds` is exact to a sample. */
+export const wav = (seconds: number, options: WavOptions = {}): Uint8Array => {
+  const { channels = 1, coding = 1, hertz = 8000 } = options
+  const block = channels * 2
+  const data = new Uint8Array(Math.round(seconds * hertz) * block)
+  const { announcedBytes = data.length, bytesPerSecond = hertz * block } = options
+  return riff(
+    "WAVE",
+    riffChunk(
+      "fmt ",
+      join(
+        u16le(coding),
+        u16le(channels),
+        u32le(hertz),
+        u32le(bytesPerSecond),
+        u16le(block),
+        u16le(16)
+      )
+    ),
+    join("data", u32le(announcedBytes), data)
+  )
+}
+
+/** MPEG 1, layer III, 32 kbit/s, 48 kHz, mono: 96 bytes and 24 ms a frame. */
+export const mp3FrameSeconds = 1152 / 48_000
+
+const mp3Frame = (data: Uint8Array = new Uint8Array()): Uint8Array =>
+  join(Buffer.from([0xff, 0xfb, 0x14, 0xc0]), data, new Uint8Array(92 - data.length))
+
+export interface Mp3Options {
+  /** Frames that an Info tag announces; none: no tag. */
+  readonly announcedFrames?: number
+  readonly id3v2?: boolean
+  readonly id3v1?: boolean
+}
+
+export const mp3 = (frames: number, options: Mp3Options = {}): Uint8Array => {
+  const { announcedFrames, id3v1 = false, id3v2 = false } = options
+  const frame = mp3Frame()
+  return join(
+    ...(id3v2 ? [join("ID3", Buffer.from([4, 0, 0, 0, 0, 1, 0]), new Uint8Array(128))] : []),
+    ...(announcedFrames === undefined
+      ? []
+      : [mp3Frame(join(new Uint8Array(17), "Info", u32be(1), u32be(announcedFrames)))]),
+    ...Array.from({ length: frames }, () => frame),
+    ...(id3v1 ? [join("TAG", new Uint8Array(125))] : [])
+  )
+}
+
+export const gif = (): Uint8Array => join("GIF89a", u16le(400), u16le(400), new Uint8Array(20))

@@ -1,0 +1,147 @@
+import { PGlite } from "@electric-sql/pglite"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer, Redacted } from "effect"
+import { createHash, randomBytes } from "node:crypto"
+import {
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync
+} from "node:fs"
+import { createRequire } from "node:module"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { describe, inject } from "vitest"
+import { layerEmbedded, layerPostgres } from "../../src/store/Database.ts"
+import type { Database } from "../../src/store/Database.ts"
+import * as Migrations from "../../src/store/Migrations.ts"
+import { serverUrl } from "./postgresProcess.ts"
+
+const schema = fileURLToPath(new URL("../../schema/migrations/", import.meta.url))
+
+/** Changes with the migrations and with PGlite's version, so that no template is ever stale. */
+const schemaHash = () => {
+  const hash = createHash("sha256")
+  hash.update(readFileSync(createRequire(import.meta.url).resolve("@electric-sql/pglite")))
+  for (const file of readdirSync(schema).sort())
+    hash.update(file).update(readFileSync(join(schema, file)))
+  return hash.digest("hex").slice(0, 16)
+}
+
+let template: Blob | undefined
+
+/** A dump of a migrated store: made once a machine, read once a process, a quarter second a copy. */
+export const migratedTemplate = Effect.gen(function* () {
+  if (template !== undefined) return template
+  const folder = join(tmpdir(), "gateway-test-templates")
+  const file = join(folder, `${schemaHash()}.tar`)
+  if (!existsSync(file)) {
+    const made = join(tmpdir(), `gateway-template-${randomBytes(6).toString("hex")}`)
+    mkdirSync(made)
+    yield* Migrations.migrate().pipe(
+      Effect.provide(layerEmbedded({ dataDir: made, durable: false }), { local: true })
+    )
+    const bytes = yield* Effect.promise(async () => {
+      const pglite = await PGlite.create(join(made, "postgres"))
+      const dump = await pglite.dumpDataDir("none")
+      await pglite.close()
+      return new Uint8Array(await dump.arrayBuffer())
+    })
+    mkdirSync(folder, { recursive: true })
+    writeFileSync(`${made}.tar`, bytes)
+    renameSync(`${made}.tar`, file)
+    rmSync(made, { recursive: true })
+  }
+  template = new Blob([readFileSync(file)])
+  return template
+})
+
+/** A fresh embedded store in memory, migrated. */
+export const embeddedDatabase: Layer.Layer<Database> = Layer.unwrap(
+  Effect.map(migratedTemplate, (template) =>
+    layerEmbedded({ dataDir: "memory", durable: false, template })
+  )
+).pipe(Layer.orDie)
+
+/** The URL of the administrator's database on the run's server, or on `TEST_DATABASE_URL`. */
+export const postgresServer: Effect.Effect<URL> = Effect.promise(
+  async () => new URL(process.env.TEST_DATABASE_URL ?? (await serverUrl(inject("postgresFolder"))))
+)
+
+/** A fresh empty database on the server, dropped when the scope closes. Answers its URL. */
+export const freshDatabase = Effect.fnUntraced(function* (options?: {
+  readonly template?: string
+}) {
+  const server = yield* postgresServer
+  const name = `test_${randomBytes(8).toString("hex")}`
+  const run = (statement: string) =>
+    Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(statement).unprepared).pipe(
+      Effect.provide(layerPostgres({ url: Redacted.make(server.href) }), { local: true }),
+      Effect.orDie
+    )
+  yield* Effect.acquireRelease(
+    run(`CREATE DATABASE ${name} TEMPLATE ${options?.template ?? "template0"}`),
+    () => run(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`)
+  )
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  return url
+})
+
+/** The migrated database that the fresh ones are copied from: made once a server. */
+const migratedDatabase = Effect.gen(function* () {
+  const server = yield* postgresServer
+  const name = `template_${schemaHash()}`
+  const url = new URL(server)
+  url.pathname = `/${name}_new`
+  yield* Effect.gen(function* () {
+    const sql = yield* PgClient.PgClient
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const connection = yield* sql.reserve
+        const run = (statement: string) => connection.executeUnprepared(statement, [], undefined)
+        yield* run("SELECT pg_advisory_lock(811001)")
+        const found = yield* run(`SELECT 1 FROM pg_database WHERE datname = '${name}'`)
+        if (found.length > 0) return yield* run("SELECT pg_advisory_unlock(811001)")
+        yield* run(`DROP DATABASE IF EXISTS ${name}_new WITH (FORCE)`)
+        yield* run(`CREATE DATABASE ${name}_new TEMPLATE template0`)
+        yield* Migrations.migrate().pipe(
+          Effect.provide(layerPostgres({ url: Redacted.make(url.href) }), { local: true })
+        )
+        yield* run(`ALTER DATABASE ${name}_new RENAME TO ${name}`)
+        return yield* run("SELECT pg_advisory_unlock(811001)")
+      })
+    )
+  }).pipe(
+    Effect.provide(layerPostgres({ url: Redacted.make(server.href) }), { local: true }),
+    Effect.orDie
+  )
+  return name
+})
+
+/** A fresh migrated database on a real Postgres. */
+export const postgresDatabase: Layer.Layer<Database> = Layer.unwrap(
+  Effect.gen(function* () {
+    const url = yield* freshDatabase({ template: yield* migratedDatabase })
+    return layerPostgres({ url: Redacted.make(url.href) })
+  })
+).pipe(Layer.orDie)
+
+export const stores = { postgres: postgresDatabase, embedded: embeddedDatabase }
+
+/**
+ * The same suite on both stores. Use the layer with `layer(database)((it) => …)` of
+ * `@effect/vitest` for one fresh migrated database a suite, or `Effect.provide` for one a test.
+ */
+export const describeStores = (
+  name: string,
+  suite: (database: Layer.Layer<Database>, store: "postgres" | "embedded") => void
+) => {
+  for (const store of ["postgres", "embedded"] as const) {
+    describe(`${name} (${store})`, () => suite(stores[store], store))
+  }
+}

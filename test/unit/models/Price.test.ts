@@ -1,0 +1,119 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import * as fc from "fast-check"
+import { format, make } from "../../../src/domain/Credits.ts"
+import type { Label } from "../../../src/models/Bodies.ts"
+import { builtInEntries } from "../../../src/models/Catalog.ts"
+import { charge, chargeTokens, PriceRule, quote } from "../../../src/models/Price.ts"
+import { accept } from "../../support/bodies.ts"
+
+const entryOf = (label: Label) => builtInEntries.find((entry) => entry.label === label)!
+
+const quoteOf = (label: Label, fields: Record<string, unknown> = {}) =>
+  Effect.map(accept(label, fields), ({ body }) => format(quote(entryOf(label), body)))
+
+describe("quote", () => {
+  it.effect("text-to-image-max costs 7.50 credits an image, which is 0.075 US dollars", () =>
+    Effect.map(quoteOf("text-to-image-max"), (amount) => assert.strictEqual(amount, "7.50"))
+  )
+  it.effect("n multiplies the price of an image, the default n too", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* quoteOf("image-edit"), "12.00")
+      assert.strictEqual(yield* quoteOf("image-edit", { n: 1 }), "3.00")
+      assert.strictEqual(yield* quoteOf("text-to-image-preview", { n: 3 }), "9.00")
+      assert.strictEqual(yield* quoteOf("image-edit-max"), "7.50")
+      assert.strictEqual(yield* quoteOf("image-edit-max", { n: 6 }), "45.00")
+      assert.strictEqual(yield* quoteOf("image-edit-pro"), "13.40")
+    })
+  )
+  it.effect("seconds count by tier; absent means 5", () =>
+    Effect.gen(function* () {
+      const label = "text-to-video-spark"
+      assert.strictEqual(yield* quoteOf(label), "50.00")
+      assert.strictEqual(yield* quoteOf(label, { duration: 10 }), "100.00")
+      for (const size of ["1920*1080", "1080*1920", "1440*1440", "1632*1248", "1248*1632"]) {
+        assert.strictEqual(yield* quoteOf(label, { size }), "75.00")
+      }
+      for (const size of ["1280*720", "720*1280", "960*960", "1088*832", "832*1088"]) {
+        assert.strictEqual(yield* quoteOf(label, { size, duration: 5 }), "50.00")
+      }
+      assert.strictEqual(yield* quoteOf("image-to-video-spark", { resolution: "480P" }), "25.00")
+      assert.strictEqual(yield* quoteOf("image-to-video-spark", { resolution: "1080P" }), "75.00")
+      assert.strictEqual(yield* quoteOf("keyframe-to-video-plus"), "50.00")
+      assert.strictEqual(yield* quoteOf("video-edit-plus"), "50.00")
+    })
+  )
+})
+
+describe("charge", () => {
+  it.effect("counts what exists, and nothing for nothing", () =>
+    Effect.gen(function* () {
+      const { body } = yield* accept("image-edit")
+      const of = (produced: number) => format(charge(entryOf("image-edit"), body, produced))
+      assert.deepStrictEqual([0, 1, 3, 4, 9, -1, Number.NaN].map(of), [
+        "0.00",
+        "3.00",
+        "9.00",
+        "12.00",
+        "12.00",
+        "0.00",
+        "0.00"
+      ])
+    })
+  )
+
+  const amount = fc.bigInt({ min: 0n, max: 10n ** 12n }).map(make)
+  const rule: fc.Arbitrary<PriceRule> = fc.oneof(
+    fc.record({ per: fc.constant("image" as const), amount }),
+    fc.record({ per: fc.constant("call" as const), amount }),
+    fc.record({
+      per: fc.constant("second" as const),
+      amount,
+      tiers: fc.record({ "480P": amount, "720P": amount, "1080P": amount }, { requiredKeys: [] })
+    })
+  )
+  const body = fc.record(
+    {
+      n: fc.integer({ min: 1, max: 10 }),
+      duration: fc.constantFrom(5, 10),
+      size: fc.constantFrom("1280*720", "1920*1080", null),
+      resolution: fc.constantFrom("480P", "720P", "1080P", "2K")
+    },
+    { requiredKeys: [] }
+  )
+  it("is never negative, never above the quote, and grows with what was made", () =>
+    fc.assert(
+      fc.property(rule, body, fc.double({ min: -5, max: 20 }), (price, asked, produced) => {
+        const settled = charge({ price }, asked, produced)
+        assert.isTrue(settled >= 0n && settled <= quote({ price }, asked))
+        assert.isTrue(settled <= charge({ price }, asked, produced + 1))
+        assert.strictEqual(charge({ price }, asked, asked.n ?? 1), quote({ price }, asked))
+      })
+    ))
+})
+
+describe("chargeTokens", () => {
+  it("counts a million tokens in and out, rounded up", () => {
+    const price = { per: "million_tokens", input: make(200_000_000n), output: make(1n) } as const
+    const of = (inputTokens: number, outputTokens: number) =>
+      chargeTokens(price, { inputTokens, outputTokens })
+    assert.strictEqual(of(1_000_000, 0), make(200_000_000n))
+    assert.strictEqual(of(0, 1), make(1n))
+    assert.strictEqual(of(0, 0), make(0n))
+    assert.strictEqual(of(1, 1), make(201n))
+  })
+})
+
+describe("PriceRule", () => {
+  it.effect("reads decimal strings and refuses negative amounts", () =>
+    Effect.gen(function* () {
+      const read = Schema.decodeUnknownEffect(PriceRule)
+      assert.deepStrictEqual(yield* read({ per: "image", amount: "7.5" }), {
+        per: "image",
+        amount: make(7_500_000n)
+      })
+      for (const amount of ["-1.00", "1,5", "", 7])
+        yield* Effect.flip(read({ per: "call", amount }))
+    })
+  )
+})
