@@ -1,7 +1,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { bodyParseOptions } from "../models/Pointers.ts"
 import { ApiKeysApi } from "./ApiKeysApi.ts"
-import { ManageGate } from "./ManageGate.ts"
+import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import { UsersApi } from "./UsersApi.ts"
 import { WalletApi } from "./WalletApi.ts"
 import { WebhookEndpointsApi } from "./WebhookEndpointsApi.ts"
@@ -14,6 +14,7 @@ export class Api extends HttpApi.make("manage")
   .add(WebhookEndpointsApi)
   .prefix("/manage/v1")
   .middleware(ManageGate)
+  .middleware(ManageProblems)
   .annotate(HttpApi.PayloadParseOptions, bodyParseOptions)
   .annotate(HttpApi.QueryParseOptions, { errors: "all" })
   .annotateMerge(OpenApi.annotations({ title: "Generation Gateway" })) {}

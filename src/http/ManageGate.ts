@@ -6,16 +6,17 @@ import { problem } from "../domain/Problem.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { Secrets } from "../services/Secrets.ts"
 import { authenticateManagement, CurrentCaller } from "./Authentication.ts"
+import { manageErrors } from "./ManageErrors.ts"
 import { pathOf, rescue, toResponse } from "./Problems.ts"
 
-/**
- * Stands before every management endpoint: finds the caller (API key with scope `manage`, or the
- * operator's token) and answers each failure as a problem.
- */
+/** Finds the caller of a management endpoint: an API key with scope `manage`, or the operator's token. */
 export class ManageGate extends HttpApiMiddleware.Service<
   ManageGate,
   { provides: CurrentCaller }
->()("gateway/http/ManageGate", { security: { bearer: HttpApiSecurity.bearer } }) {
+>()("gateway/http/ManageGate", {
+  security: { bearer: HttpApiSecurity.bearer },
+  error: manageErrors
+}) {
   static readonly layer = Layer.effect(
     ManageGate,
     Effect.gen(function* () {
@@ -26,18 +27,20 @@ export class ManageGate extends HttpApiMiddleware.Service<
         Effect.provideService(Secrets, secrets)
       )
       return {
-        bearer: (httpEffect) =>
-          Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-            rescue(
-              Effect.flatMap(caller, (it) => Effect.provideService(httpEffect, CurrentCaller, it)),
-              request
-            ).pipe(
-              Effect.map((response) => jsonOnly(response, pathOf(request))),
-              Effect.orDie
-            )
-          )
+        bearer: (httpEffect) => Effect.provideServiceEffect(httpEffect, CurrentCaller, caller)
       }
     })
+  )
+}
+
+/** Stands outside of all else: answers each failure of a management endpoint as a problem. */
+export class ManageProblems extends HttpApiMiddleware.Service<ManageProblems>()(
+  "gateway/http/ManageProblems"
+) {
+  static readonly layer = Layer.succeed(ManageProblems, (httpEffect) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.map(rescue(httpEffect, request), (response) => jsonOnly(response, pathOf(request)))
+    )
   )
 }
 

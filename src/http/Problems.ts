@@ -19,7 +19,7 @@ const openAiType = (status: number): string => {
 
 /** The path without its query: what `instance` names. */
 export const pathOf = (request: HttpServerRequest.HttpServerRequest): string =>
-  request.originalUrl.split("?", 1)[0] ?? "/"
+  request.originalUrl.replace(/^https?:\/\/[^/?]*/iu, "").split("?", 1)[0] ?? "/"
 
 /** The RFC 9457 answer of contract 2. */
 export const toResponse = (fault: Problem, path: string): HttpServerResponse.HttpServerResponse => {

@@ -5,7 +5,7 @@ import { Api } from "./Api.ts"
 import * as ApiKeysHandlers from "./ApiKeysHandlers.ts"
 import * as ArtifactRoutes from "./ArtifactRoutes.ts"
 import * as Edge from "./Edge.ts"
-import { ManageGate } from "./ManageGate.ts"
+import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as TaskRoutes from "./TaskRoutes.ts"
 import * as UsersHandlers from "./UsersHandlers.ts"
@@ -19,7 +19,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     WalletHandlers.layer,
     WebhookEndpointsHandlers.layer
   ]),
-  Layer.provide(ManageGate.layer)
+  Layer.provide([ManageGate.layer, ManageProblems.layer])
 )
 
 /** Everything that the service answers. */
