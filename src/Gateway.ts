@@ -24,12 +24,15 @@ import { Sweeps } from "./services/Sweeps.ts"
 import { TaskChanges } from "./services/TaskChanges.ts"
 import { TaskCreation } from "./services/TaskCreation.ts"
 import { TaskEnding } from "./services/TaskEnding.ts"
+import { TaskHistory } from "./services/TaskHistory.ts"
 import { TaskOutput } from "./services/TaskOutput.ts"
 import { TaskRunner } from "./services/TaskRunner.ts"
+import { TaskWatch } from "./services/TaskWatch.ts"
 import { Users } from "./services/Users.ts"
 import { VendorWork } from "./services/VendorWork.ts"
 import { Wallet } from "./services/Wallet.ts"
 import { WebhookDispatcher } from "./services/WebhookDispatcher.ts"
+import { AdmissionStore } from "./store/AdmissionStore.ts"
 import { ArtifactBlobs } from "./store/ArtifactBlobs.ts"
 import { ArtifactIndex } from "./store/ArtifactIndex.ts"
 import * as Database from "./store/Database.ts"
@@ -37,6 +40,7 @@ import * as DeliveryStore from "./store/DeliveryStoreLive.ts"
 import { EndpointStore } from "./store/EndpointStore.ts"
 import * as Migrations from "./store/Migrations.ts"
 import { ProcessStore } from "./store/ProcessStore.ts"
+import { TaskHistoryStore } from "./store/TaskHistoryStore.ts"
 import * as TaskStore from "./store/TaskStoreLive.ts"
 import { UserStore } from "./store/UserStore.ts"
 import { WalletStore } from "./store/WalletStore.ts"
@@ -53,6 +57,8 @@ export const database = Layer.unwrap(
 
 /** The tables. */
 export const stores = Layer.mergeAll(
+  AdmissionStore.layer,
+  TaskHistoryStore.layer,
   TaskStore.layer,
   DeliveryStore.layer,
   ArtifactIndex.layer,
@@ -86,7 +92,9 @@ export const services = Layer.mergeAll(
   Endpoints.layer,
   Router.layer,
   Sweeps.layer,
+  TaskHistory.layer,
   TaskRunner.layer,
+  TaskWatch.layer,
   WebhookDispatcher.layer
 ).pipe(
   Layer.provideMerge(

@@ -6,8 +6,10 @@ import * as ApiKeysHandlers from "./ApiKeysHandlers.ts"
 import * as ArtifactRoutes from "./ArtifactRoutes.ts"
 import * as Edge from "./Edge.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
+import * as ModelsHandlers from "./ModelsHandlers.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as TaskRoutes from "./TaskRoutes.ts"
+import * as TasksHandlers from "./TasksHandlers.ts"
 import * as UsersHandlers from "./UsersHandlers.ts"
 import * as WalletHandlers from "./WalletHandlers.ts"
 import * as WebhookEndpointsHandlers from "./WebhookEndpointsHandlers.ts"
@@ -17,6 +19,8 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     UsersHandlers.layer,
     ApiKeysHandlers.layer,
     WalletHandlers.layer,
+    TasksHandlers.layer,
+    ModelsHandlers.layer,
     WebhookEndpointsHandlers.layer
   ]),
   Layer.provide([ManageGate.layer, ManageProblems.layer])

@@ -1,4 +1,4 @@
-import { Effect, Option, Schema } from "effect"
+import { Duration, Effect, Option, Schema, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { createHash } from "node:crypto"
 import { AppConfig } from "../Config.ts"
@@ -10,8 +10,11 @@ import { isTerminal, TaskResult } from "../domain/Task.ts"
 import { Router } from "../services/Router.ts"
 import type { Found, ModelPath } from "../services/Router.ts"
 import { taskResult } from "../services/TaskView.ts"
-import { authenticateInference } from "./Authentication.ts"
+import { TaskWatch } from "../services/TaskWatch.ts"
+import { admitInference, authenticateInference } from "./Authentication.ts"
+import { eventStream, wantsEventStream } from "./EventStream.ts"
 import { readJsonBody } from "./JsonBody.ts"
+import { preferredWait } from "./Prefer.ts"
 import { RequestTrace } from "./RequestTrace.ts"
 import { resource } from "./Resource.ts"
 
@@ -34,10 +37,11 @@ const retryAfterSeconds = "2"
 
 const makeHandlers = Effect.gen(function* () {
   const router = yield* Router
+  const watch = yield* TaskWatch
   const { maxBodyBytes, serviceName } = yield* AppConfig
   const header = (name: string) => `x-${serviceName}-${name}`.toLowerCase()
 
-  const create = Effect.fn("http.createTask")(function* (action: ModelPath["action"]) {
+  const create = Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const principal = yield* authenticateInference
     const path = yield* modelPath(action)
     const isDryRun = yield* readDryRun
@@ -65,8 +69,8 @@ const makeHandlers = Effect.gen(function* () {
     })
   })
 
-  const show = ({ task }: Found) => {
-    const body = JSON.stringify(encodeResult(taskResult(task, task.resultKind)))
+  const show = (task: TaskView) => {
+    const body = bodyOf(task)
     const terminal = isTerminal(task.status)
     return HttpServerResponse.text(body, {
       contentType: "application/json",
@@ -80,26 +84,47 @@ const makeHandlers = Effect.gen(function* () {
     })
   }
 
-  const get = Effect.fn("http.getTask")(function* (action: ModelPath["action"]) {
-    const principal = yield* authenticateInference
-    const path = yield* modelPath(action)
-    const found = yield* router.find(principal.userId, path, yield* taskId)
-    return notModified(yield* HttpServerRequest.HttpServerRequest, show(found))
+  const get = Effect.fnUntraced(function* (action: ModelPath["action"]) {
+    const id = yield* taskId
+    const admitted = yield* admitInference(Option.some(id))
+    const found = yield* router.place(yield* modelPath(action), id, admitted.task)
+    const request = yield* HttpServerRequest.HttpServerRequest
+    if (request.method === "GET" && wantsEventStream(request.headers["accept"])) {
+      return eventStream(
+        Stream.map(watch.moves(found.task), bodyOf),
+        found.task.sandbox ? { [header("sandbox")]: "true" } : {}
+      )
+    }
+    const seconds = preferredWait(request.headers["prefer"])
+    if (Option.isNone(seconds)) return notModified(request, show(found.task))
+    const task = yield* watch.untilEnd(found.task, Duration.seconds(seconds.value))
+    return HttpServerResponse.setHeader(
+      notModified(request, show(task)),
+      "preference-applied",
+      `wait=${seconds.value}`
+    )
   })
 
-  const cancel = Effect.fn("http.cancelTask")(function* (action: ModelPath["action"]) {
+  const cancel = Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const principal = yield* authenticateInference
     const path = yield* modelPath(action)
-    return show(yield* router.cancel(principal.userId, path, yield* taskId))
+    const { task } = yield* router.cancel(principal.userId, path, yield* taskId)
+    return show(task)
   })
 
   return { create, get, cancel }
 })
 
+type TaskView = Found["task"]
+
+/** The JSON of GET, of `data:` in an event stream, and of `payload` in events. */
+const bodyOf = (task: TaskView): string =>
+  JSON.stringify(encodeResult(taskResult(task, task.resultKind)))
+
 const encodeResult = Schema.encodeSync(TaskResult)
 
 /** Held while it runs, settled when it has ended. Contract 2. */
-const costOf = (task: Found["task"]): Credits.Credits =>
+const costOf = (task: TaskView): Credits.Credits =>
   task.captured ?? (task.status === "failed" ? Credits.zero : task.price)
 
 const modelPath = (action: ModelPath["action"]) =>

@@ -1,5 +1,6 @@
-import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import { createHash } from "node:crypto"
+import { isTerminal } from "../domain/Task.ts"
 import type { CatalogEntry } from "../models/CatalogEntry.ts"
 import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
@@ -11,6 +12,7 @@ import type {
   VendorError
 } from "../vendors/VendorClient.ts"
 import { retryStore } from "./RetryStore.ts"
+import { TaskChanges } from "./TaskChanges.ts"
 
 /** Another process owns the task, or it has ended: nothing may be written or bought any more. */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", {}) {}
@@ -52,6 +54,7 @@ export class PaidSubmit extends Context.Service<
     PaidSubmit,
     Effect.gen(function* () {
       const store = yield* TaskStore
+      const changes = yield* TaskChanges
 
       const record = Effect.fnUntraced(function* (owned: OwnedTask, submit: SubmitRecord) {
         const now = yield* DateTime.now
@@ -75,14 +78,30 @@ export class PaidSubmit extends Context.Service<
           })
         )
         if (!began) return yield* new Fenced()
+        yield* changes.publish(owned.task.id)
       })
+
+      /** Cancelled while its job was being bought: nobody else knows the handle. */
+      const abandon = (account: VendorAccount, handle: Handle, { task }: OwnedTask) =>
+        Effect.flatMap(retryStore(store.view(task.id)), (now) =>
+          Option.exists(now, ({ status }) => isTerminal(status))
+            ? cancelJob(account, handle, task.id)
+            : Effect.void
+        )
 
       /** From the POST to the record of its answer nothing interrupts: a bought job is not forgotten. */
       const post = ({ account, entry, owned }: Purchase, n: number) =>
         account.submit(requestOf(owned.task, entry)).pipe(
           Effect.tap((submitted) =>
             submitted._tag === "Accepted"
-              ? record(owned, { n, state: "submitted", handle: submitted.handle, failure: null })
+              ? record(owned, {
+                  n,
+                  state: "submitted",
+                  handle: submitted.handle,
+                  failure: null
+                }).pipe(
+                  Effect.tapErrorTag("Fenced", () => abandon(account, submitted.handle, owned))
+                )
               : Effect.void
           ),
           Effect.tapErrorTag("VendorError", (error) =>
@@ -113,6 +132,19 @@ export class PaidSubmit extends Context.Service<
     })
   )
 }
+
+/** How long a vendor is given to take a cancellation. */
+const cancelTimeout = Duration.seconds(10)
+
+/** Asks a vendor to cancel a job that nobody wants any more. Best effort: it may be too late. */
+export const cancelJob = (account: VendorAccount, handle: Handle, taskId: string) =>
+  account.cancel(handle).pipe(
+    Effect.timeout(cancelTimeout),
+    Effect.catchCause((cause) =>
+      Effect.logInfo(`The vendor did not cancel the job of task ${taskId}`, cause)
+    ),
+    Effect.asVoid
+  )
 
 /** What an adapter is given of a task. */
 export const requestOf = (task: TaskRow, entry: CatalogEntry): SubmitRequest => ({

@@ -1,23 +1,47 @@
-import { Context, Effect, Layer, PubSub, Stream } from "effect"
+import { Context, Effect, Layer, Queue } from "effect"
+import type { Scope } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
+
+/** Rings once for any number of moves since it was last heard. */
+export type Bell = Queue.Dequeue<TaskId>
 
 /** Tells within this process which task has just moved, for requests that wait for it. */
 export class TaskChanges extends Context.Service<
   TaskChanges,
   {
     readonly publish: (id: TaskId) => Effect.Effect<void>
-    /** Moves of one task from now on. Volatile: a waiter also looks again by itself. */
-    readonly of: (id: TaskId) => Stream.Stream<TaskId>
+    /**
+     * Hears moves of one task from now on, until the scope closes. Volatile, and moves made by
+     * other processes are not heard: a waiter also looks again by itself.
+     */
+    readonly watch: (id: TaskId) => Effect.Effect<Bell, never, Scope.Scope>
   }
 >()("gateway/services/TaskChanges") {
-  static readonly layer = Layer.effect(
-    TaskChanges,
-    Effect.gen(function* () {
-      const moves = yield* PubSub.sliding<TaskId>(4096)
-      return TaskChanges.of({
-        publish: (id) => Effect.asVoid(PubSub.publish(moves, id)),
-        of: (id) => Stream.filter(Stream.fromPubSub(moves), (moved) => moved === id)
-      })
+  /** By task, so that a move costs what its own waiters cost, however many wait for other tasks. */
+  static readonly layer = Layer.sync(TaskChanges, () => {
+    const bells = new Map<TaskId, Set<Queue.Queue<TaskId>>>()
+
+    const hang = Effect.fnUntraced(function* (id: TaskId) {
+      const bell = yield* Queue.sliding<TaskId>(1)
+      const others = bells.get(id)
+      if (others === undefined) bells.set(id, new Set([bell]))
+      else others.add(bell)
+      return bell
     })
-  )
+
+    const takeDown = (id: TaskId, bell: Queue.Queue<TaskId>) =>
+      Effect.sync(() => {
+        const all = bells.get(id)
+        all?.delete(bell)
+        if (all?.size === 0) bells.delete(id)
+      })
+
+    return TaskChanges.of({
+      publish: (id) =>
+        Effect.sync(() => {
+          for (const bell of bells.get(id) ?? []) Queue.offerUnsafe(bell, id)
+        }),
+      watch: (id) => Effect.acquireRelease(hang(id), (bell) => takeDown(id, bell))
+    })
+  })
 }

@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Deferred, Duration, Effect, Layer, Option, Schema } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskError } from "../domain/Task.ts"
@@ -20,6 +20,11 @@ export class TaskRunner extends Context.Service<
      * move), it gives the task back, so that the next owner starts at once.
      */
     readonly run: (id: TaskId) => Effect.Effect<void, StoreUnavailable>
+    /**
+     * Stops at once what this process does for a task that was ended from outside, and asks the
+     * vendor to cancel its job: best effort, contract 2.
+     */
+    readonly stop: (id: TaskId) => Effect.Effect<void>
   }
 >()("gateway/services/TaskRunner") {
   static readonly layer = Layer.effect(
@@ -28,17 +33,38 @@ export class TaskRunner extends Context.Service<
       const process = yield* Process
       const store = yield* TaskStore
       const bringToEnd = yield* makeBringToEnd
+      const work = yield* VendorWork
+      const running = new Map<TaskId, Deferred.Deferred<void>>()
+
+      /** Runs until the end or until `stop`, whichever comes first. */
+      const runOwned = (owned: OwnedTask) =>
+        Effect.acquireUseRelease(
+          Effect.tap(Deferred.make<void>(), (stopped) =>
+            Effect.sync(() => running.set(owned.task.id, stopped))
+          ),
+          (stopped) => Effect.raceFirst(bringToEnd(owned), Deferred.await(stopped)),
+          (stopped) =>
+            Effect.sync(() => {
+              if (running.get(owned.task.id) === stopped) running.delete(owned.task.id)
+            })
+        )
+
       return TaskRunner.of({
         run: Effect.fn("TaskRunner.run")((id) =>
           Effect.acquireUseRelease(
             store.own(id, process.id),
-            (owned) => (Option.isSome(owned) ? bringToEnd(owned.value) : Effect.void),
+            (owned) => (Option.isSome(owned) ? runOwned(owned.value) : Effect.void),
             (owned, exit) =>
               Option.isSome(owned) && exit._tag === "Failure"
                 ? Effect.ignore(store.disown(id, owned.value.epoch))
                 : Effect.void
           )
-        )
+        ),
+        stop: Effect.fn("TaskRunner.stop")(function* (id) {
+          const stopped = running.get(id)
+          if (stopped !== undefined) yield* Deferred.succeed(stopped, undefined)
+          yield* work.cancel(id)
+        })
       })
     })
   )

@@ -1,10 +1,12 @@
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { Catalog } from "../models/Catalog.ts"
+import type { TaskId } from "../domain/Ids.ts"
+import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
 import { vendorPolling } from "../vendors/Polling.ts"
 import { VendorClient, VendorError } from "../vendors/VendorClient.ts"
 import type { Handle, VendorAccount, VendorResult } from "../vendors/VendorClient.ts"
-import { isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
+import { cancelJob, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
 import type { Fenced } from "./PaidSubmit.ts"
 
 /** Gets a task's result from its vendor: buys the job, or goes on with the one that was bought. */
@@ -12,6 +14,8 @@ export class VendorWork extends Context.Service<
   VendorWork,
   {
     readonly resultOf: (owned: OwnedTask) => Effect.Effect<VendorResult, VendorError | Fenced>
+    /** Asks the vendor to cancel the job that was last bought for a task. Best effort: never fails. */
+    readonly cancel: (id: TaskId) => Effect.Effect<void>
   }
 >()("gateway/services/VendorWork") {
   static readonly layer = Layer.effect(
@@ -19,6 +23,7 @@ export class VendorWork extends Context.Service<
     Effect.gen(function* () {
       const catalog = yield* Catalog
       const paid = yield* PaidSubmit
+      const tasks = yield* TaskStore
       const vendors = yield* VendorClient
 
       const entryOf = (task: TaskRow) =>
@@ -49,7 +54,15 @@ export class VendorWork extends Context.Service<
         return found.value
       })
 
+      const cancel = Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
+        const job = yield* tasks.job(id)
+        if (Option.isNone(job)) return
+        const account = yield* vendors.owner(job.value.accountId)
+        yield* cancelJob(account, job.value.handle, id)
+      })
+
       return VendorWork.of({
+        cancel: (id) => Effect.ignore(cancel(id)),
         resultOf: Effect.fn("VendorWork.resultOf")(function* (owned) {
           if (Option.isNone(owned.attempt)) return yield* fresh(owned, 1)
           const { accountId, handle, n, state } = owned.attempt.value

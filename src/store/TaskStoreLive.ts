@@ -5,7 +5,7 @@ import type * as DateTime from "effect/DateTime"
 import { EndpointId, TaskId, UserId } from "../domain/Ids.ts"
 import { sqlState, storeFailures } from "./Failures.ts"
 import { Bytes, Micro, rowsOf, Time, toDate } from "./Rows.ts"
-import { OwnedTask, TaskRow, TaskStore } from "./TaskStore.ts"
+import { OwnedTask, taskColumns, TaskRow, TaskStore, TaskView, VendorJob } from "./TaskStore.ts"
 import type {
   Acceptance,
   AcceptOutcome,
@@ -29,7 +29,18 @@ export const layer: Layer.Layer<TaskStore, never, PgClient.PgClient> = Layer.eff
           rowsOf(TaskRow),
           Effect.map(Array.head),
           storeFailures
-        )
+        ),
+      view: (id) =>
+        sql`SELECT ${sql.literal(taskColumns)} FROM tasks t WHERE t.id = ${id}`.pipe(
+          rowsOf(TaskView),
+          Effect.map(Array.head),
+          storeFailures
+        ),
+      job: (id) =>
+        sql`
+          SELECT account_id, handle FROM vendor_attempts
+          WHERE task_id = ${id} AND state = 'submitted' AND handle IS NOT NULL
+          ORDER BY n DESC LIMIT 1`.pipe(rowsOf(VendorJob), Effect.map(Array.head), storeFailures)
     })
   )
 )
@@ -61,10 +72,11 @@ const acceptOutcome = (row: typeof AcceptRow.Type): AcceptOutcome =>
 function accept(sql: PgClient.PgClient) {
   return (a: Acceptance) => {
     const replay = Option.getOrNull(a.idempotency)
+    const limited = sql`task_accept_limited(p_running_max => ${a.runningMax}, `
     return sql`
     SELECT (replayed).request_hash, (replayed).status, (replayed).body, (replayed).cost,
       (replayed).balance AS first_balance, balance, endpoints
-    FROM task_accept(
+    FROM ${a.runningMax > 0 ? limited : sql.literal("task_accept(")}
       p_task => ${a.taskId}, p_user => ${a.userId}, p_api_key => ${a.apiKeyId},
       p_vendor => ${a.vendor}, p_model => ${a.model}, p_action => ${a.action}, p_kind => ${a.resultKind},
       p_body => ${sql.json(a.body)}, p_sandbox => ${a.sandbox}, p_price => ${a.price},
@@ -82,6 +94,10 @@ function accept(sql: PgClient.PgClient) {
       Effect.catchIf(
         (error) => SqlError.isSqlError(error) && Option.contains(sqlState(error), "GW402"),
         () => Effect.succeed<AcceptOutcome>({ _tag: "BalanceTooLow" })
+      ),
+      Effect.catchIf(
+        (error) => SqlError.isSqlError(error) && Option.contains(sqlState(error), "GW429"),
+        () => Effect.succeed<AcceptOutcome>({ _tag: "TooManyRunning" })
       ),
       storeFailures
     )
