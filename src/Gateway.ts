@@ -18,6 +18,7 @@ import { Artifacts } from "./services/Artifacts.ts"
 import { Endpoints } from "./services/Endpoints.ts"
 import { PaidSubmit } from "./services/PaidSubmit.ts"
 import { Process } from "./services/Process.ts"
+import { Replays } from "./services/Replays.ts"
 import { Router } from "./services/Router.ts"
 import { Secrets } from "./services/Secrets.ts"
 import { Sweeps } from "./services/Sweeps.ts"
@@ -41,6 +42,7 @@ import { EndpointStore } from "./store/EndpointStore.ts"
 import * as Migrations from "./store/Migrations.ts"
 import { ProcessStore } from "./store/ProcessStore.ts"
 import { TaskHistoryStore } from "./store/TaskHistoryStore.ts"
+import { ReplayStore } from "./store/ReplayStore.ts"
 import * as TaskStore from "./store/TaskStoreLive.ts"
 import { UserStore } from "./store/UserStore.ts"
 import { WalletStore } from "./store/WalletStore.ts"
@@ -64,6 +66,7 @@ export const stores = Layer.mergeAll(
   ArtifactIndex.layer,
   EndpointStore.layer,
   ProcessStore.layer,
+  ReplayStore.layer,
   UserStore.layer,
   WalletStore.layer
 )
@@ -110,6 +113,7 @@ export const services = Layer.mergeAll(
       ApiKeys.layer,
       Artifacts.layer,
       Process.layer,
+      Replays.layer,
       TaskChanges.layer,
       Users.layer,
       Wallet.layer

@@ -4,7 +4,6 @@ import { createHash } from "node:crypto"
 import { AppConfig } from "../Config.ts"
 import * as Credits from "../domain/Credits.ts"
 import { TaskId } from "../domain/Ids.ts"
-import { idempotencyKeyCharactersMax } from "../domain/Limits.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import { isTerminal, TaskResult } from "../domain/Task.ts"
 import { Router } from "../services/Router.ts"
@@ -13,6 +12,7 @@ import { taskResult } from "../services/TaskView.ts"
 import { TaskWatch } from "../services/TaskWatch.ts"
 import { admitInference, authenticateInference } from "./Authentication.ts"
 import { eventStream, wantsEventStream } from "./EventStream.ts"
+import { readIdempotencyKey } from "./IdempotencyKey.ts"
 import { readJsonBody } from "./JsonBody.ts"
 import { preferredWait } from "./Prefer.ts"
 import { RequestTrace } from "./RequestTrace.ts"
@@ -45,6 +45,7 @@ const makeHandlers = Effect.gen(function* () {
     const principal = yield* authenticateInference
     const path = yield* modelPath(action)
     const isDryRun = yield* readDryRun
+    const request = yield* HttpServerRequest.HttpServerRequest
     const body = yield* readJsonBody(maxBodyBytes)
     if (isDryRun) {
       const amount = Credits.format(yield* router.quote(path, body.value))
@@ -55,7 +56,7 @@ const makeHandlers = Effect.gen(function* () {
       path,
       body: body.value,
       traceId: (yield* RequestTrace).traceId,
-      idempotency: yield* readIdempotency(body.bytes)
+      idempotency: yield* readIdempotencyKey(request, body.bytes)
     })
     return HttpServerResponse.text(created.body, {
       status: 202,
@@ -145,22 +146,6 @@ const readDryRun = Effect.flatMap(HttpServerRequest.ParsedSearchParams, (query) 
   return value === "true"
     ? Effect.succeed(true)
     : Effect.fail(invalid([{ pointer: "#/query/dry_run", detail: "Expected true or false" }]))
-})
-
-/** Contract 2: 1 to 255 characters; the hash covers method, path and body bytes. */
-const readIdempotency = Effect.fnUntraced(function* (bytes: Uint8Array) {
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const key = request.headers["idempotency-key"]
-  if (key === undefined) return Option.none()
-  if (key.length === 0 || key.length > idempotencyKeyCharactersMax) {
-    const detail = `Expected 1 to ${idempotencyKeyCharactersMax} characters`
-    return yield* invalid([{ pointer: "#/headers/idempotency-key", detail }])
-  }
-  const requestHash = createHash("sha256")
-    .update(`${request.method} ${request.originalUrl.split("?", 1)[0]}\n`)
-    .update(bytes)
-    .digest()
-  return Option.some({ key, requestHash })
 })
 
 /** 304 when the client has this very answer. RFC 9110, section 13.1.2. */
