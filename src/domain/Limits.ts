@@ -93,3 +93,9 @@ export const errorDetailCharactersMax = 500
 /** Architecture, rule 3: a process whose heartbeat is older is dead. */
 export const ownerDeadSeconds = 10
 export const heartbeatSeconds = 2
+
+/** How often a process holds what it runs against what the store says it owns (ADR 0020). */
+export const auditSeconds = 5
+
+/** An attempt that began longer ago than this is lost even if its process lives (ADR 0020). */
+export const attemptLostSeconds = 120
