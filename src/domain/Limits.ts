@@ -102,3 +102,9 @@ export const taskRelookSeconds = 1
 
 /** A comment on an idle event stream, so that proxies keep it open. */
 export const eventStreamHeartbeatSeconds = 15
+
+/** How often a process holds what it runs against what the store says it owns (ADR 0020). */
+export const auditSeconds = 5
+
+/** An attempt that began longer ago than this is lost even if its process lives (ADR 0020). */
+export const attemptLostSeconds = 120

@@ -1,4 +1,5 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
+import type { Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { createHash } from "node:crypto"
 import { idempotencyKeyCharactersMax } from "../domain/Limits.ts"

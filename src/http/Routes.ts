@@ -7,6 +7,7 @@ import * as ArtifactRoutes from "./ArtifactRoutes.ts"
 import * as Edge from "./Edge.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import * as ModelsHandlers from "./ModelsHandlers.ts"
+import * as ManageMethods from "./ManageMethods.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as TaskRoutes from "./TaskRoutes.ts"
 import * as TasksHandlers from "./TasksHandlers.ts"
@@ -31,6 +32,7 @@ export const layer = Layer.mergeAll(
   TaskRoutes.layer,
   ArtifactRoutes.layer,
   ServiceRoutes.layer,
+  ManageMethods.layer,
   manage
 ).pipe(Layer.provideMerge(Edge.layer))
 

@@ -35,13 +35,27 @@ export const layer = HttpRouter.use(
 /** Poll again after this many seconds. Spec, polling guidance; contract 2. */
 const retryAfterSeconds = "2"
 
+type Header = (name: string) => string
+
 const makeHandlers = Effect.gen(function* () {
   const router = yield* Router
-  const watch = yield* TaskWatch
-  const { maxBodyBytes, serviceName } = yield* AppConfig
-  const header = (name: string) => `x-${serviceName}-${name}`.toLowerCase()
+  const { serviceName } = yield* AppConfig
+  const header: Header = (name) => `x-${serviceName}-${name}`.toLowerCase()
+  const show = makeShow(header)
+  const cancel = Effect.fnUntraced(function* (action: ModelPath["action"]) {
+    const principal = yield* authenticateInference
+    const path = yield* modelPath(action)
+    const { task } = yield* router.cancel(principal.userId, path, yield* taskId)
+    return show(task)
+  })
 
-  const create = Effect.fnUntraced(function* (action: ModelPath["action"]) {
+  return { create: yield* makeCreate(header), get: yield* makeGet(header, show), cancel }
+})
+
+const makeCreate = Effect.fnUntraced(function* (header: Header) {
+  const router = yield* Router
+  const { maxBodyBytes } = yield* AppConfig
+  return Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const principal = yield* authenticateInference
     const path = yield* modelPath(action)
     const isDryRun = yield* readDryRun
@@ -69,23 +83,30 @@ const makeHandlers = Effect.gen(function* () {
       }
     })
   })
+})
 
-  const show = (task: TaskView) => {
-    const body = bodyOf(task)
-    const terminal = isTerminal(task.status)
-    return HttpServerResponse.text(body, {
-      contentType: "application/json",
-      headers: {
-        "cache-control": "no-store",
-        etag: `"${createHash("sha256").update(body).digest("base64url")}"`,
-        [header("cost")]: Credits.format(costOf(task)),
-        ...(task.sandbox ? { [header("sandbox")]: "true" } : {}),
-        ...(terminal ? {} : { "retry-after": retryAfterSeconds })
-      }
-    })
-  }
+const makeShow = (header: Header) => (task: TaskView) => {
+  const body = bodyOf(task)
+  const terminal = isTerminal(task.status)
+  return HttpServerResponse.text(body, {
+    contentType: "application/json",
+    headers: {
+      "cache-control": "no-store",
+      etag: `"${createHash("sha256").update(body).digest("base64url")}"`,
+      [header("cost")]: Credits.format(costOf(task)),
+      ...(task.sandbox ? { [header("sandbox")]: "true" } : {}),
+      ...(terminal ? {} : { "retry-after": retryAfterSeconds })
+    }
+  })
+}
 
-  const get = Effect.fnUntraced(function* (action: ModelPath["action"]) {
+const makeGet = Effect.fnUntraced(function* (
+  header: Header,
+  show: (task: TaskView) => HttpServerResponse.HttpServerResponse
+) {
+  const router = yield* Router
+  const watch = yield* TaskWatch
+  return Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const id = yield* taskId
     const admitted = yield* admitInference(Option.some(id))
     const found = yield* router.place(yield* modelPath(action), id, admitted.task)
@@ -105,15 +126,6 @@ const makeHandlers = Effect.gen(function* () {
       `wait=${seconds.value}`
     )
   })
-
-  const cancel = Effect.fnUntraced(function* (action: ModelPath["action"]) {
-    const principal = yield* authenticateInference
-    const path = yield* modelPath(action)
-    const { task } = yield* router.cancel(principal.userId, path, yield* taskId)
-    return show(task)
-  })
-
-  return { create, get, cancel }
 })
 
 type TaskView = Found["task"]

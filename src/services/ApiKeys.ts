@@ -138,10 +138,10 @@ export class ApiKeys extends Context.Service<
 
 const malformed = problem(1002, "This API key is malformed: check that it was copied whole")
 
+const unknown = problem(1002, "This API key is unknown")
+
 const known = <A>(found: Option.Option<A>): Effect.Effect<A, Problem> =>
-  Option.isSome(found)
-    ? Effect.succeed(found.value)
-    : Effect.fail(problem(1002, "This API key is unknown"))
+  Effect.mapError(Effect.fromOption(found), () => unknown)
 
 const checkValid = (row: AdmittedKey, now: DateTime.Utc): Effect.Effect<void, Problem> => {
   if (row.revokedAt !== null) return Effect.fail(problem(1003, "This API key was revoked"))

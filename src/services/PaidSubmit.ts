@@ -85,7 +85,7 @@ export class PaidSubmit extends Context.Service<
       const abandon = (account: VendorAccount, handle: Handle, { task }: OwnedTask) =>
         Effect.flatMap(retryStore(store.view(task.id)), (now) =>
           Option.exists(now, ({ status }) => isTerminal(status))
-            ? cancelJob(account, handle, task.id)
+            ? cancelJob(account, handle)
             : Effect.void
         )
 
@@ -133,16 +133,14 @@ export class PaidSubmit extends Context.Service<
   )
 }
 
-/** How long a vendor is given to take a cancellation. */
+/** Cancelling upstream is a courtesy: it is not waited for longer than this. */
 const cancelTimeout = Duration.seconds(10)
 
 /** Asks a vendor to cancel a job that nobody wants any more. Best effort: it may be too late. */
-export const cancelJob = (account: VendorAccount, handle: Handle, taskId: string) =>
+export const cancelJob = (account: VendorAccount, handle: Handle) =>
   account.cancel(handle).pipe(
     Effect.timeout(cancelTimeout),
-    Effect.catchCause((cause) =>
-      Effect.logInfo(`The vendor did not cancel the job of task ${taskId}`, cause)
-    ),
+    Effect.catchCause((cause) => Effect.logInfo("A vendor did not cancel a job", cause)),
     Effect.asVoid
   )
 

@@ -14,6 +14,8 @@ export class TaskChanges extends Context.Service<
      * Hears moves of one task from now on, until the scope closes. Volatile, and moves made by
      * other processes are not heard: a waiter also looks again by itself.
      */
+    /** How many tasks are being watched now. */
+    readonly watched: Effect.Effect<number>
     readonly watch: (id: TaskId) => Effect.Effect<Bell, never, Scope.Scope>
   }
 >()("gateway/services/TaskChanges") {
@@ -41,6 +43,7 @@ export class TaskChanges extends Context.Service<
         Effect.sync(() => {
           for (const bell of bells.get(id) ?? []) Queue.offerUnsafe(bell, id)
         }),
+      watched: Effect.sync(() => bells.size),
       watch: (id) => Effect.acquireRelease(hang(id), (bell) => takeDown(id, bell))
     })
   })

@@ -1,4 +1,4 @@
-import { Context, DateTime, Deferred, Duration, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskError } from "../domain/Task.ts"
@@ -6,6 +6,8 @@ import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask } from "../store/TaskStore.ts"
 import { Process } from "./Process.ts"
 import { retryStore } from "./RetryStore.ts"
+import { RunningTasks } from "./RunningTasks.ts"
+import type { Loss } from "./RunningTasks.ts"
 import { TaskEnding } from "./TaskEnding.ts"
 import { TaskOutput } from "./TaskOutput.ts"
 import { taskErrorOf } from "./VendorFailure.ts"
@@ -24,7 +26,7 @@ export class TaskRunner extends Context.Service<
      * Stops at once what this process does for a task that was ended from outside, and asks the
      * vendor to cancel its job: best effort, contract 2.
      */
-    readonly stop: (id: TaskId) => Effect.Effect<void>
+    readonly stop: (id: TaskId) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/services/TaskRunner") {
   static readonly layer = Layer.effect(
@@ -32,38 +34,26 @@ export class TaskRunner extends Context.Service<
     Effect.gen(function* () {
       const process = yield* Process
       const store = yield* TaskStore
+      const running = yield* RunningTasks
       const bringToEnd = yield* makeBringToEnd
       const work = yield* VendorWork
-      const running = new Map<TaskId, Deferred.Deferred<void>>()
-
-      /** Runs until the end or until `stop`, whichever comes first. */
-      const runOwned = (owned: OwnedTask) =>
-        Effect.acquireUseRelease(
-          Effect.tap(Deferred.make<void>(), (stopped) =>
-            Effect.sync(() => running.set(owned.task.id, stopped))
-          ),
-          (stopped) => Effect.raceFirst(bringToEnd(owned), Deferred.await(stopped)),
-          (stopped) =>
-            Effect.sync(() => {
-              if (running.get(owned.task.id) === stopped) running.delete(owned.task.id)
-            })
-        )
-
       return TaskRunner.of({
         run: Effect.fn("TaskRunner.run")((id) =>
           Effect.acquireUseRelease(
             store.own(id, process.id),
-            (owned) => (Option.isSome(owned) ? runOwned(owned.value) : Effect.void),
+            (owned) =>
+              Option.isSome(owned)
+                ? running.whileOwned(owned.value, (lost) => bringToEnd(owned.value, lost))
+                : Effect.void,
             (owned, exit) =>
               Option.isSome(owned) && exit._tag === "Failure"
                 ? Effect.ignore(store.disown(id, owned.value.epoch))
                 : Effect.void
           )
         ),
+        // A run tells the vendor itself; one that is nowhere under way cannot
         stop: Effect.fn("TaskRunner.stop")(function* (id) {
-          const stopped = running.get(id)
-          if (stopped !== undefined) yield* Deferred.succeed(stopped, undefined)
-          yield* work.cancel(id)
+          if (!(yield* running.check(id))) yield* work.cancel(id)
         })
       })
     })
@@ -77,12 +67,12 @@ const makeBringToEnd = Effect.gen(function* () {
   const output = yield* TaskOutput
   const work = yield* VendorWork
 
-  return Effect.fnUntraced(function* (owned: OwnedTask) {
+  return Effect.fnUntraced(function* (owned: OwnedTask, lost: Effect.Effect<Loss>) {
     const { deadlineAt, task } = owned
     const epoch = Option.some(owned.epoch)
     const fail = (error: TaskError) => Effect.asVoid(retryStore(ending.fail(task, epoch, error)))
     const left = DateTime.distance(yield* DateTime.now, deadlineAt)
-    yield* work.resultOf(owned).pipe(
+    yield* work.resultOf(owned, lost).pipe(
       Effect.flatMap((result) => output.keep(task, result)),
       Effect.timeoutOrElse({
         duration: Duration.max(left, Duration.zero),
