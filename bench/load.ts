@@ -41,6 +41,7 @@ export const load = async (options: Load): Promise<Measured> => {
         socket.write(options.request(sent++))
       }
       socket.on("connect", next).on("error", reject)
+      socket.on("close", () => reject(new Error("the server closed a connection")))
       socket.on("data", (chunk) => {
         received += chunk.toString("latin1")
         const head = received.indexOf("\r\n\r\n")

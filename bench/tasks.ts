@@ -21,6 +21,7 @@ const seconds = Number(numbers[0] ?? 5)
 const rounds = Number(numbers[1] ?? 5)
 const withActors = process.argv.includes("--actors")
 const profile = process.argv.find((it) => it.startsWith("--prof="))?.slice(7)
+const createRounds = process.argv.includes("--get") ? 0 : rounds
 const connections = 16
 const users = 16
 const token = "operator-token-of-the-bench"
@@ -60,8 +61,11 @@ const start = async (what: "gateway" | "actors" | "bare", databaseUrl: string, d
   })
   started.push(child)
   for (let i = 0; i < 200; i += 1) {
-    const answer = await fetch(`http://127.0.0.1:${port}/healthz`).catch(() => undefined)
-    if (answer !== undefined) return { port, child }
+    const signal = AbortSignal.timeout(1000)
+    const answer = await fetch(`http://127.0.0.1:${port}/healthz`, { signal }).catch(
+      () => undefined
+    )
+    if (answer?.ok === true) return { port, child }
     await pause(50)
   }
   throw new Error(`${what} did not start`)
@@ -179,11 +183,11 @@ const main = async (folder: string) => {
   const bares = (n: number) => get(`/tasks/${task(n).id}`, task(n).key)
 
   step("warm-up")
-  await create(2)
+  if (createRounds > 0) await create(2)
   const pgRows: Array<number> = []
   const pgCall: Array<number> = []
   const creates: Array<number> = []
-  for (let round = 0; round < rounds; round += 1) {
+  for (let round = 0; round < createRounds; round += 1) {
     await exec("psql", [url.href, "-c", "VACUUM ANALYZE"])
     pgRows.push(await pgbench(scripts.rows, url.href))
     creates.push(only("202", await create(seconds)))

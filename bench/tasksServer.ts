@@ -30,15 +30,18 @@ const actors = Gateway.http.pipe(
 
 const bareRoute = HttpRouter.use((router) =>
   Effect.flatMap(PgClient.PgClient, (sql) =>
-    router.add(
-      "GET",
-      "/tasks/:id",
-      Effect.gen(function* () {
-        const { id } = yield* HttpRouter.params
-        const rows =
-          yield* sql`SELECT id, status, created_at, updated_at, error FROM tasks WHERE id = ${id}`
-        return HttpServerResponse.jsonUnsafe({ task_info: rows[0] })
-      })
+    Effect.andThen(
+      router.add("GET", "/healthz", Effect.succeed(HttpServerResponse.text("ok"))),
+      router.add(
+        "GET",
+        "/tasks/:id",
+        Effect.gen(function* () {
+          const { id } = yield* HttpRouter.params
+          const rows =
+            yield* sql`SELECT id, status, created_at, updated_at, error FROM tasks WHERE id = ${id}`
+          return HttpServerResponse.jsonUnsafe({ task_info: rows[0] })
+        })
+      )
     )
   )
 )

@@ -1,6 +1,7 @@
 import { Duration, Effect, Option, Schema, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { createHash } from "node:crypto"
+import type { Headers } from "effect/http"
+import { hash } from "node:crypto"
 import { AppConfig } from "../Config.ts"
 import * as Credits from "../domain/Credits.ts"
 import { TaskId } from "../domain/Ids.ts"
@@ -85,19 +86,23 @@ const makeCreate = Effect.fnUntraced(function* (header: Header) {
   })
 })
 
-const makeShow = (header: Header) => (task: TaskView) => {
-  const body = bodyOf(task)
-  const terminal = isTerminal(task.status)
-  return HttpServerResponse.text(body, {
-    contentType: "application/json",
-    headers: {
-      "cache-control": "no-store",
-      etag: `"${createHash("sha256").update(body).digest("base64url")}"`,
-      [header("cost")]: Credits.format(costOf(task)),
-      ...(task.sandbox ? { [header("sandbox")]: "true" } : {}),
-      ...(terminal ? {} : { "retry-after": retryAfterSeconds })
-    }
-  })
+const makeShow = (header: Header) => {
+  const cost = header("cost")
+  const sandbox = header("sandbox")
+  return (task: TaskView) => {
+    const body = bodyOf(task)
+    const terminal = isTerminal(task.status)
+    return HttpServerResponse.text(body, {
+      contentType: "application/json",
+      headers: {
+        "cache-control": "no-store",
+        etag: `"${hash("sha256", body, "base64url")}"`,
+        [cost]: Credits.format(costOf(task)),
+        ...(task.sandbox ? { [sandbox]: "true" } : {}),
+        ...(terminal ? {} : { "retry-after": retryAfterSeconds })
+      }
+    })
+  }
 }
 
 const makeGet = Effect.fnUntraced(function* (
@@ -107,21 +112,23 @@ const makeGet = Effect.fnUntraced(function* (
   const router = yield* Router
   const watch = yield* TaskWatch
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
+    const { task_id: text = "" } = yield* HttpRouter.params
+    const admitted = yield* admitInference(decodeTaskId(text))
     const id = yield* taskId
-    const admitted = yield* admitInference(Option.some(id))
     const found = yield* router.place(yield* modelPath(action), id, admitted.task)
     const request = yield* HttpServerRequest.HttpServerRequest
-    if (request.method === "GET" && wantsEventStream(request.headers["accept"])) {
+    const { headers } = request
+    if (request.method === "GET" && wantsEventStream(headers["accept"])) {
       return eventStream(
         Stream.map(watch.moves(found.task), bodyOf),
         found.task.sandbox ? { [header("sandbox")]: "true" } : {}
       )
     }
-    const seconds = preferredWait(request.headers["prefer"])
-    if (Option.isNone(seconds)) return notModified(request, show(found.task))
+    const seconds = preferredWait(headers["prefer"])
+    if (Option.isNone(seconds)) return notModified(headers, show(found.task))
     const task = yield* watch.untilEnd(found.task, Duration.seconds(seconds.value))
     return HttpServerResponse.setHeader(
-      notModified(request, show(task)),
+      notModified(headers, show(task)),
       "preference-applied",
       `wait=${seconds.value}`
     )
@@ -162,13 +169,11 @@ const readDryRun = Effect.flatMap(HttpServerRequest.ParsedSearchParams, (query) 
 
 /** 304 when the client has this very answer. RFC 9110, section 13.1.2. */
 const notModified = (
-  request: HttpServerRequest.HttpServerRequest,
+  headers: Headers.Headers,
   response: HttpServerResponse.HttpServerResponse
 ): HttpServerResponse.HttpServerResponse => {
   const tag = response.headers["etag"]
-  const known = request.headers["if-none-match"]
-    ?.split(",")
-    .map((it) => it.trim().replace(/^W\//u, ""))
+  const known = headers["if-none-match"]?.split(",").map((it) => it.trim().replace(/^W\//u, ""))
   return tag !== undefined && known?.some((it) => it === "*" || it === tag) === true
     ? HttpServerResponse.empty({ status: 304, headers: response.headers })
     : response

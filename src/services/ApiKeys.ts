@@ -1,5 +1,5 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
-import { createHash, randomBytes } from "node:crypto"
+import { hash, randomBytes } from "node:crypto"
 import { crc32 } from "node:zlib"
 import { makeApiKeyId } from "../domain/Ids.ts"
 import type { ApiKeyId, TaskId, UserId } from "../domain/Ids.ts"
@@ -198,4 +198,4 @@ const isWellFormed = (key: string): boolean => {
 }
 
 /** Keys have 238 random bits, so a plain hash is as safe as a slow one, and the look-up is by index. */
-const hashKey = (key: string): Uint8Array => createHash("sha256").update(key).digest()
+const hashKey = (key: string): Uint8Array => hash("sha256", key, "buffer")

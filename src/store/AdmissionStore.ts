@@ -1,5 +1,5 @@
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Context, Effect, Layer, Option, Schema, String } from "effect"
 import type { DateTime } from "effect"
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
 import type { TaskId } from "../domain/Ids.ts"
@@ -55,7 +55,7 @@ export class AdmissionStore extends Context.Service<
     Effect.map(PgClient.PgClient, (sql) => {
       return AdmissionStore.of({
         admit: (request) =>
-          Effect.flatMap(statementOf(sql, request), ([row]) =>
+          Effect.flatMap(statementOf(sql, request).withoutTransform, ([row]) =>
             row === undefined ? Effect.succeedNone : Effect.asSome(admissionOf(row))
           ).pipe(storeFailures)
       })
@@ -78,16 +78,21 @@ const KeyRow = Schema.Struct({
 const decodeKey = Schema.decodeUnknownEffect(KeyRow)
 const decodeTask = Schema.decodeUnknownEffect(TaskView)
 
-const keyColumns =
-  "k.id AS key_id, k.user_id AS key_user_id, k.scopes, k.expires_at, k.revoked_at, k.last_used_at"
-const countedColumns = `${keyColumns}, k.admitted, k.remaining, k.reset_seconds`
+/** Named as the row's fields, so that the hottest statement needs no renaming in this process. */
+const keyColumns = `k.id AS "keyId", k.user_id AS "keyUserId", k.scopes, k.expires_at AS "expiresAt",
+  k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt"`
+const countedColumns = `${keyColumns}, k.admitted, k.remaining, k.reset_seconds AS "resetSeconds"`
+const namedTaskColumns = taskColumns.replaceAll(
+  /t\.(\w+_\w+)/gu,
+  (column, name: string) => `${column} AS "${String.snakeToCamel(name)}"`
+)
 
 function statementOf(sql: PgClient.PgClient, request: AdmissionRequest) {
   const { keyHash, now, perMinute } = request
   const taskId = Option.getOrUndefined(request.taskId)
   const key = sql.literal(keyColumns)
   const counted = sql.literal(countedColumns)
-  const task = sql.literal(taskColumns)
+  const task = sql.literal(namedTaskColumns)
   if (perMinute === 0) {
     return taskId === undefined
       ? sql`SELECT ${key} FROM api_keys k WHERE k.key_hash = ${keyHash}`
