@@ -93,3 +93,12 @@ export const errorDetailCharactersMax = 500
 /** Architecture, rule 3: a process whose heartbeat is older is dead. */
 export const ownerDeadSeconds = 10
 export const heartbeatSeconds = 2
+
+/** Spec, Limits: the delivery log is kept this long. */
+export const deliveryLogDays = 30
+
+/** Day partitions that are made before their day begins. */
+export const partitionDaysAhead = 7
+
+/** Contract 3 is silent: deliveries that one `recover` queues again. */
+export const recoverDeliveriesMax = 1000
