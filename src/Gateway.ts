@@ -2,6 +2,7 @@ import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { Duration, Effect, Layer, Option } from "effect"
 import { createServer } from "node:http"
 import * as AlarmClock from "./actors/AlarmClock.ts"
+import * as Audit from "./actors/Audit.ts"
 import * as Cluster from "./actors/Cluster.ts"
 import * as EndpointActor from "./actors/EndpointActor.ts"
 import * as Retention from "./actors/Retention.ts"
@@ -21,6 +22,7 @@ import { Endpoints } from "./services/Endpoints.ts"
 import { LogRetention } from "./services/LogRetention.ts"
 import { PaidSubmit } from "./services/PaidSubmit.ts"
 import { Process } from "./services/Process.ts"
+import { RunningTasks } from "./services/RunningTasks.ts"
 import { Router } from "./services/Router.ts"
 import { Secrets } from "./services/Secrets.ts"
 import { SignatureHelp } from "./services/SignatureHelp.ts"
@@ -100,6 +102,7 @@ export const services = Layer.mergeAll(
   WebhookDispatcher.layer
 ).pipe(
   Layer.provideMerge(Endpoints.layer),
+  Layer.provideMerge(RunningTasks.layer),
   Layer.provideMerge(
     Layer.mergeAll(
       TaskCreation.layer,
@@ -127,7 +130,8 @@ export const actors = Layer.mergeAll(
   EndpointActor.layer,
   Sweeper.layer,
   AlarmClock.layer,
-  Retention.layer
+  Retention.layer,
+  Audit.layer
 )
 
 /** All but the HTTP server: what a developer's test composes with other leaves. */

@@ -102,3 +102,8 @@ export const partitionDaysAhead = 7
 
 /** Contract 3 is silent: deliveries that one `recover` queues again. */
 export const recoverDeliveriesMax = 1000
+/** How often a process holds what it runs against what the store says it owns (ADR 0020). */
+export const auditSeconds = 5
+
+/** An attempt that began longer ago than this is lost even if its process lives (ADR 0020). */
+export const attemptLostSeconds = 120

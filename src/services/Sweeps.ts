@@ -1,5 +1,5 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
-import { webhookTimeoutSeconds } from "../domain/Limits.ts"
+import { attemptLostSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStore } from "../store/DeliveryStore.ts"
 import { TaskStore } from "../store/TaskStore.ts"
@@ -8,9 +8,6 @@ import { Wake } from "./Wake.ts"
 
 /** How many unowned tasks one sweep wakes: the rest is found by the next. */
 const wakesPerSweepMax = 1000
-
-/** An attempt is bound to 30 s; one that was not ended long after is lost, whoever owns it. */
-const attemptLostSeconds = 4 * webhookTimeoutSeconds
 
 /**
  * Most looks ask only for what fell due since the one before, so that the backlog of a flooded

@@ -95,12 +95,18 @@ export class WebhookDispatcher extends Context.Service<
           }
         })
 
+        /** Looks and leaves in one step, so that no call falls between the last look and the end. */
+        const sendOn: Effect.Effect<void, StoreUnavailable> = Effect.suspend(() => {
+          if (lookAgain) return Effect.andThen(send, sendOn)
+          sending = false
+          return Effect.void
+        })
+
         const deliver = Effect.suspend(() => {
           lookAgain = true
           if (sending) return signal
           sending = true
-          return Effect.ensuring(
-            send,
+          return Effect.onError(sendOn, () =>
             Effect.sync(() => {
               sending = false
             })
