@@ -5,6 +5,8 @@ import { SqlError } from "effect/sql"
 import type * as Credits from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { makeClose, makeHold, openHolds } from "./CallHolds.ts"
+import type { Close, CloseOutcome, Hold, HoldOutcome, OpenHold } from "./CallHolds.ts"
 import { sqlState, storeFailures } from "./Failures.ts"
 import { Micro, rowsOf, Time, toDate } from "./Rows.ts"
 
@@ -42,11 +44,28 @@ export interface Addition {
 }
 
 export type AdditionOutcome =
+  /** `repeated`: nothing was changed; `wallet` is as the first left it. */
   | { readonly _tag: "Added"; readonly wallet: WalletRow; readonly repeated: boolean }
   /** The adjustment would leave less than what is held. */
   | { readonly _tag: "BelowHeld" }
+  /** The balance would be more than a wallet can hold. */
+  | { readonly _tag: "TooMuch" }
+  /** The operation id was used for another change. */
+  | { readonly _tag: "Reused" }
+  | { readonly _tag: "NoWallet" }
 
-/** Wallet rows and their ledger. Holds of tasks are written by `TaskStore` in its own transactions. */
+/** What `wallet_add` raises. */
+const additionFaults: Readonly<Record<string, AdditionOutcome>> = {
+  GW404: { _tag: "NoWallet" },
+  GW409: { _tag: "BelowHeld" },
+  GW410: { _tag: "TooMuch" },
+  GW422: { _tag: "Reused" }
+}
+
+/**
+ * Wallet rows, their ledger, and holds of passthrough calls. Holds of tasks are written by
+ * `TaskStore` in its own transactions.
+ */
 export class WalletStore extends Context.Service<
   WalletStore,
   {
@@ -60,14 +79,27 @@ export class WalletStore extends Context.Service<
       userId: UserId,
       threshold: Credits.Credits
     ) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
+    /** Freezes the price of a passthrough call. The same id twice changes nothing. */
+    readonly hold: (hold: Hold) => Effect.Effect<HoldOutcome, StoreUnavailable>
+    /** Settles a call's hold and releases the rest, once; `balance.low` in the same transaction. */
+    readonly close: (close: Close) => Effect.Effect<CloseOutcome, StoreUnavailable>
+    /** Holds of calls that were opened before `olderThan`, oldest first. */
+    readonly openHolds: (
+      olderThan: DateTime.Utc,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<OpenHold>, StoreUnavailable>
     /** How many wallets differ from the sum of their entries or holds. Must read 0 (contract 6). */
     readonly drift: Effect.Effect<number, StoreUnavailable>
   }
 >()("gateway/store/WalletStore") {
   static readonly layer = Layer.effect(
     WalletStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      WalletStore.of({
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      return WalletStore.of({
+        hold: yield* makeHold(sql),
+        close: yield* makeClose(sql),
+        openHolds: openHolds(sql),
         find: (userId) =>
           sql`SELECT * FROM wallets WHERE user_id = ${userId}`.pipe(
             rowsOf(WalletRow),
@@ -92,9 +124,11 @@ export class WalletStore extends Context.Service<
           ),
         drift: drift(sql)
       })
-    )
+    })
   )
 }
+
+const faultOf = (state: string) => Option.fromUndefinedOr(additionFaults[state])
 
 function add(sql: PgClient.PgClient) {
   const Row = Schema.Struct({ ...WalletRow.fields, repeated: Schema.Boolean })
@@ -113,9 +147,8 @@ function add(sql: PgClient.PgClient) {
         wallet: new WalletRow(wallet),
         repeated
       })),
-      Effect.catchIf(
-        (error) => SqlError.isSqlError(error) && Option.contains(sqlState(error), "GW409"),
-        () => Effect.succeed<AdditionOutcome>({ _tag: "BelowHeld" })
+      Effect.catchIf(SqlError.isSqlError, (error) =>
+        Effect.mapError(Effect.fromOption(Option.flatMap(sqlState(error), faultOf)), () => error)
       ),
       storeFailures
     )
