@@ -7,6 +7,7 @@ import * as EndpointActor from "./actors/EndpointActor.ts"
 import * as Sweeper from "./actors/Sweeper.ts"
 import * as TaskActor from "./actors/TaskActor.ts"
 import * as Wakes from "./actors/Wakes.ts"
+import * as WalletAudit from "./actors/WalletAudit.ts"
 import { AppConfig, ConfigFault } from "./Config.ts"
 import { parseEgressAllow } from "./delivery/EgressAllow.ts"
 import { EgressGuard } from "./delivery/EgressGuard.ts"
@@ -115,7 +116,8 @@ export const actors = Layer.mergeAll(
   TaskActor.layer,
   EndpointActor.layer,
   Sweeper.layer,
-  AlarmClock.layer
+  AlarmClock.layer,
+  WalletAudit.layer
 )
 
 /** All but the HTTP server: what a developer's test composes with other leaves. */

@@ -24,7 +24,27 @@ alter table wallet_entries
       then subject_id is not null and operation_id = kind || ':' || subject_id
       else subject_id is null and state_after is not null and threshold_after is not null
     end);
-create index wallet_entries_kind on wallet_entries (user_id, kind, seq);
+
+-- What the audit has seen of each wallet: the sums of its entries up to `seq`, so that the next round
+-- reads new entries only. `drifting` is what the drift gauge counts (ADR 0061).
+create table wallet_audits (
+  user_id uuid primary key,
+  seq bigint not null,
+  settled bigint not null,
+  held bigint not null,
+  -- Every entry so far had the next number, and continued the balances of the one before.
+  chained boolean not null,
+  drifting boolean not null,
+  checked_at timestamptz not null
+);
+create index wallet_audits_drifting on wallet_audits (user_id) where drifting;
+
+-- When the last whole round ended: a gauge that reads 0 is worth nothing when nobody looks.
+create table wallet_audit_rounds (
+  only_row boolean primary key default true check (only_row),
+  finished_at timestamptz not null,
+  wallets bigint not null
+);
 
 -- A wallet equals its last ledger entry when the transaction commits, whoever wrote it.
 create function wallet_matches_ledger() returns trigger language plpgsql as $$

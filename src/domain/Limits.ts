@@ -93,3 +93,11 @@ export const errorDetailCharactersMax = 500
 /** Architecture, rule 3: a process whose heartbeat is older is dead. */
 export const ownerDeadSeconds = 10
 export const heartbeatSeconds = 2
+
+/** Contract 6: pause between two rounds of the wallet audit, and what one statement of it reads. */
+export const walletAuditSeconds = 15
+export const walletAuditWalletsMax = 500
+export const walletAuditEntriesMax = 1000
+
+/** Rows that the CSV export of a ledger reads at once. */
+export const ledgerExportRowsMax = 1000

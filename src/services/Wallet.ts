@@ -1,16 +1,23 @@
-import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Stream } from "effect"
 import { AppConfig } from "../Config.ts"
 import type * as Credits from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
+import {
+  ledgerExportRowsMax,
+  walletAuditEntriesMax,
+  walletAuditWalletsMax
+} from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { WalletStore } from "../store/WalletStore.ts"
 import type { OpenHold } from "../store/CallHolds.ts"
-import type { EntryRow, WalletRow } from "../store/WalletStore.ts"
+import type { EntryPage, EntryRow } from "../store/WalletEntries.ts"
+import type { WalletRow } from "../store/WalletStore.ts"
 import { balanceLow } from "./Events.ts"
 import { Wake } from "./Wake.ts"
 
-export type { EntryRow, WalletRow } from "../store/WalletStore.ts"
+export type { EntryPage, EntryRow } from "../store/WalletEntries.ts"
+export type { WalletRow } from "../store/WalletStore.ts"
 
 /** What changes a wallet from outside: who, how much, and the id that makes a repeat harmless. */
 export interface WalletChange {
@@ -58,10 +65,16 @@ export class Wallet extends Context.Service<
       userId: UserId,
       threshold: Credits.Credits
     ) => Effect.Effect<WalletRow, Problem | StoreUnavailable>
+    /** The ledger, newest first. */
     readonly entries: (
       userId: UserId,
-      page: { readonly before: Option.Option<bigint>; readonly limit: number }
+      page: EntryPage
     ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
+    /** All entries that pass the filters, newest first, read in parts. */
+    readonly ledger: (
+      userId: UserId,
+      filters: Omit<EntryPage, "before" | "limit">
+    ) => Stream.Stream<EntryRow, StoreUnavailable>
     /** Fails with 1101 when the available balance is lower: nothing is changed then. */
     readonly hold: (hold: CallHold) => Effect.Effect<HoldReceipt, Problem | StoreUnavailable>
     /**
@@ -78,8 +91,12 @@ export class Wallet extends Context.Service<
       olderThan: DateTime.Utc,
       limit: number
     ) => Effect.Effect<ReadonlyArray<OpenHold>, StoreUnavailable>
-    /** Wallets that differ from their ledger or holds; must read 0. */
+    /** Wallets that the last audit found to differ from their ledger or holds; must read 0. Cheap. */
     readonly drift: Effect.Effect<number, StoreUnavailable>
+    /** When the audit has last looked at every wallet. */
+    readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
+    /** One round: compares every wallet with its ledger and its open holds. Answers how many differ. */
+    readonly audit: Effect.Effect<number, StoreUnavailable>
   }
 >()("gateway/services/Wallet") {
   static readonly layer = Layer.effect(
@@ -127,11 +144,45 @@ export class Wallet extends Context.Service<
         hold,
         close,
         openHolds: store.openHolds,
-        drift: store.drift
+        ledger: ledger(store),
+        drift: store.drift,
+        auditedAt: store.auditedAt,
+        audit: audit(store)
       })
     })
   )
 }
+
+const ledger =
+  (store: WalletStore["Service"]) =>
+  (userId: UserId, filters: Omit<EntryPage, "before" | "limit">) =>
+    Stream.paginate(Option.none<bigint>(), (before) =>
+      Effect.map(
+        store.entries(userId, { ...filters, before, limit: ledgerExportRowsMax }),
+        (rows) => {
+          const last = rows.length < ledgerExportRowsMax ? undefined : rows.at(-1)
+          return [rows, Option.fromUndefinedOr(last && Option.some(last.seq))] as const
+        }
+      )
+    )
+
+const audit = (store: WalletStore["Service"]) =>
+  Effect.gen(function* () {
+    let after = Option.none<UserId>()
+    let wallets = 0
+    do {
+      const page = yield* store.audit({
+        after,
+        wallets: walletAuditWalletsMax,
+        entries: walletAuditEntriesMax,
+        now: yield* DateTime.now
+      })
+      wallets += page.wallets
+      after = page.last
+    } while (Option.isSome(after))
+    yield* store.endAudit(wallets, yield* DateTime.now)
+    return yield* store.drift
+  })
 
 const noUser = (userId: UserId) => problem(2005, `There is no user ${userId}`)
 

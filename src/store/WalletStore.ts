@@ -5,10 +5,14 @@ import { SqlError } from "effect/sql"
 import type * as Credits from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { audits } from "./WalletAudit.ts"
+import type { AuditedPage, AuditPage } from "./WalletAudit.ts"
+import { entries } from "./WalletEntries.ts"
+import type { EntryPage, EntryRow } from "./WalletEntries.ts"
 import { makeClose, makeHold, openHolds } from "./CallHolds.ts"
 import type { Close, CloseOutcome, Hold, HoldOutcome, OpenHold } from "./CallHolds.ts"
 import { sqlState, storeFailures } from "./Failures.ts"
-import { Micro, rowsOf, Time, toDate } from "./Rows.ts"
+import { Micro, rowsOf, toDate } from "./Rows.ts"
 
 export class WalletRow extends Schema.Class<WalletRow>("WalletRow")({
   userId: UserId,
@@ -16,19 +20,6 @@ export class WalletRow extends Schema.Class<WalletRow>("WalletRow")({
   held: Micro,
   triggerThreshold: Micro,
   state: Schema.Literals(["NORMAL", "ALERTED"])
-}) {}
-
-export class EntryRow extends Schema.Class<EntryRow>("EntryRow")({
-  seq: Schema.BigInt,
-  kind: Schema.Literals(["top_up", "adjustment", "hold", "capture", "release"]),
-  amount: Micro,
-  settledAfter: Micro,
-  heldAfter: Micro,
-  operationId: Schema.String,
-  subjectId: Schema.NullOr(Schema.String),
-  note: Schema.NullOr(Schema.String),
-  traceId: Schema.NullOr(Schema.String),
-  createdAt: Time
 }) {}
 
 /** A change of the settled balance by the operator. */
@@ -71,9 +62,10 @@ export class WalletStore extends Context.Service<
   {
     readonly find: (userId: UserId) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
     readonly add: (addition: Addition) => Effect.Effect<AdditionOutcome, StoreUnavailable>
+    /** The ledger, newest first. */
     readonly entries: (
       userId: UserId,
-      page: { readonly before: Option.Option<bigint>; readonly limit: number }
+      page: EntryPage
     ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
     readonly setThreshold: (
       userId: UserId,
@@ -88,8 +80,14 @@ export class WalletStore extends Context.Service<
       olderThan: DateTime.Utc,
       limit: number
     ) => Effect.Effect<ReadonlyArray<OpenHold>, StoreUnavailable>
-    /** How many wallets differ from the sum of their entries or holds. Must read 0 (contract 6). */
+    /** How many wallets the audit found to differ from their ledger or holds. Must read 0 (contract 6). */
     readonly drift: Effect.Effect<number, StoreUnavailable>
+    /** When the audit has last looked at every wallet. */
+    readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
+    /** Compares the next page of wallets with their new ledger entries and open holds (ADR 0061). */
+    readonly audit: (page: AuditPage) => Effect.Effect<AuditedPage, StoreUnavailable>
+    /** Records that a round has seen all wallets. */
+    readonly endAudit: (wallets: number, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/store/WalletStore") {
   static readonly layer = Layer.effect(
@@ -107,12 +105,7 @@ export class WalletStore extends Context.Service<
             storeFailures
           ),
         add: add(sql),
-        entries: (userId, page) =>
-          sql`
-            SELECT * FROM wallet_entries
-            WHERE user_id = ${userId}
-              AND (${Option.getOrNull(page.before)}::bigint IS NULL OR seq < ${Option.getOrNull(page.before)}::bigint)
-            ORDER BY seq DESC LIMIT ${page.limit}`.pipe(rowsOf(EntryRow), storeFailures),
+        entries: entries(sql),
         setThreshold: (userId, threshold) =>
           sql`
             UPDATE wallets SET trigger_threshold = ${threshold},
@@ -122,7 +115,7 @@ export class WalletStore extends Context.Service<
             Effect.map(Array.head),
             storeFailures
           ),
-        drift: drift(sql)
+        ...audits(sql)
       })
     })
   )
@@ -152,20 +145,4 @@ function add(sql: PgClient.PgClient) {
       ),
       storeFailures
     )
-}
-
-function drift(sql: PgClient.PgClient) {
-  const Row = Schema.Struct({ drifting: Schema.Int })
-  return sql`
-    SELECT count(*)::int AS drifting FROM wallets w
-    WHERE w.settled <> (
-        SELECT coalesce(sum(CASE e.kind
-          WHEN 'top_up' THEN e.amount WHEN 'adjustment' THEN e.amount
-          WHEN 'capture' THEN -e.amount ELSE 0 END), 0)
-        FROM wallet_entries e WHERE e.user_id = w.user_id)
-      OR w.held <> (SELECT coalesce(sum(h.amount), 0) FROM holds h WHERE h.user_id = w.user_id)`.pipe(
-    rowsOf(Row),
-    Effect.map((rows) => rows[0]?.drifting ?? 0),
-    storeFailures
-  )
 }

@@ -1,17 +1,8 @@
 import { assert, layer } from "@effect/vitest"
-import { PgClient } from "@effect/sql-pg"
-import { DateTime, Effect, Layer, Option } from "effect"
+import { Effect, Layer, Option } from "effect"
 import { WalletStore } from "../../src/store/WalletStore.ts"
 import { describeStores } from "../support/stores.ts"
-import {
-  accept,
-  breaches,
-  credits,
-  finish,
-  newTaskId,
-  newWallet,
-  walletStores
-} from "../support/wallets.ts"
+import { accept, breaches, credits, finish, newWallet, walletStores } from "../support/wallets.ts"
 
 describeStores("the wallet store", (database) => {
   layer(Layer.provideMerge(walletStores, database), { timeout: "60 seconds" })((it) => {

@@ -120,11 +120,12 @@ export const finish = Effect.fnUntraced(function* (
 const Count = Schema.Array(Schema.Struct({ n: Schema.Int }))
 
 /**
- * Breaches of contract 6 in the whole database, by name; all of it must read 0. `settled ≥ held ≥ 0`
- * and the sums are looked at again here, though constraints state some of them.
+ * Breaches of contract 6, of one wallet or of all: must be 0. `settled ≥ held ≥ 0` and the sums are
+ * looked at again here, though constraints state some of them.
  */
-export const breaches = Effect.gen(function* () {
+export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefined) {
   const sql = yield* PgClient.PgClient
+  const mine = userId === undefined ? sql`true` : sql`user_id = ${userId}`
   const rows = yield* sql`
     WITH sums AS (
       SELECT w.*, (SELECT coalesce(sum(CASE kind WHEN 'top_up' THEN amount WHEN 'adjustment' THEN amount
@@ -133,29 +134,41 @@ export const breaches = Effect.gen(function* () {
           WHEN 'release' THEN -amount ELSE 0 END), 0) FROM wallet_entries e WHERE e.user_id = w.user_id) AS frozen,
         (SELECT coalesce(sum(amount), 0) FROM holds h WHERE h.user_id = w.user_id) AS open,
         (SELECT count(*) FROM wallet_entries e WHERE e.user_id = w.user_id) AS lines
-      FROM wallets w
+      FROM wallets w WHERE ${mine}
     ), closed AS (
       SELECT subject_id, sum(amount) FILTER (WHERE kind = 'hold') AS held,
         coalesce(sum(amount) FILTER (WHERE kind = 'capture'), 0) AS captured,
         coalesce(sum(amount) FILTER (WHERE kind = 'release'), 0) AS released,
         count(*) FILTER (WHERE kind = 'hold') AS opened,
         count(*) FILTER (WHERE kind IN ('capture', 'release')) AS ends
-      FROM wallet_entries WHERE subject_id IS NOT NULL GROUP BY subject_id
-    )
+      FROM wallet_entries WHERE subject_id IS NOT NULL AND ${mine} GROUP BY subject_id
+    ), mine AS (SELECT * FROM tasks WHERE ${mine})
     SELECT (
       (SELECT count(*) FROM sums WHERE NOT (settled >= held AND held >= 0)) +
       (SELECT count(*) FROM sums WHERE settled <> ledger OR held <> frozen OR held <> open OR entry_count <> lines) +
       (SELECT count(*) FROM closed c WHERE opened <> 1 OR captured > held OR
         CASE WHEN EXISTS (SELECT 1 FROM holds h WHERE h.id = c.subject_id)
           THEN ends <> 0 ELSE ends = 0 OR captured + released <> held END) +
-      (SELECT count(*) FROM tasks t WHERE (t.status IN ('completed', 'failed'))
+      (SELECT count(*) FROM mine t WHERE (t.status IN ('completed', 'failed'))
         = EXISTS (SELECT 1 FROM holds h WHERE h.id = t.id)) +
-      (SELECT count(*) FROM tasks t WHERE (t.status IN ('completed', 'failed'))
+      (SELECT count(*) FROM mine t WHERE (t.status IN ('completed', 'failed'))
         = EXISTS (SELECT 1 FROM runs r WHERE r.task_id = t.id)) +
-      (SELECT count(*) FROM tasks t WHERE coalesce(t.captured, 0)
+      (SELECT count(*) FROM mine t WHERE coalesce(t.captured, 0)
         <> coalesce((SELECT amount FROM wallet_entries e WHERE e.operation_id = 'capture:' || t.id), 0)) +
-      (SELECT count(*) FROM holds h WHERE kind = 'task' AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = h.id))
+      (SELECT count(*) FROM holds h WHERE kind = 'task' AND ${mine}
+        AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = h.id)) +
+      (SELECT count(*) FROM mine t WHERE (SELECT count(*) FROM events e WHERE e.task_id = t.id)
+        <> CASE WHEN t.status IN ('completed', 'failed') THEN 2 ELSE 1 END)
     )::int AS n`
   const [count] = yield* Schema.decodeUnknownEffect(Count)(rows)
   return count?.n
+})
+
+export const breaches = breachesOf(undefined)
+
+/** The ledger of a user, oldest first. */
+export const ledgerOf = Effect.fnUntraced(function* (userId: UserId) {
+  const wallets = yield* WalletStore
+  const entries = yield* wallets.entries(userId, { before: Option.none(), limit: 100_000 })
+  return entries.toReversed()
 })
