@@ -30,7 +30,7 @@ export class VendorWork extends Context.Service<
       const fresh = Effect.fnUntraced(function* (owned: OwnedTask, firstN: number) {
         const entry = yield* entryOf(owned.task)
         const account = yield* vendors.choose(entry.vendor, entry.adapter)
-        const submitted = yield* paid.submit({ owned, entry, account }, firstN)
+        const submitted = yield* paid.submit({ owned, entry, account, media: [] }, firstN)
         return submitted._tag === "Done"
           ? submitted.result
           : yield* Effect.delay(poll(account, submitted.handle), submitted.pollAfter)
@@ -43,7 +43,7 @@ export class VendorWork extends Context.Service<
         account: VendorAccount
       ) {
         const entry = yield* entryOf(owned.task)
-        const found = yield* account.reconcile(requestOf(owned.task, entry))
+        const found = yield* account.reconcile(requestOf(owned.task, entry, []))
         if (Option.isNone(found)) return yield* ambiguous
         yield* paid.record(owned, { n, state: "submitted", handle: found.value, failure: null })
         return found.value
