@@ -4,6 +4,7 @@ import { createServer } from "node:http"
 import * as AlarmClock from "./actors/AlarmClock.ts"
 import * as Cluster from "./actors/Cluster.ts"
 import * as EndpointActor from "./actors/EndpointActor.ts"
+import * as Retention from "./actors/Retention.ts"
 import * as Sweeper from "./actors/Sweeper.ts"
 import * as TaskActor from "./actors/TaskActor.ts"
 import * as Wakes from "./actors/Wakes.ts"
@@ -40,6 +41,7 @@ import { EndpointStore } from "./store/EndpointStore.ts"
 import * as Migrations from "./store/Migrations.ts"
 import { ProcessStore } from "./store/ProcessStore.ts"
 import * as TaskStore from "./store/TaskStoreLive.ts"
+import * as S3Blobs from "./store/S3Blobs.ts"
 import { UserStore } from "./store/UserStore.ts"
 import { WalletStore } from "./store/WalletStore.ts"
 import * as SandboxVendors from "./vendors/SandboxVendors.ts"
@@ -74,7 +76,9 @@ export const leaves = Layer.unwrap(
     return Layer.mergeAll(
       WebhookSender.layer({ serviceName: config.serviceName }),
       MediaFetch.layer({ serviceName: config.serviceName }),
-      ArtifactBlobs.layerDirectory(config.artifactDirectory),
+      config.artifactStore._tag === "Directory"
+        ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
+        : S3Blobs.layer(config.artifactStore),
       SandboxVendors.layer({ delay: config.simulatorDelay }),
       Option.match(config.catalogFile, {
         onNone: () => Catalog.layer,
@@ -117,6 +121,7 @@ export const services = Layer.mergeAll(
 export const actors = Layer.mergeAll(
   TaskActor.layer,
   EndpointActor.layer,
+  Retention.layer,
   Sweeper.layer,
   AlarmClock.layer
 )
