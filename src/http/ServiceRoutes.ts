@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
+import { AppConfig } from "../Config.ts"
 import { problemCodes } from "../domain/Problem.ts"
 import { Catalog } from "../models/Catalog.ts"
 import { Process } from "../services/Process.ts"
@@ -13,7 +14,8 @@ import { resource } from "./Resource.ts"
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const catalog = yield* Catalog
-    const api = documentedApi(catalog)
+    const { serviceName } = yield* AppConfig
+    const api = documentedApi(catalog, serviceName)
     const document = HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
     const process = yield* Process
     const wallet = yield* Wallet
