@@ -1,6 +1,5 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { Duration, Effect, Layer, Option } from "effect"
-import { createServer } from "node:http"
 import * as AlarmClock from "./actors/AlarmClock.ts"
 import * as Cluster from "./actors/Cluster.ts"
 import * as EndpointActor from "./actors/EndpointActor.ts"
@@ -13,6 +12,7 @@ import { parseEgressAllow } from "./delivery/EgressAllow.ts"
 import { EgressGuard } from "./delivery/EgressGuard.ts"
 import { MediaFetch } from "./delivery/MediaFetch.ts"
 import { WebhookSender } from "./delivery/WebhookSender.ts"
+import { makeListener } from "./http/Listener.ts"
 import * as Routes from "./http/Routes.ts"
 import { Catalog } from "./models/Catalog.ts"
 import { ApiKeys } from "./services/ApiKeys.ts"
@@ -139,7 +139,7 @@ const gracefulShutdown = Duration.seconds(5)
 /** Listens on `HOST` and `PORT`. */
 export const server = Layer.unwrap(
   Effect.map(AppConfig, ({ host, port }) =>
-    NodeHttpServer.layer(() => createServer(), {
+    NodeHttpServer.layer(() => makeListener(), {
       host,
       port,
       gracefulShutdownTimeout: gracefulShutdown

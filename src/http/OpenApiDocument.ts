@@ -106,6 +106,7 @@ const managed = (path: string, operation: Json): Json => {
   return {
     summary: sentenceOf(name),
     ...operation,
+    tags: asTags(operation["tags"]).map(sentenceOf),
     operationId: name,
     responses: {
       ...Object.fromEntries(
@@ -125,21 +126,23 @@ const sentenceOf = (name: string): string => {
 }
 
 const tagWords: Readonly<Record<string, string>> = {
-  service: "The gateway itself",
-  openai: "Paths as OpenAI has them",
-  webhooks: "What is sent to webhook endpoints",
+  Gateway: "The gateway itself",
+  OpenAI: "Paths as OpenAI has them",
+  Webhooks: "What is sent to webhook endpoints",
   Users: "The operator's endpoints"
 }
+
+const asTags = (tags: unknown): ReadonlyArray<string> =>
+  Array.isArray(tags) ? tags.map(String) : []
 
 /** Every tag that is used, told once. */
 const tagsOf = (paths: Json): ReadonlyArray<Json> => {
   const used = Object.values(paths).flatMap((item) =>
     Object.values(asRecord(item)).flatMap((operation) => {
-      const tags: unknown = asRecord(operation)["tags"]
-      return Array.isArray(tags) ? tags.map(String) : []
+      return asTags(asRecord(operation)["tags"])
     })
   )
-  return [...new Set([...used, "webhooks"])].map((name) => ({
+  return [...new Set([...used, "Webhooks"])].map((name) => ({
     name,
     description: tagWords[name] ?? `Endpoints of ${name}`
   }))

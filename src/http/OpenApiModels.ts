@@ -106,7 +106,7 @@ const createOf = (entry: CatalogEntry): Json => {
     task_info: { id: exampleId, ...(isEdit ? { status: "pending" } : {}), ...times }
   }
   return {
-    tags: [entry.vendor],
+    tags: [`Models of ${entry.vendor}`],
     security,
     operationId: operationName("create", entry),
     summary: `Create a task of ${model}`,
@@ -166,7 +166,7 @@ const shown = (entry: CatalogEntry, description: string): Json => ({
 })
 
 const getOf = (entry: CatalogEntry): Json => ({
-  tags: [entry.vendor],
+  tags: [`Models of ${entry.vendor}`],
   security,
   operationId: operationName("get", entry),
   summary: `Get a task of ${entry.model}`,
@@ -180,7 +180,7 @@ const getOf = (entry: CatalogEntry): Json => ({
 })
 
 const cancelOf = (entry: CatalogEntry): Json => ({
-  tags: [entry.vendor],
+  tags: [`Models of ${entry.vendor}`],
   security,
   operationId: operationName("cancel", entry),
   summary: `Cancel a task of ${entry.model}`,

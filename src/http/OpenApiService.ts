@@ -11,7 +11,7 @@ const text = (type: string, description: string): Json => ({
 })
 
 const get = (operationId: string, summary: string, responses: Json): Json => ({
-  get: { tags: ["service"], security: open, operationId, summary, responses }
+  get: { tags: ["Gateway"], security: open, operationId, summary, responses }
 })
 
 const ok = {
@@ -58,7 +58,7 @@ const artifact: Json = {
     signed("signature", "Made by the service; the permission")
   ],
   get: {
-    tags: ["service"],
+    tags: ["Gateway"],
     security: open,
     operationId: "getArtifact",
     summary: "Get a medium by its signed URL",
@@ -82,7 +82,7 @@ const artifact: Json = {
 }
 
 const openAi = (operationId: string, summary: string, more: Json): Json => ({
-  tags: ["openai"],
+  tags: ["OpenAI"],
   security: [{ bearer: [] }],
   operationId,
   summary,
@@ -138,7 +138,7 @@ export const servicePaths: Json = {
 
 const webhook = (type: string, component: string): Json => ({
   post: {
-    tags: ["webhooks"],
+    tags: ["Webhooks"],
     security: open,
     operationId: `receive_${type.replace(".", "_")}`,
     summary: `The event ${type}`,

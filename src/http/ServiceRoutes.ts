@@ -36,9 +36,15 @@ export const layer = Layer.unwrap(
         })
       })
     ])
-    return Layer.merge(routes, HttpApiScalar.layer(api, { path: "/docs" }))
+    return Layer.merge(routes, HttpApiScalar.layer(api, { path: "/docs", scalar: scalarLook }))
   })
 )
+
+/** The page loads nothing from elsewhere. */
+const scalarLook = {
+  withDefaultFonts: false,
+  authentication: { preferredSecurityScheme: "bearer" }
+}
 
 /** Contract 6: must read 0. */
 const gauge = (drift: number): string =>
