@@ -2,17 +2,16 @@ import { DateTime, Effect } from "effect"
 import type { Duration } from "effect"
 import { Singleton } from "effect/cluster"
 import { Artifacts } from "../services/Artifacts.ts"
+import { LogRetention } from "../services/LogRetention.ts"
 
-/** One thing to forget; each runs at every full hour, and a failed one alone is tried an hour later. */
-interface Job {
-  readonly name: string
-  readonly run: Effect.Effect<void, unknown>
-}
-
-/** All that is forgotten in time. Contract 3 and 8. */
-const jobs = Effect.gen(function* (): Effect.fn.Return<ReadonlyArray<Job>, never, Artifacts> {
+/** What is kept for a time only, each with its own job: one that fails does not stop the others. */
+const jobs = Effect.gen(function* () {
   const artifacts = yield* Artifacts
-  return [{ name: "Expired artifacts", run: artifacts.sweep }]
+  const log = yield* LogRetention
+  return [
+    { name: "delivery log", run: log.keep },
+    { name: "expired artifacts", run: artifacts.sweep }
+  ]
 })
 
 /** From now to the next full hour: the same instants in every process, without jitter. */
@@ -24,15 +23,14 @@ const toNextHour = Effect.map(DateTime.now, (now): Duration.Duration => {
 /** Runs all jobs at the start and then at every full hour. */
 export const layer = Singleton.make(
   "Retention",
-  Effect.gen(function* () {
-    const all = yield* jobs
+  Effect.flatMap(jobs, (all) => {
     const runAll = Effect.forEach(
       all,
       ({ name, run }) =>
-        Effect.catchCause(run, (cause) => Effect.logWarning(`${name} were not removed`, cause)),
+        Effect.catchCause(run, (cause) => Effect.logWarning(`Retention: ${name} failed`, cause)),
       { discard: true }
     )
-    return yield* Effect.forever(
+    return Effect.forever(
       Effect.andThen(
         runAll,
         Effect.flatMap(toNextHour, (wait) => Effect.sleep(wait))

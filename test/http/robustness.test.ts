@@ -53,7 +53,11 @@ describe("robustness of the HTTP border", () => {
   layer(runningGateway({ MAX_BODY_BYTES: String(bodyMax) }, bounds), {
     excludeTestServices: true
   })((it) => {
-    const codeOf = (body: BodyInit, path = create, headers: Record<string, string> = {}) =>
+    const codeOf = (
+      body: string | Uint8Array<ArrayBuffer>,
+      path = create,
+      headers: Record<string, string> = {}
+    ) =>
       Effect.map(
         problemAt(path, {
           method: "POST",
