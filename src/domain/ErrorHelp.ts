@@ -79,6 +79,10 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "The signed link has expired, or was changed.",
     "Get the task again for a fresh link, or keep a copy of results: links are valid for 24 hours."
   ),
+  2013: help(
+    "The Range header asks for bytes that the artifact does not have.",
+    "Ask for a range within the size that Content-Range names."
+  ),
   5000: help(
     "Something failed inside the service.",
     "Try again; if it stays, report the Traceparent of the answer."

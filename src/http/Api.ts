@@ -6,6 +6,7 @@ import { ModelsApi } from "./ModelsApi.ts"
 import { TasksApi } from "./TasksApi.ts"
 import { UsersApi } from "./UsersApi.ts"
 import { WalletApi } from "./WalletApi.ts"
+import { WebhookDeliveriesApi } from "./WebhookDeliveriesApi.ts"
 import { WebhookEndpointsApi } from "./WebhookEndpointsApi.ts"
 
 /** The management API. Contract 3. */
@@ -16,6 +17,7 @@ export class Api extends HttpApi.make("manage")
   .add(WebhookEndpointsApi)
   .add(TasksApi)
   .add(ModelsApi)
+  .add(WebhookDeliveriesApi)
   .prefix("/manage/v1")
   .middleware(ManageGate)
   .middleware(ManageProblems)

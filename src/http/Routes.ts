@@ -13,6 +13,7 @@ import * as TaskRoutes from "./TaskRoutes.ts"
 import * as TasksHandlers from "./TasksHandlers.ts"
 import * as UsersHandlers from "./UsersHandlers.ts"
 import * as WalletHandlers from "./WalletHandlers.ts"
+import * as WebhookDeliveriesHandlers from "./WebhookDeliveriesHandlers.ts"
 import * as WebhookEndpointsHandlers from "./WebhookEndpointsHandlers.ts"
 
 const manage = HttpApiBuilder.layer(Api).pipe(
@@ -22,7 +23,8 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     WalletHandlers.layer,
     TasksHandlers.layer,
     ModelsHandlers.layer,
-    WebhookEndpointsHandlers.layer
+    WebhookEndpointsHandlers.layer,
+    WebhookDeliveriesHandlers.layer
   ]),
   Layer.provide([ManageGate.layer, ManageProblems.layer])
 )

@@ -8,6 +8,7 @@ import { VendorClient, VendorError } from "../vendors/VendorClient.ts"
 import type { Handle, VendorAccount, VendorResult } from "../vendors/VendorClient.ts"
 import { cancelJob, Fenced, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
 import type { Loss } from "./RunningTasks.ts"
+import { TaskMedia } from "./TaskMedia.ts"
 
 /** Gets a task's result from its vendor: buys the job, or goes on with the one that was bought. */
 export class VendorWork extends Context.Service<
@@ -26,6 +27,7 @@ export class VendorWork extends Context.Service<
     VendorWork,
     Effect.gen(function* () {
       const catalog = yield* Catalog
+      const inputs = yield* TaskMedia
       const paid = yield* PaidSubmit
       const tasks = yield* TaskStore
       const vendors = yield* VendorClient
@@ -43,7 +45,8 @@ export class VendorWork extends Context.Service<
       ) {
         const entry = yield* entryOf(owned.task)
         const account = yield* vendors.choose(entry.vendor, entry.adapter)
-        const submitted = yield* paid.submit({ owned, entry, account }, firstN)
+        const media = yield* inputs.resolve(owned.task, entry)
+        const submitted = yield* paid.submit({ owned, entry, account, media }, firstN)
         return submitted._tag === "Done"
           ? submitted.result
           : yield* whileWanted(
@@ -61,7 +64,7 @@ export class VendorWork extends Context.Service<
         account: VendorAccount
       ) {
         const entry = yield* entryOf(owned.task)
-        const found = yield* account.reconcile(requestOf(owned.task, entry))
+        const found = yield* account.reconcile(requestOf(owned.task, entry, []))
         if (Option.isNone(found)) return yield* ambiguous
         yield* paid.record(owned, { n, state: "submitted", handle: found.value, failure: null })
         return found.value

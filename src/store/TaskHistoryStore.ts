@@ -8,7 +8,7 @@ import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
 import { storeFailures } from "./Failures.ts"
 import { rowsOf, Time } from "./Rows.ts"
 import { taskColumns, TaskRow } from "./TaskStore.ts"
-import { EntryRow } from "./WalletStore.ts"
+import { EntryRow } from "./WalletEntries.ts"
 
 /** A task in a list: all but its body. */
 export const TaskSummary = TaskRow.mapFields(Struct.omit(["body"])).annotate({

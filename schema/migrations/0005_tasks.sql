@@ -42,33 +42,6 @@ begin
   return next;
 end $$;
 
--- Accept with a limit of unfinished tasks a key: exact across processes, because creates of one key
--- queue on a lock that their commit gives back. A repeated request is answered whatever the limit.
-create function task_accept_limited(
-  p_running_max integer,
-  p_task uuid, p_user uuid, p_api_key text, p_vendor text, p_model text, p_action text, p_kind text, p_body jsonb,
-  p_sandbox boolean, p_price bigint, p_deadline timestamptz, p_trace text, p_now timestamptz,
-  p_event text, p_event_body bytea, p_key text, p_request_hash bytea, p_answer text, p_key_since timestamptz,
-  out replayed idempotency_keys, out balance bigint, out endpoints text[]
-) language plpgsql as $$
-declare accepted record;
-begin
-  perform pg_advisory_xact_lock(hashtextextended(p_api_key, 7305004118));
-  if (select count(*) from runs r where r.api_key_id = p_api_key) >= p_running_max
-    and not exists (
-      select 1 from idempotency_keys i
-      where i.user_id = p_user and i.key = p_key and i.created_at >= p_key_since
-    ) then
-    raise exception 'the key has as many unfinished tasks as it may' using errcode = 'GW429';
-  end if;
-  select * into accepted from task_accept(
-    p_task, p_user, p_api_key, p_vendor, p_model, p_action, p_kind, p_body, p_sandbox, p_price, p_deadline,
-    p_trace, p_now, p_event, p_event_body, p_key, p_request_hash, p_answer, p_key_since);
-  replayed := accepted.replayed;
-  balance := accepted.balance;
-  endpoints := accepted.endpoints;
-end $$;
-
 -- Answers of management POSTs by Idempotency-Key (contract 2). `answer` is encrypted, because it may
 -- hold a key or a signing secret; null while the first request is under way.
 create table manage_answers (
