@@ -13,6 +13,7 @@ import type { EndpointId, TaskId, UserId } from "../../src/domain/Ids.ts"
 import { mockOutcome } from "../../src/delivery/WebhookSender.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import { DeliveryStore } from "../../src/store/DeliveryStore.ts"
+import type { Claimed } from "../../src/store/DeliveryStore.ts"
 import { EndpointStore } from "../../src/store/EndpointStore.ts"
 import { ProcessStore } from "../../src/store/ProcessStore.ts"
 import { TaskStore } from "../../src/store/TaskStore.ts"
@@ -166,8 +167,17 @@ const noDrift = Effect.gen(function* () {
 
 const claim = (endpointId: EndpointId, now = at(1), limit = 100) =>
   Effect.flatMap(DeliveryStore, (deliveries) =>
-    deliveries.claim({ endpointId, owner: "proc_a", now, limit })
+    deliveries.claim({ wanted: [{ endpointId, limit }], owner: "proc_a", now })
   )
+
+/** What is recorded of an attempt that was interrupted: due again at once. */
+const handedBack = (claimed: Claimed, now: DateTime.Utc) =>
+  ({
+    claimed,
+    endedAt: now,
+    outcome: { status: null, failure: "lost", detail: null, answer: null, remoteAddress: null },
+    nextDueAt: Option.some(now)
+  }) as const
 
 const statuses = (endpointId: EndpointId) =>
   Effect.gen(function* () {
@@ -426,27 +436,28 @@ describeStores("the stores", (database) => {
         const deliveries = yield* DeliveryStore
         const { id } = yield* queued()
         const [first] = yield* claim(id)
-        const record = { endpointId: id, claimed: first!, endedAt: at(2) }
-        yield* deliveries.record({
-          ...record,
-          outcome: mockOutcome(500),
-          nextDueAt: Option.some(at(17))
-        })
+        const record = { claimed: first!, endedAt: at(2) }
+        yield* deliveries.record([
+          { ...record, outcome: mockOutcome(500), nextDueAt: Option.some(at(17)) }
+        ])
         assert.deepStrictEqual(yield* statuses(id), ["pending"])
         assert.strictEqual((yield* claim(id, at(16))).length, 0)
         const [second] = yield* claim(id, at(17))
         assert.strictEqual(second!.id, first!.id)
         assert.deepStrictEqual([second!.attempt, second!.seq], [1, 2])
         // The record of an attempt that was given up changes nothing
-        yield* deliveries.record({ ...record, outcome: mockOutcome(200), nextDueAt: Option.none() })
+        yield* deliveries.record([
+          { ...record, outcome: mockOutcome(200), nextDueAt: Option.none() }
+        ])
         assert.deepStrictEqual(yield* statuses(id), ["delivering"])
-        yield* deliveries.record({
-          endpointId: id,
-          claimed: second!,
-          endedAt: at(18),
-          outcome: mockOutcome(200),
-          nextDueAt: Option.none()
-        })
+        yield* deliveries.record([
+          {
+            claimed: second!,
+            endedAt: at(18),
+            outcome: mockOutcome(200),
+            nextDueAt: Option.none()
+          }
+        ])
         assert.deepStrictEqual(yield* statuses(id), ["succeeded"])
       })
     )
@@ -465,7 +476,7 @@ describeStores("the stores", (database) => {
         yield* processes.leave("proc_a")
         assert.isAtLeast(yield* deliveries.freeLost(at(90), at(0), at(101)), 1)
         const [third] = yield* claim(id, at(101))
-        yield* deliveries.release(third!, at(102))
+        yield* deliveries.record([handedBack(third!, at(102))])
         assert.deepStrictEqual(yield* statuses(id), ["pending"])
         assert.strictEqual((yield* claim(id, at(102))).length, 1)
       })
@@ -480,9 +491,12 @@ describeStores("the stores", (database) => {
         yield* endpoints.update(user, id, { enabled: false }, at(2))
         assert.deepStrictEqual([...(yield* statuses(id))].sort(), ["delivering", "skipped"])
         assert.strictEqual((yield* claim(id, at(3))).length, 0)
-        yield* deliveries.release(flying!, at(1000))
+        yield* deliveries.record([handedBack(flying!, at(1000))])
         assert.deepStrictEqual(yield* statuses(id), ["skipped", "skipped"])
-        assert.deepStrictEqual((yield* deliveries.due(at(2000))).endpoints.includes(id), false)
+        assert.deepStrictEqual(
+          (yield* deliveries.due(Option.none(), at(2000))).endpoints.includes(id),
+          false
+        )
       })
     )
   })

@@ -138,7 +138,7 @@ describe("a crash at the worst points", () => {
       assert.strictEqual(wallet.available_balance, "1000.00")
       assert.strictEqual(await drift(gateway), "0")
       assert.strictEqual(await readFile(log, "utf8"), `${id}\n`)
-    }, 60_000)
+    }, 180_000)
   }
 })
 
@@ -165,5 +165,5 @@ describe("SIGTERM", () => {
     assert.isBelow(performance.now() - again, 8000)
     const submits = (await readFile(log, "utf8")).trim().split("\n")
     assert.strictEqual(submits.length, ids.length)
-  }, 60_000)
+  }, 180_000)
 })
