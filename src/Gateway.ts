@@ -2,8 +2,10 @@ import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { Duration, Effect, Layer, Option } from "effect"
 import { createServer } from "node:http"
 import * as AlarmClock from "./actors/AlarmClock.ts"
+import * as Audit from "./actors/Audit.ts"
 import * as Cluster from "./actors/Cluster.ts"
 import * as EndpointActor from "./actors/EndpointActor.ts"
+import * as Retention from "./actors/Retention.ts"
 import * as Sweeper from "./actors/Sweeper.ts"
 import * as TaskActor from "./actors/TaskActor.ts"
 import * as Wakes from "./actors/Wakes.ts"
@@ -16,11 +18,15 @@ import * as Routes from "./http/Routes.ts"
 import { Catalog } from "./models/Catalog.ts"
 import { ApiKeys } from "./services/ApiKeys.ts"
 import { Artifacts } from "./services/Artifacts.ts"
+import { Deliveries } from "./services/Deliveries.ts"
 import { Endpoints } from "./services/Endpoints.ts"
+import { LogRetention } from "./services/LogRetention.ts"
 import { PaidSubmit } from "./services/PaidSubmit.ts"
 import { Process } from "./services/Process.ts"
+import { RunningTasks } from "./services/RunningTasks.ts"
 import { Router } from "./services/Router.ts"
 import { Secrets } from "./services/Secrets.ts"
+import { SignatureHelp } from "./services/SignatureHelp.ts"
 import { Sweeps } from "./services/Sweeps.ts"
 import { TaskChanges } from "./services/TaskChanges.ts"
 import { TaskCreation } from "./services/TaskCreation.ts"
@@ -34,9 +40,11 @@ import { WebhookDispatcher } from "./services/WebhookDispatcher.ts"
 import { ArtifactBlobs } from "./store/ArtifactBlobs.ts"
 import { ArtifactIndex } from "./store/ArtifactIndex.ts"
 import * as Database from "./store/Database.ts"
+import { DeliveryLog } from "./store/DeliveryLog.ts"
 import * as DeliveryStore from "./store/DeliveryStoreLive.ts"
 import { EndpointStore } from "./store/EndpointStore.ts"
 import * as Migrations from "./store/Migrations.ts"
+import { PartitionStore } from "./store/PartitionStore.ts"
 import { ProcessStore } from "./store/ProcessStore.ts"
 import * as TaskStore from "./store/TaskStoreLive.ts"
 import { UserStore } from "./store/UserStore.ts"
@@ -56,8 +64,10 @@ export const database = Layer.unwrap(
 export const stores = Layer.mergeAll(
   TaskStore.layer,
   DeliveryStore.layer,
+  DeliveryLog.layer,
   ArtifactIndex.layer,
   EndpointStore.layer,
+  PartitionStore.layer,
   ProcessStore.layer,
   UserStore.layer,
   WalletStore.layer
@@ -84,12 +94,16 @@ export const leaves = Layer.unwrap(
 
 /** The services that the edge and the actors call. */
 export const services = Layer.mergeAll(
-  Endpoints.layer,
+  Deliveries.layer,
+  LogRetention.layer,
+  SignatureHelp.layer,
   Router.layer,
   Sweeps.layer,
   TaskRunner.layer,
   WebhookDispatcher.layer
 ).pipe(
+  Layer.provideMerge(Endpoints.layer),
+  Layer.provideMerge(RunningTasks.layer),
   Layer.provideMerge(
     Layer.mergeAll(
       TaskCreation.layer,
@@ -117,6 +131,8 @@ export const actors = Layer.mergeAll(
   EndpointActor.layer,
   Sweeper.layer,
   AlarmClock.layer,
+  Retention.layer,
+  Audit.layer,
   WalletAudit.layer
 )
 

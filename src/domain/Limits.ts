@@ -94,6 +94,20 @@ export const errorDetailCharactersMax = 500
 export const ownerDeadSeconds = 10
 export const heartbeatSeconds = 2
 
+/** Spec, Limits: the delivery log is kept this long. */
+export const deliveryLogDays = 30
+
+/** Day partitions that are made before their day begins. */
+export const partitionDaysAhead = 7
+
+/** Contract 3 is silent: deliveries that one `recover` queues again. */
+export const recoverDeliveriesMax = 1000
+/** How often a process holds what it runs against what the store says it owns (ADR 0020). */
+export const auditSeconds = 5
+
+/** An attempt that began longer ago than this is lost even if its process lives (ADR 0020). */
+export const attemptLostSeconds = 120
+
 /** Contract 6: pause between two rounds of the wallet audit, and what one statement of it reads. */
 export const walletAuditSeconds = 15
 export const walletAuditWalletsMax = 500

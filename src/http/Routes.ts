@@ -6,10 +6,12 @@ import * as ApiKeysHandlers from "./ApiKeysHandlers.ts"
 import * as ArtifactRoutes from "./ArtifactRoutes.ts"
 import * as Edge from "./Edge.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
+import * as ManageMethods from "./ManageMethods.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as TaskRoutes from "./TaskRoutes.ts"
 import * as UsersHandlers from "./UsersHandlers.ts"
 import * as WalletHandlers from "./WalletHandlers.ts"
+import * as WebhookDeliveriesHandlers from "./WebhookDeliveriesHandlers.ts"
 import * as WebhookEndpointsHandlers from "./WebhookEndpointsHandlers.ts"
 
 const manage = HttpApiBuilder.layer(Api).pipe(
@@ -17,7 +19,8 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     UsersHandlers.layer,
     ApiKeysHandlers.layer,
     WalletHandlers.layer,
-    WebhookEndpointsHandlers.layer
+    WebhookEndpointsHandlers.layer,
+    WebhookDeliveriesHandlers.layer
   ]),
   Layer.provide([ManageGate.layer, ManageProblems.layer])
 )
@@ -27,6 +30,7 @@ export const layer = Layer.mergeAll(
   TaskRoutes.layer,
   ArtifactRoutes.layer,
   ServiceRoutes.layer,
+  ManageMethods.layer,
   manage
 ).pipe(Layer.provideMerge(Edge.layer))
 
