@@ -229,6 +229,11 @@ describeStores("the wallet store", (database) => {
   })
 })
 
+/** Some turns of the event loop, in which every fiber that can go on does. */
+const turns = Effect.promise(async () => {
+  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+})
+
 describe("group commit", () => {
   it.live("takes a call at once, and what gathers meanwhile together", () =>
     Effect.gen(function* () {
@@ -245,16 +250,16 @@ describe("group commit", () => {
         { callsMax: 5, commitsMax: 1 }
       )
       const first = yield* Effect.forkChild(call(100))
-      yield* Effect.sleep(1)
+      yield* turns
       assert.deepStrictEqual(batches, [1])
       const rest = yield* Effect.forEach(Array.from({ length: 8 }), (_, n) =>
         Effect.forkChild(Effect.exit(call(n)))
       )
-      yield* Effect.sleep(1)
+      yield* turns
       // Not yet begun: never made. Begun: waited for
       yield* Fiber.interrupt(rest[1]!)
       const leaving = yield* Effect.forkChild(Fiber.interrupt(first))
-      yield* Effect.sleep(1)
+      yield* turns
       assert.strictEqual(leaving.pollUnsafe(), undefined)
       gate.openUnsafe()
       yield* Fiber.join(leaving)

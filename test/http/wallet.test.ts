@@ -4,6 +4,8 @@ import * as fc from "fast-check"
 import { randomUUID } from "node:crypto"
 import type { Label } from "../../src/models/Bodies.ts"
 import { builtInEntries } from "../../src/models/Catalog.ts"
+import { requestedOf } from "../../src/models/Price.ts"
+import type { SubmitRequest } from "../../src/vendors/VendorClient.ts"
 import { bodyWith, picture } from "../support/bodies.ts"
 import {
   adminToken,
@@ -161,6 +163,59 @@ describe("prices", () => {
         assert.strictEqual(refused.json.code, 1101)
         assert.strictEqual((yield* entriesOf(user)).length, 1)
         assert.deepInclude(yield* walletOf(user), { available_balance: "7.00" })
+      })
+    )
+  })
+})
+
+/** A vendor that makes at once as many results as the body asks for. */
+const prompt = {
+  submit: ({ body }: SubmitRequest) =>
+    Effect.succeed({
+      _tag: "Done" as const,
+      result: {
+        items: Array.from({ length: requestedOf(body) }, (_, n) => ({
+          _tag: "Bytes" as const,
+          bytes: new Uint8Array([n]),
+          mime: "image/png"
+        }))
+      }
+    })
+}
+
+describe("receipts", () => {
+  layer(layerGateway({ vendor: prompt }))((it) => {
+    it.effect("over all models and bodies: what is settled is what was quoted and held", () =>
+      Effect.gen(function* () {
+        for (const { label } of builtInEntries) {
+          const path = pathOf(label)
+          for (const fields of fc.sample(priced[label] ?? fc.constant({}), 3)) {
+            const user = yield* makeUser({ credits: 1000 })
+            const body = bodyWith(label, { ...media[label], ...fields })
+            const { amount } = (yield* user.call("POST", `${path}?dry_run=true`, body)).json.quote
+            const created = yield* user.call("POST", path, body)
+            assert.strictEqual(created.status, 202, created.text)
+            const done = yield* eventually(
+              user.call("GET", `${path}/${created.json.task_info.id}`),
+              ({ json }) => json.task_info.status === "completed"
+            )
+            assert.strictEqual(done.headers.get("x-service-cost"), amount, label)
+            const entries = yield* entriesOf(user)
+            assert.deepStrictEqual(
+              entries.map((it: { kind: string; amount: string }) => [it.kind, it.amount]),
+              [
+                ["capture", amount],
+                ["hold", amount],
+                ["top_up", "1000.00"]
+              ]
+            )
+            assert.deepInclude(yield* walletOf(user), {
+              held_balance: "0.00",
+              available_balance: entries[0].settled_after
+            })
+            assert.strictEqual(micro(entries[0].settled_after), micro("1000.00") - micro(amount))
+          }
+        }
       })
     )
   })
