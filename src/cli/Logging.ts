@@ -21,7 +21,9 @@ const explain = (cause: Cause.Cause<unknown>): string => {
 
 const isOperatorFault = (error: unknown): error is Error =>
   error instanceof Error &&
-  ["DatabaseUnavailable", "MigrationError", "CatalogError", "ServeError"].includes(error.name)
+  ["DatabaseUnavailable", "MigrationError", "CatalogError", "S3Unusable", "ServeError"].includes(
+    error.name
+  )
 
 /** Writes why the process ends, if it failed, and sets its exit code. */
 export const teardown: Runtime.Teardown = (exit, onExit) => {

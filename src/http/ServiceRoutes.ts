@@ -2,6 +2,7 @@ import { DateTime, Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
+import { AppConfig } from "../Config.ts"
 import { problemCodes } from "../domain/Problem.ts"
 import { Catalog } from "../models/Catalog.ts"
 import { Process } from "../services/Process.ts"
@@ -13,7 +14,8 @@ import { resource } from "./Resource.ts"
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const catalog = yield* Catalog
-    const api = documentedApi(catalog)
+    const { serviceName } = yield* AppConfig
+    const api = documentedApi(catalog, serviceName)
     const document = HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
     const process = yield* Process
     const wallet = yield* Wallet
@@ -35,9 +37,15 @@ export const layer = Layer.unwrap(
         })
       })
     ])
-    return Layer.merge(routes, HttpApiScalar.layer(api, { path: "/docs" }))
+    return Layer.merge(routes, HttpApiScalar.layer(api, { path: "/docs", scalar: scalarLook }))
   })
 )
+
+/** The page loads nothing from elsewhere. */
+const scalarLook = {
+  withDefaultFonts: false,
+  authentication: { preferredSecurityScheme: "bearer" }
+}
 
 /** Contract 6: must read 0. When the audit last ended stands beside it: a 0 that is old says nothing. */
 const gauge = (drift: number, auditedAt: Option.Option<DateTime.Utc>): string =>
