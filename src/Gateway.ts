@@ -8,6 +8,7 @@ import * as Retention from "./actors/Retention.ts"
 import * as Sweeper from "./actors/Sweeper.ts"
 import * as TaskActor from "./actors/TaskActor.ts"
 import * as Wakes from "./actors/Wakes.ts"
+import * as WalletAudit from "./actors/WalletAudit.ts"
 import { AppConfig, ConfigFault } from "./Config.ts"
 import { parseEgressAllow } from "./delivery/EgressAllow.ts"
 import { EgressGuard } from "./delivery/EgressGuard.ts"
@@ -138,7 +139,8 @@ export const actors = Layer.mergeAll(
   Sweeper.layer,
   AlarmClock.layer,
   Retention.layer,
-  Audit.layer
+  Audit.layer,
+  WalletAudit.layer
 )
 
 /** All but the HTTP server: what a developer's test composes with other leaves. */

@@ -114,3 +114,10 @@ export const auditSeconds = 5
 
 /** An attempt that began longer ago than this is lost even if its process lives (ADR 0020). */
 export const attemptLostSeconds = 120
+/** Contract 6: pause between two rounds of the wallet audit, and what one statement of it reads. */
+export const walletAuditSeconds = 15
+export const walletAuditWalletsMax = 500
+export const walletAuditEntriesMax = 1000
+
+/** Rows that the CSV export of a ledger reads at once. */
+export const ledgerExportRowsMax = 1000
