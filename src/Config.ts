@@ -11,11 +11,12 @@ import {
   Schema
 } from "effect"
 import type { LogLevel } from "effect"
+import { artifactStore } from "./ConfigArtifacts.ts"
+import type { ArtifactStore } from "./ConfigArtifacts.ts"
+import { fault, read, readSecret } from "./ConfigRead.ts"
+import type { ConfigFault } from "./ConfigRead.ts"
 
-/** A wrong variable, in one line: its name, the value's fault, the remedy. Contract 9. */
-export class ConfigFault extends Schema.TaggedError<ConfigFault>()("ConfigFault", {
-  message: Schema.String
-}) {}
+export { ConfigFault } from "./ConfigRead.ts"
 
 /** How long simulated jobs take: somewhere between the two. */
 export interface DelayRange {
@@ -47,7 +48,7 @@ export class AppConfig extends Context.Service<
     readonly adminToken: Option.Option<Redacted.Redacted>
     readonly masterKey: Option.Option<Redacted.Redacted>
     readonly catalogFile: Option.Option<string>
-    readonly artifactDirectory: string
+    readonly artifactStore: ArtifactStore
     readonly egressAllow: string
     readonly simulatorDelay: DelayRange
     readonly taskDeadline: Duration.Duration
@@ -76,24 +77,11 @@ export class AppConfig extends Context.Service<
     )
 }
 
-const fault = (name: string, problem: string, remedy: string): ConfigFault =>
-  new ConfigFault({ message: `${name}: ${problem}; ${remedy}` })
-
-/** Reads one variable; `remedy` is told when its value is wrong. */
-const read = <A>(name: string, config: Config.Config<A>, remedy: string) =>
-  Effect.mapError(config, (error) => {
-    const issue = /^(?:SchemaError\()?(.*?)(?:\n|\)$|$)/u.exec(error.message)?.[1] ?? error.message
-    return fault(name, issue.charAt(0).toLowerCase() + issue.slice(1), remedy)
-  })
-
-const readSecret = (name: string, remedy: string) =>
-  read(name, Config.option(Config.Redacted(name)), remedy)
-
 const load = Effect.gen(function* () {
   const port = yield* read(
     "PORT",
     Config.Port("PORT").pipe(Config.withDefault(8080)),
-    "set a number from 0 to 65535, such as 8080"
+    "set a number from 1 to 65535, such as 8080"
   )
   const dataDir = yield* read(
     "DATA_DIR",
@@ -166,11 +154,7 @@ const store = (dataDir: string) =>
         Config.option(Config.NonEmptyString("CATALOG_FILE")),
         "set the path of a JSON file"
       ),
-      artifactDirectory: yield* read(
-        "ARTIFACT_STORE",
-        Config.NonEmptyString("ARTIFACT_STORE").pipe(Config.withDefault(`${dataDir}/artifacts`)),
-        "set a folder"
-      )
+      artifactStore: yield* artifactStore(dataDir)
     }
   })
 

@@ -1,6 +1,5 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { Duration, Effect, Layer, Option } from "effect"
-import { createServer } from "node:http"
 import * as AlarmClock from "./actors/AlarmClock.ts"
 import * as Audit from "./actors/Audit.ts"
 import * as Cluster from "./actors/Cluster.ts"
@@ -9,10 +8,13 @@ import * as Retention from "./actors/Retention.ts"
 import * as Sweeper from "./actors/Sweeper.ts"
 import * as TaskActor from "./actors/TaskActor.ts"
 import * as Wakes from "./actors/Wakes.ts"
+import * as WalletAudit from "./actors/WalletAudit.ts"
 import { AppConfig, ConfigFault } from "./Config.ts"
 import { parseEgressAllow } from "./delivery/EgressAllow.ts"
 import { EgressGuard } from "./delivery/EgressGuard.ts"
+import { MediaFetch } from "./delivery/MediaFetch.ts"
 import { WebhookSender } from "./delivery/WebhookSender.ts"
+import { makeListener } from "./http/Listener.ts"
 import * as Routes from "./http/Routes.ts"
 import { Catalog } from "./models/Catalog.ts"
 import { ApiKeys } from "./services/ApiKeys.ts"
@@ -30,6 +32,7 @@ import { Sweeps } from "./services/Sweeps.ts"
 import { TaskChanges } from "./services/TaskChanges.ts"
 import { TaskCreation } from "./services/TaskCreation.ts"
 import { TaskEnding } from "./services/TaskEnding.ts"
+import { TaskMedia } from "./services/TaskMedia.ts"
 import { TaskOutput } from "./services/TaskOutput.ts"
 import { TaskRunner } from "./services/TaskRunner.ts"
 import { Users } from "./services/Users.ts"
@@ -46,6 +49,7 @@ import * as Migrations from "./store/Migrations.ts"
 import { PartitionStore } from "./store/PartitionStore.ts"
 import { ProcessStore } from "./store/ProcessStore.ts"
 import * as TaskStore from "./store/TaskStoreLive.ts"
+import * as S3Blobs from "./store/S3Blobs.ts"
 import { UserStore } from "./store/UserStore.ts"
 import { WalletStore } from "./store/WalletStore.ts"
 import * as SandboxVendors from "./vendors/SandboxVendors.ts"
@@ -77,11 +81,19 @@ export const leaves = Layer.unwrap(
   Effect.gen(function* () {
     const config = yield* AppConfig
     const allow = yield* Effect.fromResult(parseEgressAllow(config.egressAllow)).pipe(
-      Effect.mapError((error) => new ConfigFault({ message: error.message }))
+      Effect.mapError(
+        (error) =>
+          new ConfigFault({
+            message: `EGRESS_ALLOW: ${error.message}; set hosts and CIDRs, separated by commas`
+          })
+      )
     )
     return Layer.mergeAll(
       WebhookSender.layer({ serviceName: config.serviceName }),
-      ArtifactBlobs.layerDirectory(config.artifactDirectory),
+      MediaFetch.layer({ serviceName: config.serviceName }),
+      config.artifactStore._tag === "Directory"
+        ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
+        : S3Blobs.layer(config.artifactStore),
       SandboxVendors.layer({ delay: config.simulatorDelay }),
       Option.match(config.catalogFile, {
         onNone: () => Catalog.layer,
@@ -108,7 +120,7 @@ export const services = Layer.mergeAll(
       TaskCreation.layer,
       TaskOutput.layer,
       TaskEnding.layer,
-      Layer.provide(VendorWork.layer, PaidSubmit.layer)
+      Layer.provide(VendorWork.layer, [PaidSubmit.layer, TaskMedia.layer])
     )
   ),
   Layer.provideMerge(
@@ -128,10 +140,12 @@ export const services = Layer.mergeAll(
 export const actors = Layer.mergeAll(
   TaskActor.layer,
   EndpointActor.layer,
+  Retention.layer,
   Sweeper.layer,
   AlarmClock.layer,
   Retention.layer,
-  Audit.layer
+  Audit.layer,
+  WalletAudit.layer
 )
 
 /** All but the HTTP server: what a developer's test composes with other leaves. */
@@ -147,7 +161,7 @@ const gracefulShutdown = Duration.seconds(5)
 /** Listens on `HOST` and `PORT`. */
 export const server = Layer.unwrap(
   Effect.map(AppConfig, ({ host, port }) =>
-    NodeHttpServer.layer(() => createServer(), {
+    NodeHttpServer.layer(() => makeListener(), {
       host,
       port,
       gracefulShutdownTimeout: gracefulShutdown

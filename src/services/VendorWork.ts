@@ -6,6 +6,7 @@ import { VendorClient, VendorError } from "../vendors/VendorClient.ts"
 import type { Handle, VendorAccount, VendorResult } from "../vendors/VendorClient.ts"
 import { Fenced, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
 import type { Loss } from "./RunningTasks.ts"
+import { TaskMedia } from "./TaskMedia.ts"
 
 /** Gets a task's result from its vendor: buys the job, or goes on with the one that was bought. */
 export class VendorWork extends Context.Service<
@@ -22,6 +23,7 @@ export class VendorWork extends Context.Service<
     VendorWork,
     Effect.gen(function* () {
       const catalog = yield* Catalog
+      const inputs = yield* TaskMedia
       const paid = yield* PaidSubmit
       const vendors = yield* VendorClient
 
@@ -38,7 +40,8 @@ export class VendorWork extends Context.Service<
       ) {
         const entry = yield* entryOf(owned.task)
         const account = yield* vendors.choose(entry.vendor, entry.adapter)
-        const submitted = yield* paid.submit({ owned, entry, account }, firstN)
+        const media = yield* inputs.resolve(owned.task, entry)
+        const submitted = yield* paid.submit({ owned, entry, account, media }, firstN)
         return submitted._tag === "Done"
           ? submitted.result
           : yield* whileWanted(
@@ -56,7 +59,7 @@ export class VendorWork extends Context.Service<
         account: VendorAccount
       ) {
         const entry = yield* entryOf(owned.task)
-        const found = yield* account.reconcile(requestOf(owned.task, entry))
+        const found = yield* account.reconcile(requestOf(owned.task, entry, []))
         if (Option.isNone(found)) return yield* ambiguous
         yield* paid.record(owned, { n, state: "submitted", handle: found.value, failure: null })
         return found.value
