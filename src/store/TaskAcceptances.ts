@@ -46,9 +46,9 @@ const toCall = (a: Acceptance, n: number) => ({
   deadline: DateTime.formatIso(a.deadlineAt),
   trace: a.traceId,
   now: DateTime.formatIso(a.now),
-  running_max: a.runningMax,
   event: a.event.id,
   event_body: hex(a.event.body),
+  running_max: a.runningMax,
   ...Option.match(a.idempotency, {
     onNone: () => ({}),
     onSome: ({ answer, key, requestHash, since }) => ({
