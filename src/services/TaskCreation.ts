@@ -4,8 +4,8 @@ import type { Credits } from "../domain/Credits.ts"
 import { makeTaskId } from "../domain/Ids.ts"
 import type { TaskId, UserId } from "../domain/Ids.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
-import { invalid, problem } from "../domain/Problem.ts"
-import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { invalid, Problem, problem } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { Body } from "../models/Bodies.ts"
 import type { CatalogEntry } from "../models/CatalogEntry.ts"
 import { acceptBody, mapMedia } from "../models/Media.ts"
@@ -150,6 +150,7 @@ const makeAccept = Effect.gen(function* () {
       deadlineAt: DateTime.addDuration(now, taskDeadline),
       traceId: request.traceId,
       now,
+      runningMax: 0,
       event: taskEvent(path, taskResult(task, entry.result), now),
       idempotency: Option.map(request.idempotency, (it) => ({
         ...it,
@@ -161,6 +162,9 @@ const makeAccept = Effect.gen(function* () {
   })
 })
 
+/** When a task may have ended, so that another may begin: the spec's polling interval. */
+const runningRetryAfterSeconds = 2
+
 /** Contract 2, `Idempotency-Key`: the first answer again, or 2008 for another body. */
 const firstAnswer = Effect.fnUntraced(function* (
   request: CreateRequest,
@@ -168,6 +172,13 @@ const firstAnswer = Effect.fnUntraced(function* (
 ) {
   if (outcome._tag === "BalanceTooLow") {
     return yield* problem(1101, "The available balance is lower than the price: top up the wallet")
+  }
+  if (outcome._tag === "TooManyRunning") {
+    return yield* new Problem({
+      code: 1202,
+      detail: "This API key has as many unfinished tasks as it may: wait until one has ended",
+      retryAfterSeconds: runningRetryAfterSeconds
+    })
   }
   const same = Option.exists(
     request.idempotency,

@@ -89,6 +89,7 @@ export const accept = Effect.fnUntraced(function* (
     traceId: "0".repeat(32),
     now,
     event: newEvent(),
+    runningMax: 0,
     idempotency: Option.none(),
     ...over
   })
