@@ -81,7 +81,7 @@ const load = Effect.gen(function* () {
   const port = yield* read(
     "PORT",
     Config.Port("PORT").pipe(Config.withDefault(8080)),
-    "set a number from 0 to 65535, such as 8080"
+    "set a number from 1 to 65535, such as 8080"
   )
   const dataDir = yield* read(
     "DATA_DIR",

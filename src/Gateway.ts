@@ -81,7 +81,12 @@ export const leaves = Layer.unwrap(
   Effect.gen(function* () {
     const config = yield* AppConfig
     const allow = yield* Effect.fromResult(parseEgressAllow(config.egressAllow)).pipe(
-      Effect.mapError((error) => new ConfigFault({ message: error.message }))
+      Effect.mapError(
+        (error) =>
+          new ConfigFault({
+            message: `EGRESS_ALLOW: ${error.message}; set hosts and CIDRs, separated by commas`
+          })
+      )
     )
     return Layer.mergeAll(
       WebhookSender.layer({ serviceName: config.serviceName }),

@@ -128,25 +128,28 @@ $$;
 
 -- Queues finished deliveries again, under the same id and with a fresh schedule; their attempts go on
 -- being counted in the log. Answers the endpoints to wake.
-create function delivery_requeue(p_ids text[], p_now timestamptz) returns text[] language sql as $$
-  with again as (
+create function delivery_requeue(p_ids text[], p_now timestamptz) returns text[] language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $$
+declare woken text[];
+begin
+  with wanted as materialized (
+    select i.id, id_time(i.id, 'whd_') as created_at,
+      coalesce((select max(a.seq) from delivery_attempts a where a.delivery_id = i.id), 0) as seq
+    from unnest(p_ids) as i (id)
+  ), again as (
     insert into delivery_queue (id, created_at, endpoint_id, due_at, seq, manual)
-    select d.id, d.created_at, d.endpoint_id, p_now,
-      coalesce((
-        select max(a.seq) from delivery_attempts a where a.delivery_id = d.id and a.started_at >= d.created_at
-      ), 0), true
-    from deliveries d
-    where d.id = any (p_ids) and d.created_at = id_time(d.id, 'whd_')
-      and d.created_at between (select min(id_time(i, 'whd_')) from unnest(p_ids) i)
-        and (select max(id_time(i, 'whd_')) from unnest(p_ids) i)
+    select d.id, d.created_at, d.endpoint_id, p_now, w.seq, true
+    from wanted w join deliveries d on d.id = w.id and d.created_at = w.created_at
     on conflict (id) do update set due_at = excluded.due_at, manual = true where delivery_queue.owner is null
     returning id, created_at, endpoint_id
   ), moved as (
     update deliveries d set status = 'pending', updated_at = p_now
     from again where d.id = again.id and d.created_at = again.created_at
   )
-  select coalesce(array_agg(distinct endpoint_id), '{}') from again
-$$;
+  select coalesce(array_agg(distinct endpoint_id), '{}') into woken from again;
+  return woken;
+end $$;
 
 -- Makes the day partition of one table. Rows of that day that lie in the default partition (the
 -- service was down when the day began) move into it; the table is locked meanwhile, so that no

@@ -121,7 +121,7 @@ const managed = (path: string, operation: Json): Json => {
 
 /** `listApiKeys` reads "List api keys". */
 const sentenceOf = (name: string): string => {
-  const words = name.replaceAll(/([A-Z])/gu, (letter) => ` ${letter.toLowerCase()}`)
+  const words = name.replaceAll(/([A-Z])/gu, (letter) => ` ${letter.toLowerCase()}`).trim()
   return words.charAt(0).toUpperCase() + words.slice(1)
 }
 
@@ -131,6 +131,9 @@ const tagWords: Readonly<Record<string, string>> = {
   Webhooks: "What is sent to webhook endpoints",
   Users: "The operator's endpoints"
 }
+
+const wordsOf = (name: string): string =>
+  name.startsWith("Models of ") ? "Create, get and cancel tasks" : `${name} of the caller`
 
 const asTags = (tags: unknown): ReadonlyArray<string> =>
   Array.isArray(tags) ? tags.map(String) : []
@@ -144,7 +147,7 @@ const tagsOf = (paths: Json): ReadonlyArray<Json> => {
   )
   return [...new Set([...used, "Webhooks"])].map((name) => ({
     name,
-    description: tagWords[name] ?? `Endpoints of ${name}`
+    description: tagWords[name] ?? wordsOf(name)
   }))
 }
 

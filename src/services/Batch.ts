@@ -1,5 +1,4 @@
-import { Effect, Exit, FiberSet } from "effect"
-import type { Scope } from "effect"
+import { Effect, Exit } from "effect"
 
 export interface BatchOptions<In, Out, E> {
   /** Serves many at once; answers in the order of the items. */
@@ -21,9 +20,9 @@ interface Waiting<In, Out, E> {
  */
 export const makeBatch = Effect.fnUntraced(function* <In, Out, E>(
   options: BatchOptions<In, Out, E>
-): Effect.fn.Return<(item: In) => Effect.Effect<Out, E>, never, Scope.Scope> {
-  const fibers = yield* FiberSet.make<void>()
-  const fork = yield* FiberSet.runtime(fibers)<never>()
+): Effect.fn.Return<(item: In) => Effect.Effect<Out, E>> {
+  // In no scope: an actor that ends after its services still writes down what it sent.
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
   let waiting: Array<Waiting<In, Out, E>> = []
   let runs = 0
 

@@ -68,11 +68,17 @@ export const makeAttempt = Effect.gen(function* () {
     yield* record({ claimed, endedAt, outcome, nextDueAt: nextDueAt(claimed, outcome, endedAt) })
   })
 
+  /** What was sent is recorded, even if the actor moves away meanwhile. */
+  const endSurely = (claimed: Claimed, outcome: AttemptOutcome) =>
+    Effect.onInterrupt(end(claimed, outcome), () => lastly(claimed, outcome))
+
+  const lastly = (claimed: Claimed, outcome: AttemptOutcome) =>
+    Effect.timeoutOption(end(claimed, outcome), giveBackBound)
+
   return (claimed: Claimed): Effect.Effect<void> =>
     outcomeOf(claimed).pipe(
-      Effect.onInterrupt(() => Effect.timeoutOption(end(claimed, movedAway), giveBackBound)),
-      // What was sent is recorded, even if the actor moves away meanwhile.
-      Effect.flatMap((outcome) => Effect.uninterruptible(end(claimed, outcome)))
+      Effect.onInterrupt(() => lastly(claimed, movedAway)),
+      Effect.flatMap((outcome) => endSurely(claimed, outcome))
     )
 })
 

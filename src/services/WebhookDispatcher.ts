@@ -17,11 +17,8 @@ const windowMillis = 60_000
 
 /** The sending side of one endpoint, alive as long as its actor. */
 export interface DeliveryLane {
-  /**
-   * Sends what is due until nothing is and all attempts have ended. While one call does so, another
-   * only makes it look again, and returns at once.
-   */
-  readonly deliver: Effect.Effect<void, StoreUnavailable>
+  /** Something may be due: sends it in the background until nothing is. Returns at once. */
+  readonly deliver: Effect.Effect<void>
 }
 
 /**
@@ -42,83 +39,100 @@ export class WebhookDispatcher extends Context.Service<
       const claim = yield* makeClaim
       const attempt = yield* makeAttempt
 
-      const open = Effect.fnUntraced(function* (id: EndpointId) {
-        const now = yield* DateTime.now
-        const since = DateTime.subtractDuration(now, Duration.millis(windowMillis))
-        const ends = yield* store.endedSince(id, since, now)
-        const window = new SlidingWindow(
-          deliveriesPerEndpointPerMinuteMax,
-          windowMillis,
-          ends.map(DateTime.toEpochMillis)
-        )
-        const underWay = yield* FiberSet.make<void>()
-        const signals = yield* Queue.sliding<void>(1)
-        const signal = Effect.asVoid(Queue.offer(signals, undefined))
-        let sending = false
-        let lookAgain = false
-
-        const ended = Effect.andThen(
-          Effect.map(DateTime.now, (now) => window.end(DateTime.toEpochMillis(now))),
-          signal
-        )
-
-        /** Starts as many due attempts as slots and the limit allow; answers how many. */
-        const startDue = (limit: number) =>
-          Effect.gen(function* () {
-            lookAgain = false
-            const claimed = yield* claim({ endpointId: id, limit })
-            window.begin(claimed.length)
-            for (const one of claimed) {
-              const run = Effect.ensuring(attempt(one), ended)
-              yield* FiberSet.run(underWay, Effect.interruptible(run))
-            }
-            return claimed.length
-            // What is claimed must be sent or given back, even if the actor moves away just now.
-          }).pipe(Effect.uninterruptible)
-
-        const send = Effect.gen(function* () {
-          let mayHaveMore = true
-          while (true) {
-            const now = DateTime.toEpochMillis(yield* DateTime.now)
-            const busy = yield* FiberSet.size(underWay)
-            const limit = Math.min(attemptsAtOnceMax - busy, window.room(now))
-            if (limit > 0 && (mayHaveMore || lookAgain)) {
-              mayHaveMore = (yield* startDue(limit)) === limit
-              continue
-            }
-            if (busy === 0 && limit > 0) return
-            const wait = window.waitMillis(now)
-            yield* Effect.raceFirst(
-              Queue.take(signals),
-              wait > 0 ? Effect.sleep(Duration.millis(wait)) : Effect.never
-            )
-          }
-        })
-
-        /** Looks and leaves in one step, so that no call falls between the last look and the end. */
-        const sendOn: Effect.Effect<void, StoreUnavailable> = Effect.suspend(() => {
-          if (lookAgain) return Effect.andThen(send, sendOn)
-          sending = false
-          return Effect.void
-        })
-
-        const deliver = Effect.suspend(() => {
-          lookAgain = true
-          if (sending) return signal
-          sending = true
-          return Effect.onError(sendOn, () =>
-            Effect.sync(() => {
-              sending = false
-            })
+      return WebhookDispatcher.of({
+        open: Effect.fnUntraced(function* (id) {
+          const now = yield* DateTime.now
+          const since = DateTime.subtractDuration(now, Duration.millis(windowMillis))
+          const ends = yield* store.endedSince(id, since, now)
+          const window = new SlidingWindow(
+            deliveriesPerEndpointPerMinuteMax,
+            windowMillis,
+            ends.map(DateTime.toEpochMillis)
           )
+          return yield* makeLane(id, window, (limit) => claim({ endpointId: id, limit }), attempt)
         })
-        return { deliver }
       })
-
-      return WebhookDispatcher.of({ open })
     })
   )
 }
+
+const makeLane = Effect.fnUntraced(function* (
+  id: EndpointId,
+  window: SlidingWindow,
+  claim: (limit: number) => Effect.Effect<ReadonlyArray<Claimed>, StoreUnavailable>,
+  attempt: (claimed: Claimed) => Effect.Effect<void>
+) {
+  // In the background: a message that took as long as the sending would hold up the actor's end.
+  const fibers = yield* FiberSet.make<void>()
+  const signals = yield* Queue.sliding<void>(1)
+  const signal = Effect.asVoid(Queue.offer(signals, undefined))
+  /** Attempts under way; one has ended when its record is written. */
+  let busy = 0
+  let sending = false
+  let lookAgain = false
+
+  const ended = Effect.andThen(
+    Effect.map(DateTime.now, (now) => {
+      busy -= 1
+      window.end(DateTime.toEpochMillis(now))
+    }),
+    signal
+  )
+
+  /** Starts as many due attempts as the limit allows; answers how many. */
+  const startDue = (limit: number) =>
+    Effect.gen(function* () {
+      lookAgain = false
+      const claimed = yield* claim(limit)
+      busy += claimed.length
+      window.begin(claimed.length)
+      for (const one of claimed) {
+        yield* FiberSet.run(fibers, Effect.interruptible(Effect.ensuring(attempt(one), ended)))
+      }
+      return claimed.length
+      // What is claimed must be sent or given back, even if the actor moves away just now.
+    }).pipe(Effect.uninterruptible)
+
+  const send = Effect.gen(function* () {
+    let mayHaveMore = true
+    while (true) {
+      const now = DateTime.toEpochMillis(yield* DateTime.now)
+      const limit = Math.min(attemptsAtOnceMax - busy, window.room(now))
+      if (limit > 0 && (mayHaveMore || lookAgain)) {
+        mayHaveMore = (yield* startDue(limit)) === limit
+        continue
+      }
+      if (busy === 0 && limit > 0) return
+      const wait = window.waitMillis(now)
+      yield* Effect.raceFirst(
+        Queue.take(signals),
+        wait > 0 ? Effect.sleep(Duration.millis(wait)) : Effect.never
+      )
+    }
+  })
+
+  /** Looks and leaves in one step, so that no call falls between the last look and the end. */
+  const sendOn: Effect.Effect<void, StoreUnavailable> = Effect.suspend(() => {
+    if (lookAgain) return Effect.andThen(send, sendOn)
+    sending = false
+    return Effect.void
+  })
+
+  const sendAll = sendOn.pipe(
+    Effect.catchCause((cause) => {
+      sending = false
+      return Effect.logWarning(`Endpoint ${id} stopped sending`, cause)
+    })
+  )
+
+  const deliver = Effect.suspend(() => {
+    lookAgain = true
+    if (sending) return signal
+    sending = true
+    return Effect.asVoid(FiberSet.run(fibers, sendAll))
+  })
+  return { deliver } satisfies DeliveryLane
+})
 
 /** Endpoints served by one statement, and statements under way at once. ADR 0050. */
 const claimEndpointsMax = 100

@@ -1,5 +1,7 @@
 import { assert, describe, it, layer } from "@effect/vitest"
-import { DateTime, Effect, Option } from "effect"
+import { NodeServices } from "@effect/platform-node"
+import { DateTime, Effect, FileSystem, Layer, Option } from "effect"
+import S3rver from "s3rver"
 import { PgClient } from "@effect/sql-pg"
 import { existsSync, readdirSync } from "node:fs"
 import { join } from "node:path"
@@ -35,6 +37,53 @@ const get = (url: string, headers: Record<string, string> = {}, method = "GET") 
     const answer = await fetch(url, { method, headers })
     return { answer, body: new Uint8Array(await answer.arrayBuffer()) }
   })
+
+const bucketGateway = Layer.unwrap(
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const directory = yield* files.makeTempDirectoryScoped()
+    const server = new S3rver({
+      port: 0,
+      address: "127.0.0.1",
+      silent: true,
+      directory,
+      configureBuckets: [{ name: "media", configs: [] }]
+    })
+    const { port } = yield* Effect.acquireRelease(
+      Effect.promise(() => server.run()),
+      () => Effect.promise(() => server.close())
+    )
+    return runningGateway({
+      ARTIFACT_STORE: "s3://media/some/prefix/",
+      AWS_ENDPOINT_URL: `http://127.0.0.1:${port}`,
+      AWS_ACCESS_KEY_ID: "S3RVER",
+      AWS_SECRET_ACCESS_KEY: "S3RVER"
+    })
+  })
+).pipe(Layer.provide(NodeServices.layer))
+
+describe("GET /artifacts/{id} of a bucket", () => {
+  layer(bucketGateway, { excludeTestServices: true })((it) => {
+    it.effect("a result is kept there and given whole and in parts; a removed one is 404", () =>
+      Effect.gen(function* () {
+        const task = yield* finishedTask("/vendors/alibaba/v1/text-to-image-max/generation", {
+          prompt: "a"
+        })
+        const url = task.images?.[0] ?? ""
+        const whole = yield* get(url)
+        assert.strictEqual(whole.answer.status, 200)
+        assert.strictEqual(whole.answer.headers.get("content-length"), String(whole.body.length))
+        const part = yield* get(url, { range: "bytes=10-99" })
+        assert.strictEqual(part.answer.status, 206)
+        assert.deepStrictEqual(part.body, whole.body.slice(10, 100))
+        const row = yield* kept
+        const artifacts = yield* Artifacts
+        yield* artifacts.remove([row.id])
+        assert.strictEqual((yield* get(artifacts.urlOf(row))).answer.status, 404)
+      })
+    )
+  })
+})
 
 describe("GET /artifacts/{id}", () => {
   layer(runningGateway(), { excludeTestServices: true })((it) => {
