@@ -91,6 +91,7 @@ const accept = (
       body: { prompt: "x" },
       sandbox: true,
       price: credits(options.price ?? 7.5),
+      runningMax: 0,
       deadlineAt: at(3600),
       traceId: "t",
       now: start,
