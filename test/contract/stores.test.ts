@@ -92,6 +92,7 @@ const accept = (
       sandbox: true,
       runningMax: 0,
       price: credits(options.price ?? 7.5),
+      runningMax: 0,
       deadlineAt: at(3600),
       traceId: "t",
       now: start,
