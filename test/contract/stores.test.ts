@@ -92,7 +92,6 @@ const accept = (
       sandbox: true,
       runningMax: 0,
       price: credits(options.price ?? 7.5),
-      runningMax: 0,
       deadlineAt: at(3600),
       traceId: "t",
       now: start,
