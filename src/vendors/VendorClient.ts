@@ -1,5 +1,5 @@
 import { Context, Schema } from "effect"
-import type { Duration, Effect, Option } from "effect"
+import type { Duration, Effect } from "effect"
 
 /**
  * How a vendor's failure is to be treated (vendors.md, section C).
@@ -103,6 +103,21 @@ export type Progress =
 
 export type CancelOutcome = "Canceled" | "TooLate" | "Unsupported"
 
+/** A job that may be the one whose submit was not recorded. */
+export interface Candidate {
+  readonly handle: Handle
+  /** The vendor's own id of the job: unique within the account. */
+  readonly jobId: string
+}
+
+/** So many calls in so long, counted over all processes that share the key. */
+export interface Rate {
+  /** Whose calls are counted together, such as `dashscope:3f2a/polls`. */
+  readonly key: string
+  readonly calls: number
+  readonly perMillis: number
+}
+
 /** What an account can be asked to do. One instance speaks one protocol family to one account. */
 export interface VendorAccount {
   /** Stored with every attempt, so that polls go to the account that owns the job. Never a secret. */
@@ -112,8 +127,24 @@ export interface VendorAccount {
   /** Free to repeat. */
   readonly poll: (handle: Handle) => Effect.Effect<Progress, VendorError>
   readonly cancel: (handle: Handle) => Effect.Effect<CancelOutcome, VendorError>
-  /** Looks for a job whose submit was not recorded; `None` when the vendor cannot list or has none. */
-  readonly reconcile: (request: SubmitRequest) => Effect.Effect<Option.Option<Handle>, VendorError>
+  /**
+   * Looks for the job of a submit that was begun then and not recorded: all that could be it. Nothing
+   * when the vendor cannot list or has none. The caller knows which of them belong to other tasks.
+   */
+  readonly reconcile: (
+    request: SubmitRequest,
+    startedAtMillis: number
+  ) => Effect.Effect<ReadonlyArray<Candidate>, VendorError>
+  /** Limits that the vendor sets; absent means none is known. */
+  readonly rateOf?: (act: "submit" | "poll", upstreamModel: string) => Rate | undefined
+  /** Fetches a result that this vendor's own host serves, with the key if it needs it. */
+  readonly download?: (url: string, bytesMax: number) => Effect.Effect<Downloaded, VendorError>
+}
+
+/** A fetched result. */
+export interface Downloaded {
+  readonly bytes: Uint8Array
+  readonly mime: string
 }
 
 /** The door to all vendor accounts. */
@@ -124,7 +155,7 @@ export class VendorClient extends Context.Service<
     readonly choose: (vendor: string, adapter: string) => Effect.Effect<VendorAccount, VendorError>
     /** The account that owns a running job. */
     readonly owner: (accountId: string) => Effect.Effect<VendorAccount, VendorError>
-    /** No key is configured for this vendor: the simulator serves it. Contract 7. */
-    readonly isSandbox: (vendor: string) => boolean
+    /** No key is configured for this vendor and family: the simulator serves it. Contract 7. */
+    readonly isSandbox: (vendor: string, adapter: string) => boolean
   }
 >()("gateway/vendors/VendorClient") {}
