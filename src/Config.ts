@@ -11,11 +11,12 @@ import {
   Schema
 } from "effect"
 import type { LogLevel } from "effect"
+import { readAccounts } from "./ConfigAccounts.ts"
+import { fault, read, readSecret } from "./ConfigReading.ts"
+import type { ConfigFault } from "./ConfigReading.ts"
+import type { AccountSetting } from "./domain/Provider.ts"
 
-/** A wrong variable, in one line: its name, the value's fault, the remedy. Contract 9. */
-export class ConfigFault extends Schema.TaggedError<ConfigFault>()("ConfigFault", {
-  message: Schema.String
-}) {}
+export { ConfigFault } from "./ConfigReading.ts"
 
 /** How long simulated jobs take: somewhere between the two. */
 export interface DelayRange {
@@ -49,6 +50,10 @@ export class AppConfig extends Context.Service<
     readonly catalogFile: Option.Option<string>
     readonly artifactDirectory: string
     readonly egressAllow: string
+    /** Upstream accounts; a provider without one is served by the simulator. ADR 0070. */
+    readonly accounts: ReadonlyArray<AccountSetting>
+    /** How long an upstream may stay silent, before its answer and between two pieces of it. */
+    readonly upstreamTimeout: Duration.Duration
     readonly simulatorDelay: DelayRange
     readonly taskDeadline: Duration.Duration
     readonly balanceAlertThrottle: Duration.Duration
@@ -76,19 +81,6 @@ export class AppConfig extends Context.Service<
     )
 }
 
-const fault = (name: string, problem: string, remedy: string): ConfigFault =>
-  new ConfigFault({ message: `${name}: ${problem}; ${remedy}` })
-
-/** Reads one variable; `remedy` is told when its value is wrong. */
-const read = <A>(name: string, config: Config.Config<A>, remedy: string) =>
-  Effect.mapError(config, (error) => {
-    const issue = /^(?:SchemaError\()?(.*?)(?:\n|\)$|$)/u.exec(error.message)?.[1] ?? error.message
-    return fault(name, issue.charAt(0).toLowerCase() + issue.slice(1), remedy)
-  })
-
-const readSecret = (name: string, remedy: string) =>
-  read(name, Config.option(Config.Redacted(name)), remedy)
-
 const load = Effect.gen(function* () {
   const port = yield* read(
     "PORT",
@@ -106,6 +98,7 @@ const load = Effect.gen(function* () {
     ...(yield* addresses(port)),
     ...(yield* store(dataDir)),
     ...(yield* limits),
+    accounts: yield* readAccounts,
     ...(yield* logging)
   })
 })
@@ -215,17 +208,18 @@ const limits = Effect.gen(function* () {
     Config.NonEmptyString("MAX_BODY_BYTES").pipe(Config.withDefault("128 MiB")),
     sizeRemedy
   )
-  const duration = (name: string) =>
+  const duration = (name: string, preset = Duration.hours(1)) =>
     read(
       name,
-      Config.Duration(name).pipe(Config.withDefault(Duration.hours(1))),
+      Config.Duration(name).pipe(Config.withDefault(preset)),
       "set a duration, such as 1 hour"
     )
   return {
     simulatorDelay: yield* delayRange(delay),
     maxBodyBytes: yield* byteCount(size),
     taskDeadline: yield* duration("TASK_DEADLINE"),
-    balanceAlertThrottle: yield* duration("BALANCE_ALERT_THROTTLE")
+    balanceAlertThrottle: yield* duration("BALANCE_ALERT_THROTTLE"),
+    upstreamTimeout: yield* duration("UPSTREAM_TIMEOUT", Duration.minutes(10))
   }
 })
 

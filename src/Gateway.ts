@@ -40,6 +40,7 @@ import { ProcessStore } from "./store/ProcessStore.ts"
 import * as TaskStore from "./store/TaskStoreLive.ts"
 import { UserStore } from "./store/UserStore.ts"
 import { WalletStore } from "./store/WalletStore.ts"
+import { Accounts } from "./vendors/Accounts.ts"
 import * as SandboxVendors from "./vendors/SandboxVendors.ts"
 
 /** The database that the configuration names, migrated. */
@@ -73,6 +74,7 @@ export const leaves = Layer.unwrap(
       WebhookSender.layer({ serviceName: config.serviceName }),
       ArtifactBlobs.layerDirectory(config.artifactDirectory),
       SandboxVendors.layer({ delay: config.simulatorDelay }),
+      Accounts.layer(config.accounts),
       Option.match(config.catalogFile, {
         onNone: () => Catalog.layer,
         onSome: Catalog.layerFile
