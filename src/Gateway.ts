@@ -41,7 +41,7 @@ import * as TaskStore from "./store/TaskStoreLive.ts"
 import { UserStore } from "./store/UserStore.ts"
 import { WalletStore } from "./store/WalletStore.ts"
 import { Accounts } from "./vendors/Accounts.ts"
-import * as SandboxVendors from "./vendors/SandboxVendors.ts"
+import * as LiveVendors from "./vendors/LiveVendors.ts"
 
 /** The database that the configuration names, migrated. */
 export const database = Layer.unwrap(
@@ -73,8 +73,9 @@ export const leaves = Layer.unwrap(
     return Layer.mergeAll(
       WebhookSender.layer({ serviceName: config.serviceName }),
       ArtifactBlobs.layerDirectory(config.artifactDirectory),
-      SandboxVendors.layer({ delay: config.simulatorDelay }),
-      Accounts.layer(config.accounts),
+      LiveVendors.layer({ delay: config.simulatorDelay }).pipe(
+        Layer.provideMerge(Accounts.layer(config.accounts))
+      ),
       Option.match(config.catalogFile, {
         onNone: () => Catalog.layer,
         onSome: Catalog.layerFile

@@ -126,7 +126,8 @@ export const requestOf = (
   model: entry.label,
   upstreamModel: entry.upstreamModel,
   body: task.body,
-  media
+  media,
+  ...(entry.input === undefined ? {} : { input: entry.input })
 })
 
 /** Nothing was bought, or a poll went wrong: asking again is safe. */

@@ -85,7 +85,7 @@ export class TaskCreation extends Context.Service<
               ? Effect.void
               : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
         )
-        const sandbox = vendors.isSandbox(entry.vendor)
+        const sandbox = vendors.isSandbox(entry.vendor, entry.adapter)
         if (outcome._tag !== "Accepted") {
           return { ...(yield* firstAnswer(request, outcome)), sandbox }
         }
@@ -136,7 +136,7 @@ const makeAccept = Effect.gen(function* () {
       userId: principal.userId,
       apiKeyId: principal.apiKeyId,
       body: yield* Effect.orDie(decodeJson(body)),
-      sandbox: vendors.isSandbox(entry.vendor),
+      sandbox: vendors.isSandbox(entry.vendor, entry.adapter),
       price,
       deadlineAt: DateTime.addDuration(now, taskDeadline),
       traceId: request.traceId,

@@ -81,7 +81,12 @@ export const refused = (
   if (refusal === undefined) {
     const unsure = purpose === "submit" && status >= 500 && status !== 503
     const kind = unsure ? "AMBIGUOUS" : status < 400 ? "RETRYABLE" : byStatus(status)
-    return made(purpose === "submit" && status < 400 ? "AMBIGUOUS" : kind, {}, `HTTP ${status}`, status)
+    return made(
+      purpose === "submit" && status < 400 ? "AMBIGUOUS" : kind,
+      {},
+      `HTTP ${status}`,
+      status
+    )
   }
   const kind = classOf(rules, status, refusal)
   // An answer to a question, whatever it is about, never stands for the job that was asked about

@@ -12,8 +12,7 @@ export const urlOrDataUri: MediumText = (medium) =>
   medium.sourceUrl === undefined ? dataUri(medium) : Effect.succeed(medium.sourceUrl)
 
 /** The client's own URL, or the service's signed one. */
-export const anyUrl: MediumText = (medium) =>
-  Effect.succeed(medium.sourceUrl ?? medium.artifactUrl)
+export const anyUrl: MediumText = (medium) => Effect.succeed(medium.sourceUrl ?? medium.artifactUrl)
 
 export const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64")
@@ -27,7 +26,9 @@ export const mediaTexts = (
   text: MediumText
 ): Effect.Effect<MediaAt, VendorError> =>
   Effect.map(
-    Effect.forEach(media, (medium) => Effect.map(text(medium), (it) => [medium.pointer, it] as const)),
+    Effect.forEach(media, (medium) =>
+      Effect.map(text(medium), (it) => [medium.pointer, it] as const)
+    ),
     (texts) => {
       const byPointer = new Map(texts)
       return (pointer) => byPointer.get(pointer)

@@ -1,5 +1,6 @@
 import { Context, Schema } from "effect"
-import type { Duration, Effect } from "effect"
+import type { UpstreamInput } from "../models/UpstreamInput.ts"
+import type { Duration, Effect, Option } from "effect"
 
 /**
  * How a vendor's failure is to be treated (vendors.md, section C).
@@ -70,22 +71,30 @@ export interface SubmitRequest {
   readonly body: unknown
   /** All media of the body, in its order. Empty when a submit is reconciled. */
   readonly media: ReadonlyArray<SubmitMedium>
+  /** How the generic families name the fields upstream: data of the catalog. */
+  readonly input?: UpstreamInput
 }
 
 /** An opaque JSON value that the adapter needs to poll or cancel the job; stored with the task. */
 export const Handle = Schema.Record(Schema.String, Schema.Json)
 export type Handle = typeof Handle.Type
 
-/** One produced medium: either bytes, or a URL that the vendor keeps for a while. */
+/** A result that lies somewhere under a URL. */
+export interface UrlItem {
+  readonly _tag: "Url"
+  readonly url: string
+  readonly mime: string
+  /** The URL opens with the vendor's key only, so it must be copied. */
+  readonly needsAuth: boolean
+  /** The vendor keeps it for less than the 24 hours that the service promises: copied too. */
+  readonly isShortLived?: boolean
+}
+
+/** One produced medium: bytes, a URL that the vendor keeps for a while, or what the service keeps. */
 export type ResultItem =
   | { readonly _tag: "Bytes"; readonly bytes: Uint8Array; readonly mime: string }
-  | {
-      readonly _tag: "Url"
-      readonly url: string
-      readonly mime: string
-      /** The URL opens with the vendor's key only, so it must be copied. */
-      readonly needsAuth: boolean
-    }
+  | UrlItem
+  | { readonly _tag: "Kept"; readonly url: string }
 
 export interface VendorResult {
   readonly items: ReadonlyArray<ResultItem>
@@ -137,8 +146,14 @@ export interface VendorAccount {
   ) => Effect.Effect<ReadonlyArray<Candidate>, VendorError>
   /** Limits that the vendor sets; absent means none is known. */
   readonly rateOf?: (act: "submit" | "poll", upstreamModel: string) => Rate | undefined
-  /** Fetches a result that this vendor's own host serves, with the key if it needs it. */
-  readonly download?: (url: string, bytesMax: number) => Effect.Effect<Downloaded, VendorError>
+  /**
+   * Fetches a result that lies at the account's own origin, with the key if it needs it. `None`: it
+   * lies elsewhere, so the key is not sent and the egress guard decides.
+   */
+  readonly download?: (
+    item: UrlItem,
+    bytesMax: number
+  ) => Effect.Effect<Option.Option<Downloaded>, VendorError>
 }
 
 /** A fetched result. */

@@ -68,15 +68,15 @@ class Exchange implements Dispatcher.DispatchHandler {
   #bytes = 0
   #done = false
 
-  constructor(
-    call: VendorCall,
-    settle: (outcome: Effect.Effect<VendorAnswer, NoAnswer>) => void
-  ) {
+  constructor(call: VendorCall, settle: (outcome: Effect.Effect<VendorAnswer, NoAnswer>) => void) {
     this.#call = call
     this.#settle = settle
     // Effect's own time-outs interrupt, and a paid submit cannot be interrupted.
     const millis = Duration.toMillis(call.timeout)
-    this.#timer = setTimeout(() => this.#giveUp(`no answer within ${millis / 1000} s`, true), millis)
+    this.#timer = setTimeout(
+      () => this.#giveUp(`no answer within ${millis / 1000} s`, true),
+      millis
+    )
   }
 
   dispatch(agent: Agent): void {
@@ -127,7 +127,11 @@ class Exchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.#status === undefined) return this.#giveUp("no answer", false)
-    const answer = { status: this.#status, headers: this.#headers, body: Buffer.concat(this.#chunks) }
+    const answer = {
+      status: this.#status,
+      headers: this.#headers,
+      body: Buffer.concat(this.#chunks)
+    }
     this.#finish(Effect.succeed(answer))
   }
 

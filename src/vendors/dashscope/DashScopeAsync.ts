@@ -1,6 +1,6 @@
 import { Clock, Effect, Option, Schema } from "effect"
 import { empty, jobFailed } from "../Faults.ts"
-import type { AccountKey } from "../Families.ts"
+import type { Line } from "../Line.ts"
 import { mediaTexts, urlOrDataUri } from "../MediaTexts.ts"
 import type { MediumText } from "../MediaTexts.ts"
 import { waitAtAge } from "../Polling.ts"
@@ -14,7 +14,6 @@ import type {
   Submitted,
   VendorAccount
 } from "../VendorClient.ts"
-import type { VendorHttp } from "../VendorHttp.ts"
 import * as Bodies from "./DashScopeBodies.ts"
 import * as Calls from "./DashScopeCalls.ts"
 import { rules } from "./DashScopeFaults.ts"
@@ -55,13 +54,14 @@ const mediaForm = (label: string, upload: MediumText): MediumText =>
     : upload
 
 /** F1 of vendors.md C: a task that runs at DashScope by itself and is asked for. */
-export const make = (http: VendorHttp, account: AccountKey, accountId: string): VendorAccount => {
-  const calls = Calls.make(http, account)
+export const make = (line: Line): VendorAccount => {
+  const { account, accountId } = line
+  const calls = Calls.make(line)
 
   const submit = Effect.fn("DashScopeAsync.submit")(function* (
     request: SubmitRequest
   ): Effect.fn.Return<Submitted, VendorError> {
-    const upload = urlOrUpload(http, calls, request.upstreamModel)
+    const upload = urlOrUpload(line.http, calls, request.upstreamModel)
     const at = yield* mediaTexts(request, mediaForm(request.model, upload))
     const { body, path } = yield* Bodies.asyncBody(request, at)
     const isUploaded = request.media.some(({ pointer }) => at(pointer)?.startsWith("oss://"))
@@ -69,7 +69,7 @@ export const make = (http: VendorHttp, account: AccountKey, accountId: string): 
       purpose: "submit",
       method: "POST",
       path,
-      body,
+      json: body,
       headers: {
         "x-dashscope-async": "enable",
         ...(isUploaded ? { "x-dashscope-ossresourceresolve": "enable" } : {})
@@ -160,7 +160,9 @@ const resultOf = (
 ): Effect.Effect<Progress, VendorError> => {
   const items: ReadonlyArray<ResultItem> =
     output.video_url === undefined
-      ? (output.results ?? []).flatMap(({ url }) => (url === undefined ? [] : [item(url, "image/png")]))
+      ? (output.results ?? []).flatMap(({ url }) =>
+          url === undefined ? [] : [item(url, "image/png")]
+        )
       : [item(output.video_url, "video/mp4")]
   if (items.length > 0) return Effect.succeed({ _tag: "Done", result: { items } })
   const first = Option.fromUndefinedOr(output.results?.[0])
@@ -172,4 +174,9 @@ const resultOf = (
   )
 }
 
-const item = (url: string, mime: string): ResultItem => ({ _tag: "Url", url, mime, needsAuth: false })
+const item = (url: string, mime: string): ResultItem => ({
+  _tag: "Url",
+  url,
+  mime,
+  needsAuth: false
+})

@@ -58,8 +58,7 @@ const common = ({ prompt_extend, seed }: Fields) => ({ prompt_extend, watermark:
 const texts = ({ negative_prompt, prompt }: Fields) => ({ prompt, negative_prompt })
 
 /** `audio_url` outranks `audio`, which is then not sent. */
-const sound = ({ audio }: Fields, at: MediaAt) =>
-  at("#/audio_url") === undefined ? { audio } : {}
+const sound = ({ audio }: Fields, at: MediaAt) => (at("#/audio_url") === undefined ? { audio } : {})
 
 const seconds = ({ duration }: Fields) => ({ duration: duration ?? videoSecondsShort })
 

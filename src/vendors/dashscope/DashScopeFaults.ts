@@ -16,7 +16,12 @@ export const rules: ReadonlyArray<FaultRule> = [
     class: "MEDIA"
   },
   {
-    codes: ["DataInspectionFailed*", "IPInfringementSuspect", "CustomRoleBlocked", "FaqRuleBlocked"],
+    codes: [
+      "DataInspectionFailed*",
+      "IPInfringementSuspect",
+      "CustomRoleBlocked",
+      "FaqRuleBlocked"
+    ],
     class: "CONTENT"
   },
   {

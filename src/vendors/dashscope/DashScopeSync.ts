@@ -1,10 +1,10 @@
 import { Effect, Schema } from "effect"
+import { blocking } from "../Blocking.ts"
 import { empty } from "../Faults.ts"
-import type { AccountKey } from "../Families.ts"
+import type { Line } from "../Line.ts"
 import { mediaTexts, urlOrDataUri } from "../MediaTexts.ts"
-import { VendorError } from "../VendorClient.ts"
+import type { VendorError } from "../VendorClient.ts"
 import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
-import type { VendorHttp } from "../VendorHttp.ts"
 import * as Bodies from "./DashScopeBodies.ts"
 import * as Calls from "./DashScopeCalls.ts"
 import { rateOf } from "./DashScopeRates.ts"
@@ -23,19 +23,23 @@ const Generated = Schema.Struct({
 })
 
 /** F2 of vendors.md C: the models that answer with the result. The async header must be absent. */
-export const make = (http: VendorHttp, account: AccountKey, accountId: string): VendorAccount => {
-  const calls = Calls.make(http, account)
+export const make = (line: Line): VendorAccount => {
+  const { account, accountId } = line
+  const calls = Calls.make(line)
   return {
     accountId,
     submit: Effect.fn("DashScopeSync.submit")(function* (
       request: SubmitRequest
     ): Effect.fn.Return<Submitted, VendorError> {
-      const { body, path } = yield* Bodies.syncBody(request, yield* mediaTexts(request, urlOrDataUri))
+      const { body, path } = yield* Bodies.syncBody(
+        request,
+        yield* mediaTexts(request, urlOrDataUri)
+      )
       const { output, request_id: requestId } = yield* calls({
         purpose: "submit",
         method: "POST",
         path,
-        body,
+        json: body,
         timeout: Calls.blockingTimeout,
         schema: Generated
       })
@@ -50,15 +54,7 @@ export const make = (http: VendorHttp, account: AccountKey, accountId: string): 
         ? { _tag: "Done", result: { items } }
         : yield* empty(requestId === undefined ? {} : { requestId })
     }),
-    ...blockingOnly,
+    ...blocking,
     rateOf: rateOf(account.id)
   }
-}
-
-/** A blocking call leaves nothing behind that could be asked for. */
-export const blockingOnly = {
-  poll: () =>
-    Effect.fail(new VendorError({ class: "LOST", message: "A blocking call cannot be asked for" })),
-  cancel: () => Effect.succeed("Unsupported" as const),
-  reconcile: () => Effect.succeed([])
 }

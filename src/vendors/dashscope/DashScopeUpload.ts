@@ -66,7 +66,9 @@ export const urlOrUpload =
             const failure = refused([], "ask", answer, undefined)
             // The store's 403 says nothing about the account that generates
             return yield* failure.class === "OPERATOR"
-              ? jobFailed([], { message: `The upload of an input was refused: HTTP ${answer.status}` })
+              ? jobFailed([], {
+                  message: `The upload of an input was refused: HTTP ${answer.status}`
+                })
               : failure
           }
           return `oss://${key}`
