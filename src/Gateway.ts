@@ -10,6 +10,7 @@ import * as Wakes from "./actors/Wakes.ts"
 import { AppConfig, ConfigFault } from "./Config.ts"
 import { parseEgressAllow } from "./delivery/EgressAllow.ts"
 import { EgressGuard } from "./delivery/EgressGuard.ts"
+import { MediaFetch } from "./delivery/MediaFetch.ts"
 import { WebhookSender } from "./delivery/WebhookSender.ts"
 import * as Routes from "./http/Routes.ts"
 import { Catalog } from "./models/Catalog.ts"
@@ -24,6 +25,7 @@ import { Sweeps } from "./services/Sweeps.ts"
 import { TaskChanges } from "./services/TaskChanges.ts"
 import { TaskCreation } from "./services/TaskCreation.ts"
 import { TaskEnding } from "./services/TaskEnding.ts"
+import { TaskMedia } from "./services/TaskMedia.ts"
 import { TaskOutput } from "./services/TaskOutput.ts"
 import { TaskRunner } from "./services/TaskRunner.ts"
 import { Users } from "./services/Users.ts"
@@ -72,6 +74,7 @@ export const leaves = Layer.unwrap(
     )
     return Layer.mergeAll(
       WebhookSender.layer({ serviceName: config.serviceName }),
+      MediaFetch.layer({ serviceName: config.serviceName }),
       ArtifactBlobs.layerDirectory(config.artifactDirectory),
       LiveVendors.layer({ delay: config.simulatorDelay }).pipe(
         Layer.provideMerge(Accounts.layer(config.accounts))
@@ -97,7 +100,7 @@ export const services = Layer.mergeAll(
       TaskCreation.layer,
       TaskOutput.layer,
       TaskEnding.layer,
-      Layer.provide(VendorWork.layer, PaidSubmit.layer)
+      Layer.provide(VendorWork.layer, [PaidSubmit.layer, TaskMedia.layer])
     )
   ),
   Layer.provideMerge(

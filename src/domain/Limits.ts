@@ -46,6 +46,13 @@ export const videoBytesMax = 50 * 1024 * 1024
 /** Contract 5 is silent: a media URL longer than this is refused. */
 export const mediaUrlCharactersMax = 4096
 
+/** Contract 5: a URL is given this long, redirects included; how many is ours (ADR 0040). */
+export const mediaFetchSeconds = 30
+export const mediaRedirectsMax = 3
+
+/** Downloads of media at a time in one process: what bounds the memory that they take (ADR 0040). */
+export const mediaDownloadsMax = 16
+
 /** Contract 2 lists all faults of a body; beyond this many the rest is counted only. */
 export const faultsMax = 100
 

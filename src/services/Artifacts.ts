@@ -40,6 +40,8 @@ export class Artifacts extends Context.Service<
       expires: string,
       signature: string
     ) => Effect.Effect<OpenedArtifact, Problem | StoreUnavailable>
+    /** What is known of an artifact, for the service's own use. */
+    readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
     /** The bytes, for the service's own use. */
     readonly read: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     readonly remove: (ids: ReadonlyArray<ArtifactId>) => Effect.Effect<void, StoreUnavailable>
@@ -101,6 +103,7 @@ export class Artifacts extends Context.Service<
             expiresAt: row.value.expiresAt
           }
         }),
+        find: index.find,
         read: blobs.get,
         remove,
         sweep: Effect.gen(function* () {

@@ -6,6 +6,7 @@ import { VendorClient, VendorError } from "../vendors/VendorClient.ts"
 import type { Handle, VendorAccount, VendorResult } from "../vendors/VendorClient.ts"
 import { isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
 import type { Fenced } from "./PaidSubmit.ts"
+import { TaskMedia } from "./TaskMedia.ts"
 
 /** Gets a task's result from its vendor: buys the job, or goes on with the one that was bought. */
 export class VendorWork extends Context.Service<
@@ -18,6 +19,7 @@ export class VendorWork extends Context.Service<
     VendorWork,
     Effect.gen(function* () {
       const catalog = yield* Catalog
+      const inputs = yield* TaskMedia
       const paid = yield* PaidSubmit
       const vendors = yield* VendorClient
 
@@ -30,7 +32,8 @@ export class VendorWork extends Context.Service<
       const fresh = Effect.fnUntraced(function* (owned: OwnedTask, firstN: number) {
         const entry = yield* entryOf(owned.task)
         const account = yield* vendors.choose(entry.vendor, entry.adapter)
-        const submitted = yield* paid.submit({ owned, entry, account, media: [] }, firstN)
+        const media = yield* inputs.resolve(owned.task, entry)
+        const submitted = yield* paid.submit({ owned, entry, account, media }, firstN)
         return submitted._tag === "Done"
           ? submitted.result
           : yield* Effect.delay(poll(account, submitted.handle), submitted.pollAfter)
