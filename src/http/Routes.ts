@@ -6,6 +6,7 @@ import * as ApiKeysHandlers from "./ApiKeysHandlers.ts"
 import * as ArtifactRoutes from "./ArtifactRoutes.ts"
 import * as Edge from "./Edge.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
+import * as ManageMethods from "./ManageMethods.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as TaskRoutes from "./TaskRoutes.ts"
 import * as UsersHandlers from "./UsersHandlers.ts"
@@ -27,6 +28,7 @@ export const layer = Layer.mergeAll(
   TaskRoutes.layer,
   ArtifactRoutes.layer,
   ServiceRoutes.layer,
+  ManageMethods.layer,
   manage
 ).pipe(Layer.provideMerge(Edge.layer))
 

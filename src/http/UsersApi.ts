@@ -3,13 +3,14 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { CreditsFromString } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import { Timestamp } from "../domain/Task.ts"
+import { Text } from "../models/Fields.ts"
 import { CreatedApiKey, NewApiKey } from "./ApiKeysApi.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
 import { pageOf, PageQuery } from "./Paging.ts"
 import { WalletView } from "./WalletApi.ts"
 
-const Name = Schema.NonEmptyString.check(Schema.isMaxCodePoints(200))
-const Email = Schema.String.check(
+const Name = Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200))
+const Email = Text.check(
   Schema.isPattern(/^[^\s@]+@[^\s@]+$/u, { expected: "an e-mail address" }),
   Schema.isMaxLength(320)
 )

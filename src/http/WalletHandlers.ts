@@ -23,7 +23,7 @@ export const layer = HttpApiBuilder.group(
       }),
       listWalletEntries: Effect.fnUntraced(function* ({ query }) {
         const userId = yield* requireUser
-        const { before, limit } = yield* readPage(query, Schema.BigIntFromString)
+        const { before, limit } = yield* readPage(query, EntryKey)
         const rows = yield* wallet.entries(userId, { before, limit: limit + 1 })
         return toPage(rows, limit, (row) => String(row.seq), showEntry)
       })
@@ -40,6 +40,11 @@ export const showWallet = (row: WalletRow) => ({
   currency: "credits" as const,
   state: row.state
 })
+
+/** The number of an entry, as Postgres counts: 64 bits. */
+const EntryKey = Schema.BigIntFromString.check(
+  Schema.isBetweenBigInt({ minimum: 0n, maximum: 2n ** 63n - 1n })
+)
 
 const showEntry = (row: EntryRow) => ({
   seq: Number(row.seq),

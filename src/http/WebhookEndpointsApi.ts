@@ -4,6 +4,7 @@ import { EventType } from "../domain/Event.ts"
 import { DeliveryId, EndpointId, EventId } from "../domain/Ids.ts"
 import { webhookDescriptionCharactersMax } from "../domain/Limits.ts"
 import { Timestamp } from "../domain/Task.ts"
+import { Text } from "../models/Fields.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
 import { pageOf, PageQuery } from "./Paging.ts"
 
@@ -29,17 +30,17 @@ export const WebhookEndpointWithSecret = Schema.Struct({
 }).annotate({ identifier: "WebhookEndpointWithSecret" })
 
 const Events = Schema.NonEmptyArray(EventType)
-const Description = Schema.String.check(Schema.isMaxCodePoints(webhookDescriptionCharactersMax))
+const Description = Text.check(Schema.isMaxCodePoints(webhookDescriptionCharactersMax))
 
 const NewWebhookEndpoint = Schema.Struct({
-  url: Schema.String,
+  url: Text,
   events: Events,
   description: Schema.optionalKey(Schema.NullOr(Description)),
   enabled: Schema.optionalKey(Schema.Boolean)
 }).annotate({ identifier: "NewWebhookEndpoint" })
 
 const WebhookEndpointChange = Schema.Struct({
-  url: Schema.optionalKey(Schema.String),
+  url: Schema.optionalKey(Text),
   events: Schema.optionalKey(Events),
   description: Schema.optionalKey(Schema.NullOr(Description)),
   enabled: Schema.optionalKey(Schema.Boolean)
