@@ -17,8 +17,11 @@ import { Catalog } from "./models/Catalog.ts"
 import { ApiKeys } from "./services/ApiKeys.ts"
 import { Artifacts } from "./services/Artifacts.ts"
 import { Endpoints } from "./services/Endpoints.ts"
+import { OperatorFaults } from "./services/OperatorFaults.ts"
+import { Pacing } from "./services/Pacing.ts"
 import { PaidSubmit } from "./services/PaidSubmit.ts"
 import { Process } from "./services/Process.ts"
+import { Reconcile } from "./services/Reconcile.ts"
 import { Router } from "./services/Router.ts"
 import { Secrets } from "./services/Secrets.ts"
 import { Sweeps } from "./services/Sweeps.ts"
@@ -34,6 +37,7 @@ import { Wallet } from "./services/Wallet.ts"
 import { WebhookDispatcher } from "./services/WebhookDispatcher.ts"
 import { ArtifactBlobs } from "./store/ArtifactBlobs.ts"
 import { ArtifactIndex } from "./store/ArtifactIndex.ts"
+import { AttemptStore } from "./store/AttemptStore.ts"
 import * as Database from "./store/Database.ts"
 import * as DeliveryStore from "./store/DeliveryStoreLive.ts"
 import { EndpointStore } from "./store/EndpointStore.ts"
@@ -41,6 +45,7 @@ import * as Migrations from "./store/Migrations.ts"
 import { ProcessStore } from "./store/ProcessStore.ts"
 import * as TaskStore from "./store/TaskStoreLive.ts"
 import { UserStore } from "./store/UserStore.ts"
+import { VendorTurns } from "./store/VendorTurns.ts"
 import { WalletStore } from "./store/WalletStore.ts"
 import { Accounts } from "./vendors/Accounts.ts"
 import * as LiveVendors from "./vendors/LiveVendors.ts"
@@ -59,9 +64,11 @@ export const stores = Layer.mergeAll(
   TaskStore.layer,
   DeliveryStore.layer,
   ArtifactIndex.layer,
+  AttemptStore.layer,
   EndpointStore.layer,
   ProcessStore.layer,
   UserStore.layer,
+  VendorTurns.layer,
   WalletStore.layer
 )
 
@@ -100,13 +107,17 @@ export const services = Layer.mergeAll(
       TaskCreation.layer,
       TaskOutput.layer,
       TaskEnding.layer,
-      Layer.provide(VendorWork.layer, [PaidSubmit.layer, TaskMedia.layer])
+      VendorWork.layer.pipe(
+        Layer.provide([PaidSubmit.layer, Reconcile.layer, TaskMedia.layer]),
+        Layer.provide([Pacing.layer, TaskOutput.layer])
+      )
     )
   ),
   Layer.provideMerge(
     Layer.mergeAll(
       ApiKeys.layer,
       Artifacts.layer,
+      OperatorFaults.layer,
       Process.layer,
       TaskChanges.layer,
       Users.layer,

@@ -100,3 +100,6 @@ export const errorDetailCharactersMax = 500
 /** Architecture, rule 3: a process whose heartbeat is older is dead. */
 export const ownerDeadSeconds = 10
 export const heartbeatSeconds = 2
+
+/** A result that a vendor hosts is copied up to this size. Contract is silent; vendors.md 0.4. */
+export const resultBytesMax = 256 * 1024 * 1024

@@ -1,5 +1,6 @@
-import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import { createHash } from "node:crypto"
+import { isTerminal } from "../domain/Task.ts"
 import type { CatalogEntry } from "../models/CatalogEntry.ts"
 import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
@@ -11,7 +12,10 @@ import type {
   VendorAccount,
   VendorError
 } from "../vendors/VendorClient.ts"
+import { doneHandle } from "./DoneHandle.ts"
+import { Pacing } from "./Pacing.ts"
 import { retryStore } from "./RetryStore.ts"
+import { TaskOutput } from "./TaskOutput.ts"
 
 /** Another process owns the task, or it has ended: nothing may be written or bought any more. */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", {}) {}
@@ -22,6 +26,12 @@ export interface Purchase {
   readonly entry: CatalogEntry
   readonly account: VendorAccount
   readonly media: ReadonlyArray<SubmitMedium>
+}
+
+/** A job that was bought and recorded. */
+export interface Bought {
+  readonly handle: Handle
+  readonly pollAfter: Duration.Duration
 }
 
 /** What became of a submit. */
@@ -46,14 +56,16 @@ export class PaidSubmit extends Context.Service<
     readonly submit: (
       purchase: Purchase,
       firstN: number
-    ) => Effect.Effect<Submitted, VendorError | Fenced>
+    ) => Effect.Effect<Bought, VendorError | Fenced>
     readonly record: (owned: OwnedTask, record: SubmitRecord) => Effect.Effect<void, Fenced>
   }
 >()("gateway/services/PaidSubmit") {
   static readonly layer = Layer.effect(
     PaidSubmit,
     Effect.gen(function* () {
+      const output = yield* TaskOutput
       const store = yield* TaskStore
+      const turn = yield* makeTurn
 
       const record = Effect.fnUntraced(function* (owned: OwnedTask, submit: SubmitRecord) {
         const now = yield* DateTime.now
@@ -79,13 +91,23 @@ export class PaidSubmit extends Context.Service<
         if (!began) return yield* new Fenced()
       })
 
+      /** What a process that comes after needs: the job's handle, or the result that came at once. */
+      const handleOf = (task: TaskRow, submitted: Submitted): Effect.Effect<Handle> =>
+        submitted._tag === "Accepted"
+          ? Effect.succeed(submitted.handle)
+          : Effect.map(output.stash(task, submitted.result), doneHandle)
+
       /** From the POST to the record of its answer nothing interrupts: a bought job is not forgotten. */
       const post = ({ account, entry, media, owned }: Purchase, n: number) =>
         account.submit(requestOf(owned.task, entry, media)).pipe(
-          Effect.tap((submitted) =>
-            submitted._tag === "Accepted"
-              ? record(owned, { n, state: "submitted", handle: submitted.handle, failure: null })
-              : Effect.void
+          Effect.flatMap((submitted) =>
+            Effect.flatMap(handleOf(owned.task, submitted), (handle) => {
+              const pollAfter = submitted._tag === "Accepted" ? submitted.pollAfter : Duration.zero
+              return Effect.as(record(owned, { n, state: "submitted", handle, failure: null }), {
+                handle,
+                pollAfter
+              })
+            })
           ),
           Effect.tapErrorTag("VendorError", (error) =>
             record(owned, {
@@ -102,10 +124,12 @@ export class PaidSubmit extends Context.Service<
         purchase: Purchase,
         n: number,
         tries = 1
-      ): Effect.Effect<Submitted, VendorError | Fenced> =>
-        Effect.andThen(begin(purchase, n), post(purchase, n)).pipe(
+      ): Effect.Effect<Bought, VendorError | Fenced> =>
+        turn(purchase).pipe(
+          Effect.andThen(begin(purchase, n)),
+          Effect.andThen(post(purchase, n)),
           Effect.catchTag("VendorError", (error) =>
-            isTransient(error) && tries < submitsMax
+            isSafeToRepeat(error, tries) && tries < submitsMax
               ? Effect.delay(submit(purchase, n + 1, tries + 1), waitOf(error, tries))
               : Effect.fail(error)
           )
@@ -115,6 +139,26 @@ export class PaidSubmit extends Context.Service<
     })
   )
 }
+
+/** Waits until the vendor's limits let one more job in. */
+const makeTurn = Effect.gen(function* () {
+  const pacing = yield* Pacing
+  const store = yield* TaskStore
+
+  /** A task that waits for its turn stays `pending`; one that has ended meanwhile takes none. */
+  return ({ account, entry, owned }: Purchase) => {
+    const rate = account.rateOf?.("submit", entry.upstreamModel)
+    return rate === undefined
+      ? Effect.void
+      : pacing.take(
+          rate,
+          Effect.map(
+            retryStore(store.find(owned.task.id)),
+            Option.exists(({ status }) => !isTerminal(status))
+          )
+        )
+  }
+})
 
 /** What an adapter is given of a task. */
 export const requestOf = (
@@ -133,6 +177,10 @@ export const requestOf = (
 /** Nothing was bought, or a poll went wrong: asking again is safe. */
 export const isTransient = (error: VendorError): boolean =>
   error.class === "RETRYABLE" || error.class === "RATE_LIMITED"
+
+/** A medium that the vendor could not fetch is given once more (vendors.md A1, media fetch). */
+const isSafeToRepeat = (error: VendorError, tries: number): boolean =>
+  isTransient(error) || (error.class === "MEDIA" && tries === 1)
 
 /** Waits between refused submits: 1, 2, 4 … seconds, or what the vendor asked for. */
 const waitOf = (error: VendorError, tries: number): Duration.Duration =>

@@ -4,8 +4,8 @@ import type { Credits } from "../domain/Credits.ts"
 import { makeTaskId } from "../domain/Ids.ts"
 import type { TaskId, UserId } from "../domain/Ids.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
-import { invalid, problem } from "../domain/Problem.ts"
-import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { invalid, Problem, problem } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { Body } from "../models/Bodies.ts"
 import type { CatalogEntry } from "../models/CatalogEntry.ts"
 import { acceptBody, mapMedia } from "../models/Media.ts"
@@ -18,6 +18,7 @@ import { VendorClient } from "../vendors/VendorClient.ts"
 import type { Principal } from "./ApiKeys.ts"
 import { Artifacts } from "./Artifacts.ts"
 import { taskEvent } from "./Events.ts"
+import { OperatorFaults } from "./OperatorFaults.ts"
 import { createdBody, taskResult } from "./TaskView.ts"
 import type { TaskFacts } from "./TaskView.ts"
 import { Wake } from "./Wake.ts"
@@ -66,12 +67,28 @@ export class TaskCreation extends Context.Service<
       const vendors = yield* VendorClient
       const wake = yield* Wake
       const accept = yield* makeAccept
+      const faults = yield* OperatorFaults
+
+      /** Contract 4, 5003: before money is held for what the vendor would refuse the service. */
+      const refuseWhileFaulty = Effect.fnUntraced(function* (entry: CatalogEntry) {
+        if (!faults.isAny()) return
+        const account = yield* Effect.option(vendors.choose(entry.vendor, entry.adapter))
+        if (Option.isNone(account)) return
+        const left = yield* faults.openFor(account.value.accountId, entry.upstreamModel)
+        if (Option.isNone(left)) return
+        return yield* new Problem({
+          code: 5003,
+          detail: "The service cannot reach this model now. The operator has been told",
+          retryAfterSeconds: Math.ceil(Duration.toSeconds(left.value))
+        })
+      })
 
       const create = Effect.fn("TaskCreation.create")(function* (
         entry: CatalogEntry,
         request: CreateRequest
       ) {
         const { body, media } = yield* decodeRequest(entry, request.body)
+        yield* refuseWhileFaulty(entry)
         const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
         const { answer, outcome, price } = yield* Effect.acquireUseRelease(
           storeInputs(artifacts, request.principal.userId, taskId, media),

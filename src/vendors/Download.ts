@@ -1,4 +1,5 @@
-import { Duration, Effect, Option } from "effect"
+import { Duration, Effect } from "effect"
+import type { Option } from "effect"
 import { isSameOrigin } from "./Bases.ts"
 import { unanswered } from "./Faults.ts"
 import type { Line } from "./Line.ts"

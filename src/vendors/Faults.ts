@@ -1,4 +1,5 @@
-import { Clock, Effect, Option, Schema } from "effect"
+import { Clock, Effect, Schema } from "effect"
+import type { Option } from "effect"
 import { VendorError } from "./VendorClient.ts"
 import type { VendorErrorClass } from "./VendorClient.ts"
 import type { NoAnswer, VendorAnswer } from "./VendorHttp.ts"

@@ -11,9 +11,6 @@ export const dataUri: MediumText = (medium) =>
 export const urlOrDataUri: MediumText = (medium) =>
   medium.sourceUrl === undefined ? dataUri(medium) : Effect.succeed(medium.sourceUrl)
 
-/** The client's own URL, or the service's signed one. */
-export const anyUrl: MediumText = (medium) => Effect.succeed(medium.sourceUrl ?? medium.artifactUrl)
-
 export const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64")
 
