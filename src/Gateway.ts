@@ -1,7 +1,8 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
-import { Duration, Effect, Layer, Option } from "effect"
+import { Duration, Effect, FileSystem, Layer, Option } from "effect"
 import { createServer } from "node:http"
 import * as AlarmClock from "./actors/AlarmClock.ts"
+import * as Audit from "./actors/Audit.ts"
 import * as Cluster from "./actors/Cluster.ts"
 import * as EndpointActor from "./actors/EndpointActor.ts"
 import * as Sweeper from "./actors/Sweeper.ts"
@@ -12,6 +13,8 @@ import { parseEgressAllow } from "./delivery/EgressAllow.ts"
 import { EgressGuard } from "./delivery/EgressGuard.ts"
 import { MediaFetch } from "./delivery/MediaFetch.ts"
 import { WebhookSender } from "./delivery/WebhookSender.ts"
+import type { WebhookRequest } from "./delivery/WebhookSender.ts"
+import type { AttemptOutcome } from "./domain/Webhook.ts"
 import * as Routes from "./http/Routes.ts"
 import { Catalog } from "./models/Catalog.ts"
 import { ApiKeys } from "./services/ApiKeys.ts"
@@ -22,6 +25,7 @@ import { Pacing } from "./services/Pacing.ts"
 import { PaidSubmit } from "./services/PaidSubmit.ts"
 import { Process } from "./services/Process.ts"
 import { Reconcile } from "./services/Reconcile.ts"
+import { RunningTasks } from "./services/RunningTasks.ts"
 import { Router } from "./services/Router.ts"
 import { Secrets } from "./services/Secrets.ts"
 import { Sweeps } from "./services/Sweeps.ts"
@@ -47,8 +51,11 @@ import * as TaskStore from "./store/TaskStoreLive.ts"
 import { UserStore } from "./store/UserStore.ts"
 import { VendorTurns } from "./store/VendorTurns.ts"
 import { WalletStore } from "./store/WalletStore.ts"
+import { TestGateway } from "./testing/TestGateway.ts"
 import { Accounts } from "./vendors/Accounts.ts"
 import * as LiveVendors from "./vendors/LiveVendors.ts"
+import { MockVendor } from "./vendors/mock/MockVendor.ts"
+import type { MockStep } from "./vendors/mock/MockVendor.ts"
 
 /** The database that the configuration names, migrated. */
 export const database = Layer.unwrap(
@@ -102,6 +109,7 @@ export const services = Layer.mergeAll(
   TaskRunner.layer,
   WebhookDispatcher.layer
 ).pipe(
+  Layer.provideMerge(RunningTasks.layer),
   Layer.provideMerge(
     Layer.mergeAll(
       TaskCreation.layer,
@@ -132,7 +140,8 @@ export const actors = Layer.mergeAll(
   TaskActor.layer,
   EndpointActor.layer,
   Sweeper.layer,
-  AlarmClock.layer
+  AlarmClock.layer,
+  Audit.layer
 )
 
 /** All but the HTTP server: what a developer's test composes with other leaves. */
@@ -159,3 +168,41 @@ export const server = Layer.unwrap(
 export const http = Routes.serve.pipe(Layer.provide(server))
 
 export const platform = NodeServices.layer
+
+export interface TestOptions {
+  /** What each submit comes to, in order; the last one again and again. Default: one picture. */
+  readonly vendor?: readonly [MockStep, ...Array<MockStep>]
+  /** What each webhook attempt comes to. Default: 200 at once; see `WebhookSenderLog`. */
+  readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>
+  /** Variables of contract 9. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/**
+ * The whole gateway in a test's own process: a scripted vendor, recorded webhooks, an embedded
+ * Postgres in memory. Every wait goes by the clock of the fiber, so a test clock makes hours pass.
+ */
+export const layerTest = (options: TestOptions = {}) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const dataDir = yield* files.makeTempDirectoryScoped()
+      const env = { DATA_DIR: dataDir, BASE_URL: "http://gateway.test", ...options.env }
+      const mocks = Layer.mergeAll(
+        WebhookSender.layerMock(options.webhook),
+        MockVendor.layer(options.vendor ?? [MockVendor.result()])
+      )
+      const memory = Migrations.layer().pipe(
+        Layer.provideMerge(Database.layerEmbedded({ dataDir: "memory", durable: false }))
+      )
+      return TestGateway.layer.pipe(
+        Layer.provideMerge(core),
+        Layer.provideMerge(stores),
+        // The later one holds where two give the same service
+        Layer.provideMerge(Layer.mergeAll(leaves, mocks)),
+        Layer.provideMerge(memory),
+        Layer.provideMerge(AppConfig.layerOf(env)),
+        Layer.provide(NodeHttpServer.layerHttpServices)
+      )
+    })
+  ).pipe(Layer.provideMerge(platform), Layer.orDie)

@@ -28,5 +28,7 @@ export const teardown: Runtime.Teardown = (exit, onExit) => {
   if (Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)) {
     globalThis.process.stderr.write(`${explain(exit.cause)}\n`)
   }
-  Runtime.defaultTeardown(exit, onExit)
+  // Ended by SIGTERM or SIGINT as asked: a supervisor is to see no failure
+  if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) onExit(0)
+  else Runtime.defaultTeardown(exit, onExit)
 }

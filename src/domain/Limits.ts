@@ -103,3 +103,9 @@ export const heartbeatSeconds = 2
 
 /** A result that a vendor hosts is copied up to this size. Contract is silent; vendors.md 0.4. */
 export const resultBytesMax = 256 * 1024 * 1024
+
+/** How often a process holds what it runs against what the store says it owns (ADR 0020). */
+export const auditSeconds = 5
+
+/** An attempt that began longer ago than this is lost even if its process lives (ADR 0020). */
+export const attemptLostSeconds = 120

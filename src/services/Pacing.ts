@@ -1,4 +1,4 @@
-import { Context, DateTime, Deferred, Duration, Effect, Layer } from "effect"
+import { Context, DateTime, Deferred, Duration, Effect, Exit, Layer } from "effect"
 import { VendorTurns } from "../store/VendorTurns.ts"
 import type { Rate } from "../vendors/VendorClient.ts"
 import { retryStore } from "./RetryStore.ts"
@@ -10,11 +10,8 @@ import { retryStore } from "./RetryStore.ts"
 export class Pacing extends Context.Service<
   Pacing,
   {
-    /**
-     * Waits for a turn. `isWanted` is asked when the turn has come: one that is no longer wanted goes
-     * to the next who waits.
-     */
-    readonly take: (rate: Rate, isWanted?: Effect.Effect<boolean>) => Effect.Effect<void>
+    /** Waits for a turn. Who is interrupted (cancel, deadline) takes none. */
+    readonly take: (rate: Rate) => Effect.Effect<void>
   }
 >()("gateway/services/Pacing") {
   static readonly layer = Layer.effect(
@@ -47,47 +44,46 @@ export class Pacing extends Context.Service<
             yield* giveTurn(lane)
           }
         }
+        // In the same breath as the look above: who comes next starts the lane again
+        lane.isServed = false
       })
 
       const startServing = (lane: Lane) =>
         Effect.suspend(() => {
           if (lane.isServed) return Effect.void
           lane.isServed = true
-          const ended = Effect.sync(() => {
+          const broken = Effect.sync(() => {
             lane.isServed = false
           })
-          return Effect.forkIn(Effect.ensuring(serve(lane), ended), scope)
+          return Effect.forkIn(
+            Effect.onError(serve(lane), () => broken),
+            scope
+          )
         })
 
       return Pacing.of({
-        take: (rate, isWanted = Effect.succeed(true)) =>
+        take: (rate) =>
           Effect.suspend(() => {
             const lane = laneOf(rate)
-            const waiter: Waiter = { turn: Deferred.makeUnsafe(), isWanted }
-            lane.waiting.add(waiter)
-            const left = Effect.sync(() => lane.waiting.delete(waiter))
+            const turn: Turn = Deferred.makeUnsafe()
+            lane.waiting.add(turn)
+            const left = Effect.sync(() => lane.waiting.delete(turn))
             return startServing(lane).pipe(
-              Effect.andThen(Deferred.await(waiter.turn)),
+              Effect.andThen(Deferred.await(turn)),
               Effect.onInterrupt(() => left)
             )
           })
       })
     })
   )
-
-  /** Nobody waits: for tests of other things. */
-  static readonly layerUnlimited = Layer.succeed(Pacing, { take: () => Effect.void })
 }
 
-interface Waiter {
-  readonly turn: Deferred.Deferred<void>
-  readonly isWanted: Effect.Effect<boolean>
-}
+type Turn = Deferred.Deferred<void>
 
 interface Lane {
   readonly rate: Rate
   /** In the order in which they came. */
-  readonly waiting: Set<Waiter>
+  readonly waiting: Set<Turn>
   isServed: boolean
 }
 
@@ -95,11 +91,11 @@ interface Lane {
 const batchMax = ({ calls, perMillis }: Rate): number =>
   Math.max(1, Math.floor((calls * 1000) / perMillis))
 
-const giveTurn = Effect.fnUntraced(function* (lane: Lane) {
-  for (const waiter of lane.waiting) {
-    lane.waiting.delete(waiter)
-    const isWanted = yield* waiter.isWanted
-    yield* Deferred.succeed(waiter.turn, undefined)
-    if (isWanted) return
-  }
-})
+/** The first who waits goes on; a turn that nobody wants any more is lost. */
+const giveTurn = (lane: Lane): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    const [turn] = lane.waiting
+    if (turn === undefined) return Effect.void
+    lane.waiting.delete(turn)
+    return Deferred.done(turn, Exit.void)
+  })

@@ -1,6 +1,5 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
 import { createHash } from "node:crypto"
-import { isTerminal } from "../domain/Task.ts"
 import type { CatalogEntry } from "../models/CatalogEntry.ts"
 import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
@@ -65,7 +64,13 @@ export class PaidSubmit extends Context.Service<
     Effect.gen(function* () {
       const output = yield* TaskOutput
       const store = yield* TaskStore
-      const turn = yield* makeTurn
+      const pacing = yield* Pacing
+
+      /** A task that waits for its turn stays `pending`. */
+      const turn = ({ account, entry }: Purchase) => {
+        const rate = account.rateOf?.("submit", entry.upstreamModel)
+        return rate === undefined ? Effect.void : pacing.take(rate)
+      }
 
       const record = Effect.fnUntraced(function* (owned: OwnedTask, submit: SubmitRecord) {
         const now = yield* DateTime.now
@@ -139,26 +144,6 @@ export class PaidSubmit extends Context.Service<
     })
   )
 }
-
-/** Waits until the vendor's limits let one more job in. */
-const makeTurn = Effect.gen(function* () {
-  const pacing = yield* Pacing
-  const store = yield* TaskStore
-
-  /** A task that waits for its turn stays `pending`; one that has ended meanwhile takes none. */
-  return ({ account, entry, owned }: Purchase) => {
-    const rate = account.rateOf?.("submit", entry.upstreamModel)
-    return rate === undefined
-      ? Effect.void
-      : pacing.take(
-          rate,
-          Effect.map(
-            retryStore(store.find(owned.task.id)),
-            Option.exists(({ status }) => !isTerminal(status))
-          )
-        )
-  }
-})
 
 /** What an adapter is given of a task. */
 export const requestOf = (

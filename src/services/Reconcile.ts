@@ -46,6 +46,7 @@ export class Reconcile extends Context.Service<
       })
       return Reconcile.of({
         find: Effect.fn("Reconcile.find")(function* (submit) {
+          if (submit.account.canList !== true) return yield* ambiguous
           for (let tries = 1; tries <= looksMax; tries += 1) {
             const found = yield* Effect.catch(look(submit), () => Effect.succeedNone)
             if (Option.isSome(found)) return found.value

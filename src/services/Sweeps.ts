@@ -1,5 +1,6 @@
 import { Context, DateTime, Effect, Layer } from "effect"
 import type { Option } from "effect"
+import { attemptLostSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStore } from "../store/DeliveryStore.ts"
 import { TaskStore } from "../store/TaskStore.ts"
@@ -31,7 +32,11 @@ export class Sweeps extends Context.Service<
           const since = yield* process.aliveSince
           const now = yield* DateTime.now
           yield* deliveries.skipDisabled(DateTime.subtract(now, { minutes: 1 }), now)
-          const lost = yield* deliveries.freeLost(since, now)
+          const lost = yield* deliveries.freeLost(
+            since,
+            DateTime.subtract(now, { seconds: attemptLostSeconds }),
+            now
+          )
           if (lost > 0)
             yield* Effect.logWarning(`${lost} webhook attempts were lost, sending again`)
           const unowned = yield* tasks.sweep(since, wakesPerSweepMax)

@@ -8,9 +8,9 @@ import type { Handle, VendorAccount } from "../vendors/VendorClient.ts"
 import { doneIn } from "./DoneHandle.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
 import { Pacing } from "./Pacing.ts"
-import { isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
-import type { Fenced } from "./PaidSubmit.ts"
+import { Fenced, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
+import type { Loss } from "./RunningTasks.ts"
 import { TaskMedia } from "./TaskMedia.ts"
 import type { Obtained } from "./TaskOutput.ts"
 
@@ -18,7 +18,11 @@ import type { Obtained } from "./TaskOutput.ts"
 export class VendorWork extends Context.Service<
   VendorWork,
   {
-    readonly resultOf: (owned: OwnedTask) => Effect.Effect<Obtained, VendorError | Fenced>
+    /** When the task is `lost` because it has ended (cancel), the vendor's job is cancelled too. */
+    readonly resultOf: (
+      owned: OwnedTask,
+      lost: Effect.Effect<Loss>
+    ) => Effect.Effect<Obtained, VendorError | Fenced>
   }
 >()("gateway/services/VendorWork") {
   static readonly layer = Layer.effect(
@@ -38,16 +42,23 @@ export class VendorWork extends Context.Service<
           () => new VendorError({ class: "OPERATOR", message: "the model left the catalog" })
         )
 
-      const fresh = Effect.fnUntraced(function* (owned: OwnedTask, firstN: number) {
+      const fresh = Effect.fnUntraced(function* (
+        owned: OwnedTask,
+        firstN: number,
+        lost: Effect.Effect<Loss>
+      ) {
         const entry = yield* entryOf(owned.task)
         const account = yield* vendors.choose(entry.vendor, entry.adapter)
         const media = yield* inputs.resolve(owned.task, entry)
+        const { upstreamModel } = entry
         const purchase = { owned, entry, account, media }
-        const bought = yield* watched(account, entry.upstreamModel, paid.submit(purchase, firstN))
-        yield* faults.clear(account.accountId, entry.upstreamModel)
-        return yield* Effect.delay(
-          poll(account, entry.upstreamModel, bought.handle),
-          bought.pollAfter
+        const bought = yield* watched(account, upstreamModel, paid.submit(purchase, firstN))
+        yield* faults.clear(account.accountId, upstreamModel)
+        return yield* whileWanted(
+          account,
+          bought.handle,
+          lost,
+          Effect.delay(poll(account, upstreamModel, bought.handle), bought.pollAfter)
         )
       })
 
@@ -66,21 +77,41 @@ export class VendorWork extends Context.Service<
       })
 
       return VendorWork.of({
-        resultOf: Effect.fn("VendorWork.resultOf")(function* (owned) {
-          if (Option.isNone(owned.attempt)) return yield* fresh(owned, 1)
+        resultOf: Effect.fn("VendorWork.resultOf")(function* (owned, lost) {
+          if (Option.isNone(owned.attempt)) return yield* fresh(owned, 1, lost)
           const attempt = owned.attempt.value
           const { accountId, handle, n, state } = attempt
-          if (state === "refused") return yield* fresh(owned, n + 1)
+          if (state === "refused") return yield* fresh(owned, n + 1, lost)
           if (state === "ambiguous") return yield* ambiguous
           const account = yield* vendors.owner(accountId)
           const { upstreamModel } = yield* entryOf(owned.task)
           const known = handle ?? (yield* reconciled(owned, attempt, account))
-          return yield* poll(account, upstreamModel, known)
+          return yield* whileWanted(account, known, lost, poll(account, upstreamModel, known))
         })
       })
     })
   )
 }
+
+/** Polls until somebody else ends the task; then the job is of no use, and the vendor is told. */
+const whileWanted = <A, E>(
+  account: VendorAccount,
+  handle: Handle,
+  lost: Effect.Effect<Loss>,
+  polling: Effect.Effect<A, E>
+): Effect.Effect<A, E | Fenced> =>
+  Effect.raceFirst(
+    polling,
+    Effect.flatMap(lost, (loss) =>
+      (loss === "Ended" ? Effect.ignore(account.cancel(handle)) : Effect.void).pipe(
+        Effect.timeoutOption(cancelTimeout),
+        Effect.andThen(new Fenced())
+      )
+    )
+  )
+
+/** Cancelling upstream is a courtesy: it is not waited for longer than this. */
+const cancelTimeout = Duration.seconds(10)
 
 /** Polls within the vendor's limits; faults of the service's own account are told to the operator. */
 const makeAsking = Effect.gen(function* () {

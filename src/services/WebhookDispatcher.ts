@@ -61,16 +61,22 @@ export class WebhookDispatcher extends Context.Service<
         let lookAgain = false
 
         /** Starts as many due attempts as slots and the limit allow; answers how many. */
-        const startDue = Effect.fnUntraced(function* (limit: number) {
-          lookAgain = false
-          const now = yield* DateTime.now
-          const claimed = yield* store.claim({ endpointId: id, owner: process.id, now, limit })
-          window.note(DateTime.toEpochMillis(now), claimed.length)
-          yield* Effect.forEach(claimed, (one) =>
-            FiberSet.run(underWay, Effect.ensuring(attempt(id, one), signal))
-          )
-          return claimed.length
-        })
+        const startDue = Effect.fnUntraced(
+          function* (limit: number) {
+            lookAgain = false
+            const now = yield* DateTime.now
+            const claimed = yield* store.claim({ endpointId: id, owner: process.id, now, limit })
+            window.note(DateTime.toEpochMillis(now), claimed.length)
+            yield* Effect.forEach(claimed, (one) =>
+              FiberSet.run(
+                underWay,
+                Effect.ensuring(Effect.interruptible(attempt(id, one)), signal)
+              )
+            )
+            return claimed.length
+          },
+          (start) => Effect.uninterruptible(start)
+        )
 
         const send = Effect.gen(function* () {
           while (true) {
@@ -88,12 +94,18 @@ export class WebhookDispatcher extends Context.Service<
           }
         })
 
+        /** Looks and leaves in one step, so that no call falls between the last look and the end. */
+        const sendOn: Effect.Effect<void, StoreUnavailable> = Effect.suspend(() => {
+          if (lookAgain) return Effect.andThen(send, sendOn)
+          sending = false
+          return Effect.void
+        })
+
         const deliver = Effect.suspend(() => {
           lookAgain = true
           if (sending) return signal
           sending = true
-          return Effect.ensuring(
-            send,
+          return Effect.onError(sendOn, () =>
             Effect.sync(() => {
               sending = false
             })
@@ -141,14 +153,23 @@ const makeAttempt = Effect.gen(function* () {
       )
     )
 
-  return Effect.fnUntraced(function* (endpointId: EndpointId, claimed: Claimed) {
-    const outcome = yield* outcomeOf(claimed)
-    const endedAt = yield* DateTime.now
-    const next =
-      outcome.failure === null || outcome.failure === "payload_too_large"
-        ? Option.none<number>()
-        : nextAttemptAt(claimed.attempt + 1, DateTime.toEpochMillis(endedAt))
-    const nextDueAt = Option.map(next, (millis) => DateTime.makeUnsafe(millis))
-    yield* retryStore(store.record({ endpointId, claimed, endedAt, outcome, nextDueAt }))
-  })
+  const handBack = (claimed: Claimed) =>
+    DateTime.now.pipe(
+      Effect.flatMap((now) => store.release(claimed, now)),
+      Effect.ignore
+    )
+
+  return Effect.fnUntraced(
+    function* (endpointId: EndpointId, claimed: Claimed) {
+      const outcome = yield* outcomeOf(claimed)
+      const endedAt = yield* DateTime.now
+      const next =
+        outcome.failure === null || outcome.failure === "payload_too_large"
+          ? Option.none<number>()
+          : nextAttemptAt(claimed.attempt + 1, DateTime.toEpochMillis(endedAt))
+      const nextDueAt = Option.map(next, (millis) => DateTime.makeUnsafe(millis))
+      yield* retryStore(store.record({ endpointId, claimed, endedAt, outcome, nextDueAt }))
+    },
+    (attempt, _endpointId, claimed) => Effect.onInterrupt(attempt, () => handBack(claimed))
+  )
 })

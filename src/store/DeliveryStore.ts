@@ -61,11 +61,17 @@ export class DeliveryStore extends Context.Service<
       id: EndpointId,
       since: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<DateTime.Utc>, StoreUnavailable>
-    /** Attempts whose process died are `lost` and due again at once, uncounted (ADR 0003). */
+    /**
+     * Attempts whose process died, or that began before `claimedSince` without ever ending, are
+     * `lost` and due again at once, uncounted (ADR 0003 and 0020).
+     */
     readonly freeLost: (
       heartbeatSince: DateTime.Utc,
+      claimedSince: DateTime.Utc,
       now: DateTime.Utc
     ) => Effect.Effect<number, StoreUnavailable>
+    /** Hands one attempt back that was interrupted before its record. */
+    readonly release: (claimed: Claimed, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     /**
      * Skips what was queued for an endpoint while it was being disabled: the one race that the
      * disabling transaction cannot see.

@@ -1,6 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
+import type { Fragment } from "effect/sql/Statement"
 import { DeliveryId, EndpointId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { Claimed, DeliveryStore } from "./DeliveryStore.ts"
@@ -18,6 +19,7 @@ export const layer: Layer.Layer<DeliveryStore, never, PgClient.PgClient> = Layer
       record: record(sql),
       ...schedule(sql),
       freeLost: freeLost(sql),
+      release: release(sql),
       skipDisabled: skipDisabled(sql),
       publishTo: publishTo(sql)
     })
@@ -111,25 +113,51 @@ function schedule(sql: PgClient.PgClient) {
 }
 
 function freeLost(sql: PgClient.PgClient) {
-  return (heartbeatSince: DateTime.Utc, now: DateTime.Utc) =>
-    sql`
-      WITH freed AS (
-        UPDATE delivery_queue q SET owner = NULL, due_at = ${toDate(now)}
-        WHERE q.owner IS NOT NULL AND NOT EXISTS (
-          SELECT 1 FROM processes p WHERE p.id = q.owner AND p.heartbeat_at >= ${toDate(heartbeatSince)}
-        ) RETURNING q.id, q.seq, q.created_at, q.claimed_at
-      ), pending AS (
-        UPDATE deliveries d SET status = 'pending', updated_at = ${toDate(now)}
-        FROM freed WHERE d.id = freed.id AND d.created_at = freed.created_at
-      )
-      UPDATE delivery_attempts a SET ended_at = ${toDate(now)}, failure = 'lost',
-        detail = 'the process ended during this attempt'
-      FROM freed
-      WHERE a.delivery_id = freed.id AND a.seq = freed.seq AND a.started_at = freed.claimed_at
-      RETURNING a.delivery_id`.pipe(
+  return (heartbeatSince: DateTime.Utc, claimedSince: DateTime.Utc, now: DateTime.Utc) =>
+    freed(
+      sql,
+      sql`q.owner IS NOT NULL AND (q.claimed_at < ${toDate(claimedSince)} OR NOT EXISTS (
+        SELECT 1 FROM processes p WHERE p.id = q.owner AND p.heartbeat_at >= ${toDate(heartbeatSince)}
+      ))`,
+      now
+    ).pipe(
       Effect.map((rows) => rows.length),
       storeFailures
     )
+}
+
+/** Hands an attempt back that was interrupted between its claim and its record. */
+function release(sql: PgClient.PgClient) {
+  return (claimed: Claimed, now: DateTime.Utc) =>
+    freed(
+      sql,
+      sql`q.owner IS NOT NULL AND q.id = ${claimed.id} AND q.seq = ${claimed.seq}`,
+      now
+    ).pipe(Effect.asVoid, storeFailures)
+}
+
+/** Due again at once and uncounted; skipped when the endpoint was disabled in the meantime. */
+function freed(sql: PgClient.PgClient, which: Fragment, now: DateTime.Utc) {
+  return sql`
+      WITH lost AS (
+        SELECT q.id, q.seq, q.created_at, q.claimed_at, e.enabled
+        FROM delivery_queue q JOIN webhook_endpoints e ON e.id = q.endpoint_id
+        WHERE ${which} FOR UPDATE OF q SKIP LOCKED
+      ), gone AS (
+        DELETE FROM delivery_queue q USING lost WHERE q.id = lost.id AND NOT lost.enabled
+      ), freed AS (
+        UPDATE delivery_queue q SET owner = NULL, due_at = ${toDate(now)}
+        FROM lost WHERE q.id = lost.id AND lost.enabled
+      ), pending AS (
+        UPDATE deliveries d SET updated_at = ${toDate(now)},
+          status = CASE WHEN lost.enabled THEN 'pending' ELSE 'skipped' END
+        FROM lost WHERE d.id = lost.id AND d.created_at = lost.created_at
+      )
+      UPDATE delivery_attempts a SET ended_at = ${toDate(now)}, failure = 'lost',
+        detail = 'the process ended during this attempt'
+      FROM lost
+      WHERE a.delivery_id = lost.id AND a.seq = lost.seq AND a.started_at = lost.claimed_at
+      RETURNING a.delivery_id`
 }
 
 function skipDisabled(sql: PgClient.PgClient) {

@@ -12,7 +12,8 @@ import type {
   AttemptEnd,
   AttemptStart,
   Finish,
-  FinishOutcome
+  FinishOutcome,
+  Standing
 } from "./TaskStore.ts"
 
 /** `TaskStore` on Postgres. The functions it calls stand in `schema/migrations`. */
@@ -121,6 +122,8 @@ const ownedTask = (row: typeof OwnedRow.Type): OwnedTask =>
 
 function ownership(sql: PgClient.PgClient) {
   const Id = Schema.Struct({ taskId: TaskId })
+  const Epoch = Schema.Struct({ epoch: Schema.Int })
+  const Owned = Schema.Struct({ taskId: TaskId, epoch: Schema.Int })
   return {
     own: (id: TaskId, owner: string) =>
       sql`
@@ -134,6 +137,19 @@ function ownership(sql: PgClient.PgClient) {
         LEFT JOIN vendor_attempts a ON a.task_id = o.task_id AND a.n = o.attempt`.pipe(
         rowsOf(OwnedRow),
         Effect.map((rows) => Option.map(Array.head(rows), ownedTask)),
+        storeFailures
+      ),
+    standing: (id: TaskId, epoch: number) =>
+      sql`SELECT epoch FROM runs WHERE task_id = ${id}`.pipe(
+        rowsOf(Epoch),
+        Effect.map(([run]): Standing =>
+          run === undefined ? "Ended" : run.epoch === epoch ? "Owned" : "Taken"
+        ),
+        storeFailures
+      ),
+    ownedBy: (owner: string) =>
+      sql`SELECT task_id, epoch FROM runs WHERE owner = ${owner}`.pipe(
+        rowsOf(Owned),
         storeFailures
       ),
     disown: (id: TaskId, epoch: number) =>

@@ -144,6 +144,8 @@ export interface VendorAccount {
     request: SubmitRequest,
     startedAtMillis: number
   ) => Effect.Effect<ReadonlyArray<Candidate>, VendorError>
+  /** The vendor can list its jobs, so that looking again may find what was not there a moment ago. */
+  readonly canList?: boolean
   /** Limits that the vendor sets; absent means none is known. */
   readonly rateOf?: (act: "submit" | "poll", upstreamModel: string) => Rate | undefined
   /**

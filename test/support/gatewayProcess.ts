@@ -30,6 +30,8 @@ export class GatewayProcess {
   readonly adminToken = adminToken
   /** All that the process wrote, over all its starts. */
   output = ""
+  /** Variables of the next start. */
+  readonly env: Record<string, string>
   #key: string | undefined
   #child: ChildProcess | undefined
   #ended: Promise<number | NodeJS.Signals> = Promise.resolve(0)
@@ -40,6 +42,7 @@ export class GatewayProcess {
     this.url = `http://127.0.0.1:${port}`
     this.dataDir = dataDir
     this.#options = options
+    this.env = { ...options.env }
     this.#ownsFolder = options.dataDir === undefined
   }
 
@@ -53,7 +56,7 @@ export class GatewayProcess {
 
   /** Starts it again, on the same store and port. Answers the milliseconds until it was ready. */
   async start(): Promise<number> {
-    const { command = [process.execPath], databaseUrl, env, main = "src/main.ts" } = this.#options
+    const { command = [process.execPath], databaseUrl, main = "src/main.ts" } = this.#options
     const [program = process.execPath, ...before] = command
     const began = performance.now()
     const child = spawn(program, [...before, main], {
@@ -73,7 +76,7 @@ export class GatewayProcess {
         SIMULATOR_DELAY: "100 millis to 500 millis",
         LOG_FORMAT: "json",
         ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
-        ...env
+        ...this.env
       }
     })
     this.#child = child
@@ -99,6 +102,10 @@ export class GatewayProcess {
     throw new Error(`the service did not get ready:\n${this.output}`)
   }
 
+  get isRunning(): boolean {
+    return this.#child?.exitCode === null && this.#child.signalCode === null
+  }
+
   get pid(): number | undefined {
     return this.#child?.pid
   }
@@ -111,7 +118,7 @@ export class GatewayProcess {
   /** Sends the signal and waits for the end. Answers the milliseconds that it took. */
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<number> {
     const began = performance.now()
-    if (this.#child?.exitCode === null && this.#child.signalCode === null) this.#child.kill(signal)
+    if (this.isRunning) this.#child?.kill(signal)
     await this.#ended
     return performance.now() - began
   }

@@ -116,6 +116,7 @@ export const make = (line: Line): VendorAccount => {
     poll,
     cancel,
     reconcile: makeReconcile(calls),
+    canList: true,
     rateOf: rateOf(account.id)
   }
 }

@@ -90,6 +90,7 @@ export const make = (line: Line): VendorAccount => {
       return yield* progressOf(video, `${url}/content`, age)
     }),
     cancel: () => Effect.succeed("Unsupported"),
+    canList: true,
     reconcile: Effect.fn("OpenAiVideos.reconcile")(function* (
       request: SubmitRequest,
       startedAtMillis: number
