@@ -1,4 +1,4 @@
-import { assert, it } from "@effect/vitest"
+import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { Gateway, MockVendor, TestGateway, WebhookSenderLog } from "../../src/index.ts"
@@ -16,31 +16,34 @@ const whileTimePasses = <A, E, R>(work: Effect.Effect<A, E, R>) =>
     return yield* Fiber.join(fiber)
   })
 
-it.effect("a poster that takes five minutes is waited for", () =>
-  Effect.gen(function* () {
-    const url = yield* whileTimePasses(orderPoster(yield* TestGateway, "A lighthouse"))
-    assert.match(url, /^http:\/\/gateway\.test\/artifacts\//u)
-    assert.strictEqual((yield* (yield* MockVendor).submits).length, 1)
-    assert.deepEqual(yield* (yield* WebhookSenderLog).sent, [])
-  }).pipe(Effect.provide(Gateway.layerTest({ vendor: [MockVendor.result("5 minutes")] })))
-)
+const gateway = Gateway.layerTest({
+  vendor: [
+    MockVendor.result("2 minutes"),
+    MockVendor.refused("RATE_LIMITED", "slow down"),
+    MockVendor.refused("CONTENT", "not this", "3 seconds")
+  ]
+})
 
-it.effect("a busy vendor is asked again, and a refused prompt is told with its code", () =>
-  Effect.gen(function* () {
-    const gateway = yield* TestGateway
-    const error = yield* Effect.flip(whileTimePasses(orderPoster(gateway, "A lighthouse")))
-    assert(error._tag === "NoPoster")
-    assert.strictEqual(error.code, 3001)
-    assert.strictEqual(error.detail, "not this")
-    assert.strictEqual((yield* (yield* MockVendor).submits).length, 2)
-  }).pipe(
-    Effect.provide(
-      Gateway.layerTest({
-        vendor: [
-          MockVendor.refused("RATE_LIMITED", "slow down"),
-          MockVendor.refused("CONTENT", "not this", "3 seconds")
-        ]
-      })
-    )
+layer(gateway, { timeout: "1 minute" })("a program that orders posters", (it) => {
+  it.effect("waits for one that takes two minutes", () =>
+    Effect.gen(function* () {
+      const url = yield* whileTimePasses(orderPoster(yield* TestGateway, "A lighthouse"))
+      assert.match(url, /^http:\/\/gateway\.test\/artifacts\//u)
+      const [order, ...others] = yield* (yield* MockVendor).submits
+      assert.strictEqual(order?.model, "text-to-image-max")
+      assert.deepEqual(others, [])
+      assert.deepEqual(yield* (yield* WebhookSenderLog).sent, [])
+    })
   )
-)
+
+  it.effect("is not told that the vendor was busy, but why it refused at last", () =>
+    Effect.gen(function* () {
+      const ordered = orderPoster(yield* TestGateway, "A lighthouse")
+      const error = yield* Effect.flip(whileTimePasses(ordered))
+      assert(error._tag === "NoPoster")
+      assert.strictEqual(error.code, 3001)
+      assert.strictEqual(error.detail, "not this")
+      assert.strictEqual((yield* (yield* MockVendor).submits).length, 3)
+    })
+  )
+})

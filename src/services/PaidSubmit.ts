@@ -64,13 +64,7 @@ export class PaidSubmit extends Context.Service<
     Effect.gen(function* () {
       const output = yield* TaskOutput
       const store = yield* TaskStore
-      const pacing = yield* Pacing
-
-      /** A task that waits for its turn stays `pending`. */
-      const turn = ({ account, entry }: Purchase) => {
-        const rate = account.rateOf?.("submit", entry.upstreamModel)
-        return rate === undefined ? Effect.void : pacing.take(rate)
-      }
+      const turn = turnOf(yield* Pacing)
 
       const record = Effect.fnUntraced(function* (owned: OwnedTask, submit: SubmitRecord) {
         const now = yield* DateTime.now
@@ -144,6 +138,14 @@ export class PaidSubmit extends Context.Service<
     })
   )
 }
+
+/** A task that waits for its turn stays `pending`. */
+const turnOf =
+  (pacing: Pacing["Service"]) =>
+  ({ account, entry }: Purchase): Effect.Effect<void> => {
+    const rate = account.rateOf?.("submit", entry.upstreamModel)
+    return rate === undefined ? Effect.void : pacing.take(rate)
+  }
 
 /** What an adapter is given of a task. */
 export const requestOf = (

@@ -55,7 +55,7 @@ describeStores("pacing of calls to a vendor account", (database) => {
       const [process] = yield* makeTwo
       const pacing = yield* process!
       const tasks = 10_000
-      const asked = new Array<number>(tasks).fill(0)
+      const asked = Array.from({ length: tasks }, () => 0)
       let total = 0
       for (let task = 0; task < tasks; task += 1) {
         yield* Effect.forkScoped(
