@@ -1,13 +1,14 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { Duration, Effect, FileSystem, Layer, Option } from "effect"
-import { createServer } from "node:http"
 import * as AlarmClock from "./actors/AlarmClock.ts"
 import * as Audit from "./actors/Audit.ts"
 import * as Cluster from "./actors/Cluster.ts"
 import * as EndpointActor from "./actors/EndpointActor.ts"
+import * as Retention from "./actors/Retention.ts"
 import * as Sweeper from "./actors/Sweeper.ts"
 import * as TaskActor from "./actors/TaskActor.ts"
 import * as Wakes from "./actors/Wakes.ts"
+import * as WalletAudit from "./actors/WalletAudit.ts"
 import { AppConfig, ConfigFault } from "./Config.ts"
 import { parseEgressAllow } from "./delivery/EgressAllow.ts"
 import { EgressGuard } from "./delivery/EgressGuard.ts"
@@ -15,19 +16,23 @@ import { MediaFetch } from "./delivery/MediaFetch.ts"
 import { WebhookSender } from "./delivery/WebhookSender.ts"
 import type { WebhookRequest } from "./delivery/WebhookSender.ts"
 import type { AttemptOutcome } from "./domain/Webhook.ts"
+import { makeListener } from "./http/Listener.ts"
 import * as Routes from "./http/Routes.ts"
 import { Catalog } from "./models/Catalog.ts"
 import { ApiKeys } from "./services/ApiKeys.ts"
 import { Artifacts } from "./services/Artifacts.ts"
+import { Deliveries } from "./services/Deliveries.ts"
 import { Endpoints } from "./services/Endpoints.ts"
 import { OperatorFaults } from "./services/OperatorFaults.ts"
 import { Pacing } from "./services/Pacing.ts"
+import { LogRetention } from "./services/LogRetention.ts"
 import { PaidSubmit } from "./services/PaidSubmit.ts"
 import { Process } from "./services/Process.ts"
 import { Reconcile } from "./services/Reconcile.ts"
 import { RunningTasks } from "./services/RunningTasks.ts"
 import { Router } from "./services/Router.ts"
 import { Secrets } from "./services/Secrets.ts"
+import { SignatureHelp } from "./services/SignatureHelp.ts"
 import { Sweeps } from "./services/Sweeps.ts"
 import { TaskChanges } from "./services/TaskChanges.ts"
 import { TaskCreation } from "./services/TaskCreation.ts"
@@ -43,11 +48,14 @@ import { ArtifactBlobs } from "./store/ArtifactBlobs.ts"
 import { ArtifactIndex } from "./store/ArtifactIndex.ts"
 import { AttemptStore } from "./store/AttemptStore.ts"
 import * as Database from "./store/Database.ts"
+import { DeliveryLog } from "./store/DeliveryLog.ts"
 import * as DeliveryStore from "./store/DeliveryStoreLive.ts"
 import { EndpointStore } from "./store/EndpointStore.ts"
 import * as Migrations from "./store/Migrations.ts"
+import { PartitionStore } from "./store/PartitionStore.ts"
 import { ProcessStore } from "./store/ProcessStore.ts"
 import * as TaskStore from "./store/TaskStoreLive.ts"
+import * as S3Blobs from "./store/S3Blobs.ts"
 import { UserStore } from "./store/UserStore.ts"
 import { VendorTurns } from "./store/VendorTurns.ts"
 import { WalletStore } from "./store/WalletStore.ts"
@@ -70,9 +78,11 @@ export const database = Layer.unwrap(
 export const stores = Layer.mergeAll(
   TaskStore.layer,
   DeliveryStore.layer,
+  DeliveryLog.layer,
   ArtifactIndex.layer,
   AttemptStore.layer,
   EndpointStore.layer,
+  PartitionStore.layer,
   ProcessStore.layer,
   UserStore.layer,
   VendorTurns.layer,
@@ -84,12 +94,19 @@ export const leaves = Layer.unwrap(
   Effect.gen(function* () {
     const config = yield* AppConfig
     const allow = yield* Effect.fromResult(parseEgressAllow(config.egressAllow)).pipe(
-      Effect.mapError((error) => new ConfigFault({ message: error.message }))
+      Effect.mapError(
+        (error) =>
+          new ConfigFault({
+            message: `EGRESS_ALLOW: ${error.message}; set hosts and CIDRs, separated by commas`
+          })
+      )
     )
     return Layer.mergeAll(
       WebhookSender.layer({ serviceName: config.serviceName }),
       MediaFetch.layer({ serviceName: config.serviceName }),
-      ArtifactBlobs.layerDirectory(config.artifactDirectory),
+      config.artifactStore._tag === "Directory"
+        ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
+        : S3Blobs.layer(config.artifactStore),
       LiveVendors.layer({ delay: config.simulatorDelay }).pipe(
         Layer.provideMerge(Accounts.layer(config.accounts))
       ),
@@ -103,12 +120,15 @@ export const leaves = Layer.unwrap(
 
 /** The services that the edge and the actors call. */
 export const services = Layer.mergeAll(
-  Endpoints.layer,
+  Deliveries.layer,
+  LogRetention.layer,
+  SignatureHelp.layer,
   Router.layer,
   Sweeps.layer,
   TaskRunner.layer,
   WebhookDispatcher.layer
 ).pipe(
+  Layer.provideMerge(Endpoints.layer),
   Layer.provideMerge(RunningTasks.layer),
   Layer.provideMerge(
     Layer.mergeAll(
@@ -139,9 +159,12 @@ export const services = Layer.mergeAll(
 export const actors = Layer.mergeAll(
   TaskActor.layer,
   EndpointActor.layer,
+  Retention.layer,
   Sweeper.layer,
   AlarmClock.layer,
-  Audit.layer
+  Retention.layer,
+  Audit.layer,
+  WalletAudit.layer
 )
 
 /** All but the HTTP server: what a developer's test composes with other leaves. */
@@ -157,7 +180,7 @@ const gracefulShutdown = Duration.seconds(5)
 /** Listens on `HOST` and `PORT`. */
 export const server = Layer.unwrap(
   Effect.map(AppConfig, ({ host, port }) =>
-    NodeHttpServer.layer(() => createServer(), {
+    NodeHttpServer.layer(() => makeListener(), {
       host,
       port,
       gracefulShutdownTimeout: gracefulShutdown

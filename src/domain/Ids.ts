@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 
 /** Task id: a UUID, version 7, so that ids sort by time. Spec, Task. */
@@ -64,3 +64,12 @@ export const makeTestEventId = (nowMillis: number): EventId =>
   EventId.make(`evt_test_${timeSorted(nowMillis)}`)
 export const makeArtifactId = (nowMillis: number): ArtifactId =>
   ArtifactId.make(`art_${timeSorted(nowMillis)}`)
+
+/**
+ * The millisecond that a delivery id carries: its `created_at`, and so its day partition. An id that
+ * none of ours can be has none.
+ */
+export const deliveryTimeMillis = (id: DeliveryId): Option.Option<number> => {
+  const time = /^whd_([0-9a-f]{12})[0-9a-f]{20}$/u.exec(id)?.[1]
+  return Option.map(Option.fromUndefinedOr(time), (hex) => Number.parseInt(hex, 16))
+}

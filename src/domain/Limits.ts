@@ -104,8 +104,23 @@ export const heartbeatSeconds = 2
 /** A result that a vendor hosts is copied up to this size. Contract is silent; vendors.md 0.4. */
 export const resultBytesMax = 256 * 1024 * 1024
 
+/** Spec, Limits: the delivery log is kept this long. */
+export const deliveryLogDays = 30
+
+/** Day partitions that are made before their day begins. */
+export const partitionDaysAhead = 7
+
+/** Contract 3 is silent: deliveries that one `recover` queues again. */
+export const recoverDeliveriesMax = 1000
 /** How often a process holds what it runs against what the store says it owns (ADR 0020). */
 export const auditSeconds = 5
 
 /** An attempt that began longer ago than this is lost even if its process lives (ADR 0020). */
 export const attemptLostSeconds = 120
+/** Contract 6: pause between two rounds of the wallet audit, and what one statement of it reads. */
+export const walletAuditSeconds = 15
+export const walletAuditWalletsMax = 500
+export const walletAuditEntriesMax = 1000
+
+/** Rows that the CSV export of a ledger reads at once. */
+export const ledgerExportRowsMax = 1000

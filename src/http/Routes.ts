@@ -11,6 +11,7 @@ import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as TaskRoutes from "./TaskRoutes.ts"
 import * as UsersHandlers from "./UsersHandlers.ts"
 import * as WalletHandlers from "./WalletHandlers.ts"
+import * as WebhookDeliveriesHandlers from "./WebhookDeliveriesHandlers.ts"
 import * as WebhookEndpointsHandlers from "./WebhookEndpointsHandlers.ts"
 
 const manage = HttpApiBuilder.layer(Api).pipe(
@@ -18,7 +19,8 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     UsersHandlers.layer,
     ApiKeysHandlers.layer,
     WalletHandlers.layer,
-    WebhookEndpointsHandlers.layer
+    WebhookEndpointsHandlers.layer,
+    WebhookDeliveriesHandlers.layer
   ]),
   Layer.provide([ManageGate.layer, ManageProblems.layer])
 )

@@ -27,6 +27,10 @@ const PositiveAmount = CreditsFromString.check(
   Schema.isGreaterThanBigInt(0n, { expected: "an amount above zero" })
 )
 
+const NonZeroAmount = CreditsFromString.check(
+  Schema.makeFilter<bigint>((amount) => amount !== 0n || "Expected an amount other than zero")
+)
+
 const IdempotencyKey = Schema.Struct({
   "idempotency-key": Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(255)))
 })
@@ -74,7 +78,7 @@ export class UsersApi extends HttpApiGroup.make("users")
     HttpApiEndpoint.post("adjust", "/users/:id/adjustments", {
       params: { id: UserId },
       headers: IdempotencyKey,
-      payload: Schema.Struct({ amount: CreditsFromString, note: Name }),
+      payload: Schema.Struct({ amount: NonZeroAmount, note: Name }),
       success: WalletView.pipe(created),
       error
     })

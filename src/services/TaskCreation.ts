@@ -90,17 +90,26 @@ export class TaskCreation extends Context.Service<
         const { body, media } = yield* decodeRequest(entry, request.body)
         yield* refuseWhileFaulty(entry)
         const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
+        // True from the moment in which the task may be committed until it is known that it is not
+        let isAccepted = false
+        const acceptOnce = (stored: Body) =>
+          Effect.suspend(() => {
+            isAccepted = true
+            return Effect.tap(accept(request, entry, taskId, stored), ({ outcome }) =>
+              Effect.sync(() => {
+                isAccepted = outcome._tag === "Accepted"
+              })
+            )
+          })
         const { answer, outcome, price } = yield* Effect.acquireUseRelease(
           storeInputs(artifacts, request.principal.userId, taskId, media),
           (inputs) =>
             Effect.flatMap(withReferences(entry, body, inputs), (stored) =>
-              accept(request, entry, taskId, stored)
+              Effect.uninterruptible(acceptOnce(stored))
             ),
           // Inputs belong to an accepted task; those of any other create are removed again
-          (inputs, exit) =>
-            exit._tag === "Success" && exit.value.outcome._tag === "Accepted"
-              ? Effect.void
-              : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
+          (inputs) =>
+            isAccepted ? Effect.void : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
         )
         const sandbox = vendors.isSandbox(entry.vendor, entry.adapter)
         if (outcome._tag !== "Accepted") {
@@ -158,6 +167,7 @@ const makeAccept = Effect.gen(function* () {
       deadlineAt: DateTime.addDuration(now, taskDeadline),
       traceId: request.traceId,
       now,
+      runningMax: 0,
       event: taskEvent(path, taskResult(task, entry.result), now),
       idempotency: Option.map(request.idempotency, (it) => ({
         ...it,
@@ -169,6 +179,9 @@ const makeAccept = Effect.gen(function* () {
   })
 })
 
+/** When a task may have ended, so that another may begin: the spec's polling interval. */
+const runningRetryAfterSeconds = 2
+
 /** Contract 2, `Idempotency-Key`: the first answer again, or 2008 for another body. */
 const firstAnswer = Effect.fnUntraced(function* (
   request: CreateRequest,
@@ -176,6 +189,13 @@ const firstAnswer = Effect.fnUntraced(function* (
 ) {
   if (outcome._tag === "BalanceTooLow") {
     return yield* problem(1101, "The available balance is lower than the price: top up the wallet")
+  }
+  if (outcome._tag === "TooManyRunning") {
+    return yield* new Problem({
+      code: 1202,
+      detail: "This API key has as many unfinished tasks as it may: wait until one has ended",
+      retryAfterSeconds: runningRetryAfterSeconds
+    })
   }
   const same = Option.exists(
     request.idempotency,

@@ -61,6 +61,8 @@ export interface Acceptance {
   readonly traceId: string
   readonly now: DateTime.Utc
   readonly event: EventBody
+  /** Unfinished tasks that the key may have at once; 0: no limit. */
+  readonly runningMax: number
   readonly idempotency: Option.Option<{
     readonly key: string
     readonly requestHash: Uint8Array
@@ -92,6 +94,8 @@ export type AcceptOutcome =
       readonly balance: Credits.Credits
     }
   | { readonly _tag: "BalanceTooLow" }
+  /** The key has as many unfinished tasks as it may. */
+  | { readonly _tag: "TooManyRunning" }
 
 /** How a task ends. `epoch` is absent when somebody else than the owner ends it (cancel). */
 export interface Finish {

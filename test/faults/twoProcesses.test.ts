@@ -64,7 +64,7 @@ describe("two processes on one Postgres", () => {
         const database = yield* freshDatabase()
         yield* Effect.promise(() => story(database.href, "SIGKILL", 20_000))
       }),
-    90_000
+    180_000
   )
 
   it.live(
@@ -74,6 +74,6 @@ describe("two processes on one Postgres", () => {
         const database = yield* freshDatabase()
         yield* Effect.promise(() => story(database.href, "SIGTERM", 10_000))
       }),
-    90_000
+    180_000
   )
 })

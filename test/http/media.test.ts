@@ -1,9 +1,14 @@
-import { assert, describe, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Fiber, Layer, Result } from "effect"
+import { TestClock } from "effect/testing"
 import { createServer } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
-import { base64, bmp, dataUri, gif, jpeg, png, webp } from "../support/media.ts"
+import { parseEgressAllow } from "../../src/delivery/EgressAllow.ts"
+import { EgressGuard } from "../../src/delivery/EgressGuard.ts"
+import { MediaFetch } from "../../src/delivery/MediaFetch.ts"
+import { base64, bmp, dataUri, gif, jpeg, png, pngOfBytes, webp } from "../support/media.ts"
 import { call, finishedTask, json, runningGateway } from "../support/running.ts"
 
 /** Contract 5: media by URL at execution, and inline at create, through the whole service. */
@@ -189,20 +194,77 @@ describe("inline media", () => {
         })
     )
 
-    it.effect("an image of more than 10 MB is refused, and many of them leave memory flat", () =>
-      Effect.gen(function* () {
-        const image = base64(new Uint8Array(10 * 1024 * 1024 + 1))
-        const body = JSON.stringify({ prompt: "a", images: [image] })
-        const rss: Array<number> = []
-        for (let n = 0; n < 24; n += 1) {
-          const answer = yield* call(edit, json(body))
+    it.effect(
+      "images of 10 MB, taken or refused, leave memory flat however many come",
+      () =>
+        Effect.gen(function* () {
+          const limit = 10 * 1024 * 1024
+          const rss: Array<number> = []
+          for (const [bytes, status] of [
+            [pngOfBytes(limit), 200],
+            [pngOfBytes(limit + 1), 400]
+          ] as const) {
+            const body = JSON.stringify({ prompt: "a", images: [base64(bytes)] })
+            for (let n = 0; n < 8; n += 1) {
+              const answer = yield* call(`${edit}?dry_run=true`, json(body))
+              yield* Effect.promise(() => answer.text())
+              assert.strictEqual(answer.status, status)
+              rss.push(process.memoryUsage().rss)
+            }
+          }
+          const grown = Math.max(...rss) - Math.max(...rss.slice(0, 4))
+          assert.isBelow(grown, 160 * 1024 * 1024, `rss grew by ${grown} bytes`)
+        }),
+      90_000
+    )
+
+    it.effect(
+      "an accepted image lies in the artifact store, and the row holds its reference alone",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          const image = base64(png())
+          const task = yield* finishedTask(edit, { prompt: "a", n: 1, images: [image] })
+          assert.strictEqual(task.task_info.status, "completed")
+          const [row] = yield* sql<{ body: { images: ReadonlyArray<string> } }>`
+          SELECT body FROM tasks WHERE id = ${task.task_info.id}`
+          assert.match(row?.body.images[0] ?? "", /^artifact:art_[0-9a-f]{32}$/)
+          const inputs = yield* sql`
+          SELECT mime FROM artifacts WHERE task_id = ${task.task_info.id} AND role = 'input'`
+          assert.deepStrictEqual(inputs, [{ mime: "image/png" }])
+          const before = yield* sql`SELECT count(*) FROM artifacts`
+          const answer = yield* call(edit, json({ prompt: "a", n: 9, images: [image] }))
           assert.strictEqual(answer.status, 400)
-          yield* Effect.promise(() => answer.text())
-          rss.push(process.memoryUsage().rss)
-        }
-        const grown = Math.max(...rss) - Math.max(...rss.slice(0, 6))
-        assert.isBelow(grown, 160 * 1024 * 1024, `rss grew by ${grown} bytes`)
-      })
+          assert.deepStrictEqual(yield* sql`SELECT count(*) FROM artifacts`, before)
+        })
     )
   })
+})
+
+describe("MediaFetch", () => {
+  it.effect("a host that does not answer is given up after 30 seconds", () =>
+    Effect.gen(function* () {
+      const asked = Promise.withResolvers<void>()
+      const { url } = yield* mediaHost(() => asked.resolve())
+      const web = yield* MediaFetch
+      const fiber = yield* Effect.forkChild(
+        Effect.flip(web.fetch({ url, schemes: ["http"], bytesMax: 100 }))
+      )
+      yield* Effect.promise(() => asked.promise)
+      yield* TestClock.adjust("29 seconds")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      const { detail, reason } = yield* Fiber.join(fiber)
+      assert.strictEqual(reason, "unreachable")
+      assert.strictEqual(detail, "The URL could not be downloaded: it took longer than 30 seconds")
+    }).pipe(
+      Effect.provide(
+        MediaFetch.layer({ serviceName: "Service" }).pipe(
+          Layer.provide(
+            EgressGuard.layer({ allow: Result.getOrThrow(parseEgressAllow("127.0.0.1/32")) })
+          )
+        )
+      )
+    )
+  )
 })

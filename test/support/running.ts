@@ -1,9 +1,13 @@
+import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, FileSystem, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
 import { AppConfig } from "../../src/Config.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
 import * as Credits from "../../src/domain/Credits.ts"
 import * as Gateway from "../../src/Gateway.ts"
+import { listenerBounds, makeListener } from "../../src/http/Listener.ts"
+import type { ListenerBounds } from "../../src/http/Listener.ts"
+import * as Routes from "../../src/http/Routes.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
 import { Users } from "../../src/services/Users.ts"
 import { Wallet } from "../../src/services/Wallet.ts"
@@ -64,7 +68,10 @@ const running = Layer.effect(
 )
 
 /** On the embedded store, in the real time of the clock; the variables are those of contract 9. */
-export const runningGateway = (env: Record<string, string> = {}) =>
+export const runningGateway = (
+  env: Record<string, string> = {},
+  bounds: ListenerBounds = listenerBounds
+) =>
   Layer.unwrap(
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
@@ -79,9 +86,10 @@ export const runningGateway = (env: Record<string, string> = {}) =>
         EGRESS_ALLOW: "127.0.0.0/8",
         ...env
       })
+      const server = NodeHttpServer.layer(() => makeListener(bounds), { host: "127.0.0.1", port })
       return running.pipe(
-        Layer.provideMerge(Gateway.http),
-        Layer.provideMerge(Gateway.server),
+        Layer.provideMerge(Routes.serve),
+        Layer.provideMerge(server),
         Layer.provideMerge(Gateway.core),
         Layer.provideMerge(Gateway.stores),
         Layer.provideMerge(Gateway.leaves),
