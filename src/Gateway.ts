@@ -29,6 +29,7 @@ import { LogRetention } from "./services/LogRetention.ts"
 import { PaidSubmit } from "./services/PaidSubmit.ts"
 import { Process } from "./services/Process.ts"
 import { Reconcile } from "./services/Reconcile.ts"
+import { Replays } from "./services/Replays.ts"
 import { RunningTasks } from "./services/RunningTasks.ts"
 import { Router } from "./services/Router.ts"
 import { Secrets } from "./services/Secrets.ts"
@@ -37,13 +38,16 @@ import { Sweeps } from "./services/Sweeps.ts"
 import { TaskChanges } from "./services/TaskChanges.ts"
 import { TaskCreation } from "./services/TaskCreation.ts"
 import { TaskEnding } from "./services/TaskEnding.ts"
+import { TaskHistory } from "./services/TaskHistory.ts"
 import { TaskMedia } from "./services/TaskMedia.ts"
 import { TaskOutput } from "./services/TaskOutput.ts"
 import { TaskRunner } from "./services/TaskRunner.ts"
+import { TaskWatch } from "./services/TaskWatch.ts"
 import { Users } from "./services/Users.ts"
 import { VendorWork } from "./services/VendorWork.ts"
 import { Wallet } from "./services/Wallet.ts"
 import { WebhookDispatcher } from "./services/WebhookDispatcher.ts"
+import { AdmissionStore } from "./store/AdmissionStore.ts"
 import { ArtifactBlobs } from "./store/ArtifactBlobs.ts"
 import { ArtifactIndex } from "./store/ArtifactIndex.ts"
 import { AttemptStore } from "./store/AttemptStore.ts"
@@ -54,6 +58,8 @@ import { EndpointStore } from "./store/EndpointStore.ts"
 import * as Migrations from "./store/Migrations.ts"
 import { PartitionStore } from "./store/PartitionStore.ts"
 import { ProcessStore } from "./store/ProcessStore.ts"
+import { TaskHistoryStore } from "./store/TaskHistoryStore.ts"
+import { ReplayStore } from "./store/ReplayStore.ts"
 import * as TaskStore from "./store/TaskStoreLive.ts"
 import * as S3Blobs from "./store/S3Blobs.ts"
 import { UserStore } from "./store/UserStore.ts"
@@ -76,6 +82,8 @@ export const database = Layer.unwrap(
 
 /** The tables. */
 export const stores = Layer.mergeAll(
+  AdmissionStore.layer,
+  TaskHistoryStore.layer,
   TaskStore.layer,
   DeliveryStore.layer,
   DeliveryLog.layer,
@@ -84,6 +92,7 @@ export const stores = Layer.mergeAll(
   EndpointStore.layer,
   PartitionStore.layer,
   ProcessStore.layer,
+  ReplayStore.layer,
   UserStore.layer,
   VendorTurns.layer,
   WalletStore.layer
@@ -125,7 +134,9 @@ export const services = Layer.mergeAll(
   SignatureHelp.layer,
   Router.layer,
   Sweeps.layer,
+  TaskHistory.layer,
   TaskRunner.layer,
+  TaskWatch.layer,
   WebhookDispatcher.layer
 ).pipe(
   Layer.provideMerge(Endpoints.layer),
@@ -147,6 +158,7 @@ export const services = Layer.mergeAll(
       Artifacts.layer,
       OperatorFaults.layer,
       Process.layer,
+      Replays.layer,
       TaskChanges.layer,
       Users.layer,
       Wallet.layer

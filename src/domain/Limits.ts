@@ -104,6 +104,15 @@ export const heartbeatSeconds = 2
 /** A result that a vendor hosts is copied up to this size. Contract is silent; vendors.md 0.4. */
 export const resultBytesMax = 256 * 1024 * 1024
 
+/** Contract 2: `Prefer: wait=N`. */
+export const preferWaitSecondsMax = 60
+
+/** A waiting request looks at its task again after this, for moves of other processes (ADR 0031). */
+export const taskRelookSeconds = 1
+
+/** A comment on an idle event stream, so that proxies keep it open. */
+export const eventStreamHeartbeatSeconds = 15
+
 /** Spec, Limits: the delivery log is kept this long. */
 export const deliveryLogDays = 30
 

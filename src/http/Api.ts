@@ -2,6 +2,8 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { bodyParseOptions } from "../models/Pointers.ts"
 import { ApiKeysApi } from "./ApiKeysApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
+import { ModelsApi } from "./ModelsApi.ts"
+import { TasksApi } from "./TasksApi.ts"
 import { UsersApi } from "./UsersApi.ts"
 import { WalletApi } from "./WalletApi.ts"
 import { WebhookDeliveriesApi } from "./WebhookDeliveriesApi.ts"
@@ -13,6 +15,8 @@ export class Api extends HttpApi.make("manage")
   .add(ApiKeysApi)
   .add(WalletApi)
   .add(WebhookEndpointsApi)
+  .add(TasksApi)
+  .add(ModelsApi)
   .add(WebhookDeliveriesApi)
   .prefix("/manage/v1")
   .middleware(ManageGate)

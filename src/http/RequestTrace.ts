@@ -14,11 +14,16 @@ export class RequestTrace extends Context.Service<
   }
 >()("gateway/http/RequestTrace") {}
 
+/** Random hex digits are drawn in bulk: one call of the system for hundreds of requests. */
+const poolBytes = 4096
+let pool = ""
+
 const hex = (bytes: number): string => {
-  let text = ""
-  for (const byte of SecureRandom.randomBytesUnsafe(bytes)) {
-    text += byte.toString(16).padStart(2, "0")
+  if (pool.length < 2 * bytes) {
+    pool = Buffer.from(SecureRandom.randomBytesUnsafe(poolBytes)).toString("hex")
   }
+  const text = pool.slice(0, 2 * bytes)
+  pool = pool.slice(2 * bytes)
   return text
 }
 

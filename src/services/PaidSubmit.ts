@@ -1,5 +1,6 @@
-import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import { createHash } from "node:crypto"
+import { isTerminal } from "../domain/Task.ts"
 import type { CatalogEntry } from "../models/CatalogEntry.ts"
 import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
@@ -11,9 +12,10 @@ import type {
   VendorAccount,
   VendorError
 } from "../vendors/VendorClient.ts"
-import { doneHandle } from "./DoneHandle.ts"
+import { doneHandle, doneIn } from "./DoneHandle.ts"
 import { Pacing } from "./Pacing.ts"
 import { retryStore } from "./RetryStore.ts"
+import { TaskChanges } from "./TaskChanges.ts"
 import { TaskOutput } from "./TaskOutput.ts"
 
 /** Another process owns the task, or it has ended: nothing may be written or bought any more. */
@@ -64,7 +66,10 @@ export class PaidSubmit extends Context.Service<
     Effect.gen(function* () {
       const output = yield* TaskOutput
       const store = yield* TaskStore
+      const changes = yield* TaskChanges
       const turn = turnOf(yield* Pacing)
+      const abandon = abandonWith(store)
+      const handleOf = handleWith(output)
 
       const record = Effect.fnUntraced(function* (owned: OwnedTask, submit: SubmitRecord) {
         const now = yield* DateTime.now
@@ -88,25 +93,22 @@ export class PaidSubmit extends Context.Service<
           })
         )
         if (!began) return yield* new Fenced()
+        yield* changes.publish(owned.task.id)
       })
-
-      /** What a process that comes after needs: the job's handle, or the result that came at once. */
-      const handleOf = (task: TaskRow, submitted: Submitted): Effect.Effect<Handle> =>
-        submitted._tag === "Accepted"
-          ? Effect.succeed(submitted.handle)
-          : Effect.map(output.stash(task, submitted.result), doneHandle)
 
       /** From the POST to the record of its answer nothing interrupts: a bought job is not forgotten. */
       const post = ({ account, entry, media, owned }: Purchase, n: number) =>
         account.submit(requestOf(owned.task, entry, media)).pipe(
           Effect.flatMap((submitted) =>
-            Effect.flatMap(handleOf(owned.task, submitted), (handle) => {
-              const pollAfter = submitted._tag === "Accepted" ? submitted.pollAfter : Duration.zero
-              return Effect.as(record(owned, { n, state: "submitted", handle, failure: null }), {
-                handle,
-                pollAfter
-              })
-            })
+            Effect.flatMap(handleOf(owned.task, submitted), (handle) =>
+              record(owned, { n, state: "submitted", handle, failure: null }).pipe(
+                Effect.tapErrorTag("Fenced", () => abandon(account, handle, owned)),
+                Effect.as({
+                  handle,
+                  pollAfter: submitted._tag === "Accepted" ? submitted.pollAfter : Duration.zero
+                })
+              )
+            )
           ),
           Effect.tapErrorTag("VendorError", (error) =>
             record(owned, {
@@ -146,6 +148,35 @@ const turnOf =
     const rate = account.rateOf?.("submit", entry.upstreamModel)
     return rate === undefined ? Effect.void : pacing.take(rate)
   }
+
+/** What a process that comes after needs: the job's handle, or the result that came at once. */
+const handleWith =
+  (output: TaskOutput["Service"]) =>
+  (task: TaskRow, submitted: Submitted): Effect.Effect<Handle> =>
+    submitted._tag === "Accepted"
+      ? Effect.succeed(submitted.handle)
+      : Effect.map(output.stash(task, submitted.result), doneHandle)
+
+/** Cancelled while its job was being bought: nobody else knows the handle. */
+const abandonWith =
+  (store: TaskStore["Service"]) =>
+  (account: VendorAccount, handle: Handle, { task }: OwnedTask): Effect.Effect<void> =>
+    Effect.flatMap(retryStore(store.view(task.id)), (now) =>
+      Option.exists(now, ({ status }) => isTerminal(status)) && Option.isNone(doneIn(handle))
+        ? cancelJob(account, handle)
+        : Effect.void
+    )
+
+/** Cancelling upstream is a courtesy: it is not waited for longer than this. */
+const cancelTimeout = Duration.seconds(10)
+
+/** Asks a vendor to cancel a job that nobody wants any more. Best effort: it may be too late. */
+export const cancelJob = (account: VendorAccount, handle: Handle) =>
+  account.cancel(handle).pipe(
+    Effect.timeout(cancelTimeout),
+    Effect.catchCause((cause) => Effect.logInfo("A vendor did not cancel a job", cause)),
+    Effect.asVoid
+  )
 
 /** What an adapter is given of a task. */
 export const requestOf = (

@@ -53,7 +53,7 @@ export interface Created {
 export class TaskCreation extends Context.Service<
   TaskCreation,
   {
-    /** Fails with 2001 (body), 1101 (balance) or 2008 (idempotency key); nothing is left behind then. */
+    /** Fails with 2001 (body), 1101 (balance), 1202 (running tasks) or 2008 (idempotency key); nothing is left behind then. */
     readonly create: (
       entry: CatalogEntry,
       request: CreateRequest
@@ -83,10 +83,7 @@ export class TaskCreation extends Context.Service<
         })
       })
 
-      const create = Effect.fn("TaskCreation.create")(function* (
-        entry: CatalogEntry,
-        request: CreateRequest
-      ) {
+      const create = Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
         const { body, media } = yield* decodeRequest(entry, request.body)
         yield* refuseWhileFaulty(entry)
         const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
@@ -133,7 +130,7 @@ const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
 
 /** The one transaction: idempotency record, task, hold, event and deliveries. */
 const makeAccept = Effect.gen(function* () {
-  const { taskDeadline } = yield* AppConfig
+  const { concurrentTasksPerKey, taskDeadline } = yield* AppConfig
   const tasks = yield* TaskStore
   const vendors = yield* VendorClient
 
@@ -167,7 +164,7 @@ const makeAccept = Effect.gen(function* () {
       deadlineAt: DateTime.addDuration(now, taskDeadline),
       traceId: request.traceId,
       now,
-      runningMax: 0,
+      runningMax: concurrentTasksPerKey,
       event: taskEvent(path, taskResult(task, entry.result), now),
       idempotency: Option.map(request.idempotency, (it) => ({
         ...it,

@@ -1,6 +1,8 @@
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import type { DateTime } from "effect"
 import { Catalog } from "../models/Catalog.ts"
+import type { TaskId } from "../domain/Ids.ts"
+import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
 import { vendorPolling } from "../vendors/Polling.ts"
 import { VendorClient, VendorError } from "../vendors/VendorClient.ts"
@@ -8,7 +10,7 @@ import type { Handle, VendorAccount } from "../vendors/VendorClient.ts"
 import { doneIn } from "./DoneHandle.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
 import { Pacing } from "./Pacing.ts"
-import { Fenced, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
+import { cancelJob, Fenced, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
 import type { Loss } from "./RunningTasks.ts"
 import { TaskMedia } from "./TaskMedia.ts"
@@ -18,6 +20,8 @@ import type { Obtained } from "./TaskOutput.ts"
 export class VendorWork extends Context.Service<
   VendorWork,
   {
+    /** Asks the vendor to cancel the job that was last bought for a task. Best effort: never fails. */
+    readonly cancel: (id: TaskId) => Effect.Effect<void>
     /** When the task is `lost` because it has ended (cancel), the vendor's job is cancelled too. */
     readonly resultOf: (
       owned: OwnedTask,
@@ -34,6 +38,7 @@ export class VendorWork extends Context.Service<
       const reconcile = yield* Reconcile
       const inputs = yield* TaskMedia
       const paid = yield* PaidSubmit
+      const tasks = yield* TaskStore
       const vendors = yield* VendorClient
 
       const entryOf = (task: TaskRow) =>
@@ -76,7 +81,15 @@ export class VendorWork extends Context.Service<
         return handle
       })
 
+      const cancel = Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
+        const job = yield* tasks.job(id)
+        if (Option.isNone(job)) return
+        const account = yield* vendors.owner(job.value.accountId)
+        yield* cancelJob(account, job.value.handle)
+      })
+
       return VendorWork.of({
+        cancel: (id) => Effect.ignore(cancel(id)),
         resultOf: Effect.fn("VendorWork.resultOf")(function* (owned, lost) {
           if (Option.isNone(owned.attempt)) return yield* fresh(owned, 1, lost)
           const attempt = owned.attempt.value
@@ -103,15 +116,11 @@ const whileWanted = <A, E>(
   Effect.raceFirst(
     polling,
     Effect.flatMap(lost, (loss) =>
-      (loss === "Ended" ? Effect.ignore(account.cancel(handle)) : Effect.void).pipe(
-        Effect.timeoutOption(cancelTimeout),
+      (loss === "Ended" ? cancelJob(account, handle) : Effect.void).pipe(
         Effect.andThen(new Fenced())
       )
     )
   )
-
-/** Cancelling upstream is a courtesy: it is not waited for longer than this. */
-const cancelTimeout = Duration.seconds(10)
 
 /** Polls within the vendor's limits; faults of the service's own account are told to the operator. */
 const makeAsking = Effect.gen(function* () {

@@ -78,6 +78,7 @@ export const accept = Effect.fnUntraced(function* (
     taskId,
     userId,
     apiKeyId: null,
+    runningMax: 0,
     vendor: "alibaba",
     model: "text-to-image-max",
     action: "generation",
@@ -89,7 +90,6 @@ export const accept = Effect.fnUntraced(function* (
     traceId: "0".repeat(32),
     now,
     event: newEvent(),
-    runningMax: 0,
     idempotency: Option.none(),
     ...over
   })
