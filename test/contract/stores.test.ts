@@ -96,6 +96,7 @@ const accept = (
       traceId: "t",
       now: start,
       event: event(),
+      runningMax: 0,
       idempotency:
         options.key === undefined
           ? Option.none()
