@@ -11,10 +11,12 @@ import {
   Schema
 } from "effect"
 import type { LogLevel } from "effect"
+import { readAccounts } from "./ConfigAccounts.ts"
 import { artifactStore } from "./ConfigArtifacts.ts"
 import type { ArtifactStore } from "./ConfigArtifacts.ts"
 import { fault, read, readSecret } from "./ConfigRead.ts"
 import type { ConfigFault } from "./ConfigRead.ts"
+import type { AccountSetting } from "./domain/Provider.ts"
 
 export { ConfigFault } from "./ConfigRead.ts"
 
@@ -50,6 +52,10 @@ export class AppConfig extends Context.Service<
     readonly catalogFile: Option.Option<string>
     readonly artifactStore: ArtifactStore
     readonly egressAllow: string
+    /** Upstream accounts; a provider without one is served by the simulator. ADR 0070. */
+    readonly accounts: ReadonlyArray<AccountSetting>
+    /** How long an upstream may stay silent, before its answer and between two pieces of it. */
+    readonly upstreamTimeout: Duration.Duration
     readonly simulatorDelay: DelayRange
     readonly taskDeadline: Duration.Duration
     readonly balanceAlertThrottle: Duration.Duration
@@ -98,6 +104,7 @@ const load = Effect.gen(function* () {
     ...(yield* addresses(port)),
     ...(yield* store(dataDir)),
     ...(yield* limits),
+    accounts: yield* readAccounts,
     ...(yield* logging)
   })
 })
@@ -203,10 +210,10 @@ const limits = Effect.gen(function* () {
     Config.NonEmptyString("MAX_BODY_BYTES").pipe(Config.withDefault("128 MiB")),
     sizeRemedy
   )
-  const duration = (name: string) =>
+  const duration = (name: string, preset = Duration.hours(1)) =>
     read(
       name,
-      Config.Duration(name).pipe(Config.withDefault(Duration.hours(1))),
+      Config.Duration(name).pipe(Config.withDefault(preset)),
       "set a duration, such as 1 hour"
     )
   const count = (name: string) =>
@@ -221,7 +228,8 @@ const limits = Effect.gen(function* () {
     simulatorDelay: yield* delayRange(delay),
     maxBodyBytes: yield* byteCount(size),
     taskDeadline: yield* duration("TASK_DEADLINE"),
-    balanceAlertThrottle: yield* duration("BALANCE_ALERT_THROTTLE")
+    balanceAlertThrottle: yield* duration("BALANCE_ALERT_THROTTLE"),
+    upstreamTimeout: yield* duration("UPSTREAM_TIMEOUT", Duration.minutes(10))
   }
 })
 

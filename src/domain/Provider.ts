@@ -1,0 +1,35 @@
+import type { Redacted } from "effect"
+
+/** Whom the service has accounts with, and the variable that holds their keys. Contract 9. */
+export const providerVariables = {
+  openai: "OPENAI",
+  anthropic: "ANTHROPIC",
+  gemini: "GEMINI",
+  dashscope: "DASHSCOPE",
+  fal: "FAL",
+  replicate: "REPLICATE"
+} as const
+
+export type Provider = keyof typeof providerVariables
+
+/** Bases of the vendors' own clients: some end in the version segment, some do not (contract 9). */
+export const providerBases: { readonly [provider in Provider]: string } = {
+  openai: "https://api.openai.com/v1",
+  anthropic: "https://api.anthropic.com",
+  gemini: "https://generativelanguage.googleapis.com",
+  dashscope: "https://dashscope.aliyuncs.com/api/v1",
+  fal: "https://queue.fal.run",
+  replicate: "https://api.replicate.com/v1"
+}
+
+/** One account with a provider. Several share the load by weight. ADR 0070. */
+export interface AccountSetting {
+  /** Stored with attempts and calls, shown in metrics: a name, or a fingerprint of the key; no secret. */
+  readonly id: string
+  readonly provider: Provider
+  readonly key: Redacted.Redacted
+  /** Absolute, without a trailing slash. */
+  readonly baseUrl: string
+  /** A positive integer: shares of new work. */
+  readonly weight: number
+}

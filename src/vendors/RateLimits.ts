@@ -1,0 +1,63 @@
+type AnswerHeaders = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+
+/** The wait of an account that was refused for its rate without saying for how long. */
+const unknownWaitMillis = 5000
+
+/** The wait of an account that is unpaid or whose key is refused: the operator has to mend it. */
+const operatorWaitMillis = 60_000
+
+/** Longer waits are not believed: a probe then finds out. */
+const waitMillisMax = 3_600_000
+
+const one = (headers: AnswerHeaders, name: string): string | undefined => {
+  const value = headers[name]
+  return typeof value === "string" ? value : value?.[0]
+}
+
+const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
+
+/** `250ms`, `6m0s`, `1.5s`, seconds, or a date; `undefined` for anything else. */
+const waitOf = (text: string | undefined, nowMillis: number): number | undefined => {
+  if (text === undefined || text === "") return undefined
+  if (/^\d+(?:\.\d+)?$/u.test(text)) return Number(text) * 1000
+  if (/^(?:\d+(?:\.\d+)?(?:ms|[smh]))+$/u.test(text)) {
+    let millis = 0
+    for (const [, count, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|[smh])/gu)) {
+      millis += Number(count) * (units[unit ?? ""] ?? 0)
+    }
+    return millis
+  }
+  const date = Date.parse(text)
+  return Number.isNaN(date) ? undefined : Math.max(0, date - nowMillis)
+}
+
+/** Pairs of headers that say what is left and when it is filled up again (vendors.md A3, A4). */
+const windows = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap((what) => [
+  [`x-ratelimit-remaining-${what}`, `x-ratelimit-reset-${what}`] as const,
+  [`anthropic-ratelimit-${what}-remaining`, `anthropic-ratelimit-${what}-reset`] as const
+])
+
+/**
+ * How long an account should be left alone after this answer, in milliseconds; 0 when it is free.
+ * A refusal for the rate says so by `retry-after`; any answer may say that nothing is left.
+ */
+export const pauseAfter = (status: number, headers: AnswerHeaders, nowMillis: number): number => {
+  const asked = retryAfterMillis(headers, nowMillis)
+  if (status === 401 || status === 402) return operatorWaitMillis
+  if (status === 429 || status === 529) return Math.min(asked ?? unknownWaitMillis, waitMillisMax)
+  let pause = 0
+  for (const [remaining, reset] of windows) {
+    if (one(headers, remaining) === "0") {
+      pause = Math.max(pause, waitOf(one(headers, reset), nowMillis) ?? 0)
+    }
+  }
+  return Math.min(pause, waitMillisMax)
+}
+
+/** `retry-after-ms`, else `retry-after` in seconds or as a date. */
+export const retryAfterMillis = (headers: AnswerHeaders, nowMillis: number): number | undefined => {
+  const millis = one(headers, "retry-after-ms")
+  return millis !== undefined && /^\d+(?:\.\d+)?$/u.test(millis)
+    ? Number(millis)
+    : waitOf(one(headers, "retry-after"), nowMillis)
+}
