@@ -96,7 +96,6 @@ const accept = (
       traceId: "t",
       now: start,
       event: event(),
-      runningMax: 0,
       idempotency:
         options.key === undefined
           ? Option.none()
