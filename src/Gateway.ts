@@ -16,7 +16,9 @@ import { Catalog } from "./models/Catalog.ts"
 import { ApiKeys } from "./services/ApiKeys.ts"
 import { Artifacts } from "./services/Artifacts.ts"
 import { Endpoints } from "./services/Endpoints.ts"
+import { Metering } from "./services/Metering.ts"
 import { PaidSubmit } from "./services/PaidSubmit.ts"
+import { Passthrough } from "./services/Passthrough.ts"
 import { Process } from "./services/Process.ts"
 import { Router } from "./services/Router.ts"
 import { Secrets } from "./services/Secrets.ts"
@@ -26,12 +28,14 @@ import { TaskCreation } from "./services/TaskCreation.ts"
 import { TaskEnding } from "./services/TaskEnding.ts"
 import { TaskOutput } from "./services/TaskOutput.ts"
 import { TaskRunner } from "./services/TaskRunner.ts"
+import { UpstreamCalls } from "./services/UpstreamCalls.ts"
 import { Users } from "./services/Users.ts"
 import { VendorWork } from "./services/VendorWork.ts"
 import { Wallet } from "./services/Wallet.ts"
 import { WebhookDispatcher } from "./services/WebhookDispatcher.ts"
 import { ArtifactBlobs } from "./store/ArtifactBlobs.ts"
 import { ArtifactIndex } from "./store/ArtifactIndex.ts"
+import { CallStore } from "./store/CallStore.ts"
 import * as Database from "./store/Database.ts"
 import * as DeliveryStore from "./store/DeliveryStoreLive.ts"
 import { EndpointStore } from "./store/EndpointStore.ts"
@@ -41,6 +45,7 @@ import * as TaskStore from "./store/TaskStoreLive.ts"
 import { UserStore } from "./store/UserStore.ts"
 import { WalletStore } from "./store/WalletStore.ts"
 import { Accounts } from "./vendors/Accounts.ts"
+import { Upstream } from "./vendors/Upstream.ts"
 import * as SandboxVendors from "./vendors/SandboxVendors.ts"
 
 /** The database that the configuration names, migrated. */
@@ -57,6 +62,7 @@ export const stores = Layer.mergeAll(
   TaskStore.layer,
   DeliveryStore.layer,
   ArtifactIndex.layer,
+  CallStore.layer,
   EndpointStore.layer,
   ProcessStore.layer,
   UserStore.layer,
@@ -75,6 +81,7 @@ export const leaves = Layer.unwrap(
       ArtifactBlobs.layerDirectory(config.artifactDirectory),
       SandboxVendors.layer({ delay: config.simulatorDelay }),
       Accounts.layer(config.accounts),
+      Upstream.layer({ timeout: config.upstreamTimeout }),
       Option.match(config.catalogFile, {
         onNone: () => Catalog.layer,
         onSome: Catalog.layerFile
@@ -86,6 +93,7 @@ export const leaves = Layer.unwrap(
 /** The services that the edge and the actors call. */
 export const services = Layer.mergeAll(
   Endpoints.layer,
+  Passthrough.layer,
   Router.layer,
   Sweeps.layer,
   TaskRunner.layer,
@@ -93,6 +101,8 @@ export const services = Layer.mergeAll(
 ).pipe(
   Layer.provideMerge(
     Layer.mergeAll(
+      Metering.layer,
+      UpstreamCalls.layer,
       TaskCreation.layer,
       TaskOutput.layer,
       TaskEnding.layer,

@@ -6,6 +6,7 @@ import * as ApiKeysHandlers from "./ApiKeysHandlers.ts"
 import * as ArtifactRoutes from "./ArtifactRoutes.ts"
 import * as Edge from "./Edge.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
+import * as Passthrough from "./Passthrough.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as TaskRoutes from "./TaskRoutes.ts"
 import * as UsersHandlers from "./UsersHandlers.ts"
@@ -25,6 +26,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
 /** Everything that the service answers. */
 export const layer = Layer.mergeAll(
   TaskRoutes.layer,
+  Passthrough.layer,
   ArtifactRoutes.layer,
   ServiceRoutes.layer,
   manage

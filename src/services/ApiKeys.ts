@@ -1,5 +1,5 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
-import { createHash, randomBytes } from "node:crypto"
+import { createHash, hash, randomBytes } from "node:crypto"
 import { crc32 } from "node:zlib"
 import { makeApiKeyId } from "../domain/Ids.ts"
 import type { ApiKeyId, UserId } from "../domain/Ids.ts"
@@ -36,6 +36,13 @@ export class ApiKeys extends Context.Service<
     }) => Effect.Effect<CreatedKey, StoreUnavailable>
     /** Fails with 1002 (malformed or unknown) or 1003 (expired or revoked). */
     readonly authenticate: (key: string) => Effect.Effect<Principal, Problem | StoreUnavailable>
+    /**
+     * As `authenticate`, but a key that was good before is not looked up again: only for a caller
+     * who checks it once more in the statement that spends (`Metering.open`). ADR 0072.
+     */
+    readonly recognize: (key: string) => Effect.Effect<Principal, Problem | StoreUnavailable>
+    /** A recognized key turned out to be dead. */
+    readonly forget: (key: string) => void
     readonly list: (
       userId: UserId,
       page: PageCut
@@ -51,6 +58,22 @@ export class ApiKeys extends Context.Service<
     ApiKeys,
     Effect.gen(function* () {
       const store = yield* UserStore
+      const authenticate = Effect.fnUntraced(function* (key: string) {
+        if (!isWellFormed(key)) {
+          return yield* problem(1002, "This API key is malformed: check that it was copied whole")
+        }
+        const found = yield* store.findKeyByHash(hashKey(key))
+        if (Option.isNone(found)) return yield* problem(1002, "This API key is unknown")
+        const row = found.value
+        if (row.revokedAt !== null) return yield* problem(1003, "This API key was revoked")
+        const now = yield* DateTime.now
+        if (row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)) {
+          return yield* problem(1003, "This API key has expired")
+        }
+        yield* touch(store, row, now)
+        return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes }
+      })
+      const recognized = new Map<string, Principal>()
       return ApiKeys.of({
         create: Effect.fn("ApiKeys.create")(function* (request) {
           const now = yield* DateTime.now
@@ -67,21 +90,16 @@ export class ApiKeys extends Context.Service<
           })
           return { key, row }
         }),
-        authenticate: Effect.fnUntraced(function* (key: string) {
-          if (!isWellFormed(key)) {
-            return yield* problem(1002, "This API key is malformed: check that it was copied whole")
-          }
-          const found = yield* store.findKeyByHash(hashKey(key))
-          if (Option.isNone(found)) return yield* problem(1002, "This API key is unknown")
-          const row = found.value
-          if (row.revokedAt !== null) return yield* problem(1003, "This API key was revoked")
-          const now = yield* DateTime.now
-          if (row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)) {
-            return yield* problem(1003, "This API key has expired")
-          }
-          yield* touch(store, row, now)
-          return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes }
-        }),
+        authenticate,
+        recognize: (key) => {
+          const principal = recognized.get(hashText(key))
+          return principal === undefined
+            ? Effect.tap(authenticate(key), (it) => remember(recognized, hashText(key), it))
+            : Effect.succeed(principal)
+        },
+        forget: (key) => {
+          recognized.delete(hashText(key))
+        },
         list: store.listKeys,
         revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
           const revoked = yield* store.revokeKey(userId, id, yield* DateTime.now)
@@ -132,6 +150,18 @@ const isWellFormed = (key: string): boolean => {
   const match = /^sk-([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/u.exec(key)
   return match?.[1] !== undefined && base62(crc32(match[1]), checkCharacters) === match[2]
 }
+
+/** The keys that one process remembers. */
+const recognizedMax = 10_000
+
+const remember = (known: Map<string, Principal>, hash: string, principal: Principal) =>
+  Effect.sync(() => {
+    if (known.size >= recognizedMax) known.clear()
+    known.set(hash, principal)
+  })
+
+/** The key itself is not kept in memory. */
+const hashText = (key: string): string => hash("sha256", key, "base64")
 
 /** Keys have 238 random bits, so a plain hash is as safe as a slow one, and the look-up is by index. */
 const hashKey = (key: string): Uint8Array => createHash("sha256").update(key).digest()

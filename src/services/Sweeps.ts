@@ -3,6 +3,7 @@ import type { Option } from "effect"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStore } from "../store/DeliveryStore.ts"
 import { TaskStore } from "../store/TaskStore.ts"
+import { Metering } from "./Metering.ts"
 import { Process } from "./Process.ts"
 import { Wake } from "./Wake.ts"
 
@@ -26,6 +27,7 @@ export class Sweeps extends Context.Service<
       const deliveries = yield* DeliveryStore
       const process = yield* Process
       const wake = yield* Wake
+      const metering = yield* Metering
       return Sweeps.of({
         orphans: Effect.gen(function* () {
           const since = yield* process.aliveSince
@@ -34,6 +36,9 @@ export class Sweeps extends Context.Service<
           const lost = yield* deliveries.freeLost(since, now)
           if (lost > 0)
             yield* Effect.logWarning(`${lost} webhook attempts were lost, sending again`)
+          const calls = yield* metering.sweep
+          if (calls > 0)
+            yield* Effect.logWarning(`${calls} calls were lost with their process, released`)
           const unowned = yield* tasks.sweep(since, wakesPerSweepMax)
           yield* Effect.forEach(unowned, wake.task, { discard: true })
         }),
