@@ -80,13 +80,8 @@ export class Metering extends Context.Service<
           if (left.length > 0) yield* closeAll(left)
         })
       )
-      yield* takeAll(openings).pipe(
-        Effect.flatMap(openBatch),
-        Effect.uninterruptible,
-        Effect.forever,
-        Effect.forkScoped
-      )
-      yield* Effect.forkScoped(Effect.forever(closeLoop(takeAll(endings), closeAll)))
+      yield* Effect.forkScoped(Effect.forever(takeAndWrite(takeAll(openings), openBatch)))
+      yield* Effect.forkScoped(Effect.forever(takeAndWrite(takeAll(endings), closeAll)))
 
       return Metering.of({
         open: (start) =>
@@ -141,8 +136,8 @@ export const released = (id: string, status: number | null = null): CallEnd => (
 /** The process died before the answer was settled: in doubt for the customer. ADR 0072. */
 const lost = (id: string): CallEnd => ({ ...released(id), outcome: "lost" })
 
-/** An ending that is taken is also written: only the wait for the next one can be interrupted. */
-const closeLoop = <A, R>(
+/** What is taken is also written: only the wait for the next can be interrupted. */
+const takeAndWrite = <A, R>(
   take: Effect.Effect<ReadonlyArray<A>>,
   write: (batch: ReadonlyArray<A>) => Effect.Effect<void, never, R>
 ) => Effect.uninterruptibleMask((restore) => Effect.flatMap(restore(take), write))
