@@ -27,8 +27,8 @@ create index calls_user on calls (user_id, id desc);
 
 -- Opens many calls: [{id, user, key, amount, trace, call}]. Answers why a call was refused, else null:
 -- 'key' (revoked, expired or without the scope by now) or 'balance'. Wallets are locked in one order.
--- The commit does not wait for the disk: a crash of the server within the next moment gives the call
--- away, and its close, which does wait, makes the hold durable too.
+-- The commit does not wait for the disk (nor does that of the close): the wallet row stays locked until
+-- the commit, and a crash of the database server may give the calls of its last moment away. ADR 0072.
 create function calls_open(p_calls jsonb, p_process text, p_now timestamptz)
 returns table (id uuid, refused text) language plpgsql as $$
 #variable_conflict use_column
@@ -84,8 +84,9 @@ end $$;
 
 -- Closes many calls: [{id, captured, outcome, status, account, usage}]. Whoever deletes the hold wins;
 -- a call that is closed already is passed over. Never captures more than was held.
--- Answers the wallets whose balance alert is to be emitted in this transaction (contract 1).
-create function calls_close(p_calls jsonb, p_throttle interval, p_now timestamptz)
+-- Answers the wallets whose balance alert is to be emitted in this transaction (contract 1); raises GW428
+-- when there is one and the caller has no transaction to emit it in (p_alerts false).
+create function calls_close(p_calls jsonb, p_throttle interval, p_alerts boolean, p_now timestamptz)
 returns table (user_id uuid, available bigint, threshold bigint) language plpgsql as $$
 #variable_conflict use_column
 declare
@@ -95,6 +96,7 @@ declare
   ids uuid[] := '{}'; users uuid[] := '{}'; seqs bigint[] := '{}'; kinds text[] := '{}';
   amounts bigint[] := '{}'; settleds bigint[] := '{}'; helds bigint[] := '{}'; traces text[] := '{}';
 begin
+  perform set_config('synchronous_commit', 'off', true);
   for r in
     with closing as (
       select x.* from jsonb_to_recordset(p_calls) as x(
@@ -147,6 +149,9 @@ begin
         where e.user_id = w.user_id and e.enabled and e.deleted_at is null and 'balance.low' = any (e.events)
       )
     then
+      if not p_alerts then
+        raise exception 'an alert is due' using errcode = 'GW428';
+      end if;
       w.state := 'ALERTED';
       w.last_alert_at := p_now;
       w.rearmed_by_top_up := false;

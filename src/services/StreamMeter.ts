@@ -19,6 +19,7 @@ const eventBytesMax = 1024 * 1024
 export class StreamMeter {
   readonly #protocol: UsageProtocol
   readonly #hides: boolean
+  readonly #pieceMark: Buffer
   #rest: Buffer = empty
   #usage: TokenUsage | undefined
   #pieces = 0
@@ -27,6 +28,7 @@ export class StreamMeter {
   constructor(protocol: UsageProtocol, hides: boolean) {
     this.#protocol = protocol
     this.#hides = hides
+    this.#pieceMark = pieceMarks[protocol]
   }
 
   /** What the upstream reported so far. */
@@ -78,27 +80,34 @@ export class StreamMeter {
   /** Looks at one event. Answers whether it is to be hidden. */
   #event(data: Buffer, start: number, end: number): boolean {
     const event = data.subarray(start, end)
-    const hasUsage = event.includes('"usage') && !event.includes('"usage":null}')
-    if (!hasUsage && !event.includes('"error"')) {
-      if (event.includes(pieceMarks[this.#protocol])) this.#pieces += 1
-      return false
-    }
+    if (event.includes(this.#pieceMark)) this.#pieces += 1
+    const usage = event.indexOf(usageMark)
+    if ((usage < 0 || isNull(event, usage)) && !event.includes(errorMark)) return false
     const value = dataOf(event)
-    if (event.includes(pieceMarks[this.#protocol])) this.#pieces += 1
     if (isErrorEvent(value)) this.#failed = true
-    const usage = usageOf(this.#protocol, value)
-    if (usage !== undefined) this.#usage = mergeUsage(this.#usage, usage)
+    const reported = usageOf(this.#protocol, value)
+    if (reported !== undefined) this.#usage = mergeUsage(this.#usage, reported)
     return this.#hides && isUsageChunk(value)
   }
 }
 
+const usageMark = Buffer.from('"usage')
+const errorMark = Buffer.from('"error"')
+const nullMark = Buffer.from('":null')
+
+/** `"usage":null` stands in every chunk but the last. */
+const isNull = (event: Buffer, usage: number): boolean =>
+  event
+    .subarray(usage + usageMark.length, usage + usageMark.length + nullMark.length)
+    .equals(nullMark)
+
 /** What an event with a piece of the answer holds. */
-const pieceMarks: { readonly [protocol in UsageProtocol]: string } = {
-  "openai-chat": '"delta"',
-  "openai-responses": ".delta",
-  "openai-embeddings": '"delta"',
-  "anthropic-messages": "content_block_delta",
-  "gemini-generate": '"candidates"'
+const pieceMarks: { readonly [protocol in UsageProtocol]: Buffer } = {
+  "openai-chat": Buffer.from('"delta"'),
+  "openai-responses": Buffer.from(".delta"),
+  "openai-embeddings": Buffer.from('"delta"'),
+  "anthropic-messages": Buffer.from("content_block_delta"),
+  "gemini-generate": Buffer.from('"candidates"')
 }
 
 /** Behind the blank line that ends the event; 0 when it is not there yet. */

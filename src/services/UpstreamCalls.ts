@@ -8,6 +8,7 @@ import { Upstream } from "../vendors/Upstream.ts"
 import type { UpstreamFailure, UpstreamRequest } from "../vendors/Upstream.ts"
 import type { UpstreamAnswer } from "../vendors/UpstreamExchange.ts"
 
+export type { AccountState } from "../vendors/Accounts.ts"
 export type { UpstreamRequest } from "../vendors/Upstream.ts"
 export type { StreamWatch, UpstreamAnswer } from "../vendors/UpstreamExchange.ts"
 
@@ -54,7 +55,7 @@ export class UpstreamCalls extends Context.Service<
         const order = yield* Effect.mapError(accounts.order(provider), ({ retryAfterMillis }) =>
           busy(retryAfterMillis)
         )
-        let last: Effect.Effect<Reached, Problem> = Effect.fail(busy(0))
+        let last: Effect.Effect<Reached, Problem> | undefined
         for (const account of order) {
           const exit = yield* Effect.exit(attempt(account, request))
           const outcome = outcomeOf(account, exit)
@@ -62,7 +63,7 @@ export class UpstreamCalls extends Context.Service<
           yield* report(account, outcome.reason)
           last = outcome.result
         }
-        return yield* last
+        return yield* last ?? Effect.fail(busy(0))
       })
 
       return UpstreamCalls.of({

@@ -1,10 +1,11 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
+import { SqlError } from "effect/sql"
 import type { Credits } from "../domain/Credits.ts"
 import { EndpointId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { storeFailures } from "./Failures.ts"
+import { sqlState, storeFailures } from "./Failures.ts"
 import { Micro, rowsOf, Time, toDate } from "./Rows.ts"
 import type { EventBody } from "./TaskStore.ts"
 
@@ -148,24 +149,32 @@ function open(sql: PgClient.PgClient) {
 function close(sql: PgClient.PgClient) {
   const Alert = Schema.Struct({ userId: UserId, available: Micro, threshold: Micro })
   const Published = Schema.Struct({ endpoints: Schema.Array(EndpointId) })
-  return Effect.fnUntraced(
-    function* (batch: CloseBatch) {
-      const rows = batch.ends.map((end) => ({ ...end, captured: String(end.captured) }))
-      const now = toDate(batch.now)
-      const alerts = yield* sql`
-        SELECT * FROM calls_close(
-          p_calls => ${JSON.stringify(rows)}::text::jsonb,
-          p_throttle => make_interval(secs => ${batch.throttleSeconds}), p_now => ${now}
-        )`.pipe(rowsOf(Alert))
-      const woken = yield* Effect.forEach(alerts, (wallet) => {
-        const event = batch.alert(wallet)
-        return sql`
-          SELECT event_publish(${event.id}, ${wallet.userId}, 'balance.low', NULL, ${event.body}, NULL, ${now})
-            AS endpoints`.pipe(rowsOf(Published))
-      })
-      return woken.flat().flatMap(({ endpoints }) => endpoints)
-    },
-    sql.withTransaction,
-    storeFailures
-  )
+  const settle = (batch: CloseBatch, alerts: boolean) => {
+    const rows = batch.ends.map((end) => ({ ...end, captured: String(end.captured) }))
+    return sql`
+      SELECT * FROM calls_close(
+        p_calls => ${JSON.stringify(rows)}::text::jsonb,
+        p_throttle => make_interval(secs => ${batch.throttleSeconds}),
+        p_alerts => ${alerts}, p_now => ${toDate(batch.now)}
+      )`.pipe(rowsOf(Alert))
+  }
+  const withAlerts = Effect.fnUntraced(function* (batch: CloseBatch) {
+    const woken = yield* Effect.forEach(yield* settle(batch, true), (wallet) => {
+      const event = batch.alert(wallet)
+      return sql`
+        SELECT event_publish(
+          ${event.id}, ${wallet.userId}, 'balance.low', NULL, ${event.body}, NULL, ${toDate(batch.now)}
+        ) AS endpoints`.pipe(rowsOf(Published))
+    })
+    return woken.flat().flatMap(({ endpoints }) => endpoints)
+  }, sql.withTransaction)
+  const isAlertDue = (error: unknown) =>
+    SqlError.isSqlError(error) && Option.contains(sqlState(error), "GW428")
+  /** One statement; a transaction with several only when an alert has to go with it. */
+  return (batch: CloseBatch) =>
+    settle(batch, false).pipe(
+      Effect.as<ReadonlyArray<EndpointId>>([]),
+      Effect.catchIf(isAlertDue, () => withAlerts(batch)),
+      storeFailures
+    )
 }

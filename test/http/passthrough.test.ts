@@ -2,7 +2,7 @@ import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { chatEvents, mockOpenAi, openAiScript } from "../support/mockOpenAi.ts"
 import { events, json } from "../support/mockVendors.ts"
 import type { MockVendor } from "../support/mockVendors.ts"
-import { startGateway } from "../support/passthroughGateway.ts"
+import { jsonOf, startGateway } from "../support/passthroughGateway.ts"
 import type { TestGateway } from "../support/passthroughGateway.ts"
 
 const vendorKey = "sk-vendor-secret-0123456789"
@@ -61,7 +61,7 @@ describe("what passes through", () => {
     const body = ` { "model" : "gpt-4o","max_tokens":5, "seed": 12345678901234567890, "messages":[] }\n`
     const answer = await gateway.post("/v1/chat/completions", body)
     assert.equal(last().body, body)
-    assert.equal((await answer.json()).choices[0].message.content, "Hello there")
+    assert.equal((await jsonOf(answer)).choices[0]!.message.content, "Hello there")
     await gateway.settled()
   })
 
@@ -247,20 +247,20 @@ describe("what reaches nothing", () => {
   it("a route that is not listed is 2006, another method of an open one 2007 with Allow", async () => {
     const closed = await gateway.post("/vendors/openai/v1/files", {})
     assert.equal(closed.status, 404)
-    assert.equal((await closed.json()).code, 2006)
+    assert.equal((await jsonOf(closed)).code, 2006)
     const wrong = await fetch(`${gateway.origin}/v1/chat/completions`)
     assert.equal(wrong.status, 405)
     assert.equal(wrong.headers.get("allow"), "POST")
-    assert.equal((await wrong.json()).code, 2007)
+    assert.equal((await jsonOf(wrong)).code, 2007)
   })
 
   it("a model without a price is refused, a body that is no JSON too, and nobody without a key", async () => {
     const unpriced = await gateway.post("/v1/chat/completions", { ...chat, model: "gpt-unknown" })
     assert.equal(unpriced.status, 404)
-    const problem = await unpriced.json()
+    const problem = await jsonOf(unpriced)
     assert.equal(problem.code, 2006)
     assert.equal(problem.error.message, problem.detail)
-    assert.equal((await (await gateway.post("/v1/chat/completions", "{")).json()).code, 2002)
+    assert.equal((await jsonOf(gateway.post("/v1/chat/completions", "{"))).code, 2002)
     const text = await gateway.post("/v1/chat/completions", chat, { "content-type": "text/plain" })
     assert.equal(text.status, 415)
     const anonymous = await gateway.post("/v1/chat/completions", chat, { authorization: "" })
@@ -274,11 +274,11 @@ describe("what goes wrong upstream", () => {
     upstream.script = () => {}
     const silent = await gateway.post("/v1/chat/completions", chat)
     assert.equal(silent.status, 504)
-    assert.equal((await silent.json()).code, 5004)
+    assert.equal((await jsonOf(silent)).code, 5004)
     upstream.script = (_, response) => void response.destroy()
     const broken = await gateway.post("/v1/chat/completions", chat)
     assert.equal(broken.status, 502)
-    assert.equal((await broken.json()).code, 5002)
+    assert.equal((await jsonOf(broken)).code, 5002)
     assert.equal(upstream.seen.length, 2)
     await gateway.settled()
   })
@@ -290,7 +290,7 @@ describe("what goes wrong upstream", () => {
       upstream.script = (_, response) => json(response, status, refusal)
       const answer = await gateway.post("/v1/chat/completions", chat)
       assert.equal(answer.status, status)
-      assert.deepEqual(await answer.json(), refusal)
+      assert.deepEqual((await jsonOf(answer)) as unknown, refusal)
       assert.equal(answer.headers.get("x-service-cost"), "0.00")
     }
     assert.equal((await gateway.settled()).settled, before)

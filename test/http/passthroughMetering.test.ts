@@ -7,7 +7,7 @@ import { ApiKeys } from "../../src/services/ApiKeys.ts"
 import { chatEvents, mockOpenAi, openAiScript } from "../support/mockOpenAi.ts"
 import { json } from "../support/mockVendors.ts"
 import type { MockVendor } from "../support/mockVendors.ts"
-import { startGateway } from "../support/passthroughGateway.ts"
+import { jsonOf, startGateway } from "../support/passthroughGateway.ts"
 import type { TestGateway } from "../support/passthroughGateway.ts"
 
 let upstream: MockVendor
@@ -77,11 +77,11 @@ describe("metering", () => {
     assert.deepEqual(
       (await gateway.entries())
         .slice(0, 3)
-        .map(({ amount, kind, subjectId }) => [kind, amount, subjectId]),
+        .map(({ amount, kind, subjectId }) => [kind, BigInt(amount), subjectId]),
       [
         ["release", call.held - call.captured, call.id],
-        ["capture", call.captured, call.id],
-        ["hold", call.held, call.id]
+        ["capture", BigInt(call.captured), call.id],
+        ["hold", BigInt(call.held), call.id]
       ]
     )
     assert.equal(await gateway.drift(), 0)
@@ -170,7 +170,7 @@ describe("metering", () => {
       n: 128
     })
     assert.equal(answer.status, 402)
-    const problem = await answer.json()
+    const problem = await jsonOf(answer)
     assert.equal(problem.code, 1101)
     assert.equal(problem.error.type, "insufficient_quota")
     assert.equal(upstream.seen.length, 0)
@@ -205,6 +205,6 @@ describe("metering", () => {
     await gateway.run(Effect.flatMap(ApiKeys, (keys) => keys.revoke(gateway.userId, row.id)))
     const answer = await gateway.post("/v1/chat/completions", chat, headers)
     assert.equal(answer.status, 401)
-    assert.equal((await answer.json()).code, 1003)
+    assert.equal((await jsonOf(answer)).code, 1003)
   })
 })

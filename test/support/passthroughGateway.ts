@@ -13,6 +13,17 @@ import { Metering } from "../../src/services/Metering.ts"
 import { Wallet } from "../../src/services/Wallet.ts"
 import { embeddedDatabase } from "./stores.ts"
 
+/** What the tests read of an answer's JSON. */
+interface Answer {
+  readonly code: number
+  readonly detail: string
+  readonly error: { readonly message: string; readonly type: string }
+  readonly choices: ReadonlyArray<{ readonly message: { readonly content: string } }>
+}
+
+export const jsonOf = async (response: Response | Promise<Response>): Promise<Answer> =>
+  (await (await response).json()) as Answer
+
 /** The whole gateway on a port of its own, with a user who has 1000 credits and a key. */
 export const startGateway = async (env: Record<string, string>, credits = 1000n) => {
   const logs: Array<string> = []
