@@ -12,11 +12,13 @@ import {
 } from "effect"
 import type { LogLevel } from "effect"
 import { readAccounts } from "./ConfigAccounts.ts"
-import { fault, read, readSecret } from "./ConfigReading.ts"
-import type { ConfigFault } from "./ConfigReading.ts"
+import { artifactStore } from "./ConfigArtifacts.ts"
+import type { ArtifactStore } from "./ConfigArtifacts.ts"
+import { fault, read, readSecret } from "./ConfigRead.ts"
+import type { ConfigFault } from "./ConfigRead.ts"
 import type { AccountSetting } from "./domain/Provider.ts"
 
-export { ConfigFault } from "./ConfigReading.ts"
+export { ConfigFault } from "./ConfigRead.ts"
 
 /** How long simulated jobs take: somewhere between the two. */
 export interface DelayRange {
@@ -48,7 +50,7 @@ export class AppConfig extends Context.Service<
     readonly adminToken: Option.Option<Redacted.Redacted>
     readonly masterKey: Option.Option<Redacted.Redacted>
     readonly catalogFile: Option.Option<string>
-    readonly artifactDirectory: string
+    readonly artifactStore: ArtifactStore
     readonly egressAllow: string
     /** Upstream accounts; a provider without one is served by the simulator. ADR 0070. */
     readonly accounts: ReadonlyArray<AccountSetting>
@@ -85,7 +87,7 @@ const load = Effect.gen(function* () {
   const port = yield* read(
     "PORT",
     Config.Port("PORT").pipe(Config.withDefault(8080)),
-    "set a number from 0 to 65535, such as 8080"
+    "set a number from 1 to 65535, such as 8080"
   )
   const dataDir = yield* read(
     "DATA_DIR",
@@ -159,11 +161,7 @@ const store = (dataDir: string) =>
         Config.option(Config.NonEmptyString("CATALOG_FILE")),
         "set the path of a JSON file"
       ),
-      artifactDirectory: yield* read(
-        "ARTIFACT_STORE",
-        Config.NonEmptyString("ARTIFACT_STORE").pipe(Config.withDefault(`${dataDir}/artifacts`)),
-        "set a folder"
-      )
+      artifactStore: yield* artifactStore(dataDir)
     }
   })
 

@@ -1,7 +1,7 @@
 import { Config, Effect, Option, Redacted, Result } from "effect"
 import { createHash } from "node:crypto"
-import { fault, read, readSecret } from "./ConfigReading.ts"
-import type { ConfigFault } from "./ConfigReading.ts"
+import { fault, read, readSecret } from "./ConfigRead.ts"
+import type { ConfigFault } from "./ConfigRead.ts"
 import { providerBases, providerVariables } from "./domain/Provider.ts"
 import type { AccountSetting, Provider } from "./domain/Provider.ts"
 

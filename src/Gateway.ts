@@ -1,31 +1,40 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { Duration, Effect, Layer, Option } from "effect"
-import { createServer } from "node:http"
 import * as AlarmClock from "./actors/AlarmClock.ts"
+import * as Audit from "./actors/Audit.ts"
 import * as Cluster from "./actors/Cluster.ts"
 import * as EndpointActor from "./actors/EndpointActor.ts"
+import * as Retention from "./actors/Retention.ts"
 import * as Sweeper from "./actors/Sweeper.ts"
 import * as TaskActor from "./actors/TaskActor.ts"
 import * as Wakes from "./actors/Wakes.ts"
+import * as WalletAudit from "./actors/WalletAudit.ts"
 import { AppConfig, ConfigFault } from "./Config.ts"
 import { parseEgressAllow } from "./delivery/EgressAllow.ts"
 import { EgressGuard } from "./delivery/EgressGuard.ts"
+import { MediaFetch } from "./delivery/MediaFetch.ts"
 import { WebhookSender } from "./delivery/WebhookSender.ts"
+import { makeListener } from "./http/Listener.ts"
 import * as Routes from "./http/Routes.ts"
 import { Catalog } from "./models/Catalog.ts"
 import { ApiKeys } from "./services/ApiKeys.ts"
 import { Artifacts } from "./services/Artifacts.ts"
+import { Deliveries } from "./services/Deliveries.ts"
 import { Endpoints } from "./services/Endpoints.ts"
 import { Metering } from "./services/Metering.ts"
+import { LogRetention } from "./services/LogRetention.ts"
 import { PaidSubmit } from "./services/PaidSubmit.ts"
 import { Passthrough } from "./services/Passthrough.ts"
 import { Process } from "./services/Process.ts"
+import { RunningTasks } from "./services/RunningTasks.ts"
 import { Router } from "./services/Router.ts"
 import { Secrets } from "./services/Secrets.ts"
+import { SignatureHelp } from "./services/SignatureHelp.ts"
 import { Sweeps } from "./services/Sweeps.ts"
 import { TaskChanges } from "./services/TaskChanges.ts"
 import { TaskCreation } from "./services/TaskCreation.ts"
 import { TaskEnding } from "./services/TaskEnding.ts"
+import { TaskMedia } from "./services/TaskMedia.ts"
 import { TaskOutput } from "./services/TaskOutput.ts"
 import { TaskRunner } from "./services/TaskRunner.ts"
 import { UpstreamCalls } from "./services/UpstreamCalls.ts"
@@ -37,11 +46,14 @@ import { ArtifactBlobs } from "./store/ArtifactBlobs.ts"
 import { ArtifactIndex } from "./store/ArtifactIndex.ts"
 import { CallStore } from "./store/CallStore.ts"
 import * as Database from "./store/Database.ts"
+import { DeliveryLog } from "./store/DeliveryLog.ts"
 import * as DeliveryStore from "./store/DeliveryStoreLive.ts"
 import { EndpointStore } from "./store/EndpointStore.ts"
 import * as Migrations from "./store/Migrations.ts"
+import { PartitionStore } from "./store/PartitionStore.ts"
 import { ProcessStore } from "./store/ProcessStore.ts"
 import * as TaskStore from "./store/TaskStoreLive.ts"
+import * as S3Blobs from "./store/S3Blobs.ts"
 import { UserStore } from "./store/UserStore.ts"
 import { WalletStore } from "./store/WalletStore.ts"
 import { Accounts } from "./vendors/Accounts.ts"
@@ -61,9 +73,11 @@ export const database = Layer.unwrap(
 export const stores = Layer.mergeAll(
   TaskStore.layer,
   DeliveryStore.layer,
+  DeliveryLog.layer,
   ArtifactIndex.layer,
   CallStore.layer,
   EndpointStore.layer,
+  PartitionStore.layer,
   ProcessStore.layer,
   UserStore.layer,
   WalletStore.layer
@@ -74,11 +88,19 @@ export const leaves = Layer.unwrap(
   Effect.gen(function* () {
     const config = yield* AppConfig
     const allow = yield* Effect.fromResult(parseEgressAllow(config.egressAllow)).pipe(
-      Effect.mapError((error) => new ConfigFault({ message: error.message }))
+      Effect.mapError(
+        (error) =>
+          new ConfigFault({
+            message: `EGRESS_ALLOW: ${error.message}; set hosts and CIDRs, separated by commas`
+          })
+      )
     )
     return Layer.mergeAll(
       WebhookSender.layer({ serviceName: config.serviceName }),
-      ArtifactBlobs.layerDirectory(config.artifactDirectory),
+      MediaFetch.layer({ serviceName: config.serviceName }),
+      config.artifactStore._tag === "Directory"
+        ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
+        : S3Blobs.layer(config.artifactStore),
       SandboxVendors.layer({ delay: config.simulatorDelay }),
       Accounts.layer(config.accounts),
       Upstream.layer({ timeout: config.upstreamTimeout }),
@@ -92,13 +114,17 @@ export const leaves = Layer.unwrap(
 
 /** The services that the edge and the actors call. */
 export const services = Layer.mergeAll(
-  Endpoints.layer,
   Passthrough.layer,
+  Deliveries.layer,
+  LogRetention.layer,
+  SignatureHelp.layer,
   Router.layer,
   Sweeps.layer,
   TaskRunner.layer,
   WebhookDispatcher.layer
 ).pipe(
+  Layer.provideMerge(Endpoints.layer),
+  Layer.provideMerge(RunningTasks.layer),
   Layer.provideMerge(
     Layer.mergeAll(
       Metering.layer,
@@ -106,7 +132,7 @@ export const services = Layer.mergeAll(
       TaskCreation.layer,
       TaskOutput.layer,
       TaskEnding.layer,
-      Layer.provide(VendorWork.layer, PaidSubmit.layer)
+      Layer.provide(VendorWork.layer, [PaidSubmit.layer, TaskMedia.layer])
     )
   ),
   Layer.provideMerge(
@@ -126,8 +152,12 @@ export const services = Layer.mergeAll(
 export const actors = Layer.mergeAll(
   TaskActor.layer,
   EndpointActor.layer,
+  Retention.layer,
   Sweeper.layer,
-  AlarmClock.layer
+  AlarmClock.layer,
+  Retention.layer,
+  Audit.layer,
+  WalletAudit.layer
 )
 
 /** All but the HTTP server: what a developer's test composes with other leaves. */
@@ -143,7 +173,7 @@ const gracefulShutdown = Duration.seconds(5)
 /** Listens on `HOST` and `PORT`. */
 export const server = Layer.unwrap(
   Effect.map(AppConfig, ({ host, port }) =>
-    NodeHttpServer.layer(() => createServer(), {
+    NodeHttpServer.layer(() => makeListener(), {
       host,
       port,
       gracefulShutdownTimeout: gracefulShutdown

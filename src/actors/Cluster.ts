@@ -1,4 +1,4 @@
-import { Layer } from "effect"
+import { Duration, Layer } from "effect"
 import {
   MessageStorage,
   RunnerHealth,
@@ -13,6 +13,12 @@ import { Digest } from "effect/crypto"
 const actorsMax = 50_000
 
 /**
+ * At shutdown actors may go on for so long, then they hand back what they do. The default of 15
+ * seconds would be waited out: a task runs for minutes, and its next owner is to start at once.
+ */
+const handBackAfter = Duration.millis(500)
+
+/**
  * Placement of the actors in this one process. All messages are volatile and the tables hold the
  * truth, so nothing is stored here (architecture, measurements).
  */
@@ -23,7 +29,8 @@ export const layerSingle = Sharding.layer.pipe(
     ShardingConfig.layer({
       maxResidentEntities: actorsMax,
       simulateRemoteSerialization: false,
-      entityMailboxCapacity: 64
+      entityMailboxCapacity: 64,
+      entityTerminationTimeout: handBackAfter
     })
   ),
   Layer.provide(Digest.layerWebCrypto)

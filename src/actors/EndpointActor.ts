@@ -12,7 +12,10 @@ export const EndpointActor = Entity.make("EndpointActor", [Deliver])
 
 const decodeEndpointId = Schema.decodeUnknownEffect(EndpointId)
 
-/** Drains its endpoint's due deliveries. A message that comes while it drains makes it look again. */
+/**
+ * Sends its endpoint's due deliveries. The alarm clock says again every few seconds that something is
+ * due, so that an actor with work is never idle for long enough to end.
+ */
 export const layer = EndpointActor.toLayer(
   Effect.gen(function* () {
     const dispatcher = yield* WebhookDispatcher
@@ -21,10 +24,7 @@ export const layer = EndpointActor.toLayer(
       Effect.flatMap(dispatcher.open),
       Effect.orDie
     )
-    const deliver = lane.deliver.pipe(
-      Effect.catchCause((cause) => Effect.logWarning(`Endpoint ${entityId} stopped sending`, cause))
-    )
-    return EndpointActor.of({ Deliver: () => deliver })
+    return EndpointActor.of({ Deliver: () => lane.deliver })
   }),
   { maxIdleTime: "1 minute", mailboxCapacity: 64, concurrency: "unbounded" }
 )

@@ -1,4 +1,4 @@
-import { Cause, Effect, Exit, Layer, Logger, References, Runtime } from "effect"
+import { Cause, Effect, Exit, Layer, Logger, Option, References, Runtime, Schema } from "effect"
 import { AppConfig, ConfigFault } from "../Config.ts"
 
 /** `LOG_LEVEL` and `LOG_FORMAT`. Contract 9. */
@@ -14,6 +14,8 @@ export const layer = Layer.unwrap(
 /** Faults that the operator mends are told in one line; anything else with all that is known. */
 const explain = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
+  const listenFault = explainListen(error)
+  if (listenFault !== undefined) return listenFault
   return error instanceof ConfigFault || isOperatorFault(error)
     ? error.message
     : Cause.pretty(cause)
@@ -21,12 +23,39 @@ const explain = (cause: Cause.Cause<unknown>): string => {
 
 const isOperatorFault = (error: unknown): error is Error =>
   error instanceof Error &&
-  ["DatabaseUnavailable", "MigrationError", "CatalogError", "ServeError"].includes(error.name)
+  ["DatabaseUnavailable", "MigrationError", "CatalogError", "S3Unusable"].includes(error.name)
 
-/** Writes why the process ends, if it failed, and sets its exit code. */
-export const teardown: Runtime.Teardown = (exit, onExit) => {
-  if (Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause)) {
-    globalThis.process.stderr.write(`${explain(exit.cause)}\n`)
+/** What Node says when an address cannot be listened on. */
+const ListenError = Schema.Struct({
+  syscall: Schema.Literals(["listen", "getaddrinfo"]),
+  code: Schema.String,
+  port: Schema.optionalKey(Schema.Int),
+  address: Schema.optionalKey(Schema.String),
+  hostname: Schema.optionalKey(Schema.String)
+})
+const decodeListenError = Schema.decodeUnknownOption(ListenError)
+
+/** `PORT` or `HOST` in one line, when the server could not listen there. */
+const explainListen = (error: unknown): string | undefined => {
+  if (!(error instanceof Error) || error.name !== "ServeError") return undefined
+  const fault = Option.getOrUndefined(decodeListenError(error.cause))
+  if (fault?.code === "EADDRINUSE") {
+    return `PORT: ${fault.port} is in use; stop the process that listens there, or set another port`
   }
+  if (fault?.code === "EACCES") {
+    return `PORT: ${fault.port} may not be listened on by this user; set a port from 1024 up`
+  }
+  const host = fault?.address ?? fault?.hostname ?? "the address"
+  const code = fault?.code ?? "unknown fault"
+  return `HOST: ${host} cannot be listened on (${code}); set an address of this machine, such as 127.0.0.1`
+}
+
+/**
+ * Writes why the process ends, if it failed, and sets its exit code. An end that was asked for
+ * (SIGTERM, SIGINT) and came about in order is no failure: 0.
+ */
+export const teardown: Runtime.Teardown = (exit, onExit) => {
+  if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) return onExit(0)
+  if (Exit.isFailure(exit)) globalThis.process.stderr.write(`${explain(exit.cause)}\n`)
   Runtime.defaultTeardown(exit, onExit)
 }

@@ -1,4 +1,3 @@
-import { lookup } from "node:dns/promises"
 import { isIP } from "node:net"
 import type { LookupFunction, Socket } from "node:net"
 import { Result, Schema } from "effect"
@@ -30,7 +29,7 @@ export class ConnectionFailed extends Schema.TaggedError<ConnectionFailed>()("Co
   }
 }
 
-/** All addresses of a name. The default is the operating system's resolver. */
+/** All addresses of a name. The default is `makeResolve`. */
 export type Resolve = (host: string) => Promise<ReadonlyArray<string>>
 
 export interface ConnectorOptions {
@@ -55,11 +54,6 @@ export abstract class PeerHandler {
 
 /** How long one of several addresses is tried before the next: Node's 250 ms is too short for far hosts. */
 const addressAttemptMillis = 2000
-
-export const resolveWithSystem: Resolve = async (host) => {
-  const found = await lookup(host, { all: true })
-  return found.map((entry) => entry.address)
-}
 
 /** Resolves a name and judges every address that it has. One bad address refuses them all. */
 export const resolveAndJudge = async (

@@ -2,20 +2,16 @@ import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import type { Dispatcher } from "undici"
 import type { EgressAllow } from "./EgressAllow.ts"
-import {
-  isAddressHost,
-  makeGuardedAgent,
-  resolveAndJudge,
-  resolveWithSystem
-} from "./EgressConnector.ts"
+import { isAddressHost, makeGuardedAgent, resolveAndJudge } from "./EgressConnector.ts"
 import type { NameNotResolved, Resolve } from "./EgressConnector.ts"
+import { makeResolve } from "./Resolver.ts"
 import { judgeUrl } from "./EgressRules.ts"
 import type { CheckUrlOptions, EgressRefused } from "./EgressRules.ts"
 
 export interface EgressGuardOptions {
   /** Parsed `EGRESS_ALLOW`; see `parseEgressAllow` and `egressAllowNone`. Contract 9. */
   readonly allow: EgressAllow
-  /** All addresses of a name, in place of the operating system's resolver. For tests. */
+  /** All addresses of a name, in place of the name servers. For tests. */
   readonly resolve?: Resolve
 }
 
@@ -57,7 +53,7 @@ export class EgressGuard extends Context.Service<
 
 const makeEgressGuard = ({
   allow,
-  resolve = resolveWithSystem
+  resolve = makeResolve()
 }: EgressGuardOptions): EgressGuard["Service"] => {
   const checkUrl = (url: string, options: CheckUrlOptions) =>
     Effect.suspend(() => Effect.fromResult(judgeUrl(allow, url, options)))

@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Option, Schema } from "effect"
 import { SecureRandom } from "effect/crypto"
 
 /** Task id: a UUID, version 7, so that ids sort by time. Spec, Task. */
@@ -10,25 +10,25 @@ export const UserId = Schema.String.check(Schema.isUUID()).pipe(Schema.brand("Us
 export type UserId = typeof UserId.Type
 
 /** API key id (not the key), `key_…`. */
-export const ApiKeyId = Schema.String.check(Schema.isStartingWith("key_")).pipe(
+export const ApiKeyId = Schema.String.check(Schema.isPattern(/^key_[\w-]{1,80}$/u)).pipe(
   Schema.brand("ApiKeyId")
 )
 export type ApiKeyId = typeof ApiKeyId.Type
 
 /** Webhook endpoint id, `whe_…`. Contract 3. */
-export const EndpointId = Schema.String.check(Schema.isStartingWith("whe_")).pipe(
+export const EndpointId = Schema.String.check(Schema.isPattern(/^whe_[\w-]{1,80}$/u)).pipe(
   Schema.brand("EndpointId")
 )
 export type EndpointId = typeof EndpointId.Type
 
 /** Event id, `evt_…`; a synthetic test event starts with `evt_test_`. Spec, Events. */
-export const EventId = Schema.String.check(Schema.isStartingWith("evt_")).pipe(
+export const EventId = Schema.String.check(Schema.isPattern(/^evt_[\w-]{1,80}$/u)).pipe(
   Schema.brand("EventId")
 )
 export type EventId = typeof EventId.Type
 
 /** Delivery id, `whd_…`: one event to one endpoint, the same on every attempt. Spec, Webhook delivery. */
-export const DeliveryId = Schema.String.check(Schema.isStartingWith("whd_")).pipe(
+export const DeliveryId = Schema.String.check(Schema.isPattern(/^whd_[\w-]{1,80}$/u)).pipe(
   Schema.brand("DeliveryId")
 )
 export type DeliveryId = typeof DeliveryId.Type
@@ -64,3 +64,12 @@ export const makeTestEventId = (nowMillis: number): EventId =>
   EventId.make(`evt_test_${timeSorted(nowMillis)}`)
 export const makeArtifactId = (nowMillis: number): ArtifactId =>
   ArtifactId.make(`art_${timeSorted(nowMillis)}`)
+
+/**
+ * The millisecond that a delivery id carries: its `created_at`, and so its day partition. An id that
+ * none of ours can be has none.
+ */
+export const deliveryTimeMillis = (id: DeliveryId): Option.Option<number> => {
+  const time = /^whd_([0-9a-f]{12})[0-9a-f]{20}$/u.exec(id)?.[1]
+  return Option.map(Option.fromUndefinedOr(time), (hex) => Number.parseInt(hex, 16))
+}

@@ -46,6 +46,13 @@ export const videoBytesMax = 50 * 1024 * 1024
 /** Contract 5 is silent: a media URL longer than this is refused. */
 export const mediaUrlCharactersMax = 4096
 
+/** Contract 5: a URL is given this long, redirects included; how many is ours (ADR 0040). */
+export const mediaFetchSeconds = 30
+export const mediaRedirectsMax = 3
+
+/** Downloads of media at a time in one process: what bounds the memory that they take (ADR 0040). */
+export const mediaDownloadsMax = 16
+
 /** Contract 2 lists all faults of a body; beyond this many the rest is counted only. */
 export const faultsMax = 100
 
@@ -93,3 +100,24 @@ export const errorDetailCharactersMax = 500
 /** Architecture, rule 3: a process whose heartbeat is older is dead. */
 export const ownerDeadSeconds = 10
 export const heartbeatSeconds = 2
+
+/** Spec, Limits: the delivery log is kept this long. */
+export const deliveryLogDays = 30
+
+/** Day partitions that are made before their day begins. */
+export const partitionDaysAhead = 7
+
+/** Contract 3 is silent: deliveries that one `recover` queues again. */
+export const recoverDeliveriesMax = 1000
+/** How often a process holds what it runs against what the store says it owns (ADR 0020). */
+export const auditSeconds = 5
+
+/** An attempt that began longer ago than this is lost even if its process lives (ADR 0020). */
+export const attemptLostSeconds = 120
+/** Contract 6: pause between two rounds of the wallet audit, and what one statement of it reads. */
+export const walletAuditSeconds = 15
+export const walletAuditWalletsMax = 500
+export const walletAuditEntriesMax = 1000
+
+/** Rows that the CSV export of a ledger reads at once. */
+export const ledgerExportRowsMax = 1000

@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { Schema, SchemaTransformation } from "effect"
 import { TaskId } from "./Ids.ts"
 
 /** Spec, Task states. A terminal state never changes (contract 1). */
@@ -16,10 +16,16 @@ export const TaskError = Schema.Struct({
 }).annotate({ identifier: "TaskError" })
 export type TaskError = typeof TaskError.Type
 
+/** A text whose format is told in JSON Schema. */
+const formatted = (format: string) =>
+  Schema.String.check(
+    Schema.makeFilter<string>(() => undefined, { toJsonSchema: () => ({ format }) })
+  )
+
 /** ISO 8601 in UTC with milliseconds. */
-export const Timestamp = Schema.DateTimeUtcFromString.annotate({
-  description: "ISO 8601 timestamp"
-})
+export const Timestamp = formatted("date-time").pipe(
+  Schema.decodeTo(Schema.DateTimeUtc, SchemaTransformation.dateTimeUtcFromString)
+)
 
 /** Spec, Task (`task_info`). */
 export const TaskInfo = Schema.Struct({
@@ -35,7 +41,7 @@ export type TaskInfo = typeof TaskInfo.Type
 export const ResultKind = Schema.Literals(["images", "videos", "audios"])
 export type ResultKind = typeof ResultKind.Type
 
-const Uris = Schema.Array(Schema.String)
+const Uris = Schema.Array(formatted("uri"))
 
 /** What GET answers, and the `payload` of every task event. Spec, Task result and Events. */
 export const TaskResult = Schema.Struct({

@@ -40,5 +40,20 @@ export const AttemptOutcome = Schema.Struct({
 })
 export type AttemptOutcome = typeof AttemptOutcome.Type
 
+/** What can be wrong with a received delivery, as `debug-signature` says it. */
+export const FindingCode = Schema.Literals([
+  "missing_header",
+  "malformed_timestamp",
+  "skew",
+  "wrong_prefix",
+  "unknown_delivery",
+  "other_endpoint",
+  "bytes_changed",
+  "old_secret",
+  "wrong_secret",
+  "signature_mismatch"
+])
+export type FindingCode = typeof FindingCode.Type
+
 /** The masked form of a signing secret, `whsec_...abcd`. Spec, Webhook endpoint. */
 export const secretPreview = (secret: string): string => `whsec_...${secret.slice(-4)}`

@@ -4,6 +4,7 @@ import { ApiKeysApi } from "./ApiKeysApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import { UsersApi } from "./UsersApi.ts"
 import { WalletApi } from "./WalletApi.ts"
+import { WebhookDeliveriesApi } from "./WebhookDeliveriesApi.ts"
 import { WebhookEndpointsApi } from "./WebhookEndpointsApi.ts"
 
 /** The management API. Contract 3. */
@@ -12,6 +13,7 @@ export class Api extends HttpApi.make("manage")
   .add(ApiKeysApi)
   .add(WalletApi)
   .add(WebhookEndpointsApi)
+  .add(WebhookDeliveriesApi)
   .prefix("/manage/v1")
   .middleware(ManageGate)
   .middleware(ManageProblems)

@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { ApiKeyId } from "../domain/Ids.ts"
 import { Scope } from "../domain/Scope.ts"
 import { Timestamp } from "../domain/Task.ts"
+import { Text } from "../models/Fields.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
 import { pageOf, PageQuery } from "./Paging.ts"
 
@@ -26,7 +27,7 @@ export const CreatedApiKey = Schema.Struct({ ...apiKeyFields, key: Schema.String
 })
 
 export const NewApiKey = Schema.Struct({
-  name: Schema.NonEmptyString.check(Schema.isMaxCodePoints(200)),
+  name: Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200)),
   scopes: Schema.optionalKey(Schema.NonEmptyArray(Scope)),
   expires_at: Schema.optionalKey(Schema.NullOr(Timestamp))
 }).annotate({ identifier: "NewApiKey" })

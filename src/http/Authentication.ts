@@ -20,7 +20,7 @@ const bearer = /^bearer +(\S+) *$/iu
 const readToken = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
   const header = request.headers["authorization"]
-  if (header === undefined) {
+  if (header === undefined || header.trim() === "") {
     return yield* problem(1001, "Send an API key as Authorization: Bearer <API_KEY>")
   }
   const token = bearer.exec(header)?.[1]

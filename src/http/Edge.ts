@@ -7,6 +7,8 @@ import {
   HttpServerResponse
 } from "effect/http"
 import { AppConfig } from "../Config.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem } from "../domain/Problem.ts"
 import { rescue } from "./Problems.ts"
 import { RequestTrace, traceOf } from "./RequestTrace.ts"
 
@@ -25,7 +27,7 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
         HttpEffect.appendPreResponseHandlerUnsafe(fiber.context, (_request, response) =>
           Effect.succeed(HttpServerResponse.setHeader(response, "traceparent", trace.traceparent))
         )
-        return rescue(httpEffect, request).pipe(
+        return rescue(withinCap(httpEffect, request, maxBodyBytes), request).pipe(
           Effect.provideService(RequestTrace, trace),
           Effect.provideService(HttpIncomingMessage.MaxBodySize, cap)
         )
@@ -33,3 +35,13 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
   }),
   { global: true }
 )
+
+/** A body whose length is told is refused before any of it is read. Contract 2, 2004. */
+const withinCap = <A, E, R>(
+  httpEffect: Effect.Effect<A, E, R>,
+  request: HttpServerRequest.HttpServerRequest,
+  maxBodyBytes: number
+): Effect.Effect<A, E | Problem, R> =>
+  Number(request.headers["content-length"] ?? 0) > maxBodyBytes
+    ? Effect.fail(problem(2004, `The body is larger than ${maxBodyBytes} bytes`))
+    : httpEffect

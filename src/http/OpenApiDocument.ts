@@ -1,128 +1,158 @@
 import { OpenApi } from "effect/http-api"
+import type { Label } from "../models/Bodies.ts"
 import type { Catalog } from "../models/Catalog.ts"
-import { jsonSchemaOf } from "../models/Bodies.ts"
-import type { CatalogEntry } from "../models/CatalogEntry.ts"
 import { Api } from "./Api.ts"
+import { pathsOf, taskComponents, taskParameters } from "./OpenApiModels.ts"
+import {
+  asRecord,
+  bodyComponent,
+  componentOf,
+  eventComponents,
+  headerComponents,
+  problemComponent,
+  problemResponses,
+  problems,
+  traceparent
+} from "./OpenApiParts.ts"
+import type { Json } from "./OpenApiParts.ts"
+import { servicePaths, webhooks } from "./OpenApiService.ts"
 
-/** The one document: the management API as declared, and each model of the catalog with its own body. */
-export const documentedApi = (catalog: Catalog["Service"]) =>
-  Api.annotate(OpenApi.Transform, (document) => {
-    const paths: Record<string, unknown> = { ...asRecord(document["paths"]) }
-    for (const entry of catalog.all) Object.assign(paths, pathsOf(entry))
-    return {
-      ...document,
-      info: {
-        ...asRecord(document["info"]),
-        title: "Generation Gateway",
-        description:
-          "One address and one API key in front of many model vendors: asynchronous image and video generation, signed webhooks, a prepaid wallet."
-      },
-      paths
-    }
-  })
+/**
+ * The one document: the management API as declared, each model of the catalog with its own body, the
+ * service's own endpoints and the webhooks. `serviceName` stands in the names of headers.
+ */
+export const documentedApi = (catalog: Catalog["Service"], serviceName = "Service") =>
+  Api.annotate(OpenApi.Transform, (document) =>
+    renamed(complete(asRecord(document), catalog), serviceName)
+  )
 
-const asRecord = (value: unknown): Record<string, unknown> =>
-  typeof value === "object" && value !== null ? { ...value } : {}
+const title = "Generation Gateway"
+const description =
+  "One address and one API key in front of many model vendors: asynchronous image and video generation, signed webhooks, a prepaid wallet."
 
-const json = (schema: unknown) => ({ content: { "application/json": { schema } } })
-
-const problem = {
-  description: "A problem (RFC 9457)",
-  content: {
-    "application/problem+json": { schema: { $ref: "#/components/schemas/ProblemDetails" } }
+const complete = (document: Json, catalog: Catalog["Service"]): Json => {
+  const components = asRecord(document["components"])
+  const paths = {
+    ...Object.assign({}, ...catalog.all.map(pathsOf)),
+    ...servicePaths,
+    ...manageable(asRecord(document["paths"]))
   }
-}
-
-const taskInfo = (withStatus: boolean) => ({
-  type: "object",
-  required: ["id", ...(withStatus ? ["status"] : []), "created_at", "updated_at"],
-  properties: {
-    id: { type: "string", format: "uuid" },
-    ...(withStatus
-      ? { status: { type: "string", enum: ["pending", "processing", "completed", "failed"] } }
-      : {}),
-    created_at: { type: "string", format: "date-time" },
-    updated_at: { type: "string", format: "date-time" }
-  }
-})
-
-const taskError = {
-  type: "object",
-  required: ["code", "title", "detail"],
-  properties: {
-    code: { type: "integer" },
-    title: { type: "string" },
-    detail: { type: "string" }
-  }
-}
-
-const created = (entry: CatalogEntry) => ({
-  type: "object",
-  required: ["task_info"],
-  properties: { task_info: taskInfo(entry.action === "edit") }
-})
-
-const result = (entry: CatalogEntry) => {
-  const info = taskInfo(true)
+  const labels: ReadonlyArray<Label> = [...new Set(catalog.all.map(({ label }) => label))]
   return {
-    type: "object",
-    required: ["task_info"],
-    properties: {
-      task_info: { ...info, properties: { ...info.properties, error: taskError } },
-      [entry.result]: { type: "array", items: { type: "string", format: "uri" } }
-    }
-  }
-}
-
-const security = [{ bearer: [] }]
-
-const taskIdParameter = {
-  name: "task_id",
-  in: "path",
-  required: true,
-  schema: { type: "string", format: "uuid" }
-}
-
-const operationName = (verb: string, { action, model, vendor }: CatalogEntry): string =>
-  [verb, vendor, model, action].join("_").replaceAll(/[^A-Za-z0-9]+/gu, "_")
-
-const pathsOf = (entry: CatalogEntry): Record<string, unknown> => {
-  const path = `/vendors/${entry.vendor}/v1/${entry.model}/${entry.action}`
-  const tags = [entry.vendor]
-  return {
-    [path]: {
-      post: {
-        tags,
-        security,
-        operationId: operationName("create", entry),
-        summary: `Create a task of ${entry.model}`,
-        requestBody: { required: true, ...json(jsonSchemaOf(entry.label)) },
-        responses: {
-          202: { description: "The task was accepted", ...json(created(entry)) },
-          default: problem
-        }
-      }
-    },
-    [`${path}/{task_id}`]: {
-      get: {
-        tags,
-        security,
-        operationId: operationName("get", entry),
-        summary: `Get a task of ${entry.model}`,
-        parameters: [taskIdParameter],
-        responses: { 200: { description: "The task", ...json(result(entry)) }, default: problem }
+    ...document,
+    info: { ...asRecord(document["info"]), title, description },
+    servers: [{ url: "/", description: "This gateway" }],
+    tags: tagsOf(paths),
+    paths,
+    webhooks,
+    components: {
+      ...components,
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer", description: "An API key of the gateway" }
       },
-      delete: {
-        tags,
-        security,
-        operationId: operationName("cancel", entry),
-        summary: `Cancel a task of ${entry.model}`,
-        parameters: [taskIdParameter],
-        responses: {
-          200: { description: "The cancelled task", ...json(result(entry)) },
-          default: problem
-        }
+      headers: headerComponents,
+      parameters: taskParameters,
+      responses: problemResponses(),
+      schemas: {
+        ...withoutInner(asRecord(components["schemas"])),
+        ...eventComponents(),
+        ...taskComponents,
+        Problem: problemComponent,
+        ...Object.fromEntries(labels.map((label) => [componentOf(label), bodyComponent(label)]))
       }
     }
   }
 }
+
+/** What the service's errors look like inside is not what a client sees of them. */
+const withoutInner = (schemas: Json): Json =>
+  Object.fromEntries(
+    Object.entries(schemas).filter(
+      ([name]) => name !== "ProblemEncoded" && name !== "StoreUnavailableEncoded"
+    )
+  )
+
+const methods = new Set(["get", "post", "put", "patch", "delete"])
+
+/** The management API: what is left out in the declaration, the same for all of it. */
+const manageable = (paths: Json): Json =>
+  Object.fromEntries(
+    Object.entries(paths).map(([path, item]) => [
+      path,
+      Object.fromEntries(
+        Object.entries(asRecord(item)).map(([method, operation]) => [
+          method,
+          methods.has(method) ? managed(path, asRecord(operation)) : operation
+        ])
+      )
+    ])
+  )
+
+const managed = (path: string, operation: Json): Json => {
+  const name = String(operation["operationId"]).split(".").at(-1) ?? ""
+  const hasBody = operation["requestBody"] !== undefined
+  const statuses = [
+    400,
+    401,
+    403,
+    ...(path.includes("{") ? [404] : []),
+    405,
+    409,
+    ...(hasBody ? [413, 415, 422] : []),
+    429,
+    500,
+    503
+  ]
+  return {
+    summary: sentenceOf(name),
+    ...operation,
+    tags: asTags(operation["tags"]).map(sentenceOf),
+    operationId: name,
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(asRecord(operation["responses"]))
+          .filter(([status]) => status.startsWith("2"))
+          .map(([status, response]) => [status, { ...asRecord(response), headers: traceparent }])
+      ),
+      ...problems(...statuses)
+    }
+  }
+}
+
+/** `listApiKeys` reads "List api keys". */
+const sentenceOf = (name: string): string => {
+  const words = name.replaceAll(/([A-Z])/gu, (letter) => ` ${letter.toLowerCase()}`).trim()
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+const tagWords: Readonly<Record<string, string>> = {
+  Gateway: "The gateway itself",
+  OpenAI: "Paths as OpenAI has them",
+  Webhooks: "What is sent to webhook endpoints",
+  Users: "The operator's endpoints"
+}
+
+const wordsOf = (name: string): string =>
+  name.startsWith("Models of ") ? "Create, get and cancel tasks" : `${name} of the caller`
+
+const asTags = (tags: unknown): ReadonlyArray<string> =>
+  Array.isArray(tags) ? tags.map(String) : []
+
+/** Every tag that is used, told once. */
+const tagsOf = (paths: Json): ReadonlyArray<Json> => {
+  const used = Object.values(paths).flatMap((item) =>
+    Object.values(asRecord(item)).flatMap((operation) => {
+      return asTags(asRecord(operation)["tags"])
+    })
+  )
+  return [...new Set([...used, "Webhooks"])].map((name) => ({
+    name,
+    description: tagWords[name] ?? wordsOf(name)
+  }))
+}
+
+/** The headers of the service carry its name (contract 2). */
+const renamed = (document: Json, serviceName: string): Json =>
+  serviceName === "Service"
+    ? document
+    : asRecord(JSON.parse(JSON.stringify(document).replaceAll("X-Service-", `X-${serviceName}-`)))

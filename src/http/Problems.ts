@@ -73,7 +73,7 @@ export const problemOf = (error: unknown): Option.Option<Problem> => {
     }
     if (error.reason._tag === "RequestParseError") {
       return Option.some(
-        isTooLarge(error.reason.cause)
+        error.reason.reason === "BodyTooLarge"
           ? problem(2004, "The body is too large")
           : problem(2002, "The body could not be read")
       )
@@ -81,9 +81,6 @@ export const problemOf = (error: unknown): Option.Option<Problem> => {
   }
   return Option.none()
 }
-
-const isTooLarge = (cause: unknown): boolean =>
-  cause instanceof Error && cause.name === "MaxBytesError"
 
 const schemaProblem = (error: HttpApiError.HttpApiSchemaError): Option.Option<Problem> => {
   switch (error.kind) {

@@ -7,10 +7,12 @@ import * as ArtifactRoutes from "./ArtifactRoutes.ts"
 import * as Edge from "./Edge.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import * as Passthrough from "./Passthrough.ts"
+import * as ManageMethods from "./ManageMethods.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as TaskRoutes from "./TaskRoutes.ts"
 import * as UsersHandlers from "./UsersHandlers.ts"
 import * as WalletHandlers from "./WalletHandlers.ts"
+import * as WebhookDeliveriesHandlers from "./WebhookDeliveriesHandlers.ts"
 import * as WebhookEndpointsHandlers from "./WebhookEndpointsHandlers.ts"
 
 const manage = HttpApiBuilder.layer(Api).pipe(
@@ -18,7 +20,8 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     UsersHandlers.layer,
     ApiKeysHandlers.layer,
     WalletHandlers.layer,
-    WebhookEndpointsHandlers.layer
+    WebhookEndpointsHandlers.layer,
+    WebhookDeliveriesHandlers.layer
   ]),
   Layer.provide([ManageGate.layer, ManageProblems.layer])
 )
@@ -29,6 +32,7 @@ export const layer = Layer.mergeAll(
   Passthrough.layer,
   ArtifactRoutes.layer,
   ServiceRoutes.layer,
+  ManageMethods.layer,
   manage
 ).pipe(Layer.provideMerge(Edge.layer))
 

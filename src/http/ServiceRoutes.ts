@@ -1,7 +1,8 @@
-import { Effect, Layer } from "effect"
+import { DateTime, Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
+import { AppConfig } from "../Config.ts"
 import { problemCodes } from "../domain/Problem.ts"
 import { Catalog } from "../models/Catalog.ts"
 import { Process } from "../services/Process.ts"
@@ -15,7 +16,8 @@ import { resource } from "./Resource.ts"
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const catalog = yield* Catalog
-    const api = documentedApi(catalog)
+    const { serviceName } = yield* AppConfig
+    const api = documentedApi(catalog, serviceName)
     const document = HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
     const process = yield* Process
     const wallet = yield* Wallet
@@ -30,24 +32,39 @@ export const layer = Layer.unwrap(
       resource("/metrics", {
         GET: Effect.gen(function* () {
           const drift = yield* wallet.drift
+          const auditedAt = yield* wallet.auditedAt
           const text = yield* PrometheusMetrics.format()
           const accounts = accountGauges(yield* upstream.accounts)
-          return HttpServerResponse.text(`${text}${gauge(drift)}${accounts}`, {
+          return HttpServerResponse.text(`${text}${gauge(drift, auditedAt)}${accounts}`, {
             contentType: "text/plain; version=0.0.4; charset=utf-8"
           })
         })
       })
     ])
-    return Layer.merge(routes, HttpApiScalar.layer(api, { path: "/docs" }))
+    return Layer.merge(routes, HttpApiScalar.layer(api, { path: "/docs", scalar: scalarLook }))
   })
 )
 
-/** Contract 6: must read 0. */
-const gauge = (drift: number): string =>
+/** The page loads nothing from elsewhere. */
+const scalarLook = {
+  withDefaultFonts: false,
+  authentication: { preferredSecurityScheme: "bearer" }
+}
+
+/** Contract 6: must read 0. When the audit last ended stands beside it: a 0 that is old says nothing. */
+const gauge = (drift: number, auditedAt: Option.Option<DateTime.Utc>): string =>
   [
     "# HELP gateway_wallet_drift Wallets that differ from their ledger or holds; must be 0.",
     "# TYPE gateway_wallet_drift gauge",
     `gateway_wallet_drift ${drift}`,
+    "# HELP gateway_wallet_audit_timestamp_seconds When every wallet was last compared with its ledger.",
+    "# TYPE gateway_wallet_audit_timestamp_seconds gauge",
+    ...Option.toArray(
+      Option.map(
+        auditedAt,
+        (time) => `gateway_wallet_audit_timestamp_seconds ${DateTime.toEpochMillis(time) / 1000}`
+      )
+    ),
     ""
   ].join("\n")
 

@@ -3,13 +3,14 @@ import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { CreditsFromString } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import { Timestamp } from "../domain/Task.ts"
+import { Text } from "../models/Fields.ts"
 import { CreatedApiKey, NewApiKey } from "./ApiKeysApi.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
 import { pageOf, PageQuery } from "./Paging.ts"
 import { WalletView } from "./WalletApi.ts"
 
-const Name = Schema.NonEmptyString.check(Schema.isMaxCodePoints(200))
-const Email = Schema.String.check(
+const Name = Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200))
+const Email = Text.check(
   Schema.isPattern(/^[^\s@]+@[^\s@]+$/u, { expected: "an e-mail address" }),
   Schema.isMaxLength(320)
 )
@@ -24,6 +25,10 @@ export const User = Schema.Struct({
 
 const PositiveAmount = CreditsFromString.check(
   Schema.isGreaterThanBigInt(0n, { expected: "an amount above zero" })
+)
+
+const NonZeroAmount = CreditsFromString.check(
+  Schema.makeFilter<bigint>((amount) => amount !== 0n || "Expected an amount other than zero")
 )
 
 const IdempotencyKey = Schema.Struct({
@@ -73,7 +78,7 @@ export class UsersApi extends HttpApiGroup.make("users")
     HttpApiEndpoint.post("adjust", "/users/:id/adjustments", {
       params: { id: UserId },
       headers: IdempotencyKey,
-      payload: Schema.Struct({ amount: CreditsFromString, note: Name }),
+      payload: Schema.Struct({ amount: NonZeroAmount, note: Name }),
       success: WalletView.pipe(created),
       error
     })

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { CreditsFromString } from "../domain/Credits.ts"
+import { UserId } from "../domain/Ids.ts"
 import { Timestamp } from "../domain/Task.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
 import { pageOf, PageQuery } from "./Paging.ts"
@@ -30,7 +31,31 @@ export const WalletEntry = Schema.Struct({
   created_at: Timestamp
 }).annotate({ identifier: "WalletEntry" })
 
-/** A user's own wallet and ledger. Contract 3. */
+const Uuid = Schema.String.check(Schema.isUUID())
+
+/** Which entries: of one kind, of one task or call, in a time. `format=csv` answers a file. */
+const EntryQuery = Schema.Struct({
+  ...PageQuery,
+  kind: Schema.optionalKey(WalletEntry.fields.kind),
+  task_id: Schema.optionalKey(Uuid),
+  since: Schema.optionalKey(
+    Timestamp.annotate({ description: "Created at this time or later, ISO 8601" })
+  ),
+  until: Schema.optionalKey(
+    Timestamp.annotate({ description: "Created before this time, ISO 8601" })
+  ),
+  format: Schema.optionalKey(
+    Schema.Literals(["json", "csv"]).annotate({
+      description: "`csv` answers all entries as a file; so does `Accept: text/csv`"
+    })
+  )
+})
+export type EntryQuery = typeof EntryQuery.Type
+
+/** `application/json`, or `text/csv` written by the handler itself. */
+const entryList = pageOf(WalletEntry)
+
+/** A user's own wallet and ledger, and the operator's view of them. Contract 3. */
 export class WalletApi extends HttpApiGroup.make("wallet").add(
   HttpApiEndpoint.get("getWallet", "/wallet", { success: WalletView, error }),
   HttpApiEndpoint.patch("updateWallet", "/wallet", {
@@ -39,8 +64,19 @@ export class WalletApi extends HttpApiGroup.make("wallet").add(
     error
   }),
   HttpApiEndpoint.get("listWalletEntries", "/wallet/entries", {
-    query: PageQuery,
-    success: pageOf(WalletEntry),
+    query: EntryQuery,
+    success: entryList,
+    error
+  }),
+  HttpApiEndpoint.get("getUserWallet", "/users/:id/wallet", {
+    params: { id: UserId },
+    success: WalletView,
+    error
+  }),
+  HttpApiEndpoint.get("listUserWalletEntries", "/users/:id/wallet/entries", {
+    params: { id: UserId },
+    query: EntryQuery,
+    success: entryList,
     error
   })
 ) {}

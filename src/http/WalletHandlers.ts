@@ -1,18 +1,23 @@
 import { Effect, Schema } from "effect"
+import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Credits from "../domain/Credits.ts"
+import type { UserId } from "../domain/Ids.ts"
 import { Wallet } from "../services/Wallet.ts"
 import type { EntryRow, WalletRow } from "../services/Wallet.ts"
 import { Api } from "./Api.ts"
-import { requireUser } from "./Authentication.ts"
+import { requireOperator, requireUser } from "./Authentication.ts"
 import { readPage, toPage } from "./Paging.ts"
+import type { EntryQuery } from "./WalletApi.ts"
+import { csvResponse } from "./WalletCsv.ts"
 
-/** A user's own wallet. */
+/** A user's own wallet, and the operator's view of it. */
 export const layer = HttpApiBuilder.group(
   Api,
   "wallet",
   Effect.fnUntraced(function* (handlers) {
     const wallet = yield* Wallet
+    const listEntries = entryLister(wallet)
     return handlers.handleAll({
       getWallet: Effect.fnUntraced(function* () {
         return showWallet(yield* wallet.get(yield* requireUser))
@@ -21,15 +26,48 @@ export const layer = HttpApiBuilder.group(
         const userId = yield* requireUser
         return showWallet(yield* wallet.setThreshold(userId, payload.trigger_threshold))
       }),
-      listWalletEntries: Effect.fnUntraced(function* ({ query }) {
-        const userId = yield* requireUser
-        const { before, limit } = yield* readPage(query, Schema.BigIntFromString)
-        const rows = yield* wallet.entries(userId, { before, limit: limit + 1 })
-        return toPage(rows, limit, (row) => String(row.seq), showEntry)
+      listWalletEntries: Effect.fnUntraced(function* ({ query, request }) {
+        return yield* listEntries(yield* requireUser, query, request)
+      }),
+      getUserWallet: ({ params }) =>
+        Effect.andThen(requireOperator, Effect.map(wallet.get(params.id), showWallet)),
+      listUserWalletEntries: Effect.fnUntraced(function* ({ params, query, request }) {
+        yield* requireOperator
+        yield* wallet.get(params.id)
+        return yield* listEntries(params.id, query, request)
       })
     })
   })
 )
+
+/** The number of an entry, as Postgres counts: 64 bits. */
+const EntryKey = Schema.BigIntFromString.check(
+  Schema.isBetweenBigInt({ minimum: 0n, maximum: 2n ** 63n - 1n })
+)
+
+/** A page of the ledger, or all of it as a CSV file. */
+const entryLister = (wallet: Wallet["Service"]) =>
+  Effect.fnUntraced(function* (
+    userId: UserId,
+    query: EntryQuery,
+    request: HttpServerRequest.HttpServerRequest
+  ) {
+    const filters = {
+      kind: query.kind,
+      subjectId: query.task_id,
+      since: query.since,
+      until: query.until
+    }
+    if (query.format === "csv" || (query.format === undefined && wantsCsv(request))) {
+      return csvResponse(wallet.ledger(userId, filters))
+    }
+    const { before, limit } = yield* readPage(query, EntryKey)
+    const rows = yield* wallet.entries(userId, { ...filters, before, limit: limit + 1 })
+    return toPage(rows, limit, (row) => String(row.seq), showEntry)
+  })
+
+const wantsCsv = (request: HttpServerRequest.HttpServerRequest): boolean =>
+  /\btext\/csv\b/iu.test(request.headers["accept"] ?? "")
 
 /** Available is settled minus held. Contract 1 and 3. */
 export const showWallet = (row: WalletRow) => ({

@@ -4,6 +4,8 @@ import { EventType } from "../domain/Event.ts"
 import { DeliveryId, EndpointId, EventId } from "../domain/Ids.ts"
 import { webhookDescriptionCharactersMax } from "../domain/Limits.ts"
 import { Timestamp } from "../domain/Task.ts"
+import { FindingCode } from "../domain/Webhook.ts"
+import { Text } from "../models/Fields.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
 import { pageOf, PageQuery } from "./Paging.ts"
 
@@ -29,21 +31,48 @@ export const WebhookEndpointWithSecret = Schema.Struct({
 }).annotate({ identifier: "WebhookEndpointWithSecret" })
 
 const Events = Schema.NonEmptyArray(EventType)
-const Description = Schema.String.check(Schema.isMaxCodePoints(webhookDescriptionCharactersMax))
+const Description = Text.check(Schema.isMaxCodePoints(webhookDescriptionCharactersMax))
 
 const NewWebhookEndpoint = Schema.Struct({
-  url: Schema.String,
+  url: Text,
   events: Events,
   description: Schema.optionalKey(Schema.NullOr(Description)),
   enabled: Schema.optionalKey(Schema.Boolean)
 }).annotate({ identifier: "NewWebhookEndpoint" })
 
 const WebhookEndpointChange = Schema.Struct({
-  url: Schema.optionalKey(Schema.String),
+  url: Schema.optionalKey(Text),
   events: Schema.optionalKey(Events),
   description: Schema.optionalKey(Schema.NullOr(Description)),
   enabled: Schema.optionalKey(Schema.Boolean)
 }).annotate({ identifier: "WebhookEndpointChange" })
+
+const Recover = Schema.Struct({
+  since: Timestamp.annotate({ description: "deliveries created at this time or later" })
+}).annotate({ identifier: "RecoverWebhookDeliveries" })
+
+const Recovered = Schema.Struct({
+  recovered: Schema.Int,
+  /** The bound was reached: call again for the rest. */
+  has_more: Schema.Boolean
+}).annotate({ identifier: "RecoveredWebhookDeliveries" })
+
+/** What a receiver got and could not verify. ADR 0055. */
+const ReceivedDelivery = Schema.Struct({
+  headers: Schema.Record(Schema.String, Schema.String),
+  /** The raw body as text; or its bytes as Base64, when they are not UTF-8. */
+  body: Schema.optionalKey(Schema.String),
+  body_base64: Schema.optionalKey(Schema.Uint8ArrayFromBase64),
+  /** The secret that the receiver verifies with. */
+  secret: Schema.optionalKey(Schema.String),
+  /** When it was received; now, unless given. */
+  received_at: Schema.optionalKey(Timestamp)
+}).annotate({ identifier: "ReceivedWebhookDelivery" })
+
+const SignatureReport = Schema.Struct({
+  valid: Schema.Boolean,
+  findings: Schema.Array(Schema.Struct({ code: FindingCode, detail: Schema.String }))
+}).annotate({ identifier: "WebhookSignatureReport" })
 
 /** A user's own webhook endpoints. Contract 3. */
 export class WebhookEndpointsApi extends HttpApiGroup.make("webhookEndpoints").add(
@@ -83,6 +112,18 @@ export class WebhookEndpointsApi extends HttpApiGroup.make("webhookEndpoints").a
     success: Schema.Struct({ event_id: EventId, delivery_id: DeliveryId }).pipe(
       HttpApiSchema.status(202)
     ),
+    error
+  }),
+  HttpApiEndpoint.post("recoverWebhookEndpoint", "/webhook-endpoints/:id/recover", {
+    params: { id: EndpointId },
+    payload: Recover,
+    success: Recovered.pipe(HttpApiSchema.status(202)),
+    error
+  }),
+  HttpApiEndpoint.post("debugWebhookSignature", "/webhook-endpoints/:id/debug-signature", {
+    params: { id: EndpointId },
+    payload: ReceivedDelivery,
+    success: SignatureReport,
     error
   })
 ) {}

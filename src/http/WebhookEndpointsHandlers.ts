@@ -1,11 +1,15 @@
 import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { EndpointId } from "../domain/Ids.ts"
+import { Deliveries } from "../services/Deliveries.ts"
 import { Endpoints } from "../services/Endpoints.ts"
 import type { EndpointRow } from "../services/Endpoints.ts"
+import { SignatureHelp } from "../services/SignatureHelp.ts"
 import { Api } from "./Api.ts"
 import { requireUser } from "./Authentication.ts"
 import { readPage, toPage } from "./Paging.ts"
+
+const utf8 = new TextEncoder()
 
 /** A user's own webhook endpoints. */
 export const layer = HttpApiBuilder.group(
@@ -13,6 +17,8 @@ export const layer = HttpApiBuilder.group(
   "webhookEndpoints",
   Effect.fnUntraced(function* (handlers) {
     const endpoints = yield* Endpoints
+    const deliveries = yield* Deliveries
+    const signatures = yield* SignatureHelp
     return handlers.handleAll({
       createWebhookEndpoint: Effect.fnUntraced(function* ({ payload }) {
         const { row, secret } = yield* endpoints.create({
@@ -46,6 +52,19 @@ export const layer = HttpApiBuilder.group(
       testWebhookEndpoint: Effect.fnUntraced(function* ({ params }) {
         const sent = yield* endpoints.test(yield* requireUser, params.id)
         return { event_id: sent.eventId, delivery_id: sent.deliveryId }
+      }),
+      recoverWebhookEndpoint: Effect.fnUntraced(function* ({ params, payload }) {
+        const userId = yield* requireUser
+        const { hasMore, recovered } = yield* deliveries.recover(userId, params.id, payload.since)
+        return { recovered, has_more: hasMore }
+      }),
+      debugWebhookSignature: Effect.fnUntraced(function* ({ params, payload }) {
+        return yield* signatures.explain(yield* requireUser, params.id, {
+          headers: payload.headers,
+          body: payload.body_base64 ?? utf8.encode(payload.body ?? ""),
+          secret: Option.fromUndefinedOr(payload.secret),
+          receivedAt: Option.fromUndefinedOr(payload.received_at)
+        })
       })
     })
   })

@@ -45,6 +45,12 @@ export interface AcceptedBody {
 /** Stands in a body for the inline medium of that index; no client can send it, `:` is no Base64. */
 export const placeholderOf = (index: number): string => `artifact:${index}`
 
+const reference = /^artifact:(art_.+)$/u
+
+/** The artifact that stands in a stored body where the inline medium was. */
+export const referenceIn = (text: string): Option.Option<string> =>
+  Option.fromUndefinedOr(reference.exec(text)?.[1])
+
 /** Checks bytes against the rules of their field, wherever they came from. Contract 5. */
 export const inspectMedia = (
   bytes: Uint8Array,
@@ -93,13 +99,14 @@ const readInline = Effect.fnUntraced(function* (text: string, rules: MediaRules)
   return lie === undefined ? { bytes: decoded.value, info } : yield* lie
 })
 
-interface Found {
+/** A text in a media field of a body, and what that field takes. */
+export interface MediaText {
   readonly pointer: string
   readonly text: string
   readonly rules: MediaRules
 }
 
-const textsOf = (field: string, value: unknown, rules: MediaRules): ReadonlyArray<Found> => {
+const textsOf = (field: string, value: unknown, rules: MediaRules): ReadonlyArray<MediaText> => {
   if (typeof value === "string") return [{ pointer: pointerOf([field]), text: value, rules }]
   if (!Array.isArray(value)) return []
   return value.flatMap((item: unknown, index) =>
@@ -111,7 +118,8 @@ const textsOf = (field: string, value: unknown, rules: MediaRules): ReadonlyArra
 const entriesOf = (input: unknown): ReadonlyArray<[string, unknown]> =>
   typeof input === "object" && input !== null && !Array.isArray(input) ? Object.entries(input) : []
 
-const find = (label: Label, input: unknown): ReadonlyArray<Found> => {
+/** All texts in the media fields of a body, in its order. */
+export const mediaIn = (label: Label, input: unknown): ReadonlyArray<MediaText> => {
   const fields = new Map(Object.entries(mediaRules[label]))
   return entriesOf(input).flatMap(([field, value]) => {
     const rules = fields.get(field)
@@ -143,12 +151,12 @@ const replace = (
   )
 }
 
-const isInline = ({ rules, text }: Found): boolean =>
+const isInline = ({ rules, text }: MediaText): boolean =>
   rules.kind !== "video" && text.length > 0 && !isUrlCandidate(text)
 
 /** Takes the media out of a body and tells what is wrong with any of them. */
 const extract = Effect.fnUntraced(function* (label: Label, input: unknown) {
-  const found = find(label, input)
+  const found = mediaIn(label, input)
   const [media, faults] = yield* Effect.partition(found.filter(isInline), (it) =>
     Effect.yieldNow.pipe(
       Effect.andThen(readInline(it.text, it.rules)),

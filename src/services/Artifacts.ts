@@ -1,4 +1,5 @@
 import { Clock, Context, DateTime, Effect, Layer, Option } from "effect"
+import type { Stream } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
 import { AppConfig } from "../Config.ts"
 import { makeArtifactId } from "../domain/Ids.ts"
@@ -7,6 +8,7 @@ import { artifactHours } from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { ArtifactBlobs } from "../store/ArtifactBlobs.ts"
+import type { ByteRange } from "../store/ArtifactBlobs.ts"
 import { ArtifactIndex, ArtifactRow } from "../store/ArtifactIndex.ts"
 import { Secrets } from "./Secrets.ts"
 
@@ -21,7 +23,12 @@ export interface NewArtifact {
 /** A kept medium, opened by its signed URL. */
 export interface OpenedArtifact {
   readonly mime: string
-  readonly bytes: Uint8Array
+  /** Bytes. */
+  readonly size: number
+  /** The bytes of a range that lies within `size`, in pieces. Fails with 2005 when they are gone. */
+  readonly stream: (
+    range: ByteRange
+  ) => Effect.Effect<Stream.Stream<Uint8Array, StoreUnavailable>, Problem | StoreUnavailable>
   /** SHA-256 as hex, the entity tag. */
   readonly sha256: string
   readonly expiresAt: DateTime.Utc
@@ -40,11 +47,13 @@ export class Artifacts extends Context.Service<
       expires: string,
       signature: string
     ) => Effect.Effect<OpenedArtifact, Problem | StoreUnavailable>
+    /** What is known of an artifact, for the service's own use. */
+    readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
     /** The bytes, for the service's own use. */
     readonly read: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     readonly remove: (ids: ReadonlyArray<ArtifactId>) => Effect.Effect<void, StoreUnavailable>
-    /** Removes what has expired; answers how many there were. */
-    readonly sweep: Effect.Effect<number, StoreUnavailable>
+    /** Removes all that has expired, bytes and rows. */
+    readonly sweep: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/services/Artifacts") {
   static readonly layer = Layer.effect(
@@ -76,8 +85,11 @@ export class Artifacts extends Context.Service<
             createdAt: now,
             expiresAt: DateTime.add(now, { hours: artifactHours })
           })
-          yield* blobs.put(row.id, bytes)
+          // The row first: a crash between leaves a row, which expires, and never bytes that nobody knows
           yield* index.add(row)
+          yield* blobs
+            .put(row.id, bytes)
+            .pipe(Effect.onError(() => Effect.ignore(remove([row.id]))))
           return row
         }),
         urlOf: (artifact) => {
@@ -89,31 +101,38 @@ export class Artifacts extends Context.Service<
           if (!sameText(signature, signatureOf(id, expires)) || Number(expires) <= nowSeconds) {
             return yield* problem(2012, "This link has expired or was altered")
           }
+          const gone = problem(2005, `There is no artifact ${id}`)
           const row = yield* index.find(id)
-          const bytes = Option.isSome(row) ? yield* blobs.get(id) : Option.none<Uint8Array>()
-          if (Option.isNone(row) || Option.isNone(bytes)) {
-            return yield* problem(2005, `There is no artifact ${id}`)
-          }
+          if (Option.isNone(row)) return yield* gone
           return {
             mime: row.value.mime,
-            bytes: bytes.value,
+            size: Number(row.value.bytes),
+            stream: (range) =>
+              Effect.flatMap(blobs.stream(id, range), (found) =>
+                Effect.mapError(Effect.fromOption(found), () => gone)
+              ),
             sha256: Buffer.from(row.value.sha256).toString("hex"),
             expiresAt: row.value.expiresAt
           }
         }),
+        find: index.find,
         read: blobs.get,
         remove,
         sweep: Effect.gen(function* () {
           const expired = yield* index.expired(yield* DateTime.now, sweepMax)
           yield* remove(expired)
           return expired.length
-        })
+        }).pipe(
+          Effect.repeat({ while: (removed) => removed === sweepMax }),
+          Effect.asVoid,
+          Effect.withSpan("Artifacts.sweep")
+        )
       })
     })
   )
 }
 
-/** How many expired artifacts one sweep removes. */
+/** How many expired artifacts are removed at a time. */
 const sweepMax = 500
 
 const sameText = (a: string, b: string): boolean => {

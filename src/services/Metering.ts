@@ -1,7 +1,19 @@
-import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Queue, Schema } from "effect"
+import {
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  Exit,
+  Layer,
+  Option,
+  Queue,
+  Schedule,
+  Schema
+} from "effect"
 import { AppConfig } from "../Config.ts"
 import { zero } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { ownerDeadSeconds } from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { CallStore } from "../store/CallStore.ts"
@@ -37,8 +49,6 @@ export class Metering extends Context.Service<
     readonly open: (start: CallStart) => Effect.Effect<void, Problem | StoreUnavailable>
     /** Settles soon, whatever happens: never waits, never fails. */
     readonly closeUnsafe: (end: CallEnd) => void
-    /** Releases what dead processes left open. Answers how many. */
-    readonly sweep: Effect.Effect<number, StoreUnavailable>
     readonly list: CallStore["Service"]["list"]
     /** Fails with 2005. */
     readonly find: (
@@ -83,6 +93,21 @@ export class Metering extends Context.Service<
       yield* Effect.forkScoped(Effect.forever(takeAndWrite(takeAll(openings), openBatch)))
       yield* Effect.forkScoped(Effect.forever(takeAndWrite(takeAll(endings), closeAll)))
 
+      const sweep = Effect.gen(function* () {
+        const now = yield* DateTime.now
+        const before = DateTime.subtract(now, { hours: callHoursMax })
+        const orphans = yield* store.orphans(yield* process.aliveSince, before, callsPerBatchMax)
+        if (orphans.length > 0) yield* closeAll(orphans.map(lost))
+        if (orphans.length > 0) {
+          yield* Effect.logWarning(`${orphans.length} calls were lost with their process, released`)
+        }
+      })
+      yield* sweep.pipe(
+        Effect.catchCause((cause) => Effect.logWarning("The sweep of calls failed", cause)),
+        Effect.repeat(Schedule.spaced(Duration.seconds(ownerDeadSeconds))),
+        Effect.forkScoped
+      )
+
       return Metering.of({
         open: (start) =>
           Effect.callback<CallRefusal | undefined, StoreUnavailable>((resume) => {
@@ -97,13 +122,6 @@ export class Metering extends Context.Service<
             )
           ),
         closeUnsafe,
-        sweep: Effect.gen(function* () {
-          const now = yield* DateTime.now
-          const before = DateTime.subtract(now, { hours: callHoursMax })
-          const orphans = yield* store.orphans(yield* process.aliveSince, before, callsPerBatchMax)
-          if (orphans.length > 0) yield* closeAll(orphans.map(lost))
-          return orphans.length
-        }),
         list: store.list,
         find: Effect.fn("Metering.find")(function* (userId, id) {
           const found = isCallId(id) ? yield* store.find(userId, id) : Option.none<CallRow>()

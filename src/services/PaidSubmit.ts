@@ -5,6 +5,7 @@ import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
 import type {
   Handle,
+  SubmitMedium,
   SubmitRequest,
   Submitted,
   VendorAccount,
@@ -20,6 +21,7 @@ export interface Purchase {
   readonly owned: OwnedTask
   readonly entry: CatalogEntry
   readonly account: VendorAccount
+  readonly media: ReadonlyArray<SubmitMedium>
 }
 
 /** What became of a submit. */
@@ -78,8 +80,8 @@ export class PaidSubmit extends Context.Service<
       })
 
       /** From the POST to the record of its answer nothing interrupts: a bought job is not forgotten. */
-      const post = ({ account, entry, owned }: Purchase, n: number) =>
-        account.submit(requestOf(owned.task, entry)).pipe(
+      const post = ({ account, entry, media, owned }: Purchase, n: number) =>
+        account.submit(requestOf(owned.task, entry, media)).pipe(
           Effect.tap((submitted) =>
             submitted._tag === "Accepted"
               ? record(owned, { n, state: "submitted", handle: submitted.handle, failure: null })
@@ -115,11 +117,16 @@ export class PaidSubmit extends Context.Service<
 }
 
 /** What an adapter is given of a task. */
-export const requestOf = (task: TaskRow, entry: CatalogEntry): SubmitRequest => ({
+export const requestOf = (
+  task: TaskRow,
+  entry: CatalogEntry,
+  media: ReadonlyArray<SubmitMedium>
+): SubmitRequest => ({
   taskId: task.id,
   model: entry.label,
   upstreamModel: entry.upstreamModel,
-  body: task.body
+  body: task.body,
+  media
 })
 
 /** Nothing was bought, or a poll went wrong: asking again is safe. */

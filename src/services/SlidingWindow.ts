@@ -1,34 +1,48 @@
 /**
- * Start times of the last minute, to keep any sliding minute within a limit. Exact: a start leaves
- * the window a full `windowMillis` after it came.
+ * Keeps any sliding minute within a limit, as the receiver counts it. A request reaches the receiver
+ * somewhere between the start and the end of its attempt, so an attempt takes a place from its start
+ * until a full `windowMillis` after its end: then no two arrivals that many apart are closer than the
+ * window, whatever the network does (ADR 0051).
  */
 export class SlidingWindow {
   readonly #limit: number
   readonly #windowMillis: number
-  #starts: Array<number>
+  /** End times, oldest first from `#first` on. */
+  #ends: Array<number>
+  #first = 0
+  #underWay = 0
 
-  constructor(limit: number, windowMillis: number, startsMillis: ReadonlyArray<number>) {
+  constructor(limit: number, windowMillis: number, endsMillis: ReadonlyArray<number>) {
     this.#limit = limit
     this.#windowMillis = windowMillis
-    this.#starts = [...startsMillis]
+    this.#ends = [...endsMillis].sort((a, b) => a - b)
   }
 
   /** How many may start now. */
   room(nowMillis: number): number {
-    const firstInside = this.#starts.findIndex((start) => start > nowMillis - this.#windowMillis)
-    this.#starts = firstInside === -1 ? [] : this.#starts.slice(firstInside)
-    return Math.max(0, this.#limit - this.#starts.length)
+    while ((this.#ends[this.#first] ?? Infinity) <= nowMillis - this.#windowMillis) this.#first += 1
+    if (this.#first > this.#limit) {
+      this.#ends = this.#ends.slice(this.#first)
+      this.#first = 0
+    }
+    return Math.max(0, this.#limit - this.#underWay - (this.#ends.length - this.#first))
   }
 
-  /** Notes starts, so that they count. */
-  note(nowMillis: number, count: number): void {
-    for (let i = 0; i < count; i += 1) this.#starts.push(nowMillis)
+  /** Attempts start. */
+  begin(count: number): void {
+    this.#underWay += count
   }
 
-  /** Milliseconds until there is room again; 0 when there is some. */
+  /** One attempt has ended. A clock that was set back does not shorten the window of those before. */
+  end(nowMillis: number): void {
+    this.#underWay -= 1
+    this.#ends.push(Math.max(nowMillis, this.#ends.at(-1) ?? nowMillis))
+  }
+
+  /** Milliseconds until time alone makes room; 0 when there is room, or when only an end makes it. */
   waitMillis(nowMillis: number): number {
     if (this.room(nowMillis) > 0) return 0
-    const leaving = this.#starts[this.#starts.length - this.#limit]
+    const leaving = this.#ends[this.#ends.length - (this.#limit - this.#underWay)]
     return leaving === undefined ? 0 : leaving + this.#windowMillis - nowMillis
   }
 }

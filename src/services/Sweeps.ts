@@ -1,14 +1,22 @@
-import { Context, DateTime, Effect, Layer } from "effect"
-import type { Option } from "effect"
+import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { attemptLostSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStore } from "../store/DeliveryStore.ts"
 import { TaskStore } from "../store/TaskStore.ts"
-import { Metering } from "./Metering.ts"
 import { Process } from "./Process.ts"
 import { Wake } from "./Wake.ts"
 
 /** How many unowned tasks one sweep wakes: the rest is found by the next. */
 const wakesPerSweepMax = 1000
+
+/**
+ * Most looks ask only for what fell due since the one before, so that the backlog of a flooded
+ * endpoint costs nothing; this often one asks for all, which finds again what a lost message left.
+ */
+const fullLookMillis = 5000
+
+const millisBetween = (a: DateTime.Utc, b: DateTime.Utc): number =>
+  DateTime.toEpochMillis(b) - DateTime.toEpochMillis(a)
 
 /** Finds again what a dead process or a lost message left behind (architecture, rules 3 and 6). */
 export class Sweeps extends Context.Service<
@@ -27,23 +35,31 @@ export class Sweeps extends Context.Service<
       const deliveries = yield* DeliveryStore
       const process = yield* Process
       const wake = yield* Wake
-      const metering = yield* Metering
+      let lastLook = Option.none<DateTime.Utc>()
+      let lastFullLook = Option.none<DateTime.Utc>()
+      const isFull = (now: DateTime.Utc) =>
+        Option.match(lastFullLook, {
+          onNone: () => true,
+          onSome: (at) => Math.abs(millisBetween(at, now)) >= fullLookMillis
+        })
       return Sweeps.of({
         orphans: Effect.gen(function* () {
           const since = yield* process.aliveSince
           const now = yield* DateTime.now
           yield* deliveries.skipDisabled(DateTime.subtract(now, { minutes: 1 }), now)
-          const lost = yield* deliveries.freeLost(since, now)
+          const before = DateTime.subtract(now, { seconds: attemptLostSeconds })
+          const lost = yield* deliveries.freeLost(since, before, now)
           if (lost > 0)
             yield* Effect.logWarning(`${lost} webhook attempts were lost, sending again`)
-          const calls = yield* metering.sweep
-          if (calls > 0)
-            yield* Effect.logWarning(`${calls} calls were lost with their process, released`)
           const unowned = yield* tasks.sweep(since, wakesPerSweepMax)
           yield* Effect.forEach(unowned, wake.task, { discard: true })
         }),
         dueDeliveries: Effect.gen(function* () {
-          const due = yield* deliveries.due(yield* DateTime.now)
+          const now = yield* DateTime.now
+          const all = isFull(now)
+          const due = yield* deliveries.due(all ? Option.none() : lastLook, now)
+          lastLook = Option.some(now)
+          if (all) lastFullLook = lastLook
           yield* wake.endpoints(due.endpoints)
           return due.next
         })

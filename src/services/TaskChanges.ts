@@ -1,7 +1,7 @@
-import { Context, Effect, Layer, PubSub, Stream } from "effect"
+import { Context, Effect, Layer, Queue, Stream } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 
-/** Tells within this process which task has just moved, for requests that wait for it. */
+/** Tells within this process which task has just moved, for whoever waits for it. */
 export class TaskChanges extends Context.Service<
   TaskChanges,
   {
@@ -10,14 +10,29 @@ export class TaskChanges extends Context.Service<
     readonly of: (id: TaskId) => Stream.Stream<TaskId>
   }
 >()("gateway/services/TaskChanges") {
-  static readonly layer = Layer.effect(
-    TaskChanges,
-    Effect.gen(function* () {
-      const moves = yield* PubSub.sliding<TaskId>(4096)
-      return TaskChanges.of({
-        publish: (id) => Effect.asVoid(PubSub.publish(moves, id)),
-        of: (id) => Stream.filter(Stream.fromPubSub(moves), (moved) => moved === id)
-      })
+  /** Waiters are kept by task, so that a move costs its own waiters only. */
+  static readonly layer = Layer.sync(TaskChanges, () => {
+    const waiters = new Map<TaskId, Set<Queue.Queue<TaskId>>>()
+
+    const subscribe = (id: TaskId) =>
+      Effect.acquireRelease(
+        Effect.map(Queue.sliding<TaskId>(1), (queue) => {
+          const known = waiters.get(id) ?? new Set()
+          waiters.set(id, known.add(queue))
+          return queue
+        }),
+        (queue) =>
+          Effect.sync(() => {
+            const known = waiters.get(id)
+            known?.delete(queue)
+            if (known?.size === 0) waiters.delete(id)
+          })
+      )
+
+    return TaskChanges.of({
+      publish: (id) =>
+        Effect.forEach(waiters.get(id) ?? [], (queue) => Queue.offer(queue, id), { discard: true }),
+      of: (id) => Stream.unwrap(Effect.map(subscribe(id), Stream.fromQueue))
     })
-  )
+  })
 }

@@ -73,17 +73,26 @@ export class TaskCreation extends Context.Service<
       ) {
         const { body, media } = yield* decodeRequest(entry, request.body)
         const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
+        // True from the moment in which the task may be committed until it is known that it is not
+        let isAccepted = false
+        const acceptOnce = (stored: Body) =>
+          Effect.suspend(() => {
+            isAccepted = true
+            return Effect.tap(accept(request, entry, taskId, stored), ({ outcome }) =>
+              Effect.sync(() => {
+                isAccepted = outcome._tag === "Accepted"
+              })
+            )
+          })
         const { answer, outcome, price } = yield* Effect.acquireUseRelease(
           storeInputs(artifacts, request.principal.userId, taskId, media),
           (inputs) =>
             Effect.flatMap(withReferences(entry, body, inputs), (stored) =>
-              accept(request, entry, taskId, stored)
+              Effect.uninterruptible(acceptOnce(stored))
             ),
           // Inputs belong to an accepted task; those of any other create are removed again
-          (inputs, exit) =>
-            exit._tag === "Success" && exit.value.outcome._tag === "Accepted"
-              ? Effect.void
-              : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
+          (inputs) =>
+            isAccepted ? Effect.void : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
         )
         const sandbox = vendors.isSandbox(entry.vendor)
         if (outcome._tag !== "Accepted") {

@@ -67,8 +67,9 @@ export class TaskEnding extends Context.Service<
           now
         })
         if (finished._tag === "Fenced") return false
-        yield* changes.publish(task.id)
-        yield* wake.endpoints(finished.endpoints)
+        yield* Effect.uninterruptible(
+          Effect.andThen(wake.endpoints(finished.endpoints), changes.publish(task.id))
+        )
         return true
       })
 

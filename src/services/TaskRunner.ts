@@ -6,6 +6,8 @@ import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask } from "../store/TaskStore.ts"
 import { Process } from "./Process.ts"
 import { retryStore } from "./RetryStore.ts"
+import { RunningTasks } from "./RunningTasks.ts"
+import type { Loss } from "./RunningTasks.ts"
 import { TaskEnding } from "./TaskEnding.ts"
 import { TaskOutput } from "./TaskOutput.ts"
 import { taskErrorOf } from "./VendorFailure.ts"
@@ -27,12 +29,16 @@ export class TaskRunner extends Context.Service<
     Effect.gen(function* () {
       const process = yield* Process
       const store = yield* TaskStore
+      const running = yield* RunningTasks
       const bringToEnd = yield* makeBringToEnd
       return TaskRunner.of({
         run: Effect.fn("TaskRunner.run")((id) =>
           Effect.acquireUseRelease(
             store.own(id, process.id),
-            (owned) => (Option.isSome(owned) ? bringToEnd(owned.value) : Effect.void),
+            (owned) =>
+              Option.isSome(owned)
+                ? running.whileOwned(owned.value, (lost) => bringToEnd(owned.value, lost))
+                : Effect.void,
             (owned, exit) =>
               Option.isSome(owned) && exit._tag === "Failure"
                 ? Effect.ignore(store.disown(id, owned.value.epoch))
@@ -51,12 +57,12 @@ const makeBringToEnd = Effect.gen(function* () {
   const output = yield* TaskOutput
   const work = yield* VendorWork
 
-  return Effect.fnUntraced(function* (owned: OwnedTask) {
+  return Effect.fnUntraced(function* (owned: OwnedTask, lost: Effect.Effect<Loss>) {
     const { deadlineAt, task } = owned
     const epoch = Option.some(owned.epoch)
     const fail = (error: TaskError) => Effect.asVoid(retryStore(ending.fail(task, epoch, error)))
     const left = DateTime.distance(yield* DateTime.now, deadlineAt)
-    yield* work.resultOf(owned).pipe(
+    yield* work.resultOf(owned, lost).pipe(
       Effect.flatMap((result) => output.keep(task, result)),
       Effect.timeoutOrElse({
         duration: Duration.max(left, Duration.zero),

@@ -23,6 +23,7 @@ export class Users extends Context.Service<
     readonly create: (fields: UserFields) => Effect.Effect<UserRow, Problem | StoreUnavailable>
     readonly get: (id: UserId) => Effect.Effect<UserRow, Problem | StoreUnavailable>
     readonly list: (page: PageCut) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
+    /** Fails with 2005, or with 2010 when the e-mail address is taken. */
     readonly update: (
       id: UserId,
       change: {
@@ -37,8 +38,6 @@ export class Users extends Context.Service<
     Users,
     Effect.gen(function* () {
       const store = yield* UserStore
-      const known = (id: UserId, user: Option.Option<UserRow>) =>
-        Effect.mapError(Effect.fromOption(user), () => problem(2005, `There is no user ${id}`))
       return Users.of({
         create: Effect.fn("Users.create")(function* (fields) {
           const now = yield* DateTime.now
@@ -53,12 +52,12 @@ export class Users extends Context.Service<
             now
           })
           if (Option.isNone(user)) {
-            return yield* problem(2010, `The e-mail address ${fields.email} is taken`)
+            return yield* taken(fields.email)
           }
           return user.value
         }),
         get: Effect.fn("Users.get")(function* (id) {
-          return yield* known(id, yield* store.find(id))
+          return yield* Effect.mapError(Effect.fromOption(yield* store.find(id)), () => unknown(id))
         }),
         list: store.list,
         update: Effect.fn("Users.update")(function* (id, change) {
@@ -69,12 +68,24 @@ export class Users extends Context.Service<
             ...(change.name === undefined ? {} : { name: change.name }),
             ...(passwordHash === undefined ? {} : { passwordHash })
           })
-          return yield* known(id, updated)
+          switch (updated._tag) {
+            case "Updated":
+              return updated.user
+            case "EmailTaken":
+              return yield* taken(change.email)
+            case "Unknown":
+              return yield* unknown(id)
+          }
         })
       })
     })
   )
 }
+
+const unknown = (id: UserId) => problem(2005, `There is no user ${id}`)
+
+const taken = (email: string | undefined) =>
+  problem(2010, `The e-mail address ${email ?? ""} is taken`)
 
 /** `scrypt$<salt>$<hash>`, both Base64url; N = 16384, r = 8, p = 1. */
 const hashPassword = (password: string): Effect.Effect<string> =>

@@ -4,20 +4,26 @@ import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
 import { vendorPolling } from "../vendors/Polling.ts"
 import { VendorClient, VendorError } from "../vendors/VendorClient.ts"
 import type { Handle, VendorAccount, VendorResult } from "../vendors/VendorClient.ts"
-import { isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
-import type { Fenced } from "./PaidSubmit.ts"
+import { Fenced, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
+import type { Loss } from "./RunningTasks.ts"
+import { TaskMedia } from "./TaskMedia.ts"
 
 /** Gets a task's result from its vendor: buys the job, or goes on with the one that was bought. */
 export class VendorWork extends Context.Service<
   VendorWork,
   {
-    readonly resultOf: (owned: OwnedTask) => Effect.Effect<VendorResult, VendorError | Fenced>
+    /** When the task is `lost` because it has ended (cancel), the vendor's job is cancelled too. */
+    readonly resultOf: (
+      owned: OwnedTask,
+      lost: Effect.Effect<Loss>
+    ) => Effect.Effect<VendorResult, VendorError | Fenced>
   }
 >()("gateway/services/VendorWork") {
   static readonly layer = Layer.effect(
     VendorWork,
     Effect.gen(function* () {
       const catalog = yield* Catalog
+      const inputs = yield* TaskMedia
       const paid = yield* PaidSubmit
       const vendors = yield* VendorClient
 
@@ -27,13 +33,23 @@ export class VendorWork extends Context.Service<
           () => new VendorError({ class: "OPERATOR", message: "the model left the catalog" })
         )
 
-      const fresh = Effect.fnUntraced(function* (owned: OwnedTask, firstN: number) {
+      const fresh = Effect.fnUntraced(function* (
+        owned: OwnedTask,
+        firstN: number,
+        lost: Effect.Effect<Loss>
+      ) {
         const entry = yield* entryOf(owned.task)
         const account = yield* vendors.choose(entry.vendor, entry.adapter)
-        const submitted = yield* paid.submit({ owned, entry, account }, firstN)
+        const media = yield* inputs.resolve(owned.task, entry)
+        const submitted = yield* paid.submit({ owned, entry, account, media }, firstN)
         return submitted._tag === "Done"
           ? submitted.result
-          : yield* Effect.delay(poll(account, submitted.handle), submitted.pollAfter)
+          : yield* whileWanted(
+              account,
+              submitted.handle,
+              lost,
+              Effect.delay(poll(account, submitted.handle), submitted.pollAfter)
+            )
       })
 
       /** The process died between a submit and its record: never submitted twice blindly (contract 7). */
@@ -43,25 +59,46 @@ export class VendorWork extends Context.Service<
         account: VendorAccount
       ) {
         const entry = yield* entryOf(owned.task)
-        const found = yield* account.reconcile(requestOf(owned.task, entry))
+        const found = yield* account.reconcile(requestOf(owned.task, entry, []))
         if (Option.isNone(found)) return yield* ambiguous
         yield* paid.record(owned, { n, state: "submitted", handle: found.value, failure: null })
         return found.value
       })
 
       return VendorWork.of({
-        resultOf: Effect.fn("VendorWork.resultOf")(function* (owned) {
-          if (Option.isNone(owned.attempt)) return yield* fresh(owned, 1)
+        resultOf: Effect.fn("VendorWork.resultOf")(function* (owned, lost) {
+          if (Option.isNone(owned.attempt)) return yield* fresh(owned, 1, lost)
           const { accountId, handle, n, state } = owned.attempt.value
-          if (state === "refused") return yield* fresh(owned, n + 1)
+          if (state === "refused") return yield* fresh(owned, n + 1, lost)
           if (state === "ambiguous") return yield* ambiguous
           const account = yield* vendors.owner(accountId)
-          return yield* poll(account, handle ?? (yield* reconcile(owned, n, account)))
+          const job = handle ?? (yield* reconcile(owned, n, account))
+          return yield* whileWanted(account, job, lost, poll(account, job))
         })
       })
     })
   )
 }
+
+/** Polls until somebody else ends the task; then the job is of no use, and the vendor is told. */
+const whileWanted = <A, E>(
+  account: VendorAccount,
+  handle: Handle,
+  lost: Effect.Effect<Loss>,
+  polling: Effect.Effect<A, E>
+): Effect.Effect<A, E | Fenced> =>
+  Effect.raceFirst(
+    polling,
+    Effect.flatMap(lost, (loss) =>
+      (loss === "Ended" ? Effect.ignore(account.cancel(handle)) : Effect.void).pipe(
+        Effect.timeoutOption(cancelTimeout),
+        Effect.andThen(new Fenced())
+      )
+    )
+  )
+
+/** Cancelling upstream is a courtesy: it is not waited for longer than this. */
+const cancelTimeout = Duration.seconds(10)
 
 /** Asks until the job has ended; a poll that went wrong for the moment is asked again. */
 const poll = Effect.fnUntraced(function* (account: VendorAccount, handle: Handle) {

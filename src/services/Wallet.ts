@@ -1,12 +1,23 @@
-import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Stream } from "effect"
+import { AppConfig } from "../Config.ts"
 import type * as Credits from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
+import {
+  ledgerExportRowsMax,
+  walletAuditEntriesMax,
+  walletAuditWalletsMax
+} from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { WalletStore } from "../store/WalletStore.ts"
-import type { EntryRow, WalletRow } from "../store/WalletStore.ts"
+import type { OpenHold } from "../store/CallHolds.ts"
+import type { EntryPage, EntryRow } from "../store/WalletEntries.ts"
+import type { WalletRow } from "../store/WalletStore.ts"
+import { balanceLow } from "./Events.ts"
+import { Wake } from "./Wake.ts"
 
-export type { EntryRow, WalletRow } from "../store/WalletStore.ts"
+export type { EntryPage, EntryRow } from "../store/WalletEntries.ts"
+export type { WalletRow } from "../store/WalletStore.ts"
 
 /** What changes a wallet from outside: who, how much, and the id that makes a repeat harmless. */
 export interface WalletChange {
@@ -17,9 +28,31 @@ export interface WalletChange {
   readonly traceId: string
 }
 
+/** What a passthrough call may cost, frozen before it is made. */
+export interface CallHold {
+  readonly userId: UserId
+  /** A UUID of the caller's making: the same twice changes nothing. */
+  readonly id: string
+  readonly kind: "call"
+  readonly amount: Credits.Credits
+  readonly traceId: string
+}
+
+/** Where a hold or its closing left the wallet. */
+export interface HoldReceipt {
+  /** Available after it. */
+  readonly balance: Credits.Credits
+  /** It was done before: nothing was changed. */
+  readonly repeated: boolean
+}
+
+export interface CloseReceipt extends HoldReceipt {
+  readonly captured: Credits.Credits
+}
+
 /**
  * The prepaid wallet. Task holds are taken, settled and released inside the transactions that move
- * the task (`TaskStore`), by the SQL functions `wallet_hold` and `wallet_close`. Contract 6.
+ * the task (`TaskStore`), by SQL functions; holds of passthrough calls are taken and closed here. Contract 6.
  */
 export class Wallet extends Context.Service<
   Wallet,
@@ -32,18 +65,45 @@ export class Wallet extends Context.Service<
       userId: UserId,
       threshold: Credits.Credits
     ) => Effect.Effect<WalletRow, Problem | StoreUnavailable>
+    /** The ledger, newest first. */
     readonly entries: (
       userId: UserId,
-      page: { readonly before: Option.Option<bigint>; readonly limit: number }
+      page: EntryPage
     ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
-    /** Wallets that differ from their ledger or holds; must read 0. */
+    /** All entries that pass the filters, newest first, read in parts. */
+    readonly ledger: (
+      userId: UserId,
+      filters: Omit<EntryPage, "before" | "limit">
+    ) => Stream.Stream<EntryRow, StoreUnavailable>
+    /** Fails with 1101 when the available balance is lower: nothing is changed then. */
+    readonly hold: (hold: CallHold) => Effect.Effect<HoldReceipt, Problem | StoreUnavailable>
+    /**
+     * Settles and releases in one: captures what the call cost, at most what was held, and frees the
+     * rest. A second closing of the id changes nothing. Safe to retry. Fails with 2005 for an id that
+     * was never held. Emits `balance.low` in the same transaction.
+     */
+    readonly close: (close: {
+      readonly id: string
+      readonly captured: Credits.Credits
+    }) => Effect.Effect<CloseReceipt, Problem | StoreUnavailable>
+    /** Holds of calls that were opened before `olderThan`, oldest first: for a sweep. */
+    readonly openHolds: (
+      olderThan: DateTime.Utc,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<OpenHold>, StoreUnavailable>
+    /** Wallets that the last audit found to differ from their ledger or holds; must read 0. Cheap. */
     readonly drift: Effect.Effect<number, StoreUnavailable>
+    /** When the audit has last looked at every wallet. */
+    readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
+    /** One round: compares every wallet with its ledger and its open holds. Answers how many differ. */
+    readonly audit: Effect.Effect<number, StoreUnavailable>
   }
 >()("gateway/services/Wallet") {
   static readonly layer = Layer.effect(
     Wallet,
     Effect.gen(function* () {
       const store = yield* WalletStore
+      const { close, hold } = yield* makeCalls
 
       const get = Effect.fn("Wallet.get")(function* (userId: UserId) {
         return yield* known(userId, yield* store.find(userId))
@@ -53,17 +113,24 @@ export class Wallet extends Context.Service<
         kind: "top_up" | "adjustment",
         change: WalletChange
       ) {
-        yield* get(change.userId)
         const outcome = yield* store.add({
           ...change,
           kind,
           note: Option.getOrNull(change.note),
           now: yield* DateTime.now
         })
-        if (outcome._tag === "BelowHeld") {
-          return yield* problem(2010, "The adjustment would leave less than what is held")
+        switch (outcome._tag) {
+          case "Added":
+            return outcome.wallet
+          case "BelowHeld":
+            return yield* problem(2010, "The adjustment would leave less than what is held")
+          case "TooMuch":
+            return yield* problem(2010, "The balance would be more than a wallet can hold")
+          case "Reused":
+            return yield* problem(2008, "This Idempotency-Key was used before with another request")
+          case "NoWallet":
+            return yield* noUser(change.userId)
         }
-        return outcome.wallet
       })
 
       return Wallet.of({
@@ -74,11 +141,84 @@ export class Wallet extends Context.Service<
           return yield* known(userId, yield* store.setThreshold(userId, threshold))
         }),
         entries: store.entries,
-        drift: store.drift
+        hold,
+        close,
+        openHolds: store.openHolds,
+        ledger: ledger(store),
+        drift: store.drift,
+        auditedAt: store.auditedAt,
+        audit: audit(store)
       })
     })
   )
 }
 
+const ledger =
+  (store: WalletStore["Service"]) =>
+  (userId: UserId, filters: Omit<EntryPage, "before" | "limit">) =>
+    Stream.paginate(Option.none<bigint>(), (before) =>
+      Effect.map(
+        store.entries(userId, { ...filters, before, limit: ledgerExportRowsMax }),
+        (rows) => {
+          const last = rows.length < ledgerExportRowsMax ? undefined : rows.at(-1)
+          return [rows, Option.fromUndefinedOr(last && Option.some(last.seq))] as const
+        }
+      )
+    )
+
+const audit = (store: WalletStore["Service"]) =>
+  Effect.gen(function* () {
+    let after = Option.none<UserId>()
+    let wallets = 0
+    do {
+      const page = yield* store.audit({
+        after,
+        wallets: walletAuditWalletsMax,
+        entries: walletAuditEntriesMax,
+        now: yield* DateTime.now
+      })
+      wallets += page.wallets
+      after = page.last
+    } while (Option.isSome(after))
+    yield* store.endAudit(wallets, yield* DateTime.now)
+    return yield* store.drift
+  })
+
+const noUser = (userId: UserId) => problem(2005, `There is no user ${userId}`)
+
 const known = (userId: UserId, wallet: Option.Option<WalletRow>) =>
-  Effect.mapError(Effect.fromOption(wallet), () => problem(2005, `There is no user ${userId}`))
+  Effect.mapError(Effect.fromOption(wallet), () => noUser(userId))
+
+/** Holds of passthrough calls. */
+const makeCalls = Effect.gen(function* () {
+  const { balanceAlertThrottle } = yield* AppConfig
+  const store = yield* WalletStore
+  const wake = yield* Wake
+  return {
+    hold: Effect.fn("Wallet.hold")(function* (hold: CallHold) {
+      const outcome = yield* store.hold({ ...hold, now: yield* DateTime.now })
+      if (outcome._tag === "BalanceTooLow") {
+        return yield* problem(
+          1101,
+          "The available balance is lower than the price: top up the wallet"
+        )
+      }
+      return outcome
+    }),
+    close: Effect.fn("Wallet.close")(function* (close: {
+      readonly id: string
+      readonly captured: Credits.Credits
+    }) {
+      const now = yield* DateTime.now
+      const outcome = yield* store.close({
+        ...close,
+        alert: (wallet) => balanceLow(wallet, now),
+        throttleSeconds: Duration.toSeconds(balanceAlertThrottle),
+        now
+      })
+      if (outcome._tag === "Unknown") return yield* problem(2005, `There is no hold ${close.id}`)
+      yield* wake.endpoints(outcome.endpoints)
+      return outcome
+    })
+  }
+})

@@ -1,18 +1,14 @@
-import { Context, DateTime, Duration, Effect, FiberSet, Layer, Option, Queue } from "effect"
+import { Context, DateTime, Duration, Effect, FiberSet, Layer, Queue } from "effect"
 import type { Scope } from "effect"
-import { nextAttemptAt } from "../delivery/RetryPolicy.ts"
-import { failed } from "../delivery/WebhookExchange.ts"
-import { WebhookSender } from "../delivery/WebhookSender.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import { deliveriesPerEndpointPerMinuteMax } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import type { AttemptOutcome } from "../domain/Webhook.ts"
 import { DeliveryStore } from "../store/DeliveryStore.ts"
 import type { Claimed } from "../store/DeliveryStore.ts"
+import { makeBatch } from "./Batch.ts"
 import { Process } from "./Process.ts"
-import { retryStore } from "./RetryStore.ts"
-import { Secrets } from "./Secrets.ts"
 import { SlidingWindow } from "./SlidingWindow.ts"
+import { makeAttempt } from "./WebhookAttempt.ts"
 
 /** Attempts under way to one endpoint at once: a slow receiver slows itself, within this bound. */
 const attemptsAtOnceMax = 16
@@ -21,11 +17,8 @@ const windowMillis = 60_000
 
 /** The sending side of one endpoint, alive as long as its actor. */
 export interface DeliveryLane {
-  /**
-   * Sends what is due until nothing is and all attempts have ended. While one call does so, another
-   * only makes it look again, and returns at once.
-   */
-  readonly deliver: Effect.Effect<void, StoreUnavailable>
+  /** Something may be due: sends it in the background until nothing is. Returns at once. */
+  readonly deliver: Effect.Effect<void>
 }
 
 /**
@@ -43,112 +36,133 @@ export class WebhookDispatcher extends Context.Service<
     WebhookDispatcher,
     Effect.gen(function* () {
       const store = yield* DeliveryStore
-      const process = yield* Process
+      const claim = yield* makeClaim
       const attempt = yield* makeAttempt
 
-      const open = Effect.fnUntraced(function* (id: EndpointId) {
-        const since = DateTime.subtractDuration(yield* DateTime.now, Duration.millis(windowMillis))
-        const starts = yield* store.startedSince(id, since)
-        const window = new SlidingWindow(
-          deliveriesPerEndpointPerMinuteMax,
-          windowMillis,
-          starts.map(DateTime.toEpochMillis)
-        )
-        const underWay = yield* FiberSet.make<void>()
-        const signals = yield* Queue.sliding<void>(1)
-        const signal = Effect.asVoid(Queue.offer(signals, undefined))
-        let sending = false
-        let lookAgain = false
-
-        /** Starts as many due attempts as slots and the limit allow; answers how many. */
-        const startDue = Effect.fnUntraced(function* (limit: number) {
-          lookAgain = false
+      return WebhookDispatcher.of({
+        open: Effect.fnUntraced(function* (id) {
           const now = yield* DateTime.now
-          const claimed = yield* store.claim({ endpointId: id, owner: process.id, now, limit })
-          window.note(DateTime.toEpochMillis(now), claimed.length)
-          yield* Effect.forEach(claimed, (one) =>
-            FiberSet.run(underWay, Effect.ensuring(attempt(id, one), signal))
+          const since = DateTime.subtractDuration(now, Duration.millis(windowMillis))
+          const ends = yield* store.endedSince(id, since, now)
+          const window = new SlidingWindow(
+            deliveriesPerEndpointPerMinuteMax,
+            windowMillis,
+            ends.map(DateTime.toEpochMillis)
           )
-          return claimed.length
+          return yield* makeLane(id, window, (limit) => claim({ endpointId: id, limit }), attempt)
         })
-
-        const send = Effect.gen(function* () {
-          while (true) {
-            const now = DateTime.toEpochMillis(yield* DateTime.now)
-            const busy = yield* FiberSet.size(underWay)
-            const limit = Math.min(attemptsAtOnceMax - busy, window.room(now))
-            const started = limit > 0 ? yield* startDue(limit) : 0
-            if (started > 0 || (limit > 0 && lookAgain)) continue
-            if (limit > 0 && busy === 0) return
-            const wait = window.waitMillis(now)
-            yield* Effect.raceFirst(
-              Queue.take(signals),
-              wait > 0 ? Effect.sleep(Duration.millis(wait)) : Effect.never
-            )
-          }
-        })
-
-        const deliver = Effect.suspend(() => {
-          lookAgain = true
-          if (sending) return signal
-          sending = true
-          return Effect.ensuring(
-            send,
-            Effect.sync(() => {
-              sending = false
-            })
-          )
-        })
-        return { deliver }
       })
-
-      return WebhookDispatcher.of({ open })
     })
   )
 }
 
-/** One attempt from signing to its record; never fails. */
-const makeAttempt = Effect.gen(function* () {
-  const store = yield* DeliveryStore
-  const sender = yield* WebhookSender
-  const secrets = yield* Secrets
+const makeLane = Effect.fnUntraced(function* (
+  id: EndpointId,
+  window: SlidingWindow,
+  claim: (limit: number) => Effect.Effect<ReadonlyArray<Claimed>, StoreUnavailable>,
+  attempt: (claimed: Claimed) => Effect.Effect<void>
+) {
+  // In the background: a message that took as long as the sending would hold up the actor's end.
+  const fibers = yield* FiberSet.make<void>()
+  const signals = yield* Queue.sliding<void>(1)
+  const signal = Effect.asVoid(Queue.offer(signals, undefined))
+  /** Attempts under way; one has ended when its record is written. */
+  let busy = 0
+  let sending = false
+  let lookAgain = false
 
-  const send = Effect.fnUntraced(function* (claimed: Claimed) {
-    const now = yield* DateTime.now
-    const overlaps =
-      claimed.previousSecretUntil !== null && DateTime.isLessThan(now, claimed.previousSecretUntil)
-    return yield* sender.send({
-      url: claimed.url,
-      secret: yield* secrets.decrypt(claimed.secret),
-      previousSecret:
-        overlaps && claimed.previousSecret !== null
-          ? yield* secrets.decrypt(claimed.previousSecret)
-          : undefined,
-      deliveryId: claimed.id,
-      body: claimed.body,
-      timestampSeconds: Math.floor(DateTime.toEpochMillis(now) / 1000)
-    })
+  const ended = Effect.andThen(
+    Effect.map(DateTime.now, (now) => {
+      busy -= 1
+      window.end(DateTime.toEpochMillis(now))
+    }),
+    signal
+  )
+
+  /** Starts as many due attempts as the limit allows; answers how many. */
+  const startDue = (limit: number) =>
+    Effect.gen(function* () {
+      lookAgain = false
+      const claimed = yield* claim(limit)
+      busy += claimed.length
+      window.begin(claimed.length)
+      for (const one of claimed) {
+        yield* FiberSet.run(fibers, Effect.interruptible(Effect.ensuring(attempt(one), ended)))
+      }
+      return claimed.length
+      // What is claimed must be sent or given back, even if the actor moves away just now.
+    }).pipe(Effect.uninterruptible)
+
+  const send = Effect.gen(function* () {
+    let mayHaveMore = true
+    while (true) {
+      const now = DateTime.toEpochMillis(yield* DateTime.now)
+      const limit = Math.min(attemptsAtOnceMax - busy, window.room(now))
+      if (limit > 0 && (mayHaveMore || lookAgain)) {
+        mayHaveMore = (yield* startDue(limit)) === limit
+        continue
+      }
+      if (busy === 0 && limit > 0) return
+      const wait = window.waitMillis(now)
+      yield* Effect.raceFirst(
+        Queue.take(signals),
+        wait > 0 ? Effect.sleep(Duration.millis(wait)) : Effect.never
+      )
+    }
   })
 
-  /** Our own fault counts as a failed attempt, so that the delivery goes on by its schedule. */
-  const outcomeOf = (claimed: Claimed): Effect.Effect<AttemptOutcome> =>
-    send(claimed).pipe(
-      Effect.catchCause((cause) =>
-        Effect.as(
-          Effect.logError(`Delivery ${claimed.id} could not be sent`, cause),
-          failed("protocol", "internal error before sending")
-        )
-      )
-    )
+  /** Looks and leaves in one step, so that no call falls between the last look and the end. */
+  const sendOn: Effect.Effect<void, StoreUnavailable> = Effect.suspend(() => {
+    if (lookAgain) return Effect.andThen(send, sendOn)
+    sending = false
+    return Effect.void
+  })
 
-  return Effect.fnUntraced(function* (endpointId: EndpointId, claimed: Claimed) {
-    const outcome = yield* outcomeOf(claimed)
-    const endedAt = yield* DateTime.now
-    const next =
-      outcome.failure === null || outcome.failure === "payload_too_large"
-        ? Option.none<number>()
-        : nextAttemptAt(claimed.attempt + 1, DateTime.toEpochMillis(endedAt))
-    const nextDueAt = Option.map(next, (millis) => DateTime.makeUnsafe(millis))
-    yield* retryStore(store.record({ endpointId, claimed, endedAt, outcome, nextDueAt }))
+  const sendAll = sendOn.pipe(
+    Effect.catchCause((cause) => {
+      sending = false
+      return Effect.logWarning(`Endpoint ${id} stopped sending`, cause)
+    })
+  )
+
+  const deliver = Effect.suspend(() => {
+    lookAgain = true
+    if (sending) return signal
+    sending = true
+    return Effect.asVoid(FiberSet.run(fibers, sendAll))
+  })
+  return { deliver } satisfies DeliveryLane
+})
+
+/** Endpoints served by one statement, and statements under way at once. ADR 0050. */
+const claimEndpointsMax = 100
+const claimsMax = 2
+
+/** Claims for all lanes of this process together. */
+const makeClaim = Effect.gen(function* () {
+  const store = yield* DeliveryStore
+  const process = yield* Process
+
+  return yield* makeBatch({
+    itemsMax: claimEndpointsMax,
+    runsMax: claimsMax,
+    run: Effect.fnUntraced(function* (
+      wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
+    ) {
+      const now = yield* DateTime.now
+      const claimed = yield* store.claim({ wanted, owner: process.id, now })
+      const found = new Map<EndpointId, Array<Claimed>>()
+      for (const one of claimed) {
+        const list = found.get(one.endpointId)
+        if (list === undefined) found.set(one.endpointId, [one])
+        else list.push(one)
+      }
+      return wanted.map(({ endpointId }) => {
+        const mine = found.get(endpointId) ?? []
+        // Asked for twice, they go to the first.
+        found.delete(endpointId)
+        return mine
+      })
+    })
   })
 })

@@ -1,7 +1,7 @@
 import { Context, Schema } from "effect"
 import type { DateTime, Effect, Option } from "effect"
-import { DeliveryId } from "../domain/Ids.ts"
-import type { EndpointId, UserId } from "../domain/Ids.ts"
+import { DeliveryId, EndpointId } from "../domain/Ids.ts"
+import type { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
 import { Bytes, Time } from "./Rows.ts"
@@ -18,6 +18,7 @@ export class Claimed extends Schema.Class<Claimed>("Claimed")({
   dueAt: Time,
   startedAt: Time,
   body: Bytes,
+  endpointId: EndpointId,
   url: Schema.String,
   /** Ciphertext, as is `previousSecret`. */
   secret: Bytes,
@@ -27,7 +28,6 @@ export class Claimed extends Schema.Class<Claimed>("Claimed")({
 
 /** What became of one attempt. */
 export interface Recorded {
-  readonly endpointId: EndpointId
   readonly claimed: Claimed
   readonly endedAt: DateTime.Utc
   readonly outcome: AttemptOutcome
@@ -39,31 +39,44 @@ export interface Recorded {
 export class DeliveryStore extends Context.Service<
   DeliveryStore,
   {
-    /** Takes due deliveries of an enabled endpoint, oldest first, and records their attempts as begun. */
+    /**
+     * Takes due deliveries of endpoints that are enabled, or that were asked for by hand, oldest
+     * first, and records their attempts as begun. One call for many endpoints.
+     */
     readonly claim: (claim: {
-      readonly endpointId: EndpointId
+      readonly wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
       readonly owner: string
       readonly now: DateTime.Utc
-      readonly limit: number
     }) => Effect.Effect<ReadonlyArray<Claimed>, StoreUnavailable>
-    /** Completes an attempt: done, or due again (architecture, rule 6). */
-    readonly record: (recorded: Recorded) => Effect.Effect<void, StoreUnavailable>
-    /** Endpoints that have something due, and the time of the next row that is not. */
-    readonly due: (now: DateTime.Utc) => Effect.Effect<
+    /** Completes attempts: done, or due again (architecture, rule 6). */
+    readonly record: (recorded: ReadonlyArray<Recorded>) => Effect.Effect<void, StoreUnavailable>
+    /**
+     * Endpoints that have something that fell due after `since`, and the time of the next row that
+     * is not due yet.
+     */
+    readonly due: (
+      since: Option.Option<DateTime.Utc>,
+      now: DateTime.Utc
+    ) => Effect.Effect<
       {
         readonly endpoints: ReadonlyArray<EndpointId>
         readonly next: Option.Option<DateTime.Utc>
       },
       StoreUnavailable
     >
-    /** Start times of the attempts since then, for the sliding limit. */
-    readonly startedSince: (
+    /** End times of the attempts that ended since then; one that has not ended counts as ended now. */
+    readonly endedSince: (
       id: EndpointId,
-      since: DateTime.Utc
+      since: DateTime.Utc,
+      now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<DateTime.Utc>, StoreUnavailable>
-    /** Attempts whose process died are `lost` and due again at once, uncounted (ADR 0003). */
+    /**
+     * Attempts whose process died, or that were claimed before the second time, are `lost` and due
+     * again at once, uncounted (ADR 0003). Answers how many.
+     */
     readonly freeLost: (
       heartbeatSince: DateTime.Utc,
+      claimedBefore: DateTime.Utc,
       now: DateTime.Utc
     ) => Effect.Effect<number, StoreUnavailable>
     /**

@@ -1,8 +1,8 @@
 import { PgClient } from "@effect/sql-pg"
-import { Array, Effect, Layer, Option, Schema } from "effect"
-import type { DateTime } from "effect"
+import { Array, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { DeliveryId, EndpointId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { webhookTimeoutSeconds } from "../domain/Limits.ts"
 import { Claimed, DeliveryStore } from "./DeliveryStore.ts"
 import type { Recorded } from "./DeliveryStore.ts"
 import { storeFailures } from "./Failures.ts"
@@ -26,108 +26,91 @@ export const layer: Layer.Layer<DeliveryStore, never, PgClient.PgClient> = Layer
 
 function claim(sql: PgClient.PgClient) {
   return (c: {
-    readonly endpointId: EndpointId
+    readonly wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
     readonly owner: string
     readonly now: DateTime.Utc
-    readonly limit: number
   }) =>
     sql`
-      WITH target AS (
-        SELECT url, secret, previous_secret, previous_secret_until
-        FROM webhook_endpoints WHERE id = ${c.endpointId} AND enabled
-      ), due AS (
-        SELECT id FROM delivery_queue
-        WHERE endpoint_id = ${c.endpointId} AND owner IS NULL AND due_at <= ${toDate(c.now)}
-          AND EXISTS (SELECT 1 FROM target)
-        ORDER BY due_at, id LIMIT ${c.limit} FOR UPDATE SKIP LOCKED
-      ), claimed AS (
-        UPDATE delivery_queue q SET owner = ${c.owner}, claimed_at = ${toDate(c.now)}, seq = q.seq + 1
-        FROM due WHERE q.id = due.id RETURNING q.*
-      ), logged AS (
-        INSERT INTO delivery_attempts (delivery_id, seq, endpoint_id, due_at, started_at)
-        SELECT id, seq, endpoint_id, due_at, ${toDate(c.now)}::timestamptz FROM claimed
-      ), moved AS (
-        UPDATE deliveries d SET status = 'delivering', updated_at = ${toDate(c.now)}
-        FROM claimed WHERE d.id = claimed.id AND d.created_at = claimed.created_at
-        RETURNING d.id, d.event_id, d.event_created_at
-      )
-      SELECT c.id, c.created_at, c.attempt, c.seq, c.due_at, c.claimed_at AS started_at, e.body, t.*
-      FROM claimed c JOIN moved m ON m.id = c.id
-      JOIN events e ON e.id = m.event_id AND e.created_at = m.event_created_at
-      CROSS JOIN target t ORDER BY c.due_at, c.id`.pipe(rowsOf(Claimed), storeFailures)
+      SELECT * FROM delivery_claim(
+        ${c.wanted.map((wanted) => wanted.endpointId)}::text[],
+        ${c.wanted.map((wanted) => wanted.limit)}::int[], ${c.owner}, ${toDate(c.now)}
+      )`.pipe(rowsOf(Claimed), storeFailures)
 }
+
+/** An array parameter whose type the driver cannot tell when nothing but nulls are in it. */
+const nullable = <A>(values: ReadonlyArray<A | null>): ReadonlyArray<A | null> | string =>
+  values.some((value) => value !== null) ? values : `{${values.map(() => "NULL").join(",")}}`
 
 function record(sql: PgClient.PgClient) {
-  return (r: Recorded) => {
-    const { claimed, outcome } = r
-    const ended = toDate(r.endedAt)
-    const next = Option.getOrNull(Option.map(r.nextDueAt, toDate))
-    const status = next !== null ? "pending" : outcome.failure === null ? "succeeded" : "failed"
-    const failures = claimed.attempt + (outcome.failure === null ? 0 : 1)
-    const queued =
-      next === null
-        ? sql`DELETE FROM delivery_queue WHERE id = ${claimed.id} AND seq = ${claimed.seq} RETURNING id`
-        : sql`
-            UPDATE delivery_queue SET owner = NULL, due_at = ${next}, attempt = ${failures}
-            WHERE id = ${claimed.id} AND seq = ${claimed.seq} RETURNING id`
+  return (all: ReadonlyArray<Recorded>) => {
+    const column = <A>(of: (one: Recorded) => A) => all.map(of)
+    const optional = <A>(of: (one: Recorded) => A | null) => nullable(all.map(of))
     return sql`
-      WITH queued AS (${queued}),
-      moved AS (
-        UPDATE deliveries SET status = ${status}, attempts = attempts + 1, updated_at = ${ended}
-        WHERE id = ${claimed.id} AND created_at = ${toDate(claimed.createdAt)} AND EXISTS (SELECT 1 FROM queued)
-      )
-      UPDATE delivery_attempts SET ended_at = ${ended}, status = ${outcome.status}, failure = ${outcome.failure},
-        detail = ${outcome.detail}, answer = ${outcome.answer}, remote_address = ${outcome.remoteAddress}
-      WHERE delivery_id = ${claimed.id} AND seq = ${claimed.seq}
-        AND started_at = ${toDate(claimed.startedAt)}`.pipe(Effect.asVoid, storeFailures)
+      SELECT delivery_record(
+        ${column((r) => r.claimed.id)}::text[], ${column((r) => toDate(r.claimed.createdAt))}::timestamptz[],
+        ${column((r) => r.claimed.seq)}::int[], ${column((r) => toDate(r.claimed.startedAt))}::timestamptz[],
+        ${column((r) => toDate(r.endedAt))}::timestamptz[],
+        ${optional((r) => Option.getOrNull(Option.map(r.nextDueAt, toDate)))}::timestamptz[],
+        ${column(failedAttempts)}::int[], ${optional((r) => r.outcome.status)}::int[],
+        ${optional((r) => r.outcome.failure)}::text[], ${optional((r) => r.outcome.detail)}::text[],
+        ${optional((r) => r.outcome.answer)}::text[], ${optional((r) => r.outcome.remoteAddress)}::text[]
+      )`.pipe(Effect.asVoid, storeFailures)
   }
 }
+
+/** A lost attempt is not counted (ADR 0003). */
+const failedAttempts = ({ claimed, outcome }: Recorded): number =>
+  claimed.attempt + (outcome.failure === null || outcome.failure === "lost" ? 0 : 1)
+
+/** Rows committed this much after their due time are still seen by the look that follows. */
+const lateCommitMillis = 1000
 
 function schedule(sql: PgClient.PgClient) {
-  const Due = Schema.Struct({ dueAt: Schema.NullOr(Time) })
-  const Endpoint = Schema.Struct({ endpointId: EndpointId })
-  const Started = Schema.Struct({ startedAt: Time })
-  const first = (rows: ReadonlyArray<typeof Due.Type>) => Option.fromNullOr(rows[0]?.dueAt ?? null)
+  const Due = Schema.Struct({ endpoints: Schema.Array(EndpointId), next: Schema.NullOr(Time) })
+  const Ended = Schema.Struct({ endedAt: Time })
   return {
-    due: Effect.fnUntraced(function* (now: DateTime.Utc) {
-      const endpoints = yield* sql`
-        SELECT DISTINCT q.endpoint_id FROM delivery_queue q
-        JOIN webhook_endpoints e ON e.id = q.endpoint_id AND e.enabled
-        WHERE q.owner IS NULL AND q.due_at <= ${toDate(now)}`.pipe(rowsOf(Endpoint))
-      const next = yield* sql`
-        SELECT min(due_at) AS due_at FROM delivery_queue
-        WHERE owner IS NULL AND due_at > ${toDate(now)}`.pipe(rowsOf(Due))
-      return { endpoints: endpoints.map((row) => row.endpointId), next: first(next) }
-    }, storeFailures),
-    startedSince: (id: EndpointId, since: DateTime.Utc) =>
-      sql`
-        SELECT started_at FROM delivery_attempts
-        WHERE endpoint_id = ${id} AND started_at > ${toDate(since)} ORDER BY started_at`.pipe(
-        rowsOf(Started),
-        Effect.map(Array.map((row) => row.startedAt)),
+    due: (since: Option.Option<DateTime.Utc>, now: DateTime.Utc) => {
+      const from = Option.match(since, {
+        onNone: () => "-infinity",
+        onSome: (time) => new Date(DateTime.toEpochMillis(time) - lateCommitMillis)
+      })
+      return sql`
+        SELECT
+          ARRAY(
+            SELECT DISTINCT q.endpoint_id FROM delivery_queue q
+            JOIN webhook_endpoints e ON e.id = q.endpoint_id AND (e.enabled OR q.manual)
+            WHERE q.owner IS NULL AND q.due_at > ${from}::timestamptz AND q.due_at <= ${toDate(now)}
+          ) AS endpoints,
+          (SELECT min(due_at) FROM delivery_queue WHERE owner IS NULL AND due_at > ${toDate(now)}) AS next
+        `.pipe(
+        rowsOf(Due),
+        Effect.map((rows) => ({
+          endpoints: rows[0]?.endpoints ?? [],
+          next: Option.fromNullOr(rows[0]?.next ?? null)
+        })),
         storeFailures
       )
+    },
+    endedSince: (id: EndpointId, since: DateTime.Utc, now: DateTime.Utc) =>
+      sql`
+        SELECT coalesce(ended_at, ${toDate(now)}::timestamptz) AS ended_at FROM delivery_attempts
+        WHERE endpoint_id = ${id}
+          AND started_at > ${toDate(DateTime.subtract(since, { seconds: attemptSecondsMax }))}
+          AND (ended_at > ${toDate(since)} OR ended_at IS NULL)
+        ORDER BY 1`.pipe(rowsOf(Ended), Effect.map(Array.map((row) => row.endedAt)), storeFailures)
   }
 }
 
+/** Twice the bound of an attempt: how far back one that ended lately may have begun. */
+const attemptSecondsMax = 2 * webhookTimeoutSeconds
+
 function freeLost(sql: PgClient.PgClient) {
-  return (heartbeatSince: DateTime.Utc, now: DateTime.Utc) =>
+  const Freed = Schema.Struct({ freed: Schema.Int })
+  return (heartbeatSince: DateTime.Utc, claimedBefore: DateTime.Utc, now: DateTime.Utc) =>
     sql`
-      WITH freed AS (
-        UPDATE delivery_queue q SET owner = NULL, due_at = ${toDate(now)}
-        WHERE q.owner IS NOT NULL AND NOT EXISTS (
-          SELECT 1 FROM processes p WHERE p.id = q.owner AND p.heartbeat_at >= ${toDate(heartbeatSince)}
-        ) RETURNING q.id, q.seq, q.created_at, q.claimed_at
-      ), pending AS (
-        UPDATE deliveries d SET status = 'pending', updated_at = ${toDate(now)}
-        FROM freed WHERE d.id = freed.id AND d.created_at = freed.created_at
-      )
-      UPDATE delivery_attempts a SET ended_at = ${toDate(now)}, failure = 'lost',
-        detail = 'the process ended during this attempt'
-      FROM freed
-      WHERE a.delivery_id = freed.id AND a.seq = freed.seq AND a.started_at = freed.claimed_at
-      RETURNING a.delivery_id`.pipe(
-      Effect.map((rows) => rows.length),
+      SELECT delivery_free(${toDate(heartbeatSince)}, ${toDate(claimedBefore)}, ${toDate(now)}) AS freed`.pipe(
+      rowsOf(Freed),
+      Effect.map((rows) => rows[0]?.freed ?? 0),
       storeFailures
     )
 }
@@ -138,7 +121,7 @@ function skipDisabled(sql: PgClient.PgClient) {
       WITH gone AS (
         DELETE FROM delivery_queue q USING webhook_endpoints e
         WHERE e.id = q.endpoint_id AND NOT e.enabled AND e.updated_at >= ${toDate(disabledSince)}
-          AND q.owner IS NULL
+          AND q.owner IS NULL AND NOT q.manual
         RETURNING q.id, q.created_at
       )
       UPDATE deliveries d SET status = 'skipped', updated_at = ${toDate(now)}

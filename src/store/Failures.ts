@@ -13,7 +13,10 @@ export const sqlState = (error: SqlError.SqlError): Option.Option<string> =>
 const transientStates = new Set(["57P01", "57P02", "57P03", "53300", "53400"])
 
 const isTransient = (error: SqlError.SqlError): boolean =>
-  error.isRetryable || Option.exists(sqlState(error), (state) => transientStates.has(state))
+  error.isRetryable ||
+  // The store was there at the start: whatever keeps it from taking a connection now may pass
+  error.reason.operation === "connect" ||
+  Option.exists(sqlState(error), (state) => transientStates.has(state))
 
 /**
  * What a store call may fail with: `StoreUnavailable` when trying again can help. Anything else

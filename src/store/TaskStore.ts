@@ -119,6 +119,9 @@ export type FinishOutcome =
   /** Somebody else ended it, or owns it now: nothing was changed. */
   | { readonly _tag: "Fenced" }
 
+/** A run's place: still its owner's, taken by another one, or ended with its task. */
+export type Standing = "Owned" | "Taken" | "Ended"
+
 /** A submit about to be paid for. Contract 7: committed before the POST. */
 export interface AttemptStart {
   readonly taskId: TaskId
@@ -150,6 +153,15 @@ export class TaskStore extends Context.Service<
       id: TaskId,
       owner: string
     ) => Effect.Effect<Option.Option<OwnedTask>, StoreUnavailable>
+    /** Whether the run of this epoch may go on. */
+    readonly standing: (id: TaskId, epoch: number) => Effect.Effect<Standing, StoreUnavailable>
+    /** All that this owner has by the store, be it run or not. */
+    readonly ownedBy: (
+      owner: string
+    ) => Effect.Effect<
+      ReadonlyArray<{ readonly taskId: TaskId; readonly epoch: number }>,
+      StoreUnavailable
+    >
     /** Gives the task back, so that the next owner starts at once. */
     readonly disown: (id: TaskId, epoch: number) => Effect.Effect<void, StoreUnavailable>
     /** Records the submit and moves `pending` to `processing`. `false`: fenced. */

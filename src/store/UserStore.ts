@@ -46,6 +46,12 @@ export interface NewApiKey {
   readonly now: DateTime.Utc
 }
 
+/** What became of a change of a user. */
+export type UserUpdate =
+  | { readonly _tag: "Updated"; readonly user: UserRow }
+  | { readonly _tag: "Unknown" }
+  | { readonly _tag: "EmailTaken" }
+
 /** A page cut: ids before this one, newest first. */
 export interface PageCut {
   readonly before: Option.Option<string>
@@ -67,7 +73,7 @@ export class UserStore extends Context.Service<
         readonly name?: string | null
         readonly passwordHash?: string
       }
-    ) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
+    ) => Effect.Effect<UserUpdate, StoreUnavailable>
     readonly createKey: (key: NewApiKey) => Effect.Effect<ApiKeyRow, StoreUnavailable>
     readonly findKeyByHash: (
       hash: Uint8Array
@@ -135,7 +141,14 @@ function users(sql: PgClient.PgClient) {
           email = coalesce(${change.email ?? null}::text, email),
           name = CASE WHEN ${change.name !== undefined}::boolean THEN ${change.name ?? null}::text ELSE name END,
           password_hash = coalesce(${change.passwordHash ?? null}::text, password_hash)
-        WHERE id = ${id} RETURNING *`.pipe(rowsOf(UserRow), Effect.map(Array.head), storeFailures)
+        WHERE id = ${id} RETURNING *`.pipe(
+        rowsOf(UserRow),
+        Effect.map(([user]): UserUpdate =>
+          user === undefined ? { _tag: "Unknown" } : { _tag: "Updated", user }
+        ),
+        Effect.catchIf(emailTaken, () => Effect.succeed<UserUpdate>({ _tag: "EmailTaken" })),
+        storeFailures
+      )
   }
 }
 

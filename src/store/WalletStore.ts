@@ -5,8 +5,14 @@ import { SqlError } from "effect/sql"
 import type * as Credits from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { audits } from "./WalletAudit.ts"
+import type { AuditedPage, AuditPage } from "./WalletAudit.ts"
+import { entries } from "./WalletEntries.ts"
+import type { EntryPage, EntryRow } from "./WalletEntries.ts"
+import { makeClose, makeHold, openHolds } from "./CallHolds.ts"
+import type { Close, CloseOutcome, Hold, HoldOutcome, OpenHold } from "./CallHolds.ts"
 import { sqlState, storeFailures } from "./Failures.ts"
-import { Micro, rowsOf, Time, toDate } from "./Rows.ts"
+import { Micro, rowsOf, toDate } from "./Rows.ts"
 
 export class WalletRow extends Schema.Class<WalletRow>("WalletRow")({
   userId: UserId,
@@ -14,19 +20,6 @@ export class WalletRow extends Schema.Class<WalletRow>("WalletRow")({
   held: Micro,
   triggerThreshold: Micro,
   state: Schema.Literals(["NORMAL", "ALERTED"])
-}) {}
-
-export class EntryRow extends Schema.Class<EntryRow>("EntryRow")({
-  seq: Schema.BigInt,
-  kind: Schema.Literals(["top_up", "adjustment", "hold", "capture", "release"]),
-  amount: Micro,
-  settledAfter: Micro,
-  heldAfter: Micro,
-  operationId: Schema.String,
-  subjectId: Schema.NullOr(Schema.String),
-  note: Schema.NullOr(Schema.String),
-  traceId: Schema.NullOr(Schema.String),
-  createdAt: Time
 }) {}
 
 /** A change of the settled balance by the operator. */
@@ -42,32 +35,69 @@ export interface Addition {
 }
 
 export type AdditionOutcome =
+  /** `repeated`: nothing was changed; `wallet` is as the first left it. */
   | { readonly _tag: "Added"; readonly wallet: WalletRow; readonly repeated: boolean }
   /** The adjustment would leave less than what is held. */
   | { readonly _tag: "BelowHeld" }
+  /** The balance would be more than a wallet can hold. */
+  | { readonly _tag: "TooMuch" }
+  /** The operation id was used for another change. */
+  | { readonly _tag: "Reused" }
+  | { readonly _tag: "NoWallet" }
 
-/** Wallet rows and their ledger. Holds of tasks are written by `TaskStore` in its own transactions. */
+/** What `wallet_add` raises. */
+const additionFaults: Readonly<Record<string, AdditionOutcome>> = {
+  GW404: { _tag: "NoWallet" },
+  GW409: { _tag: "BelowHeld" },
+  GW410: { _tag: "TooMuch" },
+  GW422: { _tag: "Reused" }
+}
+
+/**
+ * Wallet rows, their ledger, and holds of passthrough calls. Holds of tasks are written by
+ * `TaskStore` in its own transactions.
+ */
 export class WalletStore extends Context.Service<
   WalletStore,
   {
     readonly find: (userId: UserId) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
     readonly add: (addition: Addition) => Effect.Effect<AdditionOutcome, StoreUnavailable>
+    /** The ledger, newest first. */
     readonly entries: (
       userId: UserId,
-      page: { readonly before: Option.Option<bigint>; readonly limit: number }
+      page: EntryPage
     ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
     readonly setThreshold: (
       userId: UserId,
       threshold: Credits.Credits
     ) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
-    /** How many wallets differ from the sum of their entries or holds. Must read 0 (contract 6). */
+    /** Freezes the price of a passthrough call. The same id twice changes nothing. */
+    readonly hold: (hold: Hold) => Effect.Effect<HoldOutcome, StoreUnavailable>
+    /** Settles a call's hold and releases the rest, once; `balance.low` in the same transaction. */
+    readonly close: (close: Close) => Effect.Effect<CloseOutcome, StoreUnavailable>
+    /** Holds of calls that were opened before `olderThan`, oldest first. */
+    readonly openHolds: (
+      olderThan: DateTime.Utc,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<OpenHold>, StoreUnavailable>
+    /** How many wallets the audit found to differ from their ledger or holds. Must read 0 (contract 6). */
     readonly drift: Effect.Effect<number, StoreUnavailable>
+    /** When the audit has last looked at every wallet. */
+    readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
+    /** Compares the next page of wallets with their new ledger entries and open holds (ADR 0061). */
+    readonly audit: (page: AuditPage) => Effect.Effect<AuditedPage, StoreUnavailable>
+    /** Records that a round has seen all wallets. */
+    readonly endAudit: (wallets: number, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/store/WalletStore") {
   static readonly layer = Layer.effect(
     WalletStore,
-    Effect.map(PgClient.PgClient, (sql) =>
-      WalletStore.of({
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      return WalletStore.of({
+        hold: yield* makeHold(sql),
+        close: yield* makeClose(sql),
+        openHolds: openHolds(sql),
         find: (userId) =>
           sql`SELECT * FROM wallets WHERE user_id = ${userId}`.pipe(
             rowsOf(WalletRow),
@@ -75,12 +105,7 @@ export class WalletStore extends Context.Service<
             storeFailures
           ),
         add: add(sql),
-        entries: (userId, page) =>
-          sql`
-            SELECT * FROM wallet_entries
-            WHERE user_id = ${userId}
-              AND (${Option.getOrNull(page.before)}::bigint IS NULL OR seq < ${Option.getOrNull(page.before)}::bigint)
-            ORDER BY seq DESC LIMIT ${page.limit}`.pipe(rowsOf(EntryRow), storeFailures),
+        entries: entries(sql),
         setThreshold: (userId, threshold) =>
           sql`
             UPDATE wallets SET trigger_threshold = ${threshold},
@@ -90,11 +115,13 @@ export class WalletStore extends Context.Service<
             Effect.map(Array.head),
             storeFailures
           ),
-        drift: drift(sql)
+        ...audits(sql)
       })
-    )
+    })
   )
 }
+
+const faultOf = (state: string) => Option.fromUndefinedOr(additionFaults[state])
 
 function add(sql: PgClient.PgClient) {
   const Row = Schema.Struct({ ...WalletRow.fields, repeated: Schema.Boolean })
@@ -113,26 +140,9 @@ function add(sql: PgClient.PgClient) {
         wallet: new WalletRow(wallet),
         repeated
       })),
-      Effect.catchIf(
-        (error) => SqlError.isSqlError(error) && Option.contains(sqlState(error), "GW409"),
-        () => Effect.succeed<AdditionOutcome>({ _tag: "BelowHeld" })
+      Effect.catchIf(SqlError.isSqlError, (error) =>
+        Effect.mapError(Effect.fromOption(Option.flatMap(sqlState(error), faultOf)), () => error)
       ),
       storeFailures
     )
-}
-
-function drift(sql: PgClient.PgClient) {
-  const Row = Schema.Struct({ drifting: Schema.Int })
-  return sql`
-    SELECT count(*)::int AS drifting FROM wallets w
-    WHERE w.settled <> (
-        SELECT coalesce(sum(CASE e.kind
-          WHEN 'top_up' THEN e.amount WHEN 'adjustment' THEN e.amount
-          WHEN 'capture' THEN -e.amount ELSE 0 END), 0)
-        FROM wallet_entries e WHERE e.user_id = w.user_id)
-      OR w.held <> (SELECT coalesce(sum(h.amount), 0) FROM holds h WHERE h.user_id = w.user_id)`.pipe(
-    rowsOf(Row),
-    Effect.map((rows) => rows[0]?.drifting ?? 0),
-    storeFailures
-  )
 }

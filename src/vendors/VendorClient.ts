@@ -39,6 +39,25 @@ export class VendorError extends Schema.TaggedError<VendorError>()("VendorError"
   retryAfterMillis: Schema.optionalKey(Schema.Finite)
 }) {}
 
+/**
+ * One input medium of a task: fetched or taken from the body, checked against the rules of its field,
+ * and kept as an artifact. Contract 5.
+ */
+export interface SubmitMedium {
+  /** Where it stands in the body, as `mapMedia` of models/Media.ts names it: `#/images/0`. */
+  readonly pointer: string
+  /** By magic bytes, never as declared. */
+  readonly mime: string
+  /** Bytes. */
+  readonly size: number
+  /** Where the client keeps it; absent when it came inline. It was reachable a moment ago. */
+  readonly sourceUrl?: string
+  /** Where anybody who is given this URL may fetch it for 24 hours, as far as `BASE_URL` is public. */
+  readonly artifactUrl: string
+  /** Read from the artifact store at each run, so that nobody holds it longer than needed. */
+  readonly bytes: Effect.Effect<Uint8Array, VendorError>
+}
+
 /** What a paid submit needs. `body` is the decoded model body with all defaults filled in. */
 export interface SubmitRequest {
   /** Id of the task: unique, fit as an external id or a simulator's key. */
@@ -47,7 +66,10 @@ export interface SubmitRequest {
   readonly model: string
   /** The upstream's own model id. */
   readonly upstreamModel: string
+  /** Media stand in it as the client's URL, or as `artifact:art_…`: see `media` by pointer. */
   readonly body: unknown
+  /** All media of the body, in its order. Empty when a submit is reconciled. */
+  readonly media: ReadonlyArray<SubmitMedium>
 }
 
 /** An opaque JSON value that the adapter needs to poll or cancel the job; stored with the task. */

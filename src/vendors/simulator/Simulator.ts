@@ -150,6 +150,19 @@ const remainingMillis = (job: Job) =>
 const pollAfter = (remaining: number): Duration.Duration =>
   Duration.millis(remaining > 0 ? Math.min(pollMillis, remaining) : pollMillis)
 
+/** Reads the media as an upstream would, one after the other: what cannot be had fails the submit. */
+const takeMedia = ({ media, taskId }: SubmitRequest) =>
+  Effect.forEach(
+    media,
+    ({ bytes, pointer, size }) =>
+      Effect.flatMap(bytes, ({ length }) =>
+        length === size
+          ? Effect.void
+          : Effect.fail(failure(taskId, "media", `${pointer} is not what was announced`))
+      ),
+    { discard: true }
+  )
+
 const render = Effect.fnUntraced(function* (job: Job, font: Unifont.Font) {
   const items: Array<ResultItem> = []
   for (let index = 0; index < job.items; index += 1) {
@@ -207,6 +220,7 @@ export const make = Effect.fnUntraced(function* (
     )
     const { faults, script, text } = parse(fields.prompt ?? "")
     if (faults.length > 0) return yield* failure(taskId, "unreadable", faults.join("; "))
+    yield* takeMedia(request)
     if (script.crash === "before-submit") yield* crash
     const refusal = refusalOf(script, log.addAttempt(taskId).attempts)
     if (refusal !== undefined) return yield* failure(taskId, refusal)

@@ -18,4 +18,4 @@ export const request = (
   model: string,
   body: Readonly<Record<string, unknown>>,
   id = taskId
-): SubmitRequest => ({ taskId: id, model, upstreamModel: "upstream", body })
+): SubmitRequest => ({ taskId: id, model, upstreamModel: "upstream", body, media: [] })

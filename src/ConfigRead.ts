@@ -5,6 +5,7 @@ export class ConfigFault extends Schema.TaggedError<ConfigFault>()("ConfigFault"
   message: Schema.String
 }) {}
 
+/** The one way to say what is wrong with a variable. */
 export const fault = (name: string, problem: string, remedy: string): ConfigFault =>
   new ConfigFault({ message: `${name}: ${problem}; ${remedy}` })
 
@@ -15,6 +16,5 @@ export const read = <A>(name: string, config: Config.Config<A>, remedy: string) 
     return fault(name, issue.charAt(0).toLowerCase() + issue.slice(1), remedy)
   })
 
-/** Reads one secret, if it is set. */
 export const readSecret = (name: string, remedy: string) =>
   read(name, Config.option(Config.Redacted(name)), remedy)

@@ -54,7 +54,7 @@ begin
     refused := null;
     if w.user_id is distinct from r.user_id then
       update wallets u set held = w.held, entry_count = w.entry_count where u.user_id = w.user_id;
-      select * into w from wallets u where u.user_id = r.user_id for update;
+      select * into w from wallets u where u.user_id = r.user_id for no key update;
     end if;
     if live is null or not (r.key = any (live)) then
       refused := 'key';
@@ -104,7 +104,7 @@ begin
     ), locked as (
       select l.user_id from wallets l
       where l.user_id in (select h.user_id from holds h join closing c on c.id = h.id)
-      order by l.user_id for update
+      order by l.user_id for no key update
     ), gone as (
       delete from holds h using closing c
         where h.id = c.id and h.user_id in (select locked.user_id from locked) returning h.*
@@ -124,7 +124,7 @@ begin
       update wallets u set settled = w.settled, held = w.held, entry_count = w.entry_count,
           state = w.state, last_alert_at = w.last_alert_at, rearmed_by_top_up = w.rearmed_by_top_up
         where u.user_id = w.user_id;
-      select * into w from wallets u where u.user_id = r.user_id for update;
+      select * into w from wallets u where u.user_id = r.user_id for no key update;
     end if;
     rest := r.held - r.captured;
     if r.captured > 0 then

@@ -1,0 +1,30 @@
+/** An HTTPS receiver in a process of its own. Certificate and key come as JSON on the command line. */
+import { createServer } from "node:https"
+import type { AddressInfo } from "node:net"
+
+const { cert, delayMillis, key } = JSON.parse(process.argv[2] ?? "{}") as {
+  readonly cert: string
+  readonly key: string
+  readonly delayMillis: number
+}
+const answer = Buffer.from("ok")
+let received = 0
+
+const server = createServer({ cert, key, keepAlive: true }, (request, response) => {
+  request.resume()
+  request.on("end", () => {
+    received += 1
+    const end = () => {
+      response.writeHead(200, { "content-length": answer.length })
+      response.end(answer)
+    }
+    if (delayMillis > 0) setTimeout(end, delayMillis)
+    else end()
+  })
+})
+server.keepAliveTimeout = 60_000
+server.listen(0, "127.0.0.1", () => {
+  process.send?.({ port: (server.address() as AddressInfo).port })
+})
+process.on("message", () => process.send?.({ received }))
+process.on("disconnect", () => process.exit(0))

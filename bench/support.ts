@@ -1,0 +1,172 @@
+/** What the webhook benchmarks share: a database, a receiver, and the sending half of the service. */
+import { NodeServices } from "@effect/platform-node"
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Layer, Redacted, Result } from "effect"
+import { fork } from "node:child_process"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import * as AlarmClock from "../src/actors/AlarmClock.ts"
+import * as Cluster from "../src/actors/Cluster.ts"
+import * as EndpointActor from "../src/actors/EndpointActor.ts"
+import * as Sweeper from "../src/actors/Sweeper.ts"
+import * as Wakes from "../src/actors/Wakes.ts"
+import { AppConfig } from "../src/Config.ts"
+import { parseEgressAllow } from "../src/delivery/EgressAllow.ts"
+import { EgressGuard } from "../src/delivery/EgressGuard.ts"
+import { WebhookSender } from "../src/delivery/WebhookSender.ts"
+import { stores } from "../src/Gateway.ts"
+import { Process } from "../src/services/Process.ts"
+import { Secrets } from "../src/services/Secrets.ts"
+import { Sweeps } from "../src/services/Sweeps.ts"
+import { WebhookDispatcher } from "../src/services/WebhookDispatcher.ts"
+import { layerPostgres } from "../src/store/Database.ts"
+import * as Migrations from "../src/store/Migrations.ts"
+import { makeAuthority } from "../test/support/certificates.ts"
+import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
+
+export const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"
+
+/** A Postgres of its own, or `DATABASE_URL`. */
+export const database = Effect.gen(function* () {
+  if (process.env.DATABASE_URL !== undefined) return process.env.DATABASE_URL
+  const folder = yield* Effect.acquireRelease(
+    Effect.promise(() => mkdtemp(join(tmpdir(), `gateway-postgres-${process.pid}-`))),
+    (path) =>
+      Effect.promise(async () => {
+        await stopServer(path)
+        await rm(path, { recursive: true, force: true })
+      })
+  )
+  return yield* Effect.promise(() => serverUrl(folder))
+})
+
+/** A receiver in its own process. */
+export const receiver = Effect.fnUntraced(function* (delayMillis = 0) {
+  const authority = yield* Effect.promise(makeAuthority)
+  const issued = yield* Effect.promise(() => authority.issue())
+  const child = yield* Effect.acquireRelease(
+    Effect.sync(() =>
+      fork(fileURLToPath(new URL("receiver.ts", import.meta.url)), [
+        JSON.stringify({ ...issued, delayMillis })
+      ])
+    ),
+    (process) => Effect.sync(() => process.kill("SIGKILL"))
+  )
+  const ask = () =>
+    new Promise<Record<string, number>>((resolve) => child.once("message", resolve as () => void))
+  const { port } = yield* Effect.promise(ask)
+  const count = Effect.promise(async () => {
+    const answer = ask()
+    child.send("count")
+    return (await answer).received ?? 0
+  })
+  return { url: `https://127.0.0.1:${port}/hook`, ca: authority.ca, count }
+})
+
+/** The stores and all that sends webhooks, as the service composes them. */
+export const sending = (url: string, ca: string) => {
+  const config = AppConfig.layerOf({
+    DATABASE_URL: url,
+    ADMIN_TOKEN: "operator-token-of-the-bench",
+    MASTER_KEY: Buffer.alloc(32, 7).toString("base64")
+  })
+  const guard = EgressGuard.layer({ allow: Result.getOrThrow(parseEgressAllow("127.0.0.1")) })
+  return Layer.mergeAll(EndpointActor.layer, AlarmClock.layer, Sweeper.layer).pipe(
+    Layer.provideMerge(Layer.mergeAll(WebhookDispatcher.layer, Sweeps.layer)),
+    Layer.provideMerge(Layer.mergeAll(Process.layer, Secrets.layer)),
+    Layer.provideMerge(Wakes.layer),
+    Layer.provideMerge(Cluster.layerSingle),
+    Layer.provideMerge(stores),
+    Layer.provideMerge(WebhookSender.layer({ ca }).pipe(Layer.provide(guard))),
+    Layer.provideMerge(Migrations.layer()),
+    Layer.provideMerge(layerPostgres({ url: Redacted.make(url) })),
+    Layer.provideMerge(Layer.mergeAll(config, NodeServices.layer)),
+    Layer.orDie
+  )
+}
+
+export const body = new TextEncoder().encode(
+  JSON.stringify({
+    id: "evt_019a0c5e7f3a7b009e2b4f6a8c0d1e2f",
+    type: "task.succeeded",
+    created_at: "2026-01-01T00:00:00.000Z",
+    data: {
+      vendor: "alibaba",
+      model_name: "text-to-image-max",
+      payload: {
+        task_info: {
+          id: "019a0c5e-7f3a-7a00-9e2b-4f6a8c0d1e2f",
+          status: "completed",
+          created_at: "2026-01-01T00:00:00.000Z",
+          updated_at: "2026-01-01T00:00:09.000Z"
+        },
+        images: ["https://gateway.example.com/artifacts/art_019a0c5e7f3a7b009e2b4f6a8c0d1e2f"]
+      }
+    }
+  })
+)
+
+/** Makes endpoints for the receiver, all of one user. */
+export const makeEndpoints = Effect.fnUntraced(function* (count: number, url: string, first = 1) {
+  const sql = yield* PgClient.PgClient
+  const secrets = yield* Secrets
+  const sealed = secrets.encrypt(secret)
+  yield* sql`INSERT INTO users (id, email, created_at)
+    VALUES ('019a0c5e-7f3a-7a00-9e2b-4f6a8c0d1e2f', 'bench', now()) ON CONFLICT DO NOTHING`
+  yield* sql`TRUNCATE delivery_queue, deliveries, delivery_attempts, events, webhook_endpoints`
+  yield* sql`
+    INSERT INTO webhook_endpoints
+      (id, user_id, url, events, enabled, secret, secret_preview, created_at, updated_at)
+    SELECT 'whe_' || n, '019a0c5e-7f3a-7a00-9e2b-4f6a8c0d1e2f', ${url}, '{task.succeeded}', true,
+      ${sealed}::bytea, 'whsec_...', now(), now() FROM generate_series(${first}::int, ${first + count - 1}::int) n`
+})
+
+/** Queues deliveries over the endpoints in turn, due from now on evenly over so many seconds. */
+export const queue = Effect.fnUntraced(function* (
+  deliveries: number,
+  endpoints: number,
+  startSeconds: number,
+  spreadSeconds: number,
+  first = 1
+) {
+  const sql = yield* PgClient.PgClient
+  yield* sql`SELECT partitions_keep(date_trunc('milliseconds', now()), 1, now() - interval '30 days')`
+  yield* sql`
+    WITH new AS MATERIALIZED (
+      SELECT n, date_trunc('milliseconds', now()) AS at,
+        'evt_' || md5(n::text || random()::text) AS event,
+        time_sorted_id('whd_', date_trunc('milliseconds', now())) AS id,
+        'whe_' || (n % ${endpoints}::int + ${first}::int) AS endpoint
+      FROM generate_series(0, ${deliveries}::int - 1) n
+    ), e AS (
+      INSERT INTO events (id, created_at, user_id, type, body)
+      SELECT event, at, '019a0c5e-7f3a-7a00-9e2b-4f6a8c0d1e2f', 'task.succeeded', ${body}::bytea FROM new
+    ), d AS (
+      INSERT INTO deliveries
+        (id, created_at, user_id, endpoint_id, event_id, event_created_at, event_type, status, updated_at)
+      SELECT id, at, '019a0c5e-7f3a-7a00-9e2b-4f6a8c0d1e2f', endpoint, event, at, 'task.succeeded', 'pending', at
+      FROM new
+    )
+    INSERT INTO delivery_queue (id, created_at, endpoint_id, due_at)
+    SELECT id, at, endpoint, date_trunc('milliseconds', at + interval '1 second' * (
+      ${startSeconds}::float8 + n * ${spreadSeconds}::float8 / ${deliveries}::float8)) FROM new`
+  yield* sql`VACUUM ANALYZE`.unprepared
+})
+
+/** Waits until nothing is queued. */
+export const drained = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  while (true) {
+    const rows = yield* sql`SELECT 1 FROM delivery_queue LIMIT 1`
+    if (rows.length === 0) return
+    yield* Effect.sleep("20 millis")
+  }
+})
+
+/** CPU milliseconds of this process so far. */
+export const cpuMillis = () => {
+  const { system, user } = process.cpuUsage()
+  return (system + user) / 1000
+}

@@ -1,0 +1,222 @@
+/**
+ * Deliveries a second to a local HTTPS receiver, side by side in one run: (a) a bare loop of undici
+ * POST with HMAC and no store, (b) the same as a pg-boss worker, (c) this service's sending half.
+ *
+ *   node bench/webhooks.ts [deliveries] [rounds]
+ */
+import { Effect } from "effect"
+import { createHmac } from "node:crypto"
+import { PgBoss } from "pg-boss"
+import { Agent } from "undici"
+import { Wake } from "../src/services/Wake.ts"
+import { EndpointId } from "../src/domain/Ids.ts"
+import { DeliveryStore } from "../src/store/DeliveryStore.ts"
+import {
+  body,
+  cpuMillis,
+  database,
+  drained,
+  makeEndpoints,
+  queue,
+  receiver,
+  secret,
+  sending
+} from "./support.ts"
+
+const deliveries = Number(process.argv[2] ?? 9_000)
+const rounds = Number(process.argv[3] ?? 3)
+const endpoints = Math.ceil(deliveries / 300)
+/** The most connections that our sender opens to one origin; the others get as many. */
+const connections = 128
+
+/** Workers of pg-boss, each with batches of 100: more made it no faster. */
+const bossWorkers = 4
+
+const post = async (agent: Agent, url: string, id: string, bytes: Uint8Array) => {
+  const timestamp = Math.floor(Date.now() / 1000)
+  const signature = createHmac("sha256", secret)
+    .update(`${id}.${timestamp}.`)
+    .update(bytes)
+    .digest("hex")
+  const { origin, pathname } = new URL(url)
+  const answer = await agent.request({
+    origin,
+    path: pathname,
+    method: "POST",
+    headers: {
+      "Content-Type": "application/json",
+      "User-Agent": "Service-Webhook/1.0",
+      "X-Service-Webhook-Id": id,
+      "X-Service-Webhook-Timestamp": String(timestamp),
+      "X-Service-Webhook-Signature": `v1=${signature}`
+    },
+    body: bytes
+  })
+  await answer.body.text()
+  if (answer.statusCode !== 200) throw new Error(`HTTP ${answer.statusCode}`)
+}
+
+interface Figure {
+  readonly perSecond: number
+  readonly cpuMicros: number
+  readonly statements?: number
+}
+
+const measure = async (work: () => Promise<void>): Promise<Figure> => {
+  const cpu = cpuMillis()
+  const started = performance.now()
+  await work()
+  const seconds = (performance.now() - started) / 1000
+  return {
+    perSecond: deliveries / seconds,
+    cpuMicros: ((cpuMillis() - cpu) * 1000) / deliveries
+  }
+}
+
+const bare = async (agent: Agent, url: string) => {
+  let next = 0
+  const one = async () => {
+    while (next < deliveries) {
+      next += 1
+      await post(agent, url, `whd_${next}`, body)
+    }
+  }
+  return measure(async () => {
+    await Promise.all(Array.from({ length: connections }, one))
+  })
+}
+
+/** `each`: every job is completed with its own outcome, as our log has it; else one call a batch. */
+const pgBoss = async (
+  databaseUrl: string,
+  agent: Agent,
+  url: string,
+  each: boolean
+): Promise<Figure> => {
+  const boss = new PgBoss({ connectionString: databaseUrl, supervise: false, schedule: false })
+  boss.on("error", console.error)
+  await boss.start()
+  const name = `deliveries-${Date.now()}`
+  await boss.createQueue(name, { retryLimit: 5, retryDelay: 15 })
+  const text = Buffer.from(body).toString("utf8")
+  for (let at = 0; at < deliveries; at += 1000) {
+    const jobs = Array.from({ length: Math.min(1000, deliveries - at) }, (_, n) => ({
+      data: { id: `whd_${at + n}`, url, body: text }
+    }))
+    await boss.insert(name, jobs)
+  }
+  await boss.getDb().executeSql("VACUUM ANALYZE", [])
+  // `work` polls every half second; loops that fetch as soon as they are free show what it can do.
+  const worker = async () => {
+    while (true) {
+      const jobs = await boss.fetch<{ id: string; url: string; body: string }>(name, {
+        batchSize: 100
+      })
+      if (jobs.length === 0) return
+      await Promise.all(
+        jobs.map(({ data }) => post(agent, data.url, data.id, Buffer.from(data.body)))
+      )
+      if (each) {
+        await Promise.all(
+          jobs.map((job) => boss.complete(name, job.id, { status: 200, answer: "ok" }))
+        )
+      } else {
+        await boss.complete(
+          name,
+          jobs.map((job) => job.id)
+        )
+      }
+    }
+  }
+  const figure = await measure(async () => {
+    await Promise.all(Array.from({ length: bossWorkers }, worker))
+  })
+  await boss.stop({ graceful: true })
+  return figure
+}
+
+const ours = Effect.fnUntraced(function* (url: string, round: number) {
+  // Other endpoints each round: 600 a minute is the limit of each.
+  const first = round * endpoints + 1
+  yield* makeEndpoints(endpoints, url, first)
+  // Due far ahead until all are written, then at once.
+  yield* queue(deliveries, endpoints, 0, 0, first)
+  const wake = yield* Wake
+  const ids = Array.from({ length: endpoints }, (_, n) => EndpointId.make(`whe_${first + n}`))
+  calls.count = 0
+  const context = yield* Effect.context<Effect.Services<typeof drained>>()
+  const figure = yield* Effect.promise(() =>
+    measure(() => Effect.runPromiseWith(context)(Effect.andThen(wake.endpoints(ids), drained)))
+  )
+  return { ...figure, statements: calls.count / deliveries }
+})
+
+/** Statements of the sending half: every call of its store is one. */
+const calls = { count: 0 }
+
+const countCalls = (store: DeliveryStore["Service"]): void => {
+  const counted =
+    <A extends ReadonlyArray<unknown>, B>(call: (...args: A) => B) =>
+    (...args: A) => {
+      calls.count += 1
+      return call(...args)
+    }
+  Object.assign(store, {
+    claim: counted(store.claim),
+    record: counted(store.record),
+    due: counted(store.due),
+    endedSince: counted(store.endedSince),
+    freeLost: counted(store.freeLost),
+    skipDisabled: counted(store.skipDisabled)
+  })
+}
+
+const median = (values: ReadonlyArray<number>): number =>
+  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
+
+const program = Effect.gen(function* () {
+  const databaseUrl = yield* database
+  const { ca, url } = yield* receiver()
+  const agent = new Agent({ connections, connect: { ca }, pipelining: 1 })
+  const figures = {
+    bare: [] as Array<Figure>,
+    pgBoss: [] as Array<Figure>,
+    pgBossBatch: [] as Array<Figure>,
+    ours: [] as Array<Figure>
+  }
+  yield* Effect.gen(function* () {
+    countCalls(yield* DeliveryStore)
+    for (let round = 0; round <= rounds; round += 1) {
+      const one = {
+        bare: yield* Effect.promise(() => bare(agent, url)),
+        pgBoss: yield* Effect.promise(() => pgBoss(databaseUrl, agent, url, true)),
+        pgBossBatch: yield* Effect.promise(() => pgBoss(databaseUrl, agent, url, false)),
+        ours: yield* ours(url, round)
+      }
+      console.log(round === 0 ? "warm-up" : `round ${round}`, JSON.stringify(one))
+      if (round === 0) continue
+      figures.bare.push(one.bare)
+      figures.pgBoss.push(one.pgBoss)
+      figures.pgBossBatch.push(one.pgBossBatch)
+      figures.ours.push(one.ours)
+    }
+  }).pipe(Effect.provide(sending(databaseUrl, ca)))
+  const of = (list: ReadonlyArray<Figure>) => median(list.map((figure) => figure.perSecond))
+  const statements = median(figures.ours.map((figure) => figure.statements ?? 0))
+  console.log(`(a) bare undici + HMAC, no store   ${of(figures.bare).toFixed(0)} deliveries/s`)
+  console.log(`(b) pg-boss worker                 ${of(figures.pgBoss).toFixed(0)} deliveries/s`)
+  console.log(
+    `(b') the same, one outcome a batch ${of(figures.pgBossBatch).toFixed(0)} deliveries/s`
+  )
+  console.log(
+    `(c) this service                   ${of(figures.ours).toFixed(0)} deliveries/s, ` +
+      `${statements.toFixed(2)} statements each`
+  )
+  console.log(
+    `c/a ${(of(figures.ours) / of(figures.bare)).toFixed(2)} (goal 0.35), c/b ${(of(figures.ours) / of(figures.pgBoss)).toFixed(2)} (goal 2)`
+  )
+  yield* Effect.promise(() => agent.destroy())
+}).pipe(Effect.scoped)
+
+await Effect.runPromise(program)
+process.exit(0)

@@ -1,0 +1,53 @@
+import { NodeRuntime, NodeServices } from "@effect/platform-node"
+import { Cause, Console, Effect, Exit, Layer, Option } from "effect"
+import * as Certificate from "./demo/Certificate.ts"
+import { Client } from "./demo/Client.ts"
+import { printOutcome, Report } from "./demo/Report.ts"
+import { play } from "./demo/Story.ts"
+import { freshTarget, runningTarget } from "./demo/Target.ts"
+
+/**
+ * `npm run demo`: the service's main job, played through its HTTP interface. Against a service of
+ * its own, or against the one that `GATEWAY_URL` names. Exit status 0 only if all of it was seen.
+ */
+const demo = Effect.gen(function* () {
+  const report = yield* Report
+  const env = globalThis.process.env
+  const url = env["GATEWAY_URL"]
+  yield* report.heading("Generation Gateway: the whole story")
+  const target = yield* url === undefined ? freshTarget(env) : runningTarget(url, env)
+  const story = play(target).pipe(
+    Effect.provide(Client.layer(target.baseUrl, target.serviceName)),
+    Effect.exit
+  )
+  const exit = yield* Effect.scoped(story)
+  if (Exit.isFailure(exit)) {
+    const error = Cause.squash(exit.cause)
+    const why = error instanceof Error ? error.message : Cause.pretty(exit.cause)
+    yield* report.check("the story was played to its end", false, why)
+  }
+  const isComplete = yield* printOutcome
+  if (!isComplete && Option.isSome(target.hint)) yield* Console.log(`\n${target.hint.value}`)
+  return isComplete
+})
+
+/** `npm run demo -- --certificate`: makes the receiver's certificate before the service is started. */
+const certificateOnly = Effect.gen(function* () {
+  const { rootFile } = yield* Effect.orDie(Certificate.certificateIn(Certificate.keptIn))
+  yield* Console.log(`EGRESS_ALLOW=localhost NODE_EXTRA_CA_CERTS=${rootFile} npm start`)
+  return true
+})
+
+const isCertificateOnly = globalThis.process.argv.includes("--certificate")
+
+NodeRuntime.runMain(
+  (isCertificateOnly ? certificateOnly : demo).pipe(
+    Effect.scoped,
+    Effect.tapError((error) => Console.error(error.message)),
+    Effect.provide(Layer.merge(Report.layer, NodeServices.layer))
+  ),
+  {
+    disableErrorReporting: true,
+    teardown: (exit, onExit) => onExit(Exit.isSuccess(exit) && exit.value === true ? 0 : 1)
+  }
+)

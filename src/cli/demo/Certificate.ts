@@ -1,0 +1,73 @@
+import { Clock, Effect, FileSystem, Path } from "effect"
+import { generate } from "selfsigned"
+
+const dayMillis = 86_400_000
+const validDays = 365
+
+/** Where a demo against a running service keeps it. */
+export const keptIn = "data/demo"
+
+/** The receiver's key and certificate, PEM. */
+export interface Certificate {
+  readonly key: string
+  readonly cert: string
+  /** The root that signed it: the file that the service must trust. */
+  readonly rootFile: string
+}
+
+/**
+ * The receiver's certificate in that folder, made when it is not there. A running service has to
+ * trust its root from the start on, so it is kept. A certificate that signs itself would do for
+ * Node, not for Deno.
+ */
+export const certificateIn = Effect.fn("Demo.certificateIn")(function* (folder: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const rootFile = path.resolve(folder, "root.pem")
+  const certFile = path.resolve(folder, "receiver.pem")
+  const keyFile = path.resolve(folder, "receiver-key.pem")
+  if (!(yield* fs.exists(keyFile))) {
+    const made = yield* makeCertificate
+    yield* fs.makeDirectory(folder, { recursive: true })
+    yield* fs.writeFileString(rootFile, made.root)
+    yield* fs.writeFileString(certFile, made.cert)
+    yield* fs.writeFileString(keyFile, made.key, { mode: 0o600 })
+  }
+  const [key, cert] = [yield* fs.readFileString(keyFile), yield* fs.readFileString(certFile)]
+  return { key, cert, rootFile }
+})
+
+const makeCertificate = Effect.flatMap(Clock.currentTimeMillis, (now) =>
+  Effect.promise(async () => {
+    const validity = {
+      keyType: "ec" as const,
+      algorithm: "sha256",
+      notBeforeDate: new Date(now - dayMillis),
+      notAfterDate: new Date(now + validDays * dayMillis)
+    }
+    const root = await generate([{ name: "commonName", value: "Demo root" }], {
+      ...validity,
+      extensions: [
+        { name: "basicConstraints", cA: true, critical: true },
+        { name: "keyUsage", keyCertSign: true, cRLSign: true, critical: true }
+      ]
+    })
+    const leaf = await generate([{ name: "commonName", value: "localhost" }], {
+      ...validity,
+      ca: { key: root.private, cert: root.cert },
+      extensions: [
+        { name: "basicConstraints", cA: false },
+        { name: "keyUsage", digitalSignature: true, critical: true },
+        { name: "extKeyUsage", serverAuth: true },
+        {
+          name: "subjectAltName",
+          altNames: [
+            { type: 2, value: "localhost" },
+            { type: 7, ip: "127.0.0.1" }
+          ]
+        }
+      ]
+    })
+    return { root: root.cert, cert: leaf.cert, key: leaf.private }
+  })
+)

@@ -1,0 +1,159 @@
+import { Clock, Effect, FileSystem, Option, Redacted, Ref, Schedule, Schema, Stream } from "effect"
+import type { Path, Scope } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { ChildProcess, ChildProcessSpawner } from "effect/process"
+import { createServer } from "node:net"
+import { fileURLToPath } from "node:url"
+import { certificateIn, keptIn } from "./Certificate.ts"
+import type { Certificate } from "./Certificate.ts"
+import { Client } from "./Client.ts"
+import { Report } from "./Report.ts"
+
+/** The demo cannot begin; the message says what to do. */
+export class DemoFault extends Schema.TaggedError<DemoFault>()("DemoFault", {
+  message: Schema.String
+}) {}
+
+/** The service that the demo plays against. */
+export interface Target {
+  readonly baseUrl: string
+  readonly serviceName: string
+  /** The caller's own key, or else the operator's token to make a user with. */
+  readonly access:
+    | { readonly apiKey: Redacted.Redacted }
+    | { readonly operatorToken: Redacted.Redacted }
+  readonly certificate: Certificate
+  /** What the operator of a running service has to do that its webhooks arrive here. */
+  readonly hint: Option.Option<string>
+}
+
+type Variables = Readonly<Record<string, string | undefined>>
+
+/** The running service that `GATEWAY_URL` names. */
+export const runningTarget = Effect.fn("Demo.runningTarget")(function* (
+  url: string,
+  env: Variables
+): Effect.fn.Return<Target, DemoFault, FileSystem.FileSystem | Path.Path> {
+  const certificate = yield* certificateIn(keptIn).pipe(Effect.orDie)
+  const apiKey = env["GATEWAY_API_KEY"]
+  const operatorToken = env["GATEWAY_ADMIN_TOKEN"]
+  const access =
+    apiKey === undefined
+      ? operatorToken === undefined
+        ? undefined
+        : { operatorToken: Redacted.make(operatorToken) }
+      : { apiKey: Redacted.make(apiKey) }
+  if (access === undefined) {
+    return yield* new DemoFault({
+      message:
+        "GATEWAY_API_KEY: is not set, nor is GATEWAY_ADMIN_TOKEN; set a key with both scopes, " +
+        "or the operator's token, and the demo makes a user of its own"
+    })
+  }
+  return {
+    baseUrl: url.replace(/\/+$/u, ""),
+    serviceName: env["SERVICE_NAME"] ?? "Service",
+    access,
+    certificate,
+    hint: Option.some(
+      "The service must trust the receiver's certificate, from its start on, and may call this machine:\n" +
+        `  EGRESS_ALLOW=localhost NODE_EXTRA_CA_CERTS=${certificate.rootFile}   (Node and Deno)`
+    )
+  }
+})
+
+const mainFile = fileURLToPath(new URL("../../main.ts", import.meta.url))
+const isDeno = "Deno" in globalThis
+const readyWithin = "30 seconds"
+
+/** A service of the demo's own: sandbox, in a temporary folder, gone afterwards. */
+export const freshTarget = Effect.fn("Demo.freshTarget")(function* (
+  env: Variables
+): Effect.fn.Return<
+  Target,
+  DemoFault,
+  Scope.Scope | FileSystem.FileSystem | Path.Path | ChildProcessSpawner.ChildProcessSpawner | Report
+> {
+  const fs = yield* FileSystem.FileSystem
+  const report = yield* Report
+  const folder = yield* Effect.orDie(fs.makeTempDirectoryScoped({ prefix: "gateway-demo-" }))
+  const certificate = yield* Effect.orDie(certificateIn(`${folder}/receiver`))
+  const port = yield* freePort
+  const baseUrl = `http://localhost:${port}`
+  const operatorToken = `op_${SecureRandom.uuidV4Unsafe()}`
+  const started = yield* Clock.currentTimeMillis
+  yield* startService(
+    {
+      ...inherited(env),
+      DATA_DIR: `${folder}/data`,
+      PORT: `${port}`,
+      ADMIN_TOKEN: operatorToken,
+      EGRESS_ALLOW: "localhost",
+      SIMULATOR_DELAY: "1500 millis to 3 seconds",
+      NODE_EXTRA_CA_CERTS: certificate.rootFile
+    },
+    baseUrl
+  )
+  const ended = yield* Clock.currentTimeMillis
+  const seconds = ((ended - started) / 1000).toFixed(1)
+  yield* report.say(
+    `Started a service at ${baseUrl}, ready after ${seconds} s (new embedded store)`
+  )
+  const access = { operatorToken: Redacted.make(operatorToken) }
+  return { baseUrl, serviceName: "Service", access, certificate, hint: Option.none() }
+})
+
+/** Never the vendors' keys or `DATABASE_URL`: a demo spends no money and touches no data. */
+const inherited = (env: Variables): Record<string, string> =>
+  Object.fromEntries(
+    ["PATH", "HOME", "TMPDIR", "DENO_DIR", "SystemRoot", "LD_LIBRARY_PATH"].flatMap((name) => {
+      const value = env[name]
+      return value === undefined ? [] : [[name, value]]
+    })
+  )
+
+const startService = Effect.fnUntraced(function* (env: Record<string, string>, baseUrl: string) {
+  const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+  const words = isDeno ? ["run", "--allow-all", mainFile] : [mainFile]
+  const child = yield* Effect.orDie(
+    spawner.spawn(
+      ChildProcess.make(globalThis.process.execPath, words, {
+        env,
+        extendEnv: false,
+        forceKillAfter: "10 seconds"
+      })
+    )
+  )
+  const output = yield* Ref.make("")
+  yield* child.all.pipe(
+    Stream.decodeText(),
+    Stream.runForEach((text) => Ref.update(output, (all) => `${all}${text}`.slice(-4000))),
+    Effect.ignore,
+    Effect.forkScoped
+  )
+  const failed = (why: string) =>
+    Effect.flatMap(Ref.get(output), (text) =>
+      Effect.fail(new DemoFault({ message: `The service ${why}. It said:\n${text}` }))
+    )
+  const ready = Effect.flatMap(Client, (client) => client.ready).pipe(
+    Effect.repeat({ until: (is) => is, schedule: Schedule.spaced("50 millis") }),
+    Effect.provide(Client.layer(baseUrl, "Service")),
+    Effect.timeoutOrElse({
+      duration: readyWithin,
+      orElse: () => failed(`was not ready within ${readyWithin}`)
+    })
+  )
+  const ended = Effect.orDie(child.exitCode).pipe(
+    Effect.flatMap((code) => failed(`ended with status ${code}`))
+  )
+  yield* Effect.raceFirst(ready, ended)
+})
+
+const freePort = Effect.callback<number>((resume) => {
+  const server = createServer()
+  server.listen(0, "127.0.0.1", () => {
+    const address = server.address()
+    const port = typeof address === "object" && address !== null ? address.port : 0
+    server.close(() => resume(Effect.succeed(port)))
+  })
+})

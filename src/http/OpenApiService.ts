@@ -1,0 +1,165 @@
+import { jsonContent, problems, refTo, traceparent } from "./OpenApiParts.ts"
+import type { Json } from "./OpenApiParts.ts"
+
+/** The endpoints beside models and management, and what is sent to webhooks. Contract 3; spec, Events. */
+
+const open: ReadonlyArray<never> = []
+const text = (type: string, description: string): Json => ({
+  description,
+  headers: traceparent,
+  content: { [type]: { schema: { type: "string" } } }
+})
+
+const get = (operationId: string, summary: string, responses: Json): Json => ({
+  get: { tags: ["Gateway"], security: open, operationId, summary, responses }
+})
+
+const ok = {
+  description: "As it should be",
+  headers: traceparent,
+  ...jsonContent(
+    {
+      type: "object",
+      required: ["status"],
+      properties: { status: { type: "string", enum: ["ok"] } }
+    },
+    { status: "ok" }
+  )
+}
+
+const signed = (name: string, description: string): Json => ({
+  name,
+  in: "query",
+  required: true,
+  description,
+  schema: { type: "string" }
+})
+
+const media: Json = {
+  schema: { type: "string", format: "binary" }
+}
+
+const mediaHeaders = {
+  ...traceparent,
+  ETag: refTo("headers", "ETag"),
+  "Accept-Ranges": { description: "Always `bytes`", schema: { type: "string" } }
+}
+
+const artifact: Json = {
+  parameters: [
+    {
+      name: "id",
+      in: "path",
+      required: true,
+      description: "The artifact",
+      schema: { type: "string", pattern: "^art_[0-9a-f]{32}$" }
+    },
+    signed("expires", "Unix time in seconds"),
+    signed("signature", "Made by the service; the permission")
+  ],
+  get: {
+    tags: ["Gateway"],
+    security: open,
+    operationId: "getArtifact",
+    summary: "Get a medium by its signed URL",
+    description: "No key is needed; the URL is valid for 24 hours",
+    parameters: [
+      {
+        name: "Range",
+        in: "header",
+        description: "One range of bytes",
+        schema: { type: "string", pattern: "^bytes=" }
+      },
+      refTo("parameters", "IfNoneMatch")
+    ],
+    responses: {
+      200: { description: "The medium", headers: mediaHeaders, content: { "*/*": media } },
+      206: { description: "A part of it", headers: mediaHeaders, content: { "*/*": media } },
+      304: { description: "The client has it", headers: traceparent },
+      ...problems(403, 404, 416, 500, 503)
+    }
+  }
+}
+
+const openAi = (operationId: string, summary: string, more: Json): Json => ({
+  tags: ["OpenAI"],
+  security: [{ bearer: [] }],
+  operationId,
+  summary,
+  ...more,
+  responses: {
+    200: {
+      description: "The upstream's own answer",
+      headers: traceparent,
+      ...jsonContent({ type: "object", additionalProperties: true })
+    },
+    ...problems(400, 401, 402, 403, 404, 429, 500, 502, 503, 504)
+  }
+})
+
+export const servicePaths: Json = {
+  "/v1/chat/completions": {
+    post: openAi("createChatCompletion", "Create a chat completion, as OpenAI has it", {
+      requestBody: {
+        required: true,
+        ...jsonContent(
+          {
+            type: "object",
+            required: ["model", "messages"],
+            properties: {
+              model: { type: "string" },
+              messages: { type: "array", items: { type: "object", additionalProperties: true } },
+              stream: { type: "boolean" }
+            },
+            additionalProperties: true
+          },
+          { model: "gpt-4o-mini", messages: [{ role: "user", content: "Hello" }] }
+        )
+      }
+    })
+  },
+  "/v1/models": { get: openAi("listModels", "List the upstream's models, as OpenAI has it", {}) },
+  "/artifacts/{id}": artifact,
+  "/healthz": get("health", "Is the process up?", { 200: ok, ...problems(405, 500) }),
+  "/readyz": get("readiness", "Can it serve?", { 200: ok, ...problems(405, 500, 503) }),
+  "/metrics": get("metrics", "Figures for Prometheus", {
+    200: text("text/plain", "Prometheus text format"),
+    ...problems(405, 500, 503)
+  }),
+  "/openapi.json": get("openApi", "This document", {
+    200: {
+      description: "OpenAPI 3.1",
+      headers: traceparent,
+      ...jsonContent({ type: "object", additionalProperties: true })
+    },
+    ...problems(405, 500)
+  })
+}
+
+const webhook = (type: string, component: string): Json => ({
+  post: {
+    tags: ["Webhooks"],
+    security: open,
+    operationId: `receive_${type.replace(".", "_")}`,
+    summary: `The event ${type}`,
+    parameters: ["Id", "Timestamp", "Signature"].map((name) => ({
+      name: `X-Service-Webhook-${name}`,
+      in: "header",
+      required: true,
+      description: "See the section on signatures",
+      schema: { type: "string" }
+    })),
+    requestBody: { required: true, ...jsonContent(refTo("schemas", component)) },
+    responses: {
+      "2XX": { description: "Taken; anything else is tried again" },
+      "4XX": { description: "Not taken" }
+    }
+  }
+})
+
+export const webhooks: Json = {
+  "task.created": webhook("task.created", "TaskCreated"),
+  "task.succeeded": webhook("task.succeeded", "TaskSucceeded"),
+  "task.failed": webhook("task.failed", "TaskFailed"),
+  "balance.low": webhook("balance.low", "BalanceLow")
+}

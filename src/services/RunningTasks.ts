@@ -1,0 +1,92 @@
+import { Context, Deferred, Duration, Effect, Layer, Option, Stream } from "effect"
+import type { TaskId } from "../domain/Ids.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { TaskStore } from "../store/TaskStore.ts"
+import type { OwnedTask, Standing } from "../store/TaskStore.ts"
+import { Process } from "./Process.ts"
+import { TaskChanges } from "./TaskChanges.ts"
+
+/** Why a run is to stop: its task was ended by somebody else, or is owned by somebody else. */
+export type Loss = Exclude<Standing, "Owned">
+
+/** A run whose task has ended may tell the vendor, for so long. Nothing it writes takes effect. */
+const grace = Duration.seconds(15)
+
+/**
+ * The tasks that this process runs, held against what the store says that it owns. A cancelled task
+ * stops soon instead of at the end of its job, and a task whose owning was committed but never
+ * answered (a broken connection) does not stay owned by a process that does not run it.
+ */
+export class RunningTasks extends Context.Service<
+  RunningTasks,
+  {
+    /** Runs while the task is owned, and interrupts it when it no longer is. */
+    readonly whileOwned: <A, E, R>(
+      owned: OwnedTask,
+      run: (lost: Effect.Effect<Loss>) => Effect.Effect<A, E, R>
+    ) => Effect.Effect<Option.Option<A>, E, R>
+    /** Stops runs that another process ended or took, and gives back what nobody here runs. */
+    readonly audit: Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/services/RunningTasks") {
+  static readonly layer = Layer.effect(
+    RunningTasks,
+    Effect.gen(function* () {
+      const changes = yield* TaskChanges
+      const process = yield* Process
+      const store = yield* TaskStore
+      const running = new Map<TaskId, { epoch: number; lost: Deferred.Deferred<Loss> }>()
+      /** Owned by the store's word and not run here when last looked: the answer may be on its way. */
+      let suspects = new Map<TaskId, number>()
+
+      const look = Effect.fnUntraced(function* (id: TaskId) {
+        const run = running.get(id)
+        if (run === undefined) return
+        const standing = yield* store.standing(id, run.epoch)
+        if (standing !== "Owned") yield* Deferred.succeed(run.lost, standing)
+      })
+
+      return RunningTasks.of({
+        whileOwned: (owned, run) =>
+          Effect.acquireUseRelease(
+            Effect.map(Deferred.make<Loss>(), (lost) => {
+              const entry = { epoch: owned.epoch, lost }
+              running.set(owned.task.id, entry)
+              return entry
+            }),
+            ({ lost }) => {
+              const told = Stream.runForEach(changes.of(owned.task.id), (id) =>
+                Effect.ignore(look(id))
+              )
+              const stop = Effect.raceFirst(
+                Effect.andThen(told, Effect.never),
+                Deferred.await(lost)
+              ).pipe(
+                Effect.flatMap((loss) => (loss === "Ended" ? Effect.sleep(grace) : Effect.void)),
+                Effect.as(Option.none())
+              )
+              return Effect.raceFirst(Effect.asSome(run(Deferred.await(lost))), stop)
+            },
+            (entry) =>
+              Effect.sync(() => {
+                if (running.get(owned.task.id) === entry) running.delete(owned.task.id)
+              })
+          ),
+        audit: Effect.gen(function* () {
+          const before = [...running.keys()]
+          const owned = new Map(
+            (yield* store.ownedBy(process.id)).map((run) => [run.taskId, run.epoch])
+          )
+          for (const id of before) {
+            if (owned.get(id) !== running.get(id)?.epoch) yield* look(id)
+          }
+          const idle = new Map([...owned].filter(([id]) => !running.has(id)))
+          for (const [id, epoch] of idle) {
+            if (suspects.get(id) === epoch) yield* store.disown(id, epoch)
+          }
+          suspects = idle
+        })
+      })
+    })
+  )
+}

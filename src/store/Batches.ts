@@ -1,0 +1,51 @@
+import type { PgClient } from "@effect/sql-pg"
+import { Effect, Schema } from "effect"
+import { SqlError } from "effect/sql"
+import type * as DateTime from "effect/DateTime"
+import { EndpointId } from "../domain/Ids.ts"
+import type { UserId } from "../domain/Ids.ts"
+import { rowsOf, toDate } from "./Rows.ts"
+import type { EventBody } from "./TaskStore.ts"
+
+/** Bounds of a group commit (ADR 0060). */
+export const groupCommit = { callsMax: 128, commitsMax: 2 } as const
+
+/** How `bytea` is written in JSON. */
+export const hex = (bytes: Uint8Array): string => `\\x${Buffer.from(bytes).toString("hex")}`
+
+/** The outcome of each call, in order, from rows that bear the call's place as `n`. */
+export const outcomes = <Call, Row extends { readonly n: number }, Outcome>(
+  calls: ReadonlyArray<Call>,
+  rows: ReadonlyArray<Row>,
+  outcomeOf: (row: Row | undefined, call: Call) => Outcome
+): ReadonlyArray<Outcome> => {
+  const byPlace = new Map(rows.map((row) => [row.n, row]))
+  return calls.map((call, n) => outcomeOf(byPlace.get(n), call))
+}
+
+/** How often a batch that the server gave up for another's sake is tried again. */
+const deadlockRetries = 3
+
+/** Tries again what lost a deadlock or a serialization race: nothing of it was done. */
+export const retryDeadlock = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.retry(self, { times: deadlockRetries, while: isDeadlock })
+
+const isDeadlock = (error: unknown): boolean =>
+  SqlError.isSqlError(error) &&
+  (error.reason._tag === "DeadlockError" || error.reason._tag === "SerializationError")
+
+const Published = Schema.Struct({ endpoints: Schema.Array(EndpointId) })
+
+/** Writes a `balance.low` event and its deliveries into the transaction of the charge. */
+export const publishAlert = (
+  sql: PgClient.PgClient,
+  userId: UserId,
+  event: EventBody,
+  now: DateTime.Utc
+) =>
+  sql`
+    SELECT event_publish(${event.id}, ${userId}, 'balance.low', NULL, ${event.body}, NULL, ${toDate(now)})
+      AS endpoints`.pipe(
+    rowsOf(Published),
+    Effect.map((rows) => rows.flatMap((row) => row.endpoints))
+  )

@@ -1,0 +1,38 @@
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Schema } from "effect"
+import type { DateTime } from "effect"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { storeFailures } from "./Failures.ts"
+import { rowsOf, toDate } from "./Rows.ts"
+
+const Kept = Schema.Struct({ made: Schema.Int, dropped: Schema.Int })
+type Kept = typeof Kept.Type
+
+/** The day partitions of events, deliveries and attempts (architecture, rule 8). ADR 0053. */
+export class PartitionStore extends Context.Service<
+  PartitionStore,
+  {
+    /** Makes the partitions from today to `daysAhead`, and drops what ended before `keepSince`. */
+    readonly keep: (
+      now: DateTime.Utc,
+      daysAhead: number,
+      keepSince: DateTime.Utc
+    ) => Effect.Effect<Kept, StoreUnavailable>
+  }
+>()("gateway/store/PartitionStore") {
+  static readonly layer = Layer.effect(
+    PartitionStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      PartitionStore.of({
+        keep: (now, daysAhead, keepSince) =>
+          sql`
+            SELECT made, dropped
+            FROM partitions_keep(${toDate(now)}, ${daysAhead}::int, ${toDate(keepSince)})`.pipe(
+            rowsOf(Kept),
+            Effect.map((rows) => rows[0] ?? { made: 0, dropped: 0 }),
+            storeFailures
+          )
+      })
+    )
+  )
+}

@@ -1,0 +1,77 @@
+import type { PgClient } from "@effect/sql-pg"
+import { DateTime, Effect, Option, Schema } from "effect"
+import { EndpointId } from "../domain/Ids.ts"
+import { groupCommit, hex, outcomes, retryDeadlock } from "./Batches.ts"
+import { storeFailures } from "./Failures.ts"
+import { makeGroupCommit } from "./GroupCommit.ts"
+import { Bytes, Micro, rowsOf } from "./Rows.ts"
+import type { Acceptance, AcceptOutcome } from "./TaskStore.ts"
+
+const Row = Schema.Struct({
+  n: Schema.Int,
+  outcome: Schema.Literals(["accepted", "replayed", "balance_too_low"]),
+  requestHash: Schema.NullOr(Bytes),
+  status: Schema.NullOr(Schema.Int),
+  body: Schema.NullOr(Schema.String),
+  cost: Schema.NullOr(Micro),
+  balance: Schema.NullOr(Micro),
+  endpoints: Schema.NullOr(Schema.Array(EndpointId))
+})
+
+/** `TaskStore.accept`: acceptances that arrive together are committed together. */
+export const makeAccept = (sql: PgClient.PgClient) =>
+  makeGroupCommit(
+    (acceptances: ReadonlyArray<Acceptance>) =>
+      sql`SELECT * FROM task_accept_many(${sql.json(acceptances.map(toCall))})`.pipe(
+        rowsOf(Row),
+        Effect.map((rows) => outcomes(acceptances, rows, outcomeOf)),
+        retryDeadlock,
+        storeFailures
+      ),
+    groupCommit
+  )
+
+const toCall = (a: Acceptance, n: number) => ({
+  n,
+  task: a.taskId,
+  user_id: a.userId,
+  api_key: a.apiKeyId,
+  vendor: a.vendor,
+  model: a.model,
+  action: a.action,
+  kind: a.resultKind,
+  body: a.body,
+  sandbox: a.sandbox,
+  price: String(a.price),
+  deadline: DateTime.formatIso(a.deadlineAt),
+  trace: a.traceId,
+  now: DateTime.formatIso(a.now),
+  event: a.event.id,
+  event_body: hex(a.event.body),
+  ...Option.match(a.idempotency, {
+    onNone: () => ({}),
+    onSome: ({ answer, key, requestHash, since }) => ({
+      key,
+      request_hash: hex(requestHash),
+      answer,
+      key_since: DateTime.formatIso(since)
+    })
+  })
+})
+
+const outcomeOf = (row: typeof Row.Type | undefined): AcceptOutcome => {
+  if (row === undefined || row.balance === null) return { _tag: "BalanceTooLow" }
+  if (row.outcome === "accepted") {
+    return { _tag: "Accepted", balance: row.balance, endpoints: row.endpoints ?? [] }
+  }
+  return row.requestHash !== null && row.status !== null && row.body !== null && row.cost !== null
+    ? {
+        _tag: "Replayed",
+        requestHash: row.requestHash,
+        status: row.status,
+        body: row.body,
+        cost: row.cost,
+        balance: row.balance
+      }
+    : { _tag: "BalanceTooLow" }
+}

@@ -1,0 +1,327 @@
+import { PgClient } from "@effect/sql-pg"
+import { assert, describe, layer } from "@effect/vitest"
+import { DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import { TestClock } from "effect/testing"
+import type { UserId } from "../../src/domain/Ids.ts"
+import { balanceLow } from "../../src/services/Events.ts"
+import type { Finish } from "../../src/store/TaskStore.ts"
+import { WalletStore } from "../../src/store/WalletStore.ts"
+import { advance, eventually, layerGateway, makeUser } from "../support/gateway.ts"
+import { describeStores } from "../support/stores.ts"
+import {
+  accept,
+  breaches,
+  credits,
+  finish,
+  newWallet,
+  subscribe,
+  walletStores
+} from "../support/wallets.ts"
+
+/** `BALANCE_ALERT_THROTTLE`, default 1 hour. */
+const throttle = Duration.hours(1)
+
+const now = DateTime.now
+
+const charge = Effect.fnUntraced(function* (userId: UserId, amount: number, held = amount) {
+  const { outcome, taskId } = yield* accept(userId, held)
+  assert.strictEqual(outcome._tag, "Accepted")
+  return yield* settle(taskId, amount)
+})
+
+const settle = Effect.fnUntraced(function* (taskId: Finish["taskId"], amount: number | undefined) {
+  const at = yield* now
+  return yield* finish(taskId, amount, {
+    alert: (wallet) => balanceLow(wallet, at),
+    throttleSeconds: Duration.toSeconds(throttle),
+    now: at
+  })
+})
+
+let operations = 0
+
+const add = Effect.fnUntraced(function* (
+  userId: UserId,
+  kind: "top_up" | "adjustment",
+  amount: number
+) {
+  operations += 1
+  const wallets = yield* WalletStore
+  const operationId = `${kind}:${userId}:${operations}`
+  const at = yield* now
+  yield* wallets.add({
+    userId,
+    kind,
+    amount: credits(amount),
+    operationId,
+    note: null,
+    traceId: "",
+    now: at
+  })
+})
+const topUp = (userId: UserId, amount: number) => add(userId, "top_up", amount)
+const adjust = (userId: UserId, amount: number) => add(userId, "adjustment", amount)
+
+const Rows = Schema.Array(Schema.Struct({ body: Schema.Uint8Array }))
+
+/** The `available_balance` of every `balance.low` event of a user, oldest first. */
+const alerts = Effect.fnUntraced(function* (userId: UserId) {
+  const sql = yield* PgClient.PgClient
+  const rows =
+    yield* sql`SELECT body FROM events WHERE user_id = ${userId} AND type = 'balance.low' ORDER BY created_at, ctid`
+  return (yield* Schema.decodeUnknownEffect(Rows)(rows)).map(({ body }) =>
+    JSON.parse(new TextDecoder().decode(body))
+  )
+})
+
+const balances = (userId: UserId) =>
+  Effect.map(alerts(userId), (events) => events.map((it) => it.data.payload.available_balance))
+
+const wallet = Effect.fnUntraced(function* (userId: UserId) {
+  const wallets = yield* WalletStore
+  return Option.getOrThrow(yield* wallets.find(userId))
+})
+
+/** Like a top-up at the start, with an endpoint that is subscribed. */
+const watched = Effect.fnUntraced(function* (amount: number) {
+  const userId = yield* newWallet(amount)
+  yield* subscribe(userId)
+  return userId
+})
+
+describeStores("balance.low", (database, store) => {
+  layer(Layer.provideMerge(walletStores, database), { timeout: "60 seconds" })((it) => {
+    it.effect("rule 1: fires once when the balance drops below the threshold after a charge", () =>
+      Effect.gen(function* () {
+        const userId = yield* watched(1010)
+        yield* charge(userId, 10)
+        assert.deepStrictEqual(yield* balances(userId), [], "at the threshold is not below")
+        yield* charge(userId, 0.01)
+        assert.deepStrictEqual(yield* balances(userId), ["999.99"])
+        assert.strictEqual((yield* wallet(userId)).state, "ALERTED")
+      })
+    )
+
+    it.effect("the payload is that of the spec: strings with two decimals, rounded down", () =>
+      Effect.gen(function* () {
+        const userId = yield* watched(1000)
+        yield* accept(userId, 100)
+        yield* charge(userId, 0.000001)
+        const [event] = yield* alerts(userId)
+        assert.match(event.id, /^evt_/u)
+        assert.deepStrictEqual(event, {
+          id: event.id,
+          type: "balance.low",
+          created_at: event.created_at,
+          data: {
+            user_id: userId,
+            payload: {
+              available_balance: "899.99",
+              trigger_threshold: "1000.00",
+              currency: "credits"
+            }
+          }
+        })
+        assert.strictEqual(new Date(event.created_at).toISOString(), event.created_at)
+      })
+    )
+
+    it.effect("rule 2: below the threshold without a top-up nothing more is sent", () =>
+      Effect.gen(function* () {
+        const userId = yield* watched(1001)
+        for (let round = 0; round < 4; round += 1) {
+          yield* charge(userId, 2)
+          yield* TestClock.adjust("2 hours")
+        }
+        assert.deepStrictEqual(yield* balances(userId), ["999.00"])
+      })
+    )
+
+    it.effect("rule 3: after a top-up to the threshold a new drop fires at once", () =>
+      Effect.gen(function* () {
+        const userId = yield* watched(1001)
+        yield* charge(userId, 2)
+        yield* topUp(userId, 1)
+        assert.strictEqual((yield* wallet(userId)).state, "NORMAL")
+        yield* charge(userId, 1)
+        assert.deepStrictEqual(yield* balances(userId), ["999.00", "999.00"])
+      })
+    )
+
+    it.effect("rule 3: a top-up that stays below the threshold does not re-arm", () =>
+      Effect.gen(function* () {
+        const userId = yield* watched(1001)
+        yield* charge(userId, 11)
+        yield* topUp(userId, 9.99)
+        assert.strictEqual((yield* wallet(userId)).state, "ALERTED")
+        yield* TestClock.adjust("2 hours")
+        yield* charge(userId, 1)
+        assert.deepStrictEqual(yield* balances(userId), ["990.00"])
+      })
+    )
+
+    it.effect("a recovery by adjustment re-arms, but the next alert waits for the window", () =>
+      Effect.gen(function* () {
+        const userId = yield* watched(1001)
+        yield* charge(userId, 2)
+        yield* adjust(userId, 10)
+        assert.strictEqual((yield* wallet(userId)).state, "NORMAL")
+        yield* charge(userId, 10)
+        assert.deepStrictEqual(yield* balances(userId), ["999.00"], "inside the window")
+        yield* TestClock.adjust(Duration.subtract(throttle, Duration.millis(1)))
+        yield* charge(userId, 1)
+        assert.deepStrictEqual(yield* balances(userId), ["999.00"], "a millisecond before its end")
+        yield* TestClock.adjust("1 millis")
+        yield* charge(userId, 1)
+        assert.deepStrictEqual(yield* balances(userId), ["999.00", "997.00"])
+      })
+    )
+
+    it.effect("a top-up above the threshold after an adjustment lifts the window", () =>
+      Effect.gen(function* () {
+        const userId = yield* watched(1001)
+        yield* charge(userId, 2)
+        yield* adjust(userId, 10)
+        yield* topUp(userId, 1)
+        yield* charge(userId, 20)
+        assert.deepStrictEqual(yield* balances(userId), ["999.00", "990.00"])
+      })
+    )
+
+    it.effect("rule 4: silence without a subscriber, then the next charge fires", () =>
+      Effect.gen(function* () {
+        const userId = yield* newWallet(1001)
+        yield* subscribe(userId, ["task.created"])
+        yield* subscribe(userId, ["balance.low"], false)
+        yield* charge(userId, 2)
+        assert.deepStrictEqual(yield* balances(userId), [])
+        assert.strictEqual((yield* wallet(userId)).state, "NORMAL")
+        yield* subscribe(userId)
+        assert.deepStrictEqual(yield* balances(userId), [])
+        yield* charge(userId, 1)
+        assert.deepStrictEqual(yield* balances(userId), ["998.00"])
+      })
+    )
+
+    it.effect("rule 4: it does not fire at or above the threshold", () =>
+      Effect.gen(function* () {
+        const userId = yield* watched(1002)
+        yield* charge(userId, 1)
+        yield* charge(userId, 1)
+        assert.deepStrictEqual(yield* balances(userId), [])
+        assert.strictEqual((yield* wallet(userId)).state, "NORMAL")
+      })
+    )
+
+    it.effect("rule 4: a hold alone does not fire, nor its release", () =>
+      Effect.gen(function* () {
+        const userId = yield* watched(1001)
+        const { taskId } = yield* accept(userId, 500)
+        assert.deepStrictEqual(yield* balances(userId), [])
+        yield* settle(taskId, undefined)
+        assert.deepStrictEqual(yield* balances(userId), [])
+      })
+    )
+
+    it.effect("holds do not mask a crossing of the settled balance", () =>
+      Effect.gen(function* () {
+        const userId = yield* watched(1001)
+        const long = yield* accept(userId, 900)
+        yield* charge(userId, 2)
+        assert.deepStrictEqual(yield* balances(userId), ["99.00"])
+        yield* settle(long.taskId, undefined)
+        assert.strictEqual((yield* wallet(userId)).state, "ALERTED", "a release is no recovery")
+      })
+    )
+
+    it.effect("a charge of nothing and an adjustment do not fire", () =>
+      Effect.gen(function* () {
+        const userId = yield* watched(1001)
+        yield* adjust(userId, -10)
+        yield* charge(userId, 0)
+        yield* charge(userId, 0, 5)
+        assert.deepStrictEqual(yield* balances(userId), [])
+        yield* charge(userId, 1)
+        assert.deepStrictEqual(yield* balances(userId), ["990.00"])
+      })
+    )
+
+    it.effect("the threshold is the user's own; at or below the balance it re-arms", () =>
+      Effect.gen(function* () {
+        const wallets = yield* WalletStore
+        const userId = yield* watched(100)
+        yield* wallets.setThreshold(userId, credits(50))
+        yield* charge(userId, 50)
+        assert.deepStrictEqual(yield* balances(userId), [])
+        yield* charge(userId, 1)
+        assert.deepStrictEqual(yield* balances(userId), ["49.00"])
+        yield* wallets.setThreshold(userId, credits(49))
+        assert.strictEqual((yield* wallet(userId)).state, "NORMAL")
+        yield* charge(userId, 1)
+        assert.deepStrictEqual(yield* balances(userId), ["49.00"], "the window")
+        yield* TestClock.adjust(throttle)
+        yield* charge(userId, 1)
+        assert.deepStrictEqual(yield* balances(userId), ["49.00", "47.00"])
+      })
+    )
+
+    it.effect("sixteen clients that charge one wallet at once get exactly one event", () =>
+      Effect.gen(function* () {
+        for (let round = 0; round < (store === "postgres" ? 10 : 2); round += 1) {
+          const userId = yield* watched(1005)
+          const tasks = yield* Effect.forEach(Array.from({ length: 16 }), () => accept(userId, 1), {
+            concurrency: "unbounded"
+          })
+          yield* Effect.forEach(tasks, ({ taskId }) => settle(taskId, 1), {
+            concurrency: "unbounded"
+          })
+          const found = yield* balances(userId)
+          assert.strictEqual(found.length, 1, JSON.stringify(found))
+          assert.strictEqual((yield* wallet(userId)).settled, credits(1005 - 16))
+        }
+        assert.strictEqual(yield* breaches, 0)
+      })
+    )
+  })
+})
+
+describe("balance.low over HTTP", () => {
+  layer(layerGateway())((it) => {
+    it.effect(
+      "is delivered to the endpoint that is subscribed, once, and the wallet shows it",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser({ credits: 1005 })
+          const endpoint = yield* user.call("POST", "/manage/v1/webhook-endpoints", {
+            url: "https://example.com/hook",
+            events: ["balance.low"]
+          })
+          assert.strictEqual(endpoint.status, 201, endpoint.text)
+          const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+          for (const prompt of ["one", "two"]) {
+            const created = yield* user.call("POST", path, { prompt })
+            assert.strictEqual(created.headers.get("x-service-cost"), "7.50")
+          }
+          yield* advance("6 seconds")
+          yield* eventually(
+            user.call("GET", "/manage/v1/wallet"),
+            ({ json }) => json.settled_balance === "990.00"
+          )
+          const shown = yield* user.call("GET", "/manage/v1/wallet")
+          assert.deepStrictEqual(shown.json, {
+            available_balance: "990.00",
+            settled_balance: "990.00",
+            held_balance: "0.00",
+            trigger_threshold: "1000.00",
+            currency: "credits",
+            state: "ALERTED"
+          })
+          const log = yield* eventually(
+            user.call("GET", "/manage/v1/webhook-deliveries"),
+            ({ json, status }) => status !== 200 || json.data.length > 0
+          )
+          if (log.status === 200) assert.strictEqual(log.json.data.length, 1)
+        })
+    )
+  })
+})

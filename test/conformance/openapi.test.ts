@@ -1,0 +1,200 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { NodeServices } from "@effect/platform-node"
+import { Effect, FileSystem } from "effect"
+import { execFile } from "node:child_process"
+import { readFileSync, writeFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
+import { fileURLToPath, pathToFileURL } from "node:url"
+import { promisify } from "node:util"
+import { generateApi } from "swagger-typescript-api"
+import { schemaFiles } from "../../src/http/SchemaFiles.ts"
+import { Label } from "../../src/models/Bodies.ts"
+import { decodeBody } from "../../src/models/Decode.ts"
+import { examples } from "../../src/models/Examples.ts"
+import { builtInEntries } from "../../src/models/Catalog.ts"
+import { call, Running, runningGateway } from "../support/running.ts"
+
+const root = fileURLToPath(new URL("../../", import.meta.url))
+const run = promisify(execFile)
+const require = createRequire(import.meta.url)
+
+interface Operation {
+  readonly operationId: string
+  readonly security?: ReadonlyArray<unknown>
+  readonly requestBody?: { content: { "application/json": { schema: { $ref: string } } } }
+  readonly responses: Record<string, { $ref?: string }>
+}
+interface Document {
+  readonly openapi: string
+  readonly paths: Record<string, Record<string, Operation>>
+  readonly webhooks: object
+  readonly components: { readonly schemas: Record<string, { properties: Record<string, Field> }> }
+}
+interface Field {
+  readonly default?: unknown
+  readonly maxLength?: number
+}
+
+const document = JSON.parse(readFileSync(join(root, "schema/openapi.json"), "utf8")) as Document
+
+const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries(item)
+    .filter(([method]) => ["get", "post", "patch", "delete"].includes(method))
+    .map(([method, operation]) => ({ path, method, operation }))
+)
+
+describe("schema/", () => {
+  it.effect("openapi.json and events/*.json are what `npm run schema` makes of the code", () =>
+    Effect.map(schemaFiles, (files) => {
+      for (const [name, text] of files) {
+        assert.strictEqual(readFileSync(join(root, "schema", name), "utf8"), text, name)
+      }
+    })
+  )
+  it.live(
+    "the public linter finds no error, and every example keeps its schema",
+    () =>
+      Effect.gen(function* () {
+        const redocly = join(dirname(require.resolve("@redocly/cli/package.json")), "bin/cli.js")
+        const { stderr } = yield* Effect.promise(() =>
+          run(process.execPath, [redocly, "lint", "schema/openapi.json"], {
+            cwd: root,
+            env: {
+              ...process.env,
+              REDOCLY_TELEMETRY: "off",
+              REDOCLY_SUPPRESS_UPDATE_NOTICE: "true"
+            }
+          })
+        )
+        assert.match(stderr, /is valid/)
+      }),
+    60_000
+  )
+})
+
+describe("openapi.json", () => {
+  it("has each model path with the body of its own model", () => {
+    for (const { action, label, model, vendor } of builtInEntries) {
+      const path = `/vendors/${vendor}/v1/${model}/${action}`
+      const body = document.paths[path]?.["post"]?.requestBody?.content["application/json"].schema
+      const component = body?.$ref.split("/").at(-1) ?? ""
+      assert.strictEqual(component.toLowerCase(), label.replaceAll("-", ""))
+      assert.isDefined(document.components.schemas[component]?.properties["prompt"])
+      const item = document.paths[`${path}/{task_id}`]
+      assert.containsAllKeys(item, ["get", "delete"])
+    }
+  })
+  it("tells defaults and limits of the bodies", () => {
+    const { properties = {} } = document.components.schemas["TextToVideoSpark"] ?? {}
+    assert.strictEqual(properties["size"]?.default, "1280*720")
+    assert.strictEqual(properties["audio"]?.default, true)
+    assert.strictEqual(properties["prompt"]?.maxLength, 2000)
+  })
+  it("each operation says whether it needs a key, and answers failures as problems", () => {
+    assert.isAbove(operations.length, 40)
+    for (const { method, operation, path } of operations) {
+      const name = `${method} ${path}`
+      const isOpen = !/^\/(vendors|v1|manage)\//u.test(path)
+      assert.strictEqual(operation.security?.length, isOpen ? 0 : 1, name)
+      for (const [status, response] of Object.entries(operation.responses)) {
+        if (Number(status) >= 400) {
+          assert.strictEqual(response.$ref, `#/components/responses/Problem${status}`, name)
+        }
+      }
+      assert.containsAllKeys(operation.responses, isOpen ? ["500"] : ["401", "403", "500"], name)
+    }
+    const ids = operations.map(({ operation }) => operation.operationId)
+    assert.strictEqual(new Set(ids).size, ids.length)
+  })
+  it("names the four events as webhooks", () => {
+    assert.hasAllKeys(document.webhooks, [
+      "task.created",
+      "task.succeeded",
+      "task.failed",
+      "balance.low"
+    ])
+  })
+  it.effect("the examples of all models are taken by their decoders", () =>
+    Effect.forEach(Label.literals, (label) => decodeBody(label, examples[label]))
+  )
+})
+
+/** What a developer writes against the generated client. */
+const usage = `
+import { Api } from "./client.ts"
+export const create = async (baseUrl: string, key: string): Promise<string> => {
+  const api = new Api({ baseUrl, baseApiParams: { headers: { authorization: \`Bearer \${key}\` } } })
+  const created = await api.vendors.createAlibabaTextToImageMaxGeneration({}, { prompt: "A lighthouse" })
+  const id: string = created.data.task_info.id
+  const task = await api.vendors.getAlibabaTextToImageMaxGeneration({ taskId: id })
+  const images: string[] | undefined = task.data.images
+  return \`\${created.status} \${task.data.task_info.status} \${task.data.task_info.id === id} \${images?.length}\`
+}
+`
+
+describe("a client generated from it by a public generator", () => {
+  layer(runningGateway(), { excludeTestServices: true })((it) => {
+    it.effect(
+      "compiles and creates a task",
+      () =>
+        Effect.gen(function* () {
+          const files = yield* FileSystem.FileSystem
+          const { key, url } = yield* Running
+          const folder = yield* files.makeTempDirectoryScoped()
+          yield* Effect.promise(() =>
+            generateApi({
+              input: join(root, "schema/openapi.json"),
+              output: folder,
+              fileName: "client.ts",
+              silent: true,
+              httpClientType: "fetch",
+              extractRequestParams: true
+            })
+          )
+          const client = join(folder, "client.ts")
+          writeFileSync(client, readFileSync(client, "utf8").replace("// @ts-nocheck", ""))
+          writeFileSync(join(folder, "usage.ts"), usage)
+          yield* Effect.promise(() =>
+            run(
+              process.execPath,
+              [
+                join(root, "node_modules/typescript/bin/tsc"),
+                "--noEmit",
+                "--strict",
+                "--target",
+                "es2023",
+                "--module",
+                "nodenext",
+                "--lib",
+                "es2023,dom,dom.iterable",
+                "--allowImportingTsExtensions",
+                "--types",
+                "",
+                "--skipLibCheck",
+                join(folder, "usage.ts")
+              ],
+              { cwd: folder }
+            ).catch((error: { stdout: string }) => {
+              throw new Error(error.stdout)
+            })
+          )
+          const { create } = (yield* Effect.promise(
+            () => import(/* @vite-ignore */ pathToFileURL(join(folder, "usage.ts")).href)
+          )) as { create: (url: string, key: string) => Promise<string> }
+          assert.match(
+            yield* Effect.promise(() => create(url, key)),
+            /^202 (pending|processing|completed) true (undefined|1)$/
+          )
+        }).pipe(Effect.provide(NodeServices.layer)),
+      60_000
+    )
+    it.effect("the running service answers the same document", () =>
+      Effect.gen(function* () {
+        const answer = yield* call("/openapi.json")
+        assert.deepStrictEqual(yield* Effect.promise(() => answer.json()), document)
+        assert.strictEqual((yield* call("/docs")).status, 200)
+      })
+    )
+  })
+})

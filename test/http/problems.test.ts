@@ -1,0 +1,292 @@
+import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { connect } from "node:net"
+import { problemCodes } from "../../src/domain/Problem.ts"
+import type { Answer } from "../support/gateway.ts"
+import { answerOf } from "../support/gateway.ts"
+import { GatewayProcess, pause } from "../support/gatewayProcess.ts"
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+const unknownTask = "01a1fde7-442b-7260-8c58-eefab31afd40"
+const json = { "content-type": "application/json" }
+const maxBytes = 20_000
+
+let gateway: GatewayProcess
+let key = ""
+beforeAll(async () => {
+  gateway = await GatewayProcess.start({ env: { MAX_BODY_BYTES: String(maxBytes) } })
+  key = await gateway.key()
+})
+afterAll(() => gateway.close())
+
+interface Sent {
+  readonly method?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+}
+
+const send = async (target: string, sent: Sent = {}): Promise<Answer> =>
+  answerOf(
+    await fetch(`${gateway.url}${target}`, {
+      ...sent,
+      headers: { authorization: `Bearer ${key}`, ...sent.headers }
+    })
+  )
+
+/** All members of RFC 9457 and contract 2, and the headers that go with the status. */
+const assertProblem = (
+  answer: Answer,
+  code: keyof typeof problemCodes,
+  instance: string,
+  pointers?: ReadonlyArray<string>
+) => {
+  const { status, title } = problemCodes[code]
+  assert.strictEqual(answer.status, status, answer.text)
+  assert.strictEqual(answer.headers.get("content-type"), "application/problem+json")
+  assert.match(answer.headers.get("traceparent") ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/u)
+  const { detail, error, errors, ...rest } = answer.json
+  const type = `/docs/errors#${code}`
+  assert.deepStrictEqual(rest, { type, title, status, instance, code })
+  assert.isTrue(typeof detail === "string" && detail.length > 0)
+  assert.notMatch(detail, /sql|effect|\.ts\b|stack/iu)
+  assert.deepStrictEqual(
+    errors?.map((it: { readonly pointer: string }) => it.pointer),
+    pointers
+  )
+  assert.strictEqual(answer.headers.get("www-authenticate"), status === 401 ? "Bearer" : null)
+  const isOpenAi = /^\/(?:v1|vendors\/openai)\//u.test(instance)
+  assert.strictEqual(error !== undefined, isOpenAi)
+  if (isOpenAi) {
+    assert.hasAllKeys(error, ["message", "type", "param", "code"])
+    assert.strictEqual(error.message, detail)
+  }
+}
+
+const post = (body: string, headers: Readonly<Record<string, string>> = json): Sent => ({
+  method: "POST",
+  headers,
+  body
+})
+const keys = "/manage/v1/api-keys"
+const hooks = "/manage/v1/webhook-endpoints"
+const cursor = (text: string) => Buffer.from(text).toString("base64url")
+
+const cases: ReadonlyArray<
+  readonly [string, string, Sent, keyof typeof problemCodes, ReadonlyArray<string>?]
+> = [
+  ["an unknown route", "/nope?x=1", {}, 2006],
+  ["an unknown route of OpenAI's shape", "/v1/nope", {}, 2006],
+  ["an unknown model of OpenAI's shape", "/vendors/openai/v1/x/generation", post("{}"), 2006],
+  ["an unknown vendor", "/vendors/nobody/v1/x/generation", post("{}"), 2006],
+  ["broken JSON", path, post("{"), 2002],
+  ["an empty body", path, post(""), 2002],
+  ["bytes that are no UTF-8", path, { ...post(""), body: "\u00ff" }, 2002],
+  ["another type", path, post("{}", { "content-type": "text/plain" }), 2003],
+  ["no key", path, post("{}", { ...json, authorization: "" }), 1001],
+  ["a malformed header", path, post("{}", { ...json, authorization: "Basic x" }), 1002],
+  ["an unknown key", path, post("{}", { ...json, authorization: "Bearer sk-no" }), 1002],
+  ["an unknown field and a missing one", path, post('{"x":1}'), 2001, ["#/x", "#/prompt"]],
+  ["the character U+0000", path, post('{"prompt":"a\\u0000"}'), 2001, ["#/prompt"]],
+  ["half a surrogate pair", path, post('{"prompt":"a\\ud800"}'), 2001, ["#/prompt"]],
+  ["a wrong dry_run", `${path}?dry_run=x`, post("{}"), 2001, ["#/query/dry_run"]],
+  ["an unknown task", `${path}/${unknownTask}`, {}, 2005],
+  ["what is no task id", `${path}/nonsense`, {}, 2005],
+  ["broken JSON to a management path", keys, post("{"), 2002],
+  ["another type to a management path", keys, post("{}", { "content-type": "text/plain" }), 2003],
+  ["no key to a management path", keys, { headers: { authorization: "" } }, 1001],
+  ["the operator's path with a user's key", "/manage/v1/users", {}, 1004],
+  ["U+0000 in a name", keys, post('{"name":"a\\u0000"}'), 2001, ["#/name"]],
+  ["half a surrogate pair in a name", keys, post('{"name":"\\ud800"}'), 2001, ["#/name"]],
+  ["U+0000 in an id", `${hooks}/whe_%00`, {}, 2005],
+  ["an unknown endpoint", `${hooks}/whe_1`, {}, 2005],
+  ["U+0000 in a cursor", `${keys}?cursor=${cursor("key_\0")}`, {}, 2001, ["#/query/cursor"]],
+  [
+    "a cursor beyond 64 bits",
+    `/manage/v1/wallet/entries?cursor=${cursor("99999999999999999999")}`,
+    {},
+    2001,
+    ["#/query/cursor"]
+  ],
+  ["a limit out of range", `${keys}?limit=101`, {}, 2001, ["#/query/limit"]],
+  ["an unknown management path", "/manage/v1/nope", {}, 2006],
+  [
+    "a webhook URL that is not https",
+    hooks,
+    post('{"url":"http://example.com","events":["task.created"]}'),
+    2011,
+    ["#/url"]
+  ]
+]
+
+describe("errors are RFC 9457 problems with all members", () => {
+  for (const [name, target, sent, code, pointers] of cases) {
+    it(`${name}: ${code}`, async () => {
+      const bytes =
+        sent.body === "\u00ff" ? { ...sent, body: new Uint8Array([0x7b, 0xff]) as never } : sent
+      assertProblem(await send(target, bytes), code, target.split("?")[0]!, pointers)
+    })
+  }
+
+  it("401 of an expired or revoked key: 1003", async () => {
+    const expired = "2020-01-01T00:00:00Z"
+    const made = await gateway.call("POST", keys, { name: "old", expires_at: expired })
+    const authorization = `Bearer ${made.json.key}`
+    assertProblem(await send(path, post("{}", { ...json, authorization })), 1003, path)
+  })
+
+  it("403 of a key without the scope: 1004", async () => {
+    const made = await gateway.call("POST", keys, { name: "inference only" })
+    const headers = { authorization: `Bearer ${made.json.key}` }
+    assertProblem(await send("/manage/v1/wallet", { headers }), 1004, "/manage/v1/wallet")
+  })
+
+  it("402 of a balance lower than the price: 1101, and no task, no hold, no event", async () => {
+    const poor = await gateway.makeUser("7.49")
+    const headers = { ...json, authorization: `Bearer ${poor.key}` }
+    assertProblem(await send(path, post('{"prompt":"x"}', headers)), 1101, path)
+    const wallet = await send("/manage/v1/wallet", { headers })
+    assert.strictEqual(wallet.json.held_balance, "0.00")
+  })
+
+  it("409 of an e-mail address that is taken, on create and on change", async () => {
+    const first = await gateway.manage("POST", "/users", { email: "taken@example.com" })
+    const other = await gateway.manage("POST", "/users", { email: "other@example.com" })
+    assert.strictEqual(first.status, 201)
+    const email = "Taken@example.com"
+    assertProblem(await gateway.manage("POST", "/users", { email }), 2010, "/manage/v1/users")
+    const at = `/users/${other.json.id}`
+    assertProblem(await gateway.manage("PATCH", at, { email }), 2010, `/manage/v1${at}`)
+  })
+
+  it("422 of an Idempotency-Key that was used with another body: 2008", async () => {
+    const headers = { ...json, "idempotency-key": "problems-1" }
+    const first = await send(path, post('{"prompt":"x"}', headers))
+    const again = await send(path, post('{"prompt":"x"}', headers))
+    assert.strictEqual(first.status, 202)
+    assert.strictEqual(again.text, first.text)
+    assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
+    assertProblem(await send(path, post('{"prompt":"y"}', headers)), 2008, path)
+  })
+
+  for (const [method, target, allow] of [
+    ["PUT", path, "POST"],
+    ["POST", `${path}/${unknownTask}`, "GET, DELETE"],
+    ["POST", "/healthz", "GET"],
+    ["PUT", keys, "POST, GET"],
+    ["DELETE", "/manage/v1/wallet", "GET, PATCH"],
+    ["OPTIONS", "/manage/v1/wallet", "GET, PATCH"],
+    ["PATCH", `${keys}/key_1`, "DELETE"]
+  ] as const) {
+    it(`405 of ${method} ${target} names what is allowed`, async () => {
+      const answer = await send(target, { method })
+      assertProblem(answer, 2007, target)
+      assert.strictEqual(answer.headers.get("allow"), allow)
+    })
+  }
+
+  for (const target of [path, keys]) {
+    const head = () =>
+      `POST ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
+      "Content-Type: application/json\r\n"
+    it(`413 of ${target} by its length, without reading the rest, and the connection closes`, async () => {
+      const answer = await speak([`${head()}Content-Length: ${10 * maxBytes}\r\n\r\n`, "{"])
+      assert.match(answer, /^HTTP\/1.1 413 [^]*"code":2004/u)
+    })
+    it(`413 of ${target} as a stream without a length, and the connection closes`, async () => {
+      const chunk = `1000\r\n${"x".repeat(4096)}\r\n`
+      const answer = await speak([
+        `${head()}Transfer-Encoding: chunked\r\n\r\n`,
+        ...Array.from({ length: 8 }, () => chunk)
+      ])
+      assert.match(answer, /^HTTP\/1.1 413 [^]*"code":2004/u)
+    })
+  }
+})
+
+/** Speaks HTTP by hand; answers what came until the server closed the connection. */
+const speak = (parts: ReadonlyArray<string>) =>
+  new Promise<string>((resolve, reject) => {
+    let answer = ""
+    const socket = connect(Number(new URL(gateway.url).port), "127.0.0.1")
+    socket.on("data", (data) => (answer += data.toString()))
+    socket.on("error", () => {})
+    socket.on("close", () => resolve(answer))
+    socket.setTimeout(5000, () => reject(new Error(`the connection stayed open: ${answer}`)))
+    void (async () => {
+      for (const part of parts) {
+        if (!socket.writable) break
+        socket.write(part)
+        await pause(10)
+      }
+    })()
+  })
+
+describe("every response carries Traceparent", () => {
+  for (const target of ["/healthz", "/openapi.json", "/", "/nope", path, "/metrics"]) {
+    it(target, async () => {
+      const answer = await fetch(`${gateway.url}${target}`, { redirect: "manual" })
+      await answer.arrayBuffer()
+      assert.match(answer.headers.get("traceparent") ?? "", /^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/u)
+    })
+  }
+
+  it("continues a valid incoming one, and no invalid one", async () => {
+    const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
+    const at = async (traceparent: string) => {
+      const answer = await send("/healthz", { headers: { traceparent } })
+      return answer.headers.get("traceparent")?.split("-") ?? []
+    }
+    const continued = await at(`00-${trace}-00f067aa0ba902b7-00`)
+    assert.strictEqual(continued[1], trace)
+    assert.notStrictEqual(continued[2], "00f067aa0ba902b7")
+    assert.strictEqual(continued[3], "00")
+    for (const invalid of [
+      `00-${"0".repeat(32)}-00f067aa0ba902b7-01`,
+      `ff-${trace}-00f067aa0ba902b7-01`,
+      "nonsense"
+    ]) {
+      const fresh = await at(invalid)
+      assert.notStrictEqual(fresh[1], trace)
+      assert.match(fresh[1] ?? "", /^(?!0{32})[0-9a-f]{32}$/u)
+    }
+  })
+})
+
+describe("create and GET carry what the contract names", () => {
+  it("headers of a create, a GET, a 304 and a cancel", async () => {
+    const created = await send(path, post('{"prompt":"x [[sim:slow=1h]]"}'))
+    assert.strictEqual(created.status, 202)
+    assert.hasAllKeys(created.json.task_info, ["id", "created_at", "updated_at"])
+    assert.strictEqual(created.headers.get("x-service-cost"), "7.50")
+    assert.match(created.headers.get("x-service-balance") ?? "", /^\d+\.\d{2}$/u)
+    assert.strictEqual(created.headers.get("x-service-sandbox"), "true")
+    const task = `${path}/${created.json.task_info.id}`
+    await pause(300)
+    const running = await send(task)
+    assert.strictEqual(running.headers.get("retry-after"), "2")
+    assert.strictEqual(running.headers.get("cache-control"), "no-store")
+    assert.strictEqual(running.json.task_info.status, "processing")
+    const etag = running.headers.get("etag") ?? ""
+    const same = await send(task, { headers: { "if-none-match": etag } })
+    assert.strictEqual(same.status, 304)
+    assert.strictEqual(same.text, "")
+    assert.strictEqual(same.headers.get("etag"), etag)
+    const cancelled = await send(task, { method: "DELETE" })
+    assert.strictEqual(cancelled.status, 200, cancelled.text)
+    assert.strictEqual(cancelled.json.task_info.status, "failed")
+    assert.strictEqual(cancelled.json.task_info.error.code, 4004)
+    assert.strictEqual(cancelled.headers.get("x-service-cost"), "0.00")
+    assert.isNull(cancelled.headers.get("retry-after"))
+    assertProblem(await send(task, { method: "DELETE" }), 2010, task)
+  })
+
+  it("dry_run answers the price, and makes no task, no hold, no event", async () => {
+    const user = await gateway.makeUser("100.00")
+    const headers = { ...json, authorization: `Bearer ${user.key}` }
+    const quote = await send(`${path}?dry_run=true`, post('{"prompt":"x"}', headers))
+    assert.strictEqual(quote.status, 200)
+    assert.deepStrictEqual(quote.json, { quote: { amount: "7.50", currency: "credits" } })
+    const entries = await send("/manage/v1/wallet/entries", { headers })
+    assert.strictEqual(entries.json.data.length, 1)
+    assertProblem(await send(`${path}?dry_run=true`, post("{}", headers)), 2001, path, ["#/prompt"])
+  })
+})

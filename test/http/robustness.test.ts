@@ -1,0 +1,317 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import * as fc from "fast-check"
+import { connect } from "node:net"
+import { listenerBounds } from "../../src/http/Listener.ts"
+import { call, json, Running, runningGateway } from "../support/running.ts"
+
+/** Issue: always a problem answer or a closed connection within bounds, never a 500, never a hang. */
+
+const create = "/vendors/alibaba/v1/text-to-image-max/generation"
+const edit = "/vendors/google/v1/image-edit-pro/edit"
+const bodyMax = 256 * 1024
+
+interface Problem {
+  readonly status: number
+  readonly code: number
+  readonly errors?: ReadonlyArray<{ readonly pointer: string; readonly detail: string }>
+}
+
+/** Sends raw bytes and answers all that came back until the connection closed. */
+const raw = (port: number, send: (write: (bytes: string | Buffer) => boolean) => unknown) =>
+  Effect.promise(
+    () =>
+      new Promise<{ text: string; millis: number }>((resolve, reject) => {
+        const began = performance.now()
+        const chunks: Array<Buffer> = []
+        const done = () =>
+          resolve({ text: Buffer.concat(chunks).toString(), millis: performance.now() - began })
+        const socket = connect(port, "127.0.0.1", () => {
+          void send((bytes) => socket.write(bytes))
+        })
+        socket.setTimeout(10_000, () => {
+          socket.destroy()
+          reject(new Error(`hangs: ${Buffer.concat(chunks).toString().slice(0, 500)}`))
+        })
+        socket.on("data", (chunk) => chunks.push(chunk))
+        socket.on("error", () => {})
+        socket.on("close", done)
+      })
+  )
+
+const problemAt = Effect.fnUntraced(function* (path: string, init: RequestInit) {
+  const answer = yield* call(path, init)
+  const text = yield* Effect.promise(() => answer.text())
+  assert.strictEqual(answer.headers.get("content-type"), "application/problem+json", text)
+  assert.match(answer.headers.get("traceparent") ?? "", /^00-/)
+  return JSON.parse(text) as Problem
+})
+
+const bounds = { ...listenerBounds, headersMillis: 400, requestMillis: 800, checkMillis: 50 }
+
+describe("robustness of the HTTP border", () => {
+  layer(runningGateway({ MAX_BODY_BYTES: String(bodyMax) }, bounds), {
+    excludeTestServices: true
+  })((it) => {
+    const codeOf = (
+      body: string | Uint8Array<ArrayBuffer>,
+      path = create,
+      headers: Record<string, string> = {}
+    ) =>
+      Effect.map(
+        problemAt(path, {
+          method: "POST",
+          body,
+          headers: { "content-type": "application/json", ...headers }
+        }),
+        ({ code }) => code
+      )
+
+    it.effect(
+      "arbitrary JSON is a problem or a task, never a 500",
+      () =>
+        Effect.gen(function* () {
+          const { key, url } = yield* Running
+          const field = fc.constantFrom("prompt", "images", "size", "n", "seed", "__proto__", "x/~")
+          const body = fc.oneof(
+            fc.jsonValue(),
+            fc.dictionary(field, fc.oneof(fc.jsonValue(), fc.string({ unit: "binary" })))
+          )
+          const path = fc.constantFrom(
+            create,
+            edit,
+            "/manage/v1/api-keys",
+            "/manage/v1/webhook-endpoints"
+          )
+          yield* Effect.promise(() =>
+            fc.assert(
+              fc.asyncProperty(path, body, async (path, body) => {
+                const answer = await fetch(`${url}${path}?dry_run=true`, {
+                  ...json(body),
+                  headers: { authorization: `Bearer ${key}`, "content-type": "application/json" }
+                })
+                const text = await answer.text()
+                assert.isBelow(answer.status, 500, text)
+                if (answer.status >= 400) assert.isNumber((JSON.parse(text) as Problem).code)
+              }),
+              { numRuns: 300 }
+            )
+          )
+        }),
+      60_000
+    )
+
+    it.effect(
+      "arbitrary bytes, queries and headers are never a 500",
+      () =>
+        Effect.gen(function* () {
+          const { key, url } = yield* Running
+          const word = fc.string({ unit: fc.constantFrom(..."aZ0%&=/?#;:.,-_~+ \"'<>[]{}\\") })
+          yield* Effect.promise(() =>
+            fc.assert(
+              fc.asyncProperty(
+                fc.uint8Array({ maxLength: 200 }),
+                word,
+                word,
+                async (bytes, path, header) => {
+                  const target = `${url}/vendors/alibaba/v1/${encodeURI(path)}`
+                  for (const [method, body] of [
+                    ["POST", Buffer.from(bytes)],
+                    ["GET", undefined],
+                    ["DELETE", undefined]
+                  ] as const) {
+                    const answer = await fetch(
+                      method === "POST" ? `${url}${create}?${path}` : target,
+                      {
+                        method,
+                        ...(body === undefined ? {} : { body }),
+                        headers: {
+                          authorization: `Bearer ${key}`,
+                          "content-type": "application/json",
+                          "idempotency-key": `k${header}`,
+                          "if-none-match": header,
+                          prefer: header,
+                          range: header,
+                          traceparent: header
+                        }
+                      }
+                    )
+                    const text = await answer.text()
+                    assert.isBelow(answer.status, 500, `${method} ${path} ${header} ${text}`)
+                  }
+                }
+              ),
+              { numRuns: 100 }
+            )
+          )
+        }),
+      60_000
+    )
+
+    it.effect("deep nesting, huge numbers, lone surrogates and wrong encodings are 400", () =>
+      Effect.gen(function* () {
+        const deep = 100_000
+        assert.strictEqual(yield* codeOf("[".repeat(deep)), 2002)
+        assert.strictEqual(yield* codeOf("[".repeat(deep) + "]".repeat(deep)), 2001)
+        assert.strictEqual(yield* codeOf(`${'{"a":'.repeat(30_000)}1${"}".repeat(30_000)}`), 2001)
+        assert.strictEqual(yield* codeOf(`{"prompt":${"[".repeat(deep)}${"]".repeat(deep)}}`), 2001)
+        assert.strictEqual(
+          yield* codeOf(`{"name":${"[".repeat(deep)}${"]".repeat(deep)}}`, "/manage/v1/api-keys"),
+          2001
+        )
+        for (const number of ["1e400", "-1e400", "9007199254740993", "1.5", "1e-400", "-1"]) {
+          const code = yield* Effect.map(
+            call(create, json(`{"prompt":"a","seed":${number}}`)),
+            ({ status }) => status
+          )
+          assert.strictEqual(code, number === "1e-400" ? 202 : 400, number)
+        }
+        assert.strictEqual(yield* codeOf('{"prompt":"\\ud800"}'), 2001)
+        assert.strictEqual(yield* codeOf('{"prompt":"\\u0000"}'), 2001)
+        assert.strictEqual(yield* codeOf(Buffer.from('{"prompt":"é"}', "latin1")), 2002)
+        assert.strictEqual(yield* codeOf(Buffer.from('{"prompt":"a"}', "utf16le")), 2002)
+        assert.strictEqual(yield* codeOf(Buffer.from([0xed, 0xa0, 0x80])), 2002)
+        for (const text of ["", " ", "{", "nul", "NaN", "{'a':1}", '{"a":1,}', "{} {}"]) {
+          assert.strictEqual(yield* codeOf(text), 2002, text)
+        }
+        for (const type of ["text/plain", "application/x-www-form-urlencoded", "", "json"]) {
+          assert.strictEqual(yield* codeOf("{}", create, { "content-type": type }), 2003, type)
+        }
+      })
+    )
+
+    it.effect("of duplicate keys the last counts, as in every JSON parser (ADR 0043)", () =>
+      Effect.gen(function* () {
+        const answer = yield* call(create, json('{"prompt":1,"prompt":"a"}'))
+        assert.strictEqual(answer.status, 202)
+        assert.strictEqual(yield* codeOf('{"prompt":"a","prompt":1}'), 2001)
+      })
+    )
+
+    it.effect("keys that would reach a prototype are unknown fields, and change nothing", () =>
+      Effect.gen(function* () {
+        for (const key of ["__proto__", "constructor", "prototype", "toString"]) {
+          const problem = yield* problemAt(
+            create,
+            json(`{"prompt":"a","${key}":{"polluted":true}}`)
+          )
+          assert.deepStrictEqual(problem.errors, [{ pointer: `#/${key}`, detail: "Unknown field" }])
+        }
+        assert.isUndefined(({} as Record<string, unknown>)["polluted"])
+        assert.strictEqual(
+          (yield* call("/vendors/__proto__/v1/constructor/generation")).status,
+          405
+        )
+      })
+    )
+
+    it.effect(
+      "a body beyond the limit is 413 and closes, whether announced or chunked without end",
+      () =>
+        Effect.gen(function* () {
+          const { key, port } = yield* Running
+          const head = `POST ${create} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`
+          const announced = yield* raw(port, (write) =>
+            write(`${head}Content-Length: ${bodyMax + 1}\r\n\r\n{`)
+          )
+          assert.match(announced.text, /^HTTP\/1\.1 413 /)
+          assert.match(announced.text, /"code":2004/)
+          let sent = 0
+          const piece = `4000\r\n${" ".repeat(0x4000)}\r\n`
+          const endless = yield* raw(port, async (write) => {
+            write(`${head}Transfer-Encoding: chunked\r\n\r\n`)
+            for (let n = 0; n < 2000; n += 1) {
+              write(piece)
+              sent += 0x4000
+              await new Promise((resolve) => setImmediate(resolve))
+            }
+          })
+          assert.match(endless.text, /^HTTP\/1\.1 413 /)
+          assert.isAbove(sent, bodyMax)
+        })
+    )
+
+    it.effect("slow senders of headers or body are closed within the time-outs", () =>
+      Effect.gen(function* () {
+        const { key, port } = yield* Running
+        const slowly = (text: string) =>
+          raw(port, async (write) => {
+            for (const character of text) {
+              write(character)
+              await new Promise((resolve) => setTimeout(resolve, 20))
+            }
+          })
+        const header = yield* slowly(`GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(300)}`)
+        assert.match(header.text, /^HTTP\/1\.1 408 /)
+        assert.isBelow(header.millis, 3000)
+        const body = yield* raw(port, (write) =>
+          write(
+            `POST ${create} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{`
+          )
+        )
+        assert.isBelow(body.millis, 3000)
+        assert.notMatch(body.text, /^HTTP\/1\.1 (?:2|5)/)
+      })
+    )
+
+    it.effect("huge headers are 431, what is no HTTP is 400, smuggling is refused", () =>
+      Effect.gen(function* () {
+        const { port } = yield* Running
+        const status = (text: string) =>
+          Effect.map(
+            raw(port, (write) => write(text)),
+            (answer) => answer.text.split(" ", 2)[1]
+          )
+        const get = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
+        assert.strictEqual(yield* status(`${get}X: ${"a".repeat(20_000)}\r\n\r\n`), "431")
+        assert.strictEqual(yield* status("\u0016\u0003\u0001\u0000garbage\r\n\r\n"), "400")
+        assert.strictEqual(yield* status("GET /healthz HTTP/1.1\r\n\r\n"), "400")
+        assert.strictEqual(yield* status(`${get}Bad Header: x\r\n\r\n`), "400")
+        const post = `POST ${create} HTTP/1.1\r\nHost: x\r\n`
+        assert.strictEqual(
+          yield* status(`${post}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`),
+          "400"
+        )
+        assert.strictEqual(
+          yield* status(`${post}Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello`),
+          "400"
+        )
+      })
+    )
+
+    it.effect("pipelined requests are answered in their order", () =>
+      Effect.gen(function* () {
+        const { port } = yield* Running
+        const one = (path: string, more = "") => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
+        const { text } = yield* raw(port, (write) =>
+          write(one("/healthz") + one("/nothing") + one("/healthz", "Connection: close\r\n"))
+        )
+        const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3})/gu)].map((match) => match[1])
+        assert.deepStrictEqual(statuses, ["200", "404", "200"])
+      })
+    )
+
+    it.effect(
+      "thousands of bad requests leave memory flat",
+      () =>
+        Effect.gen(function* () {
+          const body = JSON.stringify({
+            prompt: "a",
+            images: Array.from({ length: 2000 }, () => "x")
+          })
+          const rounds = Effect.forEach(
+            Array.from({ length: 500 }),
+            () => Effect.flatMap(call(edit, json(body)), (it) => Effect.promise(() => it.text())),
+            { concurrency: 20, discard: true }
+          )
+          yield* rounds
+          const before = process.memoryUsage().rss
+          yield* rounds
+          yield* rounds
+          const grown = process.memoryUsage().rss - before
+          assert.isBelow(grown, 96 * 1024 * 1024, `rss grew by ${grown} bytes`)
+        }),
+      60_000
+    )
+  })
+})

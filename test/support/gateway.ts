@@ -1,0 +1,244 @@
+import { NodeHttpServer, NodeServices } from "@effect/platform-node"
+import { Context, Duration, Effect, Layer, Option } from "effect"
+import type { Scope } from "effect"
+import { HttpEffect, HttpRouter } from "effect/http"
+import type { HttpServerRequest } from "effect/http"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { AppConfig } from "../../src/Config.ts"
+import { WebhookSender, WebhookSenderLog } from "../../src/delivery/WebhookSender.ts"
+import type { WebhookRequest } from "../../src/delivery/WebhookSender.ts"
+import * as Credits from "../../src/domain/Credits.ts"
+import type { Scope as KeyScope } from "../../src/domain/Scope.ts"
+import type { AttemptOutcome } from "../../src/domain/Webhook.ts"
+import * as Gateway from "../../src/Gateway.ts"
+import * as Routes from "../../src/http/Routes.ts"
+import { ApiKeys } from "../../src/services/ApiKeys.ts"
+import { Users } from "../../src/services/Users.ts"
+import { Wallet } from "../../src/services/Wallet.ts"
+import type { Database } from "../../src/store/Database.ts"
+import { layer as sandboxVendors } from "../../src/vendors/SandboxVendors.ts"
+import { VendorClient } from "../../src/vendors/VendorClient.ts"
+import type { VendorAccount } from "../../src/vendors/VendorClient.ts"
+import { embeddedDatabase } from "./stores.ts"
+
+/** The operator's token and the master key of every gateway that the tests start. */
+export const adminToken = "operator-token-of-the-tests"
+export const masterKey = Buffer.alloc(32, 7).toString("base64")
+
+/** Address under which a gateway in this process answers, such as in artifact URLs. */
+export const baseUrl = "http://gateway.test"
+
+export interface GatewayOptions {
+  /** A migrated database. Default: a fresh embedded one in memory. */
+  readonly database?: Layer.Layer<Database>
+  /** What each webhook attempt comes to; it may wait or never end. Default: 200 at once. */
+  readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>
+  /** Sends webhooks for real instead, such as `WebhookSender.layer({ ca })`. */
+  readonly sender?: typeof WebhookSender.layer extends (options?: infer O) => unknown ? O : never
+  /** The vendor of all models. Default: the simulator, whose jobs take 3 seconds. */
+  readonly vendor?: Partial<VendorAccount>
+  /** Further variables, by their names in the environment. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** The routes of a gateway in this process, without a socket. */
+export class GatewayHttp extends Context.Service<
+  GatewayHttp,
+  {
+    /** `path` with its query; answers as `fetch` does. */
+    readonly fetch: (path: string, init?: RequestInit) => Effect.Effect<Response>
+  }
+>()("test/GatewayHttp") {
+  static readonly layer = Layer.effect(
+    GatewayHttp,
+    Effect.gen(function* () {
+      const app = yield* HttpRouter.toHttpEffect(Routes.layer)
+      // The context has the clock of the test, so that handlers live in its time
+      const handle = HttpEffect.toWebHandlerWith<
+        ApiKeys,
+        ApiKeys | HttpServerRequest.HttpServerRequest | Scope.Scope
+      >(yield* Effect.context<ApiKeys>())(app)
+      return {
+        fetch: (path, init) =>
+          Effect.promise(() => handle(new Request(new URL(path, baseUrl), init)))
+      }
+    })
+  )
+}
+
+/**
+ * The whole gateway in this process: all its services and actors, its routes as `GatewayHttp`, what
+ * was sent as `WebhookSenderLog`. Every wait goes by the clock of the test.
+ */
+export const layerGateway = (options: GatewayOptions = {}) =>
+  Layer.unwrap(
+    Effect.map(temporaryFolder, (folder) => {
+      const sender =
+        options.sender === undefined
+          ? WebhookSender.layerMock(options.webhook)
+          : Layer.merge(
+              Layer.provide(WebhookSender.layer(options.sender), Gateway.leaves),
+              Layer.succeed(WebhookSenderLog, { sent: Effect.succeed([]) })
+            )
+      const vendors =
+        options.vendor === undefined
+          ? sandboxVendors({ delay: { min: "3 seconds", max: "3 seconds" } })
+          : layerVendor(options.vendor)
+      return GatewayHttp.layer.pipe(
+        Layer.provideMerge(Gateway.core),
+        Layer.provideMerge(Gateway.stores),
+        // The later one holds where two give the same service
+        Layer.provideMerge(Layer.mergeAll(Gateway.leaves, sender, vendors)),
+        Layer.provideMerge(options.database ?? embeddedDatabase),
+        Layer.provideMerge(
+          AppConfig.layerOf({
+            DATA_DIR: folder,
+            BASE_URL: baseUrl,
+            ADMIN_TOKEN: adminToken,
+            MASTER_KEY: masterKey,
+            EGRESS_ALLOW: "127.0.0.1,::1,localhost",
+            ...options.env
+          })
+        ),
+        Layer.provide([NodeServices.layer, NodeHttpServer.layerHttpServices]),
+        Layer.orDie
+      )
+    })
+  )
+
+const temporaryFolder = Effect.acquireRelease(
+  Effect.promise(() => mkdtemp(join(tmpdir(), "gateway-test-"))),
+  (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
+)
+
+/** A vendor that does what the test says: each verb that is not given dies. */
+export const layerVendor = (account: Partial<VendorAccount>, isSandbox = false) => {
+  const unscripted = (verb: string) => () => Effect.die(new Error(`${verb} is not scripted`))
+  const whole: VendorAccount = {
+    accountId: "scripted",
+    submit: unscripted("submit"),
+    poll: unscripted("poll"),
+    cancel: () => Effect.succeed("Unsupported"),
+    reconcile: () => Effect.succeedNone,
+    ...account
+  }
+  return Layer.succeed(VendorClient, {
+    choose: () => Effect.succeed(whole),
+    owner: () => Effect.succeed(whole),
+    isSandbox: () => isSandbox
+  })
+}
+
+/** A moment of real time, in which the store and the renderers get on with their work. */
+const breathe = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 5)))
+
+/**
+ * Moves the clock of the test in steps. After each the store has answered all that was asked of it
+ * until then, so that what was waiting for the time is done at its time.
+ */
+export const advance = Effect.fnUntraced(function* (
+  duration: Duration.Input,
+  step: Duration.Input = "1 second"
+) {
+  const sql = yield* SqlClient.SqlClient
+  const stepMillis = Duration.toMillis(step)
+  for (let left = Duration.toMillis(duration); left > 0; left -= stepMillis) {
+    yield* TestClock.adjust(Math.min(left, stepMillis))
+    // Each round trip lets one more of a chain of statements go before
+    for (let round = 0; round < 6; round += 1) yield* sql`SELECT 1`
+    yield* breathe
+  }
+})
+
+/** Asks again, without moving the clock, until the answer is there. Real time, at most 10 seconds. */
+export const eventually = <A, E, R>(
+  ask: Effect.Effect<A, E, R>,
+  isThere: (answer: A) => boolean
+): Effect.Effect<A, E, R> =>
+  Effect.gen(function* () {
+    for (let round = 0; round < 2000; round += 1) {
+      const answer = yield* ask
+      if (isThere(answer)) return answer
+      yield* breathe
+    }
+    throw new Error("what was waited for did not come")
+  })
+
+let users = 0
+
+/** A user with credits and a key of both scopes, made through the services. */
+export const makeUser = Effect.fnUntraced(function* (
+  options: { readonly credits?: number; readonly scopes?: ReadonlyArray<KeyScope> } = {}
+) {
+  users += 1
+  const user = yield* (yield* Users).create({
+    email: `user-${users}@example.com`,
+    name: Option.none(),
+    password: Option.none()
+  })
+  const credits = options.credits ?? 1000
+  if (credits > 0) {
+    yield* (yield* Wallet).topUp({
+      userId: user.id,
+      amount: Credits.make(BigInt(credits) * Credits.microPerCredit),
+      operationId: `top_up:${user.id}:first`,
+      note: Option.none(),
+      traceId: "0".repeat(32)
+    })
+  }
+  const { key } = yield* (yield* ApiKeys).create({
+    userId: user.id,
+    name: "test",
+    scopes: options.scopes ?? ["inference", "manage"],
+    expiresAt: Option.none()
+  })
+  return { id: user.id, key, call: callWith(key) }
+})
+
+/** Calls the gateway in this process with a key; `body` is sent as JSON. */
+export const callWith =
+  (token: string | undefined) =>
+  (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {}
+  ): Effect.Effect<Answer, never, GatewayHttp> =>
+    Effect.gen(function* () {
+      const http = yield* GatewayHttp
+      const response = yield* http.fetch(path, {
+        method,
+        headers: {
+          ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+          ...(body === undefined ? {} : { "content-type": "application/json" }),
+          ...headers
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) })
+      })
+      return yield* Effect.promise(() => answerOf(response))
+    })
+
+/** A response, read whole. */
+export interface Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly text: string
+  /** The parsed body, or `undefined`. */
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts what is in it
+  readonly json: any
+}
+
+export const answerOf = async (response: Response): Promise<Answer> => {
+  const text = await response.text()
+  const isJson = /\bjson\b/u.test(response.headers.get("content-type") ?? "")
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson && text !== "" ? JSON.parse(text) : undefined
+  }
+}

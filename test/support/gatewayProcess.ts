@@ -1,0 +1,226 @@
+import { spawn } from "node:child_process"
+import type { ChildProcess } from "node:child_process"
+import { createServer } from "node:net"
+import type { AddressInfo } from "node:net"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { adminToken, answerOf, masterKey } from "./gateway.ts"
+import type { Answer } from "./gateway.ts"
+
+const root = fileURLToPath(new URL("../../", import.meta.url))
+
+export interface ProcessOptions {
+  /** A real Postgres. Default: the embedded store in a temporary folder. */
+  readonly databaseUrl?: string
+  /** Where the embedded store and the artifacts lie. Default: a temporary folder. */
+  readonly dataDir?: string
+  /** The program, from the root of the project. Default: `src/main.ts`. */
+  readonly main?: string
+  readonly env?: Readonly<Record<string, string>>
+  /** How the program is run. Default: this Node. */
+  readonly command?: ReadonlyArray<string>
+}
+
+/** The service as a process of its own, which can be killed and started again. */
+export class GatewayProcess {
+  readonly url: string
+  readonly dataDir: string
+  readonly adminToken = adminToken
+  /** All that the process wrote, over all its starts. */
+  output = ""
+  /** Variables of the next start. */
+  readonly env: Record<string, string>
+  #key: string | undefined
+  #child: ChildProcess | undefined
+  #ended: Promise<number | NodeJS.Signals> = Promise.resolve(0)
+  readonly #options: ProcessOptions
+  readonly #ownsFolder: boolean
+
+  private constructor(port: number, dataDir: string, options: ProcessOptions) {
+    this.url = `http://127.0.0.1:${port}`
+    this.dataDir = dataDir
+    this.#options = options
+    this.env = { ...options.env }
+    this.#ownsFolder = options.dataDir === undefined
+  }
+
+  /** Starts the service and waits until it is ready, with a user, 1000 credits and a key. */
+  static async start(options: ProcessOptions = {}): Promise<GatewayProcess> {
+    const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "gateway-process-")))
+    const gateway = new GatewayProcess(await freePort(), dataDir, options)
+    await gateway.start()
+    return gateway
+  }
+
+  /** Starts it again, on the same store and port. Answers the milliseconds until it was ready. */
+  async start(): Promise<number> {
+    const { command = [process.execPath], databaseUrl, main = "src/main.ts" } = this.#options
+    const [program = process.execPath, ...before] = command
+    const began = performance.now()
+    const child = spawn(program, [...before, main], {
+      cwd: root,
+      stdio: ["ignore", "pipe", "pipe"],
+      env: {
+        PATH: process.env.PATH,
+        HOME: process.env.HOME,
+        TMPDIR: process.env.TMPDIR,
+        HOST: "127.0.0.1",
+        PORT: new URL(this.url).port,
+        DATA_DIR: this.dataDir,
+        BASE_URL: this.url,
+        ADMIN_TOKEN: adminToken,
+        MASTER_KEY: masterKey,
+        EGRESS_ALLOW: "127.0.0.1,::1,localhost",
+        SIMULATOR_DELAY: "100 millis to 500 millis",
+        LOG_FORMAT: "json",
+        ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
+        ...this.env
+      }
+    })
+    this.#child = child
+    const note = (chunk: Buffer) => (this.output += chunk.toString())
+    child.stdout.on("data", note)
+    child.stderr.on("data", note)
+    this.#ended = new Promise((resolve) =>
+      child.once("exit", (code, signal) => resolve(signal ?? code ?? 0))
+    )
+    await this.#ready(child)
+    return performance.now() - began
+  }
+
+  async #ready(child: ChildProcess): Promise<void> {
+    const until = performance.now() + 60_000
+    while (performance.now() < until) {
+      if (child.exitCode !== null || child.signalCode !== null) break
+      const answer = await fetch(`${this.url}/readyz`).catch(() => undefined)
+      await answer?.arrayBuffer()
+      if (answer?.status === 200) return
+      await pause(20)
+    }
+    throw new Error(`the service did not get ready:\n${this.output}`)
+  }
+
+  get isRunning(): boolean {
+    return this.#child?.exitCode === null && this.#child.signalCode === null
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid
+  }
+
+  /** The exit code, or the signal that ended it. */
+  get ended(): Promise<number | NodeJS.Signals> {
+    return this.#ended
+  }
+
+  /** Sends the signal and waits for the end. Answers the milliseconds that it took. */
+  async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<number> {
+    const began = performance.now()
+    if (this.isRunning) this.#child?.kill(signal)
+    await this.#ended
+    return performance.now() - began
+  }
+
+  async restart(signal: NodeJS.Signals = "SIGKILL"): Promise<number> {
+    await this.kill(signal)
+    return this.start()
+  }
+
+  /** Ends it for good and removes its temporary folder. */
+  async close(): Promise<void> {
+    await this.kill()
+    if (this.#ownsFolder) await rm(this.dataDir, { recursive: true, force: true })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  /** An API key with both scopes of a user with 1000 credits: the first one of the store, if embedded. */
+  async key(): Promise<string> {
+    if (this.#key !== undefined) return this.#key
+    const printed = /sk-[0-9A-Za-z]{46}/u.exec(this.output)?.[0]
+    this.#key = printed ?? (await this.makeUser()).key
+    return this.#key
+  }
+
+  /** Takes the key of another process on the same database. */
+  useKey(key: string): this {
+    this.#key = key
+    return this
+  }
+
+  /** A new user with a key of both scopes. */
+  async makeUser(credits = "1000.00"): Promise<{ readonly id: string; readonly key: string }> {
+    const email = `user-${Math.random().toString(36).slice(2)}@example.com`
+    const user = await this.manage("POST", "/users", { email })
+    const id: string = user.json.id
+    await this.manage("POST", `/users/${id}/top-ups`, { amount: credits })
+    const scopes = ["inference", "manage"]
+    const key = await this.manage("POST", `/users/${id}/api-keys`, { name: "test", scopes })
+    return { id, key: key.json.key }
+  }
+
+  /** Calls with the key of `key()`; `body` is sent as JSON. */
+  async call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {}
+  ): Promise<Answer> {
+    return this.#send(await this.key(), method, path, body, headers)
+  }
+
+  /** Calls the management API with the operator's token. */
+  manage(method: string, path: string, body?: unknown): Promise<Answer> {
+    return this.#send(adminToken, method, `/manage/v1${path}`, body, {})
+  }
+
+  async #send(
+    token: string,
+    method: string,
+    path: string,
+    body: unknown,
+    headers: Readonly<Record<string, string>>
+  ): Promise<Answer> {
+    const response = await fetch(`${this.url}${path}`, {
+      method,
+      headers: {
+        authorization: `Bearer ${token}`,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...headers
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) })
+    })
+    return answerOf(response)
+  }
+}
+
+export const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
+
+/** Asks until the answer is there; throws what was last seen when the time is up. */
+export const until = async <A>(
+  ask: () => Promise<A | undefined>,
+  options: { readonly millis?: number; readonly what?: string } = {}
+): Promise<A> => {
+  const { millis = 20_000, what = "it" } = options
+  const end = performance.now() + millis
+  while (performance.now() < end) {
+    const answer = await ask()
+    if (answer !== undefined) return answer
+    await pause(50)
+  }
+  throw new Error(`${what} did not come within ${millis} ms`)
+}
+
+const freePort = () =>
+  new Promise<number>((resolve, reject) => {
+    const server = createServer()
+    server.once("error", reject)
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })

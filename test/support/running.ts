@@ -1,0 +1,145 @@
+import { NodeHttpServer } from "@effect/platform-node"
+import { Context, Effect, FileSystem, Layer, Option } from "effect"
+import { HttpServer } from "effect/http"
+import { AppConfig } from "../../src/Config.ts"
+import type { UserId } from "../../src/domain/Ids.ts"
+import * as Credits from "../../src/domain/Credits.ts"
+import * as Gateway from "../../src/Gateway.ts"
+import { listenerBounds, makeListener } from "../../src/http/Listener.ts"
+import type { ListenerBounds } from "../../src/http/Listener.ts"
+import * as Routes from "../../src/http/Routes.ts"
+import { ApiKeys } from "../../src/services/ApiKeys.ts"
+import { Users } from "../../src/services/Users.ts"
+import { Wallet } from "../../src/services/Wallet.ts"
+import { createServer } from "node:net"
+import type { AddressInfo } from "node:net"
+import { embeddedDatabase } from "./stores.ts"
+
+/** A whole gateway on a port of 127.0.0.1 with a user who has credits and a key. */
+export class Running extends Context.Service<
+  Running,
+  {
+    readonly url: string
+    readonly port: number
+    readonly key: string
+    readonly userId: UserId
+    readonly dataDir: string
+  }
+>()("test/Running") {}
+
+const freePort = Effect.promise(
+  () =>
+    new Promise<number>((resolve) => {
+      const probe = createServer().listen(0, "127.0.0.1", () => {
+        const { port } = probe.address() as AddressInfo
+        probe.close(() => resolve(port))
+      })
+    })
+)
+
+const running = Layer.effect(
+  Running,
+  Effect.gen(function* () {
+    const { dataDir, port } = yield* AppConfig
+    const users = yield* Users
+    const keys = yield* ApiKeys
+    const wallet = yield* Wallet
+    yield* HttpServer.HttpServer
+    const user = yield* users.create({
+      email: "user@localhost",
+      name: Option.none(),
+      password: Option.none()
+    })
+    yield* wallet.topUp({
+      userId: user.id,
+      amount: Credits.make(1_000_000n * Credits.microPerCredit),
+      operationId: "test",
+      note: Option.none(),
+      traceId: "0".repeat(32)
+    })
+    const { key } = yield* keys.create({
+      userId: user.id,
+      name: "key",
+      scopes: ["inference", "manage"],
+      expiresAt: Option.none()
+    })
+    return { url: `http://127.0.0.1:${port}`, port, key, userId: user.id, dataDir }
+  })
+)
+
+/** On the embedded store, in the real time of the clock; the variables are those of contract 9. */
+export const runningGateway = (
+  env: Record<string, string> = {},
+  bounds: ListenerBounds = listenerBounds
+) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const dataDir = yield* files.makeTempDirectoryScoped()
+      const port = yield* freePort
+      const config = AppConfig.layerOf({
+        DATA_DIR: dataDir,
+        PORT: String(port),
+        BASE_URL: `http://127.0.0.1:${port}`,
+        SIMULATOR_DELAY: "1 millis",
+        LOG_LEVEL: "Error",
+        EGRESS_ALLOW: "127.0.0.0/8",
+        ...env
+      })
+      const server = NodeHttpServer.layer(() => makeListener(bounds), { host: "127.0.0.1", port })
+      return running.pipe(
+        Layer.provideMerge(Routes.serve),
+        Layer.provideMerge(server),
+        Layer.provideMerge(Gateway.core),
+        Layer.provideMerge(Gateway.stores),
+        Layer.provideMerge(Gateway.leaves),
+        Layer.provideMerge(embeddedDatabase),
+        Layer.provideMerge(config)
+      )
+    })
+  ).pipe(Layer.provideMerge(Gateway.platform))
+
+/** Sends a request with the running gateway's key; the path may be a whole URL. */
+export const call = (path: string, init: RequestInit = {}) =>
+  Effect.flatMap(Running, ({ key, url }) =>
+    Effect.promise(() =>
+      fetch(path.startsWith("http") ? path : `${url}${path}`, {
+        redirect: "manual",
+        ...init,
+        headers: { authorization: `Bearer ${key}`, ...init.headers }
+      })
+    )
+  )
+
+export const json = (body: unknown): RequestInit => ({
+  method: "POST",
+  headers: { "content-type": "application/json" },
+  body: typeof body === "string" ? body : JSON.stringify(body)
+})
+
+interface Task {
+  readonly task_info: {
+    readonly id: string
+    readonly status: string
+    readonly error?: { readonly code: number; readonly title: string; readonly detail: string }
+  }
+  readonly images?: ReadonlyArray<string>
+  readonly videos?: ReadonlyArray<string>
+}
+
+/** Creates a task and asks until it has ended. */
+export const finishedTask = Effect.fnUntraced(function* (path: string, body: unknown) {
+  const answer = yield* call(path, json(body))
+  const created = (yield* Effect.promise(() => answer.json())) as Task
+  if (answer.status !== 202) throw new Error(`${answer.status} ${JSON.stringify(created)}`)
+  const ask = Effect.flatMap(call(`${path}/${created.task_info.id}`), (got) =>
+    Effect.promise(() => got.json() as Promise<Task>)
+  )
+  return yield* ask.pipe(
+    Effect.tap(Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))),
+    Effect.repeat({
+      until: ({ task_info }) => task_info.status === "completed" || task_info.status === "failed",
+      times: 1000
+    })
+  )
+})

@@ -1,0 +1,77 @@
+import { spawn } from "node:child_process"
+import { mkdtempSync } from "node:fs"
+import { createServer } from "node:net"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+/** The project's own folder. */
+export const projectFolder = fileURLToPath(new URL("../../", import.meta.url))
+
+export const temporaryFolder = (name: string) => mkdtempSync(join(tmpdir(), `gateway-${name}-`))
+
+export const freePort = () =>
+  new Promise<number>((resolve, reject) => {
+    const server = createServer()
+    server.once("error", reject)
+    server.listen(0, "127.0.0.1", () => {
+      const { port } = server.address() as AddressInfo
+      server.close(() => resolve(port))
+    })
+  })
+
+export interface Spawned {
+  readonly pid: number
+  /** Both streams so far. */
+  readonly output: () => string
+  /** Exit status; `null` after a signal. */
+  readonly ended: Promise<number | null>
+  readonly hasEnded: () => boolean
+  readonly kill: (signal: NodeJS.Signals) => void
+}
+
+/** Runs a command without this process's environment, save what finds programs and temporary files. */
+export const run = (
+  command: string,
+  words: ReadonlyArray<string>,
+  env: Record<string, string>,
+  cwd = projectFolder
+): Spawned => {
+  const { HOME = "", PATH = "" } = process.env
+  const child = spawn(command, words, { cwd, env: { PATH, HOME, ...env } })
+  let output = ""
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => (output += text))
+  }
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once("error", reject)
+    child.once("close", (code) => resolve(code))
+  })
+  return {
+    pid: child.pid!,
+    output: () => output,
+    ended,
+    hasEnded: () => child.exitCode !== null || child.signalCode !== null,
+    kill: (signal) => void child.kill(signal)
+  }
+}
+
+/** Waits until `look` answers something; fails after a minute or when the process has ended. */
+export const until = async <A>(
+  service: Spawned,
+  look: () => Promise<A | undefined>
+): Promise<A> => {
+  for (let waited = 0; waited < 60_000 && !service.hasEnded(); waited += 50) {
+    const found = await look().catch(() => undefined)
+    if (found !== undefined) return found
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  throw new Error(`It did not come. The service said:\n${service.output()}`)
+}
+
+/** Waits for `/readyz`. */
+export const untilReady = (service: Spawned, port: number) =>
+  until(service, async () =>
+    (await fetch(`http://127.0.0.1:${port}/readyz`)).ok ? true : undefined
+  )

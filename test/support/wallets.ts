@@ -1,0 +1,174 @@
+import { PgClient } from "@effect/sql-pg"
+import { DateTime, Effect, Layer, Option, Schema } from "effect"
+import { randomUUID } from "node:crypto"
+import * as Credits from "../../src/domain/Credits.ts"
+import { EventId, TaskId, UserId } from "../../src/domain/Ids.ts"
+import * as TaskStoreLive from "../../src/store/TaskStoreLive.ts"
+import { TaskStore } from "../../src/store/TaskStore.ts"
+import type { Acceptance, Finish } from "../../src/store/TaskStore.ts"
+import { UserStore } from "../../src/store/UserStore.ts"
+import { WalletStore } from "../../src/store/WalletStore.ts"
+
+/** The stores that money moves through. */
+export const walletStores = Layer.mergeAll(TaskStoreLive.layer, UserStore.layer, WalletStore.layer)
+
+export const credits = (amount: number): Credits.Credits =>
+  Credits.make(BigInt(Math.round(amount * 1_000_000)))
+
+const utf8 = new TextEncoder()
+
+export const newEvent = (type = "task.created") => {
+  const id = EventId.make(`evt_${randomUUID().replaceAll("-", "")}`)
+  return { id, body: utf8.encode(JSON.stringify({ id, type })) }
+}
+
+export const newTaskId = () => TaskId.make(randomUUID())
+
+/** A user with a wallet that holds `amount` credits. */
+export const newWallet = Effect.fnUntraced(function* (amount: number) {
+  const users = yield* UserStore
+  const wallets = yield* WalletStore
+  const userId = UserId.make(randomUUID())
+  const now = yield* DateTime.now
+  yield* users.create({
+    id: userId,
+    email: `${userId}@example.com`,
+    name: null,
+    passwordHash: null,
+    now
+  })
+  if (amount > 0) {
+    yield* wallets.add({
+      userId,
+      kind: "top_up",
+      amount: credits(amount),
+      operationId: `top_up:${userId}:first`,
+      note: null,
+      traceId: "",
+      now
+    })
+  }
+  return userId
+})
+
+/** A webhook endpoint that is subscribed to `events`. */
+export const subscribe = Effect.fnUntraced(function* (
+  userId: UserId,
+  events: ReadonlyArray<string> = ["balance.low"],
+  enabled = true
+) {
+  const sql = yield* PgClient.PgClient
+  const now = DateTime.toDateUtc(yield* DateTime.now)
+  yield* sql`
+    INSERT INTO webhook_endpoints
+      (id, user_id, url, events, enabled, secret, secret_preview, created_at, updated_at)
+    VALUES (${`whe_${randomUUID()}`}, ${userId}, 'https://example.com', ${[...events]}::text[], ${enabled},
+      ${new Uint8Array(1)}, '', ${now}, ${now})`
+})
+
+export const accept = Effect.fnUntraced(function* (
+  userId: UserId,
+  price: number,
+  over: Partial<Acceptance> = {}
+) {
+  const tasks = yield* TaskStore
+  const now = yield* DateTime.now
+  const taskId = over.taskId ?? newTaskId()
+  const outcome = yield* tasks.accept({
+    taskId,
+    userId,
+    apiKeyId: null,
+    vendor: "alibaba",
+    model: "text-to-image-max",
+    action: "generation",
+    resultKind: "images",
+    body: { prompt: "a turtle" },
+    sandbox: true,
+    price: credits(price),
+    deadlineAt: DateTime.add(now, { hours: 1 }),
+    traceId: "0".repeat(32),
+    now,
+    event: newEvent(),
+    idempotency: Option.none(),
+    ...over
+  })
+  return { taskId, outcome }
+})
+
+/** Ends a task: `captured` credits are settled, or it fails when that is `undefined`. */
+export const finish = Effect.fnUntraced(function* (
+  taskId: TaskId,
+  captured: number | undefined,
+  over: Partial<Finish> = {}
+) {
+  const tasks = yield* TaskStore
+  return yield* tasks.finish({
+    taskId,
+    epoch: Option.none(),
+    outcome:
+      captured === undefined
+        ? { status: "failed", error: { code: 4004, title: "Cancelled", detail: "" } }
+        : { status: "completed", result: ["https://example.com/1"], captured: credits(captured) },
+    event: newEvent("task.succeeded"),
+    alert: () => newEvent("balance.low"),
+    throttleSeconds: 3600,
+    now: yield* DateTime.now,
+    ...over
+  })
+})
+
+const Count = Schema.Array(Schema.Struct({ n: Schema.Int }))
+
+/**
+ * Breaches of contract 6, of one wallet or of all: must be 0. `settled ≥ held ≥ 0` and the sums are
+ * looked at again here, though constraints state some of them.
+ */
+export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefined) {
+  const sql = yield* PgClient.PgClient
+  const mine = userId === undefined ? sql`true` : sql`user_id = ${userId}`
+  const rows = yield* sql`
+    WITH sums AS (
+      SELECT w.*, (SELECT coalesce(sum(CASE kind WHEN 'top_up' THEN amount WHEN 'adjustment' THEN amount
+          WHEN 'capture' THEN -amount ELSE 0 END), 0) FROM wallet_entries e WHERE e.user_id = w.user_id) AS ledger,
+        (SELECT coalesce(sum(CASE kind WHEN 'hold' THEN amount WHEN 'capture' THEN -amount
+          WHEN 'release' THEN -amount ELSE 0 END), 0) FROM wallet_entries e WHERE e.user_id = w.user_id) AS frozen,
+        (SELECT coalesce(sum(amount), 0) FROM holds h WHERE h.user_id = w.user_id) AS open,
+        (SELECT count(*) FROM wallet_entries e WHERE e.user_id = w.user_id) AS lines
+      FROM wallets w WHERE ${mine}
+    ), closed AS (
+      SELECT subject_id, sum(amount) FILTER (WHERE kind = 'hold') AS held,
+        coalesce(sum(amount) FILTER (WHERE kind = 'capture'), 0) AS captured,
+        coalesce(sum(amount) FILTER (WHERE kind = 'release'), 0) AS released,
+        count(*) FILTER (WHERE kind = 'hold') AS opened,
+        count(*) FILTER (WHERE kind IN ('capture', 'release')) AS ends
+      FROM wallet_entries WHERE subject_id IS NOT NULL AND ${mine} GROUP BY subject_id
+    ), mine AS (SELECT * FROM tasks WHERE ${mine})
+    SELECT (
+      (SELECT count(*) FROM sums WHERE NOT (settled >= held AND held >= 0)) +
+      (SELECT count(*) FROM sums WHERE settled <> ledger OR held <> frozen OR held <> open OR entry_count <> lines) +
+      (SELECT count(*) FROM closed c WHERE opened <> 1 OR captured > held OR
+        CASE WHEN EXISTS (SELECT 1 FROM holds h WHERE h.id = c.subject_id)
+          THEN ends <> 0 ELSE ends = 0 OR captured + released <> held END) +
+      (SELECT count(*) FROM mine t WHERE (t.status IN ('completed', 'failed'))
+        = EXISTS (SELECT 1 FROM holds h WHERE h.id = t.id)) +
+      (SELECT count(*) FROM mine t WHERE (t.status IN ('completed', 'failed'))
+        = EXISTS (SELECT 1 FROM runs r WHERE r.task_id = t.id)) +
+      (SELECT count(*) FROM mine t WHERE coalesce(t.captured, 0)
+        <> coalesce((SELECT amount FROM wallet_entries e WHERE e.operation_id = 'capture:' || t.id), 0)) +
+      (SELECT count(*) FROM holds h WHERE kind = 'task' AND ${mine}
+        AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = h.id)) +
+      (SELECT count(*) FROM mine t WHERE (SELECT count(*) FROM events e WHERE e.task_id = t.id)
+        <> CASE WHEN t.status IN ('completed', 'failed') THEN 2 ELSE 1 END)
+    )::int AS n`
+  const [count] = yield* Schema.decodeUnknownEffect(Count)(rows)
+  return count?.n
+})
+
+export const breaches = breachesOf(undefined)
+
+/** The ledger of a user, oldest first. */
+export const ledgerOf = Effect.fnUntraced(function* (userId: UserId) {
+  const wallets = yield* WalletStore
+  const entries = yield* wallets.entries(userId, { before: Option.none(), limit: 100_000 })
+  return entries.toReversed()
+})

@@ -1,0 +1,58 @@
+import { createServer } from "node:https"
+import type { AddressInfo } from "node:net"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { makeAuthority } from "./certificates.ts"
+
+/** One delivery as it came. */
+export interface Received {
+  readonly deliveryId: string
+  readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+  readonly body: string
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts what is in it
+  readonly event: any
+  readonly atMillis: number
+}
+
+/** An https receiver on loopback with a certificate of its own; it keeps all that comes. */
+export const startReceiver = async (
+  answer: (received: Received, before: ReadonlyArray<Received>) => number = () => 200
+) => {
+  const authority = await makeAuthority()
+  const folder = await mkdtemp(join(tmpdir(), "gateway-receiver-"))
+  const caFile = join(folder, "ca.pem")
+  await writeFile(caFile, authority.ca)
+  const received: Array<Received> = []
+  const server = createServer(await authority.issue(), (request, response) => {
+    const chunks: Array<Buffer> = []
+    request.on("data", (chunk) => chunks.push(chunk))
+    request.on("end", () => {
+      const body = Buffer.concat(chunks).toString()
+      const one: Received = {
+        deliveryId: String(request.headers["x-service-webhook-id"]),
+        headers: request.headers,
+        body,
+        event: JSON.parse(body),
+        atMillis: Date.now()
+      }
+      response.statusCode = answer(one, received)
+      received.push(one)
+      response.end()
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `https://localhost:${port}/hook`,
+    received,
+    ca: authority.ca,
+    /** What a gateway process needs in its environment to trust it. */
+    env: { NODE_EXTRA_CA_CERTS: caFile },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+      await rm(folder, { recursive: true, force: true })
+    }
+  }
+}
