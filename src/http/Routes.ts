@@ -4,6 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
 import * as ApiKeysHandlers from "./ApiKeysHandlers.ts"
 import * as ArtifactRoutes from "./ArtifactRoutes.ts"
+import * as CallsHandlers from "./CallsHandlers.ts"
 import * as Edge from "./Edge.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import * as Passthrough from "./Passthrough.ts"
@@ -19,6 +20,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
   Layer.provide([
     UsersHandlers.layer,
     ApiKeysHandlers.layer,
+    CallsHandlers.layer,
     WalletHandlers.layer,
     WebhookEndpointsHandlers.layer,
     WebhookDeliveriesHandlers.layer

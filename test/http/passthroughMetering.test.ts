@@ -207,4 +207,21 @@ describe("metering", () => {
     assert.equal(answer.status, 401)
     assert.equal((await jsonOf(answer)).code, 1003)
   })
+
+  it("each call has a receipt, for its owner only", async () => {
+    const made = await gateway.post("/v1/chat/completions", chat)
+    const id = made.headers.get("x-service-call-id")!
+    await gateway.settled()
+    const read = (path: string) =>
+      fetch(`${gateway.origin}/manage/v1/calls${path}`, {
+        headers: { authorization: `Bearer ${gateway.key}` }
+      })
+    const receipt = (await (await read(`/${id}`)).json()) as Record<string, unknown>
+    assert.equal(receipt["cost"], "0.70")
+    assert.equal(receipt["model"], "gpt-4o")
+    assert.equal(receipt["trace_id"], made.headers.get("traceparent")!.slice(3, 35))
+    const page = (await (await read("?limit=1")).json()) as { data: Array<{ id: string }> }
+    assert.equal(page.data[0]!.id, id)
+    assert.equal((await read("/01a1fdf6-b9b8-7edc-88b3-1d552f1e44f4")).status, 404)
+  })
 })
