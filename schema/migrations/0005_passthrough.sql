@@ -30,7 +30,8 @@ create index calls_user on calls (user_id, id desc);
 -- The commit does not wait for the disk (nor does that of the close): the wallet row stays locked until
 -- the commit, and a crash of the database server may give the calls of its last moment away. ADR 0072.
 create function calls_open(p_calls jsonb, p_process text, p_now timestamptz)
-returns table (id uuid, refused text) language plpgsql as $$
+returns table (id uuid, refused text) language plpgsql
+set enable_seqscan = off as $$
 #variable_conflict use_column
 declare
   r record;
@@ -87,7 +88,9 @@ end $$;
 -- Answers the wallets whose balance alert is to be emitted in this transaction (contract 1); raises GW428
 -- when there is one and the caller has no transaction to emit it in (p_alerts false).
 create function calls_close(p_calls jsonb, p_throttle interval, p_alerts boolean, p_now timestamptz)
-returns table (user_id uuid, available bigint, threshold bigint) language plpgsql as $$
+returns table (user_id uuid, available bigint, threshold bigint) language plpgsql
+-- Hot tables are small in live rows and long in dead ones: found by their keys, never read through.
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
 declare
   r record;
