@@ -19,6 +19,8 @@ import { WebhookSender } from "../src/delivery/WebhookSender.ts"
 import { stores } from "../src/Gateway.ts"
 import { Process } from "../src/services/Process.ts"
 import { Secrets } from "../src/services/Secrets.ts"
+import { ReplayStore } from "../src/store/ReplayStore.ts"
+import { Replays } from "../src/services/Replays.ts"
 import { Sweeps } from "../src/services/Sweeps.ts"
 import { WebhookDispatcher } from "../src/services/WebhookDispatcher.ts"
 import { layerPostgres } from "../src/store/Database.ts"
@@ -74,7 +76,12 @@ export const sending = (url: string, ca: string) => {
   })
   const guard = EgressGuard.layer({ allow: Result.getOrThrow(parseEgressAllow("127.0.0.1")) })
   return Layer.mergeAll(EndpointActor.layer, AlarmClock.layer, Sweeper.layer).pipe(
-    Layer.provideMerge(Layer.mergeAll(WebhookDispatcher.layer, Sweeps.layer)),
+    Layer.provideMerge(
+      Layer.mergeAll(
+        WebhookDispatcher.layer,
+        Layer.provide(Sweeps.layer, Layer.provide(Replays.layer, ReplayStore.layer))
+      )
+    ),
     Layer.provideMerge(Layer.mergeAll(Process.layer, Secrets.layer)),
     Layer.provideMerge(Wakes.layer),
     Layer.provideMerge(Cluster.layerSingle),

@@ -4,6 +4,7 @@
  *
  *   node bench/webhooks.ts [deliveries] [rounds]
  */
+import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import { createHmac } from "node:crypto"
 import { PgBoss } from "pg-boss"
@@ -139,17 +140,26 @@ const ours = Effect.fnUntraced(function* (url: string, round: number) {
   // Other endpoints each round: 600 a minute is the limit of each.
   const first = round * endpoints + 1
   yield* makeEndpoints(endpoints, url, first)
-  // Due far ahead until all are written, then at once.
-  yield* queue(deliveries, endpoints, 0, 0, first)
+  // Due far ahead until all are written, so that nothing begins before the watch does.
+  yield* queue(deliveries, endpoints, 3600, 0, first)
   const wake = yield* Wake
   const ids = Array.from({ length: endpoints }, (_, n) => EndpointId.make(`whe_${first + n}`))
   calls.count = 0
   const context = yield* Effect.context<Effect.Services<typeof drained>>()
   const figure = yield* Effect.promise(() =>
-    measure(() => Effect.runPromiseWith(context)(Effect.andThen(wake.endpoints(ids), drained)))
+    measure(() =>
+      Effect.runPromiseWith(context)(
+        Effect.andThen(Effect.andThen(makeDue, wake.endpoints(ids)), drained)
+      )
+    )
   )
   return { ...figure, statements: calls.count / deliveries }
 })
+
+const makeDue = Effect.flatMap(
+  PgClient.PgClient,
+  (sql) => sql`UPDATE delivery_queue SET due_at = created_at`
+)
 
 /** Statements of the sending half: every call of its store is one. */
 const calls = { count: 0 }

@@ -60,6 +60,10 @@ export class AppConfig extends Context.Service<
     readonly taskDeadline: Duration.Duration
     readonly balanceAlertThrottle: Duration.Duration
     readonly maxBodyBytes: number
+    /** Inference requests of one key a minute; 0: no limit. */
+    readonly rateLimitPerMinute: number
+    /** Unfinished tasks of one key; 0: no limit. */
+    readonly concurrentTasksPerKey: number
     readonly serviceName: string
     readonly logLevel: LogLevel.LogLevel
     readonly logFormat: "pretty" | "json"
@@ -212,7 +216,15 @@ const limits = Effect.gen(function* () {
       Config.Duration(name).pipe(Config.withDefault(preset)),
       "set a duration, such as 1 hour"
     )
+  const count = (name: string) =>
+    read(
+      name,
+      Config.schema(countFromString, name).pipe(Config.withDefault(0)),
+      `set a whole number up to ${countMax}, or 0 for no limit`
+    )
   return {
+    rateLimitPerMinute: yield* count("RATE_LIMIT_PER_MINUTE"),
+    concurrentTasksPerKey: yield* count("CONCURRENT_TASKS_PER_KEY"),
     simulatorDelay: yield* delayRange(delay),
     maxBodyBytes: yield* byteCount(size),
     taskDeadline: yield* duration("TASK_DEADLINE"),
@@ -220,6 +232,12 @@ const limits = Effect.gen(function* () {
     upstreamTimeout: yield* duration("UPSTREAM_TIMEOUT", Duration.minutes(10))
   }
 })
+
+const countMax = 1_000_000
+const countFromString = Schema.NumberFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 0, maximum: countMax })
+)
 
 const delayRemedy = "set one duration or two, such as 2 seconds to 6 seconds"
 const decodeDuration = Schema.decodeUnknownOption(Schema.DurationFromString)

@@ -26,6 +26,7 @@ import { LogRetention } from "./services/LogRetention.ts"
 import { PaidSubmit } from "./services/PaidSubmit.ts"
 import { Passthrough } from "./services/Passthrough.ts"
 import { Process } from "./services/Process.ts"
+import { Replays } from "./services/Replays.ts"
 import { RunningTasks } from "./services/RunningTasks.ts"
 import { Router } from "./services/Router.ts"
 import { Secrets } from "./services/Secrets.ts"
@@ -34,14 +35,17 @@ import { Sweeps } from "./services/Sweeps.ts"
 import { TaskChanges } from "./services/TaskChanges.ts"
 import { TaskCreation } from "./services/TaskCreation.ts"
 import { TaskEnding } from "./services/TaskEnding.ts"
+import { TaskHistory } from "./services/TaskHistory.ts"
 import { TaskMedia } from "./services/TaskMedia.ts"
 import { TaskOutput } from "./services/TaskOutput.ts"
 import { TaskRunner } from "./services/TaskRunner.ts"
 import { UpstreamCalls } from "./services/UpstreamCalls.ts"
+import { TaskWatch } from "./services/TaskWatch.ts"
 import { Users } from "./services/Users.ts"
 import { VendorWork } from "./services/VendorWork.ts"
 import { Wallet } from "./services/Wallet.ts"
 import { WebhookDispatcher } from "./services/WebhookDispatcher.ts"
+import { AdmissionStore } from "./store/AdmissionStore.ts"
 import { ArtifactBlobs } from "./store/ArtifactBlobs.ts"
 import { ArtifactIndex } from "./store/ArtifactIndex.ts"
 import { CallStore } from "./store/CallStore.ts"
@@ -52,6 +56,8 @@ import { EndpointStore } from "./store/EndpointStore.ts"
 import * as Migrations from "./store/Migrations.ts"
 import { PartitionStore } from "./store/PartitionStore.ts"
 import { ProcessStore } from "./store/ProcessStore.ts"
+import { TaskHistoryStore } from "./store/TaskHistoryStore.ts"
+import { ReplayStore } from "./store/ReplayStore.ts"
 import * as TaskStore from "./store/TaskStoreLive.ts"
 import * as S3Blobs from "./store/S3Blobs.ts"
 import { UserStore } from "./store/UserStore.ts"
@@ -71,6 +77,8 @@ export const database = Layer.unwrap(
 
 /** The tables. */
 export const stores = Layer.mergeAll(
+  AdmissionStore.layer,
+  TaskHistoryStore.layer,
   TaskStore.layer,
   DeliveryStore.layer,
   DeliveryLog.layer,
@@ -79,6 +87,7 @@ export const stores = Layer.mergeAll(
   EndpointStore.layer,
   PartitionStore.layer,
   ProcessStore.layer,
+  ReplayStore.layer,
   UserStore.layer,
   WalletStore.layer
 )
@@ -120,7 +129,9 @@ export const services = Layer.mergeAll(
   SignatureHelp.layer,
   Router.layer,
   Sweeps.layer,
+  TaskHistory.layer,
   TaskRunner.layer,
+  TaskWatch.layer,
   WebhookDispatcher.layer
 ).pipe(
   Layer.provideMerge(Endpoints.layer),
@@ -140,6 +151,7 @@ export const services = Layer.mergeAll(
       ApiKeys.layer,
       Artifacts.layer,
       Process.layer,
+      Replays.layer,
       TaskChanges.layer,
       Users.layer,
       Wallet.layer

@@ -7,7 +7,7 @@ import { Sweeps } from "../services/Sweeps.ts"
 export const layer = Singleton.make(
   "Sweeper",
   Effect.flatMap(Sweeps, (sweeps) =>
-    sweeps.orphans.pipe(
+    Effect.andThen(sweeps.orphans, sweeps.forgotten).pipe(
       Effect.catchCause((cause) => Effect.logWarning("A sweep failed", cause)),
       Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),
       Effect.asVoid

@@ -7,21 +7,30 @@ import { TaskRunner } from "../services/TaskRunner.ts"
 /** There is work for this task. Volatile: a lost one is found by the sweeper. */
 const Run = Rpc.make("Run")
 
+/** The task was cancelled: stop at once. Volatile: one that is lost costs the vendor's work only. */
+const Stop = Rpc.make("Stop")
+
 /** One actor per running task: alive from its wake-up until the task has ended. */
-export const TaskActor = Entity.make("TaskActor", [Run])
+export const TaskActor = Entity.make("TaskActor", [Run, Stop])
 
 const decodeTaskId = Schema.decodeUnknownEffect(TaskId)
 
-/** Runs its task to the end; a task that somebody else runs is left alone by `TaskRunner.run`. */
+/**
+ * Runs its task to the end; a task that somebody else runs is left alone by `TaskRunner.run`.
+ * Messages are taken while it runs, so that `Stop` is heard.
+ */
 export const layer = TaskActor.toLayer(
   Effect.gen(function* () {
     const runner = yield* TaskRunner
     const { entityId } = yield* Entity.CurrentAddress
-    const run = decodeTaskId(entityId).pipe(
-      Effect.flatMap(runner.run),
-      Effect.catchCause((cause) => Effect.logWarning(`The actor of task ${entityId} failed`, cause))
+    const taskId = yield* Effect.orDie(decodeTaskId(entityId))
+    const guarded = Effect.catchCause((cause) =>
+      Effect.logWarning(`The actor of task ${entityId} failed`, cause)
     )
-    return TaskActor.of({ Run: () => run })
+    return TaskActor.of({
+      Run: () => guarded(runner.run(taskId)),
+      Stop: () => guarded(runner.stop(taskId))
+    })
   }),
-  { maxIdleTime: "5 seconds", mailboxCapacity: 16 }
+  { maxIdleTime: "5 seconds", mailboxCapacity: 16, concurrency: "unbounded" }
 )

@@ -11,6 +11,7 @@ export const layer = Layer.effect(
     const endpointActor = yield* EndpointActor.client
     return Wake.of({
       task: (id) => Effect.ignore(taskActor(id).Run(undefined, { discard: true })),
+      stop: (id) => Effect.ignore(taskActor(id).Stop(undefined, { discard: true })),
       endpoints: (ids) =>
         Effect.forEach(
           ids,

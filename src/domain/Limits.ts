@@ -101,6 +101,15 @@ export const errorDetailCharactersMax = 500
 export const ownerDeadSeconds = 10
 export const heartbeatSeconds = 2
 
+/** Contract 2: `Prefer: wait=N`. */
+export const preferWaitSecondsMax = 60
+
+/** A waiting request looks at its task again after this, for moves of other processes (ADR 0031). */
+export const taskRelookSeconds = 1
+
+/** A comment on an idle event stream, so that proxies keep it open. */
+export const eventStreamHeartbeatSeconds = 15
+
 /** Spec, Limits: the delivery log is kept this long. */
 export const deliveryLogDays = 30
 

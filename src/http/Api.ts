@@ -3,6 +3,8 @@ import { bodyParseOptions } from "../models/Pointers.ts"
 import { ApiKeysApi } from "./ApiKeysApi.ts"
 import { CallsApi } from "./CallsApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
+import { ModelsApi } from "./ModelsApi.ts"
+import { TasksApi } from "./TasksApi.ts"
 import { UsersApi } from "./UsersApi.ts"
 import { WalletApi } from "./WalletApi.ts"
 import { WebhookDeliveriesApi } from "./WebhookDeliveriesApi.ts"
@@ -15,6 +17,8 @@ export class Api extends HttpApi.make("manage")
   .add(WalletApi)
   .add(CallsApi)
   .add(WebhookEndpointsApi)
+  .add(TasksApi)
+  .add(ModelsApi)
   .add(WebhookDeliveriesApi)
   .prefix("/manage/v1")
   .middleware(ManageGate)

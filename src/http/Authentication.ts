@@ -1,8 +1,9 @@
-import { Context, Effect } from "effect"
-import { HttpServerRequest } from "effect/http"
-import { problem } from "../domain/Problem.ts"
+import { Context, Effect, Option } from "effect"
+import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { TaskId } from "../domain/Ids.ts"
+import { Problem, problem } from "../domain/Problem.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
-import type { Principal } from "../services/ApiKeys.ts"
+import type { Principal, RateState } from "../services/ApiKeys.ts"
 import { Secrets } from "../services/Secrets.ts"
 
 /** Who calls the management API: the operator, or a user through a key with scope `manage`. */
@@ -30,14 +31,40 @@ const readToken = Effect.gen(function* () {
   return token
 })
 
-/** The caller of a model endpoint: an API key with scope `inference`. Contract 3. */
-export const authenticateInference = Effect.gen(function* () {
+/**
+ * The caller of a model endpoint, and the task that the path names: an API key with scope
+ * `inference`, within its request rate. `RateLimit-*` is put on the response, whatever it will be,
+ * when the limit is on. Contract 3 and 4.
+ */
+export const admitInference = Effect.fnUntraced(function* (taskId: Option.Option<TaskId>) {
   const keys = yield* ApiKeys
-  const principal = yield* keys.authenticate(yield* readToken)
-  if (!principal.scopes.includes("inference")) {
-    return yield* problem(1004, "This API key lacks the scope inference")
+  const { principal, rate, task } = yield* keys.admit(yield* readToken, taskId)
+  if (Option.isSome(rate)) yield* showRate(rate.value)
+  return { principal, task }
+})
+
+/** The same for a path that names no task. */
+export const authenticateInference = Effect.map(
+  admitInference(Option.none()),
+  ({ principal }) => principal
+)
+
+const showRate = Effect.fnUntraced(function* (rate: RateState) {
+  const headers = {
+    "ratelimit-limit": String(rate.limit),
+    "ratelimit-remaining": String(rate.remaining),
+    "ratelimit-reset": String(rate.resetSeconds)
   }
-  return principal
+  yield* HttpEffect.appendPreResponseHandler((_request, response) =>
+    Effect.succeed(HttpServerResponse.setHeaders(response, headers))
+  )
+  if (!rate.admitted) {
+    return yield* new Problem({
+      code: 1201,
+      detail: `This API key may send ${rate.limit} requests a minute`,
+      retryAfterSeconds: rate.resetSeconds
+    })
+  }
 })
 
 /**
@@ -55,10 +82,10 @@ const readClientToken = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ h
 export const authenticatePassthrough = Effect.fnUntraced(function* (isMetered: boolean) {
   const keys = yield* ApiKeys
   const token = yield* readClientToken
-  const principal = yield* isMetered ? keys.recognize(token) : keys.authenticate(token)
-  if (!principal.scopes.includes("inference")) {
-    return yield* problem(1004, "This API key lacks the scope inference")
-  }
+  const { principal, rate } = yield* isMetered
+    ? keys.recognize(token)
+    : keys.admit(token, Option.none())
+  if (Option.isSome(rate)) yield* showRate(rate.value)
   return { principal, token }
 })
 

@@ -4,9 +4,11 @@ import type { HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
 import { problem } from "../domain/Problem.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
+import { Replays } from "../services/Replays.ts"
 import { Secrets } from "../services/Secrets.ts"
 import { authenticateManagement, CurrentCaller } from "./Authentication.ts"
 import { manageErrors } from "./ManageErrors.ts"
+import { replayed } from "./ManageReplay.ts"
 import { pathOf, rescue, toResponse } from "./Problems.ts"
 
 /** Finds the caller of a management endpoint: an API key with scope `manage`, or the operator's token. */
@@ -21,13 +23,17 @@ export class ManageGate extends HttpApiMiddleware.Service<
     ManageGate,
     Effect.gen(function* () {
       const keys = yield* ApiKeys
+      const replays = yield* Replays
       const secrets = yield* Secrets
       const caller = authenticateManagement.pipe(
         Effect.provideService(ApiKeys, keys),
         Effect.provideService(Secrets, secrets)
       )
       return {
-        bearer: (httpEffect) => Effect.provideServiceEffect(httpEffect, CurrentCaller, caller)
+        bearer: (httpEffect) =>
+          Effect.flatMap(caller, (it) =>
+            replayed(replays, it, Effect.provideService(httpEffect, CurrentCaller, it))
+          )
       }
     })
   )

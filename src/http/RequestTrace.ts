@@ -1,7 +1,7 @@
 import { Context, Option } from "effect"
+import { SecureRandom } from "effect/crypto"
 import { HttpTraceContext } from "effect/http"
 import type { Headers } from "effect/http"
-import { randomFillSync } from "node:crypto"
 
 /** The request's place in a W3C trace: quoted when reporting a problem. Spec, point 6. */
 export class RequestTrace extends Context.Service<
@@ -14,17 +14,17 @@ export class RequestTrace extends Context.Service<
   }
 >()("gateway/http/RequestTrace") {}
 
-/** Random bytes are drawn in advance: one by one they cost more than the rest of a trace. */
-const pool = Buffer.alloc(8192)
-let used = pool.length
+/** Random hex digits are drawn in bulk: one call of the system for hundreds of requests. */
+const poolBytes = 4096
+let pool = ""
 
 const hex = (bytes: number): string => {
-  if (used + bytes > pool.length) {
-    randomFillSync(pool)
-    used = 0
+  if (pool.length < 2 * bytes) {
+    pool = Buffer.from(SecureRandom.randomBytesUnsafe(poolBytes)).toString("hex")
   }
-  used += bytes
-  return pool.toString("hex", used - bytes, used)
+  const text = pool.slice(0, 2 * bytes)
+  pool = pool.slice(2 * bytes)
+  return text
 }
 
 /** Continues a valid incoming `traceparent`, else begins a trace. Contract 2. */

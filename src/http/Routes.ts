@@ -8,9 +8,11 @@ import * as CallsHandlers from "./CallsHandlers.ts"
 import * as Edge from "./Edge.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import * as Passthrough from "./Passthrough.ts"
+import * as ModelsHandlers from "./ModelsHandlers.ts"
 import * as ManageMethods from "./ManageMethods.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as TaskRoutes from "./TaskRoutes.ts"
+import * as TasksHandlers from "./TasksHandlers.ts"
 import * as UsersHandlers from "./UsersHandlers.ts"
 import * as WalletHandlers from "./WalletHandlers.ts"
 import * as WebhookDeliveriesHandlers from "./WebhookDeliveriesHandlers.ts"
@@ -22,6 +24,8 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     ApiKeysHandlers.layer,
     CallsHandlers.layer,
     WalletHandlers.layer,
+    TasksHandlers.layer,
+    ModelsHandlers.layer,
     WebhookEndpointsHandlers.layer,
     WebhookDeliveriesHandlers.layer
   ]),

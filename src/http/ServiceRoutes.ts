@@ -3,12 +3,12 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
 import { AppConfig } from "../Config.ts"
-import { problemCodes } from "../domain/Problem.ts"
 import { Catalog } from "../models/Catalog.ts"
 import { Process } from "../services/Process.ts"
 import { UpstreamCalls } from "../services/UpstreamCalls.ts"
 import type { AccountState } from "../services/UpstreamCalls.ts"
 import { Wallet } from "../services/Wallet.ts"
+import { errorsPage } from "./ErrorsPage.ts"
 import { documentedApi } from "./OpenApiDocument.ts"
 import { resource } from "./Resource.ts"
 
@@ -87,18 +87,3 @@ const accountGauges = (accounts: ReadonlyArray<AccountState>): string =>
         ),
         ""
       ].join("\n")
-
-/** What `type` of every problem refers to. Contract 4. */
-const errorsPage = HttpServerResponse.html(
-  [
-    '<!doctype html><html lang="en"><meta charset="utf-8"><title>Error codes</title>',
-    "<style>body{font:16px/1.5 system-ui;max-width:48rem;margin:3rem auto;padding:0 1rem}",
-    "td,th{text-align:left;padding:.3rem 1rem .3rem 0}:target{background:#fff3bf}</style>",
-    "<h1>Error codes</h1><table><tr><th>code</th><th>status</th><th>meaning</th></tr>",
-    ...Object.entries(problemCodes).map(
-      ([code, { status, title }]) =>
-        `<tr id="${code}"><td>${code}</td><td>${status}</td><td>${title}</td></tr>`
-    ),
-    "</table></html>"
-  ].join("")
-)

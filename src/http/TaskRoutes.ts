@@ -1,17 +1,21 @@
-import { Effect, Option, Schema } from "effect"
+import { Duration, Effect, Option, Schema, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
-import { createHash } from "node:crypto"
+import type { Headers } from "effect/http"
+import { hash } from "node:crypto"
 import { AppConfig } from "../Config.ts"
 import * as Credits from "../domain/Credits.ts"
 import { TaskId } from "../domain/Ids.ts"
-import { idempotencyKeyCharactersMax } from "../domain/Limits.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import { isTerminal, TaskResult } from "../domain/Task.ts"
 import { Router } from "../services/Router.ts"
 import type { Found, ModelPath } from "../services/Router.ts"
 import { taskResult } from "../services/TaskView.ts"
-import { authenticateInference } from "./Authentication.ts"
+import { TaskWatch } from "../services/TaskWatch.ts"
+import { admitInference, authenticateInference } from "./Authentication.ts"
+import { eventStream, wantsEventStream } from "./EventStream.ts"
+import { readIdempotencyKey } from "./IdempotencyKey.ts"
 import { readJsonBody } from "./JsonBody.ts"
+import { preferredWait } from "./Prefer.ts"
 import { RequestTrace } from "./RequestTrace.ts"
 import { resource } from "./Resource.ts"
 
@@ -32,15 +36,31 @@ export const layer = HttpRouter.use(
 /** Poll again after this many seconds. Spec, polling guidance; contract 2. */
 const retryAfterSeconds = "2"
 
+type Header = (name: string) => string
+
 const makeHandlers = Effect.gen(function* () {
   const router = yield* Router
-  const { maxBodyBytes, serviceName } = yield* AppConfig
-  const header = (name: string) => `x-${serviceName}-${name}`.toLowerCase()
+  const { serviceName } = yield* AppConfig
+  const header: Header = (name) => `x-${serviceName}-${name}`.toLowerCase()
+  const show = makeShow(header)
+  const cancel = Effect.fnUntraced(function* (action: ModelPath["action"]) {
+    const principal = yield* authenticateInference
+    const path = yield* modelPath(action)
+    const { task } = yield* router.cancel(principal.userId, path, yield* taskId)
+    return show(task)
+  })
 
-  const create = Effect.fn("http.createTask")(function* (action: ModelPath["action"]) {
+  return { create: yield* makeCreate(header), get: yield* makeGet(header, show), cancel }
+})
+
+const makeCreate = Effect.fnUntraced(function* (header: Header) {
+  const router = yield* Router
+  const { maxBodyBytes } = yield* AppConfig
+  return Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const principal = yield* authenticateInference
     const path = yield* modelPath(action)
     const isDryRun = yield* readDryRun
+    const request = yield* HttpServerRequest.HttpServerRequest
     const body = yield* readJsonBody(maxBodyBytes)
     if (isDryRun) {
       const amount = Credits.format(yield* router.quote(path, body.value))
@@ -51,7 +71,7 @@ const makeHandlers = Effect.gen(function* () {
       path,
       body: body.value,
       traceId: (yield* RequestTrace).traceId,
-      idempotency: yield* readIdempotency(body.bytes)
+      idempotency: yield* readIdempotencyKey(request, body.bytes)
     })
     return HttpServerResponse.text(created.body, {
       status: 202,
@@ -64,42 +84,67 @@ const makeHandlers = Effect.gen(function* () {
       }
     })
   })
+})
 
-  const show = ({ task }: Found) => {
-    const body = JSON.stringify(encodeResult(taskResult(task, task.resultKind)))
+const makeShow = (header: Header) => {
+  const cost = header("cost")
+  const sandbox = header("sandbox")
+  return (task: TaskView) => {
+    const body = bodyOf(task)
     const terminal = isTerminal(task.status)
     return HttpServerResponse.text(body, {
       contentType: "application/json",
       headers: {
         "cache-control": "no-store",
-        etag: `"${createHash("sha256").update(body).digest("base64url")}"`,
-        [header("cost")]: Credits.format(costOf(task)),
-        ...(task.sandbox ? { [header("sandbox")]: "true" } : {}),
+        etag: `"${hash("sha256", body, "base64url")}"`,
+        [cost]: Credits.format(costOf(task)),
+        ...(task.sandbox ? { [sandbox]: "true" } : {}),
         ...(terminal ? {} : { "retry-after": retryAfterSeconds })
       }
     })
   }
+}
 
-  const get = Effect.fn("http.getTask")(function* (action: ModelPath["action"]) {
-    const principal = yield* authenticateInference
-    const path = yield* modelPath(action)
-    const found = yield* router.find(principal.userId, path, yield* taskId)
-    return notModified(yield* HttpServerRequest.HttpServerRequest, show(found))
+const makeGet = Effect.fnUntraced(function* (
+  header: Header,
+  show: (task: TaskView) => HttpServerResponse.HttpServerResponse
+) {
+  const router = yield* Router
+  const watch = yield* TaskWatch
+  return Effect.fnUntraced(function* (action: ModelPath["action"]) {
+    const { task_id: text = "" } = yield* HttpRouter.params
+    const admitted = yield* admitInference(decodeTaskId(text))
+    const id = yield* taskId
+    const found = yield* router.place(yield* modelPath(action), id, admitted.task)
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const { headers } = request
+    if (request.method === "GET" && wantsEventStream(headers["accept"])) {
+      return eventStream(
+        Stream.map(watch.moves(found.task), bodyOf),
+        found.task.sandbox ? { [header("sandbox")]: "true" } : {}
+      )
+    }
+    const seconds = preferredWait(headers["prefer"])
+    if (Option.isNone(seconds)) return notModified(headers, show(found.task))
+    const task = yield* watch.untilEnd(found.task, Duration.seconds(seconds.value))
+    return HttpServerResponse.setHeader(
+      notModified(headers, show(task)),
+      "preference-applied",
+      `wait=${seconds.value}`
+    )
   })
-
-  const cancel = Effect.fn("http.cancelTask")(function* (action: ModelPath["action"]) {
-    const principal = yield* authenticateInference
-    const path = yield* modelPath(action)
-    return show(yield* router.cancel(principal.userId, path, yield* taskId))
-  })
-
-  return { create, get, cancel }
 })
+
+type TaskView = Found["task"]
+
+/** The JSON of GET, of `data:` in an event stream, and of `payload` in events. */
+const bodyOf = (task: TaskView): string =>
+  JSON.stringify(encodeResult(taskResult(task, task.resultKind)))
 
 const encodeResult = Schema.encodeSync(TaskResult)
 
 /** Held while it runs, settled when it has ended. Contract 2. */
-const costOf = (task: Found["task"]): Credits.Credits =>
+const costOf = (task: TaskView): Credits.Credits =>
   task.captured ?? (task.status === "failed" ? Credits.zero : task.price)
 
 const modelPath = (action: ModelPath["action"]) =>
@@ -122,31 +167,13 @@ const readDryRun = Effect.flatMap(HttpServerRequest.ParsedSearchParams, (query) 
     : Effect.fail(invalid([{ pointer: "#/query/dry_run", detail: "Expected true or false" }]))
 })
 
-/** Contract 2: 1 to 255 characters; the hash covers method, path and body bytes. */
-const readIdempotency = Effect.fnUntraced(function* (bytes: Uint8Array) {
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const key = request.headers["idempotency-key"]
-  if (key === undefined) return Option.none()
-  if (key.length === 0 || key.length > idempotencyKeyCharactersMax) {
-    const detail = `Expected 1 to ${idempotencyKeyCharactersMax} characters`
-    return yield* invalid([{ pointer: "#/headers/idempotency-key", detail }])
-  }
-  const requestHash = createHash("sha256")
-    .update(`${request.method} ${request.originalUrl.split("?", 1)[0]}\n`)
-    .update(bytes)
-    .digest()
-  return Option.some({ key, requestHash })
-})
-
 /** 304 when the client has this very answer. RFC 9110, section 13.1.2. */
 const notModified = (
-  request: HttpServerRequest.HttpServerRequest,
+  headers: Headers.Headers,
   response: HttpServerResponse.HttpServerResponse
 ): HttpServerResponse.HttpServerResponse => {
   const tag = response.headers["etag"]
-  const known = request.headers["if-none-match"]
-    ?.split(",")
-    .map((it) => it.trim().replace(/^W\//u, ""))
+  const known = headers["if-none-match"]?.split(",").map((it) => it.trim().replace(/^W\//u, ""))
   return tag !== undefined && known?.some((it) => it === "*" || it === tag) === true
     ? HttpServerResponse.empty({ status: 304, headers: response.headers })
     : response

@@ -79,7 +79,7 @@ export const showWallet = (row: WalletRow) => ({
   state: row.state
 })
 
-const showEntry = (row: EntryRow) => ({
+export const showEntry = (row: EntryRow) => ({
   seq: Number(row.seq),
   kind: row.kind,
   amount: row.amount,

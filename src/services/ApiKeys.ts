@@ -1,11 +1,15 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
-import { createHash, hash, randomBytes } from "node:crypto"
+import { hash, randomBytes } from "node:crypto"
 import { crc32 } from "node:zlib"
 import { makeApiKeyId } from "../domain/Ids.ts"
-import type { ApiKeyId, UserId } from "../domain/Ids.ts"
+import type { ApiKeyId, TaskId, UserId } from "../domain/Ids.ts"
 import type { Scope } from "../domain/Scope.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { AppConfig } from "../Config.ts"
+import { AdmissionStore } from "../store/AdmissionStore.ts"
+import type { Admission, AdmittedKey } from "../store/AdmissionStore.ts"
+import type { TaskView } from "../store/TaskStore.ts"
 import { UserStore } from "../store/UserStore.ts"
 import type { ApiKeyRow, PageCut } from "../store/UserStore.ts"
 
@@ -16,6 +20,25 @@ export interface Principal {
   readonly userId: UserId
   readonly apiKeyId: ApiKeyId
   readonly scopes: ReadonlyArray<Scope>
+}
+
+/** The request rate of a key after this request. Sent as `RateLimit-*`. */
+export interface RateState {
+  readonly limit: number
+  readonly remaining: number
+  /** Until the whole minute's limit is there again; on a refused request, until the next is taken. */
+  readonly resetSeconds: number
+  /** `false`: the limit is reached, answer 1201. */
+  readonly admitted: boolean
+}
+
+/** A request that may use a model. */
+export interface Admitted {
+  readonly principal: Principal
+  /** `None`: `RATE_LIMIT_PER_MINUTE` is off. */
+  readonly rate: Option.Option<RateState>
+  /** The task that was asked for, if this user has it. */
+  readonly task: Option.Option<TaskView>
 }
 
 /** A key at its birth, the one time that it is shown. */
@@ -37,10 +60,19 @@ export class ApiKeys extends Context.Service<
     /** Fails with 1002 (malformed or unknown) or 1003 (expired or revoked). */
     readonly authenticate: (key: string) => Effect.Effect<Principal, Problem | StoreUnavailable>
     /**
-     * As `authenticate`, but a key that was good before is not looked up again: only for a caller
-     * who checks it once more in the statement that spends (`Metering.open`). ADR 0072.
+     * The same for an inference request, counted against the key's request rate; 1004 without the
+     * scope. The task, when one is named, is found by the same statement.
      */
-    readonly recognize: (key: string) => Effect.Effect<Principal, Problem | StoreUnavailable>
+    readonly admit: (
+      key: string,
+      taskId: Option.Option<TaskId>
+    ) => Effect.Effect<Admitted, Problem | StoreUnavailable>
+    /**
+     * As `admit`, but where no request rate is counted a key that was good before is not looked up
+     * again: only for a caller who checks it once more in the statement that spends
+     * (`Metering.open`). ADR 0072.
+     */
+    readonly recognize: (key: string) => Effect.Effect<Admitted, Problem | StoreUnavailable>
     /** A recognized key turned out to be dead. */
     readonly forget: (key: string) => void
     readonly list: (
@@ -58,20 +90,25 @@ export class ApiKeys extends Context.Service<
     ApiKeys,
     Effect.gen(function* () {
       const store = yield* UserStore
-      const authenticate = Effect.fnUntraced(function* (key: string) {
-        if (!isWellFormed(key)) {
-          return yield* problem(1002, "This API key is malformed: check that it was copied whole")
-        }
-        const found = yield* store.findKeyByHash(hashKey(key))
-        if (Option.isNone(found)) return yield* problem(1002, "This API key is unknown")
-        const row = found.value
-        if (row.revokedAt !== null) return yield* problem(1003, "This API key was revoked")
+      const door = yield* AdmissionStore
+      const { rateLimitPerMinute } = yield* AppConfig
+      const admit = Effect.fnUntraced(function* (key: string, taskId: Option.Option<TaskId>) {
+        if (!isWellFormed(key)) return yield* malformed
         const now = yield* DateTime.now
-        if (row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)) {
-          return yield* problem(1003, "This API key has expired")
+        const admission = yield* known(
+          yield* door.admit({
+            keyHash: hashKey(key),
+            perMinute: rateLimitPerMinute,
+            now,
+            taskId
+          })
+        )
+        yield* checkValid(admission.key, now)
+        if (!admission.key.scopes.includes("inference")) {
+          return yield* problem(1004, "This API key lacks the scope inference")
         }
-        yield* touch(store, row, now)
-        return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes }
+        yield* touch(store, admission.key, now)
+        return toAdmitted(admission, rateLimitPerMinute)
       })
       const recognized = new Map<string, Principal>()
       return ApiKeys.of({
@@ -90,12 +127,22 @@ export class ApiKeys extends Context.Service<
           })
           return { key, row }
         }),
-        authenticate,
+        authenticate: Effect.fnUntraced(function* (key: string) {
+          if (!isWellFormed(key)) return yield* malformed
+          const now = yield* DateTime.now
+          const row = yield* known(yield* store.findKeyByHash(hashKey(key)))
+          yield* checkValid(row, now)
+          yield* touch(store, row, now)
+          return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes }
+        }),
+        admit,
         recognize: (key) => {
           const principal = recognized.get(hashText(key))
-          return principal === undefined
-            ? Effect.tap(authenticate(key), (it) => remember(recognized, hashText(key), it))
-            : Effect.succeed(principal)
+          return principal === undefined || rateLimitPerMinute > 0
+            ? Effect.tap(admit(key, Option.none()), (it) =>
+                remember(recognized, hashText(key), it.principal)
+              )
+            : Effect.succeed({ principal, rate: Option.none(), task: Option.none() })
         },
         forget: (key) => {
           recognized.delete(hashText(key))
@@ -110,10 +157,30 @@ export class ApiKeys extends Context.Service<
   )
 }
 
+const malformed = problem(1002, "This API key is malformed: check that it was copied whole")
+
+const unknown = problem(1002, "This API key is unknown")
+
+const known = <A>(found: Option.Option<A>): Effect.Effect<A, Problem> =>
+  Effect.mapError(Effect.fromOption(found), () => unknown)
+
+const checkValid = (row: AdmittedKey, now: DateTime.Utc): Effect.Effect<void, Problem> => {
+  if (row.revokedAt !== null) return Effect.fail(problem(1003, "This API key was revoked"))
+  return row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)
+    ? Effect.fail(problem(1003, "This API key has expired"))
+    : Effect.void
+}
+
+const toAdmitted = ({ key, rate, task }: Admission, limit: number): Admitted => ({
+  principal: { userId: key.userId, apiKeyId: key.id, scopes: key.scopes },
+  rate: Option.map(rate, (it) => ({ limit, ...it })),
+  task
+})
+
 /** `last_used_at` is written at most once a minute, so that a busy key costs no write a request. */
 const touchMinutes = 1
 
-const touch = (store: UserStore["Service"], row: ApiKeyRow, now: DateTime.Utc) =>
+const touch = (store: UserStore["Service"], row: AdmittedKey, now: DateTime.Utc) =>
   row.lastUsedAt === null ||
   DateTime.isLessThan(row.lastUsedAt, DateTime.subtract(now, { minutes: touchMinutes }))
     ? store.touchKey(row.id, now)
@@ -164,4 +231,4 @@ const remember = (known: Map<string, Principal>, hash: string, principal: Princi
 const hashText = (key: string): string => hash("sha256", key, "base64")
 
 /** Keys have 238 random bits, so a plain hash is as safe as a slow one, and the look-up is by index. */
-const hashKey = (key: string): Uint8Array => createHash("sha256").update(key).digest()
+const hashKey = (key: string): Uint8Array => hash("sha256", key, "buffer")

@@ -1,5 +1,6 @@
-import { Context, DateTime, Duration, Effect, Layer, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import { createHash } from "node:crypto"
+import { isTerminal } from "../domain/Task.ts"
 import type { CatalogEntry } from "../models/CatalogEntry.ts"
 import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
@@ -12,6 +13,7 @@ import type {
   VendorError
 } from "../vendors/VendorClient.ts"
 import { retryStore } from "./RetryStore.ts"
+import { TaskChanges } from "./TaskChanges.ts"
 
 /** Another process owns the task, or it has ended: nothing may be written or bought any more. */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", {}) {}
@@ -54,6 +56,7 @@ export class PaidSubmit extends Context.Service<
     PaidSubmit,
     Effect.gen(function* () {
       const store = yield* TaskStore
+      const changes = yield* TaskChanges
 
       const record = Effect.fnUntraced(function* (owned: OwnedTask, submit: SubmitRecord) {
         const now = yield* DateTime.now
@@ -77,14 +80,30 @@ export class PaidSubmit extends Context.Service<
           })
         )
         if (!began) return yield* new Fenced()
+        yield* changes.publish(owned.task.id)
       })
+
+      /** Cancelled while its job was being bought: nobody else knows the handle. */
+      const abandon = (account: VendorAccount, handle: Handle, { task }: OwnedTask) =>
+        Effect.flatMap(retryStore(store.view(task.id)), (now) =>
+          Option.exists(now, ({ status }) => isTerminal(status))
+            ? cancelJob(account, handle)
+            : Effect.void
+        )
 
       /** From the POST to the record of its answer nothing interrupts: a bought job is not forgotten. */
       const post = ({ account, entry, media, owned }: Purchase, n: number) =>
         account.submit(requestOf(owned.task, entry, media)).pipe(
           Effect.tap((submitted) =>
             submitted._tag === "Accepted"
-              ? record(owned, { n, state: "submitted", handle: submitted.handle, failure: null })
+              ? record(owned, {
+                  n,
+                  state: "submitted",
+                  handle: submitted.handle,
+                  failure: null
+                }).pipe(
+                  Effect.tapErrorTag("Fenced", () => abandon(account, submitted.handle, owned))
+                )
               : Effect.void
           ),
           Effect.tapErrorTag("VendorError", (error) =>
@@ -115,6 +134,17 @@ export class PaidSubmit extends Context.Service<
     })
   )
 }
+
+/** Cancelling upstream is a courtesy: it is not waited for longer than this. */
+const cancelTimeout = Duration.seconds(10)
+
+/** Asks a vendor to cancel a job that nobody wants any more. Best effort: it may be too late. */
+export const cancelJob = (account: VendorAccount, handle: Handle) =>
+  account.cancel(handle).pipe(
+    Effect.timeout(cancelTimeout),
+    Effect.catchCause((cause) => Effect.logInfo("A vendor did not cancel a job", cause)),
+    Effect.asVoid
+  )
 
 /** What an adapter is given of a task. */
 export const requestOf = (

@@ -7,16 +7,18 @@ import { Catalog } from "../models/Catalog.ts"
 import type { CatalogEntry } from "../models/CatalogEntry.ts"
 import { quote } from "../models/Price.ts"
 import { TaskStore } from "../store/TaskStore.ts"
-import type { TaskRow } from "../store/TaskStore.ts"
+import type { TaskView } from "../store/TaskStore.ts"
+import { VendorClient } from "../vendors/VendorClient.ts"
 import { decodeRequest, TaskCreation } from "./TaskCreation.ts"
 import type { Created, CreateRequest, ModelPath } from "./TaskCreation.ts"
 import { TaskEnding } from "./TaskEnding.ts"
+import { Wake } from "./Wake.ts"
 
 export type { ModelPath } from "./TaskCreation.ts"
 
 /** A task and the catalog entry of its path. */
 export interface Found {
-  readonly task: TaskRow
+  readonly task: TaskView
   readonly entry: CatalogEntry
 }
 
@@ -26,11 +28,19 @@ type Failure = Problem | StoreUnavailable
 export class Router extends Context.Service<
   Router,
   {
+    /** Every model of the catalog. Contract 3, `GET /models`. */
+    readonly models: ReadonlyArray<{ readonly entry: CatalogEntry; readonly sandbox: boolean }>
     readonly create: (request: CreateRequest) => Effect.Effect<Created, Failure>
     /** Validates all and answers the price: no task, no hold, no event. Contract 2, `dry_run`. */
     readonly quote: (path: ModelPath, body: unknown) => Effect.Effect<Credits, Problem>
     /** A task is found under its own vendor, model and owner only, else 2005. Contract 3. */
     readonly find: (userId: UserId, path: ModelPath, id: TaskId) => Effect.Effect<Found, Failure>
+    /** The same for a task of the caller that was read before: is this its path? */
+    readonly place: (
+      path: ModelPath,
+      id: TaskId,
+      task: Option.Option<TaskView>
+    ) => Effect.Effect<Found, Problem>
     /** Fails the task with 4004 and releases its hold; 2010 when it has ended. Contract 2. */
     readonly cancel: (userId: UserId, path: ModelPath, id: TaskId) => Effect.Effect<Found, Failure>
   }
@@ -42,26 +52,24 @@ export class Router extends Context.Service<
       const creation = yield* TaskCreation
       const tasks = yield* TaskStore
       const ending = yield* TaskEnding
+      const vendors = yield* VendorClient
+      const wake = yield* Wake
 
       const resolve = (path: ModelPath) =>
         Effect.mapError(Effect.fromOption(catalog.find(path.vendor, path.model, path.action)), () =>
           problem(2006, `There is no model at ${pathOf(path)}`)
         )
 
-      const find = Effect.fn("Router.find")(function* (
-        userId: UserId,
+      const place = Effect.fnUntraced(function* (
         path: ModelPath,
-        id: TaskId
+        id: TaskId,
+        found: Option.Option<TaskView>
       ) {
         const entry = yield* resolve(path)
-        const found = yield* tasks.find(id)
         const task = Option.filter(
           found,
           (row) =>
-            row.userId === userId &&
-            row.vendor === path.vendor &&
-            row.model === path.model &&
-            row.action === path.action
+            row.vendor === path.vendor && row.model === path.model && row.action === path.action
         )
         if (Option.isNone(task)) {
           return yield* problem(2005, `There is no task ${id} at ${pathOf(path)}`)
@@ -69,7 +77,17 @@ export class Router extends Context.Service<
         return { task: task.value, entry }
       })
 
+      const find = Effect.fnUntraced(function* (userId: UserId, path: ModelPath, id: TaskId) {
+        const found = yield* tasks.view(id)
+        return yield* place(
+          path,
+          id,
+          Option.filter(found, (row) => row.userId === userId)
+        )
+      })
+
       return Router.of({
+        models: catalog.all.map((entry) => ({ entry, sandbox: vendors.isSandbox(entry.vendor) })),
         create: (request) =>
           Effect.flatMap(resolve(request.path), (entry) => creation.create(entry, request)),
         quote: Effect.fn("Router.quote")(function* (path, body) {
@@ -78,6 +96,7 @@ export class Router extends Context.Service<
           return quote(entry, decoded)
         }),
         find,
+        place,
         cancel: Effect.fn("Router.cancel")(function* (userId, path, id) {
           const { task } = yield* find(userId, path, id)
           const cancelled = yield* ending.fail(task, Option.none(), {
@@ -86,6 +105,7 @@ export class Router extends Context.Service<
             detail: "The task was cancelled by its owner"
           })
           if (!cancelled) return yield* problem(2010, `Task ${id} has already ended`)
+          yield* wake.stop(id)
           return yield* find(userId, path, id)
         })
       })

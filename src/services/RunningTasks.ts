@@ -1,10 +1,9 @@
-import { Context, Deferred, Duration, Effect, Layer, Option, Stream } from "effect"
+import { Context, Deferred, Duration, Effect, Layer, Option } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask, Standing } from "../store/TaskStore.ts"
 import { Process } from "./Process.ts"
-import { TaskChanges } from "./TaskChanges.ts"
 
 /** Why a run is to stop: its task was ended by somebody else, or is owned by somebody else. */
 export type Loss = Exclude<Standing, "Owned">
@@ -25,6 +24,8 @@ export class RunningTasks extends Context.Service<
       owned: OwnedTask,
       run: (lost: Effect.Effect<Loss>) => Effect.Effect<A, E, R>
     ) => Effect.Effect<Option.Option<A>, E, R>
+    /** Looks at once whether the run may go on; `false` when there is none in this process. */
+    readonly check: (id: TaskId) => Effect.Effect<boolean, StoreUnavailable>
     /** Stops runs that another process ended or took, and gives back what nobody here runs. */
     readonly audit: Effect.Effect<void, StoreUnavailable>
   }
@@ -32,7 +33,6 @@ export class RunningTasks extends Context.Service<
   static readonly layer = Layer.effect(
     RunningTasks,
     Effect.gen(function* () {
-      const changes = yield* TaskChanges
       const process = yield* Process
       const store = yield* TaskStore
       const running = new Map<TaskId, { epoch: number; lost: Deferred.Deferred<Loss> }>()
@@ -41,12 +41,14 @@ export class RunningTasks extends Context.Service<
 
       const look = Effect.fnUntraced(function* (id: TaskId) {
         const run = running.get(id)
-        if (run === undefined) return
+        if (run === undefined) return false
         const standing = yield* store.standing(id, run.epoch)
         if (standing !== "Owned") yield* Deferred.succeed(run.lost, standing)
+        return true
       })
 
       return RunningTasks.of({
+        check: look,
         whileOwned: (owned, run) =>
           Effect.acquireUseRelease(
             Effect.map(Deferred.make<Loss>(), (lost) => {
@@ -55,13 +57,7 @@ export class RunningTasks extends Context.Service<
               return entry
             }),
             ({ lost }) => {
-              const told = Stream.runForEach(changes.of(owned.task.id), (id) =>
-                Effect.ignore(look(id))
-              )
-              const stop = Effect.raceFirst(
-                Effect.andThen(told, Effect.never),
-                Deferred.await(lost)
-              ).pipe(
+              const stop = Deferred.await(lost).pipe(
                 Effect.flatMap((loss) => (loss === "Ended" ? Effect.sleep(grace) : Effect.void)),
                 Effect.as(Option.none())
               )

@@ -4,6 +4,7 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStore } from "../store/DeliveryStore.ts"
 import { TaskStore } from "../store/TaskStore.ts"
 import { Process } from "./Process.ts"
+import { Replays } from "./Replays.ts"
 import { Wake } from "./Wake.ts"
 
 /** How many unowned tasks one sweep wakes: the rest is found by the next. */
@@ -24,6 +25,8 @@ export class Sweeps extends Context.Service<
   {
     /** Frees what dead processes owned, and wakes the tasks that nobody owns. */
     readonly orphans: Effect.Effect<void, StoreUnavailable>
+    /** Removes what nobody may ask for again: idempotency keys older than 24 hours. */
+    readonly forgotten: Effect.Effect<void, StoreUnavailable>
     /** Wakes every endpoint with a due delivery; answers when the next one falls due. */
     readonly dueDeliveries: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
   }
@@ -34,6 +37,7 @@ export class Sweeps extends Context.Service<
       const tasks = yield* TaskStore
       const deliveries = yield* DeliveryStore
       const process = yield* Process
+      const replays = yield* Replays
       const wake = yield* Wake
       let lastLook = Option.none<DateTime.Utc>()
       let lastFullLook = Option.none<DateTime.Utc>()
@@ -54,6 +58,7 @@ export class Sweeps extends Context.Service<
           const unowned = yield* tasks.sweep(since, wakesPerSweepMax)
           yield* Effect.forEach(unowned, wake.task, { discard: true })
         }),
+        forgotten: replays.forgetOld,
         dueDeliveries: Effect.gen(function* () {
           const now = yield* DateTime.now
           const all = isFull(now)

@@ -1,38 +1,50 @@
-import { Context, Effect, Layer, Queue, Stream } from "effect"
+import { Context, Effect, Layer, Queue } from "effect"
+import type { Scope } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 
-/** Tells within this process which task has just moved, for whoever waits for it. */
+/** Rings once for any number of moves since it was last heard. */
+export type Bell = Queue.Dequeue<TaskId>
+
+/** Tells within this process which task has just moved, for requests that wait for it. */
 export class TaskChanges extends Context.Service<
   TaskChanges,
   {
     readonly publish: (id: TaskId) => Effect.Effect<void>
-    /** Moves of one task from now on. Volatile: a waiter also looks again by itself. */
-    readonly of: (id: TaskId) => Stream.Stream<TaskId>
+    /**
+     * Hears moves of one task from now on, until the scope closes. Volatile, and moves made by
+     * other processes are not heard: a waiter also looks again by itself.
+     */
+    /** How many tasks are being watched now. */
+    readonly watched: Effect.Effect<number>
+    readonly watch: (id: TaskId) => Effect.Effect<Bell, never, Scope.Scope>
   }
 >()("gateway/services/TaskChanges") {
-  /** Waiters are kept by task, so that a move costs its own waiters only. */
+  /** By task, so that a move costs what its own waiters cost, however many wait for other tasks. */
   static readonly layer = Layer.sync(TaskChanges, () => {
-    const waiters = new Map<TaskId, Set<Queue.Queue<TaskId>>>()
+    const bells = new Map<TaskId, Set<Queue.Queue<TaskId>>>()
 
-    const subscribe = (id: TaskId) =>
-      Effect.acquireRelease(
-        Effect.map(Queue.sliding<TaskId>(1), (queue) => {
-          const known = waiters.get(id) ?? new Set()
-          waiters.set(id, known.add(queue))
-          return queue
-        }),
-        (queue) =>
-          Effect.sync(() => {
-            const known = waiters.get(id)
-            known?.delete(queue)
-            if (known?.size === 0) waiters.delete(id)
-          })
-      )
+    const hang = Effect.fnUntraced(function* (id: TaskId) {
+      const bell = yield* Queue.sliding<TaskId>(1)
+      const others = bells.get(id)
+      if (others === undefined) bells.set(id, new Set([bell]))
+      else others.add(bell)
+      return bell
+    })
+
+    const takeDown = (id: TaskId, bell: Queue.Queue<TaskId>) =>
+      Effect.sync(() => {
+        const all = bells.get(id)
+        all?.delete(bell)
+        if (all?.size === 0) bells.delete(id)
+      })
 
     return TaskChanges.of({
       publish: (id) =>
-        Effect.forEach(waiters.get(id) ?? [], (queue) => Queue.offer(queue, id), { discard: true }),
-      of: (id) => Stream.unwrap(Effect.map(subscribe(id), Stream.fromQueue))
+        Effect.sync(() => {
+          for (const bell of bells.get(id) ?? []) Queue.offerUnsafe(bell, id)
+        }),
+      watched: Effect.sync(() => bells.size),
+      watch: (id) => Effect.acquireRelease(hang(id), (bell) => takeDown(id, bell))
     })
   })
 }

@@ -4,8 +4,8 @@ import type { Credits } from "../domain/Credits.ts"
 import { makeTaskId } from "../domain/Ids.ts"
 import type { TaskId, UserId } from "../domain/Ids.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
-import { invalid, problem } from "../domain/Problem.ts"
-import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { invalid, Problem, problem } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { Body } from "../models/Bodies.ts"
 import type { CatalogEntry } from "../models/CatalogEntry.ts"
 import { acceptBody, mapMedia } from "../models/Media.ts"
@@ -52,7 +52,7 @@ export interface Created {
 export class TaskCreation extends Context.Service<
   TaskCreation,
   {
-    /** Fails with 2001 (body), 1101 (balance) or 2008 (idempotency key); nothing is left behind then. */
+    /** Fails with 2001 (body), 1101 (balance), 1202 (running tasks) or 2008 (idempotency key); nothing is left behind then. */
     readonly create: (
       entry: CatalogEntry,
       request: CreateRequest
@@ -67,10 +67,7 @@ export class TaskCreation extends Context.Service<
       const wake = yield* Wake
       const accept = yield* makeAccept
 
-      const create = Effect.fn("TaskCreation.create")(function* (
-        entry: CatalogEntry,
-        request: CreateRequest
-      ) {
+      const create = Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
         const { body, media } = yield* decodeRequest(entry, request.body)
         const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
         // True from the moment in which the task may be committed until it is known that it is not
@@ -116,7 +113,7 @@ const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
 
 /** The one transaction: idempotency record, task, hold, event and deliveries. */
 const makeAccept = Effect.gen(function* () {
-  const { taskDeadline } = yield* AppConfig
+  const { concurrentTasksPerKey, taskDeadline } = yield* AppConfig
   const tasks = yield* TaskStore
   const vendors = yield* VendorClient
 
@@ -150,6 +147,7 @@ const makeAccept = Effect.gen(function* () {
       deadlineAt: DateTime.addDuration(now, taskDeadline),
       traceId: request.traceId,
       now,
+      runningMax: concurrentTasksPerKey,
       event: taskEvent(path, taskResult(task, entry.result), now),
       idempotency: Option.map(request.idempotency, (it) => ({
         ...it,
@@ -161,6 +159,9 @@ const makeAccept = Effect.gen(function* () {
   })
 })
 
+/** When a task may have ended, so that another may begin: the spec's polling interval. */
+const runningRetryAfterSeconds = 2
+
 /** Contract 2, `Idempotency-Key`: the first answer again, or 2008 for another body. */
 const firstAnswer = Effect.fnUntraced(function* (
   request: CreateRequest,
@@ -168,6 +169,13 @@ const firstAnswer = Effect.fnUntraced(function* (
 ) {
   if (outcome._tag === "BalanceTooLow") {
     return yield* problem(1101, "The available balance is lower than the price: top up the wallet")
+  }
+  if (outcome._tag === "TooManyRunning") {
+    return yield* new Problem({
+      code: 1202,
+      detail: "This API key has as many unfinished tasks as it may: wait until one has ended",
+      retryAfterSeconds: runningRetryAfterSeconds
+    })
   }
   const same = Option.exists(
     request.idempotency,

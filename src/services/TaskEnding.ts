@@ -5,7 +5,7 @@ import type { Credits } from "../domain/Credits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskError } from "../domain/Task.ts"
 import { TaskStore } from "../store/TaskStore.ts"
-import type { Finish, TaskRow } from "../store/TaskStore.ts"
+import type { Finish, TaskView } from "../store/TaskStore.ts"
 import { balanceLow, taskEvent } from "./Events.ts"
 import { TaskChanges } from "./TaskChanges.ts"
 import { taskResult } from "./TaskView.ts"
@@ -20,13 +20,13 @@ export class TaskEnding extends Context.Service<
   TaskEnding,
   {
     readonly complete: (
-      task: TaskRow,
+      task: TaskView,
       epoch: Option.Option<number>,
       result: ReadonlyArray<string>,
       captured: Credits
     ) => Effect.Effect<boolean, StoreUnavailable>
     readonly fail: (
-      task: TaskRow,
+      task: TaskView,
       epoch: Option.Option<number>,
       error: TaskError
     ) => Effect.Effect<boolean, StoreUnavailable>
@@ -41,7 +41,7 @@ export class TaskEnding extends Context.Service<
       const wake = yield* Wake
 
       const end = Effect.fnUntraced(function* (
-        task: TaskRow,
+        task: TaskView,
         epoch: Option.Option<number>,
         outcome: Finish["outcome"]
       ) {

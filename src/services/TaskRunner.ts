@@ -22,6 +22,11 @@ export class TaskRunner extends Context.Service<
      * move), it gives the task back, so that the next owner starts at once.
      */
     readonly run: (id: TaskId) => Effect.Effect<void, StoreUnavailable>
+    /**
+     * Stops at once what this process does for a task that was ended from outside, and asks the
+     * vendor to cancel its job: best effort, contract 2.
+     */
+    readonly stop: (id: TaskId) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/services/TaskRunner") {
   static readonly layer = Layer.effect(
@@ -31,6 +36,7 @@ export class TaskRunner extends Context.Service<
       const store = yield* TaskStore
       const running = yield* RunningTasks
       const bringToEnd = yield* makeBringToEnd
+      const work = yield* VendorWork
       return TaskRunner.of({
         run: Effect.fn("TaskRunner.run")((id) =>
           Effect.acquireUseRelease(
@@ -44,7 +50,11 @@ export class TaskRunner extends Context.Service<
                 ? Effect.ignore(store.disown(id, owned.value.epoch))
                 : Effect.void
           )
-        )
+        ),
+        // A run tells the vendor itself; one that is nowhere under way cannot
+        stop: Effect.fn("TaskRunner.stop")(function* (id) {
+          if (!(yield* running.check(id))) yield* work.cancel(id)
+        })
       })
     })
   )

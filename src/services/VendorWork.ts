@@ -1,10 +1,12 @@
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import { Catalog } from "../models/Catalog.ts"
+import type { TaskId } from "../domain/Ids.ts"
+import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
 import { vendorPolling } from "../vendors/Polling.ts"
 import { VendorClient, VendorError } from "../vendors/VendorClient.ts"
 import type { Handle, VendorAccount, VendorResult } from "../vendors/VendorClient.ts"
-import { Fenced, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
+import { cancelJob, Fenced, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
 import type { Loss } from "./RunningTasks.ts"
 import { TaskMedia } from "./TaskMedia.ts"
 
@@ -12,6 +14,8 @@ import { TaskMedia } from "./TaskMedia.ts"
 export class VendorWork extends Context.Service<
   VendorWork,
   {
+    /** Asks the vendor to cancel the job that was last bought for a task. Best effort: never fails. */
+    readonly cancel: (id: TaskId) => Effect.Effect<void>
     /** When the task is `lost` because it has ended (cancel), the vendor's job is cancelled too. */
     readonly resultOf: (
       owned: OwnedTask,
@@ -25,6 +29,7 @@ export class VendorWork extends Context.Service<
       const catalog = yield* Catalog
       const inputs = yield* TaskMedia
       const paid = yield* PaidSubmit
+      const tasks = yield* TaskStore
       const vendors = yield* VendorClient
 
       const entryOf = (task: TaskRow) =>
@@ -65,7 +70,15 @@ export class VendorWork extends Context.Service<
         return found.value
       })
 
+      const cancel = Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
+        const job = yield* tasks.job(id)
+        if (Option.isNone(job)) return
+        const account = yield* vendors.owner(job.value.accountId)
+        yield* cancelJob(account, job.value.handle)
+      })
+
       return VendorWork.of({
+        cancel: (id) => Effect.ignore(cancel(id)),
         resultOf: Effect.fn("VendorWork.resultOf")(function* (owned, lost) {
           if (Option.isNone(owned.attempt)) return yield* fresh(owned, 1, lost)
           const { accountId, handle, n, state } = owned.attempt.value
@@ -90,15 +103,11 @@ const whileWanted = <A, E>(
   Effect.raceFirst(
     polling,
     Effect.flatMap(lost, (loss) =>
-      (loss === "Ended" ? Effect.ignore(account.cancel(handle)) : Effect.void).pipe(
-        Effect.timeoutOption(cancelTimeout),
+      (loss === "Ended" ? cancelJob(account, handle) : Effect.void).pipe(
         Effect.andThen(new Fenced())
       )
     )
   )
-
-/** Cancelling upstream is a courtesy: it is not waited for longer than this. */
-const cancelTimeout = Duration.seconds(10)
 
 /** Asks until the job has ended; a poll that went wrong for the moment is asked again. */
 const poll = Effect.fnUntraced(function* (account: VendorAccount, handle: Handle) {

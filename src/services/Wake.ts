@@ -9,12 +9,15 @@ export class Wake extends Context.Service<
   Wake,
   {
     readonly task: (id: TaskId) => Effect.Effect<void>
+    /** The task was ended from outside: whoever runs it stops, and its vendor is told. */
+    readonly stop: (id: TaskId) => Effect.Effect<void>
     readonly endpoints: (ids: ReadonlyArray<EndpointId>) => Effect.Effect<void>
   }
 >()("gateway/services/Wake") {
   /** Tells nobody: for tests that call the services themselves. */
   static readonly layerSilent = Layer.succeed(Wake, {
     task: () => Effect.void,
+    stop: () => Effect.void,
     endpoints: () => Effect.void
   })
 }

@@ -9,7 +9,7 @@ import type { Acceptance, AcceptOutcome } from "./TaskStore.ts"
 
 const Row = Schema.Struct({
   n: Schema.Int,
-  outcome: Schema.Literals(["accepted", "replayed", "balance_too_low"]),
+  outcome: Schema.Literals(["accepted", "replayed", "balance_too_low", "too_many_running"]),
   requestHash: Schema.NullOr(Bytes),
   status: Schema.NullOr(Schema.Int),
   body: Schema.NullOr(Schema.String),
@@ -48,6 +48,7 @@ const toCall = (a: Acceptance, n: number) => ({
   now: DateTime.formatIso(a.now),
   event: a.event.id,
   event_body: hex(a.event.body),
+  running_max: a.runningMax,
   ...Option.match(a.idempotency, {
     onNone: () => ({}),
     onSome: ({ answer, key, requestHash, since }) => ({
@@ -60,6 +61,7 @@ const toCall = (a: Acceptance, n: number) => ({
 })
 
 const outcomeOf = (row: typeof Row.Type | undefined): AcceptOutcome => {
+  if (row?.outcome === "too_many_running") return { _tag: "TooManyRunning" }
   if (row === undefined || row.balance === null) return { _tag: "BalanceTooLow" }
   if (row.outcome === "accepted") {
     return { _tag: "Accepted", balance: row.balance, endpoints: row.endpoints ?? [] }

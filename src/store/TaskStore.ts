@@ -1,4 +1,4 @@
-import { Context, Schema } from "effect"
+import { Context, Schema, Struct } from "effect"
 import type { DateTime, Effect, Option } from "effect"
 import type * as Credits from "../domain/Credits.ts"
 import { TaskId, UserId } from "../domain/Ids.ts"
@@ -27,6 +27,21 @@ export class TaskRow extends Schema.Class<TaskRow>("TaskRow")({
   startedAt: Schema.NullOr(Time),
   updatedAt: Time
 }) {}
+
+/** What GET shows of a task: all but its body, which may be long. */
+export const TaskView = TaskRow.mapFields(Struct.omit(["body", "traceId"])).annotate({
+  identifier: "TaskView"
+})
+export type TaskView = typeof TaskView.Type
+
+/** The columns of a `TaskView`, of a table named `t`. */
+export const taskColumns = [
+  "id, user_id, vendor, model, action, result_kind, status, sandbox, price, captured, result, error",
+  "created_at, started_at, updated_at"
+]
+  .flatMap((line) => line.split(", "))
+  .map((column) => `t.${column}`)
+  .join(", ")
 
 /** A task that its owner runs: every later write names the epoch (architecture, rule 2). */
 export class OwnedTask extends Schema.Class<OwnedTask>("OwnedTask")({
@@ -60,6 +75,8 @@ export interface Acceptance {
   readonly traceId: string
   readonly now: DateTime.Utc
   readonly event: EventBody
+  /** Unfinished tasks that the key may have at once; 0: no limit. */
+  readonly runningMax: number
   readonly idempotency: Option.Option<{
     readonly key: string
     readonly requestHash: Uint8Array
@@ -91,6 +108,8 @@ export type AcceptOutcome =
       readonly balance: Credits.Credits
     }
   | { readonly _tag: "BalanceTooLow" }
+  /** The key has as many unfinished tasks as it may. */
+  | { readonly _tag: "TooManyRunning" }
 
 /** How a task ends. `epoch` is absent when somebody else than the owner ends it (cancel). */
 export interface Finish {
@@ -143,6 +162,13 @@ export interface AttemptEnd {
   readonly now: DateTime.Utc
 }
 
+/** A job at a vendor, and the account that owns it. */
+export const VendorJob = Schema.Struct({
+  accountId: Schema.String,
+  handle: Schema.Record(Schema.String, Schema.Json)
+})
+export type VendorJob = typeof VendorJob.Type
+
 /** Tasks, their runs and vendor attempts. The only writer of those tables. */
 export class TaskStore extends Context.Service<
   TaskStore,
@@ -169,6 +195,10 @@ export class TaskStore extends Context.Service<
     readonly endAttempt: (end: AttemptEnd) => Effect.Effect<boolean, StoreUnavailable>
     readonly finish: (finish: Finish) => Effect.Effect<FinishOutcome, StoreUnavailable>
     readonly find: (id: TaskId) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
+    /** The same without the body: what GET needs. */
+    readonly view: (id: TaskId) => Effect.Effect<Option.Option<TaskView>, StoreUnavailable>
+    /** The vendor's job that was last bought for a task, if its handle is known. */
+    readonly job: (id: TaskId) => Effect.Effect<Option.Option<VendorJob>, StoreUnavailable>
     /** Clears owners without a heartbeat since then, and lists what nobody owns. */
     readonly sweep: (
       heartbeatSince: DateTime.Utc,

@@ -6,7 +6,7 @@ import { storeFailures } from "./Failures.ts"
 import { rowsOf, Time, toDate } from "./Rows.ts"
 import { makeAccept } from "./TaskAcceptances.ts"
 import { makeFinish } from "./TaskFinishes.ts"
-import { OwnedTask, TaskRow, TaskStore } from "./TaskStore.ts"
+import { OwnedTask, taskColumns, TaskRow, TaskStore, TaskView, VendorJob } from "./TaskStore.ts"
 import type { AttemptEnd, AttemptStart, Standing } from "./TaskStore.ts"
 
 /** `TaskStore` on Postgres. The functions it calls stand in `schema/migrations`. */
@@ -24,7 +24,18 @@ export const layer: Layer.Layer<TaskStore, never, PgClient.PgClient> = Layer.eff
           rowsOf(TaskRow),
           Effect.map(Array.head),
           storeFailures
-        )
+        ),
+      view: (id) =>
+        sql`SELECT ${sql.literal(taskColumns)} FROM tasks t WHERE t.id = ${id}`.pipe(
+          rowsOf(TaskView),
+          Effect.map(Array.head),
+          storeFailures
+        ),
+      job: (id) =>
+        sql`
+          SELECT account_id, handle FROM vendor_attempts
+          WHERE task_id = ${id} AND state = 'submitted' AND handle IS NOT NULL
+          ORDER BY n DESC LIMIT 1`.pipe(rowsOf(VendorJob), Effect.map(Array.head), storeFailures)
     })
   })
 )

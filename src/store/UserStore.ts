@@ -88,6 +88,7 @@ export class UserStore extends Context.Service<
       id: ApiKeyId,
       now: DateTime.Utc
     ) => Effect.Effect<boolean, StoreUnavailable>
+    /** Writes when the key was last used, at most once a minute. */
     readonly touchKey: (id: ApiKeyId, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/store/UserStore") {
@@ -185,7 +186,9 @@ function keys(sql: PgClient.PgClient) {
         storeFailures
       ),
     touchKey: (id: ApiKeyId, now: DateTime.Utc) =>
-      sql`UPDATE api_keys SET last_used_at = ${toDate(now)} WHERE id = ${id}`.pipe(
+      sql`
+        UPDATE api_keys SET last_used_at = ${toDate(now)}
+        WHERE id = ${id} AND (last_used_at IS NULL OR last_used_at < ${toDate(now)}::timestamptz - interval '1 minute')`.pipe(
         Effect.asVoid,
         storeFailures
       )

@@ -90,6 +90,7 @@ const accept = (
       resultKind: "images",
       body: { prompt: "x" },
       sandbox: true,
+      runningMax: 0,
       price: credits(options.price ?? 7.5),
       deadlineAt: at(3600),
       traceId: "t",

@@ -103,6 +103,25 @@ describeStores("the wallet store", (database) => {
       })
     )
 
+    it.effect("a key has as many unfinished tasks as it may, however many arrive at once", () =>
+      Effect.gen(function* () {
+        const userId = yield* newWallet(100)
+        const over = { apiKeyId: `key_${userId}`, runningMax: 3 }
+        const all = yield* Effect.all(
+          Array.from({ length: 12 }, () => accept(userId, 1, over)),
+          { concurrency: "unbounded" }
+        )
+        const accepted = all.filter(({ outcome }) => outcome._tag === "Accepted")
+        assert.strictEqual(accepted.length, 3)
+        const others = all.filter(({ outcome }) => outcome._tag === "TooManyRunning")
+        assert.strictEqual(others.length, 9)
+        assert.strictEqual((yield* accept(userId, 1)).outcome._tag, "Accepted", "another key")
+        yield* finish(accepted[0]!.taskId, 1)
+        assert.strictEqual((yield* accept(userId, 1, over)).outcome._tag, "Accepted")
+        assert.strictEqual(yield* breaches, 0)
+      })
+    )
+
     it.effect("a capture above the hold is refused and changes nothing", () =>
       Effect.gen(function* () {
         const userId = yield* newWallet(20)

@@ -78,6 +78,7 @@ export const accept = Effect.fnUntraced(function* (
     taskId,
     userId,
     apiKeyId: null,
+    runningMax: 0,
     vendor: "alibaba",
     model: "text-to-image-max",
     action: "generation",

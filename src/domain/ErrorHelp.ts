@@ -1,0 +1,143 @@
+import type { ProblemCode } from "./Problem.ts"
+
+/** What a code means and what its reader can do. Shown by `/docs/errors`. */
+export interface ErrorHelp {
+  readonly meaning: string
+  readonly remedy: string
+}
+
+const help = (meaning: string, remedy: string): ErrorHelp => ({ meaning, remedy })
+
+/** The codes of problem answers. Contract 4. */
+export const problemHelp: Record<ProblemCode, ErrorHelp> = {
+  1001: help(
+    "The request has no Authorization header.",
+    "Send the API key as Authorization: Bearer <API_KEY>."
+  ),
+  1002: help(
+    "The key is not of the service's form, its checksum is wrong, or nobody has it.",
+    "Check that the key was copied whole; make a new one in the console if it is lost."
+  ),
+  1003: help(
+    "The key was valid once and has expired or was revoked.",
+    "Make a new key in the console and replace this one."
+  ),
+  1004: help(
+    "The key is valid, and may not be used for this endpoint.",
+    "Use a key with the scope that the detail names, or call the endpoint as the user it belongs to."
+  ),
+  1101: help(
+    "The available balance (settled minus held) is lower than the price. No task was made.",
+    "Top up the wallet, or wait until running tasks have ended and their holds are released."
+  ),
+  1201: help(
+    "The key has sent as many requests as it may in a minute.",
+    "Wait as long as Retry-After says. RateLimit-Remaining tells in advance how many are left."
+  ),
+  1202: help(
+    "The key has as many unfinished tasks as it may. No task was made.",
+    "Wait until one has ended (Retry-After is a guess), or cancel one."
+  ),
+  2001: help(
+    "One parameter or several are missing, unknown, of the wrong type or out of range.",
+    "Correct every fault listed in errors; each names its place as a JSON pointer."
+  ),
+  2002: help(
+    "The body is empty, is not JSON, or is not valid UTF-8.",
+    "Send one JSON value, encoded in UTF-8."
+  ),
+  2003: help(
+    "The Content-Type of the body is not JSON.",
+    "Send the body as JSON with Content-Type: application/json."
+  ),
+  2004: help(
+    "The body is larger than the service takes.",
+    "Send media as URLs instead of Base64, or smaller media."
+  ),
+  2005: help(
+    "There is no such task or resource, or it belongs to somebody else.",
+    "Check the id, and that vendor and model in the path are those of the create request."
+  ),
+  2006: help(
+    "The path names a vendor, model or route that the service does not have.",
+    "GET /manage/v1/models lists every model with its path."
+  ),
+  2007: help("The path exists, the method does not.", "Use a method that the Allow header names."),
+  2008: help(
+    "The Idempotency-Key was used within 24 hours for a request with another body or path.",
+    "Use a new key for every new request, and the same key for a repeat alone."
+  ),
+  2010: help(
+    "The request does not fit the state: the task has ended, or a limit of the account is reached.",
+    "Read the resource again and decide anew."
+  ),
+  2011: help(
+    "The webhook URL is not https, is too long, holds credentials, or leads to a private address.",
+    "Register a public https URL of at most 2048 characters."
+  ),
+  2012: help(
+    "The signed link has expired, or was changed.",
+    "Get the task again for a fresh link, or keep a copy of results: links are valid for 24 hours."
+  ),
+  2013: help(
+    "The Range header asks for bytes that the artifact does not have.",
+    "Ask for a range within the size that Content-Range names."
+  ),
+  5000: help(
+    "Something failed inside the service.",
+    "Try again; if it stays, report the Traceparent of the answer."
+  ),
+  5002: help(
+    "The upstream vendor could not be reached or answered nonsense.",
+    "Try again shortly with growing waits."
+  ),
+  5003: help(
+    "The service is starting or its store is away, or the vendor is not configured.",
+    "Try again as Retry-After says; create requests with an Idempotency-Key are safe to repeat."
+  ),
+  5004: help(
+    "The upstream vendor did not answer in time.",
+    "Try again with growing waits, or ask for less."
+  )
+}
+
+/** The codes of `task_info.error` in a failed task; no hold is kept for any of them. Contract 4. */
+export const taskErrorHelp = {
+  400: help(
+    "The upstream refused a parameter, or input media break a rule of the model.",
+    "Correct what the detail names and create the task again."
+  ),
+  3001: help(
+    "The upstream refused the content of the prompt or of the media.",
+    "Change the prompt or the media."
+  ),
+  3002: help(
+    "The upstream was too busy for this job, also after several tries.",
+    "Create the task again later."
+  ),
+  3003: help(
+    "The upstream gave the job up for its time.",
+    "Create the task again, or ask for less."
+  ),
+  3004: help(
+    "The result was lost, or it is not known whether the upstream took the job; it was not bought twice.",
+    "Create the task again."
+  ),
+  3005: help(
+    "The upstream failed while it ran the job.",
+    "Create the task again; if it stays, report the task id."
+  ),
+  4002: help(
+    "Input media could not be downloaded.",
+    "Check that the URL is public, answers within 30 seconds and leads to no private address."
+  ),
+  4004: help("The task was cancelled by its owner.", "Nothing to do: the hold was released."),
+  4005: help(
+    "The task did not end before its deadline.",
+    "Create the task again, or ask the operator for a longer TASK_DEADLINE."
+  ),
+  4008: help(
+    "The service's own account at the vendor is misconfigured or unpaid.",
+    "Wait for the operator, who has been told."
+  )
+} as const satisfies Record<number, ErrorHelp>

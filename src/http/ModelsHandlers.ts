@@ -1,0 +1,32 @@
+import { Effect, Schema } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { jsonSchemaOf } from "../models/Bodies.ts"
+import type { CatalogEntry } from "../models/CatalogEntry.ts"
+import { Router } from "../services/Router.ts"
+import { Api } from "./Api.ts"
+
+/** The catalog: the same for everybody who may manage. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "models",
+  Effect.fnUntraced(function* (handlers) {
+    const router = yield* Router
+    const data = yield* Effect.orDie(Effect.forEach(router.models, show))
+    return handlers.handleAll({
+      listModels: () => Effect.succeed({ data, next_cursor: null })
+    })
+  })
+)
+
+const decodeSchema = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Json))
+
+const show = ({ entry, sandbox }: { readonly entry: CatalogEntry; readonly sandbox: boolean }) =>
+  Effect.map(decodeSchema(jsonSchemaOf(entry.label)), (body_schema) => ({
+    vendor: entry.vendor,
+    model: entry.model,
+    path: `/vendors/${entry.vendor}/v1/${entry.model}/${entry.action}`,
+    result: entry.result,
+    sandbox,
+    price: entry.price,
+    body_schema
+  }))

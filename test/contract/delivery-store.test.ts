@@ -1,0 +1,156 @@
+import { assert, it } from "@effect/vitest"
+import { DateTime, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { mockOutcome } from "../../src/delivery/WebhookSender.ts"
+import { EndpointId, EventId, UserId } from "../../src/domain/Ids.ts"
+import { DeliveryLog } from "../../src/store/DeliveryLog.ts"
+import { DeliveryStore } from "../../src/store/DeliveryStore.ts"
+import * as DeliveryStoreLive from "../../src/store/DeliveryStoreLive.ts"
+import { PartitionStore } from "../../src/store/PartitionStore.ts"
+import { describeStores } from "../support/stores.ts"
+
+const user = UserId.make("019a0c5e-7f3a-7a00-9e2b-4f6a8c0d1e2f")
+const endpointId = EndpointId.make("whe_1")
+const at = (text: string) => DateTime.makeUnsafe(text)
+const start = at("2026-03-01T12:00:00Z")
+const later = (seconds: number) => DateTime.add(start, { seconds })
+
+const publish = Effect.fnUntraced(function* (n: number, now: DateTime.Utc) {
+  const store = yield* DeliveryStore
+  const event = {
+    id: EventId.make(`evt_${n}`),
+    body: new TextEncoder().encode("{}"),
+    type: "task.succeeded"
+  }
+  return yield* store.publishTo(user, endpointId, event, now)
+})
+
+const prepare = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`INSERT INTO users (id, email, created_at) VALUES (${user}, 'a@b.c', now())`
+  yield* sql`
+    INSERT INTO webhook_endpoints
+      (id, user_id, url, events, enabled, secret, secret_preview, created_at, updated_at)
+    VALUES (${endpointId}, ${user}, 'https://example.com', '{}', true, 'x', 'x', now(), now())`
+})
+
+const claim = (owner: string, now: DateTime.Utc) =>
+  Effect.flatMap(DeliveryStore, (store) =>
+    store.claim({ wanted: [{ endpointId, limit: 16 }], owner, now })
+  )
+
+const beat = Effect.fnUntraced(function* (owner: string, now: DateTime.Utc) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    INSERT INTO processes VALUES (${owner}, ${DateTime.toDateUtc(now)}, ${DateTime.toDateUtc(now)})`
+})
+
+describeStores("deliveries and their log", (database) => {
+  const Live = Layer.mergeAll(
+    DeliveryStoreLive.layer,
+    DeliveryLog.layer,
+    PartitionStore.layer
+  ).pipe(Layer.provideMerge(database))
+
+  it.effect("a process paused beyond its lease changes nothing of what its successor did", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const log = yield* DeliveryLog
+      yield* prepare
+      const id = yield* publish(1, start)
+      yield* beat("paused", start)
+      yield* beat("other", later(20))
+      const [paused] = yield* claim("paused", start)
+      assert.deepStrictEqual(yield* claim("other", later(1)), [], "it is owned")
+      assert.strictEqual(yield* store.freeLost(later(10), later(-100), later(20)), 1)
+      const [taken] = yield* claim("other", later(20))
+      assert.deepStrictEqual([taken?.id, taken?.seq, taken?.attempt], [id, 2, 0])
+      // The paused one wakes up and reports a failure of its own attempt
+      yield* store.record([
+        {
+          claimed: paused!,
+          endedAt: later(21),
+          outcome: mockOutcome(500),
+          nextDueAt: Option.some(later(36))
+        }
+      ])
+      const between = Option.getOrThrow(yield* log.find(user, id))
+      assert.deepStrictEqual([between.status, between.attempts], ["delivering", 0])
+      const done = { endedAt: later(22), outcome: mockOutcome(200), nextDueAt: Option.none() }
+      yield* store.record([{ claimed: taken!, ...done }])
+      yield* store.record([{ claimed: taken!, ...done }])
+      const row = Option.getOrThrow(yield* log.find(user, id))
+      assert.deepStrictEqual([row.status, row.attempts], ["succeeded", 1], "and once only")
+      assert.deepStrictEqual(
+        (yield* log.attempts(id)).map((it) => it.status),
+        [500, 200]
+      )
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("days have partitions made ahead, rows of the default one move, old days go", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const log = yield* DeliveryLog
+      const partitions = yield* PartitionStore
+      yield* prepare
+      // Written before the day had a partition
+      const id = yield* publish(1, start)
+      const [claimed] = yield* claim("p", later(1))
+      const first = yield* partitions.keep(later(2), 7, later(-30 * 86_400))
+      assert.deepStrictEqual(first, { made: 24, dropped: 0 })
+      const again = yield* partitions.keep(later(3), 7, later(-30 * 86_400))
+      assert.deepStrictEqual(again, { made: 0, dropped: 0 })
+      const where = yield* sql`
+        SELECT tableoid::regclass::text AS part FROM deliveries
+        UNION ALL SELECT tableoid::regclass::text FROM events
+        UNION ALL SELECT tableoid::regclass::text FROM delivery_attempts`
+      assert.deepStrictEqual(
+        where.map((row) => row["part"]),
+        ["deliveries_20260301", "events_20260301", "delivery_attempts_20260301"]
+      )
+      const store = yield* DeliveryStore
+      yield* store.record([
+        {
+          claimed: claimed!,
+          endedAt: later(4),
+          outcome: mockOutcome(200),
+          nextDueAt: Option.none()
+        }
+      ])
+      assert.strictEqual(Option.getOrThrow(yield* log.find(user, id)).status, "succeeded")
+      const plan = yield* sql`
+        EXPLAIN SELECT * FROM deliveries WHERE id = ${id} AND created_at = id_time(${id}, 'whd_')`
+      assert.notInclude(JSON.stringify(plan), "20260302", "one day is looked into")
+      yield* publish(2, later(86_400))
+      const last = yield* partitions.keep(at("2026-04-01T00:00:00Z"), 7, at("2026-03-02T00:00:00Z"))
+      assert.strictEqual(last.dropped, 3)
+      assert.deepStrictEqual(yield* log.find(user, id), Option.none())
+      const kept = yield* sql`SELECT event_id FROM deliveries`
+      assert.deepStrictEqual(
+        kept.map((row) => row["eventId"]),
+        ["evt_2"]
+      )
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("due answers what fell due since the look before, and when the next one does", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      yield* prepare
+      yield* publish(1, start)
+      yield* publish(2, later(100))
+      const full = yield* store.due(Option.none(), later(10))
+      assert.deepStrictEqual(full.endpoints, [endpointId])
+      assert.deepStrictEqual(
+        Option.map(full.next, DateTime.toEpochMillis),
+        Option.some(DateTime.toEpochMillis(later(100)))
+      )
+      const recent = yield* store.due(Option.some(later(5)), later(10))
+      assert.deepStrictEqual(recent.endpoints, [])
+      assert.deepStrictEqual((yield* store.due(Option.some(later(99)), later(100))).endpoints, [
+        endpointId
+      ])
+    }).pipe(Effect.provide(Live))
+  )
+})

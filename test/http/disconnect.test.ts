@@ -1,0 +1,49 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { TaskChanges } from "../../src/services/TaskChanges.ts"
+import { TaskStore } from "../../src/store/TaskStore.ts"
+import { eventually, layerGateway, makeUser } from "../support/gateway.ts"
+import { layerListening, Listening } from "../support/sockets.ts"
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+
+describe("a client that goes away", () => {
+  layer(layerListening(), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    for (const headers of [{ prefer: "wait=60" }, { accept: "text/event-stream" }]) {
+      it.effect(`frees what waited for it (${Object.keys(headers)[0]})`, () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const { url } = yield* Listening
+          const changes = yield* TaskChanges
+          const created = yield* user.call("POST", path, { prompt: "[[sim:hang]]" })
+          const id = created.json.task_info.id
+          const away = new AbortController()
+          const asking = fetch(`${url}${path}/${id}`, {
+            headers: { authorization: `Bearer ${user.key}`, ...headers },
+            signal: away.signal
+          }).catch(() => undefined)
+          yield* eventually(changes.watched, (count) => count === 1)
+          if ("accept" in headers) {
+            const response = yield* Effect.promise(() => asking)
+            assert.strictEqual(response?.status, 200)
+          }
+          away.abort()
+          yield* eventually(changes.watched, (count) => count === 0)
+          const cancelled = yield* user.call("DELETE", `${path}/${id}`)
+          assert.strictEqual(cancelled.status, 200)
+        })
+      )
+    }
+  })
+
+  layer(layerGateway())((it) => {
+    it.effect("a store that is asked for an unknown task has no job for it", () =>
+      Effect.gen(function* () {
+        const tasks = yield* TaskStore
+        const id = "00000000-0000-7000-8000-000000000000" as never
+        assert.strictEqual((yield* tasks.job(id))._tag, "None")
+        assert.strictEqual((yield* tasks.view(id))._tag, "None")
+      })
+    )
+  })
+})
