@@ -1,5 +1,5 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
-import { Duration, Effect, Layer, Option } from "effect"
+import { Duration, Effect, FileSystem, Layer, Option } from "effect"
 import * as AlarmClock from "./actors/AlarmClock.ts"
 import * as Audit from "./actors/Audit.ts"
 import * as Cluster from "./actors/Cluster.ts"
@@ -14,6 +14,8 @@ import { parseEgressAllow } from "./delivery/EgressAllow.ts"
 import { EgressGuard } from "./delivery/EgressGuard.ts"
 import { MediaFetch } from "./delivery/MediaFetch.ts"
 import { WebhookSender } from "./delivery/WebhookSender.ts"
+import type { WebhookRequest } from "./delivery/WebhookSender.ts"
+import type { AttemptOutcome } from "./domain/Webhook.ts"
 import { makeListener } from "./http/Listener.ts"
 import * as Routes from "./http/Routes.ts"
 import { Catalog } from "./models/Catalog.ts"
@@ -22,10 +24,13 @@ import { Artifacts } from "./services/Artifacts.ts"
 import { Deliveries } from "./services/Deliveries.ts"
 import { Endpoints } from "./services/Endpoints.ts"
 import { Metering } from "./services/Metering.ts"
+import { OperatorFaults } from "./services/OperatorFaults.ts"
+import { Pacing } from "./services/Pacing.ts"
 import { LogRetention } from "./services/LogRetention.ts"
 import { PaidSubmit } from "./services/PaidSubmit.ts"
 import { Passthrough } from "./services/Passthrough.ts"
 import { Process } from "./services/Process.ts"
+import { Reconcile } from "./services/Reconcile.ts"
 import { Replays } from "./services/Replays.ts"
 import { RunningTasks } from "./services/RunningTasks.ts"
 import { Router } from "./services/Router.ts"
@@ -49,6 +54,7 @@ import { AdmissionStore } from "./store/AdmissionStore.ts"
 import { ArtifactBlobs } from "./store/ArtifactBlobs.ts"
 import { ArtifactIndex } from "./store/ArtifactIndex.ts"
 import { CallStore } from "./store/CallStore.ts"
+import { AttemptStore } from "./store/AttemptStore.ts"
 import * as Database from "./store/Database.ts"
 import { DeliveryLog } from "./store/DeliveryLog.ts"
 import * as DeliveryStore from "./store/DeliveryStoreLive.ts"
@@ -61,10 +67,14 @@ import { ReplayStore } from "./store/ReplayStore.ts"
 import * as TaskStore from "./store/TaskStoreLive.ts"
 import * as S3Blobs from "./store/S3Blobs.ts"
 import { UserStore } from "./store/UserStore.ts"
+import { VendorTurns } from "./store/VendorTurns.ts"
 import { WalletStore } from "./store/WalletStore.ts"
+import { TestGateway } from "./testing/TestGateway.ts"
 import { Accounts } from "./vendors/Accounts.ts"
 import { Upstream } from "./vendors/Upstream.ts"
-import * as SandboxVendors from "./vendors/SandboxVendors.ts"
+import * as LiveVendors from "./vendors/LiveVendors.ts"
+import { MockVendor } from "./vendors/mock/MockVendor.ts"
+import type { MockStep } from "./vendors/mock/MockVendor.ts"
 
 /** The database that the configuration names, migrated. */
 export const database = Layer.unwrap(
@@ -84,11 +94,13 @@ export const stores = Layer.mergeAll(
   DeliveryLog.layer,
   ArtifactIndex.layer,
   CallStore.layer,
+  AttemptStore.layer,
   EndpointStore.layer,
   PartitionStore.layer,
   ProcessStore.layer,
   ReplayStore.layer,
   UserStore.layer,
+  VendorTurns.layer,
   WalletStore.layer
 )
 
@@ -110,9 +122,10 @@ export const leaves = Layer.unwrap(
       config.artifactStore._tag === "Directory"
         ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
         : S3Blobs.layer(config.artifactStore),
-      SandboxVendors.layer({ delay: config.simulatorDelay }),
-      Accounts.layer(config.accounts),
       Upstream.layer({ timeout: config.upstreamTimeout }),
+      LiveVendors.layer({ delay: config.simulatorDelay }).pipe(
+        Layer.provideMerge(Accounts.layer(config.accounts))
+      ),
       Option.match(config.catalogFile, {
         onNone: () => Catalog.layer,
         onSome: Catalog.layerFile
@@ -143,13 +156,17 @@ export const services = Layer.mergeAll(
       TaskCreation.layer,
       TaskOutput.layer,
       TaskEnding.layer,
-      Layer.provide(VendorWork.layer, [PaidSubmit.layer, TaskMedia.layer])
+      VendorWork.layer.pipe(
+        Layer.provide([PaidSubmit.layer, Reconcile.layer, TaskMedia.layer]),
+        Layer.provide([Pacing.layer, TaskOutput.layer])
+      )
     )
   ),
   Layer.provideMerge(
     Layer.mergeAll(
       ApiKeys.layer,
       Artifacts.layer,
+      OperatorFaults.layer,
       Process.layer,
       Replays.layer,
       TaskChanges.layer,
@@ -196,3 +213,41 @@ export const server = Layer.unwrap(
 export const http = Routes.serve.pipe(Layer.provide(server))
 
 export const platform = NodeServices.layer
+
+export interface TestOptions {
+  /** What each submit comes to, in order; the last one again and again. Default: one picture. */
+  readonly vendor?: readonly [MockStep, ...Array<MockStep>]
+  /** What each webhook attempt comes to. Default: 200 at once; see `WebhookSenderLog`. */
+  readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>
+  /** Variables of contract 9. */
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/**
+ * The whole gateway in a test's own process: a scripted vendor, recorded webhooks, an embedded
+ * Postgres in memory. Every wait goes by the clock of the fiber, so a test clock makes hours pass.
+ */
+export const layerTest = (options: TestOptions = {}) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const dataDir = yield* files.makeTempDirectoryScoped()
+      const env = { DATA_DIR: dataDir, BASE_URL: "http://gateway.test", ...options.env }
+      const mocks = Layer.mergeAll(
+        WebhookSender.layerMock(options.webhook),
+        MockVendor.layer(options.vendor ?? [MockVendor.result()])
+      )
+      const memory = Migrations.layer().pipe(
+        Layer.provideMerge(Database.layerEmbedded({ dataDir: "memory", durable: false }))
+      )
+      return TestGateway.layer.pipe(
+        Layer.provideMerge(core),
+        Layer.provideMerge(stores),
+        // The later one holds where two give the same service
+        Layer.provideMerge(Layer.mergeAll(leaves, mocks)),
+        Layer.provideMerge(memory),
+        Layer.provideMerge(AppConfig.layerOf(env)),
+        Layer.provide(NodeHttpServer.layerHttpServices)
+      )
+    })
+  ).pipe(Layer.provideMerge(platform), Layer.orDie)

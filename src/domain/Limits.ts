@@ -101,6 +101,9 @@ export const errorDetailCharactersMax = 500
 export const ownerDeadSeconds = 10
 export const heartbeatSeconds = 2
 
+/** A result that a vendor hosts is copied up to this size. Contract is silent; vendors.md 0.4. */
+export const resultBytesMax = 256 * 1024 * 1024
+
 /** Contract 2: `Prefer: wait=N`. */
 export const preferWaitSecondsMax = 60
 

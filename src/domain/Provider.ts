@@ -5,7 +5,9 @@ export const providerVariables = {
   openai: "OPENAI",
   anthropic: "ANTHROPIC",
   gemini: "GEMINI",
-  dashscope: "DASHSCOPE"
+  dashscope: "DASHSCOPE",
+  fal: "FAL",
+  replicate: "REPLICATE"
 } as const
 
 export type Provider = keyof typeof providerVariables
@@ -15,7 +17,9 @@ export const providerBases: { readonly [provider in Provider]: string } = {
   openai: "https://api.openai.com/v1",
   anthropic: "https://api.anthropic.com",
   gemini: "https://generativelanguage.googleapis.com",
-  dashscope: "https://dashscope.aliyuncs.com/api/v1"
+  dashscope: "https://dashscope.aliyuncs.com/api/v1",
+  fal: "https://queue.fal.run",
+  replicate: "https://api.replicate.com/v1"
 }
 
 /** One account with a provider. Several share the load by weight. ADR 0070. */

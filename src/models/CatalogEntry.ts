@@ -3,10 +3,23 @@ import { ResultKind } from "../domain/Task.ts"
 import { Label } from "./Bodies.ts"
 import { OpenRoute, PathSegment, TokenModel } from "./OpenRoutes.ts"
 import { PriceRule } from "./Price.ts"
+import { UpstreamInput } from "./UpstreamInput.ts"
 
 /** The last part of a create path. Spec, Endpoints. */
 export const Action = Schema.Literals(["generation", "edit"])
 export type Action = typeof Action.Type
+
+/** Protocol families that the service speaks (vendors.md, section A). A new model of one needs no code. */
+export const Adapter = Schema.Literals([
+  "dashscope-async",
+  "dashscope-sync",
+  "gemini-image",
+  "openai-image",
+  "openai-video",
+  "fal-queue",
+  "replicate"
+])
+export type Adapter = typeof Adapter.Type
 
 /** Whether results are copied to the artifact store, or the vendor's own URLs are handed on. */
 const ArtifactPolicy = Schema.Literals(["copy", "vendor-url"])
@@ -23,11 +36,13 @@ export const CatalogEntry = Schema.Struct({
   /** The result array of GET. Spec, Task result. */
   result: ResultKind,
   /** Protocol family that speaks to the upstream, such as `dashscope-async`. */
-  adapter: PathSegment,
+  adapter: Adapter,
   /** The upstream's own model id. */
   upstreamModel: Schema.NonEmptyString,
   price: PriceRule,
-  artifacts: ArtifactPolicy
+  artifacts: ArtifactPolicy,
+  /** For `fal-queue` and `replicate`: how the body's fields are named upstream. */
+  input: Schema.optionalKey(UpstreamInput)
 }).annotate({ identifier: "CatalogEntry" })
 export type CatalogEntry = typeof CatalogEntry.Type
 
@@ -37,10 +52,11 @@ const change = {
   model: Schema.optionalKey(PathSegment),
   action: Schema.optionalKey(Action),
   result: Schema.optionalKey(ResultKind),
-  adapter: Schema.optionalKey(PathSegment),
+  adapter: Schema.optionalKey(Adapter),
   upstreamModel: Schema.optionalKey(Schema.NonEmptyString),
   price: Schema.optionalKey(PriceRule),
-  artifacts: Schema.optionalKey(ArtifactPolicy)
+  artifacts: Schema.optionalKey(ArtifactPolicy),
+  input: Schema.optionalKey(UpstreamInput)
 }
 
 const Change = Schema.Struct(change)

@@ -12,8 +12,11 @@ import type {
   VendorAccount,
   VendorError
 } from "../vendors/VendorClient.ts"
+import { doneHandle, doneIn } from "./DoneHandle.ts"
+import { Pacing } from "./Pacing.ts"
 import { retryStore } from "./RetryStore.ts"
 import { TaskChanges } from "./TaskChanges.ts"
+import { TaskOutput } from "./TaskOutput.ts"
 
 /** Another process owns the task, or it has ended: nothing may be written or bought any more. */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", {}) {}
@@ -24,6 +27,12 @@ export interface Purchase {
   readonly entry: CatalogEntry
   readonly account: VendorAccount
   readonly media: ReadonlyArray<SubmitMedium>
+}
+
+/** A job that was bought and recorded. */
+export interface Bought {
+  readonly handle: Handle
+  readonly pollAfter: Duration.Duration
 }
 
 /** What became of a submit. */
@@ -48,15 +57,19 @@ export class PaidSubmit extends Context.Service<
     readonly submit: (
       purchase: Purchase,
       firstN: number
-    ) => Effect.Effect<Submitted, VendorError | Fenced>
+    ) => Effect.Effect<Bought, VendorError | Fenced>
     readonly record: (owned: OwnedTask, record: SubmitRecord) => Effect.Effect<void, Fenced>
   }
 >()("gateway/services/PaidSubmit") {
   static readonly layer = Layer.effect(
     PaidSubmit,
     Effect.gen(function* () {
+      const output = yield* TaskOutput
       const store = yield* TaskStore
       const changes = yield* TaskChanges
+      const turn = turnOf(yield* Pacing)
+      const abandon = abandonWith(store)
+      const handleOf = handleWith(output)
 
       const record = Effect.fnUntraced(function* (owned: OwnedTask, submit: SubmitRecord) {
         const now = yield* DateTime.now
@@ -83,28 +96,19 @@ export class PaidSubmit extends Context.Service<
         yield* changes.publish(owned.task.id)
       })
 
-      /** Cancelled while its job was being bought: nobody else knows the handle. */
-      const abandon = (account: VendorAccount, handle: Handle, { task }: OwnedTask) =>
-        Effect.flatMap(retryStore(store.view(task.id)), (now) =>
-          Option.exists(now, ({ status }) => isTerminal(status))
-            ? cancelJob(account, handle)
-            : Effect.void
-        )
-
       /** From the POST to the record of its answer nothing interrupts: a bought job is not forgotten. */
       const post = ({ account, entry, media, owned }: Purchase, n: number) =>
         account.submit(requestOf(owned.task, entry, media)).pipe(
-          Effect.tap((submitted) =>
-            submitted._tag === "Accepted"
-              ? record(owned, {
-                  n,
-                  state: "submitted",
-                  handle: submitted.handle,
-                  failure: null
-                }).pipe(
-                  Effect.tapErrorTag("Fenced", () => abandon(account, submitted.handle, owned))
-                )
-              : Effect.void
+          Effect.flatMap((submitted) =>
+            Effect.flatMap(handleOf(owned.task, submitted), (handle) =>
+              record(owned, { n, state: "submitted", handle, failure: null }).pipe(
+                Effect.tapErrorTag("Fenced", () => abandon(account, handle, owned)),
+                Effect.as({
+                  handle,
+                  pollAfter: submitted._tag === "Accepted" ? submitted.pollAfter : Duration.zero
+                })
+              )
+            )
           ),
           Effect.tapErrorTag("VendorError", (error) =>
             record(owned, {
@@ -121,10 +125,12 @@ export class PaidSubmit extends Context.Service<
         purchase: Purchase,
         n: number,
         tries = 1
-      ): Effect.Effect<Submitted, VendorError | Fenced> =>
-        Effect.andThen(begin(purchase, n), post(purchase, n)).pipe(
+      ): Effect.Effect<Bought, VendorError | Fenced> =>
+        turn(purchase).pipe(
+          Effect.andThen(begin(purchase, n)),
+          Effect.andThen(post(purchase, n)),
           Effect.catchTag("VendorError", (error) =>
-            isTransient(error) && tries < submitsMax
+            isSafeToRepeat(error, tries) && tries < submitsMax
               ? Effect.delay(submit(purchase, n + 1, tries + 1), waitOf(error, tries))
               : Effect.fail(error)
           )
@@ -134,6 +140,32 @@ export class PaidSubmit extends Context.Service<
     })
   )
 }
+
+/** A task that waits for its turn stays `pending`. */
+const turnOf =
+  (pacing: Pacing["Service"]) =>
+  ({ account, entry }: Purchase): Effect.Effect<void> => {
+    const rate = account.rateOf?.("submit", entry.upstreamModel)
+    return rate === undefined ? Effect.void : pacing.take(rate)
+  }
+
+/** What a process that comes after needs: the job's handle, or the result that came at once. */
+const handleWith =
+  (output: TaskOutput["Service"]) =>
+  (task: TaskRow, submitted: Submitted): Effect.Effect<Handle> =>
+    submitted._tag === "Accepted"
+      ? Effect.succeed(submitted.handle)
+      : Effect.map(output.stash(task, submitted.result), doneHandle)
+
+/** Cancelled while its job was being bought: nobody else knows the handle. */
+const abandonWith =
+  (store: TaskStore["Service"]) =>
+  (account: VendorAccount, handle: Handle, { task }: OwnedTask): Effect.Effect<void> =>
+    Effect.flatMap(retryStore(store.view(task.id)), (now) =>
+      Option.exists(now, ({ status }) => isTerminal(status)) && Option.isNone(doneIn(handle))
+        ? cancelJob(account, handle)
+        : Effect.void
+    )
 
 /** Cancelling upstream is a courtesy: it is not waited for longer than this. */
 const cancelTimeout = Duration.seconds(10)
@@ -156,12 +188,17 @@ export const requestOf = (
   model: entry.label,
   upstreamModel: entry.upstreamModel,
   body: task.body,
-  media
+  media,
+  ...(entry.input === undefined ? {} : { input: entry.input })
 })
 
 /** Nothing was bought, or a poll went wrong: asking again is safe. */
 export const isTransient = (error: VendorError): boolean =>
   error.class === "RETRYABLE" || error.class === "RATE_LIMITED"
+
+/** A medium that the vendor could not fetch is given once more (vendors.md A1, media fetch). */
+const isSafeToRepeat = (error: VendorError, tries: number): boolean =>
+  isTransient(error) || (error.class === "MEDIA" && tries === 1)
 
 /** Waits between refused submits: 1, 2, 4 … seconds, or what the vendor asked for. */
 const waitOf = (error: VendorError, tries: number): Duration.Duration =>

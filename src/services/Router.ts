@@ -87,7 +87,10 @@ export class Router extends Context.Service<
       })
 
       return Router.of({
-        models: catalog.all.map((entry) => ({ entry, sandbox: vendors.isSandbox(entry.vendor) })),
+        models: catalog.all.map((entry) => ({
+          entry,
+          sandbox: vendors.isSandbox(entry.vendor, entry.adapter)
+        })),
         create: (request) =>
           Effect.flatMap(resolve(request.path), (entry) => creation.create(entry, request)),
         quote: Effect.fn("Router.quote")(function* (path, body) {

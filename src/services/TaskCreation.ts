@@ -18,6 +18,7 @@ import { VendorClient } from "../vendors/VendorClient.ts"
 import type { Principal } from "./ApiKeys.ts"
 import { Artifacts } from "./Artifacts.ts"
 import { taskEvent } from "./Events.ts"
+import { OperatorFaults } from "./OperatorFaults.ts"
 import { createdBody, taskResult } from "./TaskView.ts"
 import type { TaskFacts } from "./TaskView.ts"
 import { Wake } from "./Wake.ts"
@@ -66,9 +67,25 @@ export class TaskCreation extends Context.Service<
       const vendors = yield* VendorClient
       const wake = yield* Wake
       const accept = yield* makeAccept
+      const faults = yield* OperatorFaults
+
+      /** Contract 4, 5003: before money is held for what the vendor would refuse the service. */
+      const refuseWhileFaulty = Effect.fnUntraced(function* (entry: CatalogEntry) {
+        if (!faults.isAny()) return
+        const account = yield* Effect.option(vendors.choose(entry.vendor, entry.adapter))
+        if (Option.isNone(account)) return
+        const left = yield* faults.openFor(account.value.accountId, entry.upstreamModel)
+        if (Option.isNone(left)) return
+        return yield* new Problem({
+          code: 5003,
+          detail: "The service cannot reach this model now. The operator has been told",
+          retryAfterSeconds: Math.ceil(Duration.toSeconds(left.value))
+        })
+      })
 
       const create = Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
         const { body, media } = yield* decodeRequest(entry, request.body)
+        yield* refuseWhileFaulty(entry)
         const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
         // True from the moment in which the task may be committed until it is known that it is not
         let isAccepted = false
@@ -91,7 +108,7 @@ export class TaskCreation extends Context.Service<
           (inputs) =>
             isAccepted ? Effect.void : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
         )
-        const sandbox = vendors.isSandbox(entry.vendor)
+        const sandbox = vendors.isSandbox(entry.vendor, entry.adapter)
         if (outcome._tag !== "Accepted") {
           return { ...(yield* firstAnswer(request, outcome)), sandbox }
         }
@@ -142,7 +159,7 @@ const makeAccept = Effect.gen(function* () {
       userId: principal.userId,
       apiKeyId: principal.apiKeyId,
       body: yield* Effect.orDie(decodeJson(body)),
-      sandbox: vendors.isSandbox(entry.vendor),
+      sandbox: vendors.isSandbox(entry.vendor, entry.adapter),
       price,
       deadlineAt: DateTime.addDuration(now, taskDeadline),
       traceId: request.traceId,

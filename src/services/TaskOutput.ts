@@ -1,9 +1,12 @@
-import { Context, Duration, Effect, Layer, Schedule } from "effect"
+import { Context, Duration, Effect, Layer, Option, Schedule } from "effect"
+import { MediaFetch } from "../delivery/MediaFetch.ts"
 import type { Credits } from "../domain/Credits.ts"
+import { resultBytesMax } from "../domain/Limits.ts"
+import { Catalog } from "../models/Catalog.ts"
 import { chargeHeld, requestedOf } from "../models/Price.ts"
 import type { TaskRow } from "../store/TaskStore.ts"
 import { VendorError } from "../vendors/VendorClient.ts"
-import type { ResultItem, VendorResult } from "../vendors/VendorClient.ts"
+import type { ResultItem, UrlItem, VendorAccount, VendorResult } from "../vendors/VendorClient.ts"
 import { Artifacts } from "./Artifacts.ts"
 
 /** What a completed task shows and costs. */
@@ -12,49 +15,111 @@ export interface KeptOutput {
   readonly captured: Credits
 }
 
+/** A result, and the account that made it. */
+export interface Obtained {
+  readonly account: VendorAccount
+  readonly result: VendorResult
+}
+
+type WithoutBytes = Exclude<ResultItem, { readonly _tag: "Bytes" }>
+
 /** Turns a vendor's result into URLs that last, and into the price of what exists. */
 export class TaskOutput extends Context.Service<
   TaskOutput,
   {
-    /** Fails when the vendor's success holds nothing (vendors.md, Poll mapping). */
-    readonly keep: (task: TaskRow, result: VendorResult) => Effect.Effect<KeptOutput, VendorError>
+    /** Puts inline bytes into the artifact store, so that the result can be recorded. */
+    readonly stash: (
+      task: TaskRow,
+      result: VendorResult
+    ) => Effect.Effect<ReadonlyArray<WithoutBytes>>
+    /**
+     * Copies what needs the vendor's key or does not last 24 hours, and the rest as the catalog says
+     * (`artifacts`). Fails when the vendor's success holds nothing, as `LOST` when a URL is gone.
+     */
+    readonly keep: (task: TaskRow, obtained: Obtained) => Effect.Effect<KeptOutput, VendorError>
   }
 >()("gateway/services/TaskOutput") {
   static readonly layer = Layer.effect(
     TaskOutput,
     Effect.gen(function* () {
       const artifacts = yield* Artifacts
+      const catalog = yield* Catalog
+      const web = yield* MediaFetch
 
-      const urlOf = (task: TaskRow, item: ResultItem): Effect.Effect<string> =>
-        item._tag === "Url"
-          ? Effect.succeed(item.url)
-          : artifacts
-              .put({
-                userId: task.userId,
-                taskId: task.id,
-                role: "output",
-                mime: item.mime,
-                bytes: item.bytes
-              })
-              .pipe(
-                Effect.tapError((error) => Effect.logWarning("An artifact was not kept", error)),
-                Effect.retry(Schedule.spaced(Duration.seconds(5))),
-                Effect.orDie,
-                Effect.map(artifacts.urlOf)
-              )
+      const put = (task: TaskRow, bytes: Uint8Array, mime: string): Effect.Effect<string> =>
+        artifacts.put({ userId: task.userId, taskId: task.id, role: "output", mime, bytes }).pipe(
+          Effect.tapError((error) => Effect.logWarning("An artifact was not kept", error)),
+          Effect.retry(Schedule.spaced(Duration.seconds(5))),
+          Effect.orDie,
+          Effect.map(artifacts.urlOf)
+        )
+
+      /** From the vendor's own host as the operator chose it, from anywhere else through the guard. */
+      const download = Effect.fnUntraced(function* (account: VendorAccount, item: UrlItem) {
+        const own = yield* account.download?.(item, resultBytesMax) ?? Effect.succeedNone
+        if (Option.isSome(own)) return own.value
+        if (item.needsAuth) return yield* lost("it lies at another address than the vendor's own")
+        const bytes = yield* web
+          .fetch({ url: item.url, schemes: ["https", "http"], bytesMax: resultBytesMax })
+          .pipe(Effect.mapError(({ detail }) => lost(detail)))
+        return { bytes, mime: item.mime }
+      })
+
+      const isCopied = (task: TaskRow, item: UrlItem): boolean =>
+        item.needsAuth ||
+        item.isShortLived === true ||
+        Option.match(catalog.find(task.vendor, task.model, task.action), {
+          onNone: () => true,
+          onSome: ({ artifacts: policy }) => policy === "copy"
+        })
+
+      const urlOf = Effect.fnUntraced(function* (
+        task: TaskRow,
+        account: VendorAccount,
+        item: ResultItem
+      ) {
+        if (item._tag === "Kept") return item.url
+        if (item._tag === "Bytes") return yield* put(task, item.bytes, item.mime)
+        if (!isCopied(task, item)) return item.url
+        const { bytes, mime } = yield* download(account, item).pipe(
+          Effect.retry({
+            schedule: downloadAgain,
+            times: 3,
+            while: (error) => error.class !== "OPERATOR"
+          }),
+          // A result that cannot be had is lost, however its host said so
+          Effect.mapError((error) => (error.class === "OPERATOR" ? error : lost(error.message)))
+        )
+        return yield* put(task, bytes, mime)
+      })
 
       return TaskOutput.of({
-        keep: Effect.fn("TaskOutput.keep")(function* (task, { items }) {
+        stash: (task, { items }) =>
+          Effect.forEach(items, (item) =>
+            item._tag === "Bytes"
+              ? Effect.map(put(task, item.bytes, item.mime), (url) => ({
+                  _tag: "Kept" as const,
+                  url
+                }))
+              : Effect.succeed(item)
+          ),
+        keep: Effect.fn("TaskOutput.keep")(function* (task, { account, result: { items } }) {
           if (items.length === 0) {
             return yield* new VendorError({
               class: "FAILED",
               message: "The upstream reported success without any result"
             })
           }
-          const urls = yield* Effect.forEach(items, (item) => urlOf(task, item))
+          const urls = yield* Effect.forEach(items, (item) => urlOf(task, account, item))
           return { urls, captured: chargeHeld(task.price, requestedOf(task.body), items.length) }
         })
       })
     })
   )
 }
+
+/** A fresh result may not be everywhere at once: 1, 2 and 4 seconds later it is asked for again. */
+const downloadAgain = Schedule.exponential("1 second")
+
+const lost = (why: string): VendorError =>
+  new VendorError({ class: "LOST", message: `The result could not be copied: ${why}` })

@@ -1,14 +1,20 @@
 import { Context, Duration, Effect, Layer, Option } from "effect"
+import type { DateTime } from "effect"
 import { Catalog } from "../models/Catalog.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
 import { vendorPolling } from "../vendors/Polling.ts"
 import { VendorClient, VendorError } from "../vendors/VendorClient.ts"
-import type { Handle, VendorAccount, VendorResult } from "../vendors/VendorClient.ts"
+import type { Handle, VendorAccount } from "../vendors/VendorClient.ts"
+import { doneIn } from "./DoneHandle.ts"
+import { OperatorFaults } from "./OperatorFaults.ts"
+import { Pacing } from "./Pacing.ts"
 import { cancelJob, Fenced, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
+import { ambiguous, Reconcile } from "./Reconcile.ts"
 import type { Loss } from "./RunningTasks.ts"
 import { TaskMedia } from "./TaskMedia.ts"
+import type { Obtained } from "./TaskOutput.ts"
 
 /** Gets a task's result from its vendor: buys the job, or goes on with the one that was bought. */
 export class VendorWork extends Context.Service<
@@ -20,13 +26,16 @@ export class VendorWork extends Context.Service<
     readonly resultOf: (
       owned: OwnedTask,
       lost: Effect.Effect<Loss>
-    ) => Effect.Effect<VendorResult, VendorError | Fenced>
+    ) => Effect.Effect<Obtained, VendorError | Fenced>
   }
 >()("gateway/services/VendorWork") {
   static readonly layer = Layer.effect(
     VendorWork,
     Effect.gen(function* () {
       const catalog = yield* Catalog
+      const faults = yield* OperatorFaults
+      const { poll, watched } = yield* makeAsking
+      const reconcile = yield* Reconcile
       const inputs = yield* TaskMedia
       const paid = yield* PaidSubmit
       const tasks = yield* TaskStore
@@ -46,28 +55,30 @@ export class VendorWork extends Context.Service<
         const entry = yield* entryOf(owned.task)
         const account = yield* vendors.choose(entry.vendor, entry.adapter)
         const media = yield* inputs.resolve(owned.task, entry)
-        const submitted = yield* paid.submit({ owned, entry, account, media }, firstN)
-        return submitted._tag === "Done"
-          ? submitted.result
-          : yield* whileWanted(
-              account,
-              submitted.handle,
-              lost,
-              Effect.delay(poll(account, submitted.handle), submitted.pollAfter)
-            )
+        const { upstreamModel } = entry
+        const purchase = { owned, entry, account, media }
+        const bought = yield* watched(account, upstreamModel, paid.submit(purchase, firstN))
+        yield* faults.clear(account.accountId, upstreamModel)
+        return yield* whileWanted(
+          account,
+          bought.handle,
+          lost,
+          Effect.delay(poll(account, upstreamModel, bought.handle), bought.pollAfter)
+        )
       })
 
-      /** The process died between a submit and its record: never submitted twice blindly (contract 7). */
-      const reconcile = Effect.fnUntraced(function* (
+      /** The process died between a submit and its record. */
+      const reconciled = Effect.fnUntraced(function* (
         owned: OwnedTask,
-        n: number,
+        attempt: { readonly n: number; readonly startedAt: DateTime.Utc },
         account: VendorAccount
       ) {
         const entry = yield* entryOf(owned.task)
-        const found = yield* account.reconcile(requestOf(owned.task, entry, []))
-        if (Option.isNone(found)) return yield* ambiguous
-        yield* paid.record(owned, { n, state: "submitted", handle: found.value, failure: null })
-        return found.value
+        const request = requestOf(owned.task, entry, [])
+        const { n, startedAt } = attempt
+        const handle = yield* reconcile.find({ owned, startedAt, account, request })
+        yield* paid.record(owned, { n, state: "submitted", handle, failure: null })
+        return handle
       })
 
       const cancel = Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
@@ -81,12 +92,14 @@ export class VendorWork extends Context.Service<
         cancel: (id) => Effect.ignore(cancel(id)),
         resultOf: Effect.fn("VendorWork.resultOf")(function* (owned, lost) {
           if (Option.isNone(owned.attempt)) return yield* fresh(owned, 1, lost)
-          const { accountId, handle, n, state } = owned.attempt.value
+          const attempt = owned.attempt.value
+          const { accountId, handle, n, state } = attempt
           if (state === "refused") return yield* fresh(owned, n + 1, lost)
           if (state === "ambiguous") return yield* ambiguous
           const account = yield* vendors.owner(accountId)
-          const job = handle ?? (yield* reconcile(owned, n, account))
-          return yield* whileWanted(account, job, lost, poll(account, job))
+          const { upstreamModel } = yield* entryOf(owned.task)
+          const known = handle ?? (yield* reconciled(owned, attempt, account))
+          return yield* whileWanted(account, known, lost, poll(account, upstreamModel, known))
         })
       })
     })
@@ -109,27 +122,54 @@ const whileWanted = <A, E>(
     )
   )
 
-/** Asks until the job has ended; a poll that went wrong for the moment is asked again. */
-const poll = Effect.fnUntraced(function* (account: VendorAccount, handle: Handle) {
-  const asked = account.poll(handle).pipe(
-    Effect.catchIf(isTransient, (error) =>
-      Effect.succeed({
-        _tag: "Running" as const,
-        pollAfter: Duration.millis(error.retryAfterMillis ?? troubledPollMillis)
-      })
+/** Polls within the vendor's limits; faults of the service's own account are told to the operator. */
+const makeAsking = Effect.gen(function* () {
+  const faults = yield* OperatorFaults
+  const pacing = yield* Pacing
+
+  /** A fault of the service's own account is told to the operator, and holds up later creates. */
+  const watched = <A, E>(
+    account: VendorAccount,
+    upstreamModel: string,
+    work: Effect.Effect<A, VendorError | E>
+  ) =>
+    Effect.tapError(work, (error) =>
+      error instanceof VendorError && error.class === "OPERATOR"
+        ? faults.report(account.accountId, upstreamModel, error)
+        : Effect.void
     )
-  )
-  const last = yield* Effect.repeat(asked, vendorPolling)
-  return last._tag === "Done" ? last.result : yield* nothing
+
+  /** Asks until the job has ended; a poll that went wrong for the moment is asked again. */
+  const poll = Effect.fnUntraced(function* (
+    account: VendorAccount,
+    upstreamModel: string,
+    handle: Handle
+  ) {
+    const done = doneIn(handle)
+    if (Option.isSome(done)) return { account, result: done.value }
+    const rate = account.rateOf?.("poll", upstreamModel)
+    const asked = (rate === undefined ? Effect.void : pacing.take(rate)).pipe(
+      Effect.andThen(account.poll(handle)),
+      Effect.catchIf(isTransient, (error) =>
+        Effect.succeed({
+          _tag: "Running" as const,
+          pollAfter: Duration.millis(error.retryAfterMillis ?? troubledPollMillis)
+        })
+      )
+    )
+    const last = yield* Effect.repeat(asked, vendorPolling)
+    return last._tag === "Done" ? { account, result: last.result } : yield* nothing
+  })
+
+  return {
+    watched,
+    poll: (account: VendorAccount, upstreamModel: string, handle: Handle) =>
+      watched(account, upstreamModel, poll(account, upstreamModel, handle))
+  }
 })
 
 /** The wait after a poll that went wrong, when the vendor names none. */
 const troubledPollMillis = 5000
-
-const ambiguous = new VendorError({
-  class: "AMBIGUOUS",
-  message: "It is not known whether the upstream took the job, so it was not submitted again"
-})
 
 const nothing = new VendorError({
   class: "FAILED",

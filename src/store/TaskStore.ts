@@ -54,6 +54,7 @@ export class OwnedTask extends Schema.Class<OwnedTask>("OwnedTask")({
       n: Schema.Int,
       state: Schema.Literals(["submitting", "submitted", "refused", "ambiguous"]),
       accountId: Schema.String,
+      startedAt: Time,
       handle: Schema.NullOr(Schema.Record(Schema.String, Schema.Json))
     })
   )

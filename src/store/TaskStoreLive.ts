@@ -47,6 +47,7 @@ const OwnedRow = Schema.Struct({
   n: Schema.NullOr(Schema.Int),
   attemptState: Schema.NullOr(Schema.Literals(["submitting", "submitted", "refused", "ambiguous"])),
   accountId: Schema.NullOr(Schema.String),
+  attemptStartedAt: Schema.NullOr(Time),
   handle: Schema.NullOr(Schema.Record(Schema.String, Schema.Json))
 })
 
@@ -56,12 +57,16 @@ const ownedTask = (row: typeof OwnedRow.Type): OwnedTask =>
     epoch: row.epoch,
     deadlineAt: row.deadlineAt,
     attempt:
-      row.n === null || row.attemptState === null || row.accountId === null
+      row.n === null ||
+      row.attemptState === null ||
+      row.accountId === null ||
+      row.attemptStartedAt === null
         ? Option.none()
         : Option.some({
             n: row.n,
             state: row.attemptState,
             accountId: row.accountId,
+            startedAt: row.attemptStartedAt,
             handle: row.handle
           })
   })
@@ -77,7 +82,8 @@ function ownership(sql: PgClient.PgClient) {
           UPDATE runs SET epoch = epoch + 1, owner = ${owner}
           WHERE task_id = ${id} AND owner IS NULL RETURNING *
         )
-        SELECT t.*, o.epoch, o.deadline_at, a.n, a.state AS attempt_state, a.account_id, a.handle
+        SELECT t.*, o.epoch, o.deadline_at, a.n, a.state AS attempt_state, a.account_id,
+          a.started_at AS attempt_started_at, a.handle
         FROM owned o JOIN tasks t ON t.id = o.task_id
         LEFT JOIN vendor_attempts a ON a.task_id = o.task_id AND a.n = o.attempt`.pipe(
         rowsOf(OwnedRow),

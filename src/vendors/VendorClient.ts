@@ -1,4 +1,5 @@
 import { Context, Schema } from "effect"
+import type { UpstreamInput } from "../models/UpstreamInput.ts"
 import type { Duration, Effect, Option } from "effect"
 
 /**
@@ -70,22 +71,30 @@ export interface SubmitRequest {
   readonly body: unknown
   /** All media of the body, in its order. Empty when a submit is reconciled. */
   readonly media: ReadonlyArray<SubmitMedium>
+  /** How the generic families name the fields upstream: data of the catalog. */
+  readonly input?: UpstreamInput
 }
 
 /** An opaque JSON value that the adapter needs to poll or cancel the job; stored with the task. */
 export const Handle = Schema.Record(Schema.String, Schema.Json)
 export type Handle = typeof Handle.Type
 
-/** One produced medium: either bytes, or a URL that the vendor keeps for a while. */
+/** A result that lies somewhere under a URL. */
+export interface UrlItem {
+  readonly _tag: "Url"
+  readonly url: string
+  readonly mime: string
+  /** The URL opens with the vendor's key only, so it must be copied. */
+  readonly needsAuth: boolean
+  /** The vendor keeps it for less than the 24 hours that the service promises: copied too. */
+  readonly isShortLived?: boolean
+}
+
+/** One produced medium: bytes, a URL that the vendor keeps for a while, or what the service keeps. */
 export type ResultItem =
   | { readonly _tag: "Bytes"; readonly bytes: Uint8Array; readonly mime: string }
-  | {
-      readonly _tag: "Url"
-      readonly url: string
-      readonly mime: string
-      /** The URL opens with the vendor's key only, so it must be copied. */
-      readonly needsAuth: boolean
-    }
+  | UrlItem
+  | { readonly _tag: "Kept"; readonly url: string }
 
 export interface VendorResult {
   readonly items: ReadonlyArray<ResultItem>
@@ -103,6 +112,21 @@ export type Progress =
 
 export type CancelOutcome = "Canceled" | "TooLate" | "Unsupported"
 
+/** A job that may be the one whose submit was not recorded. */
+export interface Candidate {
+  readonly handle: Handle
+  /** The vendor's own id of the job: unique within the account. */
+  readonly jobId: string
+}
+
+/** So many calls in so long, counted over all processes that share the key. */
+export interface Rate {
+  /** Whose calls are counted together, such as `dashscope:3f2a/polls`. */
+  readonly key: string
+  readonly calls: number
+  readonly perMillis: number
+}
+
 /** What an account can be asked to do. One instance speaks one protocol family to one account. */
 export interface VendorAccount {
   /** Stored with every attempt, so that polls go to the account that owns the job. Never a secret. */
@@ -112,8 +136,32 @@ export interface VendorAccount {
   /** Free to repeat. */
   readonly poll: (handle: Handle) => Effect.Effect<Progress, VendorError>
   readonly cancel: (handle: Handle) => Effect.Effect<CancelOutcome, VendorError>
-  /** Looks for a job whose submit was not recorded; `None` when the vendor cannot list or has none. */
-  readonly reconcile: (request: SubmitRequest) => Effect.Effect<Option.Option<Handle>, VendorError>
+  /**
+   * Looks for the job of a submit that was begun then and not recorded: all that could be it. Nothing
+   * when the vendor cannot list or has none. The caller knows which of them belong to other tasks.
+   */
+  readonly reconcile: (
+    request: SubmitRequest,
+    startedAtMillis: number
+  ) => Effect.Effect<ReadonlyArray<Candidate>, VendorError>
+  /** The vendor can list its jobs, so that looking again may find what was not there a moment ago. */
+  readonly canList?: boolean
+  /** Limits that the vendor sets; absent means none is known. */
+  readonly rateOf?: (act: "submit" | "poll", upstreamModel: string) => Rate | undefined
+  /**
+   * Fetches a result that lies at the account's own origin, with the key if it needs it. `None`: it
+   * lies elsewhere, so the key is not sent and the egress guard decides.
+   */
+  readonly download?: (
+    item: UrlItem,
+    bytesMax: number
+  ) => Effect.Effect<Option.Option<Downloaded>, VendorError>
+}
+
+/** A fetched result. */
+export interface Downloaded {
+  readonly bytes: Uint8Array
+  readonly mime: string
 }
 
 /** The door to all vendor accounts. */
@@ -124,7 +172,7 @@ export class VendorClient extends Context.Service<
     readonly choose: (vendor: string, adapter: string) => Effect.Effect<VendorAccount, VendorError>
     /** The account that owns a running job. */
     readonly owner: (accountId: string) => Effect.Effect<VendorAccount, VendorError>
-    /** No key is configured for this vendor: the simulator serves it. Contract 7. */
-    readonly isSandbox: (vendor: string) => boolean
+    /** No key is configured for this vendor and family: the simulator serves it. Contract 7. */
+    readonly isSandbox: (vendor: string, adapter: string) => boolean
   }
 >()("gateway/vendors/VendorClient") {}

@@ -123,7 +123,7 @@ export const layerVendor = (account: Partial<VendorAccount>, isSandbox = false) 
     submit: unscripted("submit"),
     poll: unscripted("poll"),
     cancel: () => Effect.succeed("Unsupported"),
-    reconcile: () => Effect.succeedNone,
+    reconcile: () => Effect.succeed([]),
     ...account
   }
   return Layer.succeed(VendorClient, {

@@ -247,7 +247,7 @@ export const make = Effect.fnUntraced(function* (
       submit,
       poll: Effect.fn("Simulator.poll")((handle: Handle) => poll(handle, loadFont)),
       cancel,
-      reconcile: () => Effect.succeedNone
+      reconcile: () => Effect.succeed([])
     },
     paidSubmits: (taskId) => Effect.sync(() => log.of(taskId).paid)
   }

@@ -1,0 +1,68 @@
+import { Schema } from "effect"
+
+/**
+ * How one field's value is written upstream. `size-object`: `{width, height}`; `size-x`: `WxH`;
+ * `text`: a number as text; `first`: the first item of a list; `list`: one value as a list.
+ */
+const Form = Schema.Literals(["size-object", "size-x", "text", "first", "list"])
+export type Form = typeof Form.Type
+
+/** The upstream's name of a field, or its name and form; `null`: not sent. */
+const Target = Schema.Union([
+  Schema.Null,
+  Schema.NonEmptyString,
+  Schema.Struct({ to: Schema.NonEmptyString, as: Form })
+])
+
+/**
+ * The body of a model that takes a flat input (fal, Replicate), as data: fields that are not named
+ * keep their own name; `constants` are sent with every job.
+ */
+export const UpstreamInput = Schema.Struct({
+  fields: Schema.optionalKey(Schema.Record(Schema.String, Target)),
+  constants: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
+})
+export type UpstreamInput = typeof UpstreamInput.Type
+
+const sizeOf = (value: unknown): readonly [number, number] | undefined => {
+  const match = /^(\d+)\*(\d+)$/u.exec(String(value))
+  return match === null ? undefined : [Number(match[1]), Number(match[2])]
+}
+
+const written = (value: unknown, form: Form): unknown => {
+  switch (form) {
+    case "size-object": {
+      const size = sizeOf(value)
+      return size === undefined ? value : { width: size[0], height: size[1] }
+    }
+    case "size-x":
+      return sizeOf(value)?.join("x") ?? value
+    case "text":
+      return String(value)
+    case "first":
+      return Array.isArray(value) ? value[0] : value
+    case "list":
+      return [value]
+  }
+}
+
+/** The gateway's own: it means nothing to an upstream of these families. */
+const ownFields = new Set(["safety_filter"])
+
+/** The upstream's input for a body whose media are in the upstream's form already. */
+export const upstreamInput = (
+  body: Readonly<Record<string, unknown>>,
+  input: UpstreamInput = {}
+): Record<string, unknown> => {
+  const fields = input.fields ?? {}
+  const entries = Object.entries(body).flatMap(
+    ([name, value]): ReadonlyArray<[string, unknown]> => {
+      if (value === null || value === undefined) return []
+      const target = Object.hasOwn(fields, name) ? fields[name] : ownFields.has(name) ? null : name
+      if (target === null || target === undefined) return []
+      if (typeof target === "string") return [[target, value]]
+      return [[target.to, written(value, target.as)]]
+    }
+  )
+  return { ...Object.fromEntries(entries), ...input.constants }
+}

@@ -1,0 +1,95 @@
+import { Effect, Layer, Option, Redacted } from "effect"
+import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import { Accounts } from "./Accounts.ts"
+import { makeDownload } from "./Download.ts"
+import { familyOf } from "./Families.ts"
+import { make as makeSimulator } from "./simulator/Simulator.ts"
+import type { SimulatorOptions } from "./simulator/Simulator.ts"
+import { VendorClient, VendorError } from "./VendorClient.ts"
+import type { VendorAccount } from "./VendorClient.ts"
+import type { VendorAnswer } from "./VendorHttp.ts"
+import * as VendorHttp from "./VendorHttp.ts"
+
+/** Where an attempt's account id says which family speaks for the account. */
+const separator = "@"
+
+/**
+ * The configured accounts, each behind the family that the catalog names; vendors without a key are
+ * served by the simulator (contract 7). An attempt is stored as `<adapter>@<account id>`, so that
+ * its owner is found again after a restart.
+ */
+export const layer = (options: SimulatorOptions = {}) =>
+  Layer.effect(
+    VendorClient,
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const http = yield* VendorHttp.make
+      const simulator = (yield* makeSimulator(options)).account
+      const made = new Map<string, VendorAccount>()
+
+      const accountFor = (
+        adapter: string,
+        account: AccountSetting
+      ): Option.Option<VendorAccount> => {
+        const accountId = `${adapter}${separator}${account.id}`
+        const known = made.get(accountId)
+        if (known !== undefined) return Option.some(known)
+        const family = familyOf(adapter)
+        if (family === undefined) return Option.none()
+        const auth = family.auth(Redacted.value(account.key))
+        const heed = (answer: VendorAnswer) => accounts.heed(account, answer)
+        const line = { account, accountId, auth, http, heed }
+        const fresh = { ...family.make(line), download: makeDownload(line, auth) }
+        made.set(accountId, fresh)
+        return Option.some(fresh)
+      }
+
+      const isSandbox = (adapter: string): boolean => {
+        const family = familyOf(adapter)
+        return family !== undefined && !accounts.isConfigured(family.provider)
+      }
+
+      /** All may be paused: then the one that is free again first, and its own refusal says how long. */
+      const soonest = Effect.fnUntraced(function* (provider: Provider) {
+        const states = (yield* accounts.states)
+          .filter((state) => state.provider === provider)
+          .sort((a, b) => a.pausedMillis - b.pausedMillis)
+        return accounts.find(states[0]?.id ?? "")
+      })
+
+      return VendorClient.of({
+        choose: Effect.fn("LiveVendors.choose")(function* (_vendor, adapter) {
+          if (isSandbox(adapter)) return simulator
+          const provider = familyOf(adapter)?.provider
+          if (provider === undefined) return yield* unknownAdapter(adapter)
+          const account = yield* accounts.order(provider).pipe(
+            Effect.map((all) => Option.fromUndefinedOr(all[0])),
+            Effect.catchTag("NoAccountFree", () => soonest(provider))
+          )
+          const found = Option.flatMap(account, (it) => accountFor(adapter, it))
+          return yield* Effect.mapError(Effect.fromOption(found), () => unknownAdapter(adapter))
+        }),
+        owner: (accountId) => {
+          if (accountId === simulator.accountId) return Effect.succeed(simulator)
+          const at = accountId.indexOf(separator)
+          const found = Option.flatMap(accounts.find(accountId.slice(at + 1)), (account) =>
+            accountFor(accountId.slice(0, at), account)
+          )
+          return Effect.mapError(Effect.fromOption(found), () => gone(accountId))
+        },
+        isSandbox: (_vendor, adapter) => isSandbox(adapter)
+      })
+    })
+  )
+
+const unknownAdapter = (adapter: string) =>
+  new VendorError({
+    class: "OPERATOR",
+    message: `no protocol family is called ${adapter}: correct the catalog's adapter`
+  })
+
+const gone = (accountId: string) =>
+  new VendorError({
+    class: "OPERATOR",
+    message: `the account ${accountId} that owns the job is no longer configured`
+  })

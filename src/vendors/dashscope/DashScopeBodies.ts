@@ -1,0 +1,200 @@
+import { Effect, Option, Schema } from "effect"
+import { videoSecondsShort } from "../../domain/Limits.ts"
+import { listOf } from "../MediaTexts.ts"
+import type { MediaAt } from "../MediaTexts.ts"
+import { VendorError } from "../VendorClient.ts"
+import type { SubmitRequest } from "../VendorClient.ts"
+
+const Text = Schema.optionalKey(Schema.NullOr(Schema.String))
+const Number = Schema.optionalKey(Schema.NullOr(Schema.Finite))
+const Flag = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
+
+/** The fields of all bodies that are sent as they are. */
+const Fields = Schema.Struct({
+  prompt: Schema.String,
+  negative_prompt: Text,
+  size: Text,
+  resolution: Text,
+  n: Number,
+  duration: Number,
+  seed: Number,
+  prompt_extend: Flag,
+  audio: Flag,
+  template: Text,
+  function: Text,
+  images: Schema.optionalKey(Schema.Array(Schema.String)),
+  obj_or_bg: Schema.optionalKey(Schema.Array(Schema.String)),
+  mask_frame_id: Number,
+  mask_type: Text,
+  expand_ratio: Number,
+  expand_mode: Text,
+  control_condition: Text,
+  strength: Number,
+  top_scale: Number,
+  bottom_scale: Number,
+  left_scale: Number,
+  right_scale: Number
+})
+type Fields = typeof Fields.Type
+
+const decode = Schema.decodeUnknownOption(Fields)
+
+/** What one label sends, and to which path below `/services/aigc`. vendors.md A1 and B. */
+interface Shape {
+  readonly path: string
+  readonly input: (fields: Fields, at: MediaAt) => Record<string, unknown>
+  readonly parameters: (fields: Fields, at: MediaAt) => Record<string, unknown>
+}
+
+/** Null and absent are not sent: the upstream's own default holds. */
+const present = (record: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(record).filter(([, value]) => value !== undefined && value !== null)
+  )
+
+/** `watermark: false` is a choice of the product (vendors.md B). */
+const common = ({ prompt_extend, seed }: Fields) => ({ prompt_extend, watermark: false, seed })
+
+const texts = ({ negative_prompt, prompt }: Fields) => ({ prompt, negative_prompt })
+
+/** `audio_url` outranks `audio`, which is then not sent. */
+const sound = ({ audio }: Fields, at: MediaAt) => (at("#/audio_url") === undefined ? { audio } : {})
+
+const seconds = ({ duration }: Fields) => ({ duration: duration ?? videoSecondsShort })
+
+const imagesOf = (fields: Fields, at: MediaAt) => listOf(at, "images", fields.images?.length ?? 0)
+
+const asynchronous: Readonly<Record<string, Shape>> = {
+  "text-to-video-spark": {
+    path: "/video-generation/video-synthesis",
+    input: (fields, at) => ({ ...texts(fields), audio_url: at("#/audio_url") }),
+    parameters: (fields, at) => ({
+      size: fields.size,
+      ...seconds(fields),
+      ...common(fields),
+      ...sound(fields, at)
+    })
+  },
+  "image-to-video-spark": {
+    path: "/video-generation/video-synthesis",
+    input: (fields, at) => ({
+      ...texts(fields),
+      img_url: at("#/image"),
+      audio_url: at("#/audio_url")
+    }),
+    parameters: (fields, at) => ({
+      resolution: fields.resolution,
+      ...seconds(fields),
+      ...common(fields),
+      ...sound(fields, at)
+    })
+  },
+  "keyframe-to-video-plus": {
+    path: "/image2video/video-synthesis",
+    input: (fields, at) => ({
+      first_frame_url: at("#/image"),
+      last_frame_url: at("#/last_frame"),
+      ...texts(fields),
+      template: fields.template
+    }),
+    parameters: (fields) => ({
+      resolution: fields.resolution,
+      ...seconds(fields),
+      ...common(fields)
+    })
+  },
+  "image-edit": {
+    path: "/image2image/image-synthesis",
+    input: (fields, at) => ({ ...texts(fields), images: imagesOf(fields, at) }),
+    parameters: (fields) => ({ size: fields.size, n: fields.n, ...common(fields) })
+  },
+  "text-to-image-preview": {
+    path: "/text2image/image-synthesis",
+    input: texts,
+    parameters: (fields) => ({ size: fields.size, n: fields.n, ...common(fields) })
+  },
+  "video-edit-plus": {
+    path: "/video-generation/video-synthesis",
+    input: (fields, at) => ({
+      function: fields.function,
+      ...texts(fields),
+      ref_images_url: fields.images === undefined ? undefined : imagesOf(fields, at),
+      video_url: at("#/video_url"),
+      mask_image_url: at("#/mask_image"),
+      mask_frame_id: fields.mask_frame_id,
+      mask_video_url: at("#/mask_video_url"),
+      first_frame_url: at("#/first_frame"),
+      last_frame_url: at("#/last_frame"),
+      first_clip_url: at("#/first_clip_url"),
+      last_clip_url: at("#/last_clip_url")
+    }),
+    parameters: (fields) => ({
+      obj_or_bg: fields.obj_or_bg,
+      size: fields.size,
+      control_condition: fields.control_condition,
+      strength: fields.strength,
+      mask_type: fields.mask_type,
+      expand_ratio: fields.expand_ratio,
+      expand_mode: fields.expand_mode,
+      top_scale: fields.top_scale,
+      bottom_scale: fields.bottom_scale,
+      left_scale: fields.left_scale,
+      right_scale: fields.right_scale,
+      ...common(fields)
+    })
+  }
+}
+
+/** One user message: the pictures in order, then exactly one text. */
+const blocking: Shape = {
+  path: "/multimodal-generation/generation",
+  input: (fields, at) => ({
+    messages: [
+      {
+        role: "user",
+        content: [...imagesOf(fields, at).map((image) => ({ image })), { text: fields.prompt }]
+      }
+    ]
+  }),
+  parameters: (fields) => ({
+    negative_prompt: fields.negative_prompt,
+    size: fields.size,
+    n: fields.n ?? 1,
+    ...common(fields)
+  })
+}
+
+export interface UpstreamBody {
+  /** Below `/api/v1`. */
+  readonly path: string
+  readonly body: unknown
+}
+
+const build = Effect.fnUntraced(function* (
+  shape: Shape | undefined,
+  request: SubmitRequest,
+  at: MediaAt
+): Effect.fn.Return<UpstreamBody, VendorError> {
+  const fields = decode(request.body)
+  if (shape === undefined || Option.isNone(fields)) {
+    return yield* new VendorError({
+      class: "OPERATOR",
+      message: `the adapter cannot send a body of ${request.model}: correct the catalog's adapter`
+    })
+  }
+  return {
+    path: `/services/aigc${shape.path}`,
+    body: {
+      model: request.upstreamModel,
+      input: present(shape.input(fields.value, at)),
+      parameters: present(shape.parameters(fields.value, at))
+    }
+  }
+})
+
+/** The body of a task that runs upstream by itself. */
+export const asyncBody = (request: SubmitRequest, at: MediaAt) =>
+  build(asynchronous[request.model], request, at)
+
+/** The body of a call that is answered with the result. */
+export const syncBody = (request: SubmitRequest, at: MediaAt) => build(blocking, request, at)

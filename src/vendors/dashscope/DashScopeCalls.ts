@@ -1,0 +1,26 @@
+import { Duration } from "effect"
+import type { Effect, Schema } from "effect"
+import { ask } from "../Ask.ts"
+import type { Call as AnyCall } from "../Ask.ts"
+import { withVersion } from "../Bases.ts"
+import type { Line } from "../Line.ts"
+import type { VendorError } from "../VendorClient.ts"
+import { refusalOf, rules } from "./DashScopeFaults.ts"
+
+/** Creating a task is quick; a blocking generation is given what the vendor's own SDK gives it. */
+export const createTimeout = Duration.seconds(60)
+export const blockingTimeout = Duration.seconds(300)
+
+/** A call of DashScope's API; `path` stands below `/api/v1`. */
+export type Call<S> = Omit<AnyCall<S>, "url"> & { readonly path: string }
+
+export type Calls = <S extends Schema.ConstraintDecoder<unknown>>(
+  call: Call<S>
+) => Effect.Effect<S["Type"], VendorError>
+
+/** vendors.md A1: bearer key, JSON both ways. */
+export const make = ({ account, auth, heed, http }: Line): Calls => {
+  const base = withVersion(account.baseUrl, "/api/v1")
+  const dialect = { http, headers: auth, rules, refusalOf, heed }
+  return ({ path, ...call }) => ask(dialect, { ...call, url: `${base}${path}` })
+}

@@ -1,0 +1,60 @@
+import { Effect, Schema } from "effect"
+import { blocking } from "../Blocking.ts"
+import { empty } from "../Faults.ts"
+import type { Line } from "../Line.ts"
+import { mediaTexts, urlOrDataUri } from "../MediaTexts.ts"
+import type { VendorError } from "../VendorClient.ts"
+import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
+import * as Bodies from "./DashScopeBodies.ts"
+import * as Calls from "./DashScopeCalls.ts"
+import { rateOf } from "./DashScopeRates.ts"
+
+const Generated = Schema.Struct({
+  request_id: Schema.optionalKey(Schema.String),
+  output: Schema.Struct({
+    choices: Schema.Array(
+      Schema.Struct({
+        message: Schema.Struct({
+          content: Schema.Array(Schema.Struct({ image: Schema.optionalKey(Schema.String) }))
+        })
+      })
+    )
+  })
+})
+
+/** F2 of vendors.md C: the models that answer with the result. The async header must be absent. */
+export const make = (line: Line): VendorAccount => {
+  const { account, accountId } = line
+  const calls = Calls.make(line)
+  return {
+    accountId,
+    submit: Effect.fn("DashScopeSync.submit")(function* (
+      request: SubmitRequest
+    ): Effect.fn.Return<Submitted, VendorError> {
+      const { body, path } = yield* Bodies.syncBody(
+        request,
+        yield* mediaTexts(request, urlOrDataUri)
+      )
+      const { output, request_id: requestId } = yield* calls({
+        purpose: "submit",
+        method: "POST",
+        path,
+        json: body,
+        timeout: Calls.blockingTimeout,
+        schema: Generated
+      })
+      const items = output.choices
+        .flatMap(({ message }) => message.content)
+        .flatMap(({ image }): ReadonlyArray<ResultItem> =>
+          image === undefined
+            ? []
+            : [{ _tag: "Url", url: image, mime: "image/png", needsAuth: false }]
+        )
+      return items.length > 0
+        ? { _tag: "Done", result: { items } }
+        : yield* empty(requestId === undefined ? {} : { requestId })
+    }),
+    ...blocking,
+    rateOf: rateOf(account.id)
+  }
+}

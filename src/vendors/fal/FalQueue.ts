@@ -1,0 +1,151 @@
+import { Clock, Duration, Effect, Option, Schema } from "effect"
+import { ask, refusalIn, send } from "../Ask.ts"
+import type { Dialect } from "../Ask.ts"
+import { isSameOrigin } from "../Bases.ts"
+import { empty, jobFailed, readAs, unreadable } from "../Faults.ts"
+import { flatInput, mediaIn } from "../FlatInput.ts"
+import type { Line } from "../Line.ts"
+import { waitAtAge } from "../Polling.ts"
+import { VendorError } from "../VendorClient.ts"
+import type {
+  CancelOutcome,
+  Handle,
+  Progress,
+  SubmitRequest,
+  Submitted,
+  VendorAccount
+} from "../VendorClient.ts"
+import { refusalOf, rules } from "./FalFaults.ts"
+
+const createTimeout = Duration.seconds(60)
+
+const Created = Schema.Struct({
+  request_id: Schema.NonEmptyString,
+  status_url: Schema.optionalKey(Schema.String),
+  response_url: Schema.optionalKey(Schema.String),
+  cancel_url: Schema.optionalKey(Schema.String)
+})
+
+const Status = Schema.Struct({
+  status: Schema.String,
+  error: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  error_type: Schema.optionalKey(Schema.NullOr(Schema.String))
+})
+
+const Job = Schema.Struct({
+  requestId: Schema.NonEmptyString,
+  statusUrl: Schema.String,
+  responseUrl: Schema.String,
+  cancelUrl: Schema.String,
+  submittedAtMillis: Schema.Finite
+})
+type Job = typeof Job.Type
+const decodeJob = Schema.decodeUnknownOption(Job)
+
+const readAnything = readAs(Schema.Unknown)
+
+/** F1: fal's queue (vendors.md A5). */
+export const make = (line: Line): VendorAccount => {
+  const { account, accountId, auth, heed, http } = line
+  const base = account.baseUrl
+  const dialect: Dialect = { http, headers: auth, rules, refusalOf, heed }
+  return {
+    accountId,
+    submit: Effect.fn("FalQueue.submit")(function* (
+      request: SubmitRequest
+    ): Effect.fn.Return<Submitted, VendorError> {
+      const created = yield* ask(dialect, {
+        purpose: "submit",
+        method: "POST",
+        url: `${base}/${request.upstreamModel}`,
+        json: yield* flatInput(request),
+        timeout: createTimeout,
+        schema: Created
+      })
+      const submittedAtMillis = yield* Clock.currentTimeMillis
+      const handle = { ...urlsOf(base, request.upstreamModel, created), submittedAtMillis }
+      return { _tag: "Accepted", handle, pollAfter: waitAtAge(0) }
+    }),
+    poll: Effect.fn("FalQueue.poll")(function* (handle: Handle) {
+      return yield* poll(dialect, yield* jobOf(base, handle))
+    }),
+    cancel: Effect.fn("FalQueue.cancel")(function* (handle: Handle) {
+      const { cancelUrl: url } = yield* jobOf(base, handle)
+      const call = { purpose: "ask", method: "PUT", url, schema: Schema.Unknown } as const
+      const answer = yield* send(dialect, call)
+      if (answer.status === 400) return "TooLate" satisfies CancelOutcome
+      if (answer.status >= 300) return yield* refusalIn(dialect, "ask", answer)
+      return "Canceled" satisfies CancelOutcome
+    }),
+    reconcile: () => Effect.succeed([])
+  }
+}
+
+/** The returned URLs are used, but the key goes to the account's own origin alone. */
+const urlsOf = (base: string, model: string, created: typeof Created.Type) => {
+  const app = model.split("/").slice(0, 2).join("/")
+  const own = `${base}/${app}/requests/${encodeURIComponent(created.request_id)}`
+  const checked = (url: string | undefined, fallback: string) =>
+    url !== undefined && isSameOrigin(base, url) ? url : fallback
+  return {
+    requestId: created.request_id,
+    statusUrl: checked(created.status_url, `${own}/status`),
+    responseUrl: checked(created.response_url, own),
+    cancelUrl: checked(created.cancel_url, `${own}/cancel`)
+  }
+}
+
+const jobOf = (base: string, handle: Handle): Effect.Effect<Job, VendorError> =>
+  Effect.mapError(
+    Effect.fromOption(
+      Option.filter(decodeJob(handle), (job) =>
+        [job.statusUrl, job.responseUrl, job.cancelUrl].every((url) => isSameOrigin(base, url))
+      )
+    ),
+    () => new VendorError({ class: "LOST", message: "The job's handle is not this account's" })
+  )
+
+const poll = Effect.fnUntraced(function* (
+  dialect: Dialect,
+  job: Job
+): Effect.fn.Return<Progress, VendorError> {
+  const {
+    error,
+    error_type: code,
+    status
+  } = yield* ask(dialect, {
+    purpose: "ask",
+    url: job.statusUrl,
+    schema: Status
+  })
+  const requestId = job.requestId
+  if (status !== "COMPLETED") {
+    const age = (yield* Clock.currentTimeMillis) - job.submittedAtMillis
+    return { _tag: "Running", pollAfter: waitAtAge(age) }
+  }
+  if (typeof error === "string") {
+    return yield* jobFailed(rules, { code: code ?? undefined, message: error, requestId })
+  }
+  const call = { purpose: "ask", url: job.responseUrl, schema: Schema.Unknown } as const
+  const answer = yield* send(dialect, call)
+  if (answer.status !== 200) return yield* failureIn(dialect, answer, requestId)
+  const output = readAnything(answer)
+  if (Option.isNone(output)) return yield* unreadable("ask", answer)
+  const items = mediaIn(output.value, false)
+  return items.length > 0 ? { _tag: "Done", result: { items } } : yield* empty({ requestId })
+})
+
+/** The result of a completed job is its failure, when the vendor says so in its own words. */
+const failureIn = Effect.fnUntraced(function* (
+  dialect: Dialect,
+  answer: Parameters<typeof refusalOf>[0],
+  requestId: string
+) {
+  const refusal = refusalOf(answer)
+  const isAboutTheJob = refusal !== undefined && ![401, 403, 429].includes(answer.status)
+  if (!isAboutTheJob) return yield* refusalIn(dialect, "ask", answer)
+  return yield* jobFailed(answer.status === 422 ? [...rules, { class: "FATAL_CLIENT" }] : rules, {
+    ...refusal,
+    requestId
+  })
+})

@@ -1,0 +1,125 @@
+import { Duration, Effect, Option, Schema } from "effect"
+import { ask } from "../Ask.ts"
+import type { Dialect } from "../Ask.ts"
+import { withVersion } from "../Bases.ts"
+import { blocking } from "../Blocking.ts"
+import { jobFailed } from "../Faults.ts"
+import type { Line } from "../Line.ts"
+import { base64 } from "../MediaTexts.ts"
+import { VendorError } from "../VendorClient.ts"
+import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
+import { refusalOf, rules } from "./GeminiFaults.ts"
+
+/** A 4K picture takes minutes. */
+const generateTimeout = Duration.seconds(300)
+
+const Fields = Schema.Struct({
+  prompt: Schema.String,
+  aspect_ratio: Schema.optionalKey(Schema.String),
+  resolution: Schema.optionalKey(Schema.String)
+})
+const decodeFields = Schema.decodeUnknownOption(Fields)
+
+const Part = Schema.Struct({
+  inlineData: Schema.optionalKey(Schema.Struct({ mimeType: Schema.String, data: Schema.String })),
+  text: Schema.optionalKey(Schema.String),
+  thought: Schema.optionalKey(Schema.Boolean)
+})
+
+const Generated = Schema.Struct({
+  responseId: Schema.optionalKey(Schema.String),
+  promptFeedback: Schema.optionalKey(
+    Schema.Struct({
+      blockReason: Schema.optionalKey(Schema.String),
+      blockReasonMessage: Schema.optionalKey(Schema.String)
+    })
+  ),
+  candidates: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        content: Schema.optionalKey(
+          Schema.Struct({ parts: Schema.optionalKey(Schema.Array(Part)) })
+        ),
+        finishReason: Schema.optionalKey(Schema.String),
+        finishMessage: Schema.optionalKey(Schema.String)
+      })
+    )
+  )
+})
+type Generated = typeof Generated.Type
+
+/** F2 of vendors.md C: `generateContent` that answers with pictures inline (vendors.md A2). */
+export const make = (line: Line): VendorAccount => {
+  const { account, accountId, auth, heed, http } = line
+  const base = withVersion(account.baseUrl, "/v1beta")
+  const dialect: Dialect = { http, headers: auth, rules, refusalOf, heed }
+  return {
+    accountId,
+    submit: Effect.fn("GeminiImage.submit")(function* (
+      request: SubmitRequest
+    ): Effect.fn.Return<Submitted, VendorError> {
+      const generated = yield* ask(dialect, {
+        purpose: "submit",
+        method: "POST",
+        url: `${base}/models/${encodeURIComponent(request.upstreamModel)}:generateContent`,
+        json: yield* bodyOf(request),
+        timeout: generateTimeout,
+        schema: Generated
+      })
+      return { _tag: "Done", result: { items: yield* itemsOf(generated) } }
+    }),
+    ...blocking
+  }
+}
+
+/** The upstream reads no URLs here: pictures go inline, whatever the client sent (vendors.md A2). */
+const bodyOf = Effect.fnUntraced(function* (request: SubmitRequest) {
+  const fields = decodeFields(request.body)
+  if (Option.isNone(fields)) {
+    return yield* new VendorError({
+      class: "OPERATOR",
+      message: `the adapter cannot send a body of ${request.model}: correct the catalog's adapter`
+    })
+  }
+  const { aspect_ratio: aspectRatio, prompt, resolution: imageSize } = fields.value
+  const pictures = yield* Effect.forEach(request.media, ({ bytes, mime }) =>
+    Effect.map(bytes, (it) => ({ inlineData: { mimeType: mime, data: base64(it) } }))
+  )
+  const imageConfig = {
+    ...(aspectRatio === undefined ? {} : { aspectRatio }),
+    ...(imageSize === undefined ? {} : { imageSize })
+  }
+  return {
+    contents: [{ role: "user", parts: [{ text: prompt }, ...pictures] }],
+    generationConfig: { responseModalities: ["TEXT", "IMAGE"], imageConfig }
+  }
+})
+
+/** All are told inside a 200. No picture that is not a thought is a failure, whatever the reason says. */
+const itemsOf = (generated: Generated): Effect.Effect<ReadonlyArray<ResultItem>, VendorError> => {
+  const [candidate] = generated.candidates ?? []
+  const items = (candidate?.content?.parts ?? []).flatMap(
+    ({ inlineData, thought }): ReadonlyArray<ResultItem> =>
+      inlineData === undefined || thought === true
+        ? []
+        : [
+            {
+              _tag: "Bytes",
+              bytes: new Uint8Array(Buffer.from(inlineData.data, "base64")),
+              mime: inlineData.mimeType
+            }
+          ]
+  )
+  const blocked = generated.promptFeedback
+  const code = candidate?.finishReason ?? blocked?.blockReason
+  if (items.length > 0 && (code === undefined || code === "STOP")) return Effect.succeed(items)
+  const requestId = generated.responseId
+  const message = candidate?.finishMessage ?? blocked?.blockReasonMessage
+  return Effect.fail(
+    jobFailed(rules, {
+      code,
+      message: message ?? `No image was made: ${code ?? "none told why"}`,
+      requestId
+    })
+  )
+}

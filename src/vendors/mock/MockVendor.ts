@@ -1,0 +1,124 @@
+import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
+import { VendorClient, VendorError } from "../VendorClient.ts"
+import type {
+  Handle,
+  Progress,
+  ResultItem,
+  SubmitRequest,
+  Submitted,
+  VendorAccount,
+  VendorErrorClass
+} from "../VendorClient.ts"
+
+/** What one submit comes to. `after` counts from the submit, by the clock of the fiber. */
+export type MockStep =
+  | {
+      readonly _tag: "Result"
+      readonly after: Duration.Input
+      readonly items: ReadonlyArray<ResultItem>
+    }
+  | { readonly _tag: "JobFails"; readonly after: Duration.Input; readonly error: VendorError }
+  | { readonly _tag: "Refused"; readonly after: Duration.Input; readonly error: VendorError }
+
+/** A step by step vendor for tests of code that stands on the gateway. */
+export class MockVendor extends Context.Service<
+  MockVendor,
+  {
+    /** All submits so far, refused ones too, oldest first. */
+    readonly submits: Effect.Effect<ReadonlyArray<SubmitRequest>>
+  }
+>()("gateway/vendors/MockVendor") {
+  /** The job runs for `after` and makes these media. */
+  static readonly result = (
+    after: Duration.Input = "2 seconds",
+    items: ReadonlyArray<ResultItem> = [onePixel]
+  ): MockStep => ({ _tag: "Result", after, items })
+
+  /** The job is taken, and fails after a while. */
+  static readonly jobFails = (
+    kind: VendorErrorClass,
+    message: string,
+    after: Duration.Input = "2 seconds"
+  ): MockStep => ({
+    _tag: "JobFails",
+    after,
+    error: new VendorError({ class: kind, message })
+  })
+
+  /** The submit is refused, or its outcome stays unknown (`AMBIGUOUS`), after a while. */
+  static readonly refused = (
+    kind: VendorErrorClass,
+    message: string,
+    after: Duration.Input = 0
+  ): MockStep => ({
+    _tag: "Refused",
+    after,
+    error: new VendorError({ class: kind, message })
+  })
+
+  /** All models of all vendors: one step a submit, the last one again and again. */
+  static readonly layer = (
+    script: readonly [MockStep, ...Array<MockStep>]
+  ): Layer.Layer<MockVendor | VendorClient> =>
+    Layer.effectContext(
+      Effect.sync(() => {
+        const seen: Array<SubmitRequest> = []
+        const account = accountOf(script, seen)
+        return Context.make(MockVendor, { submits: Effect.sync(() => [...seen]) }).pipe(
+          Context.add(VendorClient, {
+            choose: () => Effect.succeed(account),
+            owner: () => Effect.succeed(account),
+            isSandbox: () => false
+          })
+        )
+      })
+    )
+}
+
+/** The smallest PNG there is. */
+const onePixel: ResultItem = {
+  _tag: "Bytes",
+  mime: "image/png",
+  bytes: new Uint8Array(
+    Buffer.from(
+      "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+      "base64"
+    )
+  )
+}
+
+const Job = Schema.Struct({ step: Schema.Int, endsAtMillis: Schema.Finite })
+const decodeJob = Schema.decodeUnknownEffect(Job)
+
+const accountOf = (
+  script: readonly [MockStep, ...Array<MockStep>],
+  seen: Array<SubmitRequest>
+): VendorAccount => {
+  const stepAt = (index: number): MockStep => script[index] ?? script[0]
+  return {
+    accountId: "mock",
+    submit: Effect.fn("MockVendor.submit")(function* (
+      request: SubmitRequest
+    ): Effect.fn.Return<Submitted, VendorError> {
+      const index = Math.min(seen.length, script.length - 1)
+      seen.push(request)
+      const step = stepAt(index)
+      const after = Duration.fromInputUnsafe(step.after)
+      if (step._tag === "Refused") return yield* Effect.delay(Effect.fail(step.error), after)
+      const endsAtMillis = (yield* Clock.currentTimeMillis) + Duration.toMillis(after)
+      return { _tag: "Accepted", handle: { step: index, endsAtMillis }, pollAfter: after }
+    }),
+    poll: Effect.fn("MockVendor.poll")(function* (
+      handle: Handle
+    ): Effect.fn.Return<Progress, VendorError> {
+      const { endsAtMillis, step: index } = yield* Effect.orDie(decodeJob(handle))
+      const left = endsAtMillis - (yield* Clock.currentTimeMillis)
+      if (left > 0) return { _tag: "Running", pollAfter: Duration.millis(left) }
+      const step = stepAt(index)
+      if (step._tag === "Result") return { _tag: "Done", result: { items: step.items } }
+      return yield* step.error
+    }),
+    cancel: () => Effect.succeed("Canceled"),
+    reconcile: () => Effect.succeed([])
+  }
+}

@@ -1,0 +1,113 @@
+import { Duration, Effect, Schema } from "effect"
+import { ask } from "../Ask.ts"
+import { blocking } from "../Blocking.ts"
+import { empty } from "../Faults.ts"
+import type { Line } from "../Line.ts"
+import { multipart } from "../Multipart.ts"
+import type { FormFile } from "../Multipart.ts"
+import { VendorError } from "../VendorClient.ts"
+import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
+import { baseOf, dialectOf, orientationOf } from "./OpenAiCalls.ts"
+
+const generateTimeout = Duration.seconds(300)
+
+const Fields = Schema.Struct({
+  prompt: Schema.String,
+  n: Schema.optionalKey(Schema.Int),
+  size: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  aspect_ratio: Schema.optionalKey(Schema.String)
+})
+const decodeFields = Schema.decodeUnknownOption(Fields)
+
+const Generated = Schema.Struct({
+  data: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        b64_json: Schema.optionalKey(Schema.NullOr(Schema.String)),
+        url: Schema.optionalKey(Schema.NullOr(Schema.String))
+      })
+    )
+  ),
+  output_format: Schema.optionalKey(Schema.String)
+})
+
+/** GPT-image makes three shapes only. */
+const sizes = { wide: "1536x1024", tall: "1024x1536", square: "1024x1024" } as const
+
+/** F2: `/images/generations`, or `/images/edits` when the body holds pictures (vendors.md A3). */
+export const make = (line: Line): VendorAccount => {
+  const dialect = dialectOf(line)
+  const base = baseOf(line)
+  return {
+    accountId: line.accountId,
+    submit: Effect.fn("OpenAiImages.submit")(function* (
+      request: SubmitRequest
+    ): Effect.fn.Return<Submitted, VendorError> {
+      const fields = yield* fieldsOf(request)
+      const common = { purpose: "submit", method: "POST", timeout: generateTimeout } as const
+      const generated = yield* request.media.length === 0
+        ? ask(dialect, {
+            ...common,
+            url: `${base}/images/generations`,
+            json: fields,
+            schema: Generated
+          })
+        : ask(dialect, {
+            ...common,
+            url: `${base}/images/edits`,
+            raw: yield* formOf(fields, request),
+            schema: Generated
+          })
+      const mime = `image/${generated.output_format ?? "png"}`
+      const items = (generated.data ?? []).flatMap(({ b64_json: data, url }) =>
+        itemOf(mime, data, url)
+      )
+      return items.length > 0 ? { _tag: "Done", result: { items } } : yield* empty()
+    }),
+    ...blocking
+  }
+}
+
+const itemOf = (
+  mime: string,
+  data: string | null | undefined,
+  url: string | null | undefined
+): ReadonlyArray<ResultItem> => {
+  if (typeof data === "string") {
+    return [{ _tag: "Bytes", bytes: new Uint8Array(Buffer.from(data, "base64")), mime }]
+  }
+  return typeof url === "string"
+    ? [{ _tag: "Url", url, mime, needsAuth: false, isShortLived: true }]
+    : []
+}
+
+const fieldsOf = (request: SubmitRequest) =>
+  Effect.mapBoth(Effect.fromOption(decodeFields(request.body)), {
+    onFailure: () =>
+      new VendorError({
+        class: "OPERATOR",
+        message: `the adapter cannot send a body of ${request.model}: correct the catalog's adapter`
+      }),
+    onSuccess: ({ aspect_ratio: ratio, n, prompt, size }) => ({
+      model: request.upstreamModel,
+      prompt,
+      n: n ?? 1,
+      size: sizes[orientationOf(size ?? ratio?.replace(":", "*"))]
+    })
+  })
+
+const formOf = Effect.fnUntraced(function* (
+  fields: Readonly<Record<string, string | number>>,
+  { media }: SubmitRequest
+) {
+  const pictures = yield* Effect.forEach(media, ({ bytes, mime }, index) =>
+    Effect.map(bytes, (it): readonly [string, FormFile] => [
+      "image[]",
+      { name: `image${index}.${mime.split("/")[1] ?? "png"}`, mime, bytes: it }
+    ])
+  )
+  return yield* multipart([
+    ...Object.entries(fields).map(([name, value]) => [name, String(value)] as const),
+    ...pictures
+  ])
+})

@@ -1,0 +1,167 @@
+import { Clock, Duration, Effect, Schema } from "effect"
+import { ask } from "../Ask.ts"
+import { jobFailed } from "../Faults.ts"
+import type { Line } from "../Line.ts"
+import { multipart } from "../Multipart.ts"
+import { waitAtAge } from "../Polling.ts"
+import { VendorError } from "../VendorClient.ts"
+import type {
+  Candidate,
+  Handle,
+  Progress,
+  SubmitRequest,
+  Submitted,
+  VendorAccount
+} from "../VendorClient.ts"
+import { baseOf, dialectOf, orientationOf, rules } from "./OpenAiCalls.ts"
+
+const createTimeout = Duration.seconds(60)
+const skewSeconds = 10
+
+const Fields = Schema.Struct({
+  prompt: Schema.String,
+  duration: Schema.optionalKey(Schema.Finite),
+  size: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  resolution: Schema.optionalKey(Schema.String)
+})
+const decodeFields = Schema.decodeUnknownOption(Fields)
+
+const Video = Schema.Struct({
+  id: Schema.NonEmptyString,
+  status: Schema.String,
+  model: Schema.optionalKey(Schema.String),
+  prompt: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  created_at: Schema.optionalKey(Schema.Finite),
+  error: Schema.optionalKey(
+    Schema.NullOr(
+      Schema.Struct({
+        code: Schema.optionalKey(Schema.NullOr(Schema.String)),
+        message: Schema.optionalKey(Schema.NullOr(Schema.String))
+      })
+    )
+  )
+})
+type Video = typeof Video.Type
+
+const Page = Schema.Struct({ data: Schema.Array(Video) })
+
+const Job = Schema.Struct({ id: Schema.NonEmptyString, submittedAtMillis: Schema.Finite })
+const decodeJob = Schema.decodeUnknownOption(Job)
+
+/** F1: `/videos`, asked by id; the bytes open with the key only (vendors.md A3). */
+export const make = (line: Line): VendorAccount => {
+  const dialect = dialectOf(line)
+  const base = baseOf(line)
+  return {
+    accountId: line.accountId,
+    submit: Effect.fn("OpenAiVideos.submit")(function* (
+      request: SubmitRequest
+    ): Effect.fn.Return<Submitted, VendorError> {
+      const fields = yield* fieldsOf(request)
+      const [picture] = request.media
+      const content =
+        picture === undefined
+          ? { json: fields }
+          : {
+              raw: yield* multipart([
+                ...Object.entries(fields),
+                [
+                  "input_reference",
+                  { name: "first", mime: picture.mime, bytes: yield* picture.bytes }
+                ]
+              ])
+            }
+      const { id } = yield* ask(dialect, {
+        purpose: "submit",
+        method: "POST",
+        url: `${base}/videos`,
+        ...content,
+        timeout: createTimeout,
+        schema: Video
+      })
+      const submittedAtMillis = yield* Clock.currentTimeMillis
+      return { _tag: "Accepted", handle: { id, submittedAtMillis }, pollAfter: waitAtAge(0) }
+    }),
+    poll: Effect.fn("OpenAiVideos.poll")(function* (handle: Handle) {
+      const { id, submittedAtMillis } = yield* jobOf(handle)
+      const url = `${base}/videos/${encodeURIComponent(id)}`
+      const video = yield* ask(dialect, { purpose: "ask", url, schema: Video })
+      const age = (yield* Clock.currentTimeMillis) - submittedAtMillis
+      return yield* progressOf(video, `${url}/content`, age)
+    }),
+    cancel: () => Effect.succeed("Unsupported"),
+    canList: true,
+    reconcile: Effect.fn("OpenAiVideos.reconcile")(function* (
+      request: SubmitRequest,
+      startedAtMillis: number
+    ) {
+      const { model, prompt } = yield* fieldsOf(request)
+      const url = `${base}/videos?limit=100&order=desc`
+      const { data } = yield* ask(dialect, { purpose: "ask", url, schema: Page })
+      const from = startedAtMillis / 1000 - skewSeconds
+      const until = startedAtMillis / 1000 + Duration.toSeconds(createTimeout) + skewSeconds
+      return data
+        .filter((it) => it.prompt === prompt && (it.model === undefined || it.model === model))
+        .filter(({ created_at: at = 0 }) => at >= from && at <= until)
+        .map(({ created_at: at = 0, id }): Candidate => ({
+          jobId: id,
+          handle: { id, submittedAtMillis: at * 1000 }
+        }))
+    })
+  }
+}
+
+const jobOf = (handle: Handle) =>
+  Effect.mapError(
+    Effect.fromOption(decodeJob(handle)),
+    () => new VendorError({ class: "LOST", message: "The job's handle is not OpenAI's" })
+  )
+
+/** Only these lengths are made; the next longer one holds what was asked for. */
+const lengths = [4, 8, 12]
+const sizes = {
+  "720P": { wide: "1280x720", tall: "720x1280", square: "1280x720" },
+  "1080P": { wide: "1792x1024", tall: "1024x1792", square: "1792x1024" }
+} as const
+
+const fieldsOf = (request: SubmitRequest) =>
+  Effect.mapBoth(Effect.fromOption(decodeFields(request.body)), {
+    onFailure: () =>
+      new VendorError({
+        class: "OPERATOR",
+        message: `the adapter cannot send a body of ${request.model}: correct the catalog's adapter`
+      }),
+    onSuccess: ({ duration = 5, prompt, resolution, size }) => {
+      const pixels = (size ?? "1280*720")
+        .split("*")
+        .reduce((product, it) => product * Number(it), 1)
+      const tier = resolution === "1080P" || pixels > 1_200_000 ? "1080P" : "720P"
+      return {
+        model: request.upstreamModel,
+        prompt,
+        seconds: String(lengths.find((it) => it >= duration) ?? 12),
+        size: sizes[tier][orientationOf(size ?? "1280*720")]
+      }
+    }
+  })
+
+const progressOf = (
+  { error, status }: Video,
+  content: string,
+  ageMillis: number
+): Effect.Effect<Progress, VendorError> => {
+  switch (status) {
+    case "completed":
+      return Effect.succeed({
+        _tag: "Done",
+        result: { items: [{ _tag: "Url", url: content, mime: "video/mp4", needsAuth: true }] }
+      })
+    case "failed":
+    case "cancelled":
+      return Effect.fail(
+        jobFailed(rules, { code: error?.code ?? undefined, message: error?.message ?? undefined })
+      )
+    default:
+      return Effect.succeed({ _tag: "Running", pollAfter: waitAtAge(ageMillis) })
+  }
+}

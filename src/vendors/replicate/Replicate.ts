@@ -1,0 +1,142 @@
+import { Clock, Duration, Effect, Option, Schema } from "effect"
+import { ask } from "../Ask.ts"
+import type { Dialect } from "../Ask.ts"
+import { isSameOrigin, withVersion } from "../Bases.ts"
+import { empty, jobFailed, readAs } from "../Faults.ts"
+import type { FaultRule, Refusal } from "../Faults.ts"
+import { flatInput, mediaIn } from "../FlatInput.ts"
+import type { Line } from "../Line.ts"
+import { waitAtAge } from "../Polling.ts"
+import { VendorError } from "../VendorClient.ts"
+import type {
+  CancelOutcome,
+  Handle,
+  Progress,
+  SubmitRequest,
+  Submitted,
+  VendorAccount
+} from "../VendorClient.ts"
+import type { VendorAnswer } from "../VendorHttp.ts"
+
+const createTimeout = Duration.seconds(60)
+
+/** vendors.md A5, Replicate: there are no codes, so the words decide. */
+export const rules: ReadonlyArray<FaultRule> = [
+  { says: /nsfw|flagged as sensitive|safety (?:checker|filter)|E005/iu, class: "CONTENT" },
+  { says: /(?:unpaid|insufficient credit|billing|spend limit)/iu, class: "OPERATOR" },
+  { says: /failed to (?:download|fetch)/iu, class: "MEDIA" },
+  { says: /prediction (?:interrupted|timed out)/iu, class: "TIMEOUT" }
+]
+
+const Failure = Schema.Struct({ detail: Schema.String })
+const read = readAs(Failure)
+
+const refusalOf = (answer: VendorAnswer): Refusal | undefined =>
+  Option.getOrUndefined(Option.map(read(answer), ({ detail }) => ({ message: detail })))
+
+const Prediction = Schema.Struct({
+  id: Schema.NonEmptyString,
+  status: Schema.String,
+  output: Schema.optionalKey(Schema.Unknown),
+  error: Schema.optionalKey(Schema.Unknown),
+  urls: Schema.optionalKey(
+    Schema.Struct({
+      get: Schema.optionalKey(Schema.String),
+      cancel: Schema.optionalKey(Schema.String)
+    })
+  )
+})
+type Prediction = typeof Prediction.Type
+
+const Job = Schema.Struct({
+  id: Schema.NonEmptyString,
+  getUrl: Schema.String,
+  cancelUrl: Schema.String,
+  submittedAtMillis: Schema.Finite
+})
+type Job = typeof Job.Type
+const decodeJob = Schema.decodeUnknownOption(Job)
+
+/** `owner/name` runs the model's own version; `owner/name:version` or a bare version that one. */
+const target = (upstreamModel: string) => {
+  const [model = "", version] = upstreamModel.split(":")
+  if (version !== undefined) return { path: "/predictions", fields: { version } }
+  return model.includes("/")
+    ? { path: `/models/${model}/predictions`, fields: {} }
+    : { path: "/predictions", fields: { version: model } }
+}
+
+/** F1: Replicate's predictions (vendors.md A5). Results are gone after an hour, so they are copied. */
+export const make = (line: Line): VendorAccount => {
+  const { account, accountId, auth, heed, http } = line
+  const base = withVersion(account.baseUrl, "/v1")
+  const dialect: Dialect = { http, headers: auth, rules, refusalOf, heed }
+  return {
+    accountId,
+    submit: Effect.fn("Replicate.submit")(function* (
+      request: SubmitRequest
+    ): Effect.fn.Return<Submitted, VendorError> {
+      const { fields, path } = target(request.upstreamModel)
+      const prediction = yield* ask(dialect, {
+        purpose: "submit",
+        method: "POST",
+        url: `${base}${path}`,
+        json: { ...fields, input: yield* flatInput(request) },
+        timeout: createTimeout,
+        schema: Prediction
+      })
+      const submittedAtMillis = yield* Clock.currentTimeMillis
+      const handle = { ...urlsOf(base, prediction), submittedAtMillis }
+      return { _tag: "Accepted", handle, pollAfter: waitAtAge(0) }
+    }),
+    poll: Effect.fn("Replicate.poll")(function* (handle: Handle) {
+      const { getUrl: url, submittedAtMillis } = yield* jobOf(base, handle)
+      const prediction = yield* ask(dialect, { purpose: "ask", url, schema: Prediction })
+      return yield* progressOf(prediction, (yield* Clock.currentTimeMillis) - submittedAtMillis)
+    }),
+    cancel: Effect.fn("Replicate.cancel")(function* (handle: Handle) {
+      const { cancelUrl: url } = yield* jobOf(base, handle)
+      const call = { purpose: "ask", method: "POST", url, schema: Prediction } as const
+      const { status } = yield* ask(dialect, call)
+      return (isCanceled(status) ? "Canceled" : "TooLate") satisfies CancelOutcome
+    }),
+    reconcile: () => Effect.succeed([])
+  }
+}
+
+/** The returned URLs are used, but the key goes to the account's own origin alone. */
+const urlsOf = (base: string, { id, urls }: Prediction) => {
+  const own = `${base}/predictions/${encodeURIComponent(id)}`
+  const checked = (url: string | undefined, fallback: string) =>
+    url !== undefined && isSameOrigin(base, url) ? url : fallback
+  return { id, getUrl: checked(urls?.get, own), cancelUrl: checked(urls?.cancel, `${own}/cancel`) }
+}
+
+const jobOf = (base: string, handle: Handle): Effect.Effect<Job, VendorError> =>
+  Effect.mapError(
+    Effect.fromOption(
+      Option.filter(decodeJob(handle), (job) =>
+        [job.getUrl, job.cancelUrl].every((url) => isSameOrigin(base, url))
+      )
+    ),
+    () => new VendorError({ class: "LOST", message: "The job's handle is not this account's" })
+  )
+
+const isCanceled = (status: string): boolean => status === "canceled" || status === "aborted"
+
+const progressOf = (
+  { error, id: requestId, output, status }: Prediction,
+  ageMillis: number
+): Effect.Effect<Progress, VendorError> => {
+  if (status === "succeeded") {
+    const items = mediaIn(output, true)
+    return items.length > 0
+      ? Effect.succeed({ _tag: "Done", result: { items } })
+      : Effect.fail(empty({ requestId }))
+  }
+  if (status === "failed" || isCanceled(status)) {
+    const message = typeof error === "string" ? error : `The job was ${status} upstream`
+    return Effect.fail(jobFailed(rules, { message, requestId }))
+  }
+  return Effect.succeed({ _tag: "Running", pollAfter: waitAtAge(ageMillis) })
+}

@@ -1,0 +1,250 @@
+import { createHash } from "node:crypto"
+import { createServer } from "node:http"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+
+/** What goes wrong with one request; the next request is not concerned. */
+export type Fault =
+  | "429"
+  | "429-wait"
+  | "unavailable"
+  | "edge-502"
+  | "edge-504"
+  | "drop-before"
+  | "drop-after"
+  | "garbage"
+  | "operator"
+  | "content"
+  | "client"
+  | "media"
+  | "hang"
+
+/** How the jobs of an upstream end. */
+export type Ending = "done" | "partial" | "nothing" | "failed" | "content" | "lost"
+
+export interface Seen {
+  readonly method: string
+  /** Without the query. */
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly headers: IncomingMessage["headers"]
+  readonly bytes: Buffer
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts what is in it
+  readonly json: any
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  readonly json?: unknown
+  readonly bytes?: Buffer
+}
+
+/** The vendor's own way to say so. */
+export type Refusals = {
+  readonly [fault in "429" | "unavailable" | "operator" | "content" | "client" | "media"]: Reply
+}
+
+export interface Protocol {
+  readonly key: string
+  readonly refusals: Refusals
+  /** Is this request one that buys? */
+  readonly isSubmit: (seen: Seen) => boolean
+  /** `undefined`: the vendor does not know the path. */
+  readonly answer: (seen: Seen, upstream: Upstream) => Reply | undefined
+}
+
+export interface Job {
+  readonly id: string
+  // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts what is in it
+  readonly body: any
+  readonly createdAt: number
+  readonly count: number
+  polls: number
+  isCancelled: boolean
+}
+
+/** The smallest PNG there is. */
+export const pixel = Buffer.from(
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==",
+  "base64"
+)
+
+/** A vendor as a real HTTP server on 127.0.0.1 that keeps to its documented formats. */
+export class Upstream {
+  readonly #protocol: Protocol
+  readonly #server: Server
+  /** Every request in its order. */
+  readonly seen: Array<Seen> = []
+  readonly jobs = new Map<string, Job>()
+  /** How many submits of each body bought a job, by the body's hash. */
+  readonly paid = new Map<string, number>()
+  /** Used up by the next submits, and by the next other requests. */
+  submitFaults: Array<Fault> = []
+  askFaults: Array<Fault> = []
+  ending: Ending = "done"
+  /** Polls that find a job still running. */
+  runningPolls = 1
+  /** Each submit takes so long before it is answered. Milliseconds. */
+  delayMillis = 0
+  /** Result URLs answer 404. */
+  isResultGone = false
+  /** Runs once a submit has bought its job, before it is answered. */
+  onPaid: () => void | Promise<void> = () => {}
+  #ids = 0
+
+  private constructor(protocol: Protocol) {
+    this.#protocol = protocol
+    this.#server = createServer((request, response) => {
+      this.#serve(request, response).catch(() => request.socket.destroy())
+    })
+  }
+
+  static async start(protocol: Protocol): Promise<Upstream> {
+    const upstream = new Upstream(protocol)
+    await new Promise<void>((resolve) => {
+      upstream.#server.listen(0, "127.0.0.1", () => resolve())
+    })
+    return upstream
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  get key(): string {
+    return this.#protocol.key
+  }
+
+  get paidSubmits(): number {
+    return [...this.paid.values()].reduce((sum, count) => sum + count, 0)
+  }
+
+  /** The last submit. */
+  get lastSubmit(): Seen {
+    const found = this.seen.findLast((seen) => this.#protocol.isSubmit(seen))
+    if (found === undefined) throw new Error("nothing was submitted")
+    return found
+  }
+
+  async close(): Promise<void> {
+    this.#server.closeAllConnections()
+    await new Promise((resolve) => {
+      this.#server.close(resolve)
+    })
+  }
+
+  reset(): void {
+    this.seen.length = 0
+    this.jobs.clear()
+    this.paid.clear()
+    this.submitFaults = []
+    this.askFaults = []
+    this.ending = "done"
+    this.runningPolls = 1
+    this.delayMillis = 0
+    this.isResultGone = false
+    this.onPaid = () => {}
+  }
+
+  /** Buys a job. */
+  buy(seen: Seen, prefix: string, count = 1): Job {
+    const hash = createHash("sha256").update(seen.bytes).digest("hex")
+    this.paid.set(hash, (this.paid.get(hash) ?? 0) + 1)
+    this.#ids += 1
+    const id = `${prefix}${String(this.#ids).padStart(8, "0")}-${hash.slice(0, 12)}`
+    const job = {
+      id,
+      body: seen.json,
+      createdAt: Date.now(),
+      count,
+      polls: 0,
+      isCancelled: false
+    }
+    this.jobs.set(id, job)
+    return job
+  }
+
+  /** The job as a poll finds it: undefined when it was never there, or is forgotten. */
+  poll(id: string): { readonly job: Job; readonly isRunning: boolean } | undefined {
+    const job = this.jobs.get(id)
+    if (job === undefined || this.ending === "lost") return undefined
+    job.polls += 1
+    return { job, isRunning: job.polls <= this.runningPolls && !job.isCancelled }
+  }
+
+  /** How many of the results of a job exist. */
+  made(job: Job): number {
+    if (this.ending === "nothing") return 0
+    return this.ending === "partial" ? Math.max(1, job.count - 1) : job.count
+  }
+
+  async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const seen = await readRequest(request)
+    if (seen.path.startsWith("/results/")) {
+      return write(response, this.isResultGone ? { status: 404 } : { status: 200, bytes: pixel })
+    }
+    this.seen.push(seen)
+    const isSubmit = this.#protocol.isSubmit(seen)
+    const fault = (isSubmit ? this.submitFaults : this.askFaults).shift()
+    if (isSubmit && this.delayMillis > 0) await pause(this.delayMillis)
+    if (fault === "drop-before") return void request.socket.destroy()
+    if (fault === "hang") return
+    const refusal = fault === undefined ? undefined : this.#refusal(fault)
+    if (refusal !== undefined) return write(response, refusal)
+    const reply = this.#protocol.answer(seen, this) ?? { status: 404, json: {} }
+    if (isSubmit && reply.status < 300) await this.onPaid()
+    if (fault === "drop-after") return void request.socket.destroy()
+    if (fault === "garbage") return write(response, { status: 200, bytes: Buffer.from("<html>") })
+    return write(response, reply)
+  }
+
+  #refusal(fault: Fault): Reply | undefined {
+    const { refusals } = this.#protocol
+    switch (fault) {
+      case "429":
+        return refusals["429"]
+      case "429-wait":
+        return { ...refusals["429"], headers: { ...refusals["429"].headers, "retry-after": "7" } }
+      case "edge-502":
+        return { status: 502, bytes: Buffer.from("<html>Bad Gateway</html>") }
+      case "edge-504":
+        return { status: 504, bytes: Buffer.from("<html>Gateway Time-out</html>") }
+      case "unavailable":
+      case "operator":
+      case "content":
+      case "client":
+      case "media":
+        return refusals[fault]
+      default:
+        return undefined
+    }
+  }
+}
+
+const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
+
+const readRequest = async (request: IncomingMessage): Promise<Seen> => {
+  const chunks: Array<Buffer> = []
+  for await (const chunk of request) chunks.push(chunk as Buffer)
+  const bytes = Buffer.concat(chunks)
+  const url = new URL(request.url ?? "/", "http://upstream.test")
+  const isJson = request.headers["content-type"]?.startsWith("application/json") ?? false
+  return {
+    method: request.method ?? "GET",
+    path: url.pathname,
+    query: url.searchParams,
+    headers: request.headers,
+    bytes,
+    json: isJson ? JSON.parse(bytes.toString()) : undefined
+  }
+}
+
+const write = (response: ServerResponse, reply: Reply): void => {
+  const body = reply.bytes ?? Buffer.from(JSON.stringify(reply.json ?? {}))
+  response.writeHead(reply.status, {
+    "content-type": reply.bytes === undefined ? "application/json" : "application/octet-stream",
+    ...reply.headers
+  })
+  response.end(body)
+}

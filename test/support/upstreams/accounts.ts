@@ -1,0 +1,53 @@
+import { Effect, Redacted } from "effect"
+import type { AccountSetting } from "../../../src/domain/Provider.ts"
+import type { Adapter } from "../../../src/models/CatalogEntry.ts"
+import { makeDownload } from "../../../src/vendors/Download.ts"
+import { families } from "../../../src/vendors/Families.ts"
+import type { SubmitMedium, SubmitRequest } from "../../../src/vendors/VendorClient.ts"
+import * as VendorHttp from "../../../src/vendors/VendorHttp.ts"
+import { pixel } from "./Upstream.ts"
+
+/** One family's account at an upstream, as `LiveVendors` makes it. */
+export const accountAt = Effect.fnUntraced(function* (
+  adapter: Adapter,
+  baseUrl: string,
+  key: string
+) {
+  const family = families[adapter]
+  const account: AccountSetting = {
+    id: `${family.provider}:test`,
+    provider: family.provider,
+    key: Redacted.make(key),
+    baseUrl,
+    weight: 1
+  }
+  const auth = family.auth(key)
+  const http = yield* VendorHttp.make
+  const accountId = `${adapter}@${account.id}`
+  const line = { account, accountId, auth, http, heed: () => Effect.void }
+  return { ...family.make(line), download: makeDownload(line, auth) }
+})
+
+/** A picture that the client sent inline, or keeps at `sourceUrl`. */
+export const picture = (pointer: string, sourceUrl?: string): SubmitMedium => ({
+  pointer,
+  mime: "image/png",
+  size: pixel.length,
+  artifactUrl: `http://gateway.test/artifacts/art_1?signature=s`,
+  bytes: Effect.succeed(new Uint8Array(pixel)),
+  ...(sourceUrl === undefined ? {} : { sourceUrl })
+})
+
+export const request = (
+  model: string,
+  upstreamModel: string,
+  body: object,
+  more: Partial<SubmitRequest> = {}
+): SubmitRequest => ({
+  taskId: "0190a1b2-0000-7000-8000-000000000001",
+  model,
+  upstreamModel,
+  body,
+  media: [],
+  ...more
+})

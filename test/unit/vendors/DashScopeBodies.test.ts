@@ -1,0 +1,183 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { afterAll, beforeAll, beforeEach } from "vitest"
+import { accountAt, picture, request } from "../../support/upstreams/accounts.ts"
+import { dashscope } from "../../support/upstreams/dashscope.ts"
+import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
+
+const inline = `data:image/png;base64,${pixel.toString("base64")}`
+const aigc = "/api/v1/services/aigc"
+
+describe("DashScope, field by field (vendors.md A1 and B)", () => {
+  let upstream: Upstream
+  beforeAll(async () => {
+    upstream = await Upstream.start(dashscope)
+  })
+  beforeEach(() => upstream.reset())
+  afterAll(() => upstream.close())
+
+  const sent = (adapter: "dashscope-async" | "dashscope-sync", it: ReturnType<typeof request>) =>
+    Effect.gen(function* () {
+      const account = yield* accountAt(adapter, upstream.url, upstream.key)
+      yield* account.submit(it)
+      return upstream.lastSubmit
+    })
+
+  it.effect("text-to-video-spark: a duration is always sent, and no audio beside audio_url", () =>
+    Effect.gen(function* () {
+      const url = "https://example.com/a.mp3"
+      const body = {
+        prompt: "p",
+        negative_prompt: "n",
+        audio: true,
+        audio_url: url,
+        size: "1280*720",
+        prompt_extend: true,
+        seed: 7,
+        safety_filter: true
+      }
+      const media = [{ ...picture("#/audio_url", url), mime: "audio/mpeg" }]
+      const seen = yield* sent(
+        "dashscope-async",
+        request("text-to-video-spark", "wan2.5-t2v-preview", body, { media })
+      )
+      assert.strictEqual(seen.path, `${aigc}/video-generation/video-synthesis`)
+      assert.strictEqual(seen.headers["x-dashscope-async"], "enable")
+      assert.deepEqual(seen.json, {
+        model: "wan2.5-t2v-preview",
+        input: { prompt: "p", negative_prompt: "n", audio_url: url },
+        parameters: {
+          size: "1280*720",
+          duration: 5,
+          prompt_extend: true,
+          watermark: false,
+          seed: 7
+        }
+      })
+    })
+  )
+
+  it.effect("keyframe-to-video-plus: URLs as they are, bytes uploaded and named by oss://", () =>
+    Effect.gen(function* () {
+      const url = "https://example.com/last.png"
+      const body = { prompt: "p", image: "artifact:1", last_frame: url, resolution: "720P" }
+      const media = [picture("#/image"), picture("#/last_frame", url)]
+      const seen = yield* sent(
+        "dashscope-async",
+        request("keyframe-to-video-plus", "wan2.1-kf2v-plus", body, { media })
+      )
+      assert.strictEqual(seen.path, `${aigc}/image2video/video-synthesis`)
+      assert.strictEqual(seen.headers["x-dashscope-ossresourceresolve"], "enable")
+      assert.strictEqual(seen.json.input.first_frame_url, "oss://dashscope-instant/1/image.png")
+      assert.strictEqual(seen.json.input.last_frame_url, url)
+      assert.strictEqual(seen.json.parameters.duration, 5)
+    })
+  )
+
+  it.effect("image-edit: pictures as URL or data URI, n and prompt_extend always sent", () =>
+    Effect.gen(function* () {
+      const url = "https://example.com/1.png"
+      const body = { prompt: "p", images: ["artifact:1", url], n: 4, prompt_extend: false }
+      const media = [picture("#/images/0"), picture("#/images/1", url)]
+      const seen = yield* sent(
+        "dashscope-async",
+        request("image-edit", "wan2.5-i2i-preview", body, { media })
+      )
+      assert.deepEqual(seen.json.input, { prompt: "p", images: [inline, url] })
+      assert.deepEqual(seen.json.parameters, { n: 4, prompt_extend: false, watermark: false })
+    })
+  )
+
+  it.effect("image-to-video-spark: resolution in place of size", () =>
+    Effect.gen(function* () {
+      const body = { prompt: "p", image: "artifact:1", audio: false, resolution: "480P" }
+      const seen = yield* sent(
+        "dashscope-async",
+        request("image-to-video-spark", "wan2.5-i2v-preview", body, { media: [picture("#/image")] })
+      )
+      assert.deepEqual(seen.json.input, { prompt: "p", img_url: inline })
+      assert.deepEqual(seen.json.parameters, {
+        resolution: "480P",
+        duration: 5,
+        watermark: false,
+        audio: false
+      })
+    })
+  )
+
+  it.effect("video-edit-plus: function and references in input, controls in parameters", () =>
+    Effect.gen(function* () {
+      const body = {
+        function: "image_reference",
+        prompt: "p",
+        images: ["https://example.com/1.png"],
+        obj_or_bg: ["obj"],
+        size: "1280*720",
+        prompt_extend: true
+      }
+      const media = [picture("#/images/0", "https://example.com/1.png")]
+      const seen = yield* sent(
+        "dashscope-async",
+        request("video-edit-plus", "wan2.1-vace-plus", body, { media })
+      )
+      assert.deepEqual(seen.json.input, {
+        function: "image_reference",
+        prompt: "p",
+        ref_images_url: ["https://example.com/1.png"]
+      })
+      assert.deepEqual(seen.json.parameters, {
+        obj_or_bg: ["obj"],
+        size: "1280*720",
+        prompt_extend: true,
+        watermark: false
+      })
+    })
+  )
+
+  it.effect("image-edit-max: one message, pictures before the one text, no async header", () =>
+    Effect.gen(function* () {
+      const body = { prompt: "p", images: ["artifact:1"], n: 2, prompt_extend: true }
+      const seen = yield* sent(
+        "dashscope-sync",
+        request("image-edit-max", "qwen-image-edit-max", body, { media: [picture("#/images/0")] })
+      )
+      assert.strictEqual(seen.path, `${aigc}/multimodal-generation/generation`)
+      assert.isUndefined(seen.headers["x-dashscope-async"])
+      assert.deepEqual(seen.json.input, {
+        messages: [{ role: "user", content: [{ image: inline }, { text: "p" }] }]
+      })
+      assert.deepEqual(seen.json.parameters, { n: 2, prompt_extend: true, watermark: false })
+    })
+  )
+
+  it.effect("an unknown task is waited for half a minute, then its result is lost", () =>
+    Effect.gen(function* () {
+      const account = yield* accountAt("dashscope-async", upstream.url, upstream.key)
+      const it = request("text-to-image-preview", "wan2.5-t2i-preview", { prompt: "p", n: 1 })
+      const submitted = yield* account.submit(it)
+      assert(submitted._tag === "Accepted")
+      upstream.ending = "lost"
+      assert.strictEqual((yield* account.poll(submitted.handle))._tag, "Running")
+      yield* TestClock.adjust("31 seconds")
+      assert.strictEqual((yield* Effect.flip(account.poll(submitted.handle))).class, "LOST")
+    })
+  )
+
+  it.effect("polls every 2.5 seconds at first, and slower for long jobs", () =>
+    Effect.gen(function* () {
+      const account = yield* accountAt("dashscope-async", upstream.url, upstream.key)
+      const it = request("text-to-image-preview", "wan2.5-t2i-preview", { prompt: "p", n: 1 })
+      const submitted = yield* account.submit(it)
+      assert(submitted._tag === "Accepted")
+      upstream.runningPolls = 100
+      const waits: Array<unknown> = []
+      for (const step of ["1 second", "2 minutes", "10 minutes"] as const) {
+        yield* TestClock.adjust(step)
+        const progress = yield* account.poll(submitted.handle)
+        waits.push(progress._tag === "Running" ? Duration.toMillis(progress.pollAfter) : progress)
+      }
+      assert.deepEqual(waits, [2500, 5000, 10_000])
+    })
+  )
+})
