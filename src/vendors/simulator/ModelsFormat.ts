@@ -9,7 +9,9 @@ const vendorOf: { readonly [provider in Provider]: string } = {
   openai: "openai",
   anthropic: "anthropic",
   gemini: "google",
-  dashscope: "alibaba"
+  dashscope: "alibaba",
+  fal: "fal",
+  replicate: "replicate"
 }
 
 /** The list of models, or one of them, in the vendor's format: those that have a price. */
