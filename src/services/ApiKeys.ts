@@ -67,6 +67,14 @@ export class ApiKeys extends Context.Service<
       key: string,
       taskId: Option.Option<TaskId>
     ) => Effect.Effect<Admitted, Problem | StoreUnavailable>
+    /**
+     * As `admit`, but where no request rate is counted a key that was good before is not looked up
+     * again: only for a caller who checks it once more in the statement that spends
+     * (`Metering.open`). ADR 0072.
+     */
+    readonly recognize: (key: string) => Effect.Effect<Admitted, Problem | StoreUnavailable>
+    /** A recognized key turned out to be dead. */
+    readonly forget: (key: string) => void
     readonly list: (
       userId: UserId,
       page: PageCut
@@ -84,20 +92,8 @@ export class ApiKeys extends Context.Service<
       const store = yield* UserStore
       const door = yield* AdmissionStore
       const { rateLimitPerMinute } = yield* AppConfig
-      // Every inference request comes here: no generators, one step after the statement
-      const letIn = (
-        admission: Admission,
-        now: DateTime.Utc
-      ): Effect.Effect<Admitted, Problem | StoreUnavailable> => {
-        const { key } = admission
-        const invalid = faultOf(key, now)
-        if (invalid !== undefined) return Effect.fail(invalid)
-        if (!key.scopes.includes("inference")) return outOfScope
-        const admitted = toAdmitted(admission, rateLimitPerMinute)
-        return isUsedLately(key, now)
-          ? Effect.succeed(admitted)
-          : Effect.as(store.touchKey(key.id, now), admitted)
-      }
+      const admit = makeAdmit(store, door, rateLimitPerMinute)
+      const recognized = new Map<string, Principal>()
       return ApiKeys.of({
         create: Effect.fn("ApiKeys.create")(function* (request) {
           const now = yield* DateTime.now
@@ -123,18 +119,18 @@ export class ApiKeys extends Context.Service<
           if (!isUsedLately(row, now)) yield* store.touchKey(row.id, now)
           return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes }
         }),
-        admit: (key, taskId) =>
-          isWellFormed(key)
-            ? Effect.flatMap(DateTime.now, (now) =>
-                door
-                  .admit({ keyHash: hashKey(key), perMinute: rateLimitPerMinute, now, taskId })
-                  .pipe(
-                    Effect.flatMap((found) =>
-                      Option.isNone(found) ? unknown : letIn(found.value, now)
-                    )
-                  )
+        admit,
+        recognize: (key) => {
+          const principal = recognized.get(hashText(key))
+          return principal === undefined || rateLimitPerMinute > 0
+            ? Effect.tap(admit(key, Option.none()), (it) =>
+                remember(recognized, hashText(key), it.principal)
               )
-            : malformed,
+            : Effect.succeed({ principal, rate: Option.none(), task: Option.none() })
+        },
+        forget: (key) => {
+          recognized.delete(hashText(key))
+        },
         list: store.listKeys,
         revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
           const revoked = yield* store.revokeKey(userId, id, yield* DateTime.now)
@@ -159,6 +155,35 @@ const faultOf = (row: AdmittedKey, now: DateTime.Utc): Problem | undefined => {
   return row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)
     ? problem(1003, "This API key has expired")
     : undefined
+}
+
+/** Every inference request comes here: no generators, one step after the statement. */
+const makeAdmit = (
+  store: UserStore["Service"],
+  door: AdmissionStore["Service"],
+  perMinute: number
+) => {
+  const letIn = (
+    admission: Admission,
+    now: DateTime.Utc
+  ): Effect.Effect<Admitted, Problem | StoreUnavailable> => {
+    const { key } = admission
+    const invalid = faultOf(key, now)
+    if (invalid !== undefined) return Effect.fail(invalid)
+    if (!key.scopes.includes("inference")) return outOfScope
+    const admitted = toAdmitted(admission, perMinute)
+    return isUsedLately(key, now)
+      ? Effect.succeed(admitted)
+      : Effect.as(store.touchKey(key.id, now), admitted)
+  }
+  return (key: string, taskId: Option.Option<TaskId>) =>
+    isWellFormed(key)
+      ? Effect.flatMap(DateTime.now, (now) =>
+          Effect.flatMap(door.admit({ keyHash: hashKey(key), perMinute, now, taskId }), (found) =>
+            Option.isNone(found) ? unknown : letIn(found.value, now)
+          )
+        )
+      : malformed
 }
 
 const toAdmitted = ({ key, rate, task }: Admission, limit: number): Admitted => ({
@@ -205,6 +230,18 @@ const isWellFormed = (key: string): boolean => {
   const match = /^sk-([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/u.exec(key)
   return match?.[1] !== undefined && base62(crc32(match[1]), checkCharacters) === match[2]
 }
+
+/** The keys that one process remembers. */
+const recognizedMax = 10_000
+
+const remember = (known: Map<string, Principal>, hash: string, principal: Principal) =>
+  Effect.sync(() => {
+    if (known.size >= recognizedMax) known.clear()
+    known.set(hash, principal)
+  })
+
+/** The key itself is not kept in memory. */
+const hashText = (key: string): string => hash("sha256", key, "base64")
 
 /** Keys have 238 random bits, so a plain hash is as safe as a slow one, and the look-up is by index. */
 const hashKey = (key: string): Uint8Array => hash("sha256", key, "buffer")
