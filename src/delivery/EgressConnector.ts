@@ -1,6 +1,5 @@
 import { isIP } from "node:net"
 import type { LookupFunction, Socket } from "node:net"
-import { createSecureContext } from "node:tls"
 import { Result, Schema } from "effect"
 import { Agent, Client, Pool, buildConnector, errors } from "undici"
 import type { Dispatcher } from "undici"
@@ -124,9 +123,7 @@ const makeConnector = (options: ConnectorOptions): buildConnector.connector => {
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: addressAttemptMillis
   })
-  // One for all connections: making it costs as much as the rest of a handshake
-  const secureContext = createSecureContext(ca === undefined ? {} : { ca })
-  const toTls = buildConnector({ timeout, allowH2: false, secureContext })
+  const toTls = buildConnector({ timeout, allowH2: false, ...(ca === undefined ? {} : { ca }) })
   return (target, callback) => {
     // The look-up hook is not called for addresses, so the host itself is judged here.
     const judged = judgeHost(allow, target.hostname)
