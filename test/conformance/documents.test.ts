@@ -1,10 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { NodeServices } from "@effect/platform-node"
+import { Effect } from "effect"
+import { OpenApi } from "effect/http-api"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Api } from "../../src/http/Api.ts"
-import { OpenApi } from "effect/http-api"
 import { providerVariables } from "../../src/domain/Provider.ts"
+import { Catalog } from "../../src/models/Catalog.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
@@ -75,6 +79,24 @@ describe("README.md", () => {
   })
 })
 
+describe("the README's catalog", () => {
+  it.effect("is one that CATALOG_FILE takes", () =>
+    Effect.gen(function* () {
+      const json = /```json\n([\s\S]*?)```/u.exec(section(readme, "Configuration"))?.[1] ?? ""
+      const folder = mkdtempSync(join(tmpdir(), "gateway-catalog-"))
+      const file = join(folder, "catalog.json")
+      writeFileSync(file, json)
+      const { all } = yield* Catalog.pipe(
+        Effect.provide(Catalog.layerFile(file)),
+        Effect.ensuring(Effect.sync(() => rmSync(folder, { recursive: true })))
+      )
+      const models = all.map(({ model, vendor }) => `${vendor}/${model}`)
+      assert.include(models, "fal/flux-dev")
+      assert.notInclude(models, "alibaba/video-edit-plus")
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
+
 describe("every guide", () => {
   for (const guide of guides) {
     const text = read(guide)
@@ -126,9 +148,11 @@ describe("ARCHITECTURE.md", () => {
       .sort()
       .map((name) => read(`schema/migrations/${name}`))
       .join("\n")
-    const made = [...sql.matchAll(/^create table (\w+) \(/gmu)].map(([, name = ""]) => name)
-    const dropped = [...sql.matchAll(/^drop table (\w+)/gmu)].map(([, name = ""]) => name)
-    const tables = new Set(made.filter((name) => !dropped.includes(name)))
+    const made = [...sql.matchAll(/^create (?:unlogged )?table (\w+) \(/gmu)].map(
+      ([, name = ""]) => name
+    )
+    const tables = new Set(made)
+    for (const [, name = ""] of sql.matchAll(/^drop table (\w+)/gmu)) tables.delete(name)
     // Made by the program that applies the files
     tables.add("schema_migrations")
     const told = firstCells(section(read("ARCHITECTURE.md"), "Tables")).flatMap(quoted)
