@@ -14,16 +14,19 @@ const welcomeCredits = Credits.make(1000n * Credits.microPerCredit)
 
 /**
  * On the first start of an embedded store: a user with credits and one API key, shown this once,
- * with a `curl` to copy. On any start: the address.
+ * with a `curl` to copy. On any start, for people: the address.
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { baseUrl, database } = yield* AppConfig
+    const { baseUrl, database, logFormat } = yield* AppConfig
     const users = yield* Users
     const isFirst =
       database._tag === "Embedded" &&
       (yield* users.list({ before: Option.none(), limit: 1 })).length === 0
-    yield* Console.log(`Generation Gateway listens on ${baseUrl}  (docs: ${baseUrl}/docs)`)
+    // A reader of JSON has the line of the server itself
+    if (isFirst || logFormat === "pretty") {
+      yield* Console.log(`Generation Gateway listens on ${baseUrl}  (docs: ${baseUrl}/docs)`)
+    }
     if (isFirst) yield* Console.log(yield* welcome(baseUrl))
   })
 )
