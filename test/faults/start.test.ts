@@ -36,6 +36,9 @@ const faults: ReadonlyArray<readonly [string, Record<string, string>, RegExp]> =
     /^ADMIN_TOKEN: is required with DATABASE_URL; set/
   ],
   ["DATA_DIR is a file", { DATA_DIR: aFile }, /^DATA_DIR: .*Make it a folder/],
+  ["DATA_DIR lies under a file", { DATA_DIR: join(aFile, "x") }, /^DATA_DIR: .*Make it a folder/],
+  // Making folders there is refused in a way that Node's recursive mkdir tries again for ever
+  ["DATA_DIR lies in /proc", { DATA_DIR: "/proc/x" }, /^DATA_DIR: .*Make it a folder/],
   [
     "CATALOG_FILE names an unknown model",
     { DATA_DIR: join(folder, "catalog"), CATALOG_FILE: brokenCatalog },
@@ -89,5 +92,28 @@ describe("a wrong value stops the start with one line that names the variable, t
     } finally {
       first.kill("SIGKILL")
     }
+  }, 90_000)
+})
+
+describe("LOG_FORMAT=json", () => {
+  it("every line is JSON, once the first start has shown what it made", async () => {
+    const port = await freePort()
+    const env = { DATA_DIR: join(folder, "json"), PORT: `${port}`, LOG_FORMAT: "json" }
+    const outputs: Array<string> = []
+    for (const _ of ["first", "second"]) {
+      const service = start(env)
+      try {
+        await untilReady(service, port)
+        service.kill("SIGTERM")
+        assert.strictEqual(await service.ended, 0)
+      } finally {
+        service.kill("SIGKILL")
+      }
+      outputs.push(service.output())
+    }
+    const [first = "", second = ""] = outputs
+    assert.match(first, /sk-\S{20,}/)
+    assert.notInclude(second, "sk-")
+    for (const line of second.trim().split("\n")) assert.doesNotThrow(() => JSON.parse(line), line)
   }, 90_000)
 })

@@ -65,6 +65,17 @@ describe("what passes through", () => {
     await gateway.settled()
   })
 
+  it("members that say what a call costs are named by their pointers when they are wrong", async () => {
+    const answer = await gateway.post("/v1/chat/completions", { ...chat, stream: "yes", n: "2" })
+    assert.equal(answer.status, 400)
+    const { code, errors } = (await answer.json()) as {
+      code: number
+      errors: ReadonlyArray<{ pointer: string }>
+    }
+    assert.equal(code, 2001)
+    assert.deepEqual(errors.map(({ pointer }) => pointer).sort(), ["#/n", "#/stream"])
+  })
+
   it("the vendor's key goes in; the client's credentials, cookies and hop-by-hop headers stay behind", async () => {
     await gateway.post("/v1/chat/completions?key=abc&api%5Fkey=x", chat, {
       cookie: "session=1",
