@@ -23,10 +23,12 @@ import { ApiKeys } from "./services/ApiKeys.ts"
 import { Artifacts } from "./services/Artifacts.ts"
 import { Deliveries } from "./services/Deliveries.ts"
 import { Endpoints } from "./services/Endpoints.ts"
+import { Metering } from "./services/Metering.ts"
 import { OperatorFaults } from "./services/OperatorFaults.ts"
 import { Pacing } from "./services/Pacing.ts"
 import { LogRetention } from "./services/LogRetention.ts"
 import { PaidSubmit } from "./services/PaidSubmit.ts"
+import { Passthrough } from "./services/Passthrough.ts"
 import { Process } from "./services/Process.ts"
 import { Reconcile } from "./services/Reconcile.ts"
 import { Replays } from "./services/Replays.ts"
@@ -42,6 +44,7 @@ import { TaskHistory } from "./services/TaskHistory.ts"
 import { TaskMedia } from "./services/TaskMedia.ts"
 import { TaskOutput } from "./services/TaskOutput.ts"
 import { TaskRunner } from "./services/TaskRunner.ts"
+import { UpstreamCalls } from "./services/UpstreamCalls.ts"
 import { TaskWatch } from "./services/TaskWatch.ts"
 import { Users } from "./services/Users.ts"
 import { VendorWork } from "./services/VendorWork.ts"
@@ -50,6 +53,7 @@ import { WebhookDispatcher } from "./services/WebhookDispatcher.ts"
 import { AdmissionStore } from "./store/AdmissionStore.ts"
 import { ArtifactBlobs } from "./store/ArtifactBlobs.ts"
 import { ArtifactIndex } from "./store/ArtifactIndex.ts"
+import { CallStore } from "./store/CallStore.ts"
 import { AttemptStore } from "./store/AttemptStore.ts"
 import * as Database from "./store/Database.ts"
 import { DeliveryLog } from "./store/DeliveryLog.ts"
@@ -67,6 +71,7 @@ import { VendorTurns } from "./store/VendorTurns.ts"
 import { WalletStore } from "./store/WalletStore.ts"
 import { TestGateway } from "./testing/TestGateway.ts"
 import { Accounts } from "./vendors/Accounts.ts"
+import { Upstream } from "./vendors/Upstream.ts"
 import * as LiveVendors from "./vendors/LiveVendors.ts"
 import { MockVendor } from "./vendors/mock/MockVendor.ts"
 import type { MockStep } from "./vendors/mock/MockVendor.ts"
@@ -88,6 +93,7 @@ export const stores = Layer.mergeAll(
   DeliveryStore.layer,
   DeliveryLog.layer,
   ArtifactIndex.layer,
+  CallStore.layer,
   AttemptStore.layer,
   EndpointStore.layer,
   PartitionStore.layer,
@@ -116,6 +122,7 @@ export const leaves = Layer.unwrap(
       config.artifactStore._tag === "Directory"
         ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
         : S3Blobs.layer(config.artifactStore),
+      Upstream.layer({ timeout: config.upstreamTimeout }),
       LiveVendors.layer({ delay: config.simulatorDelay }).pipe(
         Layer.provideMerge(Accounts.layer(config.accounts))
       ),
@@ -129,6 +136,7 @@ export const leaves = Layer.unwrap(
 
 /** The services that the edge and the actors call. */
 export const services = Layer.mergeAll(
+  Passthrough.layer,
   Deliveries.layer,
   LogRetention.layer,
   SignatureHelp.layer,
@@ -143,6 +151,8 @@ export const services = Layer.mergeAll(
   Layer.provideMerge(RunningTasks.layer),
   Layer.provideMerge(
     Layer.mergeAll(
+      Metering.layer,
+      UpstreamCalls.layer,
       TaskCreation.layer,
       TaskOutput.layer,
       TaskEnding.layer,

@@ -1,6 +1,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { bodyParseOptions } from "../models/Pointers.ts"
 import { ApiKeysApi } from "./ApiKeysApi.ts"
+import { CallsApi } from "./CallsApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import { ModelsApi } from "./ModelsApi.ts"
 import { TasksApi } from "./TasksApi.ts"
@@ -14,6 +15,7 @@ export class Api extends HttpApi.make("manage")
   .add(UsersApi)
   .add(ApiKeysApi)
   .add(WalletApi)
+  .add(CallsApi)
   .add(WebhookEndpointsApi)
   .add(TasksApi)
   .add(ModelsApi)

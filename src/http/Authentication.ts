@@ -67,6 +67,28 @@ const showRate = Effect.fnUntraced(function* (rate: RateState) {
   }
 })
 
+/**
+ * The token of a passthrough call: `Authorization: Bearer …`, or where the vendors' own clients put
+ * their key. ADR 0074.
+ */
+const readClientToken = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
+  const given = headers["x-api-key"] ?? headers["x-goog-api-key"]
+  return headers["authorization"] === undefined && given !== undefined
+    ? Effect.succeed(given.trim())
+    : readToken
+})
+
+/** The caller of a passthrough call; a metered one checks the key again when it holds. */
+export const authenticatePassthrough = Effect.fnUntraced(function* (isMetered: boolean) {
+  const keys = yield* ApiKeys
+  const token = yield* readClientToken
+  const { principal, rate } = yield* isMetered
+    ? keys.recognize(token)
+    : keys.admit(token, Option.none())
+  if (Option.isSome(rate)) yield* showRate(rate.value)
+  return { principal, token }
+})
+
 /** The caller of a management endpoint. Contract 3. */
 export const authenticateManagement = Effect.gen(function* () {
   const keys = yield* ApiKeys

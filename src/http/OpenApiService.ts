@@ -118,7 +118,9 @@ export const servicePaths: Json = {
       }
     })
   },
-  "/v1/models": { get: openAi("listModels", "List the upstream's models, as OpenAI has it", {}) },
+  "/v1/models": {
+    get: openAi("listOpenAiModels", "List the upstream's models, as OpenAI has it", {})
+  },
   "/artifacts/{id}": artifact,
   "/healthz": get("health", "Is the process up?", { 200: ok, ...problems(405, 500) }),
   "/readyz": get("readiness", "Can it serve?", { 200: ok, ...problems(405, 500, 503) }),

@@ -4,8 +4,10 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
 import * as ApiKeysHandlers from "./ApiKeysHandlers.ts"
 import * as ArtifactRoutes from "./ArtifactRoutes.ts"
+import * as CallsHandlers from "./CallsHandlers.ts"
 import * as Edge from "./Edge.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
+import * as Passthrough from "./Passthrough.ts"
 import * as ModelsHandlers from "./ModelsHandlers.ts"
 import * as ManageMethods from "./ManageMethods.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
@@ -20,6 +22,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
   Layer.provide([
     UsersHandlers.layer,
     ApiKeysHandlers.layer,
+    CallsHandlers.layer,
     WalletHandlers.layer,
     TasksHandlers.layer,
     ModelsHandlers.layer,
@@ -32,6 +35,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
 /** Everything that the service answers. */
 export const layer = Layer.mergeAll(
   TaskRoutes.layer,
+  Passthrough.layer,
   ArtifactRoutes.layer,
   ServiceRoutes.layer,
   ManageMethods.layer,

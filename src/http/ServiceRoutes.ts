@@ -5,6 +5,8 @@ import { PrometheusMetrics } from "effect/observability"
 import { AppConfig } from "../Config.ts"
 import { Catalog } from "../models/Catalog.ts"
 import { Process } from "../services/Process.ts"
+import { UpstreamCalls } from "../services/UpstreamCalls.ts"
+import type { AccountState } from "../services/UpstreamCalls.ts"
 import { Wallet } from "../services/Wallet.ts"
 import { errorsPage } from "./ErrorsPage.ts"
 import { documentedApi } from "./OpenApiDocument.ts"
@@ -19,6 +21,7 @@ export const layer = Layer.unwrap(
     const document = HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
     const process = yield* Process
     const wallet = yield* Wallet
+    const upstream = yield* UpstreamCalls
     const ok = HttpServerResponse.jsonUnsafe({ status: "ok" })
     const routes = HttpRouter.addAll([
       resource("/", { GET: Effect.succeed(HttpServerResponse.redirect("/docs")) }),
@@ -31,7 +34,8 @@ export const layer = Layer.unwrap(
           const drift = yield* wallet.drift
           const auditedAt = yield* wallet.auditedAt
           const text = yield* PrometheusMetrics.format()
-          return HttpServerResponse.text(`${text}${gauge(drift, auditedAt)}`, {
+          const accounts = accountGauges(yield* upstream.accounts)
+          return HttpServerResponse.text(`${text}${gauge(drift, auditedAt)}${accounts}`, {
             contentType: "text/plain; version=0.0.4; charset=utf-8"
           })
         })
@@ -63,3 +67,23 @@ const gauge = (drift: number, auditedAt: Option.Option<DateTime.Utc>): string =>
     ),
     ""
   ].join("\n")
+
+/** Circuit (0 closed, 1 half open, 2 open) and pause of each upstream account. ADR 0071. */
+const accountGauges = (accounts: ReadonlyArray<AccountState>): string =>
+  accounts.length === 0
+    ? ""
+    : [
+        "# HELP gateway_account_circuit Circuit of the account: 0 closed, 1 half open, 2 open.",
+        "# TYPE gateway_account_circuit gauge",
+        ...accounts.map(
+          ({ circuit, id }) =>
+            `gateway_account_circuit{account="${id}"} ${["Closed", "HalfOpen", "Open"].indexOf(circuit)}`
+        ),
+        "# HELP gateway_account_paused_seconds How long the account is left alone from now on.",
+        "# TYPE gateway_account_paused_seconds gauge",
+        ...accounts.map(
+          ({ id, pausedMillis }) =>
+            `gateway_account_paused_seconds{account="${id}"} ${pausedMillis / 1000}`
+        ),
+        ""
+      ].join("\n")

@@ -5,6 +5,8 @@ import type { Label } from "./Bodies.ts"
 import { CatalogFile } from "./CatalogEntry.ts"
 import type { Action, CatalogEntry } from "./CatalogEntry.ts"
 import { bodyParseOptions, faultsOf } from "./Pointers.ts"
+import { makeUpstreamCatalog } from "./UpstreamCatalog.ts"
+import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
 
 /** Hundredths of a credit, which is how the price list is written. */
 const hundredths = (amount: bigint) => makeCredits((amount * microPerCredit) / 100n)
@@ -114,15 +116,21 @@ interface CatalogInterface {
   readonly all: ReadonlyArray<CatalogEntry>
   /** The model behind `/vendors/{vendor}/v1/{model}/{action}`. */
   readonly find: (vendor: string, model: string, action: Action) => Option.Option<CatalogEntry>
+  /** What the passthrough may reach, and what it costs. */
+  readonly upstream: UpstreamCatalog
 }
 
 const keyOf = (entry: { vendor: string; model: string; action: Action }): string =>
   `${entry.vendor}/v1/${entry.model}/${entry.action}`
 
-const fromEntries = (entries: ReadonlyArray<CatalogEntry>): CatalogInterface => {
+const fromEntries = (
+  entries: ReadonlyArray<CatalogEntry>,
+  upstream: UpstreamCatalog
+): CatalogInterface => {
   const byPath = new Map(entries.map((entry) => [keyOf(entry), entry]))
   return {
     all: entries,
+    upstream,
     find: (vendor, model, action) =>
       Option.fromUndefinedOr(byPath.get(keyOf({ vendor, model, action })))
   }
@@ -165,7 +173,7 @@ const load = Effect.fn("Catalog.load")(function* (path: string) {
   const entries = apply(file)
   const duplicate = twice(entries)
   return duplicate === undefined
-    ? fromEntries(entries)
+    ? fromEntries(entries, makeUpstreamCatalog(file))
     : yield* fail("#", `Two models have the path /vendors/${duplicate}`)
 })
 
@@ -174,7 +182,7 @@ export class Catalog extends Context.Service<Catalog, CatalogInterface>()(
   "gateway/models/Catalog"
 ) {
   /** The built-in catalog. */
-  static readonly layer = Layer.succeed(this, fromEntries(builtInEntries))
+  static readonly layer = Layer.succeed(this, fromEntries(builtInEntries, makeUpstreamCatalog()))
 
   /** The built-in catalog as changed by a JSON file. */
   static readonly layerFile = (path: string) => Layer.effect(this, load(path))

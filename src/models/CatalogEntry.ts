@@ -1,17 +1,9 @@
 import { Schema } from "effect"
 import { ResultKind } from "../domain/Task.ts"
 import { Label } from "./Bodies.ts"
+import { OpenRoute, PathSegment, TokenModel } from "./OpenRoutes.ts"
 import { PriceRule } from "./Price.ts"
 import { UpstreamInput } from "./UpstreamInput.ts"
-
-const segment = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/u
-
-/** A part of a path: letters, digits, `.`, `_`, `:` and `-`. */
-const PathSegment = Schema.String.check(
-  Schema.isPattern(segment, {
-    expected: "1 to 128 letters, digits, dots, underscores, colons or hyphens"
-  })
-)
 
 /** The last part of a create path. Spec, Endpoints. */
 export const Action = Schema.Literals(["generation", "edit"])
@@ -88,6 +80,10 @@ export const CatalogFile = Schema.Struct({
     })
   ),
   remove: Schema.optionalKey(Schema.Array(Label)),
+  /** Upstream routes opened to the passthrough, or metered otherwise. ADR 0073. */
+  routes: Schema.optionalKey(Schema.Array(OpenRoute)),
+  /** Language models and their token prices, added or changed. */
+  tokenModels: Schema.optionalKey(Schema.Array(TokenModel)),
   add: Schema.optionalKey(
     Schema.Array(Schema.Struct({ label: Label, ...change, model: PathSegment }))
   )

@@ -4,7 +4,7 @@ import { videoSecondsShort } from "../domain/Limits.ts"
 import { tierOfSize } from "./Size.ts"
 
 /** A price: never negative. */
-const Amount = CreditsFromString.check(
+export const Amount = CreditsFromString.check(
   Schema.isGreaterThanOrEqualToBigInt(0n, { expected: "an amount that is not negative" })
 )
 
@@ -44,7 +44,13 @@ export type PriceRule = typeof PriceRule.Type
 export const TokenPrice = Schema.Struct({
   per: Schema.Literal("million_tokens"),
   input: Amount,
-  output: Amount
+  output: Amount,
+  /** Prompt tokens that the upstream found in its cache; `input` when left out. */
+  cachedInput: Schema.optionalKey(Amount),
+  /** Prompt tokens that the upstream wrote to its cache; `input` when left out. */
+  cacheWrite: Schema.optionalKey(Amount),
+  /** Output tokens spent on reasoning; `output` when left out. */
+  reasoning: Schema.optionalKey(Amount)
 })
 export type TokenPrice = typeof TokenPrice.Type
 
@@ -97,12 +103,26 @@ export const charge = (entry: Priced, body: PricedBody, produced: number): Credi
 
 const million = 1_000_000n
 
+/** Tokens of a call. The parts are counted in the sums: cached and written ones are input, reasoning is output. */
+export interface TokenUsage {
+  readonly inputTokens: number
+  readonly outputTokens: number
+  readonly cachedInputTokens?: number
+  readonly cacheWriteTokens?: number
+  readonly reasoningTokens?: number
+}
+
 /** What a passthrough call costs, rounded up to a micro-credit. Contract 6. */
-export const chargeTokens = (
-  price: TokenPrice,
-  usage: { readonly inputTokens: number; readonly outputTokens: number }
-): Credits => {
-  const total = times(price.input, usage.inputTokens) + times(price.output, usage.outputTokens)
+export const chargeTokens = (price: TokenPrice, usage: TokenUsage): Credits => {
+  const cached = Math.min(usage.cachedInputTokens ?? 0, usage.inputTokens)
+  const written = Math.min(usage.cacheWriteTokens ?? 0, usage.inputTokens - cached)
+  const reasoning = Math.min(usage.reasoningTokens ?? 0, usage.outputTokens)
+  const total =
+    times(price.input, usage.inputTokens - cached - written) +
+    times(price.cachedInput ?? price.input, cached) +
+    times(price.cacheWrite ?? price.input, written) +
+    times(price.output, usage.outputTokens - reasoning) +
+    times(price.reasoning ?? price.output, reasoning)
   return Credits.make((total + million - 1n) / million)
 }
 

@@ -67,6 +67,14 @@ export class ApiKeys extends Context.Service<
       key: string,
       taskId: Option.Option<TaskId>
     ) => Effect.Effect<Admitted, Problem | StoreUnavailable>
+    /**
+     * As `admit`, but where no request rate is counted a key that was good before is not looked up
+     * again: only for a caller who checks it once more in the statement that spends
+     * (`Metering.open`). ADR 0072.
+     */
+    readonly recognize: (key: string) => Effect.Effect<Admitted, Problem | StoreUnavailable>
+    /** A recognized key turned out to be dead. */
+    readonly forget: (key: string) => void
     readonly list: (
       userId: UserId,
       page: PageCut
@@ -84,6 +92,25 @@ export class ApiKeys extends Context.Service<
       const store = yield* UserStore
       const door = yield* AdmissionStore
       const { rateLimitPerMinute } = yield* AppConfig
+      const admit = Effect.fnUntraced(function* (key: string, taskId: Option.Option<TaskId>) {
+        if (!isWellFormed(key)) return yield* malformed
+        const now = yield* DateTime.now
+        const admission = yield* known(
+          yield* door.admit({
+            keyHash: hashKey(key),
+            perMinute: rateLimitPerMinute,
+            now,
+            taskId
+          })
+        )
+        yield* checkValid(admission.key, now)
+        if (!admission.key.scopes.includes("inference")) {
+          return yield* problem(1004, "This API key lacks the scope inference")
+        }
+        yield* touch(store, admission.key, now)
+        return toAdmitted(admission, rateLimitPerMinute)
+      })
+      const recognized = new Map<string, Principal>()
       return ApiKeys.of({
         create: Effect.fn("ApiKeys.create")(function* (request) {
           const now = yield* DateTime.now
@@ -108,24 +135,18 @@ export class ApiKeys extends Context.Service<
           yield* touch(store, row, now)
           return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes }
         }),
-        admit: Effect.fnUntraced(function* (key, taskId) {
-          if (!isWellFormed(key)) return yield* malformed
-          const now = yield* DateTime.now
-          const admission = yield* known(
-            yield* door.admit({
-              keyHash: hashKey(key),
-              perMinute: rateLimitPerMinute,
-              now,
-              taskId
-            })
-          )
-          yield* checkValid(admission.key, now)
-          if (!admission.key.scopes.includes("inference")) {
-            return yield* problem(1004, "This API key lacks the scope inference")
-          }
-          yield* touch(store, admission.key, now)
-          return toAdmitted(admission, rateLimitPerMinute)
-        }),
+        admit,
+        recognize: (key) => {
+          const principal = recognized.get(hashText(key))
+          return principal === undefined || rateLimitPerMinute > 0
+            ? Effect.tap(admit(key, Option.none()), (it) =>
+                remember(recognized, hashText(key), it.principal)
+              )
+            : Effect.succeed({ principal, rate: Option.none(), task: Option.none() })
+        },
+        forget: (key) => {
+          recognized.delete(hashText(key))
+        },
         list: store.listKeys,
         revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
           const revoked = yield* store.revokeKey(userId, id, yield* DateTime.now)
@@ -196,6 +217,18 @@ const isWellFormed = (key: string): boolean => {
   const match = /^sk-([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/u.exec(key)
   return match?.[1] !== undefined && base62(crc32(match[1]), checkCharacters) === match[2]
 }
+
+/** The keys that one process remembers. */
+const recognizedMax = 10_000
+
+const remember = (known: Map<string, Principal>, hash: string, principal: Principal) =>
+  Effect.sync(() => {
+    if (known.size >= recognizedMax) known.clear()
+    known.set(hash, principal)
+  })
+
+/** The key itself is not kept in memory. */
+const hashText = (key: string): string => hash("sha256", key, "base64")
 
 /** Keys have 238 random bits, so a plain hash is as safe as a slow one, and the look-up is by index. */
 const hashKey = (key: string): Uint8Array => hash("sha256", key, "buffer")

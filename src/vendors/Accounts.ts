@@ -1,5 +1,4 @@
-import { Clock, Context, Duration, Effect, Layer, Option, Schema } from "effect"
-import type { Exit } from "effect"
+import { Cause, Clock, Context, Duration, Effect, Exit, Layer, Option, Schema } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { pauseAfter } from "./RateLimits.ts"
@@ -64,6 +63,8 @@ interface Seat {
   /** Smooth weighted round robin: the seat with the highest credit goes first. */
   credit: number
   pausedUntil: number
+  /** A failure lies behind it: its calls run through the circuit breaker. */
+  troubled: boolean
 }
 
 /** The next seat's turn; spreads the shares evenly in time. */
@@ -85,7 +86,12 @@ const make = Effect.fnUntraced(function* (settings: ReadonlyArray<AccountSetting
     tripPolicy: CircuitBreaker.consecutive(failuresMax),
     openDuration: openFor
   })
-  const seats = settings.map((account): Seat => ({ account, credit: 0, pausedUntil: 0 }))
+  const seats = settings.map((account): Seat => ({
+    account,
+    credit: 0,
+    pausedUntil: 0,
+    troubled: false
+  }))
   const byProvider = Map.groupBy(seats, ({ account }) => account.provider)
   const byId = new Map(seats.map((seat) => [seat.account.id, seat]))
 
@@ -108,7 +114,7 @@ const make = Effect.fnUntraced(function* (settings: ReadonlyArray<AccountSetting
     isConfigured: (provider) => byProvider.has(provider),
     find: (id) => Option.map(Option.fromUndefinedOr(byId.get(id)), ({ account }) => account),
     order,
-    guard: (account, call, classify) => breaker.execute(call, { key: account.id, classify }),
+    guard: makeGuard(breaker, byId),
     heed: (account, answer) =>
       Effect.map(Clock.currentTimeMillis, (now) => {
         const pause = pauseAfter(answer.status, answer.headers, now)
@@ -127,3 +133,40 @@ const make = Effect.fnUntraced(function* (settings: ReadonlyArray<AccountSetting
     )
   })
 })
+
+/**
+ * While an account has no failure behind it, its calls run beside the breaker, which costs as much
+ * as the rest of a call; the first failure is recorded, and from then on all calls run through it
+ * until the circuit is closed and a call has succeeded.
+ */
+const makeGuard =
+  (
+    breaker: CircuitBreaker.CircuitBreaker,
+    seats: ReadonlyMap<string, Seat>
+  ): Accounts["Service"]["guard"] =>
+  (account, call, classify) => {
+    const seat = seats.get(account.id)
+    const through = breaker.execute(call, { key: account.id, classify })
+    if (seat === undefined || seat.troubled) {
+      return seat === undefined
+        ? through
+        : Effect.onExit(through, (exit) => {
+            if (Exit.isSuccess(exit) && classify(Exit.succeed(exit.value))._tag === "Success")
+              seat.troubled = false
+            return Effect.void
+          })
+    }
+    return Effect.onExit(call, (exit) => {
+      if (
+        Exit.isFailure(exit)
+          ? Cause.hasInterruptsOnly(exit.cause)
+          : classify(exit)._tag !== "Failure"
+      ) {
+        return Effect.void
+      }
+      seat.troubled = true
+      return Effect.ignore(
+        breaker.execute(Effect.void, { key: account.id, classify: () => CircuitBreaker.failure() })
+      )
+    })
+  }

@@ -1,7 +1,7 @@
 type AnswerHeaders = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
 /** The wait of an account that was refused for its rate without saying for how long. */
-const unknownWaitMillis = 5000
+const unknownWaitMillis = 1000
 
 /** The wait of an account that is unpaid or whose key is refused: the operator has to mend it. */
 const operatorWaitMillis = 60_000
@@ -44,7 +44,7 @@ const windows = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap(
 export const pauseAfter = (status: number, headers: AnswerHeaders, nowMillis: number): number => {
   const asked = retryAfterMillis(headers, nowMillis)
   if (status === 401 || status === 402) return operatorWaitMillis
-  if (status === 429 || status === 529) return Math.min(asked ?? unknownWaitMillis, waitMillisMax)
+  if (status === 429) return Math.min(asked ?? unknownWaitMillis, waitMillisMax)
   let pause = 0
   for (const [remaining, reset] of windows) {
     if (one(headers, remaining) === "0") {

@@ -1,0 +1,53 @@
+/** The upstream of the benchmark: a small chat answer, or a stream of 200 events; nothing else to do. */
+import { createServer } from "node:http"
+
+const answer = Buffer.from(
+  JSON.stringify({
+    id: "chatcmpl-bench",
+    object: "chat.completion",
+    created: 1,
+    model: "gpt-4o",
+    choices: [
+      {
+        index: 0,
+        message: { role: "assistant", content: "word ".repeat(40) },
+        finish_reason: "stop"
+      }
+    ],
+    usage: { prompt_tokens: 20, completion_tokens: 40, total_tokens: 60 }
+  })
+)
+const event = (content: string) =>
+  `data: ${JSON.stringify({ id: "chatcmpl-bench", object: "chat.completion.chunk", created: 1, model: "gpt-4o", choices: [{ index: 0, delta: { content }, finish_reason: null }], usage: null })}\n\n`
+const usage = `data: ${JSON.stringify({ id: "chatcmpl-bench", object: "chat.completion.chunk", created: 1, model: "gpt-4o", choices: [], usage: { prompt_tokens: 20, completion_tokens: 200, total_tokens: 220 } })}\n\n`
+const word = Buffer.from(event("word "))
+
+createServer((request, response) => {
+  let body = ""
+  request.on("data", (chunk: Buffer) => (body += chunk.toString("latin1")))
+  request.on("end", () => {
+    if (!body.includes('"stream":true')) {
+      response.writeHead(200, {
+        "content-type": "application/json",
+        "content-length": answer.length
+      })
+      response.end(answer)
+      return
+    }
+    response.writeHead(200, { "content-type": "text/event-stream" })
+    // `held` streams stay open after their first event: for the memory figure
+    const isHeld = body.includes("held open")
+    response.write(word)
+    if (isHeld) return
+    let sent = 1
+    const next = () => {
+      for (let i = 0; i < 10 && sent < 200; i += 1, sent += 1) response.write(word)
+      if (sent < 200) {
+        setImmediate(next)
+        return
+      }
+      response.end(`${usage}data: [DONE]\n\n`)
+    }
+    setImmediate(next)
+  })
+}).listen(Number(process.env.PORT), "127.0.0.1")

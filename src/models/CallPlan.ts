@@ -1,0 +1,182 @@
+import { Option, Result, Schema } from "effect"
+import { zero } from "../domain/Credits.ts"
+import type { Credits } from "../domain/Credits.ts"
+import { invalid, problem } from "../domain/Problem.ts"
+import type { Problem } from "../domain/Problem.ts"
+import type { OpenRoute, TokenModel, UsageProtocol } from "./OpenRoutes.ts"
+import { chargeTokens } from "./Price.ts"
+import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
+
+/** What a call is held for and how its answer is metered. */
+export type Metered =
+  | { readonly _tag: "Nothing" }
+  | { readonly _tag: "Call"; readonly amount: Credits }
+  | { readonly _tag: "Tokens"; readonly protocol: UsageProtocol; readonly model: TokenModel }
+
+/** A call, read and priced: what goes upstream, and the most that it can cost. */
+export interface CallPlan {
+  readonly metered: Metered
+  /** The model that the client named. */
+  readonly model: string | null
+  readonly hold: Credits
+  /** What goes upstream: the client's bytes, with the wish for usage figures when it is a stream. */
+  readonly body: Uint8Array
+  /** The client did not ask for the usage chunk: it is taken out of the stream. */
+  readonly hidesUsage: boolean
+}
+
+const Limit = Schema.optionalKey(Schema.NullOr(Schema.Finite))
+
+/** The few members of a request that say what it can cost; the rest is the upstream's business. */
+const RequestBody = Schema.Struct({
+  model: Schema.optionalKey(Schema.String),
+  stream: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  background: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  n: Limit,
+  max_tokens: Limit,
+  max_completion_tokens: Limit,
+  max_output_tokens: Limit,
+  stream_options: Schema.optionalKey(
+    Schema.NullOr(
+      Schema.Struct({ include_usage: Schema.optionalKey(Schema.NullOr(Schema.Boolean)) })
+    )
+  ),
+  generationConfig: Schema.optionalKey(
+    Schema.NullOr(
+      Schema.Struct({
+        maxOutputTokens: Limit,
+        candidateCount: Limit
+      })
+    )
+  )
+})
+type RequestBody = typeof RequestBody.Type
+
+const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
+const decodeBody = Schema.decodeUnknownResult(RequestBody)
+const decodeRecord = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
+const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+/** An answer of several choices, or an array of inputs, is bounded by the body that asks for it. */
+const choicesMax = 128
+
+/** Pictures cost tokens that the length of their URL does not show. */
+const tokensPerPictureMax = 6000
+
+/** Reads the body and prices the call. Fails with 2001, 2002 or 2006. ADR 0073. */
+export const planCall = (
+  catalog: UpstreamCatalog,
+  route: OpenRoute,
+  pathModel: string | undefined,
+  bytes: Uint8Array
+): Result.Result<CallPlan, Problem> => {
+  const model = pathModel ?? null
+  const plain = { model, body: bytes, hidesUsage: false }
+  if (route.meter.per === "nothing") {
+    return Result.succeed({ ...plain, metered: { _tag: "Nothing" }, hold: zero })
+  }
+  if (route.meter.per === "call") {
+    const { amount } = route.meter
+    return Result.succeed({ ...plain, metered: { _tag: "Call", amount }, hold: amount })
+  }
+  return planTokens(catalog, route, route.meter.protocol, pathModel, bytes)
+}
+
+const planTokens = (
+  catalog: UpstreamCatalog,
+  route: OpenRoute,
+  protocol: UsageProtocol,
+  pathModel: string | undefined,
+  bytes: Uint8Array
+): Result.Result<CallPlan, Problem> => {
+  const read = readBody(bytes)
+  if (Result.isFailure(read)) return Result.fail(read.failure)
+  const { body, text, value } = read.success
+  const name = pathModel ?? body.model
+  if (name === undefined) {
+    return Result.fail(invalid([{ pointer: "#/model", detail: "Expected the name of a model" }]))
+  }
+  const model = catalog.priced(route.vendor, name)
+  if (model === undefined) {
+    return Result.fail(
+      problem(2006, `The model ${name.slice(0, 100)} is not offered here: it has no price`)
+    )
+  }
+  if (body.background === true) {
+    const detail = "Answers in the background are not offered: their usage is never reported back"
+    return Result.fail(invalid([{ pointer: "#/background", detail }]))
+  }
+  const asksUsage = protocol === "openai-chat" && body.stream === true
+  const hidesUsage = asksUsage && body.stream_options?.include_usage !== true
+  return Result.succeed({
+    metered: { _tag: "Tokens", protocol, model },
+    model: name,
+    hold: holdOf(model, body, text),
+    body: hidesUsage ? withUsageAsked(text, value) : bytes,
+    hidesUsage
+  })
+}
+
+interface ReadBody {
+  readonly text: string
+  readonly value: unknown
+  readonly body: RequestBody
+}
+
+const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
+  const text = Result.try({
+    try: () => strictUtf8.decode(bytes),
+    catch: () => problem(2002, "The body is not valid UTF-8")
+  })
+  if (Result.isFailure(text)) return Result.fail(text.failure)
+  const json = decodeJson(text.success)
+  if (Result.isFailure(json)) return Result.fail(problem(2002, "The body is not valid JSON"))
+  const value = json.success
+  if (Array.isArray(value) || typeof value !== "object" || value === null) {
+    return Result.fail(invalid([{ pointer: "#", detail: "Expected an object" }]))
+  }
+  const body = decodeBody(value)
+  return Result.isFailure(body)
+    ? Result.fail(
+        invalid([{ pointer: "#", detail: String(body.failure.message).replaceAll(/\s+/gu, " ") }])
+      )
+    : Result.succeed({ text: text.success, value, body: body.success })
+}
+
+/** A token is at least one byte of text, and pictures are counted by the most that one costs. */
+const holdOf = (model: TokenModel, body: RequestBody, text: string): Credits => {
+  const pictures = text.match(/"(?:image_url|input_image|image|inline_?[dD]ata|file_?[dD]ata)"/gu)
+  const input = Buffer.byteLength(text) + (pictures?.length ?? 0) * tokensPerPictureMax
+  const asked =
+    body.max_completion_tokens ??
+    body.max_output_tokens ??
+    body.max_tokens ??
+    body.generationConfig?.maxOutputTokens ??
+    model.outputTokensMax
+  const choices = body.n ?? body.generationConfig?.candidateCount ?? 1
+  const output = Math.min(Math.max(0, Math.ceil(asked)), model.outputTokensMax)
+  const inputTokens = Math.min(input, model.inputTokensMax)
+  const outputTokens = output * Math.min(Math.max(1, Math.ceil(choices)), choicesMax)
+  const { cacheWrite = zero, input: plain } = model.price
+  const dearest = cacheWrite > plain ? inputTokens : 0
+  return chargeTokens(model.price, { inputTokens, outputTokens, cacheWriteTokens: dearest })
+}
+
+const utf8 = new TextEncoder()
+
+/**
+ * Asks for the usage chunk of a chat stream. The client's bytes stay as they are behind the new
+ * member; only a body that has `stream_options` of its own is written anew.
+ */
+const withUsageAsked = (text: string, value: unknown): Uint8Array => {
+  const members = Option.getOrElse(decodeRecord(value), () => ({}) as const)
+  const own: unknown = Object.getOwnPropertyDescriptor(members, "stream_options")?.value
+  if (own === undefined) {
+    const start = text.indexOf("{") + 1
+    return utf8.encode(`{"stream_options":{"include_usage":true},${text.slice(start)}`)
+  }
+  const options = Option.getOrElse(decodeRecord(own), () => ({}) as const)
+  return utf8.encode(
+    JSON.stringify({ ...members, stream_options: { ...options, include_usage: true } })
+  )
+}

@@ -1,0 +1,98 @@
+import { Schema } from "effect"
+import { Amount, TokenPrice } from "./Price.ts"
+
+const segment = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/u
+
+/** A part of a path: letters, digits, `.`, `_`, `:` and `-`. */
+export const PathSegment = Schema.String.check(
+  Schema.isPattern(segment, {
+    expected: "1 to 128 letters, digits, dots, underscores, colons or hyphens"
+  })
+)
+
+/** Whose account serves a route. */
+const ProviderName = Schema.Literals(["openai", "anthropic", "gemini", "dashscope"])
+
+/** How the usage of an answer is read, and where the request says what it may cost. */
+export const UsageProtocol = Schema.Literals([
+  "openai-chat",
+  "openai-responses",
+  "openai-embeddings",
+  "anthropic-messages",
+  "gemini-generate"
+])
+export type UsageProtocol = typeof UsageProtocol.Type
+
+/** How a route is paid for. */
+const Meter = Schema.Union([
+  Schema.Struct({ per: Schema.Literal("nothing") }),
+  Schema.Struct({ per: Schema.Literal("call"), amount: Amount }),
+  Schema.Struct({ per: Schema.Literal("tokens"), protocol: UsageProtocol })
+])
+
+/** One upstream route that is open; what is not listed is refused with 2006. ADR 0073. */
+export const OpenRoute = Schema.Struct({
+  /** Path segment after `/vendors/`. */
+  vendor: PathSegment,
+  provider: ProviderName,
+  method: Schema.Literals(["GET", "POST", "DELETE"]),
+  /** The upstream path; `{model}` stands for one segment, or the part of one before a colon. */
+  path: Schema.String.check(
+    Schema.isPattern(/^(?:\/(?:[A-Za-z0-9._-]+|\{model\})(?::[A-Za-z]+)?)+$/u, {
+      expected: "a path of letters, digits, dots, underscores, hyphens and {model}"
+    })
+  ),
+  meter: Meter
+}).annotate({ identifier: "OpenRoute" })
+export type OpenRoute = typeof OpenRoute.Type
+
+/** A model that is paid by the token. */
+export const TokenModel = Schema.Struct({
+  vendor: PathSegment,
+  /** The upstream's model id; a date behind it means the same model. */
+  model: PathSegment,
+  price: TokenPrice,
+  /** The most that it answers, when the request sets no limit: what is held. */
+  outputTokensMax: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
+  /** The most that it reads: bounds what is held for a long request. */
+  inputTokensMax: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
+}).annotate({ identifier: "TokenModel" })
+export type TokenModel = typeof TokenModel.Type
+
+const free = { per: "nothing" } as const
+const tokens = (protocol: UsageProtocol) => ({ per: "tokens", protocol }) as const
+const openai = { vendor: "openai", provider: "openai" } as const
+const anthropic = { vendor: "anthropic", provider: "anthropic" } as const
+const google = { vendor: "google", provider: "gemini" } as const
+
+/**
+ * What is open from the start. Left out on purpose: what reads or changes things kept in the shared
+ * upstream account (files, batches, stored answers), for they would be every user's. ADR 0073.
+ */
+export const builtInRoutes: ReadonlyArray<OpenRoute> = [
+  { ...openai, method: "POST", path: "/v1/chat/completions", meter: tokens("openai-chat") },
+  { ...openai, method: "POST", path: "/v1/responses", meter: tokens("openai-responses") },
+  { ...openai, method: "POST", path: "/v1/embeddings", meter: tokens("openai-embeddings") },
+  { ...openai, method: "POST", path: "/v1/moderations", meter: free },
+  { ...openai, method: "GET", path: "/v1/models", meter: free },
+  { ...openai, method: "GET", path: "/v1/models/{model}", meter: free },
+  { ...anthropic, method: "POST", path: "/v1/messages", meter: tokens("anthropic-messages") },
+  { ...anthropic, method: "POST", path: "/v1/messages/count_tokens", meter: free },
+  { ...anthropic, method: "GET", path: "/v1/models", meter: free },
+  { ...anthropic, method: "GET", path: "/v1/models/{model}", meter: free },
+  {
+    ...google,
+    method: "POST",
+    path: "/v1beta/models/{model}:generateContent",
+    meter: tokens("gemini-generate")
+  },
+  {
+    ...google,
+    method: "POST",
+    path: "/v1beta/models/{model}:streamGenerateContent",
+    meter: tokens("gemini-generate")
+  },
+  { ...google, method: "POST", path: "/v1beta/models/{model}:countTokens", meter: free },
+  { ...google, method: "GET", path: "/v1beta/models", meter: free },
+  { ...google, method: "GET", path: "/v1beta/models/{model}", meter: free }
+]

@@ -1,0 +1,126 @@
+import { builtInRoutes } from "./OpenRoutes.ts"
+import type { OpenRoute, TokenModel } from "./OpenRoutes.ts"
+import { builtInTokenModels } from "./TokenModels.ts"
+
+/** What a path leads to: an open route with its model segment, other methods of it, or nothing. */
+export type RouteMatch =
+  | {
+      readonly _tag: "Open"
+      readonly route: OpenRoute
+      /** The upstream path, built from the route and not from what the client wrote. */
+      readonly path: string
+      readonly model: string | undefined
+    }
+  | { readonly _tag: "OtherMethod"; readonly allow: ReadonlyArray<string> }
+  | { readonly _tag: "Closed" }
+
+/** The open upstream routes, and the models that have a token price. ADR 0073. */
+export interface UpstreamCatalog {
+  readonly routes: ReadonlyArray<OpenRoute>
+  readonly tokenModels: ReadonlyArray<TokenModel>
+  /** `path` is the raw tail behind `/vendors/{vendor}`, without the query. */
+  readonly match: (vendor: string, method: string, path: string) => RouteMatch
+  readonly priced: (vendor: string, model: string) => TokenModel | undefined
+}
+
+interface Additions {
+  readonly routes?: ReadonlyArray<OpenRoute>
+  readonly tokenModels?: ReadonlyArray<TokenModel>
+}
+
+/** What a segment may hold once it is decoded: no slash, no dots alone, no percent sign, no space. */
+const segmentPattern = /^(?!\.{1,2}$)[A-Za-z0-9._:@-]{1,128}$/u
+const modelPattern = /^(?!\.{1,2}$)[A-Za-z0-9._:@-]{1,128}$/u
+
+/** The decoded segments of a path; `undefined` when one is not fit to go upstream. */
+const segmentsOf = (path: string): ReadonlyArray<string> | undefined => {
+  if (!path.startsWith("/")) return undefined
+  const segments: Array<string> = []
+  for (const raw of path.slice(1).split("/")) {
+    const segment = raw.includes("%") ? decoded(raw) : raw
+    if (segment === undefined || !segmentPattern.test(segment)) return undefined
+    segments.push(segment)
+  }
+  return segments
+}
+
+const decoded = (raw: string): string | undefined => {
+  try {
+    return decodeURIComponent(raw)
+  } catch {
+    return undefined
+  }
+}
+
+interface Found {
+  readonly path: string
+  readonly model: string | undefined
+}
+
+const matchRoute = (
+  pattern: ReadonlyArray<string>,
+  segments: ReadonlyArray<string>
+): Found | undefined => {
+  if (pattern.length !== segments.length) return undefined
+  let path = ""
+  let model: string | undefined
+  for (const [index, expected] of pattern.entries()) {
+    const given = segments[index] ?? ""
+    if (expected.startsWith("{model}")) {
+      const suffix = expected.slice("{model}".length)
+      if (!given.endsWith(suffix)) return undefined
+      model = given.slice(0, given.length - suffix.length)
+      // A verb such as :generateContent belongs to the route, never to the model.
+      if (!modelPattern.test(model) || (suffix === "" && /:[a-z]+[A-Z]/u.test(model)))
+        return undefined
+      path += `/${encodeURIComponent(model).replaceAll("%3A", ":").replaceAll("%40", "@")}${suffix}`
+    } else if (expected === given) {
+      path += `/${expected}`
+    } else {
+      return undefined
+    }
+  }
+  return { path, model }
+}
+
+/** A date or `-latest` behind a model id names a version of the same model. */
+const versionSuffix = /(?:-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|-\d{3})$/u
+
+/** The built-in routes and prices, with those of a catalog file added or in their place. */
+export const makeUpstreamCatalog = (additions: Additions = {}): UpstreamCatalog => {
+  const routes = new Map(
+    [...builtInRoutes, ...(additions.routes ?? [])].map((route) => [
+      `${route.method} ${route.vendor}${route.path}`,
+      route
+    ])
+  )
+  const models = new Map(
+    [...builtInTokenModels, ...(additions.tokenModels ?? [])].map((model) => [
+      `${model.vendor}/${model.model}`,
+      model
+    ])
+  )
+  const byVendor = Map.groupBy(
+    [...routes.values()].map((route) => ({ route, pattern: route.path.slice(1).split("/") })),
+    ({ route }) => route.vendor
+  )
+  return {
+    routes: [...routes.values()],
+    tokenModels: [...models.values()],
+    match: (vendor, method, path) => {
+      const segments = segmentsOf(path)
+      if (segments === undefined) return { _tag: "Closed" }
+      const allow: Array<string> = []
+      for (const { pattern, route } of byVendor.get(vendor) ?? []) {
+        const found = matchRoute(pattern, segments)
+        if (found === undefined) continue
+        if (route.method === method) return { _tag: "Open", route, ...found }
+        allow.push(route.method)
+      }
+      return allow.length === 0 ? { _tag: "Closed" } : { _tag: "OtherMethod", allow }
+    },
+    priced: (vendor, model) =>
+      models.get(`${vendor}/${model}`) ??
+      models.get(`${vendor}/${model.replace(versionSuffix, "")}`)
+  }
+}

@@ -1,0 +1,107 @@
+import type { UsageProtocol } from "./OpenRoutes.ts"
+import type { TokenUsage } from "./Price.ts"
+
+/** A member of a JSON object; `undefined` when there is none. */
+const at = (value: unknown, ...path: ReadonlyArray<string>): unknown => {
+  let found = value
+  for (const key of path) {
+    if (typeof found !== "object" || found === null) return undefined
+    found = Object.getOwnPropertyDescriptor(found, key)?.value
+  }
+  return found
+}
+
+/** A count of tokens; 0 for anything that is none. */
+const count = (value: unknown, ...path: ReadonlyArray<string>): number => {
+  const found = at(value, ...path)
+  return typeof found === "number" && Number.isFinite(found) && found > 0 ? Math.trunc(found) : 0
+}
+
+const isObject = (value: unknown): boolean => typeof value === "object" && value !== null
+
+/**
+ * The upstream's own figures in an answer or in one event of a stream; `undefined` when it holds
+ * none. Contract 6; vendors.md A2 to A4.
+ */
+export const usageOf = (protocol: UsageProtocol, answer: unknown): TokenUsage | undefined => {
+  switch (protocol) {
+    case "openai-chat":
+    case "openai-embeddings":
+      return openAiUsage(at(answer, "usage"))
+    case "openai-responses":
+      return responsesUsage(at(answer, "usage") ?? at(answer, "response", "usage"))
+    case "anthropic-messages":
+      return anthropicUsage(at(answer, "usage") ?? at(answer, "message", "usage"))
+    case "gemini-generate":
+      return geminiUsage(at(answer, "usageMetadata"))
+  }
+}
+
+const openAiUsage = (usage: unknown): TokenUsage | undefined =>
+  isObject(usage)
+    ? {
+        inputTokens: count(usage, "prompt_tokens"),
+        outputTokens: count(usage, "completion_tokens"),
+        cachedInputTokens: count(usage, "prompt_tokens_details", "cached_tokens"),
+        reasoningTokens: count(usage, "completion_tokens_details", "reasoning_tokens")
+      }
+    : undefined
+
+const responsesUsage = (usage: unknown): TokenUsage | undefined =>
+  isObject(usage)
+    ? {
+        inputTokens: count(usage, "input_tokens"),
+        outputTokens: count(usage, "output_tokens"),
+        cachedInputTokens: count(usage, "input_tokens_details", "cached_tokens"),
+        reasoningTokens: count(usage, "output_tokens_details", "reasoning_tokens")
+      }
+    : undefined
+
+/** `input_tokens` of Anthropic leaves out what the cache held; ours is the sum. */
+const anthropicUsage = (usage: unknown): TokenUsage | undefined => {
+  if (!isObject(usage)) return undefined
+  const cached = count(usage, "cache_read_input_tokens")
+  const written = count(usage, "cache_creation_input_tokens")
+  return {
+    inputTokens: count(usage, "input_tokens") + cached + written,
+    outputTokens: count(usage, "output_tokens"),
+    cachedInputTokens: cached,
+    cacheWriteTokens: written
+  }
+}
+
+/** Thoughts of Gemini are beside the candidates' tokens; ours are part of the output. */
+const geminiUsage = (usage: unknown): TokenUsage | undefined => {
+  if (!isObject(usage)) return undefined
+  const thoughts = count(usage, "thoughtsTokenCount")
+  return {
+    inputTokens: count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount"),
+    outputTokens: count(usage, "candidatesTokenCount") + thoughts,
+    cachedInputTokens: count(usage, "cachedContentTokenCount"),
+    reasoningTokens: thoughts
+  }
+}
+
+/** Streams report in pieces, each cumulative: the highest figure of each kind counts. */
+export const mergeUsage = (a: TokenUsage | undefined, b: TokenUsage): TokenUsage =>
+  a === undefined
+    ? b
+    : {
+        inputTokens: Math.max(a.inputTokens, b.inputTokens),
+        outputTokens: Math.max(a.outputTokens, b.outputTokens),
+        cachedInputTokens: Math.max(a.cachedInputTokens ?? 0, b.cachedInputTokens ?? 0),
+        cacheWriteTokens: Math.max(a.cacheWriteTokens ?? 0, b.cacheWriteTokens ?? 0),
+        reasoningTokens: Math.max(a.reasoningTokens ?? 0, b.reasoningTokens ?? 0)
+      }
+
+/** Is this the extra event of `include_usage`: figures and no choice? vendors.md A3. */
+export const isUsageChunk = (event: unknown): boolean => {
+  const choices = at(event, "choices")
+  return Array.isArray(choices) && choices.length === 0 && isObject(at(event, "usage"))
+}
+
+/** Does the event say that the upstream failed in the middle of its answer? */
+export const isErrorEvent = (event: unknown): boolean =>
+  isObject(at(event, "error")) ||
+  at(event, "type") === "error" ||
+  at(event, "type") === "response.failed"

@@ -1,0 +1,126 @@
+import { Option, Schema } from "effect"
+import { zero } from "../domain/Credits.ts"
+import type { Credits } from "../domain/Credits.ts"
+import type { CallPlan } from "../models/CallPlan.ts"
+import { chargeTokens } from "../models/Price.ts"
+import type { TokenUsage } from "../models/Price.ts"
+import { mergeUsage, usageOf } from "../models/Usage.ts"
+import { released } from "./Metering.ts"
+import type { CallEnd } from "./Metering.ts"
+import { StreamMeter } from "./StreamMeter.ts"
+import type { Reached, StreamWatch } from "./UpstreamCalls.ts"
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+const utf8 = new TextDecoder()
+
+/** Text per token, where an upstream reports no figures: the rule of thumb of the vendors. */
+const bytesPerToken = 4
+
+/** The money of one call: settled or released exactly once, by whatever ends it. Contract 6; ADR 0072. */
+export class CallBill {
+  /** Given to the upstream call: meters an event stream as it passes. */
+  readonly watch: StreamWatch
+  readonly #id: string
+  readonly #plan: CallPlan
+  readonly #requestBytes: number
+  readonly #close: (end: CallEnd) => void
+  readonly #meter: StreamMeter | undefined
+  #closed = false
+  #status = 0
+  #account: string | null = null
+
+  constructor(id: string, plan: CallPlan, requestBytes: number, close: (end: CallEnd) => void) {
+    this.#id = id
+    this.#plan = plan
+    this.#requestBytes = requestBytes
+    this.#close = close
+    const meter =
+      plan.metered._tag === "Tokens"
+        ? new StreamMeter(plan.metered.protocol, plan.hidesUsage)
+        : undefined
+    this.#meter = meter
+    this.watch = {
+      push: (chunk) => meter?.push(chunk) ?? chunk,
+      flush: () => meter?.flush() ?? Buffer.alloc(0),
+      ended: (how) => this.#streamEnded(how)
+    }
+  }
+
+  /** The upstream failed, or nothing was bought. */
+  release(status: number | null): void {
+    this.#end({ ...released(this.#id, status), account: this.#account })
+  }
+
+  /** Takes an answer. Says what it cost, when it came whole; a stream settles at its end. */
+  answered({ accountId, answer }: Reached): Credits | undefined {
+    this.#status = answer.status
+    this.#account = accountId
+    if (!(answer.body instanceof Uint8Array)) return undefined
+    if (answer.status >= 300) {
+      this.release(answer.status)
+      return zero
+    }
+    if (this.#plan.metered._tag !== "Tokens") return this.#settleCall()
+    const value = Option.getOrUndefined(decodeJson(utf8.decode(answer.body)))
+    const reported = usageOf(this.#plan.metered.protocol, value)
+    return reported === undefined
+      ? this.#settle(this.#estimate(answer.body.length / bytesPerToken), true)
+      : this.#settle(reported, false)
+  }
+
+  #streamEnded(how: "complete" | "broken" | "abandoned"): void {
+    const meter = this.#meter
+    if (how === "broken" || meter === undefined || meter.failed) return this.release(this.#status)
+    const { pieces, usage } = meter
+    if (usage === undefined && pieces === 0) return this.release(this.#status)
+    // A stream that came to its end carries the upstream's figures; one that was left carries some.
+    if (how === "complete" && usage !== undefined) this.#settle(usage, false)
+    else {
+      const counted = this.#estimate(pieces)
+      this.#settle(
+        usage === undefined || usage.inputTokens === 0
+          ? mergeUsage(usage, counted)
+          : mergeUsage(usage, { inputTokens: 0, outputTokens: pieces }),
+        true
+      )
+    }
+  }
+
+  #estimate(outputTokens: number): TokenUsage {
+    return {
+      inputTokens: Math.ceil(this.#requestBytes / bytesPerToken),
+      outputTokens: Math.ceil(outputTokens)
+    }
+  }
+
+  #settleCall(): Credits {
+    this.#end({ ...this.#settled(this.#plan.hold), usage: null })
+    return this.#plan.hold
+  }
+
+  #settle(usage: TokenUsage, counted: boolean): Credits {
+    if (this.#plan.metered._tag !== "Tokens") return this.#settleCall()
+    const cost = chargeTokens(this.#plan.metered.model.price, usage)
+    // What a call costs beyond its hold is not charged (contract 6).
+    const captured = cost > this.#plan.hold ? this.#plan.hold : cost
+    this.#end({ ...this.#settled(captured), usage: { ...usage, counted } })
+    return captured
+  }
+
+  #settled(captured: Credits): CallEnd {
+    return {
+      id: this.#id,
+      captured,
+      outcome: "settled",
+      status: this.#status,
+      account: this.#account,
+      usage: null
+    }
+  }
+
+  #end(end: CallEnd): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#close(end)
+  }
+}

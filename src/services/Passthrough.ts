@@ -1,0 +1,161 @@
+import { Clock, Context, Effect, Layer, Result } from "effect"
+import type { Readable } from "node:stream"
+import type { Credits } from "../domain/Credits.ts"
+import { makeTaskId } from "../domain/Ids.ts"
+import { Problem, problem } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { planCall } from "../models/CallPlan.ts"
+import type { CallPlan } from "../models/CallPlan.ts"
+import { Catalog } from "../models/Catalog.ts"
+import type { OpenRoute } from "../models/OpenRoutes.ts"
+import type { RouteMatch } from "../models/UpstreamCatalog.ts"
+import type { Principal } from "./ApiKeys.ts"
+import { CallBill } from "./CallBill.ts"
+import { Metering } from "./Metering.ts"
+import { toClientHeaders, toUpstreamHeaders } from "./RelayHeaders.ts"
+import { UpstreamCalls } from "./UpstreamCalls.ts"
+import type { Reached, UpstreamRequest } from "./UpstreamCalls.ts"
+
+/** An open route and the path that goes upstream. */
+export type OpenPath = Extract<RouteMatch, { readonly _tag: "Open" }>
+
+/** A call of a client. */
+export interface PassthroughCall {
+  readonly principal: Principal
+  readonly to: OpenPath
+  /** With its question mark, or empty. */
+  readonly query: string
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly body: Uint8Array
+  readonly traceId: string
+}
+
+/** What the client gets. */
+export interface Relayed {
+  readonly status: number
+  readonly headers: Record<string, string>
+  readonly body: Uint8Array | Readable
+  readonly sandbox: boolean
+  /** Id of the receipt, when the call was metered. */
+  readonly callId: string | undefined
+  /** What it cost, when that is known before the answer goes out. */
+  readonly cost: Credits | undefined
+}
+
+/** Hands a call to its vendor and the answer back, and meters it. Spec, points 2 to 4; contract 3 and 6. */
+export class Passthrough extends Context.Service<
+  Passthrough,
+  {
+    /** Fails with 2006 (vendor or route not open) or 2007. */
+    readonly resolve: (
+      vendor: string,
+      method: string,
+      path: string
+    ) => Effect.Effect<OpenPath, Problem>
+    readonly forward: (call: PassthroughCall) => Effect.Effect<Relayed, Problem | StoreUnavailable>
+  }
+>()("gateway/services/Passthrough") {
+  static readonly layer = Layer.effect(
+    Passthrough,
+    Effect.gen(function* () {
+      const { upstream: catalog } = yield* Catalog
+      const metering = yield* Metering
+      const upstream = yield* UpstreamCalls
+
+      const resolve = (vendor: string, method: string, path: string) => {
+        const match = catalog.match(vendor, method, path)
+        switch (match._tag) {
+          case "Open":
+            return Effect.succeed(match)
+          case "OtherMethod":
+            return Effect.fail(
+              new Problem({
+                code: 2007,
+                detail: `${method} is not allowed here`,
+                allow: match.allow
+              })
+            )
+          case "Closed":
+            return Effect.fail(problem(2006, "This vendor, or this route of it, is not open here"))
+        }
+      }
+
+      const plain = Effect.fnUntraced(function* (call: PassthroughCall) {
+        const { provider } = call.to.route
+        const reached = yield* upstream.reach(provider, requestOf(call, call.body, undefined))
+        return relay(reached, undefined, undefined)
+      })
+
+      const metered = Effect.fnUntraced(function* (call: PassthroughCall, plan: CallPlan) {
+        const { provider } = call.to.route
+        const id = makeTaskId(yield* Clock.currentTimeMillis)
+        const bill = new CallBill(id, plan, call.body.length, metering.closeUnsafe)
+        return yield* Effect.uninterruptibleMask((restore) =>
+          restore(metering.open(startOf(id, call, plan, upstream.isSandbox(provider)))).pipe(
+            Effect.andThen(
+              restore(upstream.reach(provider, requestOf(call, plan.body, bill.watch))).pipe(
+                Effect.onError(() => Effect.sync(() => bill.release(null)))
+              )
+            ),
+            Effect.map((reached) => {
+              const cost = bill.answered(reached)
+              return relay(reached, id, cost)
+            })
+          )
+        )
+      })
+
+      return Passthrough.of({
+        resolve,
+        forward: Effect.fnUntraced(function* (call) {
+          const { model, route } = call.to
+          const plan = planCall(catalog, route, model, call.body)
+          if (Result.isFailure(plan)) return yield* plan.failure
+          return yield* plan.success.metered._tag === "Nothing"
+            ? plain(call)
+            : metered(call, plan.success)
+        })
+      })
+    })
+  )
+}
+
+const startOf = (id: string, call: PassthroughCall, plan: CallPlan, sandbox: boolean) => ({
+  id,
+  user: call.principal.userId,
+  key: call.principal.apiKeyId,
+  amount: plan.hold,
+  trace: call.traceId,
+  vendor: call.to.route.vendor,
+  model: plan.model,
+  route: routeName(call.to.route),
+  sandbox
+})
+
+const routeName = ({ method, path }: OpenRoute): string => `${method} ${path}`
+
+const requestOf = (
+  call: PassthroughCall,
+  body: Uint8Array,
+  watch: UpstreamRequest["watch"]
+): UpstreamRequest => ({
+  method: call.to.route.method,
+  path: call.to.path,
+  query: call.query,
+  headers: toUpstreamHeaders(call.headers),
+  body,
+  watch
+})
+
+const relay = (
+  { accountId, answer }: Reached,
+  callId: string | undefined,
+  cost: Credits | undefined
+): Relayed => ({
+  status: answer.status,
+  headers: toClientHeaders(answer.headers),
+  body: answer.body,
+  sandbox: accountId === null,
+  callId,
+  cost
+})

@@ -1,0 +1,160 @@
+import { Context, Duration, Effect, Exit, Layer, Metric } from "effect"
+import { CircuitBreaker } from "effect/persistence"
+import { Problem, problem } from "../domain/Problem.ts"
+import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import { Accounts } from "../vendors/Accounts.ts"
+import type { AccountState } from "../vendors/Accounts.ts"
+import { Upstream } from "../vendors/Upstream.ts"
+import type { UpstreamFailure, UpstreamRequest } from "../vendors/Upstream.ts"
+import type { UpstreamAnswer } from "../vendors/UpstreamExchange.ts"
+
+export type { AccountState } from "../vendors/Accounts.ts"
+export type { UpstreamRequest } from "../vendors/Upstream.ts"
+export type { StreamWatch, UpstreamAnswer } from "../vendors/UpstreamExchange.ts"
+
+/** An answer and the account that gave it; none in the sandbox. */
+export interface Reached {
+  readonly answer: UpstreamAnswer
+  readonly accountId: string | null
+}
+
+/** Calls of the passthrough that got no answer, or a refusal of the service's own account. */
+const troubles = Metric.counter("gateway_upstream_troubles_total", {
+  description: "Upstream calls without an answer, or refused for the service's own account",
+  incremental: true
+})
+
+/**
+ * Gets an answer from one of a provider's accounts. Another account is tried only where the first
+ * certainly bought nothing: no byte sent, or refused for its rate, its load or its own key. ADR 0071.
+ */
+export class UpstreamCalls extends Context.Service<
+  UpstreamCalls,
+  {
+    readonly isSandbox: (provider: Provider) => boolean
+    /** Fails with 5002 (unreachable or broken), 5003 (no account free) or 5004 (time-out). */
+    readonly reach: (
+      provider: Provider,
+      request: UpstreamRequest
+    ) => Effect.Effect<Reached, Problem>
+    readonly accounts: Effect.Effect<ReadonlyArray<AccountState>>
+  }
+>()("gateway/services/UpstreamCalls") {
+  static readonly layer = Layer.effect(
+    UpstreamCalls,
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const upstream = yield* Upstream
+
+      const attempt = (account: AccountSetting, request: UpstreamRequest) =>
+        accounts
+          .guard(account, upstream.send(account, request), classify)
+          .pipe(Effect.tap((answer) => accounts.heed(account, answer)))
+
+      const reach = Effect.fnUntraced(function* (provider: Provider, request: UpstreamRequest) {
+        const order = yield* Effect.mapError(accounts.order(provider), ({ retryAfterMillis }) =>
+          busy(retryAfterMillis)
+        )
+        let last: Effect.Effect<Reached, Problem> | undefined
+        for (const account of order) {
+          const exit = yield* Effect.exit(attempt(account, request))
+          const outcome = outcomeOf(account, exit)
+          if (outcome._tag === "Final") return yield* outcome.result
+          yield* report(account, outcome.reason)
+          last = outcome.result
+        }
+        return yield* last ?? Effect.fail(busy(0))
+      })
+
+      return UpstreamCalls.of({
+        isSandbox: (provider) => !accounts.isConfigured(provider),
+        reach: (provider, request) =>
+          accounts.isConfigured(provider)
+            ? reach(provider, request)
+            : Effect.map(upstream.simulate(provider, request), (answer) => ({
+                answer,
+                accountId: null
+              })),
+        accounts: accounts.states
+      })
+    })
+  )
+}
+
+type Attempt = Exit.Exit<UpstreamAnswer, UpstreamFailure | CircuitBreaker.CircuitBreakerError>
+
+/** `Next`: nothing was bought, another account may be asked; `result` counts if there is none. */
+type Outcome =
+  | { readonly _tag: "Final"; readonly result: Effect.Effect<Reached, Problem> }
+  | {
+      readonly _tag: "Next"
+      readonly reason: string
+      readonly result: Effect.Effect<Reached, Problem>
+    }
+
+const outcomeOf = (account: AccountSetting, exit: Attempt): Outcome =>
+  Exit.match(exit, {
+    onSuccess: (answer): Outcome => {
+      const result = Effect.succeed({ answer, accountId: account.id })
+      if (answer.status === 401 || answer.status === 402) {
+        const reason = `refused the service's own key or payment with HTTP ${answer.status}`
+        return { _tag: "Next", reason, result: Effect.fail(misconfigured) }
+      }
+      return answer.status === 429 || answer.status === 529
+        ? { _tag: "Next", reason: `is at its limit (HTTP ${answer.status})`, result }
+        : { _tag: "Final", result }
+    },
+    onFailure: (cause): Outcome => {
+      const error = cause.reasons.find((reason) => reason._tag === "Fail")?.error
+      if (error === undefined)
+        return { _tag: "Final", result: Effect.orDie(Effect.failCause(cause)) }
+      if (error._tag === "CircuitBreakerError") {
+        const millis =
+          error.reason._tag === "CircuitOpen" ? Duration.toMillis(error.reason.retryAfter) : 0
+        return {
+          _tag: "Next",
+          reason: "is cut off by its circuit",
+          result: Effect.fail(busy(millis))
+        }
+      }
+      const result = Effect.fail(problemOf(error))
+      return error.kind === "unsent"
+        ? { _tag: "Next", reason: `cannot be reached (${error.detail})`, result }
+        : { _tag: "Final", result: Effect.andThen(report(account, error.detail), result) }
+    }
+  })
+
+const report = (account: AccountSetting, reason: string) =>
+  Effect.andThen(
+    Metric.update(Metric.withAttributes(troubles, { account: account.id }), 1),
+    Effect.logWarning(`The upstream account ${account.id} ${reason}`)
+  )
+
+const problemOf = (failure: UpstreamFailure): Problem =>
+  failure.kind === "timeout"
+    ? problem(5004, "The upstream did not answer in time; the call may have been executed")
+    : failure.kind === "unsent"
+      ? problem(5002, "The upstream cannot be reached; nothing was sent")
+      : problem(5002, "The connection to the upstream broke; the call may have been executed")
+
+const misconfigured = problem(
+  5003,
+  "The service's own account with this vendor is not usable now: the operator has been told"
+)
+
+const busy = (retryAfterMillis: number): Problem =>
+  new Problem({
+    code: 5003,
+    detail: "Every account with this vendor is at its limit or cut off: try again later",
+    retryAfterSeconds: Math.max(1, Math.ceil(retryAfterMillis / 1000))
+  })
+
+/** What an outcome says of the account's health: not the client's faults, nor a rate limit. ADR 0071. */
+const classify = (exit: Exit.Exit<UpstreamAnswer, UpstreamFailure>): CircuitBreaker.Outcome => {
+  if (Exit.isFailure(exit)) return CircuitBreaker.failure()
+  const { status } = exit.value
+  if (status === 429 || status === 529) return CircuitBreaker.ignored
+  return status >= 500 || status === 401 || status === 402
+    ? CircuitBreaker.failure()
+    : CircuitBreaker.success
+}

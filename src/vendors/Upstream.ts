@@ -1,0 +1,141 @@
+import { Context, Duration, Effect, Layer, Redacted, Schema } from "effect"
+import { Agent } from "undici"
+import type { AccountSetting } from "../domain/Provider.ts"
+import { simulateUpstream } from "./simulator/UpstreamSimulator.ts"
+import { UpstreamExchange } from "./UpstreamExchange.ts"
+import type { StreamWatch, UpstreamAnswer } from "./UpstreamExchange.ts"
+
+/** A call as the client means it: no credentials in it. */
+export interface UpstreamRequest {
+  readonly method: "GET" | "POST" | "DELETE"
+  /** Begins with the version segment. */
+  readonly path: string
+  /** With its question mark, or empty. */
+  readonly query: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+  /** Present: an event stream is relayed as it comes, under this watch. */
+  readonly watch: StreamWatch | undefined
+}
+
+/** No answer came. `unsent`: certainly not one byte was sent. */
+export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("UpstreamFailure", {
+  kind: Schema.Literals(["unsent", "timeout", "broken"]),
+  /** For the log: no key, no body. */
+  detail: Schema.String
+}) {}
+
+/** The raw upstream call: the key put in, nothing retried, aborted when the caller is interrupted. */
+export class Upstream extends Context.Service<
+  Upstream,
+  {
+    readonly send: (
+      account: AccountSetting,
+      request: UpstreamRequest
+    ) => Effect.Effect<UpstreamAnswer, UpstreamFailure>
+    /** Answers in the vendor's format without an account. Contract 7. */
+    readonly simulate: (
+      provider: AccountSetting["provider"],
+      request: UpstreamRequest
+    ) => Effect.Effect<UpstreamAnswer>
+  }
+>()("gateway/vendors/Upstream") {
+  static readonly layer = (options: { readonly timeout: Duration.Duration }) =>
+    Layer.effect(
+      Upstream,
+      Effect.map(makeAgent(Duration.toMillis(options.timeout)), (agent) =>
+        Upstream.of({
+          send: (account, request) => send(agent, account, request),
+          simulate: simulateUpstream
+        })
+      )
+    )
+}
+
+/** A connection that does not come about in this time is given up, before anything was sent. */
+const connectMillis = 10_000
+
+/** Idle connections are closed before most servers would do it, so that none breaks under a call. */
+const keepAliveMillis = 4000
+
+const makeAgent = (timeoutMillis: number) =>
+  Effect.acquireRelease(
+    Effect.sync(
+      () =>
+        new Agent({
+          allowH2: false,
+          pipelining: 1,
+          connect: { timeout: Math.min(connectMillis, timeoutMillis) },
+          headersTimeout: timeoutMillis,
+          bodyTimeout: timeoutMillis,
+          keepAliveTimeout: keepAliveMillis
+        })
+    ),
+    (agent) => Effect.promise(() => agent.destroy())
+  )
+
+const send = (agent: Agent, account: AccountSetting, request: UpstreamRequest) =>
+  Effect.callback<UpstreamAnswer, UpstreamFailure>((resume) => {
+    const target = targetOf(account.baseUrl, request.path)
+    const exchange = new UpstreamExchange(
+      {
+        answered: (answer) => resume(Effect.succeed(answer)),
+        failed: (kind, error) =>
+          resume(Effect.fail(new UpstreamFailure({ kind, detail: describe(error) })))
+      },
+      request.watch
+    )
+    agent.dispatch(
+      {
+        origin: target.origin,
+        path: `${target.path}${request.query}`,
+        method: request.method,
+        headers: { ...request.headers, ...credentials(account) },
+        body: request.body.length === 0 ? null : request.body
+      },
+      exchange
+    )
+    return Effect.sync(() => exchange.abort())
+  })
+
+/** The key where the vendor wants it. vendors.md A2 to A4. */
+const credentials = ({ key, provider }: AccountSetting): Readonly<Record<string, string>> => {
+  const value = Redacted.value(key)
+  switch (provider) {
+    case "anthropic":
+      return { "x-api-key": value }
+    case "gemini":
+      return { "x-goog-api-key": value }
+    default:
+      return { authorization: `Bearer ${value}` }
+  }
+}
+
+interface Target {
+  readonly origin: string
+  readonly path: string
+}
+
+const bases = new Map<string, Target>()
+const version = /^\/v\d+(?:(?:alpha|beta)\d*)?(?=\/|$)/u
+
+/**
+ * Base and path: a version segment at the end of the base gives way to the one that the path begins
+ * with, so that it is never doubled. Contract 9.
+ */
+const targetOf = (baseUrl: string, path: string): Target => {
+  let base = bases.get(baseUrl)
+  if (base === undefined) {
+    const url = new URL(baseUrl)
+    const trimmed = url.pathname.replace(/\/+$/u, "").replace(/\/v\d+(?:(?:alpha|beta)\d*)?$/u, "")
+    base = { origin: url.origin, path: trimmed }
+    bases.set(baseUrl, base)
+  }
+  return version.test(path)
+    ? { origin: base.origin, path: `${base.path}${path}` }
+    : { origin: base.origin, path: `${new URL(baseUrl).pathname.replace(/\/+$/u, "")}${path}` }
+}
+
+/** Name and code of the error: messages of the transport may quote addresses, never keys. */
+const describe = (error: Error): string =>
+  "code" in error && typeof error.code === "string" ? `${error.name} ${error.code}` : error.name

@@ -1,0 +1,87 @@
+import { createServer } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { AddressInfo, Socket } from "node:net"
+
+/** A request as the upstream got it. */
+export interface Seen {
+  readonly method: string
+  readonly url: string
+  readonly headers: IncomingMessage["headers"]
+  readonly body: string
+  /** Resolves when the connection of this request is closed before the answer was complete. */
+  aborted: number | undefined
+}
+
+export type Script = (request: Seen, response: ServerResponse) => void | Promise<void>
+
+/** A real HTTP server in the place of a vendor: records what it gets, answers by its script. */
+export interface MockVendor {
+  readonly origin: string
+  readonly seen: Array<Seen>
+  script: Script
+  readonly close: () => Promise<void>
+}
+
+export const mockVendor = async (script: Script): Promise<MockVendor> => {
+  const sockets = new Set<Socket>()
+  const seen: Array<Seen> = []
+  const server = createServer((request, response) => {
+    const chunks: Array<Buffer> = []
+    request.on("data", (chunk: Buffer) => chunks.push(chunk))
+    request.on("end", () => {
+      const record: Seen = {
+        method: request.method ?? "",
+        url: request.url ?? "",
+        headers: request.headers,
+        body: Buffer.concat(chunks).toString("utf8"),
+        aborted: undefined
+      }
+      seen.push(record)
+      response.on("close", () => {
+        if (!response.writableEnded) record.aborted = performance.now()
+      })
+      void mock.script(record, response)
+    })
+  })
+  server.on("connection", (socket) => {
+    sockets.add(socket)
+    socket.on("close", () => sockets.delete(socket))
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const mock: MockVendor = {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    seen,
+    script,
+    close: () =>
+      new Promise((resolve) => {
+        for (const socket of sockets) socket.destroy()
+        server.close(() => resolve())
+      })
+  }
+  return mock
+}
+
+export const json = (
+  response: ServerResponse,
+  status: number,
+  value: unknown,
+  headers: Record<string, string> = {}
+) => {
+  response.writeHead(status, { "content-type": "application/json", ...headers })
+  response.end(JSON.stringify(value))
+}
+
+/** Server-sent events; `gate`, when given, is awaited before each but the first. */
+export const events = async (
+  response: ServerResponse,
+  all: ReadonlyArray<string>,
+  gate?: (index: number) => Promise<void>
+) => {
+  response.writeHead(200, { "content-type": "text/event-stream", "x-request-id": "req_mock" })
+  for (const [index, event] of all.entries()) {
+    if (index > 0 && gate !== undefined) await gate(index)
+    if (response.destroyed) return
+    response.write(event)
+  }
+  response.end()
+}

@@ -1,0 +1,130 @@
+import { NodeHttpServer } from "@effect/platform-node"
+import { Effect, Layer, Logger, ManagedRuntime, Option, References } from "effect"
+import { HttpServer } from "effect/http"
+import { createServer } from "node:http"
+import { AppConfig } from "../../src/Config.ts"
+import * as Credits from "../../src/domain/Credits.ts"
+import * as Gateway from "../../src/Gateway.ts"
+import * as Routes from "../../src/http/Routes.ts"
+import { ApiKeys } from "../../src/services/ApiKeys.ts"
+import { Secrets } from "../../src/services/Secrets.ts"
+import { Users } from "../../src/services/Users.ts"
+import { Metering } from "../../src/services/Metering.ts"
+import { Wallet } from "../../src/services/Wallet.ts"
+import { embeddedDatabase } from "./stores.ts"
+
+/** What the tests read of an answer's JSON. */
+interface Answer {
+  readonly code: number
+  readonly detail: string
+  readonly error: { readonly message: string; readonly type: string }
+  readonly choices: ReadonlyArray<{ readonly message: { readonly content: string } }>
+}
+
+export const jsonOf = async (response: Response | Promise<Response>): Promise<Answer> =>
+  (await (await response).json()) as Answer
+
+/** The whole gateway on a port of its own, with a user who has 1000 credits and a key. */
+export const startGateway = async (env: Record<string, string>, credits = 1000n) => {
+  const logs: Array<string> = []
+  const logger = Logger.make((entry) => {
+    logs.push(Logger.formatJson.log(entry))
+  })
+  const http = Routes.serve.pipe(
+    Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { host: "127.0.0.1", port: 0 }))
+  )
+  const layer = http.pipe(
+    Layer.provideMerge(Gateway.core),
+    Layer.provide(Secrets.layerTest),
+    Layer.provideMerge(Gateway.stores),
+    Layer.provide(Gateway.leaves),
+    Layer.provideMerge(embeddedDatabase),
+    Layer.provide(
+      AppConfig.layerOf({ MASTER_KEY: Buffer.alloc(32, 7).toString("base64"), ...env })
+    ),
+    Layer.provide(Logger.layer([logger])),
+    Layer.provide(Layer.succeed(References.MinimumLogLevel, "Trace")),
+    Layer.provideMerge(Gateway.platform)
+  )
+  const runtime = ManagedRuntime.make(layer)
+  const made = await runtime.runPromise(
+    Effect.gen(function* () {
+      const server = yield* HttpServer.HttpServer
+      const users = yield* Users
+      const keys = yield* ApiKeys
+      const wallet = yield* Wallet
+      const user = yield* users.create({
+        email: "caller@example.com",
+        name: Option.none(),
+        password: Option.none()
+      })
+      yield* wallet.topUp({
+        userId: user.id,
+        amount: Credits.make(credits * Credits.microPerCredit),
+        operationId: "first",
+        note: Option.none(),
+        traceId: "0".repeat(32)
+      })
+      const { key, row } = yield* keys.create({
+        userId: user.id,
+        name: "test",
+        scopes: ["inference", "manage"],
+        expiresAt: Option.none()
+      })
+      const { address } = server
+      const port = "port" in address ? address.port : 0
+      return { key, keyId: row.id, userId: user.id, port: Number(port) }
+    })
+  )
+  const run = <A, E>(effect: Effect.Effect<A, E, Wallet | Metering | ApiKeys>): Promise<A> =>
+    runtime.runPromise(effect as Effect.Effect<A, E, never>)
+
+  /** Polls the wallet (real time, bounded) until no call is open any more. */
+  const settled = async () => {
+    for (let tries = 0; tries < 200; tries += 1) {
+      const row = await run(Effect.flatMap(Wallet, (wallet) => wallet.get(made.userId)))
+      if (row.held === 0n) return row
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    throw new Error("a call is still open")
+  }
+  const calls = () =>
+    run(
+      Effect.flatMap(Metering, (metering) =>
+        metering.list(made.userId, { before: Option.none(), limit: 100 })
+      )
+    )
+  const entries = () =>
+    run(
+      Effect.flatMap(Wallet, (wallet) =>
+        wallet.entries(made.userId, { before: Option.none(), limit: 100 })
+      )
+    )
+  const drift = () => run(Effect.flatMap(Wallet, (wallet) => wallet.drift))
+  const origin = `http://127.0.0.1:${made.port}`
+  const post = (path: string, body: unknown, headers: Record<string, string> = {}, init = {}) =>
+    fetch(`${origin}${path}`, {
+      method: "POST",
+      headers: {
+        authorization: `Bearer ${made.key}`,
+        "content-type": "application/json",
+        ...headers
+      },
+      body: typeof body === "string" ? body : JSON.stringify(body),
+      ...init
+    })
+  return {
+    ...made,
+    origin,
+    logs,
+    run,
+    settled,
+    calls,
+    entries,
+    drift,
+    post,
+    stop: () => runtime.dispose()
+  }
+}
+
+export type TestGateway = Awaited<ReturnType<typeof startGateway>>
