@@ -1,4 +1,4 @@
-import { Config, Effect, Option, Redacted, Result } from "effect"
+import { Config, Effect, Option, Redacted, Result, Struct } from "effect"
 import { createHash } from "node:crypto"
 import { fault, read, readSecret } from "./ConfigRead.ts"
 import type { ConfigFault } from "./ConfigRead.ts"
@@ -117,13 +117,11 @@ const accountsOf = Effect.fnUntraced(function* (provider: Provider) {
     : yield* fault(`${variable}_API_KEY`, parsed.failure.fault, keysRemedy)
 })
 
+/** Every provider that has a variable, in its order. */
+const providers = Struct.keys(providerVariables)
+
 /** All upstream accounts that the environment names. Contract 9; ADR 0070. */
 export const readAccounts: Effect.Effect<ReadonlyArray<AccountSetting>, ConfigFault> = Effect.map(
-  Effect.all([
-    accountsOf("openai"),
-    accountsOf("anthropic"),
-    accountsOf("gemini"),
-    accountsOf("dashscope")
-  ]),
+  Effect.forEach(providers, accountsOf),
   (lists) => lists.flat()
 )

@@ -184,7 +184,6 @@ export const actors = Layer.mergeAll(
   Retention.layer,
   Sweeper.layer,
   AlarmClock.layer,
-  Retention.layer,
   Audit.layer,
   WalletAudit.layer
 )

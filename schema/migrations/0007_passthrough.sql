@@ -27,8 +27,6 @@ create index calls_user on calls (user_id, id desc);
 
 -- Opens many calls: [{id, user, key, amount, trace, call}]. Answers why a call was refused, else null:
 -- 'key' (revoked, expired or without the scope by now) or 'balance'. Wallets are locked in one order.
--- The commit does not wait for the disk (nor does that of the close): the wallet row stays locked until
--- the commit, and a crash of the database server may give the calls of its last moment away. ADR 0072.
 create function calls_open(p_calls jsonb, p_process text, p_now timestamptz)
 returns table (id uuid, refused text) language plpgsql
 set enable_seqscan = off as $$
@@ -40,7 +38,6 @@ declare
   ids uuid[] := '{}'; users uuid[] := '{}'; seqs bigint[] := '{}'; amounts bigint[] := '{}';
   settleds bigint[] := '{}'; helds bigint[] := '{}'; traces text[] := '{}'; notes jsonb[] := '{}';
 begin
-  perform set_config('synchronous_commit', 'off', true);
   select array_agg(k.id) into live from api_keys k
     where k.id in (select x ->> 'key' from jsonb_array_elements(p_calls) x)
       and k.revoked_at is null and (k.expires_at is null or k.expires_at > p_now)
@@ -99,7 +96,6 @@ declare
   ids uuid[] := '{}'; users uuid[] := '{}'; seqs bigint[] := '{}'; kinds text[] := '{}';
   amounts bigint[] := '{}'; settleds bigint[] := '{}'; helds bigint[] := '{}'; traces text[] := '{}';
 begin
-  perform set_config('synchronous_commit', 'off', true);
   for r in
     with closing as (
       select x.* from jsonb_to_recordset(p_calls) as x(

@@ -19,18 +19,24 @@ const welcomeCredits = Credits.make(1000n * Credits.microPerCredit)
 
 /**
  * On the first start of an embedded store: a user with credits and one API key, shown this once,
- * with a `curl` to copy; killed before that, the next start does it again. On any start: the address.
+ * with a `curl` to copy; killed before that, the next start does it again. On any start, for people:
+ * the address.
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { baseUrl, database } = yield* AppConfig
-    yield* Console.log(`Generation Gateway listens on ${baseUrl}  (docs: ${baseUrl}/docs)`)
-    if (database._tag !== "Embedded") return
+    const { baseUrl, database, logFormat } = yield* AppConfig
     const users = yield* Users
     const marker = yield* makeMarker
-    const isFirst = (yield* users.list({ before: Option.none(), limit: 1 })).length === 0
-    if (isFirst) yield* marker.set
-    if (isFirst || (yield* marker.isSet)) {
+    const isEmpty =
+      database._tag === "Embedded" &&
+      (yield* users.list({ before: Option.none(), limit: 1 })).length === 0
+    if (isEmpty) yield* marker.set
+    const isFirst = isEmpty || (database._tag === "Embedded" && (yield* marker.isSet))
+    // A reader of JSON has the line of the server itself
+    if (isFirst || logFormat === "pretty") {
+      yield* Console.log(`Generation Gateway listens on ${baseUrl}  (docs: ${baseUrl}/docs)`)
+    }
+    if (isFirst) {
       yield* Console.log(yield* welcome(baseUrl))
       yield* marker.clear
     }

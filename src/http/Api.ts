@@ -10,6 +10,9 @@ import { WalletApi } from "./WalletApi.ts"
 import { WebhookDeliveriesApi } from "./WebhookDeliveriesApi.ts"
 import { WebhookEndpointsApi } from "./WebhookEndpointsApi.ts"
 
+/** Of package.json; a test compares them. */
+const version = "0.1.0"
+
 /** The management API. Contract 3. */
 export class Api extends HttpApi.make("manage")
   .add(UsersApi)
@@ -25,4 +28,4 @@ export class Api extends HttpApi.make("manage")
   .middleware(ManageProblems)
   .annotate(HttpApi.PayloadParseOptions, bodyParseOptions)
   .annotate(HttpApi.QueryParseOptions, { errors: "all" })
-  .annotateMerge(OpenApi.annotations({ title: "Generation Gateway" })) {}
+  .annotateMerge(OpenApi.annotations({ title: "Generation Gateway", version })) {}

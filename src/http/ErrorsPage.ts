@@ -5,7 +5,9 @@ import { problemCodes } from "../domain/Problem.ts"
 const style =
   "body{font:16px/1.5 system-ui;max-width:64rem;margin:3rem auto;padding:0 1rem}" +
   "table{border-collapse:collapse}td,th{text-align:left;vertical-align:top;padding:.4rem 1rem .4rem 0}" +
-  "tr{border-bottom:1px solid #8884}:target{background:#fd06}"
+  "tr{border-bottom:1px solid #8884}:target{background:#fd06}:root{color-scheme:light dark}" +
+  // A narrow screen reads row by row, each cell below the other
+  "@media(max-width:40rem){tr:has(th){display:none}td{display:block;padding:0}tr{display:block;padding:.6rem 0}td:first-child{font-weight:bold}}"
 
 const escape = (text: string): string =>
   text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;")

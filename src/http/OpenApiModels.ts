@@ -85,7 +85,7 @@ export const taskParameters: Json = {
     "Idempotency-Key",
     "header",
     "Same key and same body within 24 hours: the first answer again, one task, one hold",
-    { type: "string", minLength: 1, maxLength: 255 }
+    { type: "string", minLength: 1, maxLength: 255, examples: ["order-1"] }
   ),
   Prefer: parameter("Prefer", "header", "Waits this many seconds at most for the end of the task", {
     type: "string",

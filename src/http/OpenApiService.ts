@@ -119,7 +119,7 @@ export const servicePaths: Json = {
     })
   },
   "/v1/models": {
-    get: openAi("listOpenAiModels", "List the upstream's models, as OpenAI has it", {})
+    get: openAi("listUpstreamModels", "List the upstream's models, as OpenAI has it", {})
   },
   "/artifacts/{id}": artifact,
   "/healthz": get("health", "Is the process up?", { 200: ok, ...problems(405, 500) }),

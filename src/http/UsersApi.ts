@@ -24,7 +24,7 @@ export const User = Schema.Struct({
 }).annotate({ identifier: "User" })
 
 const PositiveAmount = CreditsFromString.check(
-  Schema.isGreaterThanBigInt(0n, { expected: "an amount above zero" })
+  Schema.isGreaterThanBigInt(0n, { message: "Expected an amount above zero" })
 )
 
 const NonZeroAmount = CreditsFromString.check(

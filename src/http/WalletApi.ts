@@ -16,7 +16,7 @@ export const WalletView = Schema.Struct({
 }).annotate({ identifier: "Wallet" })
 
 const Threshold = CreditsFromString.check(
-  Schema.isGreaterThanOrEqualToBigInt(0n, { expected: "an amount that is not negative" })
+  Schema.isGreaterThanOrEqualToBigInt(0n, { message: "Expected an amount that is not negative" })
 )
 
 export const WalletEntry = Schema.Struct({

@@ -4,6 +4,7 @@ import type { Credits } from "../domain/Credits.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "./OpenRoutes.ts"
+import { faultsOf } from "./Pointers.ts"
 import { chargeTokens } from "./Price.ts"
 import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
 
@@ -53,7 +54,10 @@ const RequestBody = Schema.Struct({
 type RequestBody = typeof RequestBody.Type
 
 const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
-const decodeBody = Schema.decodeUnknownResult(RequestBody)
+const decodeBody = Schema.decodeUnknownResult(RequestBody, {
+  errors: "all",
+  reportInput: true
+})
 const decodeRecord = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
@@ -137,9 +141,7 @@ const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
   }
   const body = decodeBody(value)
   return Result.isFailure(body)
-    ? Result.fail(
-        invalid([{ pointer: "#", detail: String(body.failure.message).replaceAll(/\s+/gu, " ") }])
-      )
+    ? Result.fail(invalid(faultsOf(body.failure.issue)))
     : Result.succeed({ text: text.success, value, body: body.success })
 }
 

@@ -5,7 +5,7 @@ import { tierOfSize } from "./Size.ts"
 
 /** A price: never negative. */
 export const Amount = CreditsFromString.check(
-  Schema.isGreaterThanOrEqualToBigInt(0n, { expected: "an amount that is not negative" })
+  Schema.isGreaterThanOrEqualToBigInt(0n, { message: "Expected an amount that is not negative" })
 )
 
 /** So many credits for each image that exists. */

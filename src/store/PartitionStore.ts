@@ -8,6 +8,9 @@ import { rowsOf, toDate } from "./Rows.ts"
 const Kept = Schema.Struct({ made: Schema.Int, dropped: Schema.Int })
 type Kept = typeof Kept.Type
 
+/** One process at a time: all of them keep the log at the same full hour. Unlike that of migrations. */
+const advisoryLock = 7_305_004_118
+
 /** The day partitions of events, deliveries and attempts (architecture, rule 8). ADR 0053. */
 export class PartitionStore extends Context.Service<
   PartitionStore,
@@ -25,10 +28,15 @@ export class PartitionStore extends Context.Service<
     Effect.map(PgClient.PgClient, (sql) =>
       PartitionStore.of({
         keep: (now, daysAhead, keepSince) =>
-          sql`
-            SELECT made, dropped
-            FROM partitions_keep(${toDate(now)}, ${daysAhead}::int, ${toDate(keepSince)})`.pipe(
-            rowsOf(Kept),
+          sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.pipe(
+            Effect.andThen(
+              sql`
+                SELECT made, dropped
+                FROM partitions_keep(${toDate(now)}, ${daysAhead}::int, ${toDate(keepSince)})`.pipe(
+                rowsOf(Kept)
+              )
+            ),
+            sql.withTransaction,
             Effect.map((rows) => rows[0] ?? { made: 0, dropped: 0 }),
             storeFailures
           )

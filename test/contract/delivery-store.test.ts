@@ -88,6 +88,21 @@ describeStores("deliveries and their log", (database) => {
     }).pipe(Effect.provide(Live))
   )
 
+  it.effect("processes that make and drop partitions at once do not trip over each other", () =>
+    Effect.gen(function* () {
+      const partitions = yield* PartitionStore
+      const many = <A, E, R>(keep: Effect.Effect<A, E, R>) =>
+        Effect.all(
+          Array.from({ length: 4 }, () => keep),
+          { concurrency: "unbounded" }
+        )
+      const made = yield* many(partitions.keep(later(2), 3, later(-30 * 86_400)))
+      assert.strictEqual(made.filter((it) => it.made > 0).length, 1)
+      const dropped = yield* many(partitions.keep(later(60 * 86_400), 3, later(30 * 86_400)))
+      assert.strictEqual(dropped.filter((it) => it.dropped > 0).length, 1)
+    }).pipe(Effect.provide(Live))
+  )
+
   it.effect("days have partitions made ahead, rows of the default one move, old days go", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient

@@ -94,3 +94,26 @@ describe("a wrong value stops the start with one line that names the variable, t
     }
   }, 90_000)
 })
+
+describe("LOG_FORMAT=json", () => {
+  it("every line is JSON, once the first start has shown what it made", async () => {
+    const port = await freePort()
+    const env = { DATA_DIR: join(folder, "json"), PORT: `${port}`, LOG_FORMAT: "json" }
+    const outputs: Array<string> = []
+    for (const _ of ["first", "second"]) {
+      const service = start(env)
+      try {
+        await untilReady(service, port)
+        service.kill("SIGTERM")
+        assert.strictEqual(await service.ended, 0)
+      } finally {
+        service.kill("SIGKILL")
+      }
+      outputs.push(service.output())
+    }
+    const [first = "", second = ""] = outputs
+    assert.match(first, /sk-\S{20,}/)
+    assert.notInclude(second, "sk-")
+    for (const line of second.trim().split("\n")) assert.doesNotThrow(() => JSON.parse(line), line)
+  }, 90_000)
+})

@@ -258,6 +258,9 @@ describe("the wallet over HTTP", () => {
           const refused = yield* change(kind, body)
           assert.deepStrictEqual([refused.status, refused.json.code], [status, code], refused.text)
         }
+        const negative = yield* change("top-ups", { amount: "-1.00" })
+        // Not in micro-credits, which nobody sent
+        assert.strictEqual(negative.json.detail, "#/amount: Expected an amount above zero")
         assert.strictEqual((yield* entriesOf(user)).length, 2)
         const nobody = yield* operator("POST", `/manage/v1/users/${randomUUID()}/top-ups`, {
           amount: "1.00"

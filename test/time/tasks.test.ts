@@ -52,9 +52,7 @@ const running: Progress = { _tag: "Running", pollAfter: Duration.seconds(3) }
 const images: Progress = {
   _tag: "Done",
   result: {
-    items: [
-      { _tag: "Url", url: "https://cdn.example.com/1.png", mime: "image/png", needsAuth: false }
-    ]
+    items: [{ _tag: "Bytes", bytes: new Uint8Array([1, 2, 3]), mime: "image/png" }]
   }
 }
 
@@ -87,7 +85,7 @@ describe("a running task by the clock", () => {
       assert.strictEqual((yield* wallet).held_balance, "7.50")
       yield* advance("13 seconds", "500 millis")
       const done = yield* get
-      assert.deepStrictEqual(done.json.images, ["https://cdn.example.com/1.png"])
+      assert.match(done.json.images[0], /\/artifacts\/art_/u)
       assert.deepStrictEqual(steady.polls, [3, 6, 9, 12])
       const after = yield* wallet
       assert.deepStrictEqual([after.settled_balance, after.held_balance], ["992.50", "0.00"])

@@ -1,0 +1,198 @@
+import { assert, describe, it } from "@effect/vitest"
+import { NodeServices } from "@effect/platform-node"
+import { Effect } from "effect"
+import { OpenApi } from "effect/http-api"
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { Api } from "../../src/http/Api.ts"
+import { providerVariables } from "../../src/domain/Provider.ts"
+import { Catalog } from "../../src/models/Catalog.ts"
+
+const root = fileURLToPath(new URL("../../", import.meta.url))
+const read = (path: string): string => readFileSync(join(root, path), "utf8")
+const manifest = JSON.parse(read("package.json")) as Readonly<
+  Record<"dependencies" | "devDependencies" | "scripts", Readonly<Record<string, string>>>
+> & { readonly version: string }
+
+const readme = read("README.md")
+const guides = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "bench/README.md"].concat(
+  readdirSync(join(root, "docs"))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`)
+)
+
+/** What stands under a heading, up to the next one of its level. */
+const section = (text: string, heading: string): string =>
+  text.split(/^## /mu).find((part) => part.startsWith(`${heading}\n`)) ?? ""
+
+/** The first cells of the rows of all tables in a text. */
+const firstCells = (text: string): ReadonlyArray<string> =>
+  text
+    .split("\n")
+    .filter((line) => line.startsWith("| ") && !line.startsWith("|---"))
+    .map((line) => line.split("|")[1] ?? "")
+
+/** What stands in backticks, blocks of code left out. */
+const quoted = (text: string): ReadonlyArray<string> =>
+  [...text.replaceAll(/^```[\s\S]*?^```/gmu, "").matchAll(/`([^`\n]+)`/gu)].map(
+    ([, inner = ""]) => inner
+  )
+
+const providers = new Set<string>(Object.values(providerVariables))
+
+/** `OPENAI_API_KEY` is written `…_API_KEY` in the code and in the table. */
+const family = (name: string): string => {
+  const [, provider = "", rest = ""] = /^([A-Z]+)(_API_KEY|_BASE_URL)$/u.exec(name) ?? []
+  return providers.has(provider) ? `…${rest}` : name
+}
+
+describe("README.md", () => {
+  it("has every variable that the configuration reads, and no other", () => {
+    const code = readdirSync(join(root, "src"))
+      .filter((name) => /^Config.*\.ts$/u.test(name))
+      .map((name) => read(`src/${name}`))
+      .join("\n")
+    const inCode = new Set<string>()
+    for (const [, name = ""] of code.matchAll(/"([A-Z][A-Z0-9_]{3,})"/gu)) inCode.add(name)
+    for (const [, rest = ""] of code.matchAll(/`\$\{variable\}(_[A-Z_]+)`/gu))
+      inCode.add(`…${rest}`)
+    const inTable = new Set(
+      firstCells(section(readme, "Configuration")).flatMap(quoted).map(family)
+    )
+    assert.deepEqual([...inTable].sort(), [...inCode].sort())
+  })
+
+  it("names every provider's variable", () => {
+    for (const provider of providers) assert.include(readme, `\`${provider}_API_KEY\``)
+  })
+
+  it("gives a reason for every dependency, and for none that is not there", () => {
+    const rows = section(readme, "Dependencies")
+      .split("\n")
+      .filter((line) => line.startsWith("| `"))
+    for (const row of rows) assert.match(row.split("|")[2] ?? "", /\w{3,}/u, row)
+    const names = rows.flatMap((row) => quoted(row.split("|")[1] ?? ""))
+    const wanted = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.devDependencies)]
+    assert.deepEqual([...names].sort(), wanted.sort())
+  })
+})
+
+describe("the README's catalog", () => {
+  it.effect("is one that CATALOG_FILE takes", () =>
+    Effect.gen(function* () {
+      const json = /```json\n([\s\S]*?)```/u.exec(section(readme, "Configuration"))?.[1] ?? ""
+      const folder = mkdtempSync(join(tmpdir(), "gateway-catalog-"))
+      const file = join(folder, "catalog.json")
+      writeFileSync(file, json)
+      const { all } = yield* Catalog.pipe(
+        Effect.provide(Catalog.layerFile(file)),
+        Effect.ensuring(Effect.sync(() => rmSync(folder, { recursive: true })))
+      )
+      const models = all.map(({ model, vendor }) => `${vendor}/${model}`)
+      assert.include(models, "fal/flux-dev")
+      assert.notInclude(models, "alibaba/video-edit-plus")
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
+
+describe("every guide", () => {
+  for (const guide of guides) {
+    const text = read(guide)
+    const folder = guide.includes("/") ? guide.slice(0, guide.lastIndexOf("/")) : ""
+
+    it(`${guide} names files that exist`, () => {
+      const links = [...text.matchAll(/\]\(([^)#:]+)(?:#[^)]*)?\)/gu)].map(([, to = ""]) =>
+        join(folder, to)
+      )
+      const paths = quoted(text)
+        .filter((it) =>
+          /^(?:\.ci|src|test|docs|bench|examples|schema|actors|cli|delivery|domain|http|models|services|store|testing|vendors)\/[\w./-]+$/u.test(
+            it
+          )
+        )
+        .map((it) => (existsSync(join(root, it)) ? it : `src/${it}`))
+      for (const path of [...links, ...paths]) {
+        assert.isTrue(existsSync(join(root, path)), `${guide}: ${path}`)
+      }
+    })
+
+    it(`${guide} names npm scripts that exist`, () => {
+      for (const [, name = ""] of text.matchAll(/npm run (?:--silent )?([\w:]+)/gu)) {
+        assert.property(manifest.scripts, name, guide)
+      }
+      for (const [, name = ""] of text.matchAll(/deno task (\w+)/gu)) {
+        assert.property(JSON.parse(read("deno.json")).tasks, name, guide)
+      }
+      for (const [, path = ""] of text.matchAll(/node ((?:bench|src)\/[\w/]+\.ts)/gu)) {
+        assert.isTrue(existsSync(join(root, path)), `${guide}: ${path}`)
+      }
+    })
+  }
+
+  it("names routes that the service has", () => {
+    const { paths } = JSON.parse(read("schema/openapi.json")) as { paths: object }
+    const known = Object.keys(paths).map((path) => path.replaceAll(/\{\w+\}/gu, "{id}"))
+    for (const guide of guides) {
+      for (const [path] of read(guide).matchAll(/\/manage\/v1\/[\w/{}-]+/gu)) {
+        assert.include(known, path.replaceAll(/\{\w+\}/gu, "{id}"), guide)
+      }
+    }
+  })
+})
+
+describe("ARCHITECTURE.md", () => {
+  it("has every table and no other", () => {
+    const sql = readdirSync(join(root, "schema/migrations"))
+      .sort()
+      .map((name) => read(`schema/migrations/${name}`))
+      .join("\n")
+    const made = [...sql.matchAll(/^create (?:unlogged )?table (\w+) \(/gmu)].map(
+      ([, name = ""]) => name
+    )
+    const tables = new Set(made)
+    for (const [, name = ""] of sql.matchAll(/^drop table (\w+)/gmu)) tables.delete(name)
+    // Made by the program that applies the files
+    tables.add("schema_migrations")
+    const told = firstCells(section(read("ARCHITECTURE.md"), "Tables")).flatMap(quoted)
+    assert.deepEqual([...told].sort(), [...tables].sort())
+  })
+})
+
+describe("docs/adr", () => {
+  const names = readdirSync(join(root, "docs/adr"))
+
+  it("numbers each decision once, in the file's name and in its title", () => {
+    const numbers = names.map((name) => /^(\d{4})-[a-z0-9-]+\.md$/u.exec(name)?.[1])
+    assert.strictEqual(new Set(numbers).size, names.length)
+    for (const name of names) {
+      const title = read(`docs/adr/${name}`).split("\n", 1)[0] ?? ""
+      assert.strictEqual(
+        Number(/^# (\d+)[.:]? \S/u.exec(title)?.[1]),
+        Number(name.slice(0, 4)),
+        name
+      )
+    }
+  })
+
+  it("has every decision that the code and the documents name", () => {
+    const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => `src/${name}`)
+    for (const file of [...files, ...guides]) {
+      for (const [, number = ""] of read(file).matchAll(/ADR (\d{4})/gu)) {
+        assert.isTrue(
+          names.some((name) => name.startsWith(`${number}-`)),
+          `${file}: ADR ${number}`
+        )
+      }
+    }
+  })
+})
+
+describe("/openapi.json", () => {
+  it("has the version of package.json", () => {
+    assert.strictEqual(OpenApi.fromApi(Api).info.version, manifest.version)
+  })
+})
