@@ -15,6 +15,7 @@ import { promisify } from "node:util"
 import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import { load } from "./load.ts"
 import type { Measured } from "./load.ts"
+import { cpuMicros, postgresCpuMicros } from "./processes.ts"
 
 const numbers = process.argv.slice(2).filter((it) => /^\d+$/u.test(it))
 const seconds = Number(numbers[0] ?? 5)
@@ -45,7 +46,9 @@ const start = async (what: "gateway" | "actors" | "bare", databaseUrl: string, d
   const port = await freePort()
   const server = fileURLToPath(new URL("tasksServer.ts", import.meta.url))
   const flags =
-    profile === undefined || what === "bare" ? [] : ["--cpu-prof", `--cpu-prof-dir=${profile}`]
+    profile === undefined
+      ? []
+      : ["--cpu-prof", `--cpu-prof-dir=${profile}`, `--cpu-prof-name=${what}.cpuprofile`]
   const child = spawn(process.execPath, [...flags, server, what], {
     stdio: ["ignore", "inherit", "inherit"],
     env: {
@@ -131,8 +134,10 @@ const pgbench = async (script: string, databaseUrl: string) => {
 const median = (values: ReadonlyArray<number>) =>
   [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0
 
-const show = (name: string, values: ReadonlyArray<number>) =>
-  console.log(`${name.padEnd(52)} ${String(median(values)).padStart(7)} /s   ${values.join(" ")}`)
+const show = (name: string, values: ReadonlyArray<number>, unit = "/s") =>
+  console.log(
+    `${name.padEnd(52)} ${String(median(values)).padStart(7)} ${unit}   ${values.join(" ")}`
+  )
 
 const post = (key: string) =>
   `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
@@ -199,9 +204,24 @@ const main = async (folder: string) => {
     load({ port, connections, seconds: forSeconds, request })
   await reading(gateway.port, gateways, 2)
   await reading(bare.port, bares, 2)
+  const cpu = {
+    bare: [] as Array<number>,
+    gateway: [] as Array<number>,
+    pgBare: [] as Array<number>,
+    pgGateway: [] as Array<number>
+  }
+  const counted = async (who: "bare" | "gateway", pid: number, work: () => Promise<Measured>) => {
+    const before = [cpuMicros(pid), postgresCpuMicros(folder)] as const
+    const perSecond = only("200", await work())
+    const answers = perSecond * seconds
+    cpu[who].push(Math.round((10 * (cpuMicros(pid) - before[0])) / answers) / 10)
+    const postgres = (postgresCpuMicros(folder) - before[1]) / answers
+    cpu[who === "bare" ? "pgBare" : "pgGateway"].push(Math.round(10 * postgres) / 10)
+    return perSecond
+  }
   for (let round = 0; round < rounds; round += 1) {
-    bareReads.push(only("200", await reading(bare.port, bares)))
-    reads.push(only("200", await reading(gateway.port, gateways)))
+    bareReads.push(await counted("bare", bare.child.pid!, () => reading(bare.port, bares)))
+    reads.push(await counted("gateway", gateway.child.pid!, () => reading(gateway.port, gateways)))
   }
   show("pgbench, the same rows, statement by statement", pgRows)
   show("pgbench, the same rows, one call", pgCall)
@@ -212,6 +232,10 @@ const main = async (folder: string) => {
   show("bare Effect route, one indexed SELECT", bareReads)
   show("gateway, GET of a task", reads)
   console.log(`GET / bare ${((100 * median(reads)) / median(bareReads)).toFixed(0)} % (goal 60 %)`)
+  show("CPU of a request, bare route", cpu.bare, "µs")
+  show("CPU of a request, gateway", cpu.gateway, "µs")
+  show("CPU of a request, Postgres for the bare route", cpu.pgBare, "µs")
+  show("CPU of a request, Postgres for the gateway", cpu.pgGateway, "µs")
 }
 
 const folder = await mkdtemp(join(tmpdir(), `gateway-bench-`))

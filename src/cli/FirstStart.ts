@@ -1,46 +1,79 @@
-import { Console, Effect, Layer, Option, Redacted } from "effect"
+import { Console, Effect, FileSystem, Layer, Option, Path, Redacted } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { AppConfig, ConfigFault } from "../Config.ts"
 import * as Credits from "../domain/Credits.ts"
-import { AppConfig } from "../Config.ts"
+import type { UserId } from "../domain/Ids.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { Secrets } from "../services/Secrets.ts"
 import { Users } from "../services/Users.ts"
 import { Wallet } from "../services/Wallet.ts"
-import { SecureRandom } from "effect/crypto"
 
 const ownerEmail = "owner@localhost"
+const firstKeyName = "First key"
+
+/** Stands in `DATA_DIR` from before the first user is made until its key was printed. ADR 0091. */
+const markerName = "first-start"
 
 /** Contract 9: what the first user begins with. */
 const welcomeCredits = Credits.make(1000n * Credits.microPerCredit)
 
 /**
  * On the first start of an embedded store: a user with credits and one API key, shown this once,
- * with a `curl` to copy. On any start, for people: the address.
+ * with a `curl` to copy; killed before that, the next start does it again. On any start, for people:
+ * the address.
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const { baseUrl, database, logFormat } = yield* AppConfig
     const users = yield* Users
-    const isFirst =
+    const marker = yield* makeMarker
+    const isEmpty =
       database._tag === "Embedded" &&
       (yield* users.list({ before: Option.none(), limit: 1 })).length === 0
+    if (isEmpty) yield* marker.set
+    const isFirst = isEmpty || (database._tag === "Embedded" && (yield* marker.isSet))
     // A reader of JSON has the line of the server itself
     if (isFirst || logFormat === "pretty") {
       yield* Console.log(`Generation Gateway listens on ${baseUrl}  (docs: ${baseUrl}/docs)`)
     }
-    if (isFirst) yield* Console.log(yield* welcome(baseUrl))
+    if (isFirst) {
+      yield* Console.log(yield* welcome(baseUrl))
+      yield* marker.clear
+    }
   })
 )
 
-const welcome = Effect.fnUntraced(function* (baseUrl: string) {
+const makeMarker = Effect.gen(function* () {
+  const { dataDir } = yield* AppConfig
+  const fs = yield* FileSystem.FileSystem
+  const file = (yield* Path.Path).join(dataDir, markerName)
+  const usable = Effect.mapError(
+    (error: { readonly message: string }) =>
+      new ConfigFault({
+        message: `DATA_DIR: ${file}: ${error.message}; set a folder that can be written`
+      })
+  )
+  return {
+    isSet: usable(fs.exists(file)),
+    set: usable(fs.writeFileString(file, "The key of the first user was not printed yet\n")),
+    clear: usable(fs.remove(file, { force: true }))
+  }
+})
+
+/** The owner and the welcome credits, be they there already or not. */
+const makeOwner = Effect.gen(function* () {
   const users = yield* Users
-  const keys = yield* ApiKeys
   const wallet = yield* Wallet
-  const { generatedAdminToken } = yield* Secrets
-  const owner = yield* users.create({
-    email: ownerEmail,
-    name: Option.some("Owner"),
-    password: Option.none()
-  })
+  const known = (yield* users.list({ before: Option.none(), limit: 100 })).find(
+    ({ email }) => email === ownerEmail
+  )
+  const owner =
+    known ??
+    (yield* users.create({
+      email: ownerEmail,
+      name: Option.some("Owner"),
+      password: Option.none()
+    }))
   yield* wallet.topUp({
     userId: owner.id,
     amount: welcomeCredits,
@@ -48,9 +81,26 @@ const welcome = Effect.fnUntraced(function* (baseUrl: string) {
     note: Option.some("Welcome"),
     traceId: SecureRandom.uuidV4Unsafe().replaceAll("-", "")
   })
+  return owner
+})
+
+/** A key that an earlier start made and did not print is of use to nobody. */
+const revokeUnprinted = Effect.fnUntraced(function* (userId: UserId) {
+  const keys = yield* ApiKeys
+  for (const key of yield* keys.list(userId, { before: Option.none(), limit: 100 })) {
+    const isUnprinted = key.name === firstKeyName && key.lastUsedAt === null
+    if (isUnprinted && key.revokedAt === null) yield* keys.revoke(userId, key.id)
+  }
+})
+
+const welcome = Effect.fnUntraced(function* (baseUrl: string) {
+  const keys = yield* ApiKeys
+  const { generatedAdminToken } = yield* Secrets
+  const owner = yield* makeOwner
+  yield* revokeUnprinted(owner.id)
   const { key } = yield* keys.create({
     userId: owner.id,
-    name: "First key",
+    name: firstKeyName,
     scopes: ["inference", "manage"],
     expiresAt: Option.none()
   })

@@ -83,6 +83,18 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "The Range header asks for bytes that the artifact does not have.",
     "Ask for a range within the size that Content-Range names."
   ),
+  2014: help(
+    "What came over the connection is not valid HTTP; the connection was closed.",
+    "Use an HTTP client library, and check proxies on the way."
+  ),
+  2015: help(
+    "The request did not arrive in time; the connection was closed.",
+    "Send it again over a faster connection, or with smaller media by URL instead of Base64."
+  ),
+  2016: help(
+    "All headers together are larger than 16 KiB; the connection was closed.",
+    "Send fewer or shorter headers, such as cookies that are not needed."
+  ),
   5000: help(
     "Something failed inside the service.",
     "Try again; if it stays, report the Traceparent of the answer."

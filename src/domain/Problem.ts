@@ -21,6 +21,9 @@ export const problemCodes = {
   2011: { status: 400, title: "Webhook URL refused" },
   2012: { status: 403, title: "Link expired or signature wrong" },
   2013: { status: 416, title: "Range not satisfiable" },
+  2014: { status: 400, title: "Malformed HTTP" },
+  2015: { status: 408, title: "Request time-out" },
+  2016: { status: 431, title: "Headers too large" },
   5000: { status: 500, title: "Internal error" },
   5002: { status: 502, title: "Upstream unreachable or broken" },
   5003: { status: 503, title: "Not ready" },
@@ -35,7 +38,7 @@ export type FieldFault = typeof FieldFault.Type
 
 const ProblemCodeSchema = Schema.Literals([
   1001, 1002, 1003, 1004, 1101, 1201, 1202, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008, 2010,
-  2011, 2012, 2013, 5000, 5002, 5003, 5004
+  2011, 2012, 2013, 2014, 2015, 2016, 5000, 5002, 5003, 5004
 ] satisfies ReadonlyArray<ProblemCode>)
 
 /**

@@ -18,30 +18,35 @@ export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()(
 const bearer = /^bearer +(\S+) *$/iu
 
 /** The token of `Authorization: Bearer …`; 1001 without one. Spec, Authentication. */
-const readToken = Effect.gen(function* () {
-  const request = yield* HttpServerRequest.HttpServerRequest
-  const header = request.headers["authorization"]
-  if (header === undefined || header.trim() === "") {
-    return yield* problem(1001, "Send an API key as Authorization: Bearer <API_KEY>")
-  }
+const readToken = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
+  const header = headers["authorization"]
+  if (header === undefined || header.trim() === "") return tokenMissing
   const token = bearer.exec(header)?.[1]
-  if (token === undefined) {
-    return yield* problem(1002, "The Authorization header is not of the form: Bearer <API_KEY>")
-  }
-  return token
+  return token === undefined ? tokenMalformed : Effect.succeed(token)
 })
+
+const tokenMissing = Effect.fail(
+  problem(1001, "Send an API key as Authorization: Bearer <API_KEY>")
+)
+const tokenMalformed = Effect.fail(
+  problem(1002, "The Authorization header is not of the form: Bearer <API_KEY>")
+)
 
 /**
  * The caller of a model endpoint, and the task that the path names: an API key with scope
  * `inference`, within its request rate. `RateLimit-*` is put on the response, whatever it will be,
  * when the limit is on. Contract 3 and 4.
  */
-export const admitInference = Effect.fnUntraced(function* (taskId: Option.Option<TaskId>) {
-  const keys = yield* ApiKeys
-  const { principal, rate, task } = yield* keys.admit(yield* readToken, taskId)
-  if (Option.isSome(rate)) yield* showRate(rate.value)
-  return { principal, task }
-})
+export const admitInference = (taskId: Option.Option<TaskId>) =>
+  Effect.flatMap(ApiKeys, (keys) =>
+    Effect.flatMap(readToken, (token) =>
+      Effect.flatMap(keys.admit(token, taskId), (admitted) =>
+        Option.isNone(admitted.rate)
+          ? Effect.succeed(admitted)
+          : Effect.as(showRate(admitted.rate.value), admitted)
+      )
+    )
+  )
 
 /** The same for a path that names no task. */
 export const authenticateInference = Effect.map(

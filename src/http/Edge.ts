@@ -27,9 +27,14 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
         HttpEffect.appendPreResponseHandlerUnsafe(fiber.context, (_request, response) =>
           Effect.succeed(HttpServerResponse.setHeader(response, "traceparent", trace.traceparent))
         )
-        return rescue(withinCap(httpEffect, request, maxBodyBytes), request).pipe(
-          Effect.provideService(RequestTrace, trace),
-          Effect.provideService(HttpIncomingMessage.MaxBodySize, cap)
+        return Effect.updateContext(
+          rescue(withinCap(httpEffect, request, maxBodyBytes), request),
+          (context: Context.Context<never>) =>
+            Context.add(
+              Context.add(context, HttpIncomingMessage.MaxBodySize, cap),
+              RequestTrace,
+              trace
+            )
         )
       })
   }),

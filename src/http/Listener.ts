@@ -1,5 +1,11 @@
-import { createServer } from "node:http"
-import type { Server } from "node:http"
+import { Headers } from "effect/http"
+import { createServer, STATUS_CODES } from "node:http"
+import type { Server, ServerResponse } from "node:http"
+import type { Duplex } from "node:stream"
+import { problem } from "../domain/Problem.ts"
+import type { Problem } from "../domain/Problem.ts"
+import { problemBody } from "./Problems.ts"
+import { traceOf } from "./RequestTrace.ts"
 
 /** How long a client may take and how much it may send before a request is one. ADR 0043. */
 export interface ListenerBounds {
@@ -31,8 +37,8 @@ export const listenerBounds: ListenerBounds = {
  * Node's server with every bound set: one that is slow or never ends is answered 408, headers that
  * are too large 431, what is no HTTP 400, each by closing the connection. HTTP's strict parser.
  */
-export const makeListener = (bounds: ListenerBounds = listenerBounds): Server =>
-  createServer({
+export const makeListener = (bounds: ListenerBounds = listenerBounds): Server => {
+  const server = createServer({
     headersTimeout: bounds.headersMillis,
     requestTimeout: bounds.requestMillis,
     keepAliveTimeout: bounds.idleMillis,
@@ -41,3 +47,46 @@ export const makeListener = (bounds: ListenerBounds = listenerBounds): Server =>
     insecureHTTPParser: false,
     requireHostHeader: true
   })
+  answerBrokenRequests(server)
+  return server
+}
+
+/** What is no request never reaches the routes, and still is answered as a problem. ADR 0090. */
+const answerBrokenRequests = (server: Server): void => {
+  const answers = new WeakMap<Duplex, ServerResponse>()
+  server.prependListener("request", (request, response) => answers.set(request.socket, response))
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
+    const running = answers.get(socket)
+    const isAnswering = running?.headersSent === true && !running.writableFinished
+    if (error.code === "ECONNRESET" || !socket.writable || isAnswering) return socket.destroy()
+    return socket.end(brokenAnswer(faultOf(error.code)), () => socket.destroy())
+  })
+}
+
+const faultOf = (code: string | undefined): Problem => {
+  switch (code) {
+    case "HPE_HEADER_OVERFLOW":
+      return problem(2016, "The headers are too large")
+    case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
+      return problem(2004, "The chunk extensions of the body are too large")
+    case "ERR_HTTP_REQUEST_TIMEOUT":
+      return problem(2015, "The request did not arrive in time")
+    default:
+      return problem(2014, "This is not a valid HTTP request")
+  }
+}
+
+const brokenAnswer = (fault: Problem): string => {
+  // Its path cannot be relied on, so the answer names none of them
+  const body = problemBody(fault, "/")
+  const text = JSON.stringify(body)
+  return [
+    `HTTP/1.1 ${body.status} ${STATUS_CODES[body.status]}`,
+    "Content-Type: application/problem+json",
+    `Content-Length: ${Buffer.byteLength(text)}`,
+    `Traceparent: ${traceOf(Headers.empty).traceparent}`,
+    "Connection: close",
+    "",
+    text
+  ].join("\r\n")
+}

@@ -21,8 +21,8 @@ const openAiType = (status: number): string => {
 export const pathOf = (request: HttpServerRequest.HttpServerRequest): string =>
   request.originalUrl.replace(/^https?:\/\/[^/?]*/iu, "").split("?", 1)[0] ?? "/"
 
-/** The RFC 9457 answer of contract 2. */
-export const toResponse = (fault: Problem, path: string): HttpServerResponse.HttpServerResponse => {
+/** The RFC 9457 body of contract 2. */
+export const problemBody = (fault: Problem, path: string) => {
   const { status, title } = problemCodes[fault.code]
   const errors = fault.errors === undefined ? {} : { errors: fault.errors }
   const openAi = {
@@ -33,19 +33,26 @@ export const toResponse = (fault: Problem, path: string): HttpServerResponse.Htt
       code: String(fault.code)
     }
   }
-  return HttpServerResponse.jsonUnsafe(
-    {
-      type: `/docs/errors#${fault.code}`,
-      title,
-      status,
-      detail: fault.detail,
-      instance: path,
-      code: fault.code,
-      ...errors,
-      ...(isOpenAiShaped(path) ? openAi : {})
-    },
-    { status, contentType: "application/problem+json", headers: headersOf(fault, status) }
-  )
+  return {
+    type: `/docs/errors#${fault.code}`,
+    title,
+    status,
+    detail: fault.detail,
+    instance: path,
+    code: fault.code,
+    ...errors,
+    ...(isOpenAiShaped(path) ? openAi : {})
+  }
+}
+
+/** The answer of contract 2. */
+export const toResponse = (fault: Problem, path: string): HttpServerResponse.HttpServerResponse => {
+  const { status } = problemCodes[fault.code]
+  return HttpServerResponse.jsonUnsafe(problemBody(fault, path), {
+    status,
+    contentType: "application/problem+json",
+    headers: headersOf(fault, status)
+  })
 }
 
 /** How long to wait when the service is not ready and knows no better, in seconds. */

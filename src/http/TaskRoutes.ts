@@ -1,15 +1,14 @@
-import { Duration, Effect, Option, Schema, Stream } from "effect"
+import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Headers } from "effect/http"
-import { hash } from "node:crypto"
 import { AppConfig } from "../Config.ts"
 import * as Credits from "../domain/Credits.ts"
 import { TaskId } from "../domain/Ids.ts"
 import { invalid, problem } from "../domain/Problem.ts"
-import { isTerminal, TaskResult } from "../domain/Task.ts"
+import { isTerminal } from "../domain/Task.ts"
 import { Router } from "../services/Router.ts"
 import type { Found, ModelPath } from "../services/Router.ts"
-import { taskResult } from "../services/TaskView.ts"
+import { taskBody } from "../services/TaskView.ts"
 import { TaskWatch } from "../services/TaskWatch.ts"
 import { admitInference, authenticateInference } from "./Authentication.ts"
 import { eventStream, wantsEventStream } from "./EventStream.ts"
@@ -90,20 +89,20 @@ const makeShow = (header: Header) => {
   const cost = header("cost")
   const sandbox = header("sandbox")
   return (task: TaskView) => {
-    const body = bodyOf(task)
-    const terminal = isTerminal(task.status)
-    return HttpServerResponse.text(body, {
-      contentType: "application/json",
-      headers: {
-        "cache-control": "no-store",
-        etag: `"${hash("sha256", body, "base64url")}"`,
-        [cost]: Credits.format(costOf(task)),
-        ...(task.sandbox ? { [sandbox]: "true" } : {}),
-        ...(terminal ? {} : { "retry-after": retryAfterSeconds })
-      }
-    })
+    const headers: Record<string, string> = {
+      "cache-control": "no-store",
+      etag: tagOf(task),
+      [cost]: Credits.format(costOf(task))
+    }
+    if (task.sandbox) headers[sandbox] = "true"
+    if (!isTerminal(task.status)) headers["retry-after"] = retryAfterSeconds
+    return HttpServerResponse.text(bodyOf(task), { contentType: "application/json", headers })
   }
 }
+
+/** The answer changes with each move and never between: which task, where it stands, since when. */
+const tagOf = ({ id, status, updatedAt }: TaskView): string =>
+  `"${id}-${status}-${DateTime.toEpochMillis(updatedAt).toString(36)}"`
 
 const makeGet = Effect.fnUntraced(function* (
   header: Header,
@@ -111,37 +110,44 @@ const makeGet = Effect.fnUntraced(function* (
 ) {
   const router = yield* Router
   const watch = yield* TaskWatch
-  return Effect.fnUntraced(function* (action: ModelPath["action"]) {
-    const { task_id: text = "" } = yield* HttpRouter.params
-    const admitted = yield* admitInference(decodeTaskId(text))
-    const id = yield* taskId
-    const found = yield* router.place(yield* modelPath(action), id, admitted.task)
-    const request = yield* HttpServerRequest.HttpServerRequest
+  const sandboxed = { [header("sandbox")]: "true" }
+  const answer = (request: HttpServerRequest.HttpServerRequest, task: TaskView) => {
     const { headers } = request
     if (request.method === "GET" && wantsEventStream(headers["accept"])) {
-      return eventStream(
-        Stream.map(watch.moves(found.task), bodyOf),
-        found.task.sandbox ? { [header("sandbox")]: "true" } : {}
-      )
+      const texts = Stream.map(watch.moves(task), bodyOf)
+      return Effect.succeed(eventStream(texts, task.sandbox ? sandboxed : {}))
     }
     const seconds = preferredWait(headers["prefer"])
-    if (Option.isNone(seconds)) return notModified(headers, show(found.task))
-    const task = yield* watch.untilEnd(found.task, Duration.seconds(seconds.value))
-    return HttpServerResponse.setHeader(
-      notModified(headers, show(task)),
-      "preference-applied",
-      `wait=${seconds.value}`
+    if (Option.isNone(seconds)) return Effect.succeed(notModified(headers, show(task)))
+    return Effect.map(watch.untilEnd(task, Duration.seconds(seconds.value)), (last) =>
+      HttpServerResponse.setHeader(
+        notModified(headers, show(last)),
+        "preference-applied",
+        `wait=${seconds.value}`
+      )
     )
-  })
+  }
+  return (action: ModelPath["action"]) =>
+    Effect.flatMap(HttpRouter.params, ({ model = "", task_id: text = "", vendor = "" }) => {
+      const id = decodeTaskId(text)
+      return Effect.flatMap(admitInference(id), (admitted) =>
+        Option.isNone(id)
+          ? Effect.fail(noTask(text))
+          : Effect.flatMap(
+              router.place({ vendor, model, action }, id.value, admitted.task),
+              ({ task }) =>
+                Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+                  answer(request, task)
+                )
+            )
+      )
+    })
 })
 
 type TaskView = Found["task"]
 
 /** The JSON of GET, of `data:` in an event stream, and of `payload` in events. */
-const bodyOf = (task: TaskView): string =>
-  JSON.stringify(encodeResult(taskResult(task, task.resultKind)))
-
-const encodeResult = Schema.encodeSync(TaskResult)
+const bodyOf = (task: TaskView): string => taskBody(task, task.resultKind)
 
 /** Held while it runs, settled when it has ended. Contract 2. */
 const costOf = (task: TaskView): Credits.Credits =>
@@ -154,10 +160,10 @@ const decodeTaskId = Schema.decodeUnknownOption(TaskId)
 
 /** What is no UUID is no task. */
 const taskId = Effect.flatMap(HttpRouter.params, ({ task_id: id = "" }) =>
-  Effect.mapError(Effect.fromOption(decodeTaskId(id)), () =>
-    problem(2005, `There is no task ${id.slice(0, 60)}`)
-  )
+  Effect.mapError(Effect.fromOption(decodeTaskId(id)), () => noTask(id))
 )
+
+const noTask = (id: string) => problem(2005, `There is no task ${id.slice(0, 60)}`)
 
 const readDryRun = Effect.flatMap(HttpServerRequest.ParsedSearchParams, (query) => {
   const value = query["dry_run"]

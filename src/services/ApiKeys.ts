@@ -92,24 +92,7 @@ export class ApiKeys extends Context.Service<
       const store = yield* UserStore
       const door = yield* AdmissionStore
       const { rateLimitPerMinute } = yield* AppConfig
-      const admit = Effect.fnUntraced(function* (key: string, taskId: Option.Option<TaskId>) {
-        if (!isWellFormed(key)) return yield* malformed
-        const now = yield* DateTime.now
-        const admission = yield* known(
-          yield* door.admit({
-            keyHash: hashKey(key),
-            perMinute: rateLimitPerMinute,
-            now,
-            taskId
-          })
-        )
-        yield* checkValid(admission.key, now)
-        if (!admission.key.scopes.includes("inference")) {
-          return yield* problem(1004, "This API key lacks the scope inference")
-        }
-        yield* touch(store, admission.key, now)
-        return toAdmitted(admission, rateLimitPerMinute)
-      })
+      const admit = makeAdmit(store, door, rateLimitPerMinute)
       const recognized = new Map<string, Principal>()
       return ApiKeys.of({
         create: Effect.fn("ApiKeys.create")(function* (request) {
@@ -131,8 +114,9 @@ export class ApiKeys extends Context.Service<
           if (!isWellFormed(key)) return yield* malformed
           const now = yield* DateTime.now
           const row = yield* known(yield* store.findKeyByHash(hashKey(key)))
-          yield* checkValid(row, now)
-          yield* touch(store, row, now)
+          const invalid = faultOf(row, now)
+          if (invalid !== undefined) return yield* invalid
+          if (!isUsedLately(row, now)) yield* store.touchKey(row.id, now)
           return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes }
         }),
         admit,
@@ -164,11 +148,13 @@ const unknown = problem(1002, "This API key is unknown")
 const known = <A>(found: Option.Option<A>): Effect.Effect<A, Problem> =>
   Effect.mapError(Effect.fromOption(found), () => unknown)
 
-const checkValid = (row: AdmittedKey, now: DateTime.Utc): Effect.Effect<void, Problem> => {
-  if (row.revokedAt !== null) return Effect.fail(problem(1003, "This API key was revoked"))
+const outOfScope = Effect.fail(problem(1004, "This API key lacks the scope inference"))
+
+const faultOf = (row: AdmittedKey, now: DateTime.Utc): Problem | undefined => {
+  if (row.revokedAt !== null) return problem(1003, "This API key was revoked")
   return row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)
-    ? Effect.fail(problem(1003, "This API key has expired"))
-    : Effect.void
+    ? problem(1003, "This API key has expired")
+    : undefined
 }
 
 const toAdmitted = ({ key, rate, task }: Admission, limit: number): Admitted => ({
@@ -178,13 +164,11 @@ const toAdmitted = ({ key, rate, task }: Admission, limit: number): Admitted => 
 })
 
 /** `last_used_at` is written at most once a minute, so that a busy key costs no write a request. */
-const touchMinutes = 1
+const touchMillis = 60_000
 
-const touch = (store: UserStore["Service"], row: AdmittedKey, now: DateTime.Utc) =>
-  row.lastUsedAt === null ||
-  DateTime.isLessThan(row.lastUsedAt, DateTime.subtract(now, { minutes: touchMinutes }))
-    ? store.touchKey(row.id, now)
-    : Effect.void
+const isUsedLately = ({ lastUsedAt }: AdmittedKey, now: DateTime.Utc): boolean =>
+  lastUsedAt !== null &&
+  DateTime.toEpochMillis(lastUsedAt) >= DateTime.toEpochMillis(now) - touchMillis
 
 const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 const randomCharacters = 40
@@ -232,3 +216,35 @@ const hashText = (key: string): string => hash("sha256", key, "base64")
 
 /** Keys have 238 random bits, so a plain hash is as safe as a slow one, and the look-up is by index. */
 const hashKey = (key: string): Uint8Array => hash("sha256", key, "buffer")
+
+/** Every inference request comes here: no generators, one step after the statement. */
+const makeAdmit = (
+  store: UserStore["Service"],
+  door: AdmissionStore["Service"],
+  rateLimitPerMinute: number
+) => {
+  const letIn = (
+    admission: Admission,
+    now: DateTime.Utc
+  ): Effect.Effect<Admitted, Problem | StoreUnavailable> => {
+    const { key } = admission
+    const invalid = faultOf(key, now)
+    if (invalid !== undefined) return Effect.fail(invalid)
+    if (!key.scopes.includes("inference")) return outOfScope
+    const admitted = toAdmitted(admission, rateLimitPerMinute)
+    return isUsedLately(key, now)
+      ? Effect.succeed(admitted)
+      : Effect.as(store.touchKey(key.id, now), admitted)
+  }
+
+  return (key: string, taskId: Option.Option<TaskId>) =>
+    isWellFormed(key)
+      ? Effect.flatMap(DateTime.now, (now) =>
+          door
+            .admit({ keyHash: hashKey(key), perMinute: rateLimitPerMinute, now, taskId })
+            .pipe(
+              Effect.flatMap((found) => (Option.isNone(found) ? unknown : letIn(found.value, now)))
+            )
+        )
+      : malformed
+}

@@ -17,6 +17,7 @@ import { Pacing } from "./Pacing.ts"
 import { retryStore } from "./RetryStore.ts"
 import { TaskChanges } from "./TaskChanges.ts"
 import { TaskOutput } from "./TaskOutput.ts"
+import { failureText } from "./VendorFailure.ts"
 
 /** Another process owns the task, or it has ended: nothing may be written or bought any more. */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", {}) {}
@@ -115,23 +116,19 @@ export class PaidSubmit extends Context.Service<
               n,
               state: error.class === "AMBIGUOUS" ? "ambiguous" : "refused",
               handle: null,
-              failure: `${error.class}: ${error.message}`
+              failure: failureText(error)
             })
           ),
           Effect.uninterruptible
         )
 
-      const submit = (
-        purchase: Purchase,
-        n: number,
-        tries = 1
-      ): Effect.Effect<Bought, VendorError | Fenced> =>
+      const submit = (purchase: Purchase, n: number): Effect.Effect<Bought, VendorError | Fenced> =>
         turn(purchase).pipe(
           Effect.andThen(begin(purchase, n)),
           Effect.andThen(post(purchase, n)),
           Effect.catchTag("VendorError", (error) =>
-            isSafeToRepeat(error, tries) && tries < submitsMax
-              ? Effect.delay(submit(purchase, n + 1, tries + 1), waitOf(error, tries))
+            isSubmittedAgain(error, n)
+              ? Effect.delay(submit(purchase, n + 1), waitOf(error, n))
               : Effect.fail(error)
           )
         )
@@ -196,10 +193,14 @@ export const requestOf = (
 export const isTransient = (error: VendorError): boolean =>
   error.class === "RETRYABLE" || error.class === "RATE_LIMITED"
 
-/** A medium that the vendor could not fetch is given once more (vendors.md A1, media fetch). */
-const isSafeToRepeat = (error: VendorError, tries: number): boolean =>
-  isTransient(error) || (error.class === "MEDIA" && tries === 1)
+/**
+ * Whether the task is submitted again after this failure of its submit `n`, in this process or, when
+ * that has ended, in the next. A medium that the vendor could not fetch is given once more (vendors.md
+ * A1, media fetch).
+ */
+export const isSubmittedAgain = (error: VendorError, n: number): boolean =>
+  n < submitsMax && (isTransient(error) || (error.class === "MEDIA" && n === 1))
 
 /** Waits between refused submits: 1, 2, 4 … seconds, or what the vendor asked for. */
-const waitOf = (error: VendorError, tries: number): Duration.Duration =>
-  Duration.millis(error.retryAfterMillis ?? Math.min(60_000, 1000 * 2 ** (tries - 1)))
+const waitOf = (error: VendorError, n: number): Duration.Duration =>
+  Duration.millis(error.retryAfterMillis ?? Math.min(60_000, 1000 * 2 ** (n - 1)))

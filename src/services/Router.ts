@@ -57,25 +57,16 @@ export class Router extends Context.Service<
 
       const resolve = (path: ModelPath) =>
         Effect.mapError(Effect.fromOption(catalog.find(path.vendor, path.model, path.action)), () =>
-          problem(2006, `There is no model at ${pathOf(path)}`)
+          noModel(path)
         )
 
-      const place = Effect.fnUntraced(function* (
-        path: ModelPath,
-        id: TaskId,
-        found: Option.Option<TaskView>
-      ) {
-        const entry = yield* resolve(path)
-        const task = Option.filter(
-          found,
-          (row) =>
-            row.vendor === path.vendor && row.model === path.model && row.action === path.action
-        )
-        if (Option.isNone(task)) {
-          return yield* problem(2005, `There is no task ${id} at ${pathOf(path)}`)
-        }
-        return { task: task.value, entry }
-      })
+      const place = (path: ModelPath, id: TaskId, found: Option.Option<TaskView>) => {
+        const entry = catalog.find(path.vendor, path.model, path.action)
+        if (Option.isNone(entry)) return Effect.fail(noModel(path))
+        return Option.isSome(found) && isAt(found.value, path)
+          ? Effect.succeed({ task: found.value, entry: entry.value })
+          : Effect.fail(problem(2005, `There is no task ${id} at ${pathOf(path)}`))
+      }
 
       const find = Effect.fnUntraced(function* (userId: UserId, path: ModelPath, id: TaskId) {
         const found = yield* tasks.view(id)
@@ -115,6 +106,11 @@ export class Router extends Context.Service<
     })
   )
 }
+
+const noModel = (path: ModelPath): Problem => problem(2006, `There is no model at ${pathOf(path)}`)
+
+const isAt = (task: TaskView, path: ModelPath): boolean =>
+  task.vendor === path.vendor && task.model === path.model && task.action === path.action
 
 const pathOf = ({ action, model, vendor }: ModelPath): string =>
   `/vendors/${vendor}/v1/${model}/${action}`

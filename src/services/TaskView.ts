@@ -1,4 +1,4 @@
-import { DateTime } from "effect"
+import { DateTime, identity } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 import type { TaskError, ResultKind, TaskResult, TaskStatus } from "../domain/Task.ts"
 
@@ -12,20 +12,25 @@ export interface TaskFacts {
   readonly result: ReadonlyArray<string> | null
 }
 
-/**
- * What GET answers and what `payload` of the event is: one function, so that they are equal.
- * The result array is there when the task is completed, and only then. Spec, Task result.
- */
-export const taskResult = (task: TaskFacts, kind: ResultKind): TaskResult => ({
+/** The one shape of a task's answer. The result array is there when the task is completed, and only then. */
+const shape = <Time>(task: TaskFacts, kind: ResultKind, time: (at: DateTime.Utc) => Time) => ({
   task_info: {
     id: task.id,
     status: task.status,
-    created_at: task.createdAt,
-    updated_at: task.updatedAt,
-    ...(task.error === null ? {} : { error: task.error })
+    created_at: time(task.createdAt),
+    updated_at: time(task.updatedAt),
+    ...(task.error === null ? undefined : { error: task.error })
   },
-  ...(task.status === "completed" && task.result !== null ? { [kind]: task.result } : {})
+  ...(task.status === "completed" && task.result !== null ? { [kind]: task.result } : undefined)
 })
+
+/** What `payload` of the event is. Spec, Task result. */
+export const taskResult = (task: TaskFacts, kind: ResultKind): TaskResult =>
+  shape(task, kind, identity)
+
+/** What GET answers: the same, made by the same function, as JSON. */
+export const taskBody = (task: TaskFacts, kind: ResultKind): string =>
+  JSON.stringify(shape(task, kind, DateTime.formatIso))
 
 /**
  * The body of the 202. `status` stands in it on the `/edit` path alone (spec, Image edit; contract 1).

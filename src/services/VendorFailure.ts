@@ -1,6 +1,7 @@
+import { Schema } from "effect"
 import { errorDetailCharactersMax } from "../domain/Limits.ts"
 import type { TaskError } from "../domain/Task.ts"
-import type { VendorError, VendorErrorClass } from "../vendors/VendorClient.ts"
+import { VendorError, VendorErrorClass } from "../vendors/VendorClient.ts"
 
 /** Contract 4, the codes of `task_info.error`; vendors.md, Error mapping. */
 const codes: Record<VendorErrorClass, { readonly code: number; readonly title: string }> = {
@@ -14,6 +15,19 @@ const codes: Record<VendorErrorClass, { readonly code: number; readonly title: s
   RETRYABLE: { code: 3005, title: "Upstream Provider Error" },
   MEDIA: { code: 4002, title: "Input Media Error" },
   OPERATOR: { code: 4008, title: "Service Configuration Error" }
+}
+
+/** What is stored of a failed submit, for the process that goes on with the task. */
+export const failureText = (error: VendorError): string => `${error.class}: ${error.message}`
+
+const isClass = Schema.is(VendorErrorClass)
+
+/** The failure that `failureText` was made from; one that cannot be read is final too. */
+export const storedFailure = (text: string | null): VendorError => {
+  const [name = "", ...rest] = (text ?? "").split(": ")
+  return isClass(name)
+    ? new VendorError({ class: name, message: rest.join(": ") })
+    : new VendorError({ class: "FAILED", message: "The upstream refused the job" })
 }
 
 /** What the client reads when the fault is the operator's: the cause goes to the log alone. */

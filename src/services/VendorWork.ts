@@ -10,11 +10,19 @@ import type { Handle, VendorAccount } from "../vendors/VendorClient.ts"
 import { doneIn } from "./DoneHandle.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
 import { Pacing } from "./Pacing.ts"
-import { cancelJob, Fenced, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
+import {
+  cancelJob,
+  Fenced,
+  isSubmittedAgain,
+  isTransient,
+  PaidSubmit,
+  requestOf
+} from "./PaidSubmit.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
 import type { Loss } from "./RunningTasks.ts"
 import { TaskMedia } from "./TaskMedia.ts"
 import type { Obtained } from "./TaskOutput.ts"
+import { storedFailure } from "./VendorFailure.ts"
 
 /** Gets a task's result from its vendor: buys the job, or goes on with the one that was bought. */
 export class VendorWork extends Context.Service<
@@ -94,7 +102,10 @@ export class VendorWork extends Context.Service<
           if (Option.isNone(owned.attempt)) return yield* fresh(owned, 1, lost)
           const attempt = owned.attempt.value
           const { accountId, handle, n, state } = attempt
-          if (state === "refused") return yield* fresh(owned, n + 1, lost)
+          if (state === "refused") {
+            const refusal = storedFailure(attempt.failure)
+            return yield* isSubmittedAgain(refusal, n) ? fresh(owned, n + 1, lost) : refusal
+          }
           if (state === "ambiguous") return yield* ambiguous
           const account = yield* vendors.owner(accountId)
           const { upstreamModel } = yield* entryOf(owned.task)

@@ -13,7 +13,7 @@ import {
   writeFileSync
 } from "node:fs"
 import { hostname } from "node:os"
-import { join, resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
 import { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
 
 /** Who holds the folder. A pid alone would be taken for alive when it was given out again. */
@@ -49,7 +49,7 @@ export const lockDataDir = Effect.fn("DataDirLock.lock")(function* (
     place: place(),
     nonce: randomUUID()
   }
-  yield* attempt(dataDir, () => mkdirSync(dataDir, { recursive: true, mode: 0o700 }))
+  yield* attempt(dataDir, () => makeFolder(resolve(dataDir)))
   yield* Effect.acquireRelease(acquire(dataDir, lock, own), () =>
     Effect.sync(() => {
       if (readHolder(lock)?.nonce === own.nonce) tryUnlink(lock)
@@ -91,6 +91,21 @@ const attempt = <A>(dataDir: string, body: () => A) =>
     try: body,
     catch: (cause) => unusable(dataDir, cause instanceof Error ? cause.message : "unknown fault")
   })
+
+/**
+ * Makes the folder and those above it. Node's own `recursive` never ends where the system answers
+ * that a folder does not exist whose parent does, as in /proc.
+ */
+const makeFolder = (folder: string): void => {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return
+  if (dirname(folder) !== folder) makeFolder(dirname(folder))
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (cause) {
+    // Made by another process just now, or a file, which the lock's own file finds out
+    if (errorCode(cause) !== "EEXIST") throw cause
+  }
+}
 
 const unusable = (dataDir: string, fault: string) =>
   new DatabaseUnavailable({

@@ -55,7 +55,9 @@ export class OwnedTask extends Schema.Class<OwnedTask>("OwnedTask")({
       state: Schema.Literals(["submitting", "submitted", "refused", "ambiguous"]),
       accountId: Schema.String,
       startedAt: Time,
-      handle: Schema.NullOr(Schema.Record(Schema.String, Schema.Json))
+      handle: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
+      /** What `endAttempt` was told: the vendor's failure with its class. */
+      failure: Schema.NullOr(Schema.String)
     })
   )
 }) {}

@@ -48,7 +48,8 @@ const OwnedRow = Schema.Struct({
   attemptState: Schema.NullOr(Schema.Literals(["submitting", "submitted", "refused", "ambiguous"])),
   accountId: Schema.NullOr(Schema.String),
   attemptStartedAt: Schema.NullOr(Time),
-  handle: Schema.NullOr(Schema.Record(Schema.String, Schema.Json))
+  handle: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
+  attemptFailure: Schema.NullOr(Schema.String)
 })
 
 const ownedTask = (row: typeof OwnedRow.Type): OwnedTask =>
@@ -67,7 +68,8 @@ const ownedTask = (row: typeof OwnedRow.Type): OwnedTask =>
             state: row.attemptState,
             accountId: row.accountId,
             startedAt: row.attemptStartedAt,
-            handle: row.handle
+            handle: row.handle,
+            failure: row.attemptFailure
           })
   })
 
@@ -83,7 +85,7 @@ function ownership(sql: PgClient.PgClient) {
           WHERE task_id = ${id} AND owner IS NULL RETURNING *
         )
         SELECT t.*, o.epoch, o.deadline_at, a.n, a.state AS attempt_state, a.account_id,
-          a.started_at AS attempt_started_at, a.handle
+          a.started_at AS attempt_started_at, a.handle, a.failure AS attempt_failure
         FROM owned o JOIN tasks t ON t.id = o.task_id
         LEFT JOIN vendor_attempts a ON a.task_id = o.task_id AND a.n = o.attempt`.pipe(
         rowsOf(OwnedRow),

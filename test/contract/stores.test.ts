@@ -295,9 +295,18 @@ describeStores("the stores", (database) => {
         yield* tasks.disown(taskId, 2)
         const third = Option.getOrThrow(yield* tasks.own(taskId, "proc_c"))
         assert.deepStrictEqual(Option.getOrThrow(third.attempt).handle, { job: "j" })
+        assert.isNull(Option.getOrThrow(third.attempt).failure)
         assert.deepStrictEqual(yield* tasks.ownedBy("proc_c"), [{ taskId, epoch: 3 }])
-        assert.strictEqual((yield* finish(taskId, Option.some(3)))._tag, "Finished")
-        assert.strictEqual(yield* tasks.standing(taskId, 3), "Ended")
+        // A refusal is handed on with its class, so that the next owner knows whether to try again
+        const failure = "CONTENT: no"
+        const refused = { ...ended, epoch: 3, state: "refused", handle: null, failure } as const
+        assert.isTrue(yield* tasks.endAttempt(refused))
+        yield* tasks.disown(taskId, 3)
+        const fourth = Option.getOrThrow(yield* tasks.own(taskId, "proc_c"))
+        const { failure: stored, state } = Option.getOrThrow(fourth.attempt)
+        assert.deepStrictEqual([state, stored], ["refused", failure])
+        assert.strictEqual((yield* finish(taskId, Option.some(4)))._tag, "Finished")
+        assert.strictEqual(yield* tasks.standing(taskId, 4), "Ended")
       })
     )
 

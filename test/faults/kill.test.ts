@@ -9,7 +9,8 @@ import type { Received } from "../support/webhookReceiver.ts"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const main = "test/support/crashingMain.ts"
 const events = ["task.created", "task.succeeded", "task.failed"]
-const rounds = 20
+/** Raise it by `KILL_ROUNDS` for a longer search. */
+const rounds = Number(process.env["KILL_ROUNDS"] ?? 8)
 
 /** A small generator of its own, so that a failing run can be had again. */
 const dice = (seed: number) => {
@@ -60,64 +61,68 @@ const arrivals = (received: ReadonlyArray<Received>, id: string) => {
 }
 
 describe("kill -9 at any moment and start again", () => {
-  it("every accepted task ends once, no hold stays open, no webhook is lost, nothing is bought twice", async () => {
-    const roll = dice(20_261_121)
-    // One of nine deliveries is refused at first, so that retries are among what a kill meets
-    await using receiver = await startReceiver((one, before) =>
-      Number(`0x${one.deliveryId.slice(-4)}`) % 9 === 0 &&
-      !before.some((it) => it.deliveryId === one.deliveryId)
-        ? 500
-        : 200
-    )
-    await using gateway = await GatewayProcess.start({
-      main,
-      // A kill of the process loses nothing without fsync either
-      env: { ...receiver.env, EMBEDDED_DURABLE: "false" }
-    })
-    const log = join(gateway.dataDir, "submits.log")
-    gateway.env["SUBMIT_LOG"] = log
-    await gateway.restart()
-    await gateway.key()
-    const hook = { url: receiver.url, events }
-    const made = await gateway.call("POST", "/manage/v1/webhook-endpoints", hook)
-    assert.strictEqual(made.status, 201, made.text)
-
-    const ids: Array<string> = []
-    for (let round = 0; round < rounds; round += 1) {
-      const creates = ["", " [[sim:fail]]", " [[sim:refuse]]"].map((script, n) =>
-        createSurely(gateway, `round ${round}${script}`, `create-${round}-${n}`)
+  it(
+    "every accepted task ends once, no hold stays open, no webhook is lost, nothing is bought twice",
+    async () => {
+      const roll = dice(20_261_121)
+      // One of nine deliveries is refused at first, so that retries are among what a kill meets
+      await using receiver = await startReceiver((one, before) =>
+        Number(`0x${one.deliveryId.slice(-4)}`) % 9 === 0 &&
+        !before.some((it) => it.deliveryId === one.deliveryId)
+          ? 500
+          : 200
       )
-      await pause(roll(400))
-      await gateway.restart()
-      ids.push(...(await Promise.all(creates)))
-    }
-
-    const ended: Array<TaskJson> = []
-    for (const id of ids) ended.push(await endOf(gateway, id))
-    assert.strictEqual(new Set(ids).size, rounds * 3)
-    const completed = ended.filter((it) => it.task_info.status === "completed").length
-    assert.isAbove(completed, 0)
-    for (const { task_info: task } of ended) {
-      if (task.error !== undefined) assert.include([3001, 3004, 3005], task.error.code)
-    }
-    const wallet = (await gateway.call("GET", "/manage/v1/wallet")).json
-    assert.strictEqual(wallet.held_balance, "0.00")
-    assert.strictEqual(wallet.settled_balance, (1000 - 7.5 * completed).toFixed(2))
-    assert.strictEqual(await drift(gateway), "0")
-    const submits = (await readFile(log, "utf8")).trim().split("\n")
-    assert.strictEqual(new Set(submits).size, submits.length, "a task was submitted twice")
-
-    const missing = () =>
-      ended.filter(({ task_info: task }) => {
-        const outcome = task.status === "completed" ? "task.succeeded" : "task.failed"
-        return arrivals(receiver.received, task.id).types.join() !== `task.created,${outcome}`
+      await using gateway = await GatewayProcess.start({
+        main,
+        // A kill of the process loses nothing without fsync either
+        env: { ...receiver.env, EMBEDDED_DURABLE: "false" }
       })
-    await until(async () => (missing().length === 0 ? true : undefined), {
-      millis: 40_000,
-      what: "every webhook"
-    })
-    for (const id of ids) assert.strictEqual(arrivals(receiver.received, id).distinct, 2)
-  }, 400_000)
+      const log = join(gateway.dataDir, "submits.log")
+      gateway.env["SUBMIT_LOG"] = log
+      await gateway.restart()
+      await gateway.key()
+      const hook = { url: receiver.url, events }
+      const made = await gateway.call("POST", "/manage/v1/webhook-endpoints", hook)
+      assert.strictEqual(made.status, 201, made.text)
+
+      const ids: Array<string> = []
+      for (let round = 0; round < rounds; round += 1) {
+        const creates = ["", " [[sim:fail]]", " [[sim:refuse]]"].map((script, n) =>
+          createSurely(gateway, `round ${round}${script}`, `create-${round}-${n}`)
+        )
+        await pause(roll(400))
+        await gateway.restart()
+        ids.push(...(await Promise.all(creates)))
+      }
+
+      const ended: Array<TaskJson> = []
+      for (const id of ids) ended.push(await endOf(gateway, id))
+      assert.strictEqual(new Set(ids).size, rounds * 3)
+      const completed = ended.filter((it) => it.task_info.status === "completed").length
+      assert.isAbove(completed, 0)
+      for (const { task_info: task } of ended) {
+        if (task.error !== undefined) assert.include([3001, 3004, 3005], task.error.code)
+      }
+      const wallet = (await gateway.call("GET", "/manage/v1/wallet")).json
+      assert.strictEqual(wallet.held_balance, "0.00")
+      assert.strictEqual(wallet.settled_balance, (1000 - 7.5 * completed).toFixed(2))
+      assert.strictEqual(await drift(gateway), "0")
+      const submits = (await readFile(log, "utf8")).trim().split("\n")
+      assert.strictEqual(new Set(submits).size, submits.length, "a task was submitted twice")
+
+      const missing = () =>
+        ended.filter(({ task_info: task }) => {
+          const outcome = task.status === "completed" ? "task.succeeded" : "task.failed"
+          return arrivals(receiver.received, task.id).types.join() !== `task.created,${outcome}`
+        })
+      await until(async () => (missing().length === 0 ? true : undefined), {
+        millis: 40_000,
+        what: "every webhook"
+      })
+      for (const id of ids) assert.strictEqual(arrivals(receiver.received, id).distinct, 2)
+    },
+    150_000 + rounds * 15_000
+  )
 })
 
 describe("a crash at the worst points", () => {

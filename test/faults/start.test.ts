@@ -36,6 +36,9 @@ const faults: ReadonlyArray<readonly [string, Record<string, string>, RegExp]> =
     /^ADMIN_TOKEN: is required with DATABASE_URL; set/
   ],
   ["DATA_DIR is a file", { DATA_DIR: aFile }, /^DATA_DIR: .*Make it a folder/],
+  ["DATA_DIR lies under a file", { DATA_DIR: join(aFile, "x") }, /^DATA_DIR: .*Make it a folder/],
+  // Making folders there is refused in a way that Node's recursive mkdir tries again for ever
+  ["DATA_DIR lies in /proc", { DATA_DIR: "/proc/x" }, /^DATA_DIR: .*Make it a folder/],
   [
     "CATALOG_FILE names an unknown model",
     { DATA_DIR: join(folder, "catalog"), CATALOG_FILE: brokenCatalog },

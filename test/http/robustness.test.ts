@@ -47,6 +47,19 @@ const problemAt = Effect.fnUntraced(function* (path: string, init: RequestInit) 
   return JSON.parse(text) as Problem
 })
 
+/** The raw answer is a problem and says that the connection is closed; answers its trace id. */
+const assertProblem = (text: string, status: number, code: number): string => {
+  const [head = "", body = ""] = text.split("\r\n\r\n")
+  assert.isTrue(head.startsWith(`HTTP/1.1 ${status} `), text)
+  assert.match(head, /^content-type: application\/problem\+json$/imu)
+  assert.match(head, /^connection: close$/imu)
+  const problem = JSON.parse(body)
+  assert.deepStrictEqual([problem.status, problem.code], [status, code])
+  const trace = /^traceparent: 00-([0-9a-f]{32})-[0-9a-f]{16}-01$/imu.exec(head)
+  assert.isNotNull(trace, head)
+  return trace?.[1] ?? ""
+}
+
 const bounds = { ...listenerBounds, headersMillis: 400, requestMillis: 800, checkMillis: 50 }
 
 describe("robustness of the HTTP border", () => {
@@ -242,7 +255,7 @@ describe("robustness of the HTTP border", () => {
             }
           })
         const header = yield* slowly(`GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(300)}`)
-        assert.match(header.text, /^HTTP\/1\.1 408 /)
+        assertProblem(header.text, 408, 2015)
         assert.isBelow(header.millis, 3000)
         const body = yield* raw(port, (write) =>
           write(
@@ -250,7 +263,24 @@ describe("robustness of the HTTP border", () => {
           )
         )
         assert.isBelow(body.millis, 3000)
-        assert.notMatch(body.text, /^HTTP\/1\.1 (?:2|5)/)
+        assertProblem(body.text, 408, 2015)
+      })
+    )
+
+    it.effect("what is no request is answered as a problem with a Traceparent of its own", () =>
+      Effect.gen(function* () {
+        const { port } = yield* Running
+        const get = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
+        const traces = new Set<string>()
+        for (const [text, status, code] of [
+          [`${get}X: ${"a".repeat(20_000)}\r\n\r\n`, 431, 2016],
+          ["\u0016\u0003\u0001\u0000garbage\r\n\r\n", 400, 2014],
+          [`${get}Bad Header: x\r\n\r\n`, 400, 2014]
+        ] as const) {
+          const answer = yield* raw(port, (write) => write(text))
+          traces.add(assertProblem(answer.text, status, code))
+        }
+        assert.strictEqual(traces.size, 3)
       })
     )
 
