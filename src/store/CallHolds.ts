@@ -1,7 +1,7 @@
 import type { PgClient } from "@effect/sql-pg"
 import { DateTime, Effect, Schema } from "effect"
 import type * as Credits from "../domain/Credits.ts"
-import type { UserId } from "../domain/Ids.ts"
+import { UserId } from "../domain/Ids.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import { groupCommit, outcomes, publishAlert, retryDeadlock } from "./Batches.ts"
 import { storeFailures } from "./Failures.ts"
