@@ -98,7 +98,7 @@ const managed = (path: string, operation: Json): Json => {
     ...(path.includes("{") ? [404] : []),
     405,
     409,
-    ...(hasBody ? [413, 415, 422] : []),
+    ...(hasBody ? [408, 413, 415, 422] : []),
     429,
     500,
     503
