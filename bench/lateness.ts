@@ -26,9 +26,14 @@ const percentiles = (what: string, late: ReadonlyArray<number>) => {
 const lateness = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const rows = yield* sql`
-    SELECT extract(epoch FROM started_at - due_at)::float8 * 1000 AS late, endpoint_id
+    SELECT extract(epoch FROM started_at - due_at)::float8 * 1000 AS late, endpoint_id,
+      extract(epoch FROM due_at - min(due_at) OVER ())::float8 AS second
     FROM delivery_attempts`
-  return rows.map((row) => ({ late: Number(row["late"]), endpoint: String(row["endpointId"]) }))
+  return rows.map((row) => ({
+    late: Number(row["late"]),
+    endpoint: String(row["endpointId"]),
+    second: Number(row["second"])
+  }))
 })
 
 const untilLeft = Effect.fnUntraced(function* (left: number) {
@@ -74,6 +79,10 @@ const fallingDue = Effect.fnUntraced(function* (url: string, first: number, with
   percentiles(
     `${deliveries} due within ${spreadSeconds} s on ${endpoints} endpoints${withFlood ? `, one more flooded with ${flood}` : ""}`,
     others.map((row) => row.late)
+  )
+  percentiles(
+    "  of these, all but the first second",
+    others.filter((row) => row.second >= 1).map((row) => row.late)
   )
   if (withFlood) console.log(`the flooded endpoint got ${all.length - others.length} (limit 600)`)
 })
