@@ -100,6 +100,7 @@ const managed = (path: string, operation: Json): Json => {
     409,
     ...(hasBody ? [408, 413, 415, 422] : []),
     429,
+    431,
     500,
     503
   ]
