@@ -98,8 +98,9 @@ const managed = (path: string, operation: Json): Json => {
     ...(path.includes("{") ? [404] : []),
     405,
     409,
-    ...(hasBody ? [413, 415, 422] : []),
+    ...(hasBody ? [408, 413, 415, 422] : []),
     429,
+    431,
     500,
     503
   ]

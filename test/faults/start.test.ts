@@ -3,7 +3,7 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { assert, describe, it } from "vitest"
-import { freePort, run, temporaryFolder, untilReady } from "../support/spawnService.ts"
+import { freePort, run, temporaryFolder, until, untilReady } from "../support/spawnService.ts"
 
 const folder = temporaryFolder("start")
 const aFile = join(folder, "file")
@@ -100,10 +100,11 @@ describe("LOG_FORMAT=json", () => {
     const port = await freePort()
     const env = { DATA_DIR: join(folder, "json"), PORT: `${port}`, LOG_FORMAT: "json" }
     const outputs: Array<string> = []
-    for (const _ of ["first", "second"]) {
+    for (const said of [/sk-/, /Listening/]) {
       const service = start(env)
       try {
         await untilReady(service, port)
+        await until(service, async () => (said.test(service.output()) ? true : undefined))
         service.kill("SIGTERM")
         assert.strictEqual(await service.ended, 0)
       } finally {
