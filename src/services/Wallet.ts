@@ -1,5 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Stream } from "effect"
-import { AppConfig } from "../Config.ts"
+import { Context, DateTime, Effect, Layer, Option, Stream } from "effect"
 import type * as Credits from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import {
@@ -10,11 +9,8 @@ import {
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { WalletStore } from "../store/WalletStore.ts"
-import type { OpenHold } from "../store/CallHolds.ts"
 import type { EntryPage, EntryRow } from "../store/WalletEntries.ts"
 import type { WalletRow } from "../store/WalletStore.ts"
-import { balanceLow } from "./Events.ts"
-import { Wake } from "./Wake.ts"
 
 export type { EntryPage, EntryRow } from "../store/WalletEntries.ts"
 export type { WalletRow } from "../store/WalletStore.ts"
@@ -28,31 +24,10 @@ export interface WalletChange {
   readonly traceId: string
 }
 
-/** What a passthrough call may cost, frozen before it is made. */
-export interface CallHold {
-  readonly userId: UserId
-  /** A UUID of the caller's making: the same twice changes nothing. */
-  readonly id: string
-  readonly kind: "call"
-  readonly amount: Credits.Credits
-  readonly traceId: string
-}
-
-/** Where a hold or its closing left the wallet. */
-export interface HoldReceipt {
-  /** Available after it. */
-  readonly balance: Credits.Credits
-  /** It was done before: nothing was changed. */
-  readonly repeated: boolean
-}
-
-export interface CloseReceipt extends HoldReceipt {
-  readonly captured: Credits.Credits
-}
-
 /**
  * The prepaid wallet. Task holds are taken, settled and released inside the transactions that move
- * the task (`TaskStore`), by SQL functions; holds of passthrough calls are taken and closed here. Contract 6.
+ * the task (`TaskStore`), by SQL functions;
+ * those of passthrough calls by `Metering`. Contract 6.
  */
 export class Wallet extends Context.Service<
   Wallet,
@@ -75,22 +50,6 @@ export class Wallet extends Context.Service<
       userId: UserId,
       filters: Omit<EntryPage, "before" | "limit">
     ) => Stream.Stream<EntryRow, StoreUnavailable>
-    /** Fails with 1101 when the available balance is lower: nothing is changed then. */
-    readonly hold: (hold: CallHold) => Effect.Effect<HoldReceipt, Problem | StoreUnavailable>
-    /**
-     * Settles and releases in one: captures what the call cost, at most what was held, and frees the
-     * rest. A second closing of the id changes nothing. Safe to retry. Fails with 2005 for an id that
-     * was never held. Emits `balance.low` in the same transaction.
-     */
-    readonly close: (close: {
-      readonly id: string
-      readonly captured: Credits.Credits
-    }) => Effect.Effect<CloseReceipt, Problem | StoreUnavailable>
-    /** Holds of calls that were opened before `olderThan`, oldest first: for a sweep. */
-    readonly openHolds: (
-      olderThan: DateTime.Utc,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<OpenHold>, StoreUnavailable>
     /** Wallets that the last audit found to differ from their ledger or holds; must read 0. Cheap. */
     readonly drift: Effect.Effect<number, StoreUnavailable>
     /** When the audit has last looked at every wallet. */
@@ -103,7 +62,6 @@ export class Wallet extends Context.Service<
     Wallet,
     Effect.gen(function* () {
       const store = yield* WalletStore
-      const { close, hold } = yield* makeCalls
 
       const get = Effect.fn("Wallet.get")(function* (userId: UserId) {
         return yield* known(userId, yield* store.find(userId))
@@ -141,9 +99,6 @@ export class Wallet extends Context.Service<
           return yield* known(userId, yield* store.setThreshold(userId, threshold))
         }),
         entries: store.entries,
-        hold,
-        close,
-        openHolds: store.openHolds,
         ledger: ledger(store),
         drift: store.drift,
         auditedAt: store.auditedAt,
@@ -188,37 +143,3 @@ const noUser = (userId: UserId) => problem(2005, `There is no user ${userId}`)
 
 const known = (userId: UserId, wallet: Option.Option<WalletRow>) =>
   Effect.mapError(Effect.fromOption(wallet), () => noUser(userId))
-
-/** Holds of passthrough calls. */
-const makeCalls = Effect.gen(function* () {
-  const { balanceAlertThrottle } = yield* AppConfig
-  const store = yield* WalletStore
-  const wake = yield* Wake
-  return {
-    hold: Effect.fn("Wallet.hold")(function* (hold: CallHold) {
-      const outcome = yield* store.hold({ ...hold, now: yield* DateTime.now })
-      if (outcome._tag === "BalanceTooLow") {
-        return yield* problem(
-          1101,
-          "The available balance is lower than the price: top up the wallet"
-        )
-      }
-      return outcome
-    }),
-    close: Effect.fn("Wallet.close")(function* (close: {
-      readonly id: string
-      readonly captured: Credits.Credits
-    }) {
-      const now = yield* DateTime.now
-      const outcome = yield* store.close({
-        ...close,
-        alert: (wallet) => balanceLow(wallet, now),
-        throttleSeconds: Duration.toSeconds(balanceAlertThrottle),
-        now
-      })
-      if (outcome._tag === "Unknown") return yield* problem(2005, `There is no hold ${close.id}`)
-      yield* wake.endpoints(outcome.endpoints)
-      return outcome
-    })
-  }
-})

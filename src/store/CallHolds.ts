@@ -3,11 +3,10 @@ import { DateTime, Effect, Schema } from "effect"
 import type * as Credits from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import type { EndpointId } from "../domain/Ids.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
 import { groupCommit, outcomes, publishAlert, retryDeadlock } from "./Batches.ts"
 import { storeFailures } from "./Failures.ts"
 import { makeGroupCommit } from "./GroupCommit.ts"
-import { Micro, rowsOf, Time, toDate } from "./Rows.ts"
+import { Micro, rowsOf } from "./Rows.ts"
 import type { EventBody } from "./TaskStore.ts"
 
 /** Freezes the price of a passthrough call before it is made. */
@@ -58,14 +57,6 @@ export type CloseOutcome =
     }
   /** Nothing was ever held under this id. */
   | { readonly _tag: "Unknown" }
-
-/** An open hold of a passthrough call. */
-export class OpenHold extends Schema.Class<OpenHold>("OpenHold")({
-  id: Schema.String,
-  userId: UserId,
-  amount: Micro,
-  createdAt: Time
-}) {}
 
 const HoldRow = Schema.Struct({
   n: Schema.Int,
@@ -157,15 +148,3 @@ const closeOutcome = Effect.fnUntraced(function* (
   }
   return { n, outcome }
 })
-
-/** Holds of calls that were opened before `olderThan`, oldest first. */
-export const openHolds =
-  (sql: PgClient.PgClient) =>
-  (
-    olderThan: DateTime.Utc,
-    limit: number
-  ): Effect.Effect<ReadonlyArray<OpenHold>, StoreUnavailable> =>
-    sql`
-      SELECT id, user_id, amount, created_at FROM holds
-      WHERE kind = 'call' AND created_at < ${toDate(olderThan)}
-      ORDER BY created_at LIMIT ${limit}`.pipe(rowsOf(OpenHold), storeFailures)

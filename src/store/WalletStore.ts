@@ -9,8 +9,8 @@ import { audits } from "./WalletAudit.ts"
 import type { AuditedPage, AuditPage } from "./WalletAudit.ts"
 import { entries } from "./WalletEntries.ts"
 import type { EntryPage, EntryRow } from "./WalletEntries.ts"
-import { makeClose, makeHold, openHolds } from "./CallHolds.ts"
-import type { Close, CloseOutcome, Hold, HoldOutcome, OpenHold } from "./CallHolds.ts"
+import { makeClose, makeHold } from "./CallHolds.ts"
+import type { Close, CloseOutcome, Hold, HoldOutcome } from "./CallHolds.ts"
 import { sqlState, storeFailures } from "./Failures.ts"
 import { Micro, rowsOf, toDate } from "./Rows.ts"
 
@@ -75,11 +75,6 @@ export class WalletStore extends Context.Service<
     readonly hold: (hold: Hold) => Effect.Effect<HoldOutcome, StoreUnavailable>
     /** Settles a call's hold and releases the rest, once; `balance.low` in the same transaction. */
     readonly close: (close: Close) => Effect.Effect<CloseOutcome, StoreUnavailable>
-    /** Holds of calls that were opened before `olderThan`, oldest first. */
-    readonly openHolds: (
-      olderThan: DateTime.Utc,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<OpenHold>, StoreUnavailable>
     /** How many wallets the audit found to differ from their ledger or holds. Must read 0 (contract 6). */
     readonly drift: Effect.Effect<number, StoreUnavailable>
     /** When the audit has last looked at every wallet. */
@@ -97,7 +92,6 @@ export class WalletStore extends Context.Service<
       return WalletStore.of({
         hold: yield* makeHold(sql),
         close: yield* makeClose(sql),
-        openHolds: openHolds(sql),
         find: (userId) =>
           sql`SELECT * FROM wallets WHERE user_id = ${userId}`.pipe(
             rowsOf(WalletRow),
