@@ -157,6 +157,35 @@ const faultOf = (row: AdmittedKey, now: DateTime.Utc): Problem | undefined => {
     : undefined
 }
 
+/** Every inference request comes here: no generators, one step after the statement. */
+const makeAdmit = (
+  store: UserStore["Service"],
+  door: AdmissionStore["Service"],
+  perMinute: number
+) => {
+  const letIn = (
+    admission: Admission,
+    now: DateTime.Utc
+  ): Effect.Effect<Admitted, Problem | StoreUnavailable> => {
+    const { key } = admission
+    const invalid = faultOf(key, now)
+    if (invalid !== undefined) return Effect.fail(invalid)
+    if (!key.scopes.includes("inference")) return outOfScope
+    const admitted = toAdmitted(admission, perMinute)
+    return isUsedLately(key, now)
+      ? Effect.succeed(admitted)
+      : Effect.as(store.touchKey(key.id, now), admitted)
+  }
+  return (key: string, taskId: Option.Option<TaskId>) =>
+    isWellFormed(key)
+      ? Effect.flatMap(DateTime.now, (now) =>
+          Effect.flatMap(door.admit({ keyHash: hashKey(key), perMinute, now, taskId }), (found) =>
+            Option.isNone(found) ? unknown : letIn(found.value, now)
+          )
+        )
+      : malformed
+}
+
 const toAdmitted = ({ key, rate, task }: Admission, limit: number): Admitted => ({
   principal: { userId: key.userId, apiKeyId: key.id, scopes: key.scopes },
   rate: Option.map(rate, (it) => ({ limit, ...it })),
@@ -216,35 +245,3 @@ const hashText = (key: string): string => hash("sha256", key, "base64")
 
 /** Keys have 238 random bits, so a plain hash is as safe as a slow one, and the look-up is by index. */
 const hashKey = (key: string): Uint8Array => hash("sha256", key, "buffer")
-
-/** Every inference request comes here: no generators, one step after the statement. */
-const makeAdmit = (
-  store: UserStore["Service"],
-  door: AdmissionStore["Service"],
-  rateLimitPerMinute: number
-) => {
-  const letIn = (
-    admission: Admission,
-    now: DateTime.Utc
-  ): Effect.Effect<Admitted, Problem | StoreUnavailable> => {
-    const { key } = admission
-    const invalid = faultOf(key, now)
-    if (invalid !== undefined) return Effect.fail(invalid)
-    if (!key.scopes.includes("inference")) return outOfScope
-    const admitted = toAdmitted(admission, rateLimitPerMinute)
-    return isUsedLately(key, now)
-      ? Effect.succeed(admitted)
-      : Effect.as(store.touchKey(key.id, now), admitted)
-  }
-
-  return (key: string, taskId: Option.Option<TaskId>) =>
-    isWellFormed(key)
-      ? Effect.flatMap(DateTime.now, (now) =>
-          door
-            .admit({ keyHash: hashKey(key), perMinute: rateLimitPerMinute, now, taskId })
-            .pipe(
-              Effect.flatMap((found) => (Option.isNone(found) ? unknown : letIn(found.value, now)))
-            )
-        )
-      : malformed
-}
