@@ -1,9 +1,8 @@
-import { Effect, Option, Schema } from "effect"
+import { Cause, Effect, Option, Result, Schema } from "effect"
 import { SqlError } from "effect/sql"
 import { StoreUnavailable } from "../domain/Problem.ts"
 
-const Cause = Schema.Struct({ code: Schema.String })
-const decodeCause = Schema.decodeUnknownOption(Cause)
+const decodeCause = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.String }))
 
 /** The SQLSTATE that the server reported, if the failure came from the server. */
 export const sqlState = (error: SqlError.SqlError): Option.Option<string> =>
@@ -20,17 +19,27 @@ const isTransient = (error: SqlError.SqlError): boolean =>
 
 /**
  * What a store call may fail with: `StoreUnavailable` when trying again can help. Anything else
- * (a broken statement, a row that does not decode) is a defect of ours.
+ * (a broken statement, a row that does not decode) is a defect of ours. A connection that breaks in
+ * a transaction comes as a defect, because its rollback fails too: it is no less transient.
  */
 export const storeFailures = <A, E, R>(
   self: Effect.Effect<A, E, R>
 ): Effect.Effect<A, DomainFailure<E> | StoreUnavailable, R> =>
-  Effect.catch(self, (error): Effect.Effect<never, DomainFailure<E> | StoreUnavailable> => {
-    if (SqlError.isSqlError(error) && isTransient(error)) {
-      return Effect.fail(new StoreUnavailable({ cause: error }))
-    }
-    return isDomainFailure(error) ? Effect.fail(error) : Effect.die(error)
+  Effect.catchCause(self, (cause): Effect.Effect<never, DomainFailure<E> | StoreUnavailable> => {
+    const broken = cause.reasons.map(thrownOf).find(isTransientSqlError)
+    if (broken !== undefined) return Effect.fail(new StoreUnavailable({ cause: broken }))
+    const failed = Cause.findError(cause)
+    if (Result.isFailure(failed)) return Effect.failCause(failed.failure)
+    return isDomainFailure(failed.success)
+      ? Effect.fail(failed.success)
+      : Effect.die(failed.success)
   })
+
+const thrownOf = (reason: Cause.Reason<unknown>): unknown =>
+  reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined
+
+const isTransientSqlError = (thrown: unknown): boolean =>
+  SqlError.isSqlError(thrown) && isTransient(thrown)
 
 type DomainFailure<E> = Exclude<E, SqlError.SqlError | Schema.SchemaError>
 

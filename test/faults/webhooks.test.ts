@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { eventually, layerGateway, makeUser } from "../support/gateway.ts"
 import { GatewayProcess, pause, until } from "../support/gatewayProcess.ts"
@@ -80,6 +80,82 @@ describe("the move's transaction", () => {
         yield* eventually(counts, (now) => now["queue"] === 0)
       }).pipe(Effect.provide(layerGateway({ database: postgresDatabase }))),
     60_000
+  )
+})
+
+/** Every table that the end of a task writes to, and how. */
+const endWrites = [
+  ["runs", "delete"],
+  ["tasks", "update"],
+  ["holds", "delete"],
+  ["wallet_entries", "insert"],
+  ["wallets", "update"],
+  ["events", "insert"],
+  ["deliveries", "insert"],
+  ["delivery_queue", "insert"]
+] as const
+
+/** Its jobs take as long as the test needs to place its trap. */
+const pollAfter = Duration.millis(500)
+const quick = {
+  submit: () => Effect.succeed({ _tag: "Accepted" as const, handle: { job: "j" }, pollAfter }),
+  poll: () =>
+    Effect.succeed({
+      _tag: "Done" as const,
+      result: {
+        items: [{ _tag: "Bytes" as const, bytes: new Uint8Array([1]), mime: "image/png" }]
+      }
+    })
+}
+
+describe("the transaction that ends a task", () => {
+  it.live(
+    "a connection killed before or after any of its writes: the task ends once, with one settlement and one event",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const user = yield* makeUser()
+        const hook = { url: "https://127.0.0.1/hook", events: ["task.succeeded"] }
+        yield* user.call("POST", endpoints, hook)
+        yield* sql`CREATE SEQUENCE kills`
+        yield* sql`
+          CREATE FUNCTION kill_once() RETURNS trigger LANGUAGE plpgsql AS $$
+          BEGIN
+            IF nextval('kills') = 1 THEN PERFORM pg_terminate_backend(pg_backend_pid()); END IF;
+            RETURN NULL;
+          END $$`
+        let ended = 0
+        for (const [table, write] of endWrites) {
+          for (const when of ["before", "after"]) {
+            const what = `${when} ${write} of ${table}`
+            const created = yield* user.call("POST", path, { prompt: "x" })
+            assert.strictEqual(created.status, 202, created.text)
+            const id = String(created.json.task_info.id)
+            const task = Effect.map(
+              user.call("GET", `${path}/${id}`),
+              (it) => it.json?.task_info?.status
+            )
+            yield* eventually(task, (status) => status === "processing")
+            yield* sql`ALTER SEQUENCE kills RESTART`
+            yield* sql.unsafe(
+              `CREATE TRIGGER kill ${when} ${write} ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION kill_once()`
+            )
+            yield* eventually(task, (status) => status === "completed")
+            const [kills] = yield* sql`SELECT is_called FROM kills`
+            assert.isTrue(kills?.["isCalled"], what)
+            yield* sql.unsafe(`DROP TRIGGER kill ON ${table}`)
+            ended += 1
+            const wallet = (yield* user.call("GET", "/manage/v1/wallet")).json
+            assert.strictEqual(wallet.settled_balance, (1000 - 7.5 * ended).toFixed(2), what)
+            assert.strictEqual(wallet.held_balance, "0.00", what)
+            const [sent] = yield* sql`
+              SELECT count(*)::int AS n FROM deliveries d JOIN events e ON e.id = d.event_id
+              WHERE e.task_id = ${id} AND e.type = 'task.succeeded'`
+            assert.strictEqual(sent?.["n"], 1, what)
+          }
+        }
+      }).pipe(Effect.provide(layerGateway({ database: postgresDatabase, vendor: quick }))),
+    120_000
   )
 })
 
