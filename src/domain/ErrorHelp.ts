@@ -16,11 +16,11 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
   ),
   1002: help(
     "The key is not of the service's form, its checksum is wrong, or nobody has it.",
-    "Check that the key was copied whole; make a new one in the console if it is lost."
+    "Check that the key was copied whole; make a new one if it is lost."
   ),
   1003: help(
     "The key was valid once and has expired or was revoked.",
-    "Make a new key in the console and replace this one."
+    "Make a new key and replace this one."
   ),
   1004: help(
     "The key is valid, and may not be used for this endpoint.",
