@@ -37,8 +37,8 @@ export const layer = Layer.effectDiscard(
       yield* Console.log(`Generation Gateway listens on ${baseUrl}  (docs: ${baseUrl}/docs)`)
     }
     if (isFirst) {
-      yield* Console.log(yield* welcome(baseUrl))
-      yield* marker.clear
+      const text = yield* welcome(baseUrl)
+      yield* Effect.uninterruptible(Effect.andThen(Console.log(text), marker.clear))
     }
   })
 )
