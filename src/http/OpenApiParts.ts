@@ -119,18 +119,12 @@ const extraHeaders: Readonly<Record<number, Json>> = {
 const codesOf = (status: number) =>
   Object.entries(problemCodes).filter(([, problem]) => problem.status === status)
 
-/** Answered before there is a request, so that no operation has them (ADR 0090). */
-const connectionStatuses: ReadonlySet<number> = new Set([408, 431])
-
-const operationStatuses = () =>
-  [...new Set(Object.values(problemCodes).map(({ status }) => status))].filter(
-    (status) => !connectionStatuses.has(status)
-  )
+const statuses = [...new Set(Object.values(problemCodes).map(({ status }) => status))]
 
 /** One response a status: which codes it has, and one of them as the example. */
 export const problemResponses = (): Json =>
   Object.fromEntries(
-    operationStatuses().map((status) => {
+    statuses.map((status) => {
       const codes = codesOf(status)
       const [code = "5000", first] = codes[0] ?? []
       const title = first?.title ?? ""
