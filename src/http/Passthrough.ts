@@ -1,10 +1,11 @@
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerError } from "effect/http"
 import { IncomingMessage } from "node:http"
 import { AppConfig } from "../Config.ts"
 import * as Credits from "../domain/Credits.ts"
 import { problem } from "../domain/Problem.ts"
-import type { Problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { Passthrough } from "../services/Passthrough.ts"
 import type { Relayed } from "../services/Passthrough.ts"
@@ -30,40 +31,53 @@ export const layer = HttpRouter.use(
 const makeHandler = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const passthrough = yield* Passthrough
+  const authenticate = authenticatePassthrough(keys)
   const { maxBodyBytes, serviceName } = yield* AppConfig
   const header = (name: string) => `x-${serviceName}-${name}`.toLowerCase()
   const names = { cost: header("cost"), call: header("call-id"), sandbox: header("sandbox") }
 
-  const answer = Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
+  // Every passthrough call comes here: no generators, few steps.
+  const answer = Effect.withFiber((fiber) => {
+    const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+    const { traceId } = Context.getUnsafe(fiber.context, RequestTrace)
     const target = targetOf(request.url)
-    if (target === undefined) return yield* problem(2006, "There is no such route")
-    const to = yield* passthrough.resolve(target.vendor, request.method, target.path)
-    const isMetered = to.route.meter.per !== "nothing"
-    const { principal, token } = yield* authenticatePassthrough(isMetered)
-    const body = to.route.method === "POST" ? yield* readBody(request, maxBodyBytes) : noBody
-    const relayed = yield* passthrough
-      .forward({
-        principal,
-        to,
-        query: target.query,
-        headers: request.headers,
-        body,
-        traceId: (yield* RequestTrace).traceId
-      })
-      .pipe(
-        Effect.tapError((error) =>
-          error._tag === "Problem" && error.code === 1003
-            ? Effect.sync(() => keys.forget(token))
-            : Effect.void
+    if (target === undefined) return noRoute
+    const { method } = request
+    return Effect.flatMap(passthrough.resolve(target.vendor, method, target.path), (to) =>
+      Effect.flatMap(authenticate(to.route.meter.per !== "nothing"), ({ principal, token }) =>
+        Effect.flatMap(method === "POST" ? readBody(request, maxBodyBytes) : emptyBody, (body) =>
+          passthrough
+            .forward({
+              principal,
+              to,
+              query: target.query,
+              headers: request.headers,
+              body,
+              traceId
+            })
+            .pipe(
+              Effect.map((relayed) => respond(relayed, names)),
+              Effect.tapError((error) => Effect.sync(() => forgetDead(keys, token, error)))
+            )
         )
       )
-    return respond(relayed, names)
+    )
   })
   return { answer }
 })
 
+const noRoute = Effect.fail(problem(2006, "There is no such route"))
+
+const forgetDead = (
+  keys: ApiKeys["Service"],
+  token: string,
+  error: Problem | StoreUnavailable
+): void => {
+  if (error._tag === "Problem" && error.code === 1003) keys.forget(token)
+}
+
 const noBody = new Uint8Array()
+const emptyBody = Effect.succeed(noBody)
 
 interface Target {
   readonly vendor: string
@@ -106,28 +120,34 @@ const decodedName = (pair: string): string => {
 const jsonType = /^application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/iu
 
 /** The whole body: what it may cost stands in it. 2003 and 2004 as everywhere (contract 2). */
-const readBody = Effect.fnUntraced(function* (
+const readBody = (
   request: HttpServerRequest.HttpServerRequest,
   maxBytes: number
-) {
+): Effect.Effect<Uint8Array, Problem | HttpServerError.HttpServerError> => {
   const encoding = request.headers["content-encoding"]
   if (
     !jsonType.test(request.headers["content-type"] ?? "") ||
     (encoding !== undefined && encoding !== "identity")
   ) {
-    return yield* problem(2003, "Send the body as plain JSON with Content-Type: application/json")
+    return notJson
   }
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) {
-    return yield* problem(2004, `The body is larger than ${maxBytes} bytes`)
-  }
-  return yield* readWhole(request, maxBytes)
-})
+  return Number(request.headers["content-length"] ?? 0) > maxBytes
+    ? Effect.fail(problem(2004, `The body is larger than ${maxBytes} bytes`))
+    : readWhole(request, maxBytes)
+}
+
+const notJson = Effect.fail(
+  problem(2003, "Send the body as plain JSON with Content-Type: application/json")
+)
 
 /**
  * Reads the body off Node's own request, which costs half of what the general way does; the general
  * way is left for a request that announces no length, or waits for leave to send.
  */
-const readWhole = (request: HttpServerRequest.HttpServerRequest, maxBytes: number) =>
+const readWhole = (
+  request: HttpServerRequest.HttpServerRequest,
+  maxBytes: number
+): Effect.Effect<Uint8Array, Problem | HttpServerError.HttpServerError> =>
   request.source instanceof IncomingMessage &&
   Number(request.headers["content-length"] ?? Infinity) <= maxBytes &&
   request.headers["expect"] === undefined

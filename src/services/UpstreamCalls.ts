@@ -51,20 +51,24 @@ export class UpstreamCalls extends Context.Service<
           .guard(account, upstream.send(account, request), classify)
           .pipe(Effect.tap((answer) => accounts.heed(account, answer)))
 
-      const reach = Effect.fnUntraced(function* (provider: Provider, request: UpstreamRequest) {
-        const order = yield* Effect.mapError(accounts.order(provider), ({ retryAfterMillis }) =>
-          busy(retryAfterMillis)
+      const reachOne = (
+        request: UpstreamRequest,
+        [account, ...others]: ReadonlyArray<AccountSetting>
+      ): Effect.Effect<Reached, Problem> =>
+        account === undefined
+          ? Effect.fail(busy(0))
+          : Effect.flatMap(Effect.exit(attempt(account, request)), (exit) => {
+              const outcome = outcomeOf(account, exit)
+              if (outcome._tag === "Final") return outcome.result
+              const next = others.length === 0 ? outcome.result : reachOne(request, others)
+              return Effect.andThen(report(account, outcome.reason), next)
+            })
+
+      const reach = (provider: Provider, request: UpstreamRequest) =>
+        accounts.order(provider).pipe(
+          Effect.mapError(({ retryAfterMillis }) => busy(retryAfterMillis)),
+          Effect.flatMap((order) => reachOne(request, order))
         )
-        let last: Effect.Effect<Reached, Problem> | undefined
-        for (const account of order) {
-          const exit = yield* Effect.exit(attempt(account, request))
-          const outcome = outcomeOf(account, exit)
-          if (outcome._tag === "Final") return yield* outcome.result
-          yield* report(account, outcome.reason)
-          last = outcome.result
-        }
-        return yield* last ?? Effect.fail(busy(0))
-      })
 
       return UpstreamCalls.of({
         isSandbox: (provider) => !accounts.isConfigured(provider),
