@@ -131,5 +131,8 @@ export const walletAuditSeconds = 15
 export const walletAuditWalletsMax = 500
 export const walletAuditEntriesMax = 1000
 
+/** Credits that a wallet can hold, as `wallet_add` says: in micro-credits they fit a `bigint`. */
+export const balanceCreditsMax = 9_000_000_000_000n
+
 /** Rows that the CSV export of a ledger reads at once. */
 export const ledgerExportRowsMax = 1000

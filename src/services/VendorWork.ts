@@ -91,7 +91,7 @@ export class VendorWork extends Context.Service<
 
       const cancel = Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
         const job = yield* tasks.job(id)
-        if (Option.isNone(job)) return
+        if (Option.isNone(job) || Option.isSome(doneIn(job.value.handle))) return
         const account = yield* vendors.owner(job.value.accountId)
         yield* cancelJob(account, job.value.handle)
       })
