@@ -15,6 +15,7 @@ import { eventStream, wantsEventStream } from "./EventStream.ts"
 import { readIdempotencyKey } from "./IdempotencyKey.ts"
 import { readJsonBody } from "./JsonBody.ts"
 import { preferredWait } from "./Prefer.ts"
+import { refuseUnknownQuery } from "./QueryNames.ts"
 import { RequestTrace } from "./RequestTrace.ts"
 import { resource } from "./Resource.ts"
 
@@ -54,13 +55,12 @@ const makeHandlers = Effect.gen(function* () {
 
 const makeCreate = Effect.fnUntraced(function* (header: Header) {
   const router = yield* Router
-  const { maxBodyBytes } = yield* AppConfig
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const principal = yield* authenticateInference
     const path = yield* modelPath(action)
     const isDryRun = yield* readDryRun
     const request = yield* HttpServerRequest.HttpServerRequest
-    const body = yield* readJsonBody(maxBodyBytes)
+    const body = yield* readJsonBody
     if (isDryRun) {
       const amount = Credits.format(yield* router.quote(path, body.value))
       return HttpServerResponse.jsonUnsafe({ quote: { amount, currency: "credits" } })
@@ -110,12 +110,14 @@ const makeGet = Effect.fnUntraced(function* (
 ) {
   const router = yield* Router
   const watch = yield* TaskWatch
+  const cost = header("cost")
   const sandboxed = { [header("sandbox")]: "true" }
   const answer = (request: HttpServerRequest.HttpServerRequest, task: TaskView) => {
     const { headers } = request
     if (request.method === "GET" && wantsEventStream(headers["accept"])) {
       const texts = Stream.map(watch.moves(task), bodyOf)
-      return Effect.succeed(eventStream(texts, task.sandbox ? sandboxed : {}))
+      const headers = { [cost]: Credits.format(costOf(task)), ...(task.sandbox ? sandboxed : {}) }
+      return Effect.succeed(eventStream(texts, headers))
     }
     const seconds = preferredWait(headers["prefer"])
     if (Option.isNone(seconds)) return Effect.succeed(notModified(headers, show(task)))
@@ -165,13 +167,16 @@ const taskId = Effect.flatMap(HttpRouter.params, ({ task_id: id = "" }) =>
 
 const noTask = (id: string) => problem(2005, `There is no task ${id.slice(0, 60)}`)
 
-const readDryRun = Effect.flatMap(HttpServerRequest.ParsedSearchParams, (query) => {
-  const value = query["dry_run"]
-  if (value === undefined || value === "false") return Effect.succeed(false)
-  return value === "true"
-    ? Effect.succeed(true)
-    : Effect.fail(invalid([{ pointer: "#/query/dry_run", detail: "Expected true or false" }]))
-})
+const readDryRun = Effect.andThen(
+  refuseUnknownQuery(["dry_run"]),
+  Effect.flatMap(HttpServerRequest.ParsedSearchParams, (query) => {
+    const value = query["dry_run"]
+    if (value === undefined || value === "false") return Effect.succeed(false)
+    return value === "true"
+      ? Effect.succeed(true)
+      : Effect.fail(invalid([{ pointer: "#/query/dry_run", detail: "Expected true or false" }]))
+  })
+)
 
 /** 304 when the client has this very answer. RFC 9110, section 13.1.2. */
 const notModified = (
