@@ -5,6 +5,7 @@ import { ApiKeys } from "../services/ApiKeys.ts"
 import { Replays } from "../services/Replays.ts"
 import { Secrets } from "../services/Secrets.ts"
 import { authenticateManagement, CurrentCaller } from "./Authentication.ts"
+import { BodyRoom } from "./BodyRoom.ts"
 import { manageErrors } from "./ManageErrors.ts"
 import { replayed } from "./ManageReplay.ts"
 import { checkRequest } from "./ManageRequest.ts"
@@ -22,6 +23,7 @@ export class ManageGate extends HttpApiMiddleware.Service<
     ManageGate,
     Effect.gen(function* () {
       const keys = yield* ApiKeys
+      const room = yield* BodyRoom
       const replays = yield* Replays
       const secrets = yield* Secrets
       const caller = authenticateManagement.pipe(
@@ -31,9 +33,13 @@ export class ManageGate extends HttpApiMiddleware.Service<
       return {
         bearer: (httpEffect, { endpoint }) =>
           Effect.flatMap(caller, (it) =>
-            Effect.andThen(
-              checkRequest(endpoint),
-              replayed(replays, it, Effect.provideService(httpEffect, CurrentCaller, it))
+            Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+              room.within(request)(
+                Effect.andThen(
+                  checkRequest(endpoint),
+                  replayed(replays, it, Effect.provideService(httpEffect, CurrentCaller, it))
+                )
+              )
             )
           )
       }

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerError } from "effect/http"
 import { IncomingMessage } from "node:http"
 import { AppConfig } from "../Config.ts"
 import * as Credits from "../domain/Credits.ts"
@@ -9,6 +10,7 @@ import { ApiKeys } from "../services/ApiKeys.ts"
 import { Passthrough } from "../services/Passthrough.ts"
 import type { Relayed } from "../services/Passthrough.ts"
 import { authenticatePassthrough } from "./Authentication.ts"
+import { BodyRoom } from "./BodyRoom.ts"
 import { isPlainJson, notJson } from "./JsonBody.ts"
 import { RequestTrace } from "./RequestTrace.ts"
 
@@ -30,6 +32,7 @@ export const layer = HttpRouter.use(
 
 const makeHandler = Effect.gen(function* () {
   const keys = yield* ApiKeys
+  const room = yield* BodyRoom
   const passthrough = yield* Passthrough
   const { serviceName } = yield* AppConfig
   const header = (name: string) => `x-${serviceName}-${name}`.toLowerCase()
@@ -42,16 +45,15 @@ const makeHandler = Effect.gen(function* () {
     const to = yield* passthrough.resolve(target.vendor, request.method, target.path)
     const isMetered = to.route.meter.per !== "nothing"
     const { principal, token } = yield* authenticatePassthrough(isMetered)
-    const body = to.route.method === "POST" ? yield* readBody(request) : noBody
-    const relayed = yield* passthrough
-      .forward({
-        principal,
-        to,
-        query: target.query,
-        headers: request.headers,
-        body,
-        traceId: (yield* RequestTrace).traceId
-      })
+    const { traceId } = yield* RequestTrace
+    const { headers } = request
+    const read = to.route.method === "POST" ? readBody(request) : Effect.succeed(noBody)
+    const relayed = yield* room
+      .within(request)(
+        Effect.flatMap(read, (body) =>
+          passthrough.forward({ principal, to, query: target.query, headers, body, traceId })
+        )
+      )
       .pipe(
         Effect.tapError((error) =>
           error._tag === "Problem" && error.code === 1003
@@ -108,7 +110,9 @@ const decodedName = (pair: string): string => {
  * The whole body: what it may cost stands in it. 2003 as everywhere (contract 2). Reads the body off Node's own request, which costs half of what the general way does; the general
  * way is left for a request that announces no length, or waits for leave to send.
  */
-const readBody = (request: HttpServerRequest.HttpServerRequest) => {
+const readBody = (
+  request: HttpServerRequest.HttpServerRequest
+): Effect.Effect<Uint8Array, Problem | HttpServerError.HttpServerError> => {
   const { headers, source } = request
   if (!isPlainJson(headers)) return notJson
   return source instanceof IncomingMessage &&

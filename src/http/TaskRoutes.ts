@@ -6,11 +6,13 @@ import * as Credits from "../domain/Credits.ts"
 import { TaskId } from "../domain/Ids.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import { isTerminal } from "../domain/Task.ts"
+import type { Principal } from "../services/ApiKeys.ts"
 import { Router } from "../services/Router.ts"
 import type { Found, ModelPath } from "../services/Router.ts"
 import { taskBody } from "../services/TaskView.ts"
 import { TaskWatch } from "../services/TaskWatch.ts"
 import { admitInference, authenticateInference } from "./Authentication.ts"
+import { BodyRoom } from "./BodyRoom.ts"
 import { eventStream, wantsEventStream } from "./EventStream.ts"
 import { readIdempotencyKey } from "./IdempotencyKey.ts"
 import { readJsonBody } from "./JsonBody.ts"
@@ -54,12 +56,24 @@ const makeHandlers = Effect.gen(function* () {
 })
 
 const makeCreate = Effect.fnUntraced(function* (header: Header) {
-  const router = yield* Router
+  const accept = makeAccept(yield* Router, header)
+  const room = yield* BodyRoom
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const principal = yield* authenticateInference
     const path = yield* modelPath(action)
     const isDryRun = yield* readDryRun
     const request = yield* HttpServerRequest.HttpServerRequest
+    return yield* room.within(request)(accept(request, principal, path, isDryRun))
+  })
+})
+
+const makeAccept = (router: Router["Service"], header: Header) =>
+  Effect.fnUntraced(function* (
+    request: HttpServerRequest.HttpServerRequest,
+    principal: Principal,
+    path: ModelPath,
+    isDryRun: boolean
+  ) {
     const body = yield* readJsonBody
     if (isDryRun) {
       const amount = Credits.format(yield* router.quote(path, body.value))
@@ -83,7 +97,6 @@ const makeCreate = Effect.fnUntraced(function* (header: Header) {
       }
     })
   })
-})
 
 const makeShow = (header: Header) => {
   const cost = header("cost")

@@ -129,7 +129,8 @@ describe("media sent in a body", () => {
             )
           )
         }).pipe(Effect.orDie, Effect.provide(store))
-        yield* Effect.promise(() => story(database.href, () => Effect.runPromise(rows)))
+        const run = Effect.runPromiseWith(yield* Effect.context())
+        yield* Effect.promise(() => story(database.href, () => run(rows)))
       }),
     120_000
   )
