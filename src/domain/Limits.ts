@@ -87,6 +87,11 @@ export const secretOverlapHours = 24
 export const idempotencyHours = 24
 export const idempotencyKeyCharactersMax = 255
 
+/** ADR 0110: all large request bodies in memory are together at most so many of the largest. */
+export const largestBodiesAtOnce = 4
+/** Up to this a body waits for no room. */
+export const smallBodyBytesMax = 1024 * 1024
+
 /** Contract 3: lists. */
 export const pageSizeDefault = 20
 export const pageSizeMax = 100

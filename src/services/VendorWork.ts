@@ -145,7 +145,7 @@ const makeAsking = Effect.gen(function* () {
     work: Effect.Effect<A, VendorError | E>
   ) =>
     Effect.tapError(work, (error) =>
-      error instanceof VendorError && error.class === "OPERATOR"
+      error instanceof VendorError && error.class === "OPERATOR" && account.isPretended !== true
         ? faults.report(account.accountId, upstreamModel, error)
         : Effect.void
     )

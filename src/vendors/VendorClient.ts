@@ -144,6 +144,8 @@ export interface VendorAccount {
     request: SubmitRequest,
     startedAtMillis: number
   ) => Effect.Effect<ReadonlyArray<Candidate>, VendorError>
+  /** Its faults are pretended: there is nothing that the operator could mend. */
+  readonly isPretended?: boolean
   /** The vendor can list its jobs, so that looking again may find what was not there a moment ago. */
   readonly canList?: boolean
   /** Limits that the vendor sets; absent means none is known. */
