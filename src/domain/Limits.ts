@@ -53,6 +53,9 @@ export const mediaRedirectsMax = 3
 /** Downloads of media at a time in one process: what bounds the memory that they take (ADR 0040). */
 export const mediaDownloadsMax = 16
 
+/** Downloads of one task's media at a time, so that one task of ten pictures leaves room for others. */
+export const taskDownloadsMax = 4
+
 /** Contract 2 lists all faults of a body; beyond this many the rest is counted only. */
 export const faultsMax = 100
 

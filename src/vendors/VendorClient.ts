@@ -1,6 +1,6 @@
 import { Context, Schema } from "effect"
 import type { UpstreamInput } from "../models/UpstreamInput.ts"
-import type { Duration, Effect, Option } from "effect"
+import type { Duration, Effect, Option, Scope, Stream } from "effect"
 
 /**
  * How a vendor's failure is to be treated (vendors.md, section C).
@@ -155,15 +155,17 @@ export interface VendorAccount {
    * lies elsewhere, so the key is not sent and the egress guard decides.
    */
   readonly download?: (
-    item: UrlItem,
-    bytesMax: number
-  ) => Effect.Effect<Option.Option<Downloaded>, VendorError>
+    item: UrlItem
+  ) => Effect.Effect<Option.Option<Download>, VendorError, Scope.Scope>
 }
 
-/** A fetched result. */
-export interface Downloaded {
-  readonly bytes: Uint8Array
+/** A result on its way, let go when the scope closes. */
+export interface Download {
+  /** As the vendor declares it. */
   readonly mime: string
+  /** How many bytes will come, where that is told. */
+  readonly announced?: number
+  readonly stream: Stream.Stream<Uint8Array, VendorError>
 }
 
 /** The door to all vendor accounts. */
