@@ -144,3 +144,10 @@ export const balanceCreditsMax = 9_000_000_000_000n
 
 /** Rows that the CSV export of a ledger reads at once. */
 export const ledgerExportRowsMax = 1000
+
+/**
+ * Who waits for a slot looks again after this, for slots that other processes gave back (ADR 0108), and
+ * so many tasks join a line with one statement.
+ */
+export const slotRelookSeconds = 1
+export const slotJoinsMax = 500

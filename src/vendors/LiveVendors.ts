@@ -40,7 +40,11 @@ export const layer = (options: SimulatorOptions = {}) =>
         const auth = family.auth(Redacted.value(account.key))
         const heed = (answer: VendorAnswer) => accounts.heed(account, answer)
         const line = { account, accountId, auth, http, heed }
-        const fresh = { ...family.make(line), download: downloads(account, auth) }
+        const fresh = {
+          ...family.make(line),
+          ...ownLimit(account),
+          download: downloads(account, auth)
+        }
         made.set(accountId, fresh)
         return Option.some(fresh)
       }
@@ -82,6 +86,10 @@ export const layer = (options: SimulatorOptions = {}) =>
       })
     })
   )
+
+/** The operator's limit counts all models together, and takes the place of the vendor's. ADR 0108. */
+const ownLimit = ({ concurrent: max, id: line }: AccountSetting): Pick<VendorAccount, "slotsOf"> =>
+  max === undefined ? {} : { slotsOf: () => ({ line, max }) }
 
 const unknownAdapter = (adapter: string) =>
   new VendorError({
