@@ -32,11 +32,6 @@ const wallet = async () => {
   return (await answer.json()) as { held_balance: string; settled_balance: string }
 }
 
-const databases = {
-  embedded: Effect.succeed({ EMBEDDED_DURABLE: "false" }),
-  postgres: Effect.map(freshDatabase(), ({ href }) => ({ DATABASE_URL: href }))
-}
-
 /** On Postgres a dead process is dead when its heartbeat is 10 seconds old. */
 const options = { timeout: 90_000 }
 
@@ -48,13 +43,16 @@ describe.each(["embedded", "postgres"] as const)(
 
     beforeAll(async () => {
       upstream = await mockOpenAi()
-      const database = await Effect.runPromise(Scope.provide(databases[store], scope))
+      const database =
+        store === "embedded"
+          ? {}
+          : { databaseUrl: (await Effect.runPromise(Scope.provide(freshDatabase(), scope))).href }
       gateway = await GatewayProcess.start({
-        ...("DATABASE_URL" in database ? { databaseUrl: database.DATABASE_URL } : {}),
+        ...database,
         env: {
           OPENAI_API_KEY: "sk-vendor",
           OPENAI_BASE_URL: `${upstream.origin}/v1`,
-          ...database
+          EMBEDDED_DURABLE: "false"
         }
       })
     })
