@@ -265,7 +265,7 @@ describe("the @anthropic-ai/sdk package in the sandbox", () => {
 })
 
 describe("Gemini's format in the sandbox", () => {
-  const path = "/vendors/google/v1beta/models/gemini-2.5-flash"
+  const path = "/vendors/google/v1/models/gemini-2.5-flash"
   const contents = [{ role: "user", parts: [{ text: "Hi" }] }]
 
   it("streams one array to those who do not ask for events, and its figures are the bill", async () => {

@@ -69,7 +69,7 @@ const unknownModel = (provider: Provider, name: string): unknown => {
         request_id: "req_simulated"
       }
     case "gemini": {
-      const message = `models/${name} is not found for API version v1beta`
+      const message = `models/${name} is not found for this API version, or is not supported.`
       return { error: { code: 404, message, status: "NOT_FOUND" } }
     }
     default:
