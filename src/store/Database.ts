@@ -16,6 +16,12 @@ import { upkeep } from "./Upkeep.ts"
 /** The services of either store: one driver and one dialect (architecture, The embedded store). */
 export type Database = PgClient.PgClient | SqlClient
 
+/**
+ * Plans are by index (ADR 0112): tables that fill and empty like queues are planned for while empty,
+ * and a plan that reads them through is then kept. JIT would compile what such a plan seems to cost.
+ */
+export const planning = { enable_seqscan: "off", jit: "off" } as const
+
 /** Contract 9: the oldest Postgres that is served. */
 const serverVersionMin = 150_000
 
@@ -61,7 +67,7 @@ export const layerPostgres = (options: {
         ...settings,
         url: options.url,
         maxConnections: options.maxConnections ?? 10,
-        startupParameters: { TimeZone: "UTC" }
+        startupParameters: { TimeZone: "UTC", ...planning }
       })
       return yield* client.pipe(
         Effect.tap(checkVersion),
