@@ -80,11 +80,10 @@ const stream = (request: UpstreamRequest, events: ReadonlyArray<string>): Upstre
   const watch = request.watch ?? { push: (it) => it, flush: () => Buffer.alloc(0), ended: () => {} }
   const body = new RelayedStream(watch)
   const next = (index: number) => {
-    const event = events[index]
     if (body.destroyed) return
-    if (event === undefined) return body.finish()
-    body.receive(Buffer.from(event))
-    setTimeout(next, eventMillis, index + 1)
+    body.receive(Buffer.from(events[index] ?? ""))
+    if (index + 1 < events.length) setTimeout(next, eventMillis, index + 1)
+    else body.finish()
   }
   next(0)
   return { status: 200, headers: { "content-type": "text/event-stream; charset=utf-8" }, body }

@@ -8,7 +8,7 @@ create table calls (like calls_default including defaults including constraints)
   partition by range (created_at);
 alter table calls attach partition calls_default default;
 alter table calls add primary key (id, created_at);
-create index calls_user on calls (user_id, id desc);
+create index calls_user on calls (user_id, id);
 
 -- As before, with one table more.
 create or replace function partitions_keep(
