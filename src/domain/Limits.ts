@@ -121,7 +121,7 @@ export const taskRelookSeconds = 1
 /** A comment on an idle event stream, so that proxies keep it open. */
 export const eventStreamHeartbeatSeconds = 15
 
-/** Spec, Limits: the delivery log is kept this long. */
+/** Spec, Limits: the delivery log is kept this long; receipts of calls too (ADR 0102). */
 export const deliveryLogDays = 30
 
 /** Day partitions that are made before their day begins. */
