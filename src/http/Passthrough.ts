@@ -10,6 +10,8 @@ import { ApiKeys } from "../services/ApiKeys.ts"
 import { Passthrough } from "../services/Passthrough.ts"
 import type { Relayed } from "../services/Passthrough.ts"
 import { authenticatePassthrough } from "./Authentication.ts"
+import { BodyRoom } from "./BodyRoom.ts"
+import { isPlainJson, notJson } from "./JsonBody.ts"
 import { RequestTrace } from "./RequestTrace.ts"
 
 /** Spec, point 4; contract 1: provider A is OpenAI. */
@@ -30,9 +32,10 @@ export const layer = HttpRouter.use(
 
 const makeHandler = Effect.gen(function* () {
   const keys = yield* ApiKeys
+  const room = yield* BodyRoom
   const passthrough = yield* Passthrough
   const authenticate = authenticatePassthrough(keys)
-  const { maxBodyBytes, serviceName } = yield* AppConfig
+  const { serviceName } = yield* AppConfig
   const header = (name: string) => `x-${serviceName}-${name}`.toLowerCase()
   const names = { cost: header("cost"), call: header("call-id"), sandbox: header("sandbox") }
 
@@ -42,25 +45,20 @@ const makeHandler = Effect.gen(function* () {
     const { traceId } = Context.getUnsafe(fiber.context, RequestTrace)
     const target = targetOf(request.url)
     if (target === undefined) return noRoute
-    const { method } = request
+    const { headers, method } = request
     return Effect.flatMap(passthrough.resolve(target.vendor, method, target.path), (to) =>
-      Effect.flatMap(authenticate(to.route.meter.per !== "nothing"), ({ principal, token }) =>
-        Effect.flatMap(method === "POST" ? readBody(request, maxBodyBytes) : emptyBody, (body) =>
-          passthrough
-            .forward({
-              principal,
-              to,
-              query: target.query,
-              headers: request.headers,
-              body,
-              traceId
-            })
-            .pipe(
-              Effect.map((relayed) => respond(relayed, names)),
-              Effect.tapError((error) => Effect.sync(() => forgetDead(keys, token, error)))
-            )
+      Effect.flatMap(authenticate(to.route.meter.per !== "nothing"), ({ principal, token }) => {
+        const { query } = target
+        const answered = Effect.flatMap(method === "POST" ? readBody(request) : emptyBody, (body) =>
+          passthrough.forward({ principal, to, query, headers, body, traceId })
         )
-      )
+        return room
+          .within(request)(answered)
+          .pipe(
+            Effect.map((relayed) => respond(relayed, names)),
+            Effect.tapError((error) => Effect.sync(() => forgetDead(keys, token, error)))
+          )
+      })
     )
   })
   return { answer }
@@ -71,7 +69,7 @@ const noRoute = Effect.fail(problem(2006, "There is no such route"))
 const forgetDead = (
   keys: ApiKeys["Service"],
   token: string,
-  error: Problem | StoreUnavailable
+  error: Problem | StoreUnavailable | HttpServerError.HttpServerError
 ): void => {
   if (error._tag === "Problem" && error.code === 1003) keys.forget(token)
 }
@@ -117,42 +115,21 @@ const decodedName = (pair: string): string => {
   }
 }
 
-const jsonType = /^application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/iu
-
-/** The whole body: what it may cost stands in it. 2003 and 2004 as everywhere (contract 2). */
-const readBody = (
-  request: HttpServerRequest.HttpServerRequest,
-  maxBytes: number
-): Effect.Effect<Uint8Array, Problem | HttpServerError.HttpServerError> => {
-  const encoding = request.headers["content-encoding"]
-  if (
-    !jsonType.test(request.headers["content-type"] ?? "") ||
-    (encoding !== undefined && encoding !== "identity")
-  ) {
-    return notJson
-  }
-  return Number(request.headers["content-length"] ?? 0) > maxBytes
-    ? Effect.fail(problem(2004, `The body is larger than ${maxBytes} bytes`))
-    : readWhole(request, maxBytes)
-}
-
-const notJson = Effect.fail(
-  problem(2003, "Send the body as plain JSON with Content-Type: application/json")
-)
-
 /**
- * Reads the body off Node's own request, which costs half of what the general way does; the general
+ * The whole body: what it may cost stands in it. 2003 as everywhere (contract 2). Reads the body off Node's own request, which costs half of what the general way does; the general
  * way is left for a request that announces no length, or waits for leave to send.
  */
-const readWhole = (
-  request: HttpServerRequest.HttpServerRequest,
-  maxBytes: number
-): Effect.Effect<Uint8Array, Problem | HttpServerError.HttpServerError> =>
-  request.source instanceof IncomingMessage &&
-  Number(request.headers["content-length"] ?? Infinity) <= maxBytes &&
-  request.headers["expect"] === undefined
-    ? readNode(request.source)
+const readBody = (
+  request: HttpServerRequest.HttpServerRequest
+): Effect.Effect<Uint8Array, Problem | HttpServerError.HttpServerError> => {
+  const { headers, source } = request
+  if (!isPlainJson(headers)) return notJson
+  return source instanceof IncomingMessage &&
+    headers["content-length"] !== undefined &&
+    headers["expect"] === undefined
+    ? readNode(source)
     : Effect.map(request.arrayBuffer, (buffer) => new Uint8Array(buffer))
+}
 
 const readNode = (source: IncomingMessage) =>
   Effect.callback<Uint8Array, Problem>((resume) => {

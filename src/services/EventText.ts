@@ -42,7 +42,8 @@ export class EventText {
   }
 }
 
-const usageMark = '"usage'
+/** Stands in every event with usage figures. */
+export const usageMark = '"usage'
 
 /** `"usage":null` stands in every chunk but the last. */
 const nullMark = '":null'

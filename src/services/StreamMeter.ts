@@ -2,7 +2,7 @@ import { Result } from "effect"
 import type { UsageProtocol } from "../models/OpenRoutes.ts"
 import type { TokenUsage } from "../models/Price.ts"
 import { isErrorEvent, isUsageChunk, mergeUsage, usageOf } from "../models/Usage.ts"
-import { EventText } from "./EventText.ts"
+import { EventText, usageMark } from "./EventText.ts"
 
 const empty = Buffer.alloc(0)
 
@@ -21,6 +21,7 @@ export class StreamMeter {
   #usage: TokenUsage | undefined
   #pieces = 0
   #failed = false
+  #isFinal = false
 
   constructor(protocol: UsageProtocol, hides: boolean) {
     this.#protocol = protocol
@@ -35,6 +36,11 @@ export class StreamMeter {
   /** Events with a piece of the answer: about a token each. */
   get pieces(): number {
     return this.#pieces
+  }
+
+  /** The figures are those of the whole answer: nothing that a client misses behind them costs more. */
+  get isFinal(): boolean {
+    return this.#isFinal
   }
 
   /** The upstream said in its stream that it failed. */
@@ -80,10 +86,14 @@ export class StreamMeter {
   #event(text: EventText, start: number, end: number): boolean {
     if (text.hasPiece(start, end)) this.#pieces += 1
     if (!text.mayReport(start, end)) return false
-    const value = dataOf(text.bytes.toString("utf8", start, end))
+    const event = text.bytes.toString("utf8", start, end)
+    const value = dataOf(event)
     if (isErrorEvent(value)) this.#failed = true
     const reported = usageOf(this.#protocol, value)
-    if (reported !== undefined) this.#usage = mergeUsage(this.#usage, reported)
+    if (reported !== undefined) {
+      this.#usage = mergeUsage(this.#usage, reported)
+      this.#isFinal ||= event.includes(finalMarks[this.#protocol])
+    }
     return this.#hides && isUsageChunk(value)
   }
 }
@@ -95,6 +105,15 @@ const pieceMarks: { readonly [protocol in UsageProtocol]: string } = {
   "openai-embeddings": '"delta"',
   "anthropic-messages": "content_block_delta",
   "gemini-generate": '"candidates"'
+}
+
+/** What an event with the figures of the whole answer holds: OpenAI reports no others. */
+const finalMarks: { readonly [protocol in UsageProtocol]: string } = {
+  "openai-chat": usageMark,
+  "openai-responses": usageMark,
+  "openai-embeddings": usageMark,
+  "anthropic-messages": "message_delta",
+  "gemini-generate": '"finishReason"'
 }
 
 /** The JSON value of the `data:` lines. */

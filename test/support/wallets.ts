@@ -144,8 +144,12 @@ export const newCaller = Effect.fnUntraced(function* (amount: number) {
   return userId
 })
 
-export const callStart = (userId: UserId, amount: number): CallStart => ({
-  id: randomUUID(),
+export const callStart = (
+  userId: UserId,
+  amount: number,
+  id = randomUUID() as string
+): CallStart => ({
+  id,
   user: userId,
   key: callKeyOf(userId),
   amount: credits(amount),

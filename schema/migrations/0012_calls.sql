@@ -8,9 +8,6 @@ drop function call_close_many(jsonb);
 
 -- Read whole by the sweep and by nothing else; an index was one more write a call.
 drop index holds_calls;
--- In the order in which calls come, so that a page is filled before the next is begun.
-drop index calls_user;
-create index calls_user on calls (user_id, id);
 -- Written once and read once: no binary form needs to be made of it.
 alter table holds alter column call type json using call::json;
 -- A row lives for seconds.
