@@ -17,8 +17,11 @@ export type WriteBatch = (
 ) => Effect.Effect<ReadonlyMap<string, CallRefusal>, StoreUnavailable>
 
 export interface CallBatches {
-  /** Holds for a call; waits for the commit. */
-  readonly open: (start: CallStart) => Effect.Effect<CallRefusal | undefined, StoreUnavailable>
+  /** Holds for a call; `answer` hears of the commit and must not throw. Answers what gives it up. */
+  readonly openUnsafe: (
+    start: CallStart,
+    answer: (exit: Exit.Exit<CallRefusal | undefined, StoreUnavailable>) => void
+  ) => () => void
   /** Settles soon, whatever happens: never waits, never fails. */
   readonly closeUnsafe: (end: CallEnd) => void
 }
@@ -117,6 +120,8 @@ class Waiting {
     for (const opening of openings) {
       // After an unseen commit too: what was never held is passed over by the settlement.
       if (opening.abandoned || Exit.isFailure(exit)) this.close(released(opening.start))
+      // Nobody waits for it any more: it must not go upstream.
+      if (opening.abandoned) continue
       opening.answer(Exit.map(exit, (refused) => refused.get(opening.start.id)))
     }
   }
@@ -167,15 +172,14 @@ export const makeCallBatches = Effect.fnUntraced(function* (
   })
 
   return {
-    open: (start) =>
-      Effect.callback((resume) => {
-        const opening: Opening = { start, answer: resume, abandoned: false }
-        waiting.open(opening)
-        begin()
-        return Effect.sync(() => {
-          opening.abandoned = true
-        })
-      }),
+    openUnsafe: (start, answer) => {
+      const opening: Opening = { start, answer, abandoned: false }
+      waiting.open(opening)
+      begin()
+      return () => {
+        opening.abandoned = true
+      }
+    },
     closeUnsafe: (end) => {
       waiting.close(end)
       if (waiting.isDue) begin()

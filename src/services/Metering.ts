@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Schedule, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Schedule, Schema } from "effect"
 import { AppConfig } from "../Config.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
@@ -28,8 +28,15 @@ const callHoursMax = 24
 export class Metering extends Context.Service<
   Metering,
   {
-    /** Holds, and checks the key once more: 1101, or 1003 when the key died since it was recognized. */
-    readonly open: (start: CallStart) => Effect.Effect<void, Problem | StoreUnavailable>
+    /**
+     * Holds, and checks the key once more; for a caller who is no fiber. `answer` hears of the commit
+     * and must not throw: 1101, or 1003 when the key died since it was recognized. Answers what gives
+     * the hold up, which is of no effect once it was answered.
+     */
+    readonly openUnsafe: (
+      start: CallStart,
+      answer: (exit: Exit.Exit<void, Problem | StoreUnavailable>) => void
+    ) => () => void
     /** Settles soon, whatever happens: never waits, never fails. */
     readonly closeUnsafe: (end: CallEnd) => void
     readonly list: CallStore["Service"]["list"]
@@ -45,7 +52,7 @@ export class Metering extends Context.Service<
     Effect.gen(function* () {
       const store = yield* CallStore
       const process = yield* Process
-      const { closeUnsafe, open } = yield* makeCallBatches(yield* makeWrite)
+      const { closeUnsafe, openUnsafe } = yield* makeCallBatches(yield* makeWrite)
 
       const sweep = Effect.gen(function* () {
         const now = yield* DateTime.now
@@ -63,10 +70,13 @@ export class Metering extends Context.Service<
       )
 
       return Metering.of({
-        open: (start) =>
-          Effect.flatMap(open(start), (refusal) =>
-            refusal === undefined ? Effect.void : Effect.fail(refusalProblem(refusal))
-          ),
+        openUnsafe: (start, answer) =>
+          openUnsafe(start, (exit) => {
+            if (Exit.isFailure(exit)) return answer(exit)
+            return answer(
+              exit.value === undefined ? Exit.void : Exit.fail(refusalProblem(exit.value))
+            )
+          }),
         closeUnsafe,
         list: store.list,
         find: Effect.fn("Metering.find")(function* (userId, id) {

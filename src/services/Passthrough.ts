@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Result } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
 import type { Readable } from "node:stream"
 import type { Credits } from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
@@ -86,21 +86,27 @@ export class Passthrough extends Context.Service<
           (reached) => relay(reached, undefined, undefined)
         )
 
-      // Most calls come here: no generators.
+      // Most calls come here: from the hold to the answer in one wait of the fiber.
       const metered = (call: PassthroughCall, plan: CallPlan, now: number) => {
         const { provider } = call.to.route
         const id = makeCallId(now)
         const user = call.principal.userId
         const bill = new CallBill({ id, user }, plan, call.body.length, metering.closeUnsafe)
-        const release = () => Effect.sync(() => bill.release(null))
+        const start = startOf(id, call, plan, upstream.isSandbox(provider))
+        let isHeld = false
+        const reached = Effect.callback<Reached, Problem | StoreUnavailable>((resume) => {
+          let giveUp = metering.openUnsafe(start, (held) => {
+            if (Exit.isFailure(held)) return resume(Effect.failCause(held.cause))
+            isHeld = true
+            const request = requestOf(call, plan.body, bill.watch)
+            giveUp = upstream.reachUnsafe(provider, request, now, resume)
+          })
+          return Effect.sync(() => giveUp())
+        })
         return Effect.uninterruptibleMask((restore) =>
-          Effect.flatMap(
-            restore(metering.open(startOf(id, call, plan, upstream.isSandbox(provider)))),
-            () =>
-              restore(upstream.reach(provider, requestOf(call, plan.body, bill.watch))).pipe(
-                Effect.onError(release),
-                Effect.map((reached) => relay(reached, id, bill.answered(reached)))
-              )
+          restore(reached).pipe(
+            Effect.onError(() => Effect.sync(() => isHeld && bill.release(null))),
+            Effect.map((reached) => relay(reached, id, bill.answered(reached)))
           )
         )
       }
