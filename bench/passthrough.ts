@@ -30,6 +30,13 @@ const folder = mkdtempSync(join(tmpdir(), "gateway-bench-"))
 // Postgres runs as a user of its own
 chmodSync(folder, 0o755)
 
+/** The flags of `npm start`. */
+const startFlags = (
+  JSON.parse(readFileSync(join(here, "../package.json"), "utf8")) as { scripts: { start: string } }
+).scripts.start
+  .split(" ")
+  .filter((word) => word.startsWith("--"))
+
 const children: Array<ChildProcess> = []
 const start = (core: string, args: ReadonlyArray<string>, env: Record<string, string>) => {
   const child = spawn("taskset", ["-c", core, process.execPath, ...args], {
@@ -220,7 +227,7 @@ const startGateway = async (): Promise<Subject> => {
   const admin = "operator-token-of-the-bench"
   const gateway = start(
     proxyCore,
-    [...(process.env.PROF ? process.env.PROF.split(" ") : []), join(here, "../src/main.ts")],
+    [...startFlags, ...(process.env.PROF?.split(" ") ?? []), join(here, "../src/main.ts")],
     {
       PORT: "18903",
       DATA_DIR: join(folder, "gateway"),
