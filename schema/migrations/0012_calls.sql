@@ -219,8 +219,8 @@ create function calls_write(
   p_ids uuid[], p_users uuid[], p_keys text[], p_amounts bigint[], p_notes text[],
   p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
 ) returns setof call_notice language plpgsql
--- Found by their keys, whatever was counted in the tables when the plan was made; one plan for all batches.
-set enable_seqscan = off set plan_cache_mode = force_generic_plan set jit = off as $$
+-- One plan for all batches, however large the first were.
+set plan_cache_mode = force_generic_plan as $$
 declare
   owner wallets;
   notice call_notice;
