@@ -16,6 +16,7 @@ import { artifactStore } from "./ConfigArtifacts.ts"
 import type { ArtifactStore } from "./ConfigArtifacts.ts"
 import { fault, read, readSecret } from "./ConfigRead.ts"
 import type { ConfigFault } from "./ConfigRead.ts"
+import { publicUrl } from "./ConfigPublicUrl.ts"
 import type { AccountSetting } from "./domain/Provider.ts"
 
 export { ConfigFault } from "./ConfigRead.ts"
@@ -43,6 +44,8 @@ export class AppConfig extends Context.Service<
     readonly host: string
     /** Without a trailing slash. */
     readonly baseUrl: string
+    /** Where vendors reach this service with callbacks, without a trailing slash. ADR 0107. */
+    readonly publicUrl: Option.Option<string>
     readonly database:
       | { readonly _tag: "Embedded"; readonly durable: boolean }
       | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted }
@@ -117,6 +120,7 @@ const addresses = (port: number) =>
       "set an absolute URL, such as https://gateway.example.com"
     )
     return {
+      publicUrl: yield* publicUrl,
       host: yield* read(
         "HOST",
         Config.NonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),

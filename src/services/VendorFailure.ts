@@ -40,6 +40,8 @@ export const taskErrorOf = (error: VendorError): TaskError => ({
 })
 
 const secretsAndAccounts: ReadonlyArray<readonly [RegExp, string]> = [
+  // A vendor that refuses the address of its callback quotes it
+  [/\/callbacks\/[\w-]+/gu, "/callbacks/[hidden]"],
   // A URL's query may hold a signature
   [/(https?:\/\/[^\s"'?#]+)[?#][^\s"']*/giu, "$1"],
   [/\b(?:bearer|key|token)\s+[\w.~+/=-]{8,}/giu, "[hidden]"],

@@ -41,6 +41,8 @@ export interface GatewayOptions {
   readonly sender?: typeof WebhookSender.layer extends (options?: infer O) => unknown ? O : never
   /** The vendor of all models. Default: the simulator, whose jobs take 3 seconds. */
   readonly vendor?: Partial<VendorAccount>
+  /** The vendors that `env` has keys for, over the wire, in place of the simulator. */
+  readonly areVendorsLive?: boolean
   /** Further variables, by their names in the environment. */
   readonly env?: Readonly<Record<string, string>>
 }
@@ -84,10 +86,11 @@ export const layerGateway = (options: GatewayOptions = {}) =>
               Layer.provide(WebhookSender.layer(options.sender), Gateway.leaves),
               Layer.succeed(WebhookSenderLog, { sent: Effect.succeed([]) })
             )
-      const vendors =
+      const scripted =
         options.vendor === undefined
           ? sandboxVendors({ delay: { min: "3 seconds", max: "3 seconds" } })
           : layerVendor(options.vendor)
+      const vendors = options.areVendorsLive === true ? Layer.empty : scripted
       return GatewayHttp.layer.pipe(
         Layer.provideMerge(Gateway.core),
         Layer.provideMerge(Gateway.stores),
