@@ -124,20 +124,20 @@ export const leaves = Layer.unwrap(
           })
       )
     )
+    const catalog = Option.match(config.catalogFile, {
+      onNone: () => Catalog.layer,
+      onSome: Catalog.layerFile
+    })
     return Layer.mergeAll(
       WebhookSender.layer({ serviceName: config.serviceName }),
       MediaFetch.layer({ serviceName: config.serviceName }),
       config.artifactStore._tag === "Directory"
         ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
         : S3Blobs.layer(config.artifactStore),
-      Upstream.layer({ timeout: config.upstreamTimeout }),
+      Upstream.layer({ timeout: config.upstreamTimeout }).pipe(Layer.provideMerge(catalog)),
       LiveVendors.layer({ delay: config.simulatorDelay }).pipe(
         Layer.provideMerge(Accounts.layer(config.accounts))
-      ),
-      Option.match(config.catalogFile, {
-        onNone: () => Catalog.layer,
-        onSome: Catalog.layerFile
-      })
+      )
     ).pipe(Layer.provideMerge(EgressGuard.layer({ allow })))
   })
 )

@@ -190,7 +190,7 @@ const cancelTimeout = Duration.seconds(10)
 
 /** Asks a vendor to cancel a job that nobody wants any more. Best effort: it may be too late. */
 export const cancelJob = (account: VendorAccount, handle: Handle) =>
-  account.cancel(handle).pipe(
+  Effect.interruptible(account.cancel(handle)).pipe(
     Effect.timeout(cancelTimeout),
     Effect.catchCause((cause) => Effect.logInfo("A vendor did not cancel a job", cause)),
     Effect.asVoid

@@ -4,7 +4,7 @@ import type * as DateTime from "effect/DateTime"
 import { TaskId } from "../domain/Ids.ts"
 import { storeFailures } from "./Failures.ts"
 import { rowsOf, Time, toDate } from "./Rows.ts"
-import { makeAccept } from "./TaskAcceptances.ts"
+import { makeAccept, makeAnswered } from "./TaskAcceptances.ts"
 import { makeFinish } from "./TaskFinishes.ts"
 import { OwnedTask, taskColumns, TaskRow, TaskStore, TaskView, VendorJob } from "./TaskStore.ts"
 import type { AttemptEnd, AttemptStart, Standing } from "./TaskStore.ts"
@@ -16,6 +16,7 @@ export const layer: Layer.Layer<TaskStore, never, PgClient.PgClient> = Layer.eff
     const sql = yield* PgClient.PgClient
     return TaskStore.of({
       accept: yield* makeAccept(sql),
+      answered: makeAnswered(sql),
       finish: yield* makeFinish(sql),
       ...ownership(sql),
       ...attempts(sql),

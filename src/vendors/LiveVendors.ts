@@ -1,7 +1,7 @@
 import { Effect, Layer, Option, Redacted } from "effect"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { Accounts } from "./Accounts.ts"
-import { makeDownload } from "./Download.ts"
+import * as Download from "./Download.ts"
 import { familyOf } from "./Families.ts"
 import { make as makeSimulator } from "./simulator/Simulator.ts"
 import type { SimulatorOptions } from "./simulator/Simulator.ts"
@@ -24,6 +24,7 @@ export const layer = (options: SimulatorOptions = {}) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const http = yield* VendorHttp.make
+      const downloads = yield* Download.make
       const simulator = (yield* makeSimulator(options)).account
       const made = new Map<string, VendorAccount>()
 
@@ -42,7 +43,7 @@ export const layer = (options: SimulatorOptions = {}) =>
         const fresh = {
           ...family.make(line),
           ...ownLimit(account),
-          download: makeDownload(line, auth)
+          download: downloads(account, auth)
         }
         made.set(accountId, fresh)
         return Option.some(fresh)

@@ -1,6 +1,6 @@
 import { Context, Schema } from "effect"
 import type { UpstreamInput } from "../models/UpstreamInput.ts"
-import type { Duration, Effect, Option } from "effect"
+import type { Duration, Effect, Option, Scope, Stream } from "effect"
 import type { CallbackScheme } from "./CallbackScheme.ts"
 
 /**
@@ -154,6 +154,8 @@ export interface VendorAccount {
     request: SubmitRequest,
     startedAtMillis: number
   ) => Effect.Effect<ReadonlyArray<Candidate>, VendorError>
+  /** Its faults are pretended: there is nothing that the operator could mend. */
+  readonly isPretended?: boolean
   /** The vendor can list its jobs, so that looking again may find what was not there a moment ago. */
   readonly canList?: boolean
   /** Limits that the vendor sets; absent means none is known. */
@@ -167,15 +169,17 @@ export interface VendorAccount {
    * lies elsewhere, so the key is not sent and the egress guard decides.
    */
   readonly download?: (
-    item: UrlItem,
-    bytesMax: number
-  ) => Effect.Effect<Option.Option<Downloaded>, VendorError>
+    item: UrlItem
+  ) => Effect.Effect<Option.Option<Download>, VendorError, Scope.Scope>
 }
 
-/** A fetched result. */
-export interface Downloaded {
-  readonly bytes: Uint8Array
+/** A result on its way, let go when the scope closes. */
+export interface Download {
+  /** As the vendor declares it. */
   readonly mime: string
+  /** How many bytes will come, where that is told. */
+  readonly announced?: number
+  readonly stream: Stream.Stream<Uint8Array, VendorError>
 }
 
 /** The door to all vendor accounts. */

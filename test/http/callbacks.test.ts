@@ -113,10 +113,13 @@ for (const vendor of vendors) {
       story: Effect.Effect<void, E, Layer.Success<ReturnType<typeof layerGateway>>>,
       env?: Record<string, string>
     ) =>
-      it.effect(name, () =>
-        Effect.flatMap(gateway(env), (layer) =>
-          Effect.provide(Effect.ensuring(story, settle), layer)
-        )
+      it.effect(
+        name,
+        () =>
+          Effect.flatMap(gateway(env), (layer) =>
+            Effect.provide(Effect.ensuring(story, settle), layer)
+          ),
+        120_000
       )
 
     /** A task whose job runs at the vendor; no time has passed, so it was not polled yet. */

@@ -101,3 +101,25 @@ describe("PUBLIC_URL", () => {
     )
   }
 })
+
+describe("a duration", () => {
+  for (const name of ["TASK_DEADLINE", "BALANCE_ALERT_THROTTLE", "UPSTREAM_TIMEOUT"]) {
+    it.effect(`${name} is above 0, and media that are kept for 24 hours outlive it`, () =>
+      Effect.gen(function* () {
+        const read = (value: string) =>
+          AppConfig.pipe(
+            Effect.as("taken"),
+            Effect.provide(AppConfig.layerOf({ [name]: value })),
+            Effect.catchTag("ConfigFault", ({ message }) => Effect.succeed(message))
+          )
+        for (const value of ["1 second", "24 hours"]) {
+          assert.strictEqual(yield* read(value), "taken")
+        }
+        for (const value of ["0 seconds", "-1 hour", "25 hours"]) {
+          assert.match(yield* read(value), new RegExp(`^${name}: .* is out of bounds; set a `, "u"))
+        }
+        assert.match(yield* read("soon"), new RegExp(`^${name}: .*; set a duration above 0`, "u"))
+      })
+    )
+  }
+})

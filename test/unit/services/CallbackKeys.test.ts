@@ -32,6 +32,7 @@ const account: VendorAccount = {
 const world = () => {
   const state = { published: "one", asked: 0, isDown: false }
   const layer = Layer.succeed(MediaFetch, {
+    open: () => Effect.die("not asked"),
     fetch: () =>
       Effect.suspend(() => {
         state.asked += 1
