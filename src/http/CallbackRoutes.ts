@@ -3,16 +3,22 @@ import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse 
 import { callbackBytesMax, callbackSeconds } from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import { Callbacks } from "../services/Callbacks.ts"
+import { BodyRoom } from "./BodyRoom.ts"
 import { resource } from "./Resource.ts"
 
 /** Where vendors call about their jobs: no key, the signature is the permission. ADR 0107. */
 export const layer = Layer.unwrap(
-  Effect.map(Callbacks, (callbacks) => {
+  Effect.gen(function* () {
+    const callbacks = yield* Callbacks
+    const room = yield* BodyRoom
     const receive = Effect.gen(function* () {
       const { "*": token = "" } = yield* HttpRouter.params
       const addressee = yield* callbacks.addressee(token)
-      const { headers } = yield* HttpServerRequest.HttpServerRequest
-      yield* callbacks.take(addressee, { headers, body: yield* body })
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const { headers } = request
+      yield* room.within(request)(
+        Effect.flatMap(body, (bytes) => callbacks.take(addressee, { headers, body: bytes }))
+      )
       return HttpServerResponse.empty({ status: 204 })
     })
     // Not `:token`: the router takes no parameter of more than 100 characters
