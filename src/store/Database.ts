@@ -17,6 +17,12 @@ import { upkeep } from "./Upkeep.ts"
 /** The services of either store: one driver and one dialect (architecture, The embedded store). */
 export type Database = PgClient.PgClient | SqlClient
 
+/**
+ * Plans are by index (ADR 0112): tables that fill and empty like queues are planned for while empty,
+ * and a plan that reads them through is then kept. JIT would compile what such a plan seems to cost.
+ */
+export const planning = { enable_seqscan: "off", jit: "off" } as const
+
 /** Contract 9: the oldest Postgres that is served. */
 const serverVersionMin = 150_000
 
@@ -66,6 +72,7 @@ export const layerPostgres = (options: {
         maxConnections: options.maxConnections ?? 10,
         startupParameters: {
           TimeZone: "UTC",
+          ...planning,
           // A process that is paused or cut off between two statements must not keep a wallet locked
           idle_in_transaction_session_timeout: `${options.idleTransactionMillis ?? ownerDeadSeconds * 1000}`
         }

@@ -26,6 +26,44 @@ describe("the accounts that the environment names", () => {
         })
     )
   }
+
+  it.effect("take weight, name, base, concurrent and jwks from behind their key", () =>
+    Effect.gen(function* () {
+      const [first, second] = yield* accountsOf({
+        FAL_API_KEY:
+          "id:secret;concurrent=5;name=eu;weight=3;base=https://eu.example/;jwks=https://keys.example/jwks.json,id2:secret2"
+      })
+      assert.strictEqual(first?.id, "fal:eu")
+      assert.strictEqual(first?.weight, 3)
+      assert.strictEqual(first?.concurrent, 5)
+      assert.strictEqual(first?.baseUrl, "https://eu.example")
+      assert.strictEqual(first?.jwksUrl, "https://keys.example/jwks.json")
+      assert.strictEqual(second?.weight, 1)
+      assert.isFalse(second !== undefined && ("concurrent" in second || "jwksUrl" in second))
+    })
+  )
+
+  for (const [setting, fault] of [
+    ["weight=0", "no weight"],
+    ["weight=1001", "no weight"],
+    ["concurrent=0", "no concurrent"],
+    ["concurrent=1.5", "no concurrent"],
+    ["concurrent=100001", "no concurrent"],
+    ["concurrent=", "no concurrent"],
+    ["name=a b", "no usable name"],
+    ["base=ftp://x", "no usable base"],
+    ["jwks=keys", "no usable jwks"],
+    ["slots=3", "unknown setting"]
+  ] as const) {
+    it.effect(`refuse ${setting}, and do not print the key`, () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(accountsOf({ FAL_API_KEY: `id:secret-1;${setting}` }))
+        assert.include(error.message, "FAL_API_KEY")
+        assert.include(error.message, fault)
+        assert.notInclude(error.message, "secret-1")
+      })
+    )
+  }
 })
 
 describe("a duration", () => {
