@@ -66,12 +66,11 @@ const baseOf = ({ bucket, endpoint, region }: BucketAccess): string =>
         : `https://${bucket}.s3.${region}.amazonaws.com/`
   })
 
-/** Lets the connection go. */
-export const drop = (answer: Response) =>
-  Effect.promise(async () => void (await answer.arrayBuffer()))
-
 /** The text of an answer, empty when it breaks off. */
 export const textOf = (answer: Response) => Effect.promise(() => answer.text().catch(() => ""))
+
+/** Lets the connection go. */
+export const drop = (answer: Response) => Effect.asVoid(textOf(answer))
 
 /** What is no success, by the bucket's own code. */
 export const refusedBy = Effect.fnUntraced(function* (answer: Response) {

@@ -173,6 +173,22 @@ describe("S3Blobs, a medium of several parts", () => {
     })
   )
 
+  it.live("what was done is done, even when the answer breaks off behind its status", () =>
+    Effect.gen(function* () {
+      const { breaks, objects, url } = yield* bucket
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        const id = makeArtifactId(7)
+        breaks.push("PUT", "DELETE")
+        yield* blobs.put(id, Stream.succeed(new Uint8Array([1, 2, 3])))
+        assert.strictEqual(objects.size, 1)
+        yield* blobs.remove(id)
+        assert.strictEqual(objects.size, 0)
+      }).pipe(Effect.provide(S3Blobs.layer(bucketOptions(url))))
+      assert.deepStrictEqual(breaks, [])
+    })
+  )
+
   it.live(
     "what a process that died was uploading is aborted at the start, younger uploads not",
     () =>
