@@ -12,8 +12,8 @@ export const layer = Layer.unwrap(
     const callbacks = yield* Callbacks
     const room = yield* BodyRoom
     const receive = Effect.gen(function* () {
-      const { "*": token = "" } = yield* HttpRouter.params
-      const addressee = yield* callbacks.addressee(token)
+      const { token = "" } = yield* HttpServerRequest.ParsedSearchParams
+      const addressee = yield* callbacks.addressee(String(token))
       const request = yield* HttpServerRequest.HttpServerRequest
       const { headers } = request
       yield* room.within(request)(
@@ -21,9 +21,8 @@ export const layer = Layer.unwrap(
       )
       return HttpServerResponse.empty({ status: 204 })
     })
-    // Not `:token`: the router takes no parameter of more than 100 characters
     return callbacks.isOn
-      ? HttpRouter.addAll([resource("/callbacks/*", { POST: receive })])
+      ? HttpRouter.addAll([resource("/callbacks", { POST: receive })])
       : Layer.empty
   })
 )

@@ -85,7 +85,7 @@ export class Callbacks extends Context.Service<
         addressOf: ({ account, taskId }) => {
           if (Option.isNone(publicUrl) || account.callbacks === undefined) return undefined
           const text = [purpose, account.accountId, taskId].join("\n")
-          return `${publicUrl.value}/callbacks/${Base64Url.encode(secrets.encrypt(text))}`
+          return `${publicUrl.value}/callbacks?token=${Base64Url.encode(secrets.encrypt(text))}`
         },
         addressee: (token) =>
           addressee(token.slice(0, tokenCharactersMax)).pipe(

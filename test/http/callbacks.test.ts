@@ -186,7 +186,7 @@ for (const vendor of vendors) {
       "one that is genuine wakes the poll: the task completes without any time passing",
       Effect.gen(function* () {
         const { address, get, polls } = yield* begin()
-        assert.isTrue(address.startsWith(`${publicUrl}/callbacks/`), address)
+        assert.isTrue(address.startsWith(`${publicUrl}/callbacks?token=`), address)
         assert.strictEqual(polls(), 0)
         upstream.runningPolls = 0
         const answer = yield* callBack(address)
@@ -226,7 +226,7 @@ for (const vendor of vendors) {
         const at = Math.floor((yield* Clock.currentTimeMillis) / 1000)
         const genuine = vendor.headers({ at, body: content })
         const signature = Object.keys(genuine).at(-1)!
-        const token = address.split("/").at(-1)!
+        const token = address.split("=").at(-1)!
         const flip = (text: string) =>
           `${text.slice(0, -9)}${text.at(-9) === "0" ? "1" : "0"}${text.slice(-8)}`
         const others: ReadonlyArray<readonly [string, Record<string, string>, string?]> = [
@@ -248,8 +248,9 @@ for (const vendor of vendors) {
           ["no timestamp", { ...genuine, [Object.keys(genuine).at(-2)!]: "now" }],
           ["another address", genuine, address.replace(token, flip(token))],
           ["a short address", genuine, address.replace(token, token.slice(0, 30))],
-          ["an address of nothing", genuine, `${publicUrl}/callbacks/x`],
-          ["a plain task id", genuine, `${publicUrl}/callbacks/${"0".repeat(36)}`]
+          ["an address of nothing", genuine, `${publicUrl}/callbacks?token=x`],
+          ["no address", genuine, `${publicUrl}/callbacks`],
+          ["a plain task id", genuine, `${publicUrl}/callbacks?token=${"0".repeat(36)}`]
         ]
         const words = new Set<string>()
         for (const [what, headers, to = address] of others) {
@@ -465,7 +466,7 @@ for (const vendor of vendors) {
         const { address, finish } = yield* begin()
         assert.strictEqual(address, "")
         assert.notInclude(JSON.stringify(upstream.lastSubmit.json), "webhook")
-        const answer = yield* post("/callbacks/x", content, {})
+        const answer = yield* post("/callbacks?token=x", content, {})
         assert.strictEqual(answer.status, 404)
         assert.strictEqual(answer.json.code, 2006)
         yield* finish
@@ -476,7 +477,7 @@ for (const vendor of vendors) {
     test(
       "another method is not allowed",
       Effect.gen(function* () {
-        const answer = yield* callWith(undefined)("GET", "/callbacks/x")
+        const answer = yield* callWith(undefined)("GET", "/callbacks?token=x")
         assert.strictEqual(answer.status, 405)
         assert.strictEqual(answer.headers.get("allow"), "POST")
       })
