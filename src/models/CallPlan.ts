@@ -5,7 +5,8 @@ import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "./OpenRoutes.ts"
 import { faultsOf } from "./Pointers.ts"
-import { chargeTokens } from "./Price.ts"
+import { holdTokens } from "./Price.ts"
+import { surchargesOf } from "./Surcharges.ts"
 import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
 
 /** What a call is held for and how its answer is metered. */
@@ -110,6 +111,8 @@ const planTokens = (
     const detail = "Answers in the background are not offered: their usage is never reported back"
     return Result.fail(invalid([{ pointer: "#/background", detail }]))
   }
+  const extras = surchargesOf(value)
+  if (extras.length > 0) return Result.fail(invalid(extras))
   const asksUsage = protocol === "openai-chat" && body.stream === true
   const hidesUsage = asksUsage && body.stream_options?.include_usage !== true
   return Result.succeed({
@@ -145,6 +148,9 @@ const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
     : Result.succeed({ text: text.success, value, body: body.success })
 }
 
+/** A cache that is to last longer than it does unasked: in the words of Anthropic, and of OpenAI. */
+const asksLongCache = /"(?:1h|12h|24h)"/u
+
 /** A token is at least one byte of text, and pictures are counted by the most that one costs. */
 const holdOf = (model: TokenModel, body: RequestBody, text: string): Credits => {
   const pictures = text.match(/"(?:image_url|input_image|image|inline_?[dD]ata|file_?[dD]ata)"/gu)
@@ -159,9 +165,7 @@ const holdOf = (model: TokenModel, body: RequestBody, text: string): Credits => 
   const output = Math.min(Math.max(0, Math.ceil(asked)), model.outputTokensMax)
   const inputTokens = Math.min(input, model.inputTokensMax)
   const outputTokens = output * Math.min(Math.max(1, Math.ceil(choices)), choicesMax)
-  const { cacheWrite = zero, input: plain } = model.price
-  const dearest = cacheWrite > plain ? inputTokens : 0
-  return chargeTokens(model.price, { inputTokens, outputTokens, cacheWriteTokens: dearest })
+  return holdTokens(model.price, inputTokens, outputTokens, asksLongCache.test(text))
 }
 
 const utf8 = new TextEncoder()
