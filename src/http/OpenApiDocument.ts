@@ -1,4 +1,5 @@
 import { OpenApi } from "effect/http-api"
+import { pageSizeDefault, pageSizeMax } from "../domain/Limits.ts"
 import type { Label } from "../models/Bodies.ts"
 import type { Catalog } from "../models/Catalog.ts"
 import { Api } from "./Api.ts"
@@ -12,6 +13,7 @@ import {
   problemComponent,
   problemResponses,
   problems,
+  refTo,
   traceparent
 } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
@@ -84,13 +86,13 @@ const manageable = (paths: Json): Json =>
       Object.fromEntries(
         Object.entries(asRecord(item)).map(([method, operation]) => [
           method,
-          methods.has(method) ? managed(path, asRecord(operation)) : operation
+          methods.has(method) ? managed(path, method, asRecord(operation)) : operation
         ])
       )
     ])
   )
 
-const managed = (path: string, operation: Json): Json => {
+const managed = (path: string, method: string, operation: Json): Json => {
   const name = String(operation["operationId"]).split(".").at(-1) ?? ""
   const hasBody = operation["requestBody"] !== undefined
   const statuses = [
@@ -109,6 +111,7 @@ const managed = (path: string, operation: Json): Json => {
   return {
     summary: sentenceOf(name),
     ...operation,
+    parameters: parametersOf(operation, method),
     tags: asTags(operation["tags"]).map(sentenceOf),
     operationId: name,
     responses: {
@@ -120,6 +123,25 @@ const managed = (path: string, operation: Json): Json => {
       ...problems(...statuses)
     }
   }
+}
+
+/** Every POST takes an idempotency key, and what arrives as a text in the query is told as what it means. */
+const parametersOf = (operation: Json, method: string): ReadonlyArray<unknown> => {
+  const declared = Array.isArray(operation["parameters"]) ? operation["parameters"] : []
+  return [
+    ...declared
+      .map(asRecord)
+      .filter((parameter) => parameter["in"] !== "header")
+      .map((parameter) => (parameter["name"] === "limit" ? limitParameter : parameter)),
+    ...(method === "post" ? [refTo("parameters", "IdempotencyKey")] : [])
+  ]
+}
+
+const limitParameter = {
+  name: "limit",
+  in: "query",
+  required: false,
+  schema: { type: "integer", minimum: 1, maximum: pageSizeMax, default: pageSizeDefault }
 }
 
 /** `listApiKeys` reads "List api keys". */
