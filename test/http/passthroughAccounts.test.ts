@@ -41,7 +41,10 @@ afterAll(async () => {
   await second.close()
 })
 
-describe("several accounts of a vendor", () => {
+/** Each test starts a gateway of its own. */
+const options = { timeout: 120_000 }
+
+describe("several accounts of a vendor", options, () => {
   it("share the calls by their weights, each with its own key", async () => {
     const gateway = await start()
     for (let i = 0; i < 8; i += 1) await gateway.post(path, chat)
@@ -140,7 +143,7 @@ describe("several accounts of a vendor", () => {
   })
 })
 
-describe("without keys", () => {
+describe("without keys", options, () => {
   it("the simulator answers in the vendors' formats, the same each time, and says so", async () => {
     const gateway = await start({ OPENAI_API_KEY: "" })
     const calls: ReadonlyArray<readonly [string, object]> = [
