@@ -94,7 +94,7 @@ export const headerComponents: Json = {
   ),
   Cost: textHeader("Credits held, later settled, with two decimals", "7.50"),
   Balance: textHeader("Credits available after the hold, with two decimals", "992.50"),
-  Sandbox: textHeader("Present when the simulator serves the model", "true"),
+  Sandbox: textHeader("Present when the simulator stands behind the answer", "true"),
   IdempotencyReplayed: textHeader("Present when this is the first answer again", "true"),
   PreferenceApplied: textHeader("The preference that was honoured", "wait=30"),
   ETag: textHeader("Names this very answer, for `If-None-Match`", '"abc"'),
@@ -106,7 +106,11 @@ export const headerComponents: Json = {
   WWWAuthenticate: textHeader("How to authenticate", "Bearer")
 }
 
-export const traceparent = { Traceparent: refTo("headers", "Traceparent") }
+/** Contract 2 and 7. */
+export const everyAnswer = {
+  Traceparent: refTo("headers", "Traceparent"),
+  "X-Service-Sandbox": refTo("headers", "Sandbox")
+}
 
 /** A header that other statuses of the problem lack. */
 const extraHeaders: Readonly<Record<number, Json>> = {
@@ -140,7 +144,7 @@ export const problemResponses = (): Json =>
         `Problem${status}`,
         {
           description: codes.map(([code, { title }]) => `${code}: ${title}`).join("; "),
-          headers: { ...traceparent, ...extraHeaders[status] },
+          headers: { ...everyAnswer, ...extraHeaders[status] },
           content: {
             "application/problem+json": { schema: refTo("schemas", "Problem"), example }
           }
