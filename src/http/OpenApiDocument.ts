@@ -18,10 +18,11 @@ import {
 } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 import { servicePaths, webhooks } from "./OpenApiService.ts"
+import { vendorParameters, vendorPaths } from "./OpenApiVendors.ts"
 
 /**
  * The one document: the management API as declared, each model of the catalog with its own body, the
- * service's own endpoints and the webhooks. `serviceName` stands in the names of headers.
+ * vendors' routes that the catalog opens, the service's own endpoints and the webhooks. `serviceName` stands in the names of headers.
  */
 export const documentedApi = (catalog: Catalog["Service"], serviceName = "Service") =>
   Api.annotate(OpenApi.Transform, (document) =>
@@ -36,6 +37,7 @@ const complete = (document: Json, catalog: Catalog["Service"]): Json => {
   const components = asRecord(document["components"])
   const paths = {
     ...Object.assign({}, ...catalog.all.map(pathsOf)),
+    ...vendorPaths(catalog.upstream.routes),
     ...servicePaths,
     ...manageable(asRecord(document["paths"]))
   }
@@ -53,7 +55,7 @@ const complete = (document: Json, catalog: Catalog["Service"]): Json => {
         bearer: { type: "http", scheme: "bearer", description: "An API key of the gateway" }
       },
       headers: headerComponents,
-      parameters: taskParameters,
+      parameters: { ...taskParameters, ...vendorParameters },
       responses: problemResponses(),
       schemas: {
         ...withoutInner(asRecord(components["schemas"])),
@@ -156,7 +158,11 @@ const tagWords: Readonly<Record<string, string>> = {
 }
 
 const wordsOf = (name: string): string =>
-  name.startsWith("Models of ") ? "Create, get and cancel tasks" : `${name} of the caller`
+  name.startsWith("Models of ")
+    ? "Create, get and cancel tasks"
+    : name.startsWith("Routes of ")
+      ? "As the vendor has them: its own clients work unchanged"
+      : `${name} of the caller`
 
 const asTags = (tags: unknown): ReadonlyArray<string> =>
   Array.isArray(tags) ? tags.map(String) : []

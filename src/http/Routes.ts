@@ -11,6 +11,7 @@ import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import * as Passthrough from "./Passthrough.ts"
 import * as ModelsHandlers from "./ModelsHandlers.ts"
 import * as ManageMethods from "./ManageMethods.ts"
+import * as Redaction from "./Redaction.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as TaskRoutes from "./TaskRoutes.ts"
 import * as TasksHandlers from "./TasksHandlers.ts"
@@ -44,4 +45,6 @@ export const layer = Layer.mergeAll(
 ).pipe(Layer.provideMerge(Edge.layer), Layer.provide(BodyRoom.layer))
 
 /** The routes on a server, without the per-request logger that costs more than all the rest. */
-export const serve = HttpRouter.serve(layer, { disableLogger: true })
+export const serve = HttpRouter.serve(layer, { disableLogger: true }).pipe(
+  Layer.provide(Redaction.layer)
+)

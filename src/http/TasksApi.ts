@@ -4,6 +4,7 @@ import { CreditsFromString } from "../domain/Credits.ts"
 import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
 import { ResultKind, TaskError, TaskStatus, Timestamp } from "../domain/Task.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
+import { Text } from "../models/Fields.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
 import { pageOf, pageQuery } from "./Paging.ts"
 import { WalletEntry } from "./WalletApi.ts"
@@ -89,8 +90,8 @@ export class TasksApi extends HttpApiGroup.make("tasks").add(
     query: {
       ...pageQuery(TaskId),
       status: Schema.optionalKey(TaskStatus),
-      model: Schema.optionalKey(Schema.NonEmptyString),
-      vendor: Schema.optionalKey(Schema.NonEmptyString)
+      model: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
+      vendor: Schema.optionalKey(Text.check(Schema.isNonEmpty()))
     },
     success: pageOf(TaskListItem),
     error

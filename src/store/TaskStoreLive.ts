@@ -133,6 +133,12 @@ function attempts(sql: PgClient.PgClient) {
       Effect.map((rows) => rows.length > 0),
       storeFailures
     )
+  /** A submit that bought nothing, or may have, gives its slot back in the same statement. */
+  const freed = (a: AttemptEnd) => sql`
+    WITH freed AS (
+      UPDATE runs SET slot = NULL, slot_held = false
+      WHERE task_id = ${a.taskId} AND epoch = ${a.epoch} AND slot IS NOT NULL
+    )`
   return {
     beginAttempt: (a: AttemptStart) =>
       changed(sql`
@@ -150,6 +156,7 @@ function attempts(sql: PgClient.PgClient) {
         RETURNING n`),
     endAttempt: (a: AttemptEnd) =>
       changed(sql`
+        ${a.state === "submitted" ? sql.literal("") : freed(a)}
         UPDATE vendor_attempts v
         SET state = ${a.state}, handle = ${sql.json(a.handle)}, failure = ${a.failure},
           answered_at = ${toDate(a.now)}

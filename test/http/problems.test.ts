@@ -97,6 +97,7 @@ const cases: ReadonlyArray<
   ["U+0000 in a name", keys, post('{"name":"a\\u0000"}'), 2001, ["#/name"]],
   ["half a surrogate pair in a name", keys, post('{"name":"\\ud800"}'), 2001, ["#/name"]],
   ["U+0000 in an id", `${hooks}/whe_%00`, {}, 2005],
+  ["U+0000 in a filter", "/manage/v1/tasks?model=%00", {}, 2001, ["#/query/model"]],
   ["an unknown endpoint", `${hooks}/whe_1`, {}, 2005],
   ["U+0000 in a cursor", `${keys}?cursor=${cursor("key_\0")}`, {}, 2001, ["#/query/cursor"]],
   [
