@@ -299,6 +299,6 @@ describe("the management API as the contract has it", () => {
         assert.isString(headers[`x-acme-webhook-${name}`])
       }
     },
-    60_000
+    180_000
   )
 })
