@@ -151,9 +151,7 @@ const makeClaim = Effect.gen(function* () {
   ) => {
     const endpoints = wanted.map((one) => one.endpointId)
     // On its own: the store is away, and the lanes may have to end before it is back.
-    return Effect.forkDetach(
-      retryStore(store.abandon({ endpoints, owner: process.id, claimedAt }))
-    )
+    return Effect.forkDetach(retryStore(store.abandon({ endpoints, owner: process.id, claimedAt })))
   }
 
   return yield* makeBatch({
