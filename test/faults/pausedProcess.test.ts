@@ -123,7 +123,8 @@ const besideAnother = async (databaseUrl: string) => {
     what: "the whole limit",
     millis: 30_000
   })
-  await pause(2000)
+  // Longer than the look of the alarm clocks
+  await pause(6000)
   const times = receiver.received.map((it) => it.atMillis)
   assert.isAtMost(mostWithin(times, 60_000), 600)
   assert.isAtLeast(await count("pending"), 150)
