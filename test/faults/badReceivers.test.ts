@@ -2,29 +2,17 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { setFlagsFromString } from "node:v8"
-import { runInNewContext } from "node:vm"
 import { makeAuthority } from "../support/certificates.ts"
 import { startBadReceivers, startHttps } from "../support/badReceivers.ts"
 import type { Counted } from "../support/badReceivers.ts"
 import { queueDeliveries } from "../support/deliveries.ts"
 import { eventually, layerGateway, makeUser } from "../support/gateway.ts"
+import { kept, megabyte } from "../support/heap.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
 /** What one endpoint is sent at once at most. */
 const atOnce = 16
 const deliveriesEach = 40
-const megabyte = 1024 * 1024
-
-setFlagsFromString("--expose-gc")
-const collect: () => void = runInNewContext("gc")
-
-/** Bytes that this process keeps in JavaScript's heap and in buffers. */
-const kept = () => {
-  collect()
-  const { arrayBuffers, heapUsed } = process.memoryUsage()
-  return heapUsed + arrayBuffers
-}
 
 const makeEndpoint = Effect.fnUntraced(function* (
   user: Effect.Success<ReturnType<typeof makeUser>>,
@@ -115,7 +103,9 @@ describe("bad receivers", () => {
           const [answers] = yield* sql`
             SELECT max(octet_length(answer)) AS most FROM delivery_attempts`
           assert.strictEqual(answers?.["most"], 16_384)
-          assert.isBelow(kept() - before, 40 * megabyte)
+          const after = kept()
+          assert.isBelow(after.heap - before.heap, 20 * megabyte)
+          assert.isBelow(after.buffers - before.buffers, 20 * megabyte)
         }).pipe(Effect.provide(layerGateway({ sender: { ca: authority.ca } })))
       }),
     60_000
