@@ -64,6 +64,45 @@ describe.concurrent("a process paused by SIGSTOP for longer than its lease", () 
   )
 })
 
+describe.concurrent("a process whose clock is set", () => {
+  it("back and forth: no attempt comes before its due time, and none is sent twice", async () => {
+    await using receiver = await startReceiver((_one, before) => (before.length < 2 ? 500 : 200))
+    await using gateway = await GatewayProcess.start({
+      command: [process.execPath, "--import", "./test/support/clockJump.ts"],
+      env: { ...receiver.env, EMBEDDED_DURABLE: "false", CLOCK_JUMPS: "-4000,60000" }
+    })
+    const id = await makeEndpoint(gateway, receiver.url)
+    const test = await gateway.call("POST", `${endpoints}/${id}/test`)
+    const log = async () =>
+      (await gateway.call("GET", `/manage/v1/webhook-deliveries/${test.json.delivery_id}`)).json
+    const failedAttempts = async (n: number) =>
+      (await log()).status === "pending" && (await log()).attempt_count === n ? true : undefined
+    await until(() => failedAttempts(1))
+    signal(gateway, "SIGUSR2")
+    await until(() => failedAttempts(2), { millis: 40_000 })
+    const [first, second] = receiver.received.map((it) => it.atMillis)
+    assert.isAtLeast(Number(second) - Number(first), 19_000, "15 s of a clock that lost four")
+    signal(gateway, "SIGUSR2")
+    const shown = await until(async () => {
+      const now = await log()
+      return now.status === "succeeded" ? now : undefined
+    })
+    assert.strictEqual(receiver.received.length, 3)
+    const attempts: ReadonlyArray<{
+      readonly due_at: string
+      readonly ended_at: string
+      readonly lateness_ms: number
+    }> = shown.attempts
+    assert.deepStrictEqual(
+      attempts
+        .slice(1)
+        .map((it, n) => Date.parse(it.due_at) - Date.parse(attempts[n]?.ended_at ?? "")),
+      [15_000, 60_000]
+    )
+    for (const { lateness_ms } of attempts) assert.isAtLeast(lateness_ms, 0)
+  }, 90_000)
+})
+
 /** Below the limit, so that nothing has to wait for its place. */
 const events = 400
 
