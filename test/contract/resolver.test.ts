@@ -39,11 +39,10 @@ describe("50 names that never resolve, looked up at once", () => {
     "delay no delivery to another name, and fail as `dns` within the attempt",
     () =>
       Effect.gen(function* () {
-        const names = yield* Effect.acquireRelease(
+        const names = yield* Effect.acquireDisposable(
           Effect.promise(() =>
             startNameServer((name) => (name.endsWith(".stalled.test") ? "silent" : "address"))
-          ),
-          (server) => Effect.promise(() => server[Symbol.asyncDispose]())
+          )
         )
         const authority = yield* Effect.promise(makeAuthority)
         const receiver = yield* Effect.acquireRelease(
