@@ -108,6 +108,6 @@ describe("bad receivers", () => {
           assert.isBelow(after.buffers - before.buffers, 20 * megabyte)
         }).pipe(Effect.provide(layerGateway({ sender: { ca: authority.ca } })))
       }),
-    60_000
+    180_000
   )
 })

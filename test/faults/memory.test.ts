@@ -64,7 +64,7 @@ describe("memory", () => {
         assert.strictEqual(second.idle.actors, 0)
         assert.isBelow(second.idle.heap - first.idle.heap, restMax)
       }).pipe(Effect.provide(layerGateway({ webhook: () => Effect.succeed(mockOutcome(200)) }))),
-    120_000
+    240_000
   )
 
   it.effect(

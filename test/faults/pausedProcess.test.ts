@@ -51,7 +51,7 @@ describe.concurrent("a process paused by SIGSTOP for longer than its lease", () 
     })
     assert.strictEqual(receiver.received.length, 1)
     assert.deepStrictEqual([log.attempts.length, log.attempts[0].failure], [1, null])
-  }, 90_000)
+  }, 180_000)
 
   it.live(
     "beside another: nothing is lost, only what was under way comes twice, under the same id with the same bytes, and 600 a minute hold over both",
@@ -60,7 +60,7 @@ describe.concurrent("a process paused by SIGSTOP for longer than its lease", () 
         const { href } = yield* freshDatabase()
         yield* Effect.promise(() => besideAnother(href))
       }),
-    90_000
+    180_000
   )
 })
 
@@ -100,7 +100,7 @@ describe.concurrent("a process whose clock is set", () => {
       [15_000, 60_000]
     )
     for (const { lateness_ms } of attempts) assert.isAtLeast(lateness_ms, 0)
-  }, 90_000)
+  }, 180_000)
 })
 
 /** Below the limit, so that nothing has to wait for its place. */

@@ -103,7 +103,7 @@ describe("killed with -9 over a webhook", () => {
     const { lost, twice } = await story(["before-send:5", "after-answer:1"])
     assert.isAtLeast(lost, 2)
     assert.isAtLeast(twice, 1, "what was answered and not recorded comes again")
-  }, 120_000)
+  }, 180_000)
 
   it.live(
     "the same on Postgres, where the dead process's claim is noticed by its heartbeat",
@@ -113,6 +113,6 @@ describe("killed with -9 over a webhook", () => {
         const { lost } = yield* Effect.promise(() => story(["before-send:5"], href))
         assert.isAtLeast(lost, 1)
       }),
-    120_000
+    180_000
   )
 })
