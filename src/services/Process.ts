@@ -1,11 +1,11 @@
-import { Context, DateTime, Duration, Effect, Layer, Schedule } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { AppConfig } from "../Config.ts"
 import { heartbeatSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { ProcessStore } from "../store/ProcessStore.ts"
 
-/** Rows of processes are kept for so long after their end. */
+/** Rows of processes are kept for so long after their end (ADR 0104). */
 const processRowHours = 24
 
 /** This process: its id owns tasks and attempts while its heartbeat is young (architecture, rule 3). */
@@ -14,9 +14,9 @@ export class Process extends Context.Service<
   {
     readonly id: string
     /**
-     * Heartbeats older than this belong to the dead. A process that could not beat itself for a while
-     * (it was paused, the store was away, the clock jumped) calls nobody dead until the others have
-     * had the time to beat again: the epoch then.
+     * Heartbeats older than this belong to the dead. The epoch, which makes nobody dead, while this
+     * process has not itself been heard without a gap for as long: then the store, or this process,
+     * was away, and the silence of others says nothing.
      */
     readonly aliveSince: Effect.Effect<DateTime.Utc>
     /** Answers when the store does. For `/readyz`. */
@@ -30,15 +30,19 @@ export class Process extends Context.Service<
       const store = yield* ProcessStore
       const { database } = yield* AppConfig
       const id = `proc_${SecureRandom.uuidV4Unsafe()}`
-      const started = yield* DateTime.now
       // The embedded store's folder is locked for one process: whoever beat before is dead.
       if (database._tag === "Embedded") yield* store.forgetAll
-      else yield* store.forgetSilent(DateTime.subtract(started, { hours: processRowHours }))
-      const rhythm = new Rhythm(DateTime.toEpochMillis(started))
+      else {
+        const old = DateTime.subtract(yield* DateTime.now, { hours: processRowHours })
+        yield* store.forgetSilent(old)
+      }
+      const own = { newest: -Infinity, steadySince: 0 }
       const beat = Effect.gen(function* () {
         const now = yield* DateTime.now
         yield* store.beat(id, now)
-        rhythm.beat(DateTime.toEpochMillis(now))
+        const millis = DateTime.toEpochMillis(now)
+        if (!isSteady(own.newest, millis)) own.steadySince = millis
+        own.newest = millis
       })
       const leave = Effect.flatMap(DateTime.now, (now) => store.leave(id, now))
       yield* Effect.acquireRelease(beat, () => Effect.ignore(leave))
@@ -49,39 +53,18 @@ export class Process extends Context.Service<
       )
       return Process.of({
         id,
-        aliveSince: Effect.map(DateTime.now, (now) =>
-          rhythm.isSteady(DateTime.toEpochMillis(now))
-            ? DateTime.subtract(now, { seconds: ownerDeadSeconds })
-            : DateTime.makeUnsafe(0)
-        ),
+        aliveSince: Effect.map(Clock.currentTimeMillis, (now) => {
+          const since = now - ownerDeadSeconds * 1000
+          const mayJudge = isSteady(own.newest, now) && own.steadySince <= since
+          return DateTime.makeUnsafe(mayJudge ? since : 0)
+        }),
         ping: store.ping
       })
     })
   )
 }
 
-/** Two beats further apart are a gap; the other processes may then have one that is little longer. */
-const gapMillis = (ownerDeadSeconds / 2) * 1000
+/** A gap between two heartbeats (or a clock that was set back) that is more than a late timer. */
+const gapMillis = (ownerDeadSeconds * 1000) / 2
 
-/** Were this process's own beats regular for as long as it takes to call another one dead? */
-class Rhythm {
-  #last: number
-  #steadySince = -Infinity
-
-  constructor(startMillis: number) {
-    this.#last = startMillis
-  }
-
-  beat(nowMillis: number): void {
-    if (this.#isGap(nowMillis)) this.#steadySince = nowMillis
-    this.#last = nowMillis
-  }
-
-  isSteady(nowMillis: number): boolean {
-    return !this.#isGap(nowMillis) && nowMillis - this.#steadySince >= ownerDeadSeconds * 1000
-  }
-
-  #isGap(nowMillis: number): boolean {
-    return Math.abs(nowMillis - this.#last) > gapMillis
-  }
-}
+const isSteady = (newest: number, now: number): boolean => now >= newest && now - newest < gapMillis

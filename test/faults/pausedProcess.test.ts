@@ -157,14 +157,13 @@ const besideAnother = async (databaseUrl: string) => {
   assert.isAtMost(again, 16, "no more than were under way")
 
   // Both go on together, up to the limit
-  await queue(databaseUrl, id, 400)
+  await queue(databaseUrl, id, 800)
   await until(async () => (receiver.received.length >= 600 ? true : undefined), {
     what: "the whole limit",
-    millis: 30_000
+    millis: 60_000
   })
   // Longer than the look of the alarm clocks
   await pause(6000)
   const times = receiver.received.map((it) => it.atMillis)
   assert.isAtMost(mostWithin(times, 60_000), 600)
-  assert.isAtLeast(await count("pending"), 150)
 }
