@@ -17,6 +17,7 @@ import type { ArtifactStore } from "./ConfigArtifacts.ts"
 import { fault, read, readSecret } from "./ConfigRead.ts"
 import { artifactHours } from "./domain/Limits.ts"
 import type { ConfigFault } from "./ConfigRead.ts"
+import { publicUrl } from "./ConfigPublicUrl.ts"
 import type { AccountSetting } from "./domain/Provider.ts"
 
 export { ConfigFault } from "./ConfigRead.ts"
@@ -44,6 +45,8 @@ export class AppConfig extends Context.Service<
     readonly host: string
     /** Without a trailing slash. */
     readonly baseUrl: string
+    /** Where vendors reach this service with callbacks, without a trailing slash. ADR 0107. */
+    readonly publicUrl: Option.Option<string>
     readonly database:
       | { readonly _tag: "Embedded"; readonly durable: boolean }
       | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted }
@@ -118,6 +121,7 @@ const addresses = (port: number) =>
       "set an absolute URL, such as https://gateway.example.com"
     )
     return {
+      publicUrl: yield* publicUrl,
       host: yield* read(
         "HOST",
         Config.NonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),

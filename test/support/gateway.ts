@@ -42,6 +42,8 @@ export interface GatewayOptions {
   readonly sender?: typeof WebhookSender.layer extends (options?: infer O) => unknown ? O : never
   /** The vendor of all models. Default: the simulator, whose jobs take 3 seconds. */
   readonly vendor?: Partial<VendorAccount>
+  /** The vendors that `env` has keys for, over the wire, in place of the simulator. */
+  readonly areVendorsLive?: boolean
   /** The store of deliveries as the test has it, such as one whose answers are lost. */
   readonly deliveries?: (live: DeliveryStore["Service"]) => DeliveryStore["Service"]
   /** Further variables, by their names in the environment. */
@@ -87,7 +89,8 @@ export const layerGateway = (options: GatewayOptions = {}) =>
               Layer.provide(WebhookSender.layer(options.sender), Gateway.leaves),
               Layer.succeed(WebhookSenderLog, { sent: Effect.succeed([]) })
             )
-      const vendors = options.vendor === undefined ? sandboxVendors : layerVendor(options.vendor)
+      const scripted = options.vendor === undefined ? sandboxVendors : layerVendor(options.vendor)
+      const vendors = options.areVendorsLive === true ? Layer.empty : scripted
       return GatewayHttp.layer.pipe(
         Layer.provideMerge(Gateway.core),
         Layer.provideMerge(

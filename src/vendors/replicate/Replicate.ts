@@ -17,6 +17,7 @@ import type {
   VendorAccount
 } from "../VendorClient.ts"
 import type { VendorAnswer } from "../VendorHttp.ts"
+import { scheme } from "./ReplicateCallbacks.ts"
 
 const createTimeout = Duration.seconds(60)
 
@@ -81,7 +82,7 @@ export const make = (line: Line): VendorAccount => {
         purpose: "submit",
         method: "POST",
         url: `${base}${path}`,
-        json: { ...fields, input: yield* flatInput(request) },
+        json: { ...fields, input: yield* flatInput(request), ...callbackIn(request) },
         timeout: createTimeout,
         schema: Prediction
       })
@@ -100,9 +101,14 @@ export const make = (line: Line): VendorAccount => {
       const { status } = yield* ask(dialect, call)
       return (isCanceled(status) ? "Canceled" : "TooLate") satisfies CancelOutcome
     }),
-    reconcile: () => Effect.succeed([])
+    reconcile: () => Effect.succeed([]),
+    callbacks: scheme(dialect, base)
   }
 }
+
+/** One call a job: when it has ended, however. */
+const callbackIn = ({ callbackUrl: webhook }: SubmitRequest) =>
+  webhook === undefined ? {} : { webhook, webhook_events_filter: ["completed"] }
 
 /** The returned URLs are used, but the key goes to the account's own origin alone. */
 const urlsOf = (base: string, { id, urls }: Prediction) => {

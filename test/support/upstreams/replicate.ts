@@ -1,3 +1,4 @@
+import { isCallable, signing } from "./callbacks.ts"
 import type { Protocol, Reply, Seen, Upstream } from "./Upstream.ts"
 
 const failure = (status: number, title: string, detail: string): Reply => ({
@@ -71,7 +72,17 @@ export const replicate: Protocol = {
     if (seen.headers.authorization !== `Bearer ${upstream.key}`) {
       return failure(401, "Unauthenticated", "You did not pass a valid authentication token")
     }
+    if (seen.path === "/v1/webhooks/default/secret") {
+      return { status: 200, json: { key: signing.replicate } }
+    }
     if (isSubmit(seen)) {
+      const { webhook = "https://", webhook_events_filter: filter = [] } = seen.json ?? {}
+      if (!isCallable(webhook)) {
+        return failure(422, "Input validation failed", "- webhook: must be an HTTPS URL")
+      }
+      if (!filter.every((it: string) => /^(?:start|output|logs|completed)$/u.test(it))) {
+        return failure(422, "Input validation failed", "- webhook_events_filter: unknown event")
+      }
       const needsVersion = seen.path === "/v1/predictions"
       if (needsVersion !== (typeof seen.json?.version === "string")) {
         return failure(422, "Input validation failed", "- version is required")
