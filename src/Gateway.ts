@@ -123,9 +123,10 @@ export const leaves = Layer.unwrap(
         ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
         : S3Blobs.layer(config.artifactStore),
       Upstream.layer({ timeout: config.upstreamTimeout }),
-      LiveVendors.layer({ delay: config.simulatorDelay }).pipe(
-        Layer.provideMerge(Accounts.layer(config.accounts))
-      ),
+      LiveVendors.layer({
+        delay: config.simulatorDelay,
+        mayDisableInspection: config.dashScopeInspectionOptOut
+      }).pipe(Layer.provideMerge(Accounts.layer(config.accounts))),
       Option.match(config.catalogFile, {
         onNone: () => Catalog.layer,
         onSome: Catalog.layerFile

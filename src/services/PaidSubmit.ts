@@ -126,10 +126,16 @@ export class PaidSubmit extends Context.Service<
         turn(purchase).pipe(
           Effect.andThen(begin(purchase, n)),
           Effect.andThen(post(purchase, n)),
-          Effect.catchTag("VendorError", (error) =>
-            isSubmittedAgain(error, n)
-              ? Effect.delay(submit(purchase, n + 1), waitOf(error, n))
-              : Effect.fail(error)
+          Effect.catchTag(
+            "VendorError",
+            Effect.fnUntraced(function* (error) {
+              const wait = waitOf(error, n)
+              const again = DateTime.addDuration(yield* DateTime.now, wait)
+              // A wait of hours (a daily quota) is not begun: the task would only meet its deadline
+              const isInTime = DateTime.isLessThan(again, purchase.owned.deadlineAt)
+              if (!isSubmittedAgain(error, n) || !isInTime) return yield* error
+              return yield* Effect.delay(submit(purchase, n + 1), wait)
+            })
           )
         )
 

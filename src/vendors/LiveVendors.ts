@@ -13,12 +13,17 @@ import * as VendorHttp from "./VendorHttp.ts"
 /** Where an attempt's account id says which family speaks for the account. */
 const separator = "@"
 
+export interface VendorOptions extends SimulatorOptions {
+  /** `DASHSCOPE_INSPECTION_OPT_OUT`. */
+  readonly mayDisableInspection?: boolean
+}
+
 /**
  * The configured accounts, each behind the family that the catalog names; vendors without a key are
  * served by the simulator (contract 7). An attempt is stored as `<adapter>@<account id>`, so that
  * its owner is found again after a restart.
  */
-export const layer = (options: SimulatorOptions = {}) =>
+export const layer = (options: VendorOptions = {}) =>
   Layer.effect(
     VendorClient,
     Effect.gen(function* () {
@@ -39,7 +44,8 @@ export const layer = (options: SimulatorOptions = {}) =>
         if (family === undefined) return Option.none()
         const auth = family.auth(Redacted.value(account.key))
         const heed = (answer: VendorAnswer) => accounts.heed(account, answer)
-        const line = { account, accountId, auth, http, heed }
+        const { mayDisableInspection = false } = options
+        const line = { account, accountId, auth, http, heed, mayDisableInspection }
         const fresh = { ...family.make(line), download: downloads(account, auth) }
         made.set(accountId, fresh)
         return Option.some(fresh)

@@ -96,8 +96,8 @@ export class Upstream {
   /** How many submits of each body bought a job, by the body's hash. */
   readonly paid = new Map<string, number>()
   /** Used up by the next submits, and by the next other requests. */
-  submitFaults: Array<Fault> = []
-  askFaults: Array<Fault> = []
+  submitFaults: Array<Fault | Reply> = []
+  askFaults: Array<Fault | Reply> = []
   ending: Ending = "done"
   /** Polls that find a job still running. */
   runningPolls = 1
@@ -249,7 +249,8 @@ export class Upstream {
     else if (isHanging !== true) response.destroy()
   }
 
-  #refusal(fault: Fault): Reply | undefined {
+  #refusal(fault: Fault | Reply): Reply | undefined {
+    if (typeof fault !== "string") return fault
     const { refusals } = this.#protocol
     switch (fault) {
       case "429":
