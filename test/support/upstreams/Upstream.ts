@@ -115,6 +115,11 @@ export class Upstream {
   pageSize = 100
   /** How often the list does not show any job yet. */
   lateLists = 0
+  /** Submits with this text in them are never answered; taken before or not. */
+  heldBeforeTaken: string | undefined
+  heldAfterTaken: string | undefined
+  /** What was bought, in its order. */
+  readonly paidBodies: Array<Buffer> = []
   /** Each submit takes so long before it is answered. Milliseconds. */
   delayMillis = 0
   /** Result URLs answer 404. */
@@ -122,8 +127,6 @@ export class Upstream {
   media: Media = { head: pixel }
   /** Bytes of results that were sent. */
   mediaBytesSent = 0
-  /** Runs once a submit has bought its job, before it is answered. */
-  onPaid: () => void | Promise<void> = () => {}
   #ids = 0
 
   private constructor(protocol: Protocol) {
@@ -192,16 +195,19 @@ export class Upstream {
     this.delayMillis = 0
     this.pageSize = 100
     this.lateLists = 0
+    this.heldBeforeTaken = undefined
+    this.heldAfterTaken = undefined
+    this.paidBodies.length = 0
     this.isResultGone = false
     this.media = { head: pixel }
     this.mediaBytesSent = 0
-    this.onPaid = () => {}
   }
 
   /** Buys a job. */
   buy(seen: Seen, prefix: string, count = 1): Job {
     const hash = createHash("sha256").update(seen.bytes).digest("hex")
     this.paid.set(hash, (this.paid.get(hash) ?? 0) + 1)
+    this.paidBodies.push(seen.bytes)
     this.#ids += 1
     const id = `${prefix}${String(this.#ids).padStart(8, "0")}-${hash.slice(0, 12)}`
     const job = {
@@ -246,11 +252,11 @@ export class Upstream {
     const fault = this.#faults(isSubmit, seen).shift()
     if (isSubmit && this.delayMillis > 0) await pause(this.delayMillis)
     if (fault === "drop-before") return void request.socket.destroy()
-    if (fault === "hang") return
+    if (fault === "hang" || (isSubmit && includes(seen, this.heldBeforeTaken))) return
     const refusal = fault === undefined ? undefined : this.#refusal(fault)
     if (refusal !== undefined) return this.#write(response, refusal)
     const reply = this.#protocol.answer(seen, this) ?? { status: 404, json: {} }
-    if (isSubmit && reply.status < 300) await this.onPaid()
+    if (isSubmit && includes(seen, this.heldAfterTaken)) return
     if (fault === "drop-after") return void request.socket.destroy()
     if (fault === "stall") {
       response.writeHead(200, { "content-type": "application/json", "content-length": 1000 })
@@ -314,6 +320,9 @@ export class Upstream {
     }
   }
 }
+
+const includes = ({ bytes }: Seen, text: string | undefined): boolean =>
+  text !== undefined && bytes.includes(text)
 
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
