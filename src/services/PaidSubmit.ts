@@ -15,6 +15,7 @@ import type {
 import { doneHandle, doneIn } from "./DoneHandle.ts"
 import { Pacing } from "./Pacing.ts"
 import { retryStore } from "./RetryStore.ts"
+import { Slots } from "./Slots.ts"
 import { TaskChanges } from "./TaskChanges.ts"
 import { TaskOutput } from "./TaskOutput.ts"
 import { failureText } from "./VendorFailure.ts"
@@ -68,7 +69,8 @@ export class PaidSubmit extends Context.Service<
       const output = yield* TaskOutput
       const store = yield* TaskStore
       const changes = yield* TaskChanges
-      const turn = turnOf(yield* Pacing)
+      const slots = yield* Slots
+      const turn = turnOf(yield* Pacing, slots)
       const abandon = abandonWith(store)
       const handleOf = handleWith(output)
 
@@ -78,6 +80,7 @@ export class PaidSubmit extends Context.Service<
         const attempt = { taskId: task.id, epoch, ...submit, now }
         const written = yield* retryStore(store.endAttempt(attempt))
         if (!written) return yield* new Fenced()
+        if (submit.state !== "submitted") yield* slots.lookAgain
       })
 
       const begin = Effect.fnUntraced(function* (purchase: Purchase, n: number) {
@@ -126,16 +129,10 @@ export class PaidSubmit extends Context.Service<
         turn(purchase).pipe(
           Effect.andThen(begin(purchase, n)),
           Effect.andThen(post(purchase, n)),
-          Effect.catchTag(
-            "VendorError",
-            Effect.fnUntraced(function* (error) {
-              const wait = waitOf(error, n)
-              const again = DateTime.addDuration(yield* DateTime.now, wait)
-              // A wait of hours (a daily quota) is not begun: the task would only meet its deadline
-              const isInTime = DateTime.isLessThan(again, purchase.owned.deadlineAt)
-              if (!isSubmittedAgain(error, n) || !isInTime) return yield* error
-              return yield* Effect.delay(submit(purchase, n + 1), wait)
-            })
+          Effect.catchTag("VendorError", (error) =>
+            Effect.flatMap(waitBefore(purchase, error, n), (wait) =>
+              Effect.delay(submit(purchase, n + 1), wait)
+            )
           )
         )
 
@@ -144,12 +141,17 @@ export class PaidSubmit extends Context.Service<
   )
 }
 
-/** A task that waits for its turn stays `pending`. */
+/** A slot first, which may take long, then a turn. A task that waits for them stays `pending`. */
 const turnOf =
-  (pacing: Pacing["Service"]) =>
-  ({ account, entry }: Purchase): Effect.Effect<void> => {
+  (pacing: Pacing["Service"], slots: Slots["Service"]) =>
+  ({ account, entry, owned }: Purchase): Effect.Effect<void> => {
+    const limit = account.slotsOf?.(entry.upstreamModel)
     const rate = account.rateOf?.("submit", entry.upstreamModel)
-    return rate === undefined ? Effect.void : pacing.take(rate)
+    const taker = { taskId: owned.task.id, epoch: owned.epoch }
+    return Effect.andThen(
+      limit === undefined ? Effect.void : slots.take(taker, limit),
+      rate === undefined ? Effect.void : pacing.take(rate)
+    )
   }
 
 /** What a process that comes after needs: the job's handle, or the result that came at once. */
@@ -206,6 +208,15 @@ export const isTransient = (error: VendorError): boolean =>
  */
 export const isSubmittedAgain = (error: VendorError, n: number): boolean =>
   n < submitsMax && (isTransient(error) || (error.class === "MEDIA" && n === 1))
+
+/** The wait before another submit; the failure itself when there is to be none. */
+const waitBefore = ({ owned }: Purchase, error: VendorError, n: number) =>
+  Effect.flatMap(DateTime.now, (now) => {
+    const wait = waitOf(error, n)
+    // One of hours (a daily quota) is not begun: the task would only meet its deadline
+    const isInTime = DateTime.isLessThan(DateTime.addDuration(now, wait), owned.deadlineAt)
+    return isSubmittedAgain(error, n) && isInTime ? Effect.succeed(wait) : Effect.fail(error)
+  })
 
 /** Waits between refused submits: 1, 2, 4 … seconds, or what the vendor asked for. */
 const waitOf = (error: VendorError, n: number): Duration.Duration =>

@@ -73,19 +73,23 @@ const makeBringToEnd = Effect.gen(function* () {
   return Effect.fnUntraced(function* (owned: OwnedTask) {
     const { deadlineAt, task } = owned
     const epoch = Option.some(owned.epoch)
-    const fail = (error: TaskError) => Effect.asVoid(retryStore(ending.fail(task, epoch, error)))
+    const fail = (error: TaskError) => retryStore(ending.fail(task, epoch, error))
     const left = DateTime.distance(yield* DateTime.now, deadlineAt)
-    yield* work.resultOf(owned).pipe(
+    const passed = Effect.fail(new DeadlinePassed())
+    const kept = work.resultOf(owned).pipe(
       Effect.flatMap((result) => output.keep(task, result)),
-      Effect.timeoutOrElse({
-        duration: Duration.max(left, Duration.zero),
-        orElse: () => Effect.fail(new DeadlinePassed())
-      }),
+      Effect.timeoutOrElse({ duration: left, orElse: () => passed })
+    )
+    // What nobody may have any more is not bought
+    yield* (Duration.isPositive(left) ? kept : passed).pipe(
       Effect.flatMap(({ captured, urls }) =>
         retryStore(ending.complete(task, epoch, urls, captured))
       ),
       Effect.catchTags({
-        DeadlinePassed: () => Effect.andThen(fail(deadlinePassed), work.cancel(task.id)),
+        DeadlinePassed: () =>
+          Effect.flatMap(fail(deadlinePassed), (ended) =>
+            ended ? work.cancel(task.id) : Effect.void
+          ),
         // Somebody else owns or has ended the task: stop without a word
         Fenced: () => Effect.void,
         VendorError: (error) =>

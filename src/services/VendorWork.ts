@@ -71,7 +71,7 @@ export class VendorWork extends Context.Service<
 
       const cancel = Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
         const job = yield* tasks.job(id)
-        if (Option.isNone(job)) return
+        if (Option.isNone(job) || Option.isSome(doneIn(job.value.handle))) return
         const account = yield* vendors.owner(job.value.accountId)
         yield* cancelJob(account, job.value.handle)
       })
@@ -109,7 +109,7 @@ const makeAsking = Effect.gen(function* () {
     work: Effect.Effect<A, VendorError | E>
   ) =>
     Effect.tapError(work, (error) =>
-      error instanceof VendorError && error.class === "OPERATOR"
+      error instanceof VendorError && error.class === "OPERATOR" && account.isPretended !== true
         ? faults.report(account.accountId, upstreamModel, error)
         : Effect.void
     )

@@ -63,6 +63,8 @@ const startParams = (durable: boolean): Array<string> => [
     "wal_sync_method=fsync",
     "min_wal_size=32MB",
     "max_wal_size=64MB",
+    // As on a server: `planning` in Database.ts (ADR 0112).
+    "enable_seqscan=off",
     "jit=off"
   ].flatMap((setting) => ["-c", setting])
 ]

@@ -3,6 +3,7 @@ import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { Accounts } from "./Accounts.ts"
 import * as Download from "./Download.ts"
 import { familyOf } from "./Families.ts"
+import type { Family } from "./Families.ts"
 import { make as makeSimulator } from "./simulator/Simulator.ts"
 import type { SimulatorOptions } from "./simulator/Simulator.ts"
 import { VendorClient, VendorError } from "./VendorClient.ts"
@@ -28,8 +29,7 @@ export const layer = (options: VendorOptions = {}) =>
     VendorClient,
     Effect.gen(function* () {
       const accounts = yield* Accounts
-      const http = yield* VendorHttp.make
-      const downloads = yield* Download.make
+      const open = yield* makeOpen(options)
       const simulator = (yield* makeSimulator(options)).account
       const made = new Map<string, VendorAccount>()
 
@@ -42,11 +42,7 @@ export const layer = (options: VendorOptions = {}) =>
         if (known !== undefined) return Option.some(known)
         const family = familyOf(adapter)
         if (family === undefined) return Option.none()
-        const auth = family.auth(Redacted.value(account.key))
-        const heed = (answer: VendorAnswer) => accounts.heed(account, answer)
-        const { mayDisableInspection = false } = options
-        const line = { account, accountId, auth, http, heed, mayDisableInspection }
-        const fresh = { ...family.make(line), download: downloads(account, auth) }
+        const fresh = open(family, account, accountId)
         made.set(accountId, fresh)
         return Option.some(fresh)
       }
@@ -88,6 +84,23 @@ export const layer = (options: VendorOptions = {}) =>
       })
     })
   )
+
+/** Makes an account of a family, as it is asked through the wire. */
+const makeOpen = Effect.fnUntraced(function* ({ mayDisableInspection = false }: VendorOptions) {
+  const accounts = yield* Accounts
+  const http = yield* VendorHttp.make
+  const downloads = yield* Download.make
+  return (family: Family, account: AccountSetting, accountId: string): VendorAccount => {
+    const auth = family.auth(Redacted.value(account.key))
+    const heed = (answer: VendorAnswer) => accounts.heed(account, answer)
+    const line = { account, accountId, auth, http, heed, mayDisableInspection }
+    return { ...family.make(line), ...ownLimit(account), download: downloads(account, auth) }
+  }
+})
+
+/** The operator's limit counts all models together, and takes the place of the vendor's. ADR 0108. */
+const ownLimit = ({ concurrent: max, id: line }: AccountSetting): Pick<VendorAccount, "slotsOf"> =>
+  max === undefined ? {} : { slotsOf: () => ({ line, max }) }
 
 const unknownAdapter = (adapter: string) =>
   new VendorError({

@@ -123,15 +123,25 @@ const migratedDatabase = Effect.gen(function* () {
   return name
 })
 
+/** A fresh migrated database on a real Postgres, used through so many connections. */
+const postgresOver = (maxConnections?: number): Layer.Layer<Database> =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const url = yield* freshDatabase({ template: yield* migratedDatabase })
+      return layerPostgres({
+        url: Redacted.make(url.href),
+        ...(maxConnections === undefined ? {} : { maxConnections })
+      })
+    })
+  ).pipe(Layer.orDie)
+
 /** A fresh migrated database on a real Postgres. */
-export const postgresDatabase: Layer.Layer<Database> = Layer.unwrap(
-  Effect.gen(function* () {
-    const url = yield* freshDatabase({ template: yield* migratedDatabase })
-    return layerPostgres({ url: Redacted.make(url.href) })
-  })
-).pipe(Layer.orDie)
+export const postgresDatabase = postgresOver()
 
 export const stores = { postgres: postgresDatabase, embedded: embeddedDatabase }
+
+/** Both stores with one connection each, which sees all that was done in its own statistics. */
+export const singleStores = { postgres: postgresOver(1), embedded: embeddedDatabase }
 
 /**
  * The same suite on both stores. Use the layer with `layer(database)((it) => …)` of
