@@ -58,6 +58,8 @@ export class AppConfig extends Context.Service<
     readonly egressAllow: string
     /** Upstream accounts; a provider without one is served by the simulator. ADR 0070. */
     readonly accounts: ReadonlyArray<AccountSetting>
+    /** `safety_filter: false` is passed on to DashScope, which must have allowed it. */
+    readonly dashScopeInspectionOptOut: boolean
     /** How long an upstream may stay silent, before its answer and between two pieces of it. */
     readonly upstreamTimeout: Duration.Duration
     readonly simulatorDelay: DelayRange
@@ -236,6 +238,11 @@ const limits = Effect.gen(function* () {
     maxBodyBytes: yield* byteCount(size),
     taskDeadline: yield* duration("TASK_DEADLINE"),
     balanceAlertThrottle: yield* duration("BALANCE_ALERT_THROTTLE"),
+    dashScopeInspectionOptOut: yield* read(
+      "DASHSCOPE_INSPECTION_OPT_OUT",
+      Config.Boolean("DASHSCOPE_INSPECTION_OPT_OUT").pipe(Config.withDefault(false)),
+      "set true or false"
+    ),
     upstreamTimeout: yield* duration("UPSTREAM_TIMEOUT", Duration.minutes(10))
   }
 })

@@ -135,9 +135,10 @@ export const leaves = Layer.unwrap(
         ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
         : S3Blobs.layer(config.artifactStore),
       Upstream.layer({ timeout: config.upstreamTimeout }).pipe(Layer.provideMerge(catalog)),
-      LiveVendors.layer({ delay: config.simulatorDelay }).pipe(
-        Layer.provideMerge(Accounts.layer(config.accounts))
-      )
+      LiveVendors.layer({
+        delay: config.simulatorDelay,
+        mayDisableInspection: config.dashScopeInspectionOptOut
+      }).pipe(Layer.provideMerge(Accounts.layer(config.accounts)))
     ).pipe(Layer.provideMerge(EgressGuard.layer({ allow })))
   })
 )

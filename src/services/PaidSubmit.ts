@@ -134,9 +134,9 @@ export class PaidSubmit extends Context.Service<
           Effect.andThen(begin(purchase, n)),
           Effect.andThen(post(purchase, n)),
           Effect.catchTag("VendorError", (error) =>
-            isSubmittedAgain(error, n)
-              ? Effect.delay(submit(purchase, n + 1), waitOf(error, n))
-              : Effect.fail(error)
+            Effect.flatMap(waitBefore(purchase, error, n), (wait) =>
+              Effect.delay(submit(purchase, n + 1), wait)
+            )
           )
         )
 
@@ -221,6 +221,15 @@ export const isTransient = (error: VendorError): boolean =>
  */
 export const isSubmittedAgain = (error: VendorError, n: number): boolean =>
   n < submitsMax && (isTransient(error) || (error.class === "MEDIA" && n === 1))
+
+/** The wait before another submit; the failure itself when there is to be none. */
+const waitBefore = ({ owned }: Purchase, error: VendorError, n: number) =>
+  Effect.flatMap(DateTime.now, (now) => {
+    const wait = waitOf(error, n)
+    // One of hours (a daily quota) is not begun: the task would only meet its deadline
+    const isInTime = DateTime.isLessThan(DateTime.addDuration(now, wait), owned.deadlineAt)
+    return isSubmittedAgain(error, n) && isInTime ? Effect.succeed(wait) : Effect.fail(error)
+  })
 
 /** Waits between refused submits: 1, 2, 4 … seconds, or what the vendor asked for. */
 const waitOf = (error: VendorError, n: number): Duration.Duration =>

@@ -10,6 +10,7 @@ import { waitAtAge } from "../Polling.ts"
 import { VendorError } from "../VendorClient.ts"
 import type {
   CancelOutcome,
+  Candidate,
   Handle,
   Progress,
   SubmitRequest,
@@ -18,6 +19,7 @@ import type {
 } from "../VendorClient.ts"
 import type { VendorAnswer } from "../VendorHttp.ts"
 import { scheme } from "./ReplicateCallbacks.ts"
+import { listed } from "./ReplicateList.ts"
 
 const createTimeout = Duration.seconds(60)
 
@@ -101,7 +103,17 @@ export const make = (line: Line): VendorAccount => {
       const { status } = yield* ask(dialect, call)
       return (isCanceled(status) ? "Canceled" : "TooLate") satisfies CancelOutcome
     }),
-    reconcile: () => Effect.succeed([]),
+    canList: true,
+    reconcile: Effect.fn("Replicate.reconcile")(function* (
+      request: SubmitRequest,
+      startedAtMillis: number
+    ) {
+      const found = yield* listed(dialect, base, request, startedAtMillis, createTimeout)
+      return found.map(({ created_at: at, id }): Candidate => ({
+        jobId: id,
+        handle: { ...urlsOf(base, { id }), submittedAtMillis: Date.parse(at) }
+      }))
+    }),
     callbacks: scheme(dialect, base)
   }
 }
@@ -111,7 +123,7 @@ const callbackIn = ({ callbackUrl: webhook }: SubmitRequest) =>
   webhook === undefined ? {} : { webhook, webhook_events_filter: ["completed"] }
 
 /** The returned URLs are used, but the key goes to the account's own origin alone. */
-const urlsOf = (base: string, { id, urls }: Prediction) => {
+const urlsOf = (base: string, { id, urls }: Pick<Prediction, "id" | "urls">) => {
   const own = `${base}/predictions/${encodeURIComponent(id)}`
   const checked = (url: string | undefined, fallback: string) =>
     url !== undefined && isSameOrigin(base, url) ? url : fallback

@@ -50,6 +50,23 @@ const current = (upstream: Upstream, id: string): Reply => {
   return prediction(upstream, id, { status: "succeeded", output, error: null, metrics: {} })
 }
 
+const list = ({ query }: Seen, upstream: Upstream): Reply => {
+  const all = upstream.listedJobs.toReversed()
+  const at = Number(query.get("cursor") ?? 0)
+  const next = at + upstream.pageSize
+  const results = all.slice(at, next).map(({ body, createdAt, id, path }) => ({
+    id,
+    created_at: new Date(createdAt).toISOString(),
+    source: "api",
+    status: "starting",
+    model: /^\/v1\/models\/(.+)\/predictions$/u.exec(path)?.[1] ?? null,
+    version: body.version ?? "hidden",
+    input: body.input
+  }))
+  const url = next < all.length ? `${upstream.url}/v1/predictions?cursor=${next}` : null
+  return { status: 200, json: { previous: null, next: url, results } }
+}
+
 const isSubmit = ({ method, path }: Seen) => method === "POST" && path.endsWith("/predictions")
 
 /** vendors.md A5, Replicate. */
@@ -93,6 +110,7 @@ export const replicate: Protocol = {
       const { id } = upstream.buy(seen, "p", seen.json.input.num_outputs ?? 1)
       return { ...prediction(upstream, id, { status: "starting", output: null }), status: 201 }
     }
+    if (seen.path === "/v1/predictions") return list(seen, upstream)
     const [, id = "", verb] = /^\/v1\/predictions\/([^/]+)(?:\/(cancel))?$/u.exec(seen.path) ?? []
     if (id === "") return undefined
     const job = upstream.jobs.get(id)
