@@ -2,6 +2,7 @@ import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { webhookPayloadBytesMax, webhookTimeoutSeconds } from "../domain/Limits.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
 import { EgressGuard } from "./EgressGuard.ts"
+import { OriginGate } from "./OriginGate.ts"
 import { deliveryHeaders } from "./Signature.ts"
 import { WebhookExchange, failed } from "./WebhookExchange.ts"
 
@@ -27,7 +28,10 @@ export interface WebhookSenderOptions {
   readonly timeout?: Duration.Input
   /** PEM certificates that are trusted in place of the system's, for tests. */
   readonly ca?: string | undefined
-  /** Connections to one origin; further attempts queue within their bound. Default 128. */
+  /**
+   * Attempts under way to one origin; further ones queue within their bound, save the first two of a
+   * URL. Default 128.
+   */
   readonly connectionsPerOriginMax?: number
 }
 
@@ -93,7 +97,8 @@ const backstopMillis = 5000
 
 const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOptions) {
   const guard = yield* EgressGuard
-  const { serviceName = "Service", connectionsPerOriginMax, ca } = options
+  const { serviceName = "Service", connectionsPerOriginMax = 128, ca } = options
+  const gate = new OriginGate(connectionsPerOriginMax)
   const timeout = Duration.fromInputUnsafe(
     options.timeout ?? Duration.seconds(webhookTimeoutSeconds)
   )
@@ -102,27 +107,32 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
   const dispatcher = yield* guard.dispatcher({
     ca,
     connectTimeoutMillis: socketTimeoutMillis,
-    ...(connectionsPerOriginMax === undefined ? {} : { connectionsPerOriginMax })
+    // The gate bounds them.
+    connectionsPerOriginMax: Number.MAX_SAFE_INTEGER
   })
 
   const post = (url: URL, request: WebhookRequest) =>
     Effect.suspend(() => {
       const exchange = new WebhookExchange()
+      const options = {
+        origin: url.origin,
+        path: `${url.pathname}${url.search}`,
+        method: "POST" as const,
+        headers: deliveryHeaders(serviceName, request, request.secret, request.previousSecret),
+        body: request.body,
+        headersTimeout: socketTimeoutMillis,
+        bodyTimeout: socketTimeoutMillis
+      }
       return Effect.callback<AttemptOutcome>((resume) => {
-        exchange.onSettled((outcome) => resume(Effect.succeed(outcome)))
-        dispatcher.dispatch(
-          {
-            origin: url.origin,
-            path: `${url.pathname}${url.search}`,
-            method: "POST",
-            headers: deliveryHeaders(serviceName, request, request.secret, request.previousSecret),
-            body: request.body,
-            headersTimeout: socketTimeoutMillis,
-            bodyTimeout: socketTimeoutMillis
-          },
-          exchange
-        )
-        return Effect.sync(() => exchange.abort())
+        const leave = gate.enter(url, () => dispatcher.dispatch(options, exchange))
+        exchange.onSettled((outcome) => {
+          leave()
+          resume(Effect.succeed(outcome))
+        })
+        return Effect.sync(() => {
+          leave()
+          exchange.abort()
+        })
       }).pipe(
         Effect.timeoutOrElse({
           duration: timeout,

@@ -1,5 +1,4 @@
-import { Context, Option } from "effect"
-import { HttpTraceContext } from "effect/http"
+import { Context } from "effect"
 import type { Headers } from "effect/http"
 import { randomHex } from "../domain/RandomHex.ts"
 
@@ -14,10 +13,15 @@ export class RequestTrace extends Context.Service<
   }
 >()("gateway/http/RequestTrace") {}
 
+/** Of a later version what this one knows is read, as W3C Trace Context asks (section 3.2.4). */
+const w3c =
+  /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(-.*)?$/u
+
 /** Continues a valid incoming `traceparent`, else begins a trace. Contract 2. */
 export const traceOf = (headers: Headers.Headers): RequestTrace["Service"] => {
-  const parent = Option.getOrUndefined(HttpTraceContext.w3c(headers))
-  const traceId = parent?.traceId ?? randomHex(32)
-  const sampled = parent === undefined || parent.sampled
+  const [, version, parent, flags = "01", more] = w3c.exec(headers["traceparent"] ?? "") ?? []
+  const isValid = parent !== undefined && (more === undefined || version !== "00")
+  const traceId = isValid ? parent : randomHex(32)
+  const sampled = !isValid || (Number.parseInt(flags, 16) & 1) === 1
   return { traceId, traceparent: `00-${traceId}-${randomHex(16)}-${sampled ? "01" : "00"}` }
 }

@@ -26,8 +26,11 @@ export interface CallBatches {
   readonly closeUnsafe: (end: CallEnd) => void
 }
 
-/** Of each kind in one transaction at most, so that none is long. */
-const callsPerBatchMax = 200
+/**
+ * Of each kind in one transaction at most: what a batch costs by itself is spread, and while Postgres
+ * is at one batch this process is at the calls of another (bench/README.md).
+ */
+const callsPerBatchMax = 48
 
 /** How long an ending waits for a beginning to share its commit. */
 const companyMillis = 2

@@ -1,14 +1,13 @@
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { existsSync } from "node:fs"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { adminToken, answerOf, masterKey } from "./gateway.ts"
 import type { Answer } from "./gateway.ts"
+import { freePort } from "./spawnService.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
@@ -51,7 +50,12 @@ export class GatewayProcess {
   static async start(options: ProcessOptions = {}): Promise<GatewayProcess> {
     const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "gateway-process-")))
     const gateway = new GatewayProcess(await freePort(), dataDir, options)
-    await gateway.start()
+    try {
+      await gateway.start()
+    } catch (cause) {
+      await gateway.close()
+      throw cause
+    }
     return gateway
   }
 
@@ -104,7 +108,7 @@ export class GatewayProcess {
   }
 
   async #ready(child: ChildProcess): Promise<void> {
-    const until = performance.now() + 60_000
+    const until = performance.now() + 120_000
     while (performance.now() < until) {
       if (child.exitCode !== null || child.signalCode !== null) break
       const answer = await fetch(`${this.url}/readyz`).catch(() => undefined)
@@ -227,13 +231,3 @@ export const until = async <A>(
   }
   throw new Error(`${what} did not come within ${millis} ms`)
 }
-
-const freePort = () =>
-  new Promise<number>((resolve, reject) => {
-    const server = createServer()
-    server.once("error", reject)
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
