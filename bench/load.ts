@@ -18,7 +18,14 @@ export interface Measured {
   readonly statuses: Record<string, number>
 }
 
-const lengthOf = (head: string) => Number(/\r\ncontent-length: (\d+)/iu.exec(head)?.[1] ?? 0)
+const lengthOf = (head: string) => Number(/\r\ncontent-length: (\d+)/iu.exec(head)?.[1] ?? -1)
+
+const isWhole = (answer: string): boolean => {
+  const head = answer.indexOf("\r\n\r\n")
+  if (head < 0) return false
+  const length = lengthOf(answer.slice(0, head + 2))
+  return length < 0 ? answer.endsWith("0\r\n\r\n") : answer.length >= head + 4 + length
+}
 
 /** Sends one request after the other on each of some keep-alive connections, with as little work as can be. */
 export const load = async (options: Load): Promise<Measured> => {
@@ -44,8 +51,7 @@ export const load = async (options: Load): Promise<Measured> => {
       socket.on("close", () => reject(new Error("the server closed a connection")))
       socket.on("data", (chunk) => {
         received += chunk.toString("latin1")
-        const head = received.indexOf("\r\n\r\n")
-        if (head < 0 || received.length < head + 4 + lengthOf(received.slice(0, head + 2))) return
+        if (!isWhole(received)) return
         latencies.push(performance.now() - began)
         const status = received.slice(9, 12)
         statuses[status] = (statuses[status] ?? 0) + 1

@@ -13,11 +13,15 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { Agent } from "undici"
+import { load as rawLoad } from "./load.ts"
+import { cpuMicros, postgresProcesses } from "./processes.ts"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
 const rounds = Number(process.argv[2] ?? 3)
 const seconds = Number(process.env.SECONDS_EACH ?? 4)
 const connections = Number(process.env.CONNECTIONS ?? 32)
+/** CPU is also told of the quietest fifth of such windows: what is left of it when others load the machine. */
+const windowMillis = 100
 const upstreamPort = 18_900
 const proxyCore = "1"
 const loadCore = "0"
@@ -25,6 +29,13 @@ const folder = mkdtempSync(join(tmpdir(), "gateway-bench-"))
 
 // Postgres runs as a user of its own
 chmodSync(folder, 0o755)
+
+/** The flags of `npm start`. */
+const startFlags = (
+  JSON.parse(readFileSync(join(here, "../package.json"), "utf8")) as { scripts: { start: string } }
+).scripts.start
+  .split(" ")
+  .filter((word) => word.startsWith("--"))
 
 const children: Array<ChildProcess> = []
 const start = (core: string, args: ReadonlyArray<string>, env: Record<string, string>) => {
@@ -50,11 +61,6 @@ const reachable = async (url: string) => {
   throw new Error(`nothing at ${url}`)
 }
 
-/** User and system CPU of a process in microseconds. */
-const cpuMicros = (pid: number): number => {
-  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]!.split(" ")
-  return (Number(fields[11]) + Number(fields[12])) * 10_000
-}
 const residentMiB = (pid: number): number =>
   Number(/VmRSS:\s+(\d+)/u.exec(readFileSync(`/proc/${pid}/status`, "utf8"))![1]) / 1024
 
@@ -109,6 +115,60 @@ const call = (subject: Subject, body: string, onFirst?: () => void) =>
 const quantile = (values: ReadonlyArray<number>, q: number) =>
   [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * q)] ?? 0
 
+/** As many as go through, by raw sockets: what the load costs is taken from what Postgres has. */
+const press = async (subject: Subject) => {
+  const { port } = new URL(subject.origin)
+  const headers = Object.entries(subject.headers).map(([name, value]) => `${name}: ${value}\r\n`)
+  const head = `POST /v1/chat/completions HTTP/1.1\r\nhost: 127.0.0.1:${port}\r\ncontent-type: application/json\r\n${headers.join("")}`
+  const request = `${head}content-length: ${Buffer.byteLength(small)}\r\n\r\n${small}`
+  const backends = postgresProcesses(folder)
+  const used = () => ({
+    process: cpuMicros(subject.pid),
+    postgres: backends.reduce((sum, pid) => sum + cpuMicros(pid), 0),
+    calls
+  })
+  let calls = 0
+  let last = used()
+  const first = last
+  const windows: Array<{ readonly process: number; readonly postgres: number }> = []
+  const between = (a: typeof last, b: typeof last) => ({
+    process: (b.process - a.process) / (b.calls - a.calls),
+    postgres: (b.postgres - a.postgres) / (b.calls - a.calls)
+  })
+  const watch = setInterval(() => {
+    const now = used()
+    if (now.calls > last.calls + 20) windows.push(between(last, now))
+    last = now
+  }, windowMillis)
+  const { p50Millis, p99Millis, perSecond, statuses } = await rawLoad({
+    port: Number(port),
+    connections,
+    seconds,
+    request: () => request,
+    onAnswer: () => (calls += 1)
+  })
+  clearInterval(watch)
+  if (Object.keys(statuses).join() !== "200") {
+    throw new Error(`${subject.name}: ${JSON.stringify(statuses)}`)
+  }
+  const whole = between(first, used())
+  return {
+    perSecond,
+    cpu: whole.process,
+    postgresCpu: whole.postgres,
+    cpuLow: quantile(
+      windows.map((it) => it.process),
+      0.2
+    ),
+    postgresCpuLow: quantile(
+      windows.map((it) => it.postgres),
+      0.2
+    ),
+    p50: p50Millis,
+    p99: p99Millis
+  }
+}
+
 const load = async (subject: Subject, body: string, parallel: number, millis: number) => {
   const totals: Array<number> = []
   const firsts: Array<number> = []
@@ -150,7 +210,7 @@ const openStreams = async (subject: Subject, count: number) => {
 }
 
 const postgres = new EmbeddedPostgres({
-  databaseDir: join(folder, "pg"),
+  databaseDir: join(folder, "data"),
   port: 18_950,
   user: "postgres",
   password: "postgres",
@@ -167,10 +227,10 @@ const startGateway = async (): Promise<Subject> => {
   const admin = "operator-token-of-the-bench"
   const gateway = start(
     proxyCore,
-    [...(process.env.PROF ? process.env.PROF.split(" ") : []), join(here, "../src/main.ts")],
+    [...startFlags, ...(process.env.PROF?.split(" ") ?? []), join(here, "../src/main.ts")],
     {
       PORT: "18903",
-      DATA_DIR: join(folder, "data"),
+      DATA_DIR: join(folder, "gateway"),
       DATABASE_URL: "postgres://postgres:postgres@127.0.0.1:18950/bench",
       ADMIN_TOKEN: admin,
       MASTER_KEY: Buffer.alloc(32, 1).toString("base64"),
@@ -247,7 +307,7 @@ const main = async () => {
   for (const subject of subjects) await load(subject, small, connections, 1500)
   for (let round = 0; round < rounds; round += 1) {
     for (const subject of subjects) {
-      const busy = await load(subject, small, connections, seconds * 1000)
+      const busy = await press(subject)
       const calm = await load(subject, small, 1, (seconds * 1000) / 2)
       const flow =
         process.env.SMALL === "1" ? calm : await load(subject, streamed, 1, (seconds * 1000) / 2)
@@ -256,6 +316,10 @@ const main = async () => {
       list.push({
         "requests/s": busy.perSecond,
         "CPU µs": busy.cpu,
+        "Postgres µs": busy.postgresCpu,
+        "CPU µs, low": busy.cpuLow,
+        "Postgres µs, low": busy.postgresCpuLow,
+        "busy p50": busy.p50,
         p50: calm.p50,
         p99: calm.p99,
         "TTFB p50": flow.first50,

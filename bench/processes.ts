@@ -1,38 +1,46 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 
-/** Clock ticks a second of `/proc` on every usual Linux. */
-const ticksPerSecond = 100
-
-interface Stat {
-  readonly parent: number
-  readonly micros: number
-}
-
-const statOf = (pid: number): Stat | undefined => {
+const numbers = (path: string): ReadonlyArray<number> => {
   try {
-    // The name in brackets may hold anything: fields are counted from behind it
-    const text = readFileSync(`/proc/${pid}/stat`, "utf8")
-    const fields = text.slice(text.lastIndexOf(")") + 2).split(" ")
-    const ticks = Number(fields[11]) + Number(fields[12])
-    return { parent: Number(fields[1]), micros: (ticks * 1e6) / ticksPerSecond }
+    return readFileSync(path, "utf8").trim().split(" ").map(Number)
   } catch {
-    return undefined
+    return []
   }
 }
 
 /** CPU time of a process so far, in microseconds: what does not depend on who else is running. */
-export const cpuMicros = (pid: number): number => statOf(pid)?.micros ?? Number.NaN
+export const cpuMicros = (pid: number): number => {
+  let nanos = 0
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    nanos += numbers(`/proc/${pid}/task/${thread}/schedstat`)[0] ?? 0
+  }
+  return nanos / 1000
+}
 
-/** The same of the tests' Postgres: its postmaster's children. */
-export const postgresCpuMicros = (folder: string): number => {
+const parentOf = (pid: string): number => {
+  try {
+    // The name in brackets may hold anything: fields are counted from behind it
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8")
+    return Number(text.slice(text.lastIndexOf(")") + 2).split(" ")[1])
+  } catch {
+    return Number.NaN
+  }
+}
+
+/** The processes of the Postgres in a folder: its postmaster's children. */
+export const postgresProcesses = (folder: string): ReadonlyArray<number> => {
   const postmaster = Number(
     readFileSync(join(folder, "data", "postmaster.pid"), "utf8").split("\n", 1)[0]
   )
-  let sum = 0
-  for (const name of readdirSync("/proc")) {
-    const stat = /^\d+$/u.test(name) ? statOf(Number(name)) : undefined
-    if (stat?.parent === postmaster) sum += stat.micros
-  }
-  return sum
+  return readdirSync("/proc")
+    .filter((name) => /^\d+$/u.test(name) && parentOf(name) === postmaster)
+    .map(Number)
 }
+
+/** CPU time of that Postgres so far, in microseconds. */
+export const postgresCpuMicros = (folder: string): number =>
+  postgresProcesses(folder).reduce(
+    (sum, pid) => sum + (numbers(`/proc/${pid}/schedstat`)[0] ?? 0) / 1000,
+    0
+  )

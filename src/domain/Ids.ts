@@ -1,5 +1,5 @@
 import { Option, Schema } from "effect"
-import { SecureRandom } from "effect/crypto"
+import { randomHex } from "./RandomHex.ts"
 
 /** Task id: a UUID, version 7, so that ids sort by time. Spec, Task. */
 export const TaskId = Schema.String.check(Schema.isUUID()).pipe(Schema.brand("TaskId"))
@@ -41,11 +41,10 @@ export type ArtifactId = typeof ArtifactId.Type
 
 /** 32 hex digits: 48 bits of milliseconds, then version, variant and 74 random bits (RFC 9562, UUID 7). */
 const timeSorted = (nowMillis: number): string => {
-  const bytes = SecureRandom.randomBytesUnsafe(10)
-  const random = Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("")
+  const random = randomHex(19)
   const time = Math.trunc(nowMillis).toString(16).padStart(12, "0")
-  const variant = (8 + ((bytes[2] ?? 0) & 3)).toString(16)
-  return `${time}7${random.slice(0, 3)}${variant}${random.slice(5, 20)}`
+  const variant = (8 + (Number.parseInt(random.charAt(3), 16) & 3)).toString(16)
+  return `${time}7${random.slice(0, 3)}${variant}${random.slice(4)}`
 }
 
 const uuid = (hex: string): string =>
@@ -53,6 +52,8 @@ const uuid = (hex: string): string =>
 
 /** The makers take the time from the caller's clock, so that an id and its row agree on it. */
 export const makeTaskId = (nowMillis: number): TaskId => TaskId.make(uuid(timeSorted(nowMillis)))
+/** Id of a metered passthrough call: a UUID as that of a task. */
+export const makeCallId = (nowMillis: number): string => uuid(timeSorted(nowMillis))
 export const makeUserId = (nowMillis: number): UserId => UserId.make(uuid(timeSorted(nowMillis)))
 export const makeApiKeyId = (nowMillis: number): ApiKeyId =>
   ApiKeyId.make(`key_${timeSorted(nowMillis)}`)

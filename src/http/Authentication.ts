@@ -82,15 +82,18 @@ const readClientToken = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ h
 })
 
 /** The caller of a passthrough call; a metered one checks the key again when it holds. */
-export const authenticatePassthrough = Effect.fnUntraced(function* (isMetered: boolean) {
-  const keys = yield* ApiKeys
-  const token = yield* readClientToken
-  const { principal, rate } = yield* isMetered
-    ? keys.recognize(token)
-    : keys.admit(token, Option.none())
-  if (Option.isSome(rate)) yield* showRate(rate.value)
-  return { principal, token }
-})
+export const authenticatePassthrough = (keys: ApiKeys["Service"]) => (isMetered: boolean) =>
+  Effect.flatMap(readClientToken, (token) =>
+    Effect.flatMap(
+      isMetered ? keys.recognize(token) : keys.admit(token, Option.none()),
+      ({ principal, rate }) => {
+        const caller = { principal, token }
+        return Option.isSome(rate)
+          ? Effect.as(showRate(rate.value), caller)
+          : Effect.succeed(caller)
+      }
+    )
+  )
 
 /** The caller of a management endpoint. Contract 3. */
 export const authenticateManagement = Effect.gen(function* () {

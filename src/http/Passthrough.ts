@@ -1,11 +1,11 @@
-import { Effect } from "effect"
+import { Context, Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { HttpServerError } from "effect/http"
 import { IncomingMessage } from "node:http"
 import { AppConfig } from "../Config.ts"
 import * as Credits from "../domain/Credits.ts"
 import { problem } from "../domain/Problem.ts"
-import type { Problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { Passthrough } from "../services/Passthrough.ts"
 import type { Relayed } from "../services/Passthrough.ts"
@@ -34,39 +34,48 @@ const makeHandler = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const room = yield* BodyRoom
   const passthrough = yield* Passthrough
+  const authenticate = authenticatePassthrough(keys)
   const { serviceName } = yield* AppConfig
   const header = (name: string) => `x-${serviceName}-${name}`.toLowerCase()
   const names = { cost: header("cost"), call: header("call-id"), sandbox: header("sandbox") }
 
-  const answer = Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
+  // Every passthrough call comes here: no generators, few steps.
+  const answer = Effect.withFiber((fiber) => {
+    const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+    const { traceId } = Context.getUnsafe(fiber.context, RequestTrace)
     const target = targetOf(request.url)
-    if (target === undefined) return yield* problem(2006, "There is no such route")
-    const to = yield* passthrough.resolve(target.vendor, request.method, target.path)
-    const isMetered = to.route.meter.per !== "nothing"
-    const { principal, token } = yield* authenticatePassthrough(isMetered)
-    const { traceId } = yield* RequestTrace
-    const { headers } = request
-    const read = to.route.method === "POST" ? readBody(request) : Effect.succeed(noBody)
-    const relayed = yield* room
-      .within(request)(
-        Effect.flatMap(read, (body) =>
-          passthrough.forward({ principal, to, query: target.query, headers, body, traceId })
+    if (target === undefined) return noRoute
+    const { headers, method } = request
+    return Effect.flatMap(passthrough.resolve(target.vendor, method, target.path), (to) =>
+      Effect.flatMap(authenticate(to.route.meter.per !== "nothing"), ({ principal, token }) => {
+        const { query } = target
+        const answered = Effect.flatMap(method === "POST" ? readBody(request) : emptyBody, (body) =>
+          passthrough.forward({ principal, to, query, headers, body, traceId })
         )
-      )
-      .pipe(
-        Effect.tapError((error) =>
-          error._tag === "Problem" && error.code === 1003
-            ? Effect.sync(() => keys.forget(token))
-            : Effect.void
-        )
-      )
-    return respond(relayed, names)
+        return room
+          .within(request)(answered)
+          .pipe(
+            Effect.map((relayed) => respond(relayed, names)),
+            Effect.tapError((error) => Effect.sync(() => forgetDead(keys, token, error)))
+          )
+      })
+    )
   })
   return { answer }
 })
 
+const noRoute = Effect.fail(problem(2006, "There is no such route"))
+
+const forgetDead = (
+  keys: ApiKeys["Service"],
+  token: string,
+  error: Problem | StoreUnavailable | HttpServerError.HttpServerError
+): void => {
+  if (error._tag === "Problem" && error.code === 1003) keys.forget(token)
+}
+
 const noBody = new Uint8Array()
+const emptyBody = Effect.succeed(noBody)
 
 interface Target {
   readonly vendor: string

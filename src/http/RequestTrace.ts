@@ -1,6 +1,6 @@
 import { Context } from "effect"
-import { SecureRandom } from "effect/crypto"
 import type { Headers } from "effect/http"
+import { randomHex } from "../domain/RandomHex.ts"
 
 /** The request's place in a W3C trace: quoted when reporting a problem. Spec, point 6. */
 export class RequestTrace extends Context.Service<
@@ -13,19 +13,6 @@ export class RequestTrace extends Context.Service<
   }
 >()("gateway/http/RequestTrace") {}
 
-/** Random hex digits are drawn in bulk: one call of the system for hundreds of requests. */
-const poolBytes = 4096
-let pool = ""
-
-const hex = (bytes: number): string => {
-  if (pool.length < 2 * bytes) {
-    pool = Buffer.from(SecureRandom.randomBytesUnsafe(poolBytes)).toString("hex")
-  }
-  const text = pool.slice(0, 2 * bytes)
-  pool = pool.slice(2 * bytes)
-  return text
-}
-
 /** Of a later version what this one knows is read, as W3C Trace Context asks (section 3.2.4). */
 const w3c =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(-.*)?$/u
@@ -34,7 +21,7 @@ const w3c =
 export const traceOf = (headers: Headers.Headers): RequestTrace["Service"] => {
   const [, version, parent, flags = "01", more] = w3c.exec(headers["traceparent"] ?? "") ?? []
   const isValid = parent !== undefined && (more === undefined || version !== "00")
-  const traceId = isValid ? parent : hex(16)
+  const traceId = isValid ? parent : randomHex(32)
   const sampled = !isValid || (Number.parseInt(flags, 16) & 1) === 1
-  return { traceId, traceparent: `00-${traceId}-${hex(8)}-${sampled ? "01" : "00"}` }
+  return { traceId, traceparent: `00-${traceId}-${randomHex(16)}-${sampled ? "01" : "00"}` }
 }

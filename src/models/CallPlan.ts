@@ -55,7 +55,6 @@ const RequestBody = Schema.Struct({
 })
 type RequestBody = typeof RequestBody.Type
 
-const decodeJson = Schema.decodeUnknownResult(Schema.fromJsonString(Schema.Unknown))
 const decodeBody = Schema.decodeUnknownResult(RequestBody, {
   errors: "all",
   reportInput: true
@@ -149,7 +148,7 @@ const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
     catch: () => problem(2002, "The body is not valid UTF-8")
   })
   if (Result.isFailure(text)) return Result.fail(text.failure)
-  const json = decodeJson(text.success)
+  const json = parseJson(text.success)
   if (Result.isFailure(json)) return Result.fail(problem(2002, "The body is not valid JSON"))
   const value = json.success
   if (Array.isArray(value) || typeof value !== "object" || value === null) {
@@ -160,6 +159,10 @@ const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
     ? Result.fail(invalid(faultsOf(body.failure.issue)))
     : Result.succeed({ text: text.success, value, body: body.success })
 }
+
+/** As it is: what is in it is decoded below, where it matters. */
+const parseJson = (text: string): Result.Result<unknown, unknown> =>
+  Result.try((): unknown => JSON.parse(text))
 
 /** A cache that is to last longer than it does unasked: in the words of Anthropic, and of OpenAI. */
 const asksLongCache = /"(?:1h|12h|24h)"/u

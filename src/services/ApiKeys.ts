@@ -93,7 +93,7 @@ export class ApiKeys extends Context.Service<
       const door = yield* AdmissionStore
       const { rateLimitPerMinute } = yield* AppConfig
       const admit = makeAdmit(store, door, rateLimitPerMinute)
-      const recognized = new Map<string, Principal>()
+      const recognized = new Map<string, Effect.Effect<Admitted>>()
       return ApiKeys.of({
         create: Effect.fn("ApiKeys.create")(function* (request) {
           const now = yield* DateTime.now
@@ -121,12 +121,14 @@ export class ApiKeys extends Context.Service<
         }),
         admit,
         recognize: (key) => {
-          const principal = recognized.get(hashText(key))
-          return principal === undefined || rateLimitPerMinute > 0
-            ? Effect.tap(admit(key, Option.none()), (it) =>
-                remember(recognized, hashText(key), it.principal)
-              )
-            : Effect.succeed({ principal, rate: Option.none(), task: Option.none() })
+          const digest = hashText(key)
+          const known = rateLimitPerMinute > 0 ? undefined : recognized.get(digest)
+          return (
+            known ??
+            Effect.tap(admit(key, Option.none()), ({ principal }) =>
+              Effect.sync(() => remember(recognized, digest, principal))
+            )
+          )
         },
         forget: (key) => {
           recognized.delete(hashText(key))
@@ -234,11 +236,14 @@ const isWellFormed = (key: string): boolean => {
 /** The keys that one process remembers. */
 const recognizedMax = 10_000
 
-const remember = (known: Map<string, Principal>, hash: string, principal: Principal) =>
-  Effect.sync(() => {
-    if (known.size >= recognizedMax) known.clear()
-    known.set(hash, principal)
-  })
+const remember = (
+  known: Map<string, Effect.Effect<Admitted>>,
+  digest: string,
+  principal: Principal
+): void => {
+  if (known.size >= recognizedMax) known.clear()
+  known.set(digest, Effect.succeed({ principal, rate: Option.none(), task: Option.none() }))
+}
 
 /** The key itself is not kept in memory. */
 const hashText = (key: string): string => hash("sha256", key, "base64")

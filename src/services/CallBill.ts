@@ -1,26 +1,33 @@
-import { Option, Schema } from "effect"
+import { Result } from "effect"
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { CallPlan } from "../models/CallPlan.ts"
 import { chargeTokens } from "../models/Price.ts"
 import type { TokenUsage } from "../models/Price.ts"
 import { mergeUsage, usageOf } from "../models/Usage.ts"
-import { released } from "./Metering.ts"
+import type { UserId } from "../domain/Ids.ts"
+import { released } from "./CallBatches.ts"
 import type { CallEnd } from "./Metering.ts"
 import { StreamMeter } from "./StreamMeter.ts"
 import type { Reached, StreamWatch } from "./UpstreamCalls.ts"
 
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+const parseJson = (bytes: Uint8Array): unknown =>
+  Result.getOrUndefined(Result.try((): unknown => JSON.parse(utf8.decode(bytes))))
 const utf8 = new TextDecoder()
 
 /** Text per token, where an upstream reports no figures: the rule of thumb of the vendors. */
 const bytesPerToken = 4
 
+interface BilledCall {
+  readonly id: string
+  readonly user: UserId
+}
+
 /** The money of one call: settled or released exactly once, by whatever ends it. Contract 6; ADR 0072. */
 export class CallBill {
   /** Given to the upstream call: meters an event stream as it passes. */
   readonly watch: StreamWatch
-  readonly #id: string
+  readonly #call: BilledCall
   readonly #plan: CallPlan
   readonly #requestBytes: number
   readonly #close: (end: CallEnd) => void
@@ -29,8 +36,13 @@ export class CallBill {
   #status = 0
   #account: string | null = null
 
-  constructor(id: string, plan: CallPlan, requestBytes: number, close: (end: CallEnd) => void) {
-    this.#id = id
+  constructor(
+    call: BilledCall,
+    plan: CallPlan,
+    requestBytes: number,
+    close: (end: CallEnd) => void
+  ) {
+    this.#call = call
     this.#plan = plan
     this.#requestBytes = requestBytes
     this.#close = close
@@ -48,7 +60,7 @@ export class CallBill {
 
   /** The upstream failed, or nothing was bought. */
   release(status: number | null): void {
-    this.#end({ ...released(this.#id, status), account: this.#account })
+    this.#end({ ...released(this.#call, status), account: this.#account })
   }
 
   /** Takes an answer. Says what it cost, when it came whole; a stream settles at its end. */
@@ -61,7 +73,7 @@ export class CallBill {
       return zero
     }
     if (this.#plan.metered._tag !== "Tokens") return this.#settleCall()
-    const value = Option.getOrUndefined(decodeJson(utf8.decode(answer.body)))
+    const value = parseJson(answer.body)
     const reported = usageOf(this.#plan.metered.protocol, value)
     return reported === undefined
       ? this.#settle(this.#estimate(answer.body.length / bytesPerToken), true)
@@ -110,7 +122,8 @@ export class CallBill {
 
   #settled(captured: Credits): CallEnd {
     return {
-      id: this.#id,
+      id: this.#call.id,
+      user: this.#call.user,
       captured,
       outcome: "settled",
       status: this.#status,

@@ -1,52 +1,42 @@
-import {
-  Context,
-  DateTime,
-  Duration,
-  Effect,
-  Exit,
-  Layer,
-  Option,
-  Queue,
-  Schedule,
-  Schema
-} from "effect"
+import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Schedule, Schema } from "effect"
 import { AppConfig } from "../Config.ts"
-import { zero } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { CallStore } from "../store/CallStore.ts"
 import type { CallEnd, CallRefusal, CallRow, CallStart } from "../store/CallStore.ts"
+import { makeCallBatches, released } from "./CallBatches.ts"
+import type { WriteBatch } from "./CallBatches.ts"
 import { balanceLow } from "./Events.ts"
 import { Process } from "./Process.ts"
-import { retryStore } from "./RetryStore.ts"
 import { Wake } from "./Wake.ts"
 
 export type { CallEnd, CallRow, CallStart } from "../store/CallStore.ts"
 
-/** Calls of one statement at most, so that no transaction is long. */
-const callsPerBatchMax = 200
+/** Lost calls of one sweep at most. */
+const orphansMax = 200
 
 /** No call lives longer than this: its hold is released, should all else have failed. */
 const callHoursMax = 24
 
-interface Opening {
-  readonly start: CallStart
-  readonly answer: (exit: Exit.Exit<CallRefusal | undefined, StoreUnavailable>) => void
-  abandoned: boolean
-}
-
 /**
  * Money of metered calls: a hold before, a settlement after, a receipt. Concurrent calls share one
- * statement, so that a busy gateway writes a few large batches instead of thousands of small
- * transactions. Contract 6; ADR 0072.
+ * transaction, so that a busy gateway writes a few large batches instead of thousands of small ones.
+ * Contract 6; ADR 0072 and 0100.
  */
 export class Metering extends Context.Service<
   Metering,
   {
-    /** Holds, and checks the key once more: 1101, or 1003 when the key died since it was recognized. */
-    readonly open: (start: CallStart) => Effect.Effect<void, Problem | StoreUnavailable>
+    /**
+     * Holds, and checks the key once more; for a caller who is no fiber. `answer` hears of the commit
+     * and must not throw: 1101, or 1003 when the key died since it was recognized. Answers what gives
+     * the hold up, which is of no effect once it was answered.
+     */
+    readonly openUnsafe: (
+      start: CallStart,
+      answer: (exit: Exit.Exit<void, Problem | StoreUnavailable>) => void
+    ) => () => void
     /** Settles soon, whatever happens: never waits, never fails. */
     readonly closeUnsafe: (end: CallEnd) => void
     readonly list: CallStore["Service"]["list"]
@@ -62,42 +52,13 @@ export class Metering extends Context.Service<
     Effect.gen(function* () {
       const store = yield* CallStore
       const process = yield* Process
-      const closeAll = yield* makeClose
-      const openings = yield* Queue.unbounded<Opening>()
-      const endings = yield* Queue.unbounded<CallEnd>()
-      const closeUnsafe = (end: CallEnd): void => {
-        Queue.offerUnsafe(endings, end)
-      }
-
-      const openBatch = Effect.fnUntraced(function* (batch: ReadonlyArray<Opening>) {
-        const now = yield* DateTime.now
-        const starts = batch.map(({ start }) => start)
-        const exit = yield* Effect.exit(store.open(starts, process.id, now))
-        for (const opening of batch) {
-          // After an unseen commit too: what was never held is passed over by the close.
-          if (opening.abandoned || Exit.isFailure(exit)) closeUnsafe(released(opening.start.id))
-          if (!opening.abandoned)
-            opening.answer(Exit.map(exit, (refusals) => refusals.get(opening.start.id)))
-        }
-      })
-
-      const takeAll = <A>(queue: Queue.Queue<A>) => Queue.takeBetween(queue, 1, callsPerBatchMax)
-
-      // What is queued when the service stops is settled before the store is closed.
-      yield* Effect.addFinalizer(() =>
-        Effect.gen(function* () {
-          const left = yield* Queue.clear(endings)
-          if (left.length > 0) yield* closeAll(left)
-        })
-      )
-      yield* Effect.forkScoped(Effect.forever(takeAndWrite(takeAll(openings), openBatch)))
-      yield* Effect.forkScoped(Effect.forever(takeAndWrite(takeAll(endings), closeAll)))
+      const { closeUnsafe, openUnsafe } = yield* makeCallBatches(yield* makeWrite)
 
       const sweep = Effect.gen(function* () {
         const now = yield* DateTime.now
         const before = DateTime.subtract(now, { hours: callHoursMax })
-        const orphans = yield* store.orphans(yield* process.aliveSince, before, callsPerBatchMax)
-        if (orphans.length > 0) yield* closeAll(orphans.map(lost))
+        const orphans = yield* store.orphans(yield* process.aliveSince, before, orphansMax)
+        for (const { id, userId } of orphans) closeUnsafe(lost({ id, user: userId }))
         if (orphans.length > 0) {
           yield* Effect.logWarning(`${orphans.length} calls were lost with their process, released`)
         }
@@ -109,18 +70,13 @@ export class Metering extends Context.Service<
       )
 
       return Metering.of({
-        open: (start) =>
-          Effect.callback<CallRefusal | undefined, StoreUnavailable>((resume) => {
-            const opening: Opening = { start, answer: resume, abandoned: false }
-            Queue.offerUnsafe(openings, opening)
-            return Effect.sync(() => {
-              opening.abandoned = true
-            })
-          }).pipe(
-            Effect.flatMap((refusal) =>
-              refusal === undefined ? Effect.void : Effect.fail(refusalProblem(refusal))
+        openUnsafe: (start, answer) =>
+          openUnsafe(start, (exit) => {
+            if (Exit.isFailure(exit)) return answer(exit)
+            return answer(
+              exit.value === undefined ? Exit.void : Exit.fail(refusalProblem(exit.value))
             )
-          ),
+          }),
         closeUnsafe,
         list: store.list,
         find: Effect.fn("Metering.find")(function* (userId, id) {
@@ -141,47 +97,35 @@ const refusalProblem = (refusal: CallRefusal): Problem =>
     ? problem(1101, "The available balance is lower than the most that this call can cost")
     : problem(1003, "This API key was revoked or has expired")
 
-/** Nothing was bought, or the upstream failed. */
-export const released = (id: string, status: number | null = null): CallEnd => ({
-  id,
-  captured: zero,
-  outcome: "released",
-  status,
-  account: null,
-  usage: null
+/** The process died before the answer was settled: in doubt for the customer. ADR 0072. */
+const lost = (call: { readonly id: string; readonly user: UserId }): CallEnd => ({
+  ...released(call),
+  outcome: "lost"
 })
 
-/** The process died before the answer was settled: in doubt for the customer. ADR 0072. */
-const lost = (id: string): CallEnd => ({ ...released(id), outcome: "lost" })
-
-/** What is taken is also written: only the wait for the next can be interrupted. */
-const takeAndWrite = <A, R>(
-  take: Effect.Effect<ReadonlyArray<A>>,
-  write: (batch: ReadonlyArray<A>) => Effect.Effect<void, never, R>
-) => Effect.uninterruptibleMask((restore) => Effect.flatMap(restore(take), write))
-
-const makeClose = Effect.gen(function* () {
+/** The transaction of a batch, with the alerts of its charges; their endpoints are woken after it. */
+const makeWrite = Effect.gen(function* () {
   const { balanceAlertThrottle } = yield* AppConfig
   const store = yield* CallStore
   const wake = yield* Wake
+  const { id: processId } = yield* Process
   const throttleSeconds = Duration.toSeconds(balanceAlertThrottle)
-  const close = Effect.fnUntraced(function* (ends: ReadonlyArray<CallEnd>) {
-    const now = yield* DateTime.now
-    const alert = (wallet: Parameters<typeof balanceLow>[0]) => balanceLow(wallet, now)
-    yield* wake.endpoints(yield* retryStore(store.close({ ends, alert, throttleSeconds, now })))
-  })
-  /** A batch that breaks is closed one by one, so that one bad row holds up no other. */
-  return (ends: ReadonlyArray<CallEnd>) =>
-    Effect.catchCause(close(ends), (cause) =>
-      ends.length === 1
-        ? Effect.logError(`Call ${ends[0]?.id} could not be settled`, cause)
-        : Effect.forEach(
-            ends,
-            (end) =>
-              Effect.catchCause(close([end]), (cause) =>
-                Effect.logError(`Call ${end.id} could not be settled`, cause)
-              ),
-            { discard: true }
-          )
+  const write: WriteBatch = ({ ends, starts }) =>
+    Effect.flatMap(DateTime.now, (now) =>
+      Effect.flatMap(
+        store.write({
+          ends,
+          starts,
+          processId,
+          alert: (wallet) => balanceLow(wallet, now),
+          throttleSeconds,
+          now
+        }),
+        ({ endpoints, refused }) =>
+          endpoints.length === 0
+            ? Effect.succeed(refused)
+            : Effect.as(wake.endpoints(endpoints), refused)
+      )
     )
+  return write
 })

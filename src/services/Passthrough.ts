@@ -1,7 +1,7 @@
-import { Clock, Context, Effect, Layer, Result } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
 import type { Readable } from "node:stream"
 import type { Credits } from "../domain/Credits.ts"
-import { makeTaskId } from "../domain/Ids.ts"
+import { makeCallId } from "../domain/Ids.ts"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { planCall } from "../models/CallPlan.ts"
@@ -80,41 +80,47 @@ export class Passthrough extends Context.Service<
         }
       }
 
-      const plain = Effect.fnUntraced(function* (call: PassthroughCall) {
-        const { provider } = call.to.route
-        const reached = yield* upstream.reach(provider, requestOf(call, call.body, undefined))
-        return relay(reached, undefined, undefined)
-      })
+      const plain = (call: PassthroughCall) =>
+        Effect.map(
+          upstream.reach(call.to.route.provider, requestOf(call, call.body, undefined)),
+          (reached) => relay(reached, undefined, undefined)
+        )
 
-      const metered = Effect.fnUntraced(function* (call: PassthroughCall, plan: CallPlan) {
+      // Most calls come here: from the hold to the answer in one wait of the fiber.
+      const metered = (call: PassthroughCall, plan: CallPlan, now: number) => {
         const { provider } = call.to.route
-        const id = makeTaskId(yield* Clock.currentTimeMillis)
-        const bill = new CallBill(id, plan, call.body.length, metering.closeUnsafe)
-        return yield* Effect.uninterruptibleMask((restore) =>
-          restore(metering.open(startOf(id, call, plan, upstream.isSandbox(provider)))).pipe(
-            Effect.andThen(
-              restore(upstream.reach(provider, requestOf(call, plan.body, bill.watch))).pipe(
-                Effect.onError(() => Effect.sync(() => bill.release(null)))
-              )
-            ),
-            Effect.map((reached) => {
-              const cost = bill.answered(reached)
-              return relay(reached, id, cost)
-            })
+        const id = makeCallId(now)
+        const user = call.principal.userId
+        const bill = new CallBill({ id, user }, plan, call.body.length, metering.closeUnsafe)
+        const start = startOf(id, call, plan, upstream.isSandbox(provider))
+        let isHeld = false
+        const reached = Effect.callback<Reached, Problem | StoreUnavailable>((resume) => {
+          let giveUp = metering.openUnsafe(start, (held) => {
+            if (Exit.isFailure(held)) return resume(Effect.failCause(held.cause))
+            isHeld = true
+            const request = requestOf(call, plan.body, bill.watch)
+            giveUp = upstream.reachUnsafe(provider, request, now, resume)
+          })
+          return Effect.sync(() => giveUp())
+        })
+        return Effect.uninterruptibleMask((restore) =>
+          restore(reached).pipe(
+            Effect.onError(() => Effect.sync(() => isHeld && bill.release(null))),
+            Effect.map((reached) => relay(reached, id, bill.answered(reached)))
           )
         )
-      })
+      }
 
       return Passthrough.of({
         resolve,
-        forward: Effect.fnUntraced(function* (call) {
+        forward: (call) => {
           const { model, route } = call.to
           const plan = planCall(catalog, route, model, call.body)
-          if (Result.isFailure(plan)) return yield* plan.failure
-          return yield* plan.success.metered._tag === "Nothing"
+          if (Result.isFailure(plan)) return Effect.fail(plan.failure)
+          return plan.success.metered._tag === "Nothing"
             ? plain(call)
-            : metered(call, plan.success)
-        })
+            : Effect.flatMap(Clock.currentTimeMillis, (now) => metered(call, plan.success, now))
+        }
       })
     })
   )

@@ -1,12 +1,10 @@
-import { Option, Schema } from "effect"
+import { Result } from "effect"
 import type { UsageProtocol } from "../models/OpenRoutes.ts"
 import type { TokenUsage } from "../models/Price.ts"
 import { isErrorEvent, isUsageChunk, mergeUsage, usageOf } from "../models/Usage.ts"
+import { EventText, usageMark } from "./EventText.ts"
 
-const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 const empty = Buffer.alloc(0)
-const lineFeed = 0x0a
-const carriageReturn = 0x0d
 
 /** An event that never ends is relayed as it is: it is no usage chunk. */
 const eventBytesMax = 1024 * 1024
@@ -19,7 +17,6 @@ const eventBytesMax = 1024 * 1024
 export class StreamMeter {
   readonly #protocol: UsageProtocol
   readonly #hides: boolean
-  readonly #pieceMark: Buffer
   #rest: Buffer = empty
   #usage: TokenUsage | undefined
   #pieces = 0
@@ -29,7 +26,6 @@ export class StreamMeter {
   constructor(protocol: UsageProtocol, hides: boolean) {
     this.#protocol = protocol
     this.#hides = hides
-    this.#pieceMark = pieceMarks[protocol]
   }
 
   /** What the upstream reported so far. */
@@ -55,22 +51,24 @@ export class StreamMeter {
   /** Takes what came from upstream, answers what goes to the client. */
   push(chunk: Buffer): Buffer {
     const data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
+    const text = new EventText(data, pieceMarks[this.#protocol])
     const kept: Array<Buffer> = []
     let start = 0
     let relayed = 0
-    for (let end = endOfEvent(data, start); end > 0; end = endOfEvent(data, start)) {
-      if (this.#event(data, start, end)) {
+    for (let end = text.endOfEvent(start); end > 0; end = text.endOfEvent(start)) {
+      if (this.#event(text, start, end)) {
         if (start > relayed) kept.push(data.subarray(relayed, start))
         relayed = end
       }
       start = end
     }
-    this.#rest = data.subarray(start)
+    this.#rest = start === data.length ? empty : data.subarray(start)
     if (this.#rest.length > eventBytesMax) {
       start = data.length
       this.#rest = empty
     }
     if (!this.#hides) return chunk
+    if (relayed === 0 && start === data.length) return data
     if (start > relayed) kept.push(data.subarray(relayed, start))
     return kept.length === 1 ? (kept[0] ?? empty) : Buffer.concat(kept)
   }
@@ -79,16 +77,16 @@ export class StreamMeter {
   flush(): Buffer {
     const rest = this.#rest
     this.#rest = empty
-    if (rest.length > 0 && this.#event(rest, 0, rest.length)) return empty
+    const text = new EventText(rest, pieceMarks[this.#protocol])
+    if (rest.length > 0 && this.#event(text, 0, rest.length)) return empty
     return this.#hides ? rest : empty
   }
 
   /** Looks at one event. Answers whether it is to be hidden. */
-  #event(data: Buffer, start: number, end: number): boolean {
-    const event = data.subarray(start, end)
-    if (event.includes(this.#pieceMark)) this.#pieces += 1
-    const usage = event.indexOf(usageMark)
-    if ((usage < 0 || isNull(event, usage)) && !event.includes(errorMark)) return false
+  #event(text: EventText, start: number, end: number): boolean {
+    if (text.hasPiece(start, end)) this.#pieces += 1
+    if (!text.mayReport(start, end)) return false
+    const event = text.bytes.toString("utf8", start, end)
     const value = dataOf(event)
     if (isErrorEvent(value)) this.#failed = true
     const reported = usageOf(this.#protocol, value)
@@ -100,48 +98,29 @@ export class StreamMeter {
   }
 }
 
-const usageMark = Buffer.from('"usage')
-const errorMark = Buffer.from('"error"')
-const nullMark = Buffer.from('":null')
-
-/** `"usage":null` stands in every chunk but the last. */
-const isNull = (event: Buffer, usage: number): boolean =>
-  event
-    .subarray(usage + usageMark.length, usage + usageMark.length + nullMark.length)
-    .equals(nullMark)
-
 /** What an event with a piece of the answer holds. */
-const pieceMarks: { readonly [protocol in UsageProtocol]: Buffer } = {
-  "openai-chat": Buffer.from('"delta"'),
-  "openai-responses": Buffer.from(".delta"),
-  "openai-embeddings": Buffer.from('"delta"'),
-  "anthropic-messages": Buffer.from("content_block_delta"),
-  "gemini-generate": Buffer.from('"candidates"')
+const pieceMarks: { readonly [protocol in UsageProtocol]: string } = {
+  "openai-chat": '"delta"',
+  "openai-responses": ".delta",
+  "openai-embeddings": '"delta"',
+  "anthropic-messages": "content_block_delta",
+  "gemini-generate": '"candidates"'
 }
 
 /** What an event with the figures of the whole answer holds: OpenAI reports no others. */
-const finalMarks: { readonly [protocol in UsageProtocol]: Buffer } = {
+const finalMarks: { readonly [protocol in UsageProtocol]: string } = {
   "openai-chat": usageMark,
   "openai-responses": usageMark,
   "openai-embeddings": usageMark,
-  "anthropic-messages": Buffer.from("message_delta"),
-  "gemini-generate": Buffer.from('"finishReason"')
-}
-
-/** Behind the blank line that ends the event; 0 when it is not there yet. */
-const endOfEvent = (data: Buffer, start: number): number => {
-  for (let at = data.indexOf(lineFeed, start); at >= 0; at = data.indexOf(lineFeed, at + 1)) {
-    if (data[at + 1] === lineFeed) return at + 2
-    if (data[at + 1] === carriageReturn && data[at + 2] === lineFeed) return at + 3
-  }
-  return 0
+  "anthropic-messages": "message_delta",
+  "gemini-generate": '"finishReason"'
 }
 
 /** The JSON value of the `data:` lines. */
-const dataOf = (event: Buffer): unknown => {
+const dataOf = (event: string): unknown => {
   const lines: Array<string> = []
-  for (const line of event.toString("utf8").split(/\r?\n/u)) {
+  for (const line of event.split(/\r?\n/u)) {
     if (line.startsWith("data:")) lines.push(line.slice("data:".length))
   }
-  return Option.getOrUndefined(decodeJson(lines.join("\n")))
+  return Result.getOrUndefined(Result.try((): unknown => JSON.parse(lines.join("\n"))))
 }

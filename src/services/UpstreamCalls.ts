@@ -38,6 +38,16 @@ export class UpstreamCalls extends Context.Service<
       provider: Provider,
       request: UpstreamRequest
     ) => Effect.Effect<Reached, Problem>
+    /**
+     * The same for a caller who is no fiber: `done` gets what is to be run then, which is the answer
+     * itself unless something went wrong. Answers what ends the call. Never throws.
+     */
+    readonly reachUnsafe: (
+      provider: Provider,
+      request: UpstreamRequest,
+      nowMillis: number,
+      done: (result: Effect.Effect<Reached, Problem>) => void
+    ) => () => void
     readonly accounts: Effect.Effect<ReadonlyArray<AccountState>>
   }
 >()("gateway/services/UpstreamCalls") {
@@ -47,35 +57,61 @@ export class UpstreamCalls extends Context.Service<
       const accounts = yield* Accounts
       const upstream = yield* Upstream
 
-      const attempt = (account: AccountSetting, request: UpstreamRequest) =>
+      const judged = (
+        account: AccountSetting,
+        call: Effect.Effect<UpstreamAnswer, UpstreamFailure>
+      ) =>
         accounts
-          .guard(account, upstream.send(account, request), classify)
+          .guard(account, call, classify)
           .pipe(Effect.tap((answer) => accounts.heed(account, asTold(answer))))
 
-      const reach = Effect.fnUntraced(function* (provider: Provider, request: UpstreamRequest) {
-        const order = yield* Effect.mapError(accounts.order(provider), ({ retryAfterMillis }) =>
-          busy(retryAfterMillis)
-        )
-        let last: Effect.Effect<Reached, Problem> | undefined
-        for (const account of order) {
-          const exit = yield* Effect.exit(attempt(account, request))
-          const outcome = outcomeOf(account, exit)
-          if (outcome._tag === "Final") return yield* outcome.result
-          yield* report(account, outcome.reason)
-          last = outcome.result
-        }
-        return yield* last ?? Effect.fail(busy(0))
-      })
+      /** `called`: how the call of the first account went, where it was made already. */
+      const reachOne = (
+        request: UpstreamRequest,
+        [account, ...others]: ReadonlyArray<AccountSetting>,
+        called?: Exit.Exit<UpstreamAnswer, UpstreamFailure>
+      ): Effect.Effect<Reached, Problem> =>
+        account === undefined
+          ? Effect.fail(busy(0))
+          : Effect.flatMap(
+              Effect.exit(judged(account, called ?? upstream.send(account, request))),
+              (exit) => {
+                const outcome = outcomeOf(account, exit)
+                if (outcome._tag === "Final") return outcome.result
+                const next = others.length === 0 ? outcome.result : reachOne(request, others)
+                return Effect.andThen(report(account, outcome.reason), next)
+              }
+            )
+
+      const reach = (provider: Provider, request: UpstreamRequest) =>
+        accounts.isConfigured(provider)
+          ? accounts.order(provider).pipe(
+              Effect.mapError(({ retryAfterMillis }) => busy(retryAfterMillis)),
+              Effect.flatMap((order) => reachOne(request, order))
+            )
+          : Effect.map(upstream.simulate(provider, request), (answer) => ({
+              answer,
+              accountId: null
+            }))
 
       return UpstreamCalls.of({
         isSandbox: (provider) => !accounts.isConfigured(provider),
-        reach: (provider, request) =>
-          accounts.isConfigured(provider)
-            ? reach(provider, request)
-            : Effect.map(upstream.simulate(provider, request), (answer) => ({
-                answer,
-                accountId: null
-              })),
+        reach,
+        reachUnsafe: (provider, request, nowMillis, done) => {
+          const order = accounts.orderOfCalm(provider, nowMillis)
+          const first = order?.[0]
+          if (order === undefined || first === undefined) {
+            done(reach(provider, request))
+            return () => {}
+          }
+          return upstream.sendUnsafe(first, request, (exit) => {
+            if (Exit.isFailure(exit) || classify(exit)._tag !== "Success") {
+              return done(reachOne(request, order, exit))
+            }
+            accounts.heedAt(first, asTold(exit.value), nowMillis)
+            return done(Effect.succeed({ answer: exit.value, accountId: first.id }))
+          })
+        },
         accounts: accounts.states
       })
     })

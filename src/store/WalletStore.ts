@@ -9,8 +9,6 @@ import { audits } from "./WalletAudit.ts"
 import type { AuditedPage, AuditPage } from "./WalletAudit.ts"
 import { entries } from "./WalletEntries.ts"
 import type { EntryPage, EntryRow } from "./WalletEntries.ts"
-import { makeClose, makeHold } from "./CallHolds.ts"
-import type { Close, CloseOutcome, Hold, HoldOutcome } from "./CallHolds.ts"
 import { sqlState, storeFailures } from "./Failures.ts"
 import { Micro, rowsOf, toDate } from "./Rows.ts"
 
@@ -54,8 +52,8 @@ const additionFaults: Readonly<Record<string, AdditionOutcome>> = {
 }
 
 /**
- * Wallet rows, their ledger, and holds of passthrough calls. Holds of tasks are written by
- * `TaskStore` in its own transactions.
+ * Wallet rows and their ledger. Holds of tasks are written by `TaskStore`, those of passthrough calls
+ * by `CallStore`, in their own transactions.
  */
 export class WalletStore extends Context.Service<
   WalletStore,
@@ -71,10 +69,6 @@ export class WalletStore extends Context.Service<
       userId: UserId,
       threshold: Credits.Credits
     ) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
-    /** Freezes the price of a passthrough call. The same id twice changes nothing. */
-    readonly hold: (hold: Hold) => Effect.Effect<HoldOutcome, StoreUnavailable>
-    /** Settles a call's hold and releases the rest, once; `balance.low` in the same transaction. */
-    readonly close: (close: Close) => Effect.Effect<CloseOutcome, StoreUnavailable>
     /** How many wallets the audit found to differ from their ledger or holds. Must read 0 (contract 6). */
     readonly drift: Effect.Effect<number, StoreUnavailable>
     /** When the audit has last looked at every wallet. */
@@ -87,11 +81,8 @@ export class WalletStore extends Context.Service<
 >()("gateway/store/WalletStore") {
   static readonly layer = Layer.effect(
     WalletStore,
-    Effect.gen(function* () {
-      const sql = yield* PgClient.PgClient
-      return WalletStore.of({
-        hold: yield* makeHold(sql),
-        close: yield* makeClose(sql),
+    Effect.map(PgClient.PgClient, (sql) =>
+      WalletStore.of({
         find: (userId) =>
           sql`SELECT * FROM wallets WHERE user_id = ${userId}`.pipe(
             rowsOf(WalletRow),
@@ -111,7 +102,7 @@ export class WalletStore extends Context.Service<
           ),
         ...audits(sql)
       })
-    })
+    )
   )
 }
 

@@ -39,6 +39,14 @@ export class Accounts extends Context.Service<
     readonly order: (
       provider: Provider
     ) => Effect.Effect<ReadonlyArray<AccountSetting>, NoAccountFree>
+    /**
+     * As `order`, at once, when every account of the provider that is free has no failure behind it:
+     * its calls need no `guard` until one fails. `undefined` otherwise; then no turn is taken.
+     */
+    readonly orderOfCalm: (
+      provider: Provider,
+      nowMillis: number
+    ) => ReadonlyArray<AccountSetting> | undefined
     /** Runs a call through the account's circuit; fails with `CircuitBreakerError` while it is open. */
     readonly guard: <A, E, R>(
       account: AccountSetting,
@@ -47,6 +55,8 @@ export class Accounts extends Context.Service<
     ) => Effect.Effect<A, E | CircuitBreaker.CircuitBreakerError, R>
     /** Heeds 429, refused keys and limits that are used up. */
     readonly heed: (account: AccountSetting, answer: AccountAnswer) => Effect.Effect<void>
+    /** The same, at once. */
+    readonly heedAt: (account: AccountSetting, answer: AccountAnswer, nowMillis: number) => void
     readonly states: Effect.Effect<ReadonlyArray<AccountState>>
   }
 >()("gateway/vendors/Accounts") {
@@ -110,17 +120,24 @@ const make = Effect.fnUntraced(function* (settings: ReadonlyArray<AccountSetting
     return takeTurn(free)
   })
 
+  const heedAt = (account: AccountSetting, answer: AccountAnswer, nowMillis: number): void => {
+    const pause = pauseAfter(answer.status, answer.headers, nowMillis)
+    const seat = byId.get(account.id)
+    if (pause > 0 && seat !== undefined) seat.pausedUntil = nowMillis + pause
+  }
+
   return Accounts.of({
     isConfigured: (provider) => byProvider.has(provider),
     find: (id) => Option.map(Option.fromUndefinedOr(byId.get(id)), ({ account }) => account),
     order,
     guard: makeGuard(breaker, byId),
+    orderOfCalm: (provider, nowMillis) => {
+      const free = (byProvider.get(provider) ?? []).filter((seat) => seat.pausedUntil <= nowMillis)
+      return free.length === 0 || free.some(({ troubled }) => troubled) ? undefined : takeTurn(free)
+    },
+    heedAt,
     heed: (account, answer) =>
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        const pause = pauseAfter(answer.status, answer.headers, now)
-        const seat = byId.get(account.id)
-        if (pause > 0 && seat !== undefined) seat.pausedUntil = now + pause
-      }),
+      Effect.map(Clock.currentTimeMillis, (now) => heedAt(account, answer, now)),
     states: Effect.flatMap(Clock.currentTimeMillis, (now) =>
       Effect.forEach(seats, ({ account, pausedUntil }) =>
         Effect.map(circuit(account.id), ({ _tag }) => ({

@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Layer, Redacted, Schema } from "effect"
+import { Context, Duration, Effect, Exit, Layer, Redacted, Schema } from "effect"
 import { Agent } from "undici"
 import type { AccountSetting } from "../domain/Provider.ts"
 import { Catalog } from "../models/Catalog.ts"
@@ -34,6 +34,12 @@ export class Upstream extends Context.Service<
       account: AccountSetting,
       request: UpstreamRequest
     ) => Effect.Effect<UpstreamAnswer, UpstreamFailure>
+    /** The same for a caller who is no fiber; answers what ends it. Never throws. */
+    readonly sendUnsafe: (
+      account: AccountSetting,
+      request: UpstreamRequest,
+      done: (exit: Exit.Exit<UpstreamAnswer, UpstreamFailure>) => void
+    ) => () => void
     /** Answers in the vendor's format without an account. Contract 7. */
     readonly simulate: (
       provider: AccountSetting["provider"],
@@ -48,7 +54,9 @@ export class Upstream extends Context.Service<
         const { upstream } = yield* Catalog
         const agent = yield* makeAgent(Duration.toMillis(options.timeout))
         return Upstream.of({
-          send: (account, request) => send(agent, account, request),
+          send: (account, request) =>
+            Effect.callback((resume) => Effect.sync(sendUnsafe(agent, account, request, resume))),
+          sendUnsafe: (account, request, done) => sendUnsafe(agent, account, request, done),
           simulate: makeSimulator(upstream)
         })
       })
@@ -77,17 +85,22 @@ const makeAgent = (timeoutMillis: number) =>
     (agent) => Effect.promise(() => agent.destroy())
   )
 
-const send = (agent: Agent, account: AccountSetting, request: UpstreamRequest) =>
-  Effect.callback<UpstreamAnswer, UpstreamFailure>((resume) => {
-    const target = targetOf(account.baseUrl, request.path)
-    const exchange = new UpstreamExchange(
-      {
-        answered: (answer) => resume(Effect.succeed(answer)),
-        failed: (kind, error) =>
-          resume(Effect.fail(new UpstreamFailure({ kind, detail: describe(error) })))
-      },
-      request.watch
-    )
+const sendUnsafe = (
+  agent: Agent,
+  account: AccountSetting,
+  request: UpstreamRequest,
+  done: (exit: Exit.Exit<UpstreamAnswer, UpstreamFailure>) => void
+): (() => void) => {
+  const target = targetOf(account.baseUrl, request.path)
+  const exchange = new UpstreamExchange(
+    {
+      answered: (answer) => done(Exit.succeed(answer)),
+      failed: (kind, error) =>
+        done(Exit.fail(new UpstreamFailure({ kind, detail: describe(error) })))
+    },
+    request.watch
+  )
+  try {
     agent.dispatch(
       {
         origin: target.origin,
@@ -98,8 +111,11 @@ const send = (agent: Agent, account: AccountSetting, request: UpstreamRequest) =
       },
       exchange
     )
-    return Effect.sync(() => exchange.abort())
-  })
+  } catch (defect) {
+    done(Exit.die(defect))
+  }
+  return () => exchange.abort()
+}
 
 /** The key where the vendor wants it. vendors.md A2 to A4. */
 const credentials = ({ key, provider }: AccountSetting): Readonly<Record<string, string>> => {

@@ -1,7 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option, Schema } from "effect"
-import type { CloseOutcome } from "../../src/store/CallHolds.ts"
+import type { CallBatchOutcome } from "../../src/store/CallStore.ts"
 import type { AcceptOutcome, FinishOutcome } from "../../src/store/TaskStore.ts"
 import { WalletStore } from "../../src/store/WalletStore.ts"
 import type { AdditionOutcome } from "../../src/store/WalletStore.ts"
@@ -9,14 +9,17 @@ import { postgresDatabase } from "../support/stores.ts"
 import {
   accept,
   breachesOf,
+  callEnd,
+  callStart,
   credits,
   finish,
   ledgerOf,
-  newEvent,
+  newCaller,
   newTaskId,
   newWallet,
   subscribe,
-  walletStores
+  walletStores,
+  writeCalls
 } from "../support/wallets.ts"
 
 /** Every table that an accept, an ending or a top-up writes. */
@@ -29,7 +32,9 @@ const tables = [
   "events",
   "deliveries",
   "delivery_queue",
-  "idempotency_keys"
+  "idempotency_keys",
+  "calls",
+  "api_keys"
 ]
 
 /**
@@ -61,11 +66,11 @@ const armKills = Effect.gen(function* () {
 const Steps = Schema.NonEmptyArray(Schema.Struct({ n: Schema.BigInt }))
 
 /** Kills the connection at step 1, 2, … of the operation, retrying each time, until none is left. */
-const killEverywhere = Effect.fnUntraced(function* <A, E, R, R2>(
+const killEverywhere = Effect.fnUntraced(function* <A, E, R, R2, R3>(
   prepare: Effect.Effect<
     {
       readonly operation: Effect.Effect<A, E, R>
-      readonly check: (outcome: A) => Effect.Effect<void, unknown, R>
+      readonly check: (outcome: A) => Effect.Effect<void, unknown, R3>
     },
     unknown,
     R2
@@ -169,7 +174,7 @@ describe("a connection that dies", () => {
     )
 
     it.effect(
-      "at any statement of a top-up or a call's end leaves nothing; the retry does it once",
+      "at any statement of a top-up or a batch of calls leaves nothing; the retry does it once",
       () =>
         Effect.gen(function* () {
           const wallets = yield* WalletStore
@@ -198,41 +203,30 @@ describe("a connection that dies", () => {
             })
           )
           assert.isAtLeast(topUps, 4)
-          const closes = yield* killEverywhere(
+          const batches = yield* killEverywhere(
             Effect.gen(function* () {
-              const userId = yield* newWallet(1001)
+              const userId = yield* newCaller(1001)
               yield* subscribe(userId)
-              const id = newTaskId()
-              const now = yield* DateTime.now
-              yield* wallets.hold({
-                userId,
-                id,
-                kind: "call",
-                amount: credits(5),
-                traceId: "",
-                now
-              })
+              const first = callStart(userId, 5)
+              const second = callStart(userId, 1)
+              yield* writeCalls({ starts: [first] })
               return {
-                operation: wallets.close({
-                  id,
-                  captured: credits(4),
-                  alert: () => newEvent("balance.low"),
-                  throttleSeconds: 3600,
-                  now
-                }),
-                check: Effect.fnUntraced(function* (outcome: CloseOutcome) {
-                  assert.deepInclude(outcome, {
-                    _tag: "Closed",
-                    captured: credits(4),
-                    balance: credits(997)
+                operation: writeCalls({ ends: [callEnd(first, 4)], starts: [second] }),
+                check: Effect.fnUntraced(function* ({ refused }: CallBatchOutcome) {
+                  assert.strictEqual(refused.size, 0)
+                  const entries = yield* ledgerOf(userId)
+                  assert.deepInclude(entries.at(-1), {
+                    kind: "hold",
+                    settledAfter: credits(997),
+                    heldAfter: credits(1)
                   })
-                  assert.strictEqual((yield* ledgerOf(userId)).length, 4)
+                  assert.strictEqual(entries.length, 5)
                   assert.strictEqual(yield* breachesOf(userId), 0)
                 })
               }
             })
           )
-          assert.isAtLeast(closes, 10)
+          assert.isAtLeast(batches, 20)
         }),
       60_000
     )

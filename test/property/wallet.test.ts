@@ -5,6 +5,7 @@ import * as fc from "fast-check"
 import { createHash, randomInt } from "node:crypto"
 import * as Credits from "../../src/domain/Credits.ts"
 import type { TaskId, UserId } from "../../src/domain/Ids.ts"
+import type { CallStore } from "../../src/store/CallStore.ts"
 import type { TaskStore } from "../../src/store/TaskStore.ts"
 import type { UserStore } from "../../src/store/UserStore.ts"
 import { WalletStore } from "../../src/store/WalletStore.ts"
@@ -12,13 +13,16 @@ import { describeStores } from "../support/stores.ts"
 import {
   accept,
   breachesOf,
+  callEnd,
+  callStart,
   credits,
   finish,
   ledgerOf,
-  newEvent,
+  newCaller,
   newTaskId,
   newWallet,
-  walletStores
+  walletStores,
+  writeCalls
 } from "../support/wallets.ts"
 import type { PgClient } from "@effect/sql-pg"
 
@@ -26,7 +30,13 @@ import type { PgClient } from "@effect/sql-pg"
 const seed = Number(process.env.WALLET_SEED ?? randomInt(2 ** 31))
 console.log(`wallet properties: WALLET_SEED=${seed}`)
 
-type Services = PgClient.PgClient | SqlClient.SqlClient | TaskStore | UserStore | WalletStore
+type Services =
+  | PgClient.PgClient
+  | SqlClient.SqlClient
+  | CallStore
+  | TaskStore
+  | UserStore
+  | WalletStore
 
 /** What the wallet should be, in micro-credits. */
 interface Model {
@@ -154,61 +164,46 @@ const endAgain = (n: number) =>
       })
   )
 
-const holdCall = (price: number, again: boolean) =>
-  new Step(`holdCall(${price}, ${again})`, always, (model, { userId }) =>
+/**
+ * One batch of passthrough calls: the n-th open call ends at `cost`, the last closed one once more,
+ * and calls of these prices begin. What ends makes room for what begins; the smallest come first.
+ */
+const calls = (prices: ReadonlyArray<number>, n: number, cost: number) =>
+  new Step(`calls(${prices.join()}, ${n}, ${cost})`, always, (model, { userId }) =>
     Effect.gen(function* () {
-      const wallets = yield* WalletStore
-      const before = again ? openOf(model, "call").at(-1)?.[0] : undefined
-      const id = before ?? newTaskId()
-      const now = yield* DateTime.now
-      const outcome = yield* wallets.hold({
-        userId,
-        id,
-        kind: "call",
-        amount: credits(price),
-        traceId: "",
-        now
+      const open = openOf(model, "call")
+      const ending = open.length === 0 ? undefined : nth(open, n)
+      const again = [...model.closed.keys()].at(-1)
+      const starts = prices.map((price) => callStart(userId, price))
+      const { refused } = yield* writeCalls({
+        starts,
+        ends: [ending?.[0], again]
+          .filter((id) => id !== undefined)
+          .map((id) => callEnd({ id, user: userId }, cost))
       })
-      if (before !== undefined) assert.deepInclude(outcome, { _tag: "Held", repeated: true })
-      else if (model.settled - model.held < credits(price)) {
-        assert.strictEqual(outcome._tag, "BalanceTooLow")
-      } else {
-        openHold(model, id, "call", credits(price))
-        assert.deepInclude(outcome, { _tag: "Held", repeated: false })
+      if (ending !== undefined) {
+        const [id, { amount }] = ending
+        closeHold(model, id, credits(cost) < amount ? credits(cost) : amount)
+      }
+      const inOrder = starts.toSorted((a, b) => (a.amount < b.amount ? -1 : 1))
+      const tooMuch = inOrder.filter(({ amount, id }) => {
+        if (model.settled - model.held < amount) return true
+        openHold(model, id, "call", amount)
+        return false
+      })
+      // Of equal prices it may be the one or the other
+      const pricesOf = (ids: Iterable<string>) =>
+        [...ids].map((id) => starts.find((it) => it.id === id)?.amount).toSorted()
+      assert.deepStrictEqual(pricesOf(refused.keys()), pricesOf(tooMuch.map(({ id }) => id)))
+      assert.isTrue([...refused.values()].every((why) => why === "balance"))
+      for (const { id } of tooMuch) {
+        if (refused.has(id)) continue
+        // The model opened its twin
+        const twin = [...refused.keys()].find((it) => model.open.has(it))!
+        model.open.set(id, model.open.get(twin)!)
+        model.open.delete(twin)
       }
     })
-  )
-
-const closeCall = (n: number, cost: number) =>
-  new Step(
-    `closeCall(${n}, ${cost})`,
-    (model) => openOf(model, "call").length > 0,
-    (model) =>
-      Effect.gen(function* () {
-        const wallets = yield* WalletStore
-        const [id, { amount }] = nth(openOf(model, "call"), n)
-        const captured = credits(cost) < amount ? credits(cost) : amount
-        const now = yield* DateTime.now
-        const close = (captured: number) =>
-          wallets.close({
-            id,
-            captured: credits(captured),
-            alert: () => newEvent("balance.low"),
-            throttleSeconds: 3600,
-            now
-          })
-        assert.deepInclude(yield* close(cost), {
-          _tag: "Closed",
-          captured: Credits.make(captured),
-          repeated: false
-        })
-        assert.deepInclude(yield* close(cost + 1), {
-          _tag: "Closed",
-          captured: Credits.make(captured),
-          repeated: true
-        })
-        closeHold(model, id, captured)
-      })
   )
 
 const addTo = (kind: "top_up" | "adjustment", amount: number, repeat: number | undefined) =>
@@ -248,8 +243,9 @@ const steps = [
   fc.tuple(at, fc.constantFrom(0, 1, 3, 4, 4)).map(([n, share]) => end(n, share)),
   fc.tuple(at, fc.constantFrom(4004, 4005)).map(([n, code]) => end(n, undefined, code)),
   at.map(endAgain),
-  fc.tuple(price, fc.boolean()).map(([p, again]) => holdCall(p, again)),
-  fc.tuple(at, price).map(([n, cost]) => closeCall(n, cost)),
+  fc
+    .tuple(fc.array(price, { maxLength: 4 }), at, price)
+    .map(([prices, n, cost]) => calls(prices, n, cost)),
   fc.constantFrom(0.01, 5, 100).map((amount) => addTo("top_up", amount, undefined)),
   fc.constantFrom(-0.01, -25, -400, 3).map((amount) => addTo("adjustment", amount, undefined)),
   at.map((n) => addTo("top_up", 0, n))
@@ -269,7 +265,7 @@ describeStores("the wallet", (database, store) => {
           yield* Effect.promise(() =>
             fc.assert(
               fc.asyncProperty(fc.commands(steps, { maxCommands: 40 }), async (commands) => {
-                const userId = await run(newWallet(100))
+                const userId = await run(newCaller(100))
                 const setup = () => ({
                   model: {
                     settled: credits(100) as bigint,

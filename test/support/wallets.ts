@@ -2,7 +2,9 @@ import { PgClient } from "@effect/sql-pg"
 import { DateTime, Effect, Layer, Option, Schema } from "effect"
 import { randomUUID } from "node:crypto"
 import * as Credits from "../../src/domain/Credits.ts"
-import { EventId, TaskId, UserId } from "../../src/domain/Ids.ts"
+import { ApiKeyId, EventId, TaskId, UserId } from "../../src/domain/Ids.ts"
+import { CallStore } from "../../src/store/CallStore.ts"
+import type { CallBatch, CallEnd, CallStart } from "../../src/store/CallStore.ts"
 import * as TaskStoreLive from "../../src/store/TaskStoreLive.ts"
 import { TaskStore } from "../../src/store/TaskStore.ts"
 import type { Acceptance, Finish } from "../../src/store/TaskStore.ts"
@@ -10,7 +12,12 @@ import { UserStore } from "../../src/store/UserStore.ts"
 import { WalletStore } from "../../src/store/WalletStore.ts"
 
 /** The stores that money moves through. */
-export const walletStores = Layer.mergeAll(TaskStoreLive.layer, UserStore.layer, WalletStore.layer)
+export const walletStores = Layer.mergeAll(
+  CallStore.layer,
+  TaskStoreLive.layer,
+  UserStore.layer,
+  WalletStore.layer
+)
 
 export const credits = (amount: number): Credits.Credits =>
   Credits.make(BigInt(Math.round(amount * 1_000_000)))
@@ -118,6 +125,68 @@ export const finish = Effect.fnUntraced(function* (
   })
 })
 
+const callKeyOf = (userId: UserId) => ApiKeyId.make(`key_${userId}`)
+
+/** A wallet of somebody who has a key to make calls with. */
+export const newCaller = Effect.fnUntraced(function* (amount: number) {
+  const users = yield* UserStore
+  const userId = yield* newWallet(amount)
+  yield* users.createKey({
+    id: callKeyOf(userId),
+    userId,
+    keyHash: Buffer.from(userId),
+    preview: "",
+    name: "",
+    scopes: ["inference"],
+    expiresAt: null,
+    now: yield* DateTime.now
+  })
+  return userId
+})
+
+export const callStart = (
+  userId: UserId,
+  amount: number,
+  id = randomUUID() as string
+): CallStart => ({
+  id,
+  user: userId,
+  key: callKeyOf(userId),
+  amount: credits(amount),
+  trace: "0123456789abcdef0123456789abcdef",
+  vendor: "openai",
+  model: "gpt-4o",
+  route: "POST /v1/chat/completions",
+  sandbox: false
+})
+
+export const callEnd = (
+  { id, user }: Pick<CallStart, "id" | "user">,
+  captured: number
+): CallEnd => ({
+  id,
+  user,
+  captured: credits(captured),
+  outcome: captured > 0 ? "settled" : "released",
+  status: 200,
+  account: "openai:0123456789",
+  usage: { inputTokens: 20, outputTokens: 40, counted: false }
+})
+
+/** Ends and begins calls in one transaction. */
+export const writeCalls = Effect.fnUntraced(function* (batch: Partial<CallBatch>) {
+  const calls = yield* CallStore
+  return yield* calls.write({
+    ends: [],
+    starts: [],
+    processId: "prc_test",
+    alert: () => newEvent("balance.low"),
+    throttleSeconds: 3600,
+    now: yield* DateTime.now,
+    ...batch
+  })
+})
+
 const Count = Schema.Array(Schema.Struct({ n: Schema.Int }))
 
 /**
@@ -155,7 +224,7 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
       (SELECT count(*) FROM mine t WHERE (t.status IN ('completed', 'failed'))
         = EXISTS (SELECT 1 FROM runs r WHERE r.task_id = t.id)) +
       (SELECT count(*) FROM mine t WHERE coalesce(t.captured, 0)
-        <> coalesce((SELECT amount FROM wallet_entries e WHERE e.operation_id = 'capture:' || t.id), 0)) +
+        <> coalesce((SELECT amount FROM wallet_entries e WHERE e.subject_id = t.id AND e.kind = 'capture'), 0)) +
       (SELECT count(*) FROM holds h WHERE kind = 'task' AND ${mine}
         AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = h.id)) +
       (SELECT count(*) FROM mine t WHERE (SELECT count(*) FROM events e WHERE e.task_id = t.id)

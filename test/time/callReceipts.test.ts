@@ -2,69 +2,34 @@ import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { makeApiKeyId, makeTaskId } from "../../src/domain/Ids.ts"
-import type { ApiKeyId, UserId } from "../../src/domain/Ids.ts"
+import { makeCallId } from "../../src/domain/Ids.ts"
+import type { UserId } from "../../src/domain/Ids.ts"
 import { LogRetention } from "../../src/services/LogRetention.ts"
 import { CallStore } from "../../src/store/CallStore.ts"
+import type { CallStart } from "../../src/store/CallStore.ts"
 import { PartitionStore } from "../../src/store/PartitionStore.ts"
-import { UserStore } from "../../src/store/UserStore.ts"
 import { WalletStore } from "../../src/store/WalletStore.ts"
 import { describeStores } from "../support/stores.ts"
-import { breaches, credits, ledgerOf, newWallet, walletStores } from "../support/wallets.ts"
-
-const newKey = Effect.fnUntraced(function* (userId: UserId) {
-  const now = yield* DateTime.now
-  const row = yield* (yield* UserStore).createKey({
-    id: makeApiKeyId(DateTime.toEpochMillis(now)),
-    userId,
-    keyHash: new Uint8Array(32),
-    preview: "sk-...abcd",
-    name: "test",
-    scopes: ["inference"],
-    expiresAt: null,
-    now
-  })
-  return row.id
-})
+import {
+  breaches,
+  callEnd,
+  callStart,
+  credits,
+  ledgerOf,
+  newCaller,
+  walletStores,
+  writeCalls
+} from "../support/wallets.ts"
 
 /** A call that is held now, as `Metering` does it. */
-const open = Effect.fnUntraced(function* (user: UserId, key: ApiKeyId) {
-  const now = yield* DateTime.now
-  const id = makeTaskId(DateTime.toEpochMillis(now))
-  const refused = yield* (yield* CallStore).open(
-    [
-      {
-        id,
-        user,
-        key,
-        amount: credits(2),
-        trace: "0".repeat(32),
-        vendor: "openai",
-        model: "gpt-4o",
-        route: "POST /v1/chat/completions",
-        sandbox: false
-      }
-    ],
-    "process",
-    now
-  )
-  assert.strictEqual(refused.size, 0)
-  return id
+const open = Effect.fnUntraced(function* (user: UserId) {
+  const id = makeCallId(DateTime.toEpochMillis(yield* DateTime.now))
+  const start = callStart(user, 2, id)
+  assert.strictEqual((yield* writeCalls({ starts: [start] })).refused.size, 0)
+  return start
 })
 
-const close = Effect.fnUntraced(function* (id: string) {
-  const now = yield* DateTime.now
-  const captured = credits(1)
-  const rest = { outcome: "settled", status: 200, account: null, usage: null } as const
-  yield* (yield* CallStore).close({
-    ends: [{ id, captured, ...rest }],
-    alert: () => {
-      throw new Error("nobody listens for balance.low here")
-    },
-    throttleSeconds: 3600,
-    now
-  })
-})
+const close = (start: CallStart) => writeCalls({ ends: [callEnd(start, 1)] })
 
 describeStores("receipts of calls", (database) => {
   const Live = Layer.mergeAll(LogRetention.layer, CallStore.layer).pipe(
@@ -81,29 +46,28 @@ describeStores("receipts of calls", (database) => {
         const calls = yield* CallStore
         const { keep } = yield* LogRetention
         yield* TestClock.setTime(Date.parse("2026-03-01T23:59:00Z"))
-        const user = yield* newWallet(100)
-        const key = yield* newKey(user)
+        const user = yield* newCaller(100)
         const page = { before: Option.none(), limit: 100 }
         const listed = Effect.map(calls.list(user, page), (rows) => rows.map(({ id }) => id))
         // Opened before any day had its partition, and one that goes on over midnight
-        const first = yield* open(user, key)
+        const first = yield* open(user)
         yield* TestClock.adjust("1 second")
-        const overMidnight = yield* open(user, key)
+        const overMidnight = yield* open(user)
         yield* close(first)
         yield* TestClock.adjust("2 minutes")
         yield* keep
         yield* close(overMidnight)
-        const made = [overMidnight, first]
+        const made = [overMidnight.id, first.id]
         for (let day = 0; day < 29; day += 1) {
           yield* keep
-          const id = yield* open(user, key)
-          yield* close(id)
-          made.unshift(id)
+          const start = yield* open(user)
+          yield* close(start)
+          made.unshift(start.id)
           yield* TestClock.adjust("1 day")
         }
         yield* keep
         assert.deepStrictEqual(yield* listed, made, "30 days: all are there, newest first")
-        assert.deepInclude(Option.getOrThrow(yield* calls.find(user, overMidnight)), {
+        assert.deepInclude(Option.getOrThrow(yield* calls.find(user, overMidnight.id)), {
           captured: credits(1),
           held: credits(2)
         })
@@ -112,7 +76,7 @@ describeStores("receipts of calls", (database) => {
         yield* TestClock.adjust("1 day")
         yield* keep
         assert.deepStrictEqual(yield* listed, made.slice(0, -2))
-        assert.deepStrictEqual(yield* calls.find(user, first), Option.none())
+        assert.deepStrictEqual(yield* calls.find(user, first.id), Option.none())
         const parts = yield* sql`
         SELECT DISTINCT tableoid::regclass::text AS part FROM calls ORDER BY 1`
         assert.strictEqual(parts[0]?.["part"], "calls_20260302")

