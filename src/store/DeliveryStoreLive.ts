@@ -93,7 +93,7 @@ function schedule(sql: PgClient.PgClient) {
     },
     endedSince: (id: EndpointId, since: DateTime.Utc, now: DateTime.Utc) =>
       sql`
-        SELECT coalesce(ended_at, ${toDate(now)}::timestamptz) AS ended_at FROM delivery_attempts
+        SELECT coalesce(ended_at, ${toDate(now)}::timestamptz) AS ended_at FROM attempts_and_claims
         WHERE endpoint_id = ${id}
           AND started_at > ${toDate(DateTime.subtract(since, { seconds: attemptSecondsMax }))}
           AND (ended_at > ${toDate(since)} OR ended_at IS NULL)
