@@ -105,7 +105,7 @@ describeStores("deliveries and their log", (database) => {
       assert.deepStrictEqual(yield* ended(6), [later(6)])
       // Its process is gone
       yield* store.freeLost(later(10), later(-100), later(20))
-      const lost = [1, later(5), later(20), "lost"]
+      const lost = [1, later(5), later(20), "lost" as const]
       assert.deepStrictEqual(told(yield* log.attempts(id)), [lost])
       assert.deepStrictEqual(yield* ended(21), [later(20)])
       // It was not, and answers late; an interrupted record may come twice in one batch
