@@ -15,6 +15,7 @@ import { readAccounts } from "./ConfigAccounts.ts"
 import { artifactStore } from "./ConfigArtifacts.ts"
 import type { ArtifactStore } from "./ConfigArtifacts.ts"
 import { fault, read, readSecret } from "./ConfigRead.ts"
+import { artifactHours } from "./domain/Limits.ts"
 import type { ConfigFault } from "./ConfigRead.ts"
 import type { AccountSetting } from "./domain/Provider.ts"
 
@@ -210,11 +211,13 @@ const limits = Effect.gen(function* () {
     Config.NonEmptyString("MAX_BODY_BYTES").pipe(Config.withDefault("128 MiB")),
     sizeRemedy
   )
+  /** Media are kept for 24 hours, and so are holds of calls: nothing may wait for longer. */
   const duration = (name: string, preset = Duration.hours(1)) =>
-    read(
-      name,
-      Config.Duration(name).pipe(Config.withDefault(preset)),
-      "set a duration, such as 1 hour"
+    read(name, Config.Duration(name).pipe(Config.withDefault(preset)), durationRemedy).pipe(
+      Effect.filterOrFail(
+        (it) => Duration.isPositive(it) && Duration.isLessThanOrEqualTo(it, durationMax),
+        (it) => fault(name, `${Duration.format(it)} is out of bounds`, durationRemedy)
+      )
     )
   const count = (name: string) =>
     read(
@@ -238,6 +241,9 @@ const countFromString = Schema.NumberFromString.check(
   Schema.isInt(),
   Schema.isBetween({ minimum: 0, maximum: countMax })
 )
+
+const durationMax = Duration.hours(artifactHours)
+const durationRemedy = `set a duration above 0 and up to ${artifactHours} hours, such as 1 hour`
 
 const delayRemedy = "set one duration or two, such as 2 seconds to 6 seconds"
 const decodeDuration = Schema.decodeUnknownOption(Schema.DurationFromString)

@@ -28,10 +28,11 @@ const parseBase = (text: string): string | undefined => {
 }
 
 const weightMax = 1000
+const concurrentMax = 100_000
 
 /**
  * Reads `…_API_KEY`: keys separated by commas, each with settings behind semicolons
- * (`key;weight=3;name=eu;base=https://…`). ADR 0070.
+ * (`key;weight=3;name=eu;base=https://…;concurrent=5`). ADR 0070 and 0108.
  */
 const parseAccounts = (
   provider: Provider,
@@ -60,43 +61,74 @@ const parseAccount = (
   const [key = "", ...settings] = part.split(";").map((it) => it.trim())
   if (key === "") return Result.fail("is empty")
   if (!/^[\x21-\x7e]+$/u.test(key)) return Result.fail("has characters that no header may hold")
-  let weight = 1
-  let name = createHash("sha256").update(key).digest("hex").slice(0, 10)
-  let baseUrl = base
+  const read: { -readonly [name in keyof Settings]: Settings[name] } = {}
   for (const setting of settings) {
-    const at = setting.indexOf("=")
-    const value = setting.slice(at + 1).trim()
-    switch (setting.slice(0, Math.max(0, at)).trim()) {
-      case "weight": {
-        weight = /^\d{1,4}$/u.test(value) ? Number(value) : 0
-        if (weight < 1 || weight > weightMax)
-          return Result.fail(`has no weight of 1 to ${weightMax}`)
-        break
-      }
-      case "name": {
-        if (!/^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/u.test(value))
-          return Result.fail("has no usable name")
-        name = value
-        break
-      }
-      case "base": {
-        const parsed = parseBase(value)
-        if (parsed === undefined) return Result.fail("has no usable base")
-        baseUrl = parsed
-        break
-      }
-      default:
-        return Result.fail("has an unknown setting behind it")
-    }
+    const at = Math.max(0, setting.indexOf("="))
+    const parse = readers.get(setting.slice(0, at).trim())
+    if (parse === undefined) return Result.fail("has an unknown setting behind it")
+    const parsed = parse(setting.slice(at + 1).trim())
+    if (typeof parsed === "string") return Result.fail(parsed)
+    Object.assign(read, parsed)
   }
+  const { name = createHash("sha256").update(key).digest("hex").slice(0, 10), ...others } = read
   return Result.succeed({
+    weight: 1,
+    baseUrl: base,
+    ...others,
     id: `${provider}:${name}`,
     provider,
-    key: Redacted.make(key, { label: `${provider} key` }),
-    baseUrl,
-    weight
+    key: Redacted.make(key, { label: `${provider} key` })
   })
 }
+
+/** What may stand behind a key. */
+interface Settings extends Partial<
+  Pick<AccountSetting, "weight" | "baseUrl" | "concurrent" | "jwksUrl">
+> {
+  readonly name?: string
+}
+
+/** A whole number from 1. */
+const count = (text: string, max: number): number | undefined =>
+  /^\d{1,6}$/u.test(text) && Number(text) >= 1 && Number(text) <= max ? Number(text) : undefined
+
+/** Each setting by its name: what it sets, or what is wrong with it. */
+const readers = new Map<string, (value: string) => Settings | string>([
+  [
+    "weight",
+    (value) => {
+      const weight = count(value, weightMax)
+      return weight === undefined ? `has no weight of 1 to ${weightMax}` : { weight }
+    }
+  ],
+  [
+    "concurrent",
+    (value) => {
+      const concurrent = count(value, concurrentMax)
+      return concurrent === undefined
+        ? `has no concurrent of 1 to ${concurrentMax}`
+        : { concurrent }
+    }
+  ],
+  [
+    "name",
+    (name) => (/^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/u.test(name) ? { name } : "has no usable name")
+  ],
+  [
+    "base",
+    (value) => {
+      const baseUrl = parseBase(value)
+      return baseUrl === undefined ? "has no usable base" : { baseUrl }
+    }
+  ],
+  [
+    "jwks",
+    (value) => {
+      const jwksUrl = parseBase(value)
+      return jwksUrl === undefined ? "has no usable jwks" : { jwksUrl }
+    }
+  ]
+])
 
 const accountsOf = Effect.fnUntraced(function* (provider: Provider) {
   const variable = providerVariables[provider]

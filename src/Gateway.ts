@@ -36,6 +36,7 @@ import { RunningTasks } from "./services/RunningTasks.ts"
 import { Router } from "./services/Router.ts"
 import { Secrets } from "./services/Secrets.ts"
 import { SignatureHelp } from "./services/SignatureHelp.ts"
+import { Slots } from "./services/Slots.ts"
 import { Sweeps } from "./services/Sweeps.ts"
 import { TaskChanges } from "./services/TaskChanges.ts"
 import { TaskCreation } from "./services/TaskCreation.ts"
@@ -67,6 +68,7 @@ import { ReplayStore } from "./store/ReplayStore.ts"
 import * as TaskStore from "./store/TaskStoreLive.ts"
 import * as S3Blobs from "./store/S3Blobs.ts"
 import { UserStore } from "./store/UserStore.ts"
+import { VendorSlots } from "./store/VendorSlots.ts"
 import { VendorTurns } from "./store/VendorTurns.ts"
 import { WalletStore } from "./store/WalletStore.ts"
 import { TestGateway } from "./testing/TestGateway.ts"
@@ -100,6 +102,7 @@ export const stores = Layer.mergeAll(
   ProcessStore.layer,
   ReplayStore.layer,
   UserStore.layer,
+  VendorSlots.layer,
   VendorTurns.layer,
   WalletStore.layer
 )
@@ -116,20 +119,20 @@ export const leaves = Layer.unwrap(
           })
       )
     )
+    const catalog = Option.match(config.catalogFile, {
+      onNone: () => Catalog.layer,
+      onSome: Catalog.layerFile
+    })
     return Layer.mergeAll(
       WebhookSender.layer({ serviceName: config.serviceName }),
       MediaFetch.layer({ serviceName: config.serviceName }),
       config.artifactStore._tag === "Directory"
         ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
         : S3Blobs.layer(config.artifactStore),
-      Upstream.layer({ timeout: config.upstreamTimeout }),
+      Upstream.layer({ timeout: config.upstreamTimeout }).pipe(Layer.provideMerge(catalog)),
       LiveVendors.layer({ delay: config.simulatorDelay }).pipe(
         Layer.provideMerge(Accounts.layer(config.accounts))
-      ),
-      Option.match(config.catalogFile, {
-        onNone: () => Catalog.layer,
-        onSome: Catalog.layerFile
-      })
+      )
     ).pipe(Layer.provideMerge(EgressGuard.layer({ allow })))
   })
 )
@@ -162,6 +165,7 @@ export const services = Layer.mergeAll(
       )
     )
   ),
+  Layer.provideMerge(Slots.layer),
   Layer.provideMerge(
     Layer.mergeAll(
       ApiKeys.layer,

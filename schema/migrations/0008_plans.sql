@@ -103,7 +103,8 @@ end $$;
 
 -- Completes attempts: done, or due again. An endpoint that was disabled or deleted meanwhile gets no
 -- further attempt: its delivery is skipped, unless it was sent by hand. A claim that was taken over
--- (its seq has moved on) changes nothing but the row of its own attempt.
+-- (its seq has moved on) changes nothing but the row of its own attempt; nor does a failure that is
+-- told again, because the answer to the first time was lost (its attempt is counted already).
 create or replace function delivery_record(
   p_ids text[], p_created timestamptz[], p_seqs integer[], p_started timestamptz[], p_ended timestamptz[],
   p_next timestamptz[], p_attempts integer[], p_statuses integer[], p_failures text[], p_details text[],
@@ -127,10 +128,12 @@ begin
   loop
     if r.failure is null or r.next_at is null then
       fate := case when r.failure is null then 'succeeded' else 'failed' end;
-      delete from delivery_queue w where w.id = r.id and w.seq = r.seq;
+      delete from delivery_queue w where w.id = r.id and w.seq = r.seq
+        and (w.owner is not null or w.attempt < r.attempt or r.failure is null);
       is_mine := found;
     else
-      select w.manual, w.endpoint_id into q from delivery_queue w where w.id = r.id and w.seq = r.seq for update;
+      select w.manual, w.endpoint_id into q from delivery_queue w where w.id = r.id and w.seq = r.seq
+        and (w.owner is not null or w.attempt < r.attempt) for update;
       is_mine := found;
       if is_mine then
         select case when e.enabled or (q.manual and e.deleted_at is null) then 'pending' else 'skipped' end into fate

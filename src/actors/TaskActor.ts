@@ -1,11 +1,14 @@
 import { Effect, Schema } from "effect"
-import { Entity } from "effect/cluster"
+import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { TaskId } from "../domain/Ids.ts"
 import { TaskRunner } from "../services/TaskRunner.ts"
 
-/** There is work for this task. Volatile: a lost one is found by the sweeper. */
-const Run = Rpc.make("Run")
+/**
+ * There is work for this task. Volatile: a lost one is found by the sweeper. At shutdown it is
+ * interrupted at once, so that the next owner starts at once, and nobody waits by a test's clock.
+ */
+const Run = Rpc.make("Run").annotate(ClusterSchema.InterruptOnTermination, true)
 
 /** The task was cancelled: stop at once. Volatile: one that is lost costs the vendor's work only. */
 const Stop = Rpc.make("Stop")

@@ -23,7 +23,9 @@ const explain = (cause: Cause.Cause<unknown>): string => {
 
 const isOperatorFault = (error: unknown): error is Error =>
   error instanceof Error &&
-  ["DatabaseUnavailable", "MigrationError", "CatalogError", "S3Unusable"].includes(error.name)
+  ["DatabaseUnavailable", "MigrationError", "CatalogError", "ArtifactStoreUnusable"].includes(
+    error.name
+  )
 
 /** What Node says when an address cannot be listened on. */
 const ListenError = Schema.Struct({

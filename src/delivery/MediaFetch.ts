@@ -1,5 +1,6 @@
 import { Buffer } from "node:buffer"
-import { Context, Duration, Effect, Layer, Option, Schema, Semaphore } from "effect"
+import { Context, Duration, Effect, Layer, Result, Schema, Semaphore, Stream } from "effect"
+import type { Scope } from "effect"
 import type { Dispatcher } from "undici"
 import {
   mediaDownloadsMax,
@@ -29,11 +30,23 @@ export interface MediaFetchRequest extends CheckUrlOptions {
   readonly bytesMax: number
 }
 
-/** Downloads the media that clients name, through the egress guard. Contract 5; ADR 0040. */
+/** A medium on its way, let go when the scope closes. */
+export interface OpenedMedia {
+  /** How many bytes will come, where that is told. */
+  readonly announced?: number
+  readonly stream: Stream.Stream<Uint8Array, MediaFetchFailed>
+}
+
+/** Downloads media from anywhere, through the egress guard. Contract 5; ADR 0040. */
 export class MediaFetch extends Context.Service<
   MediaFetch,
   {
+    /** What a client names: held whole, because it is looked into. */
     readonly fetch: (request: MediaFetchRequest) => Effect.Effect<Uint8Array, MediaFetchFailed>
+    /** What a vendor made: in pieces as they come, however long it takes, but never silent for long. */
+    readonly open: (
+      request: Omit<MediaFetchRequest, "bytesMax">
+    ) => Effect.Effect<OpenedMedia, MediaFetchFailed, Scope.Scope>
   }
 >()("gateway/delivery/MediaFetch") {
   static readonly layer = (options: {
@@ -43,25 +56,61 @@ export class MediaFetch extends Context.Service<
   }): Layer.Layer<MediaFetch, never, EgressGuard> => Layer.effect(MediaFetch, make(options))
 }
 
-/** undici's own timers stand behind the bound: Effect's clock decides, they only clean up. */
-const socketTimeoutMillis = (mediaFetchSeconds + 5) * 1000
-
 const make = Effect.fnUntraced(function* (options: {
   readonly serviceName: string
   readonly ca?: string | undefined
 }) {
-  const guard = yield* EgressGuard
   const slots = yield* Semaphore.make(mediaDownloadsMax)
+  const follow = yield* makeFollow(options)
+  const within = <A, R>(work: Effect.Effect<A, MediaFetchFailed, R>) =>
+    Effect.timeoutOrElse(work, {
+      duration: Duration.seconds(mediaFetchSeconds),
+      orElse: () => Effect.fail(unreachable(`it took longer than ${mediaFetchSeconds} seconds`))
+    })
+  return MediaFetch.of({
+    fetch: Effect.fn("MediaFetch.fetch")((request: MediaFetchRequest) =>
+      follow(request, undefined, mediaRedirectsMax).pipe(
+        Effect.flatMap((answer) => collect(answer, request.bytesMax)),
+        Effect.scoped,
+        within,
+        slots.withPermit
+      )
+    ),
+    open: Effect.fn("MediaFetch.open")(function* (request) {
+      const { announced, body } = yield* within(follow(request, undefined, mediaRedirectsMax))
+      const silent = unreachable(`its host sent nothing for ${mediaFetchSeconds} seconds`)
+      const stream = Stream.fromAsyncIterable<Uint8Array, MediaFetchFailed>(body, (cause) =>
+        unreachable(whyOf(cause))
+      ).pipe(
+        Stream.timeoutOrElse({
+          duration: Duration.seconds(mediaFetchSeconds),
+          orElse: () => Stream.fail(silent)
+        })
+      )
+      return { stream, ...(announced === undefined ? {} : { announced }) }
+    })
+  })
+})
+
+/** undici's own timers stand behind the bound: Effect's clock decides, they only clean up. */
+const socketTimeoutMillis = (mediaFetchSeconds + 5) * 1000
+
+/** Asks for a URL and where it redirects to, until somebody answers with a medium. */
+const makeFollow = Effect.fnUntraced(function* (options: {
+  readonly serviceName: string
+  readonly ca?: string | undefined
+}) {
+  const guard = yield* EgressGuard
   const dispatcher = yield* guard.dispatcher({
     ca: options.ca,
     connectTimeoutMillis: socketTimeoutMillis
   })
 
-  const get = (url: URL, bytesMax: number) =>
-    Effect.tryPromise({
-      try: (signal) =>
-        dispatcher
-          .request({
+  const get = (url: URL) =>
+    Effect.acquireRelease(
+      Effect.tryPromise({
+        try: (signal) =>
+          dispatcher.request({
             origin: url.origin,
             path: `${url.pathname}${url.search}`,
             method: "GET",
@@ -73,107 +122,94 @@ const make = Effect.fnUntraced(function* (options: {
             headersTimeout: socketTimeoutMillis,
             bodyTimeout: socketTimeoutMillis,
             signal
-          })
-          .then((answer) => read(answer, bytesMax)),
-      catch: (cause) => (cause instanceof MediaFetchFailed ? cause : unreachable(whyOf(cause)))
-    })
+          }),
+        catch: (cause) => unreachable(whyOf(cause))
+      }),
+      letGo,
+      { interruptible: true }
+    )
 
   const follow = (
-    request: MediaFetchRequest,
+    request: Omit<MediaFetchRequest, "bytesMax">,
     base: URL | undefined,
     left: number
-  ): Effect.Effect<Uint8Array, MediaFetchFailed> =>
-    guard.checkUrl(URL.parse(request.url, base?.href)?.href ?? request.url, request).pipe(
-      Effect.mapError(({ reason }) => unreachable(reason)),
-      Effect.flatMap((url) =>
-        Effect.flatMap(get(url, request.bytesMax), (got) => {
-          if (got instanceof Uint8Array) return Effect.succeed(got)
-          if (left === 0) {
-            return Effect.fail(
-              unreachable(`its host redirects more than ${mediaRedirectsMax} times`)
-            )
-          }
-          return got.location.length > mediaUrlCharactersMax
-            ? Effect.fail(unreachable("it redirects to a URL that is too long"))
-            : follow({ ...request, url: got.location }, url, left - 1)
-        })
+  ): Effect.Effect<MediumAnswer, MediaFetchFailed, Scope.Scope> =>
+    Effect.gen(function* () {
+      const href = URL.parse(request.url, base?.href)?.href ?? request.url
+      const url = yield* Effect.mapError(guard.checkUrl(href, request), ({ reason }) =>
+        unreachable(reason)
       )
-    )
+      const answer = yield* get(url)
+      const read = yield* Effect.fromResult(readAnswer(answer))
+      if ("body" in read) return read
+      yield* letGo(answer)
+      if (left === 0) {
+        return yield* unreachable(`its host redirects more than ${mediaRedirectsMax} times`)
+      }
+      return read.location.length > mediaUrlCharactersMax
+        ? yield* unreachable("it redirects to a URL that is too long")
+        : yield* follow({ ...request, url: read.location }, url, left - 1)
+    })
 
-  const fetch = Effect.fn("MediaFetch.fetch")((request: MediaFetchRequest) =>
-    slots.withPermit(
-      follow(request, undefined, mediaRedirectsMax).pipe(
-        Effect.timeoutOrElse({
-          duration: Duration.seconds(mediaFetchSeconds),
-          orElse: () => Effect.fail(unreachable(`it took longer than ${mediaFetchSeconds} seconds`))
-        })
-      )
-    )
-  )
-
-  return MediaFetch.of({ fetch })
+  return follow
 })
+
+/** Given up: a late error of the body is nobody's concern, and the connection is closed. */
+const letGo = ({ body }: Dispatcher.ResponseData) =>
+  Effect.sync(() => {
+    body.on("error", () => {})
+    body.destroy()
+  })
 
 interface Redirect {
   readonly location: string
 }
 
-/** The whole body, or where it is instead. What is too large is not read on. */
-const read = async (
-  answer: Dispatcher.ResponseData,
-  bytesMax: number
-): Promise<Uint8Array | Redirect> => {
-  const { body, headers, statusCode } = answer
-  // Given up: a late error of the body is nobody's concern, and the connection is closed.
-  const leave = () => {
-    body.on("error", () => {})
-    body.destroy()
-  }
+interface MediumAnswer {
+  readonly announced: number | undefined
+  readonly body: AsyncIterable<Uint8Array>
+}
+
+/** The medium, or where it is instead. */
+const readAnswer = ({
+  body,
+  headers,
+  statusCode
+}: Dispatcher.ResponseData): Result.Result<MediumAnswer | Redirect, MediaFetchFailed> => {
   const header = (name: string) => [headers[name]].flat()[0]
   const location = header("location")
   if (statusCode >= 300 && statusCode < 400 && location !== undefined) {
-    leave()
-    return { location }
+    return Result.succeed({ location })
   }
-  const encoding = header("content-encoding") ?? "identity"
-  if (statusCode !== 200 || encoding !== "identity") {
-    leave()
-    throw unreachable(
-      statusCode === 200 ? "its host sent it compressed" : `its host answered ${statusCode}`
-    )
+  if (statusCode !== 200) return Result.fail(unreachable(`its host answered ${statusCode}`))
+  if ((header("content-encoding") ?? "identity") !== "identity") {
+    return Result.fail(unreachable("its host sent it compressed"))
   }
-  const announced = Option.fromUndefinedOr(header("content-length")).pipe(
-    Option.map(Number),
-    Option.filter(Number.isSafeInteger)
-  )
-  if (Option.exists(announced, (length) => length > bytesMax)) {
-    leave()
-    throw tooLarge(bytesMax)
-  }
-  return collect(body, Option.getOrUndefined(announced), bytesMax, leave)
+  const announced = Number(header("content-length") ?? Number.NaN)
+  return Result.succeed({
+    body,
+    announced: Number.isSafeInteger(announced) ? announced : undefined
+  })
 }
 
-/** With a length announced the bytes are held once, never twice. */
-const collect = async (
-  body: AsyncIterable<Uint8Array>,
-  announced: number | undefined,
-  bytesMax: number,
-  leave: () => void
-): Promise<Uint8Array> => {
-  const whole = announced === undefined ? undefined : Buffer.allocUnsafeSlow(announced)
-  const chunks: Array<Uint8Array> = []
-  let size = 0
-  for await (const chunk of body) {
-    if (size + chunk.length > bytesMax) {
-      leave()
-      throw tooLarge(bytesMax)
-    }
-    if (whole === undefined) chunks.push(chunk)
-    else whole.set(chunk, size)
-    size += chunk.length
-  }
-  return whole ?? Buffer.concat(chunks, size)
-}
+/** The whole body; what is too large is not read on. With a length announced the bytes are held once. */
+const collect = ({ announced, body }: MediumAnswer, bytesMax: number) =>
+  Effect.tryPromise({
+    try: async () => {
+      if (announced !== undefined && announced > bytesMax) throw tooLarge(bytesMax)
+      const whole = announced === undefined ? undefined : Buffer.allocUnsafeSlow(announced)
+      const chunks: Array<Uint8Array> = []
+      let size = 0
+      for await (const chunk of body) {
+        if (size + chunk.length > bytesMax) throw tooLarge(bytesMax)
+        if (whole === undefined) chunks.push(chunk)
+        else whole.set(chunk, size)
+        size += chunk.length
+      }
+      return whole ?? Buffer.concat(chunks, size)
+    },
+    catch: (cause) => (cause instanceof MediaFetchFailed ? cause : unreachable(whyOf(cause)))
+  })
 
 const unreachable = (why: string): MediaFetchFailed =>
   new MediaFetchFailed({ reason: "unreachable", detail: `The URL could not be downloaded: ${why}` })

@@ -1,4 +1,5 @@
 import { Option, Schema, SchemaTransformation } from "effect"
+import { balanceCreditsMax } from "./Limits.ts"
 
 /**
  * Money, in micro-credits: 1 credit is 1,000,000 micro-credits, and 100 credits are 1 US dollar
@@ -23,7 +24,9 @@ export const format = (amount: Credits): string => {
   return `${sign}${absolute / 100n}.${(absolute % 100n).toString().padStart(2, "0")}`
 }
 
-const decimal = /^(-?)(\d{1,12})(?:\.(\d{1,6}))?$/
+const decimal = /^(-?)(\d{1,13})(?:\.(\d{1,6}))?$/
+
+const max = balanceCreditsMax * microPerCredit
 
 /** Reads a decimal string of credits with up to six decimals. */
 export const parse = (text: string): Option.Option<Credits> => {
@@ -42,7 +45,12 @@ export const CreditsFromString = Schema.String.annotate({
     Schema.isPattern(decimal, { expected: 'a decimal amount of credits such as "7.50"' })
   ),
   Schema.decodeTo(
-    Credits,
+    Credits.check(
+      Schema.isBetweenBigInt(
+        { minimum: -max, maximum: max },
+        { message: `Expected at most ${balanceCreditsMax} credits` }
+      )
+    ),
     SchemaTransformation.transform({
       decode: (text: string): bigint => Option.getOrElse(parse(text), () => zero),
       encode: (micro: bigint) => format(make(micro))

@@ -10,27 +10,27 @@ export const UserId = Schema.String.check(Schema.isUUID()).pipe(Schema.brand("Us
 export type UserId = typeof UserId.Type
 
 /** API key id (not the key), `key_…`. */
-export const ApiKeyId = Schema.String.check(Schema.isPattern(/^key_[\w-]{1,80}$/u)).pipe(
-  Schema.brand("ApiKeyId")
-)
+export const ApiKeyId = Schema.String.check(
+  Schema.isPattern(/^key_[\w-]{1,80}$/u, { expected: "an id that begins with key_" })
+).pipe(Schema.brand("ApiKeyId"))
 export type ApiKeyId = typeof ApiKeyId.Type
 
 /** Webhook endpoint id, `whe_…`. Contract 3. */
-export const EndpointId = Schema.String.check(Schema.isPattern(/^whe_[\w-]{1,80}$/u)).pipe(
-  Schema.brand("EndpointId")
-)
+export const EndpointId = Schema.String.check(
+  Schema.isPattern(/^whe_[\w-]{1,80}$/u, { expected: "an id that begins with whe_" })
+).pipe(Schema.brand("EndpointId"))
 export type EndpointId = typeof EndpointId.Type
 
 /** Event id, `evt_…`; a synthetic test event starts with `evt_test_`. Spec, Events. */
-export const EventId = Schema.String.check(Schema.isPattern(/^evt_[\w-]{1,80}$/u)).pipe(
-  Schema.brand("EventId")
-)
+export const EventId = Schema.String.check(
+  Schema.isPattern(/^evt_[\w-]{1,80}$/u, { expected: "an id that begins with evt_" })
+).pipe(Schema.brand("EventId"))
 export type EventId = typeof EventId.Type
 
 /** Delivery id, `whd_…`: one event to one endpoint, the same on every attempt. Spec, Webhook delivery. */
-export const DeliveryId = Schema.String.check(Schema.isPattern(/^whd_[\w-]{1,80}$/u)).pipe(
-  Schema.brand("DeliveryId")
-)
+export const DeliveryId = Schema.String.check(
+  Schema.isPattern(/^whd_[\w-]{1,80}$/u, { expected: "an id that begins with whd_" })
+).pipe(Schema.brand("DeliveryId"))
 export type DeliveryId = typeof DeliveryId.Type
 
 /** Id of kept media, `art_…`. Contract 3. */

@@ -53,6 +53,9 @@ export const mediaRedirectsMax = 3
 /** Downloads of media at a time in one process: what bounds the memory that they take (ADR 0040). */
 export const mediaDownloadsMax = 16
 
+/** Downloads of one task's media at a time, so that one task of ten pictures leaves room for others. */
+export const taskDownloadsMax = 4
+
 /** Contract 2 lists all faults of a body; beyond this many the rest is counted only. */
 export const faultsMax = 100
 
@@ -87,6 +90,11 @@ export const secretOverlapHours = 24
 export const idempotencyHours = 24
 export const idempotencyKeyCharactersMax = 255
 
+/** ADR 0110: all large request bodies in memory are together at most so many of the largest. */
+export const largestBodiesAtOnce = 4
+/** Up to this a body waits for no room. */
+export const smallBodyBytesMax = 1024 * 1024
+
 /** Contract 3: lists. */
 export const pageSizeDefault = 20
 export const pageSizeMax = 100
@@ -113,7 +121,7 @@ export const taskRelookSeconds = 1
 /** A comment on an idle event stream, so that proxies keep it open. */
 export const eventStreamHeartbeatSeconds = 15
 
-/** Spec, Limits: the delivery log is kept this long. */
+/** Spec, Limits: the delivery log is kept this long; receipts of calls too (ADR 0102). */
 export const deliveryLogDays = 30
 
 /** Day partitions that are made before their day begins. */
@@ -131,5 +139,15 @@ export const walletAuditSeconds = 15
 export const walletAuditWalletsMax = 500
 export const walletAuditEntriesMax = 1000
 
+/** Credits that a wallet can hold, as `wallet_add` says: in micro-credits they fit a `bigint`. */
+export const balanceCreditsMax = 9_000_000_000_000n
+
 /** Rows that the CSV export of a ledger reads at once. */
 export const ledgerExportRowsMax = 1000
+
+/**
+ * Who waits for a slot looks again after this, for slots that other processes gave back (ADR 0108), and
+ * so many tasks join a line with one statement.
+ */
+export const slotRelookSeconds = 1
+export const slotJoinsMax = 500

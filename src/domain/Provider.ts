@@ -32,4 +32,8 @@ export interface AccountSetting {
   readonly baseUrl: string
   /** A positive integer: shares of new work. */
   readonly weight: number
+  /** Jobs of tasks that may run at the vendor at once, over all processes; absent: as documented. */
+  readonly concurrent?: number
+  /** Where fal publishes the keys that its callbacks are signed with; absent: fal's own. */
+  readonly jwksUrl?: string
 }

@@ -22,10 +22,23 @@ const formatted = (format: string) =>
     Schema.makeFilter<string>(() => undefined, { toJsonSchema: () => ({ format }) })
   )
 
-/** ISO 8601 in UTC with milliseconds. */
-export const Timestamp = formatted("date-time").pipe(
-  Schema.decodeTo(Schema.DateTimeUtc, SchemaTransformation.dateTimeUtcFromString)
-)
+const rfc3339 =
+  /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/iu
+
+/** Is it a time as JSON Schema's `date-time` has it, on a day that there is? */
+const isTime = (text: string): boolean => {
+  const [, year, month, day] = rfc3339.exec(text) ?? []
+  if (day === undefined || Number.isNaN(Date.parse(text))) return false
+  return new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === +day
+}
+
+/** ISO 8601: sent in UTC with milliseconds, taken with any zone, but never without one. */
+export const Timestamp = Schema.String.check(
+  Schema.makeFilter<string>(
+    (text) => isTime(text) || 'Expected a time with its zone, such as "2030-01-31T12:00:00Z"',
+    { toJsonSchema: () => ({ format: "date-time" }) }
+  )
+).pipe(Schema.decodeTo(Schema.DateTimeUtc, SchemaTransformation.dateTimeUtcFromString))
 
 /** Spec, Task (`task_info`). */
 export const TaskInfo = Schema.Struct({

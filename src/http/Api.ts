@@ -27,5 +27,5 @@ export class Api extends HttpApi.make("manage")
   .middleware(ManageGate)
   .middleware(ManageProblems)
   .annotate(HttpApi.PayloadParseOptions, bodyParseOptions)
-  .annotate(HttpApi.QueryParseOptions, { errors: "all" })
+  .annotate(HttpApi.QueryParseOptions, bodyParseOptions)
   .annotateMerge(OpenApi.annotations({ title: "Generation Gateway", version })) {}

@@ -3,12 +3,11 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { ApiKeyId } from "../domain/Ids.ts"
 import { Scope } from "../domain/Scope.ts"
 import { Timestamp } from "../domain/Task.ts"
-import { Text } from "../models/Fields.ts"
+import { someOf, Text } from "../models/Fields.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, PageQuery } from "./Paging.ts"
+import { pageOf, pageQuery } from "./Paging.ts"
 
 const apiKeyFields = {
-  id: ApiKeyId,
   preview: Schema.String,
   name: Schema.String,
   scopes: Schema.Array(Scope),
@@ -17,18 +16,21 @@ const apiKeyFields = {
 }
 
 export const ApiKey = Schema.Struct({
+  id: ApiKeyId,
   ...apiKeyFields,
   last_used_at: Schema.NullOr(Timestamp)
 }).annotate({ identifier: "ApiKey" })
 
 /** `key` is shown this once. */
-export const CreatedApiKey = Schema.Struct({ ...apiKeyFields, key: Schema.String }).annotate({
-  identifier: "CreatedApiKey"
-})
+export const CreatedApiKey = Schema.Struct({
+  id: ApiKeyId,
+  key: Schema.String,
+  ...apiKeyFields
+}).annotate({ identifier: "CreatedApiKey" })
 
 export const NewApiKey = Schema.Struct({
   name: Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200)),
-  scopes: Schema.optionalKey(Schema.NonEmptyArray(Scope)),
+  scopes: Schema.optionalKey(someOf(Scope)),
   expires_at: Schema.optionalKey(Schema.NullOr(Timestamp))
 }).annotate({ identifier: "NewApiKey" })
 
@@ -40,7 +42,7 @@ export class ApiKeysApi extends HttpApiGroup.make("apiKeys").add(
     error
   }),
   HttpApiEndpoint.get("listApiKeys", "/api-keys", {
-    query: PageQuery,
+    query: pageQuery(ApiKeyId),
     success: pageOf(ApiKey),
     error
   }),

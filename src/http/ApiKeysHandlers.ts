@@ -1,8 +1,8 @@
-import { Effect, Option } from "effect"
-import type { DateTime } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { ApiKeyId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { invalid } from "../domain/Problem.ts"
 import type { Scope } from "../domain/Scope.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import type { ApiKeyRow } from "../services/ApiKeys.ts"
@@ -22,7 +22,7 @@ export const layer = HttpApiBuilder.group(
       }),
       listApiKeys: Effect.fnUntraced(function* ({ query }) {
         const userId = yield* requireUser
-        const { before, limit } = yield* readPage(query, ApiKeyId)
+        const { before, limit } = readPage(query, ApiKeyId)
         const rows = yield* keys.list(userId, { before, limit: limit + 1 })
         return toPage(
           rows,
@@ -50,8 +50,8 @@ const showKey = (row: ApiKeyRow) => ({
 /** What a key may do when its maker names no scopes. */
 const defaultScopes: ReadonlyArray<Scope> = ["inference"]
 
-/** Makes a key for a user and shows it, this once. */
-export const createKey = (
+/** Makes a key for a user and shows it, this once. One that has expired already is a slip. */
+export const createKey = Effect.fnUntraced(function* (
   keys: ApiKeys["Service"],
   userId: UserId,
   payload: {
@@ -59,13 +59,17 @@ export const createKey = (
     readonly scopes?: ReadonlyArray<Scope>
     readonly expires_at?: DateTime.Utc | null
   }
-) =>
-  Effect.map(
-    keys.create({
-      userId,
-      name: payload.name,
-      scopes: payload.scopes ?? defaultScopes,
-      expiresAt: Option.fromNullishOr(payload.expires_at)
-    }),
-    ({ key, row }) => ({ ...showKey(row), key })
-  )
+) {
+  const expiresAt = Option.fromNullishOr(payload.expires_at)
+  const now = yield* DateTime.now
+  if (Option.exists(expiresAt, DateTime.isLessThanOrEqualTo(now))) {
+    return yield* invalid([{ pointer: "#/expires_at", detail: "Expected a time in the future" }])
+  }
+  const { key, row } = yield* keys.create({
+    userId,
+    name: payload.name,
+    scopes: payload.scopes ?? defaultScopes,
+    expiresAt
+  })
+  return { ...showKey(row), key }
+})

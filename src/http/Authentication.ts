@@ -40,10 +40,8 @@ const tokenMalformed = Effect.fail(
 export const admitInference = (taskId: Option.Option<TaskId>) =>
   Effect.flatMap(ApiKeys, (keys) =>
     Effect.flatMap(readToken, (token) =>
-      Effect.flatMap(keys.admit(token, taskId), (admitted) =>
-        Option.isNone(admitted.rate)
-          ? Effect.succeed(admitted)
-          : Effect.as(showRate(admitted.rate.value), admitted)
+      Effect.tap(keys.admit(token, taskId), ({ rate }) =>
+        Option.isNone(rate) ? Effect.void : showRate(rate.value)
       )
     )
   )

@@ -3,7 +3,9 @@ import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { CreditsFromString } from "../domain/Credits.ts"
 import { Timestamp } from "../domain/Task.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, PageQuery } from "./Paging.ts"
+import { pageOf, pageQuery } from "./Paging.ts"
+
+export const CallId = Schema.String.check(Schema.isUUID())
 
 /** The receipt of a metered passthrough call. ADR 0072. */
 export const CallView = Schema.Struct({
@@ -25,12 +27,12 @@ export const CallView = Schema.Struct({
 /** A user's own metered calls, newest first. */
 export class CallsApi extends HttpApiGroup.make("calls").add(
   HttpApiEndpoint.get("listCalls", "/calls", {
-    query: PageQuery,
+    query: pageQuery(CallId),
     success: pageOf(CallView),
     error
   }),
   HttpApiEndpoint.get("getCall", "/calls/:id", {
-    params: { id: Schema.String },
+    params: { id: CallId },
     success: CallView,
     error
   })

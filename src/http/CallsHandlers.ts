@@ -1,12 +1,11 @@
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Metering } from "../services/Metering.ts"
 import type { CallRow } from "../services/Metering.ts"
 import { Api } from "./Api.ts"
 import { requireUser } from "./Authentication.ts"
+import { CallId } from "./CallsApi.ts"
 import { readPage, toPage } from "./Paging.ts"
-
-const CallId = Schema.String.check(Schema.isUUID())
 
 /** Receipts of metered calls. ADR 0072. */
 export const layer = HttpApiBuilder.group(
@@ -17,7 +16,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       listCalls: Effect.fnUntraced(function* ({ query }) {
         const userId = yield* requireUser
-        const { before, limit } = yield* readPage(query, CallId)
+        const { before, limit } = readPage(query, CallId)
         const rows = yield* metering.list(userId, { before, limit: limit + 1 })
         return toPage(rows, limit, (row) => row.id, showCall)
       }),

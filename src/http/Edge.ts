@@ -9,26 +9,34 @@ import {
 import { AppConfig } from "../Config.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
+import { hasOneHost } from "./HostHeader.ts"
 import { rescue } from "./Problems.ts"
 import { RequestTrace, traceOf } from "./RequestTrace.ts"
+import { makeIsSandbox } from "./SandboxHeader.ts"
 
 /**
- * What holds for every response: `Traceparent` (also on 404, 413, streams and passthrough), failures
- * as problems, a cap on request bodies. Contract 2.
+ * What holds for every response: `Traceparent` (also on 404, 413, streams and passthrough), whether
+ * it is the sandbox, failures as problems, a cap on request bodies. Contract 2 and 7.
  */
 export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
   Effect.gen(function* () {
-    const { maxBodyBytes } = yield* AppConfig
+    const { maxBodyBytes, serviceName } = yield* AppConfig
+    const isSandbox = yield* makeIsSandbox
+    const sandbox = `x-${serviceName}-sandbox`.toLowerCase()
     const cap = ByteSize.bytes(maxBodyBytes)
     return (httpEffect) =>
       Effect.withFiber((fiber) => {
         const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
         const trace = traceOf(request.headers)
+        const headers = {
+          traceparent: trace.traceparent,
+          ...(isSandbox(request.originalUrl) ? { [sandbox]: "true" } : {})
+        }
         HttpEffect.appendPreResponseHandlerUnsafe(fiber.context, (_request, response) =>
-          Effect.succeed(HttpServerResponse.setHeader(response, "traceparent", trace.traceparent))
+          Effect.succeed(HttpServerResponse.setHeaders(response, headers))
         )
         return Effect.updateContext(
-          rescue(withinCap(httpEffect, request, maxBodyBytes), request),
+          rescue(atBorder(httpEffect, request, maxBodyBytes), request),
           (context: Context.Context<never>) =>
             Context.add(
               Context.add(context, HttpIncomingMessage.MaxBodySize, cap),
@@ -41,12 +49,16 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
   { global: true }
 )
 
-/** A body whose length is told is refused before any of it is read. Contract 2, 2004. */
-const withinCap = <A, E, R>(
+/** Refused before anything is read: a request without its one host, a body that is told to be too long. */
+const atBorder = <A, E, R>(
   httpEffect: Effect.Effect<A, E, R>,
   request: HttpServerRequest.HttpServerRequest,
   maxBodyBytes: number
-): Effect.Effect<A, E | Problem, R> =>
-  Number(request.headers["content-length"] ?? 0) > maxBodyBytes
+): Effect.Effect<A, E | Problem, R> => {
+  if (!hasOneHost(request)) return noHost
+  return Number(request.headers["content-length"] ?? 0) > maxBodyBytes
     ? Effect.fail(problem(2004, `The body is larger than ${maxBodyBytes} bytes`))
     : httpEffect
+}
+
+const noHost = Effect.fail(problem(2014, "The request must have exactly one Host header"))

@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
+import type { Headers } from "effect/http"
 import { problem } from "../domain/Problem.ts"
 
 /** A JSON body: its bytes, for the idempotency hash, and its value. */
@@ -11,19 +12,23 @@ export interface JsonBody {
 const jsonType = /^application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/iu
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true })
 
+/** Is the body said to be JSON, and not compressed? ADR 0043. */
+export const isPlainJson = (headers: Headers.Headers): boolean =>
+  jsonType.test(headers["content-type"] ?? "") &&
+  (headers["content-encoding"] ?? "identity") === "identity"
+
+export const notJson = problem(
+  2003,
+  "Send the body as plain JSON with Content-Type: application/json"
+)
+
 /**
- * Reads a JSON request body: 2003 when it is not JSON, 2004 when it is too large (told from its
- * length, before it is read), 2002 when it does not parse. Contract 2.
+ * Reads a JSON request body: 2003 when it is not JSON, 2002 when it does not parse. `Edge` has seen
+ * to its length. Contract 2.
  */
-export const readJsonBody = Effect.fnUntraced(function* (maxBytes: number) {
+export const readJsonBody = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
-  const type = request.headers["content-type"] ?? ""
-  if (!jsonType.test(type)) {
-    return yield* problem(2003, "Send the body as JSON with Content-Type: application/json")
-  }
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) {
-    return yield* problem(2004, `The body is larger than ${maxBytes} bytes`)
-  }
+  if (!isPlainJson(request.headers)) return yield* notJson
   const bytes = new Uint8Array(yield* request.arrayBuffer)
   const text = yield* Effect.try({
     try: () => strictUtf8.decode(bytes),

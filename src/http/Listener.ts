@@ -45,21 +45,35 @@ export const makeListener = (bounds: ListenerBounds = listenerBounds): Server =>
     connectionsCheckingInterval: bounds.checkMillis,
     maxHeaderSize: bounds.headersBytesMax,
     insecureHTTPParser: false,
-    requireHostHeader: true
+    // Answered as a problem by `Edge`
+    requireHostHeader: false
   })
   answerBrokenRequests(server)
+  // RFC 9110, 10.1.1: an expectation that nobody knows may be passed over
+  server.on("checkExpectation", (request, response) => server.emit("request", request, response))
   return server
 }
 
-/** What is no request never reaches the routes, and still is answered as a problem. ADR 0090. */
+/**
+ * What is no request never reaches the routes, and still is answered as a problem: after the answers
+ * to the whole requests before it on the connection, else in place of the broken one's. ADR 0090.
+ */
 const answerBrokenRequests = (server: Server): void => {
-  const answers = new WeakMap<Duplex, ServerResponse>()
-  server.prependListener("request", (request, response) => answers.set(request.socket, response))
+  const last = new WeakMap<Duplex, ServerResponse>()
+  const broken = new WeakSet<Duplex>()
+  server.prependListener("request", (request, response) => last.set(request.socket, response))
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
-    const running = answers.get(socket)
-    const isAnswering = running?.headersSent === true && !running.writableFinished
-    if (error.code === "ECONNRESET" || !socket.writable || isAnswering) return socket.destroy()
-    return socket.end(brokenAnswer(faultOf(error.code)), () => socket.destroy())
+    if (broken.has(socket)) return
+    broken.add(socket)
+    const answer = () =>
+      socket.writable
+        ? socket.end(brokenAnswer(faultOf(error.code)), () => socket.destroy())
+        : socket.destroy()
+    const running = last.get(socket)
+    if (error.code === "ECONNRESET" || !socket.writable) return socket.destroy()
+    if (running === undefined || running.writableFinished) return answer()
+    if (running.req.complete) return running.once("close", answer)
+    return running.headersSent ? socket.destroy() : answer()
   })
 }
 

@@ -1,15 +1,15 @@
 import { Effect, Layer } from "effect"
 import { HttpServerRequest } from "effect/http"
-import type { HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import { problem } from "../domain/Problem.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { Replays } from "../services/Replays.ts"
 import { Secrets } from "../services/Secrets.ts"
 import { authenticateManagement, CurrentCaller } from "./Authentication.ts"
+import { BodyRoom } from "./BodyRoom.ts"
 import { manageErrors } from "./ManageErrors.ts"
 import { replayed } from "./ManageReplay.ts"
-import { pathOf, rescue, toResponse } from "./Problems.ts"
+import { checkRequest } from "./ManageRequest.ts"
+import { rescue } from "./Problems.ts"
 
 /** Finds the caller of a management endpoint: an API key with scope `manage`, or the operator's token. */
 export class ManageGate extends HttpApiMiddleware.Service<
@@ -23,6 +23,7 @@ export class ManageGate extends HttpApiMiddleware.Service<
     ManageGate,
     Effect.gen(function* () {
       const keys = yield* ApiKeys
+      const room = yield* BodyRoom
       const replays = yield* Replays
       const secrets = yield* Secrets
       const caller = authenticateManagement.pipe(
@@ -30,9 +31,16 @@ export class ManageGate extends HttpApiMiddleware.Service<
         Effect.provideService(Secrets, secrets)
       )
       return {
-        bearer: (httpEffect) =>
+        bearer: (httpEffect, { endpoint }) =>
           Effect.flatMap(caller, (it) =>
-            replayed(replays, it, Effect.provideService(httpEffect, CurrentCaller, it))
+            Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+              room.within(request)(
+                Effect.andThen(
+                  checkRequest(endpoint),
+                  replayed(replays, it, Effect.provideService(httpEffect, CurrentCaller, it))
+                )
+              )
+            )
           )
       }
     })
@@ -44,17 +52,6 @@ export class ManageProblems extends HttpApiMiddleware.Service<ManageProblems>()(
   "gateway/http/ManageProblems"
 ) {
   static readonly layer = Layer.succeed(ManageProblems, (httpEffect) =>
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-      Effect.map(rescue(httpEffect, request), (response) => jsonOnly(response, pathOf(request)))
-    )
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => rescue(httpEffect, request))
   )
 }
-
-/** HttpApi answers a body of another type with 415 in plain text. */
-const jsonOnly = (
-  response: HttpServerResponse.HttpServerResponse,
-  path: string
-): HttpServerResponse.HttpServerResponse =>
-  response.status === 415
-    ? toResponse(problem(2003, "Send the body as JSON with Content-Type: application/json"), path)
-    : response

@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { ResultKind } from "../domain/Task.ts"
 import { PriceRule } from "../models/Price.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
+import { pageOf, pageQuery } from "./Paging.ts"
 
 /** One model: where it is called, what it takes, what it makes and what that costs. */
 export const ModelView = Schema.Struct({
@@ -17,10 +18,14 @@ export const ModelView = Schema.Struct({
   body_schema: Schema.Record(Schema.String, Schema.Json)
 }).annotate({ identifier: "Model" })
 
+/** A model's place in the catalog. */
+export const ModelKey = Schema.String.check(Schema.isPattern(/^\d{1,6}$/u))
+
 /** The catalog. Contract 3. */
 export class ModelsApi extends HttpApiGroup.make("models").add(
   HttpApiEndpoint.get("listModels", "/models", {
-    success: Schema.Struct({ data: Schema.Array(ModelView), next_cursor: Schema.Null }),
+    query: pageQuery(ModelKey),
+    success: pageOf(ModelView),
     error
   })
 ) {}

@@ -1,9 +1,11 @@
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { jsonSchemaOf } from "../models/Bodies.ts"
 import type { CatalogEntry } from "../models/CatalogEntry.ts"
 import { Router } from "../services/Router.ts"
 import { Api } from "./Api.ts"
+import { ModelKey } from "./ModelsApi.ts"
+import { readPage, toPage } from "./Paging.ts"
 
 /** The catalog: the same for everybody who may manage. */
 export const layer = HttpApiBuilder.group(
@@ -11,9 +13,21 @@ export const layer = HttpApiBuilder.group(
   "models",
   Effect.fnUntraced(function* (handlers) {
     const router = yield* Router
-    const data = yield* Effect.orDie(Effect.forEach(router.models, show))
+    const models = yield* Effect.orDie(Effect.forEach(router.models, show))
+    const rows = models.map((view, place) => ({ view, place }))
     return handlers.handleAll({
-      listModels: () => Effect.succeed({ data, next_cursor: null })
+      listModels: ({ query }) => {
+        const { before, limit } = readPage(query, ModelKey)
+        const from = Option.match(before, { onNone: () => 0, onSome: (place) => Number(place) + 1 })
+        return Effect.succeed(
+          toPage(
+            rows.slice(from, from + limit + 1),
+            limit,
+            ({ place }) => String(place),
+            ({ view }) => view
+          )
+        )
+      }
     })
   })
 )

@@ -1,4 +1,5 @@
 import { OpenApi } from "effect/http-api"
+import { pageSizeDefault, pageSizeMax } from "../domain/Limits.ts"
 import type { Label } from "../models/Bodies.ts"
 import type { Catalog } from "../models/Catalog.ts"
 import { Api } from "./Api.ts"
@@ -12,14 +13,16 @@ import {
   problemComponent,
   problemResponses,
   problems,
+  refTo,
   traceparent
 } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 import { servicePaths, webhooks } from "./OpenApiService.ts"
+import { vendorParameters, vendorPaths } from "./OpenApiVendors.ts"
 
 /**
  * The one document: the management API as declared, each model of the catalog with its own body, the
- * service's own endpoints and the webhooks. `serviceName` stands in the names of headers.
+ * vendors' routes that the catalog opens, the service's own endpoints and the webhooks. `serviceName` stands in the names of headers.
  */
 export const documentedApi = (catalog: Catalog["Service"], serviceName = "Service") =>
   Api.annotate(OpenApi.Transform, (document) =>
@@ -34,6 +37,7 @@ const complete = (document: Json, catalog: Catalog["Service"]): Json => {
   const components = asRecord(document["components"])
   const paths = {
     ...Object.assign({}, ...catalog.all.map(pathsOf)),
+    ...vendorPaths(catalog.upstream.routes),
     ...servicePaths,
     ...manageable(asRecord(document["paths"]))
   }
@@ -51,7 +55,7 @@ const complete = (document: Json, catalog: Catalog["Service"]): Json => {
         bearer: { type: "http", scheme: "bearer", description: "An API key of the gateway" }
       },
       headers: headerComponents,
-      parameters: taskParameters,
+      parameters: { ...taskParameters, ...vendorParameters },
       responses: problemResponses(),
       schemas: {
         ...withoutInner(asRecord(components["schemas"])),
@@ -82,13 +86,13 @@ const manageable = (paths: Json): Json =>
       Object.fromEntries(
         Object.entries(asRecord(item)).map(([method, operation]) => [
           method,
-          methods.has(method) ? managed(path, asRecord(operation)) : operation
+          methods.has(method) ? managed(path, method, asRecord(operation)) : operation
         ])
       )
     ])
   )
 
-const managed = (path: string, operation: Json): Json => {
+const managed = (path: string, method: string, operation: Json): Json => {
   const name = String(operation["operationId"]).split(".").at(-1) ?? ""
   const hasBody = operation["requestBody"] !== undefined
   const statuses = [
@@ -107,6 +111,7 @@ const managed = (path: string, operation: Json): Json => {
   return {
     summary: sentenceOf(name),
     ...operation,
+    parameters: parametersOf(operation, method),
     tags: asTags(operation["tags"]).map(sentenceOf),
     operationId: name,
     responses: {
@@ -118,6 +123,25 @@ const managed = (path: string, operation: Json): Json => {
       ...problems(...statuses)
     }
   }
+}
+
+/** Every POST takes an idempotency key, and what arrives as a text in the query is told as what it means. */
+const parametersOf = (operation: Json, method: string): ReadonlyArray<unknown> => {
+  const declared = Array.isArray(operation["parameters"]) ? operation["parameters"] : []
+  return [
+    ...declared
+      .map(asRecord)
+      .filter((parameter) => parameter["in"] !== "header")
+      .map((parameter) => (parameter["name"] === "limit" ? limitParameter : parameter)),
+    ...(method === "post" ? [refTo("parameters", "IdempotencyKey")] : [])
+  ]
+}
+
+const limitParameter = {
+  name: "limit",
+  in: "query",
+  required: false,
+  schema: { type: "integer", minimum: 1, maximum: pageSizeMax, default: pageSizeDefault }
 }
 
 /** `listApiKeys` reads "List api keys". */
@@ -134,7 +158,11 @@ const tagWords: Readonly<Record<string, string>> = {
 }
 
 const wordsOf = (name: string): string =>
-  name.startsWith("Models of ") ? "Create, get and cancel tasks" : `${name} of the caller`
+  name.startsWith("Models of ")
+    ? "Create, get and cancel tasks"
+    : name.startsWith("Routes of ")
+      ? "As the vendor has them: its own clients work unchanged"
+      : `${name} of the caller`
 
 const asTags = (tags: unknown): ReadonlyArray<string> =>
   Array.isArray(tags) ? tags.map(String) : []

@@ -93,6 +93,10 @@ export const headerComponents: Json = {
     "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
   ),
   Cost: textHeader("Credits held, later settled, with two decimals", "7.50"),
+  CallId: textHeader(
+    "The receipt of the call: `/manage/v1/calls/{id}`",
+    "01a1fde8-21f4-7d82-8c09-ff1738b15d2e"
+  ),
   Balance: textHeader("Credits available after the hold, with two decimals", "992.50"),
   Sandbox: textHeader("Present when the simulator serves the model", "true"),
   IdempotencyReplayed: textHeader("Present when this is the first answer again", "true"),

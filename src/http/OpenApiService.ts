@@ -81,46 +81,7 @@ const artifact: Json = {
   }
 }
 
-const openAi = (operationId: string, summary: string, more: Json): Json => ({
-  tags: ["OpenAI"],
-  security: [{ bearer: [] }],
-  operationId,
-  summary,
-  ...more,
-  responses: {
-    200: {
-      description: "The upstream's own answer",
-      headers: traceparent,
-      ...jsonContent({ type: "object", additionalProperties: true })
-    },
-    ...problems(400, 401, 402, 403, 404, 429, 500, 502, 503, 504)
-  }
-})
-
 export const servicePaths: Json = {
-  "/v1/chat/completions": {
-    post: openAi("createChatCompletion", "Create a chat completion, as OpenAI has it", {
-      requestBody: {
-        required: true,
-        ...jsonContent(
-          {
-            type: "object",
-            required: ["model", "messages"],
-            properties: {
-              model: { type: "string" },
-              messages: { type: "array", items: { type: "object", additionalProperties: true } },
-              stream: { type: "boolean" }
-            },
-            additionalProperties: true
-          },
-          { model: "gpt-4o-mini", messages: [{ role: "user", content: "Hello" }] }
-        )
-      }
-    })
-  },
-  "/v1/models": {
-    get: openAi("listUpstreamModels", "List the upstream's models, as OpenAI has it", {})
-  },
   "/artifacts/{id}": artifact,
   "/healthz": get("health", "Is the process up?", { 200: ok, ...problems(405, 500) }),
   "/readyz": get("readiness", "Can it serve?", { 200: ok, ...problems(405, 500, 503) }),

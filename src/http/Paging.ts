@@ -1,18 +1,31 @@
-import { Effect, Option, Schema } from "effect"
+import { Option, Schema, SchemaTransformation } from "effect"
 import { pageSizeDefault, pageSizeMax } from "../domain/Limits.ts"
-import { invalid } from "../domain/Problem.ts"
 
-/** `?cursor&limit` of every list. Contract 3. */
-export const PageQuery = {
-  cursor: Schema.optionalKey(
-    Schema.String.annotate({ description: "`next_cursor` of the page before" })
-  ),
-  limit: Schema.optionalKey(
-    Schema.FiniteFromString.pipe(
-      Schema.check(Schema.isInt(), Schema.isBetween({ minimum: 1, maximum: pageSizeMax }))
-    ).annotate({ description: `1 to ${pageSizeMax}, default ${pageSizeDefault}` })
+type KeySchema = Schema.ConstraintDecoder<unknown> & { readonly Encoded: string }
+
+const wholeNumber = /^[0-9]{1,3}$/u
+
+/** One fault, however many ways a text is not a page's length. */
+const Limit = Schema.String.check(
+  Schema.makeFilter<string>(
+    (text) =>
+      (wholeNumber.test(text) && Number(text) >= 1 && Number(text) <= pageSizeMax) ||
+      `Expected a whole number from 1 to ${pageSizeMax}`
   )
-}
+).pipe(Schema.decodeTo(Schema.Finite, SchemaTransformation.numberFromString))
+
+/** `?cursor&limit` of every list; a cursor that is none of ours is a fault of the client. Contract 3. */
+export const pageQuery = (key: KeySchema) => ({
+  cursor: Schema.optionalKey(
+    Schema.String.check(
+      Schema.makeFilter<string>(
+        (cursor) =>
+          Option.isSome(keyOfCursor(cursor, key)) || "Expected next_cursor of the page before"
+      )
+    ).annotate({ description: "`next_cursor` of the page before" })
+  ),
+  limit: Schema.optionalKey(Limit)
+})
 
 /** A page: newest first. Contract 3. */
 export const pageOf = <S extends Schema.Constraint>(item: S) =>
@@ -20,24 +33,22 @@ export const pageOf = <S extends Schema.Constraint>(item: S) =>
 
 const encodeCursor = (key: string): string => Buffer.from(key).toString("base64url")
 
-/** Where a page begins and how long it is. A cursor that is none of ours is a fault of the client. */
-export const readPage = <
-  Key extends Schema.ConstraintDecoder<unknown> & { readonly Encoded: string }
->(
+const keyOfCursor = <Key extends KeySchema>(
+  cursor: string,
+  key: Key
+): Option.Option<Key["Type"]> => {
+  const text = Buffer.from(cursor, "base64url").toString("utf8")
+  return encodeCursor(text) === cursor ? Schema.decodeOption(key)(text) : Option.none()
+}
+
+/** Where a page begins and how long it is. */
+export const readPage = <Key extends KeySchema>(
   query: { readonly cursor?: string; readonly limit?: number },
   key: Key
-) => {
-  const limit = query.limit ?? pageSizeDefault
-  if (query.cursor === undefined) return Effect.succeed({ before: Option.none(), limit })
-  const text = Buffer.from(query.cursor, "base64url").toString("utf8")
-  return Option.match(Schema.decodeOption(key)(text), {
-    onNone: () =>
-      Effect.fail(
-        invalid([{ pointer: "#/query/cursor", detail: "Expected next_cursor of the page before" }])
-      ),
-    onSome: (before) => Effect.succeed({ before: Option.some(before), limit })
-  })
-}
+) => ({
+  before: Option.flatMap(Option.fromUndefinedOr(query.cursor), (it) => keyOfCursor(it, key)),
+  limit: query.limit ?? pageSizeDefault
+})
 
 /** Cuts what was read with one row more than asked for into a page. */
 export const toPage = <Row, Item>(

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { HttpServerError } from "effect/http"
 import { IncomingMessage } from "node:http"
 import { AppConfig } from "../Config.ts"
 import * as Credits from "../domain/Credits.ts"
@@ -9,6 +10,8 @@ import { ApiKeys } from "../services/ApiKeys.ts"
 import { Passthrough } from "../services/Passthrough.ts"
 import type { Relayed } from "../services/Passthrough.ts"
 import { authenticatePassthrough } from "./Authentication.ts"
+import { BodyRoom } from "./BodyRoom.ts"
+import { isPlainJson, notJson } from "./JsonBody.ts"
 import { RequestTrace } from "./RequestTrace.ts"
 
 /** Spec, point 4; contract 1: provider A is OpenAI. */
@@ -29,8 +32,9 @@ export const layer = HttpRouter.use(
 
 const makeHandler = Effect.gen(function* () {
   const keys = yield* ApiKeys
+  const room = yield* BodyRoom
   const passthrough = yield* Passthrough
-  const { maxBodyBytes, serviceName } = yield* AppConfig
+  const { serviceName } = yield* AppConfig
   const header = (name: string) => `x-${serviceName}-${name}`.toLowerCase()
   const names = { cost: header("cost"), call: header("call-id"), sandbox: header("sandbox") }
 
@@ -41,16 +45,15 @@ const makeHandler = Effect.gen(function* () {
     const to = yield* passthrough.resolve(target.vendor, request.method, target.path)
     const isMetered = to.route.meter.per !== "nothing"
     const { principal, token } = yield* authenticatePassthrough(isMetered)
-    const body = to.route.method === "POST" ? yield* readBody(request, maxBodyBytes) : noBody
-    const relayed = yield* passthrough
-      .forward({
-        principal,
-        to,
-        query: target.query,
-        headers: request.headers,
-        body,
-        traceId: (yield* RequestTrace).traceId
-      })
+    const { traceId } = yield* RequestTrace
+    const { headers } = request
+    const read = to.route.method === "POST" ? readBody(request) : Effect.succeed(noBody)
+    const relayed = yield* room
+      .within(request)(
+        Effect.flatMap(read, (body) =>
+          passthrough.forward({ principal, to, query: target.query, headers, body, traceId })
+        )
+      )
       .pipe(
         Effect.tapError((error) =>
           error._tag === "Problem" && error.code === 1003
@@ -103,36 +106,21 @@ const decodedName = (pair: string): string => {
   }
 }
 
-const jsonType = /^application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/iu
-
-/** The whole body: what it may cost stands in it. 2003 and 2004 as everywhere (contract 2). */
-const readBody = Effect.fnUntraced(function* (
-  request: HttpServerRequest.HttpServerRequest,
-  maxBytes: number
-) {
-  const encoding = request.headers["content-encoding"]
-  if (
-    !jsonType.test(request.headers["content-type"] ?? "") ||
-    (encoding !== undefined && encoding !== "identity")
-  ) {
-    return yield* problem(2003, "Send the body as plain JSON with Content-Type: application/json")
-  }
-  if (Number(request.headers["content-length"] ?? 0) > maxBytes) {
-    return yield* problem(2004, `The body is larger than ${maxBytes} bytes`)
-  }
-  return yield* readWhole(request, maxBytes)
-})
-
 /**
- * Reads the body off Node's own request, which costs half of what the general way does; the general
+ * The whole body: what it may cost stands in it. 2003 as everywhere (contract 2). Reads the body off Node's own request, which costs half of what the general way does; the general
  * way is left for a request that announces no length, or waits for leave to send.
  */
-const readWhole = (request: HttpServerRequest.HttpServerRequest, maxBytes: number) =>
-  request.source instanceof IncomingMessage &&
-  Number(request.headers["content-length"] ?? Infinity) <= maxBytes &&
-  request.headers["expect"] === undefined
-    ? readNode(request.source)
+const readBody = (
+  request: HttpServerRequest.HttpServerRequest
+): Effect.Effect<Uint8Array, Problem | HttpServerError.HttpServerError> => {
+  const { headers, source } = request
+  if (!isPlainJson(headers)) return notJson
+  return source instanceof IncomingMessage &&
+    headers["content-length"] !== undefined &&
+    headers["expect"] === undefined
+    ? readNode(source)
     : Effect.map(request.arrayBuffer, (buffer) => new Uint8Array(buffer))
+}
 
 const readNode = (source: IncomingMessage) =>
   Effect.callback<Uint8Array, Problem>((resume) => {

@@ -4,12 +4,14 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
 import * as ApiKeysHandlers from "./ApiKeysHandlers.ts"
 import * as ArtifactRoutes from "./ArtifactRoutes.ts"
+import { BodyRoom } from "./BodyRoom.ts"
 import * as CallsHandlers from "./CallsHandlers.ts"
 import * as Edge from "./Edge.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import * as Passthrough from "./Passthrough.ts"
 import * as ModelsHandlers from "./ModelsHandlers.ts"
 import * as ManageMethods from "./ManageMethods.ts"
+import * as Redaction from "./Redaction.ts"
 import * as ServiceRoutes from "./ServiceRoutes.ts"
 import * as TaskRoutes from "./TaskRoutes.ts"
 import * as TasksHandlers from "./TasksHandlers.ts"
@@ -40,7 +42,9 @@ export const layer = Layer.mergeAll(
   ServiceRoutes.layer,
   ManageMethods.layer,
   manage
-).pipe(Layer.provideMerge(Edge.layer))
+).pipe(Layer.provideMerge(Edge.layer), Layer.provide(BodyRoom.layer))
 
 /** The routes on a server, without the per-request logger that costs more than all the rest. */
-export const serve = HttpRouter.serve(layer, { disableLogger: true })
+export const serve = HttpRouter.serve(layer, { disableLogger: true }).pipe(
+  Layer.provide(Redaction.layer)
+)

@@ -6,15 +6,18 @@ import * as Credits from "../domain/Credits.ts"
 import { TaskId } from "../domain/Ids.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import { isTerminal } from "../domain/Task.ts"
+import type { Principal } from "../services/ApiKeys.ts"
 import { Router } from "../services/Router.ts"
 import type { Found, ModelPath } from "../services/Router.ts"
 import { taskBody } from "../services/TaskView.ts"
 import { TaskWatch } from "../services/TaskWatch.ts"
 import { admitInference, authenticateInference } from "./Authentication.ts"
+import { BodyRoom } from "./BodyRoom.ts"
 import { eventStream, wantsEventStream } from "./EventStream.ts"
 import { readIdempotencyKey } from "./IdempotencyKey.ts"
 import { readJsonBody } from "./JsonBody.ts"
 import { preferredWait } from "./Prefer.ts"
+import { refuseUnknownQuery } from "./QueryNames.ts"
 import { RequestTrace } from "./RequestTrace.ts"
 import { resource } from "./Resource.ts"
 
@@ -53,14 +56,25 @@ const makeHandlers = Effect.gen(function* () {
 })
 
 const makeCreate = Effect.fnUntraced(function* (header: Header) {
-  const router = yield* Router
-  const { maxBodyBytes } = yield* AppConfig
+  const accept = makeAccept(yield* Router, header)
+  const room = yield* BodyRoom
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const principal = yield* authenticateInference
     const path = yield* modelPath(action)
     const isDryRun = yield* readDryRun
     const request = yield* HttpServerRequest.HttpServerRequest
-    const body = yield* readJsonBody(maxBodyBytes)
+    return yield* room.within(request)(accept(request, principal, path, isDryRun))
+  })
+})
+
+const makeAccept = (router: Router["Service"], header: Header) =>
+  Effect.fnUntraced(function* (
+    request: HttpServerRequest.HttpServerRequest,
+    principal: Principal,
+    path: ModelPath,
+    isDryRun: boolean
+  ) {
+    const body = yield* readJsonBody
     if (isDryRun) {
       const amount = Credits.format(yield* router.quote(path, body.value))
       return HttpServerResponse.jsonUnsafe({ quote: { amount, currency: "credits" } })
@@ -83,7 +97,6 @@ const makeCreate = Effect.fnUntraced(function* (header: Header) {
       }
     })
   })
-})
 
 const makeShow = (header: Header) => {
   const cost = header("cost")
@@ -110,12 +123,14 @@ const makeGet = Effect.fnUntraced(function* (
 ) {
   const router = yield* Router
   const watch = yield* TaskWatch
+  const cost = header("cost")
   const sandboxed = { [header("sandbox")]: "true" }
   const answer = (request: HttpServerRequest.HttpServerRequest, task: TaskView) => {
     const { headers } = request
     if (request.method === "GET" && wantsEventStream(headers["accept"])) {
       const texts = Stream.map(watch.moves(task), bodyOf)
-      return Effect.succeed(eventStream(texts, task.sandbox ? sandboxed : {}))
+      const headers = { [cost]: Credits.format(costOf(task)), ...(task.sandbox ? sandboxed : {}) }
+      return Effect.succeed(eventStream(texts, headers))
     }
     const seconds = preferredWait(headers["prefer"])
     if (Option.isNone(seconds)) return Effect.succeed(notModified(headers, show(task)))
@@ -165,13 +180,16 @@ const taskId = Effect.flatMap(HttpRouter.params, ({ task_id: id = "" }) =>
 
 const noTask = (id: string) => problem(2005, `There is no task ${id.slice(0, 60)}`)
 
-const readDryRun = Effect.flatMap(HttpServerRequest.ParsedSearchParams, (query) => {
-  const value = query["dry_run"]
-  if (value === undefined || value === "false") return Effect.succeed(false)
-  return value === "true"
-    ? Effect.succeed(true)
-    : Effect.fail(invalid([{ pointer: "#/query/dry_run", detail: "Expected true or false" }]))
-})
+const readDryRun = Effect.andThen(
+  refuseUnknownQuery(["dry_run"]),
+  Effect.flatMap(HttpServerRequest.ParsedSearchParams, (query) => {
+    const value = query["dry_run"]
+    if (value === undefined || value === "false") return Effect.succeed(false)
+    return value === "true"
+      ? Effect.succeed(true)
+      : Effect.fail(invalid([{ pointer: "#/query/dry_run", detail: "Expected true or false" }]))
+  })
+)
 
 /** 304 when the client has this very answer. RFC 9110, section 13.1.2. */
 const notModified = (

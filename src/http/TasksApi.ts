@@ -4,8 +4,9 @@ import { CreditsFromString } from "../domain/Credits.ts"
 import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
 import { ResultKind, TaskError, TaskStatus, Timestamp } from "../domain/Task.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
+import { Text } from "../models/Fields.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, PageQuery } from "./Paging.ts"
+import { pageOf, pageQuery } from "./Paging.ts"
 import { WalletEntry } from "./WalletApi.ts"
 
 /** Where the money of a task is: held while it runs; captured and released once it has ended. */
@@ -87,10 +88,10 @@ export const TaskTimeline = Schema.Struct({
 export class TasksApi extends HttpApiGroup.make("tasks").add(
   HttpApiEndpoint.get("listTasks", "/tasks", {
     query: {
-      ...PageQuery,
+      ...pageQuery(TaskId),
       status: Schema.optionalKey(TaskStatus),
-      model: Schema.optionalKey(Schema.NonEmptyString),
-      vendor: Schema.optionalKey(Schema.NonEmptyString)
+      model: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
+      vendor: Schema.optionalKey(Text.check(Schema.isNonEmpty()))
     },
     success: pageOf(TaskListItem),
     error

@@ -24,7 +24,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       listTasks: Effect.fnUntraced(function* ({ query }) {
         const userId = yield* requireUser
-        const { before, limit } = yield* readPage(query, TaskId)
+        const { before, limit } = readPage(query, TaskId)
         const rows = yield* tasks.list(userId, {
           before,
           limit: limit + 1,

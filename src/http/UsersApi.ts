@@ -6,7 +6,7 @@ import { Timestamp } from "../domain/Task.ts"
 import { Text } from "../models/Fields.ts"
 import { CreatedApiKey, NewApiKey } from "./ApiKeysApi.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, PageQuery } from "./Paging.ts"
+import { pageOf, pageQuery } from "./Paging.ts"
 import { WalletView } from "./WalletApi.ts"
 
 const Name = Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200))
@@ -14,7 +14,13 @@ const Email = Text.check(
   Schema.isPattern(/^[^\s@]+@[^\s@]+$/u, { expected: "an e-mail address" }),
   Schema.isMaxLength(320)
 )
-const Password = Schema.String.check(Schema.isMinLength(8), Schema.isMaxLength(1000))
+
+/** Its faults never quote it. */
+const passwordFault = { message: "Expected a text of 8 to 1000 characters" }
+const Password = Schema.String.annotate(passwordFault).check(
+  Schema.isMinLength(8, passwordFault),
+  Schema.isMaxLength(1000, passwordFault)
+)
 
 export const User = Schema.Struct({
   id: UserId,
@@ -47,7 +53,11 @@ export class UsersApi extends HttpApiGroup.make("users")
       success: User.pipe(created),
       error
     }),
-    HttpApiEndpoint.get("listUsers", "/users", { query: PageQuery, success: pageOf(User), error }),
+    HttpApiEndpoint.get("listUsers", "/users", {
+      query: pageQuery(UserId),
+      success: pageOf(User),
+      error
+    }),
     HttpApiEndpoint.get("getUser", "/users/:id", { params: { id: UserId }, success: User, error }),
     HttpApiEndpoint.patch("updateUser", "/users/:id", {
       params: { id: UserId },

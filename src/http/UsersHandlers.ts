@@ -1,5 +1,6 @@
 import { Effect, Option } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { HttpEffect, HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import type { Credits } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
@@ -7,6 +8,7 @@ import { ApiKeys } from "../services/ApiKeys.ts"
 import { Users } from "../services/Users.ts"
 import type { UserRow } from "../services/Users.ts"
 import { Wallet } from "../services/Wallet.ts"
+import type { Changed } from "../services/Wallet.ts"
 import { Api } from "./Api.ts"
 import { createKey } from "./ApiKeysHandlers.ts"
 import { requireOperator } from "./Authentication.ts"
@@ -35,7 +37,7 @@ export const layer = HttpApiBuilder.group(
       }),
       listUsers: Effect.fnUntraced(function* ({ query }) {
         yield* requireOperator
-        const { before, limit } = yield* readPage(query, UserId)
+        const { before, limit } = readPage(query, UserId)
         const rows = yield* users.list({ before, limit: limit + 1 })
         return toPage(rows, limit, (row) => row.id, showUser)
       }),
@@ -51,12 +53,12 @@ export const layer = HttpApiBuilder.group(
       topUp: Effect.fnUntraced(function* ({ headers, params, payload }) {
         yield* requireOperator
         const change = yield* changeOf("top_up", params.id, payload, headers["idempotency-key"])
-        return showWallet(yield* wallet.topUp(change))
+        return yield* showChanged(yield* wallet.topUp(change))
       }),
       adjust: Effect.fnUntraced(function* ({ headers, params, payload }) {
         yield* requireOperator
         const change = yield* changeOf("adjustment", params.id, payload, headers["idempotency-key"])
-        return showWallet(yield* wallet.adjust(change))
+        return yield* showChanged(yield* wallet.adjust(change))
       })
     })
   })
@@ -68,6 +70,14 @@ const showUser = (row: UserRow) => ({
   name: row.name,
   created_at: row.createdAt
 })
+
+/** The key outlives the kept answer here: whoever sends it again is told that nothing was changed. ADR 0062. */
+const showChanged = ({ repeated, wallet }: Changed) =>
+  Effect.as(repeated ? sayReplayed : Effect.void, showWallet(wallet))
+
+const sayReplayed = HttpEffect.appendPreResponseHandler((_request, response) =>
+  Effect.succeed(HttpServerResponse.setHeader(response, "idempotency-replayed", "true"))
+)
 
 /** The idempotency key is the operation id, so that a repeat changes nothing (contract 3 and 6). */
 const changeOf = (

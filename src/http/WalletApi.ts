@@ -4,7 +4,7 @@ import { CreditsFromString } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import { Timestamp } from "../domain/Task.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, PageQuery } from "./Paging.ts"
+import { pageOf, pageQuery } from "./Paging.ts"
 
 export const WalletView = Schema.Struct({
   available_balance: CreditsFromString,
@@ -31,11 +31,16 @@ export const WalletEntry = Schema.Struct({
   created_at: Timestamp
 }).annotate({ identifier: "WalletEntry" })
 
+/** The number of an entry, as Postgres counts: 64 bits. */
+export const EntryKey = Schema.BigIntFromString.check(
+  Schema.isBetweenBigInt({ minimum: 0n, maximum: 2n ** 63n - 1n })
+)
+
 const Uuid = Schema.String.check(Schema.isUUID())
 
 /** Which entries: of one kind, of one task or call, in a time. `format=csv` answers a file. */
 const EntryQuery = Schema.Struct({
-  ...PageQuery,
+  ...pageQuery(EntryKey),
   kind: Schema.optionalKey(WalletEntry.fields.kind),
   task_id: Schema.optionalKey(Uuid),
   since: Schema.optionalKey(

@@ -1,4 +1,4 @@
-import { Effect, Schema } from "effect"
+import { Effect } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Credits from "../domain/Credits.ts"
@@ -8,6 +8,7 @@ import type { EntryRow, WalletRow } from "../services/Wallet.ts"
 import { Api } from "./Api.ts"
 import { requireOperator, requireUser } from "./Authentication.ts"
 import { readPage, toPage } from "./Paging.ts"
+import { EntryKey } from "./WalletApi.ts"
 import type { EntryQuery } from "./WalletApi.ts"
 import { csvResponse } from "./WalletCsv.ts"
 
@@ -40,11 +41,6 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-/** The number of an entry, as Postgres counts: 64 bits. */
-const EntryKey = Schema.BigIntFromString.check(
-  Schema.isBetweenBigInt({ minimum: 0n, maximum: 2n ** 63n - 1n })
-)
-
 /** A page of the ledger, or all of it as a CSV file. */
 const entryLister = (wallet: Wallet["Service"]) =>
   Effect.fnUntraced(function* (
@@ -61,7 +57,7 @@ const entryLister = (wallet: Wallet["Service"]) =>
     if (query.format === "csv" || (query.format === undefined && wantsCsv(request))) {
       return csvResponse(wallet.ledger(userId, filters))
     }
-    const { before, limit } = yield* readPage(query, EntryKey)
+    const { before, limit } = readPage(query, EntryKey)
     const rows = yield* wallet.entries(userId, { ...filters, before, limit: limit + 1 })
     return toPage(rows, limit, (row) => String(row.seq), showEntry)
   })

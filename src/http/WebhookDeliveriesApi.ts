@@ -5,7 +5,7 @@ import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
 import { Timestamp } from "../domain/Task.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, PageQuery } from "./Paging.ts"
+import { pageOf, pageQuery } from "./Paging.ts"
 
 const deliveryFields = {
   id: DeliveryId,
@@ -55,7 +55,7 @@ export class WebhookDeliveriesApi extends HttpApiGroup.make("webhookDeliveries")
       endpoint_id: Schema.optionalKey(EndpointId),
       status: Schema.optionalKey(DeliveryStatus),
       type: Schema.optionalKey(EventType),
-      ...PageQuery
+      ...pageQuery(DeliveryId)
     },
     success: pageOf(WebhookDelivery),
     error

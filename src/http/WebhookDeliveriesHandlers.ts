@@ -16,7 +16,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       listWebhookDeliveries: Effect.fnUntraced(function* ({ query }) {
         const userId = yield* requireUser
-        const { before, limit } = yield* readPage(query, DeliveryId)
+        const { before, limit } = readPage(query, DeliveryId)
         const filter = {
           endpointId: Option.fromUndefinedOr(query.endpoint_id),
           status: Option.fromUndefinedOr(query.status),

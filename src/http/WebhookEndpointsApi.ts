@@ -5,32 +5,31 @@ import { DeliveryId, EndpointId, EventId } from "../domain/Ids.ts"
 import { webhookDescriptionCharactersMax } from "../domain/Limits.ts"
 import { Timestamp } from "../domain/Task.ts"
 import { FindingCode } from "../domain/Webhook.ts"
-import { Text } from "../models/Fields.ts"
+import { someOf, Text } from "../models/Fields.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, PageQuery } from "./Paging.ts"
+import { pageOf, pageQuery } from "./Paging.ts"
 
-const endpointFields = {
+const settings = {
   id: EndpointId,
   url: Schema.String,
   events: Schema.Array(EventType),
   description: Schema.NullOr(Schema.String),
-  enabled: Schema.Boolean,
-  secret_preview: Schema.String,
-  created_at: Timestamp,
-  updated_at: Timestamp
+  enabled: Schema.Boolean
 }
+const marks = { secret_preview: Schema.String, created_at: Timestamp, updated_at: Timestamp }
 
-export const WebhookEndpoint = Schema.Struct(endpointFields).annotate({
+export const WebhookEndpoint = Schema.Struct({ ...settings, ...marks }).annotate({
   identifier: "WebhookEndpoint"
 })
 
 /** `secret` is shown on create and rotate alone. Spec, Webhook endpoint. */
 export const WebhookEndpointWithSecret = Schema.Struct({
-  ...endpointFields,
-  secret: Schema.String
+  ...settings,
+  secret: Schema.String,
+  ...marks
 }).annotate({ identifier: "WebhookEndpointWithSecret" })
 
-const Events = Schema.NonEmptyArray(EventType)
+const Events = someOf(EventType)
 const Description = Text.check(Schema.isMaxCodePoints(webhookDescriptionCharactersMax))
 
 const NewWebhookEndpoint = Schema.Struct({
@@ -82,7 +81,7 @@ export class WebhookEndpointsApi extends HttpApiGroup.make("webhookEndpoints").a
     error
   }),
   HttpApiEndpoint.get("listWebhookEndpoints", "/webhook-endpoints", {
-    query: PageQuery,
+    query: pageQuery(EndpointId),
     success: pageOf(WebhookEndpoint),
     error
   }),

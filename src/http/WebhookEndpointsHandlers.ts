@@ -32,7 +32,7 @@ export const layer = HttpApiBuilder.group(
       }),
       listWebhookEndpoints: Effect.fnUntraced(function* ({ query }) {
         const userId = yield* requireUser
-        const { before, limit } = yield* readPage(query, EndpointId)
+        const { before, limit } = readPage(query, EndpointId)
         const rows = yield* endpoints.list(userId, { before, limit: limit + 1 })
         return toPage(rows, limit, (row) => row.id, show)
       }),

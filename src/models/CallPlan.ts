@@ -42,13 +42,14 @@ const RequestBody = Schema.Struct({
       Schema.Struct({ include_usage: Schema.optionalKey(Schema.NullOr(Schema.Boolean)) })
     )
   ),
+  previous_response_id: Schema.optionalKey(Schema.Unknown),
+  conversation: Schema.optionalKey(Schema.Unknown),
   generationConfig: Schema.optionalKey(
-    Schema.NullOr(
-      Schema.Struct({
-        maxOutputTokens: Limit,
-        candidateCount: Limit
-      })
-    )
+    Schema.NullOr(Schema.Struct({ maxOutputTokens: Limit, candidateCount: Limit }))
+  ),
+  // Gemini takes both spellings
+  generation_config: Schema.optionalKey(
+    Schema.NullOr(Schema.Struct({ max_output_tokens: Limit, candidate_count: Limit }))
   )
 })
 type RequestBody = typeof RequestBody.Type
@@ -66,6 +67,13 @@ const choicesMax = 128
 
 /** Pictures cost tokens that the length of their URL does not show. */
 const tokensPerPictureMax = 6000
+const picture = /"(?:image_url|input_image|image|inline_?[dD]ata)"/gu
+
+/** Documents, sound and films cost any number of tokens. */
+const file = /"(?:file_data|file_?[uU]ri|file_url|file_id)"\s*:\s*"|"type"\s*:\s*"document"/u
+
+/** Name what the shared upstream account keeps: it would be every user's. ADR 0073. */
+const keptUpstream = ["previous_response_id", "conversation"] as const
 
 /** Reads the body and prices the call. Fails with 2001, 2002 or 2006. ADR 0073. */
 export const planCall = (
@@ -110,6 +118,11 @@ const planTokens = (
     const detail = "Answers in the background are not offered: their usage is never reported back"
     return Result.fail(invalid([{ pointer: "#/background", detail }]))
   }
+  const kept = keptUpstream.filter((member) => (body[member] ?? null) !== null)
+  if (kept.length > 0) {
+    const detail = "Nothing is kept upstream from call to call: send what was said before with it"
+    return Result.fail(invalid(kept.map((member) => ({ pointer: `#/${member}`, detail }))))
+  }
   const asksUsage = protocol === "openai-chat" && body.stream === true
   const hidesUsage = asksUsage && body.stream_options?.include_usage !== true
   return Result.succeed({
@@ -145,23 +158,36 @@ const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
     : Result.succeed({ text: text.success, value, body: body.success })
 }
 
-/** A token is at least one byte of text, and pictures are counted by the most that one costs. */
+/** A token is at least one byte of text, and what the body does not show is counted by its most. */
 const holdOf = (model: TokenModel, body: RequestBody, text: string): Credits => {
-  const pictures = text.match(/"(?:image_url|input_image|image|inline_?[dD]ata|file_?[dD]ata)"/gu)
-  const input = Buffer.byteLength(text) + (pictures?.length ?? 0) * tokensPerPictureMax
-  const asked =
-    body.max_completion_tokens ??
-    body.max_output_tokens ??
-    body.max_tokens ??
-    body.generationConfig?.maxOutputTokens ??
-    model.outputTokensMax
-  const choices = body.n ?? body.generationConfig?.candidateCount ?? 1
-  const output = Math.min(Math.max(0, Math.ceil(asked)), model.outputTokensMax)
-  const inputTokens = Math.min(input, model.inputTokensMax)
-  const outputTokens = output * Math.min(Math.max(1, Math.ceil(choices)), choicesMax)
-  const { cacheWrite = zero, input: plain } = model.price
-  const dearest = cacheWrite > plain ? inputTokens : 0
-  return chargeTokens(model.price, { inputTokens, outputTokens, cacheWriteTokens: dearest })
+  const pictures = text.match(picture)?.length ?? 0
+  const bytes = Buffer.byteLength(text) + pictures * tokensPerPictureMax
+  const input = file.test(text) ? model.inputTokensMax : Math.min(bytes, model.inputTokensMax)
+  const { generationConfig, generation_config } = body
+  const asked = largest(
+    body.max_tokens,
+    body.max_completion_tokens,
+    body.max_output_tokens,
+    generationConfig?.maxOutputTokens,
+    generation_config?.max_output_tokens
+  )
+  const choices =
+    largest(body.n, generationConfig?.candidateCount, generation_config?.candidate_count) ?? 1
+  const answer = Math.min(Math.max(0, Math.ceil(asked ?? Infinity)), model.outputTokensMax)
+  const output = answer * Math.min(Math.max(1, Math.ceil(choices)), choicesMax)
+  const { cacheWrite = zero, reasoning = zero } = model.price
+  return chargeTokens(model.price, {
+    inputTokens: input,
+    outputTokens: output,
+    cacheWriteTokens: cacheWrite > model.price.input ? input : 0,
+    reasoningTokens: reasoning > model.price.output ? output : 0
+  })
+}
+
+/** Whichever of them the upstream heeds. */
+const largest = (...limits: ReadonlyArray<number | null | undefined>): number | undefined => {
+  const given = limits.filter((limit) => limit !== null && limit !== undefined)
+  return given.length === 0 ? undefined : Math.max(...given)
 }
 
 const utf8 = new TextEncoder()

@@ -162,6 +162,13 @@ export const audio = (description: string) =>
 export const video = (description: string) =>
   medium(["https:"], false, `${description}: public https URL`)
 
+/** A set of words: at least one of them, none twice. */
+export const someOf = <Item extends Schema.Constraint>(item: Item) =>
+  Schema.Array(item).check(
+    Schema.isMinLength(1, { message: "Expected at least one" }),
+    Schema.isUnique({ message: "Expected each only once" })
+  )
+
 /** Between 1 and `maximum` pictures. */
 export const images = (maximum: number, description: string) =>
   Schema.Array(image("A picture"))

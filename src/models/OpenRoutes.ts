@@ -65,6 +65,18 @@ const openai = { vendor: "openai", provider: "openai" } as const
 const anthropic = { vendor: "anthropic", provider: "anthropic" } as const
 const google = { vendor: "google", provider: "gemini" } as const
 
+const googleRoutes = (version: string): ReadonlyArray<OpenRoute> => {
+  const model = `${version}/models/{model}`
+  const generate = tokens("gemini-generate")
+  return [
+    { ...google, method: "POST", path: `${model}:generateContent`, meter: generate },
+    { ...google, method: "POST", path: `${model}:streamGenerateContent`, meter: generate },
+    { ...google, method: "POST", path: `${model}:countTokens`, meter: free },
+    { ...google, method: "GET", path: `${version}/models`, meter: free },
+    { ...google, method: "GET", path: model, meter: free }
+  ]
+}
+
 /**
  * What is open from the start. Left out on purpose: what reads or changes things kept in the shared
  * upstream account (files, batches, stored answers), for they would be every user's. ADR 0073.
@@ -80,19 +92,7 @@ export const builtInRoutes: ReadonlyArray<OpenRoute> = [
   { ...anthropic, method: "POST", path: "/v1/messages/count_tokens", meter: free },
   { ...anthropic, method: "GET", path: "/v1/models", meter: free },
   { ...anthropic, method: "GET", path: "/v1/models/{model}", meter: free },
-  {
-    ...google,
-    method: "POST",
-    path: "/v1beta/models/{model}:generateContent",
-    meter: tokens("gemini-generate")
-  },
-  {
-    ...google,
-    method: "POST",
-    path: "/v1beta/models/{model}:streamGenerateContent",
-    meter: tokens("gemini-generate")
-  },
-  { ...google, method: "POST", path: "/v1beta/models/{model}:countTokens", meter: free },
-  { ...google, method: "GET", path: "/v1beta/models", meter: free },
-  { ...google, method: "GET", path: "/v1beta/models/{model}", meter: free }
+  // Google's own clients ask for v1beta, the newer ones for v1
+  ...googleRoutes("/v1beta"),
+  ...googleRoutes("/v1")
 ]

@@ -1,5 +1,4 @@
-import { Array as Arr, SchemaIssue } from "effect"
-import type { SchemaAST } from "effect"
+import { Array as Arr, SchemaAST, SchemaIssue } from "effect"
 import { faultsMax } from "../domain/Limits.ts"
 import type { FieldFault } from "../domain/Problem.ts"
 
@@ -53,8 +52,9 @@ const wordOfTag: Partial<Record<SchemaAST.AST["_tag"], string>> = {
   Never: "nothing"
 }
 
+/** The forms that a client may send: what a value is decoded to is nothing to it. */
 const members = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> =>
-  ast._tag === "Union" ? ast.types.flatMap(members) : [ast]
+  ast._tag === "Union" ? ast.types.flatMap(members) : [SchemaAST.toEncoded(ast)]
 
 const textOf = (annotations: object | undefined, key: string): string | undefined => {
   if (annotations === undefined) return undefined

@@ -1,8 +1,8 @@
 import type { UsageProtocol } from "./OpenRoutes.ts"
 import type { TokenUsage } from "./Price.ts"
 
-/** A member of a JSON object; `undefined` when there is none. */
-const at = (value: unknown, ...path: ReadonlyArray<string>): unknown => {
+/** A member of a JSON object, or an element of an array; `undefined` when there is none. */
+export const at = (value: unknown, ...path: ReadonlyArray<string>): unknown => {
   let found = value
   for (const key of path) {
     if (typeof found !== "object" || found === null) return undefined
@@ -33,7 +33,10 @@ export const usageOf = (protocol: UsageProtocol, answer: unknown): TokenUsage | 
     case "anthropic-messages":
       return anthropicUsage(at(answer, "usage") ?? at(answer, "message", "usage"))
     case "gemini-generate":
-      return geminiUsage(at(answer, "usageMetadata"))
+      // A stream that was not asked for as events is one array of its chunks
+      return Array.isArray(answer)
+        ? answer.map((chunk) => usageOf(protocol, chunk)).findLast((usage) => usage !== undefined)
+        : geminiUsage(at(answer, "usageMetadata"))
   }
 }
 

@@ -1,5 +1,4 @@
-import { Clock, Context, DateTime, Effect, Layer, Option } from "effect"
-import type { Stream } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Option, Stream } from "effect"
 import { createHash, timingSafeEqual } from "node:crypto"
 import { AppConfig } from "../Config.ts"
 import { makeArtifactId } from "../domain/Ids.ts"
@@ -9,7 +8,7 @@ import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { ArtifactBlobs } from "../store/ArtifactBlobs.ts"
 import type { ByteRange } from "../store/ArtifactBlobs.ts"
-import { ArtifactIndex, ArtifactRow } from "../store/ArtifactIndex.ts"
+import { ArtifactIndex, ArtifactRow, unfinished } from "../store/ArtifactIndex.ts"
 import { Secrets } from "./Secrets.ts"
 
 export interface NewArtifact {
@@ -39,6 +38,14 @@ export class Artifacts extends Context.Service<
   Artifacts,
   {
     readonly put: (artifact: NewArtifact) => Effect.Effect<ArtifactRow, StoreUnavailable>
+    /**
+     * Keeps what comes in pieces, hashed and counted on the way and never held whole. When it breaks
+     * off, or the process dies, nothing of it is to be seen.
+     */
+    readonly putStream: <E>(
+      artifact: Omit<NewArtifact, "bytes">,
+      bytes: Stream.Stream<Uint8Array, E>
+    ) => Effect.Effect<ArtifactRow, StoreUnavailable | E>
     /** The public URL, with its expiry and signature. */
     readonly urlOf: (artifact: ArtifactRow) => string
     /** Fails with 2012 (expired or forged) or 2005 (gone). */
@@ -67,31 +74,11 @@ export class Artifacts extends Context.Service<
       const signatureOf = (id: string, expires: string) =>
         secrets.mac("artifact", `${id}.${expires}`)
 
-      const remove = Effect.fn("Artifacts.remove")(function* (ids: ReadonlyArray<ArtifactId>) {
-        if (ids.length === 0) return
-        yield* Effect.forEach(ids, blobs.remove, { discard: true, concurrency: 8 })
-        yield* index.remove(ids)
-      })
+      const { put, putStream, remove } = keepingIn(blobs, index)
 
       return Artifacts.of({
-        put: Effect.fn("Artifacts.put")(function* (artifact) {
-          const { bytes, ...known } = artifact
-          const now = yield* DateTime.now
-          const row = new ArtifactRow({
-            ...known,
-            id: makeArtifactId(DateTime.toEpochMillis(now)),
-            bytes: BigInt(bytes.byteLength),
-            sha256: createHash("sha256").update(bytes).digest(),
-            createdAt: now,
-            expiresAt: DateTime.add(now, { hours: artifactHours })
-          })
-          // The row first: a crash between leaves a row, which expires, and never bytes that nobody knows
-          yield* index.add(row)
-          yield* blobs
-            .put(row.id, bytes)
-            .pipe(Effect.onError(() => Effect.ignore(remove([row.id]))))
-          return row
-        }),
+        put,
+        putStream,
         urlOf: (artifact) => {
           const expires = String(Math.floor(DateTime.toEpochMillis(artifact.expiresAt) / 1000))
           return `${baseUrl}/artifacts/${artifact.id}?expires=${expires}&signature=${signatureOf(artifact.id, expires)}`
@@ -131,6 +118,65 @@ export class Artifacts extends Context.Service<
     })
   )
 }
+
+/** Puts and removes media, bytes and rows together. */
+const keepingIn = (blobs: ArtifactBlobs["Service"], index: ArtifactIndex["Service"]) => {
+  const remove = Effect.fn("Artifacts.remove")(function* (ids: ReadonlyArray<ArtifactId>) {
+    if (ids.length === 0) return
+    yield* Effect.forEach(ids, blobs.remove, { discard: true, concurrency: 8 })
+    yield* index.remove(ids)
+  })
+
+  /** The row first: a crash between leaves a row, which expires, and never bytes that nobody knows. */
+  const store = <E>(row: ArtifactRow, writing: Effect.Effect<ArtifactRow, E>) =>
+    Effect.andThen(
+      index.add(row),
+      Effect.onError(writing, () => Effect.ignore(remove([row.id])))
+    )
+
+  const put = Effect.fn("Artifacts.put")(function* ({ bytes, ...known }: NewArtifact) {
+    const row = rowOf(known, yield* DateTime.now, {
+      bytes: BigInt(bytes.byteLength),
+      sha256: createHash("sha256").update(bytes).digest()
+    })
+    return yield* store(row, Effect.as(blobs.put(row.id, Stream.succeed(bytes)), row))
+  })
+
+  const putStream = Effect.fn("Artifacts.putStream")(function* <E>(
+    known: Omit<NewArtifact, "bytes">,
+    bytes: Stream.Stream<Uint8Array, E>
+  ) {
+    const row = rowOf(known, yield* DateTime.now, { bytes: 0n, sha256: unfinished })
+    const hash = createHash("sha256")
+    let size = 0n
+    const counted = Stream.map(bytes, (piece) => {
+      hash.update(piece)
+      size += BigInt(piece.length)
+      return piece
+    })
+    const finish = Effect.gen(function* () {
+      const finished = new ArtifactRow({ ...row, bytes: size, sha256: hash.digest() })
+      yield* index.finish(finished)
+      return finished
+    })
+    return yield* store(row, Effect.andThen(blobs.put(row.id, counted), finish))
+  })
+
+  return { put, putStream, remove }
+}
+
+const rowOf = (
+  known: Omit<NewArtifact, "bytes">,
+  now: DateTime.Utc,
+  content: Pick<ArtifactRow, "bytes" | "sha256">
+): ArtifactRow =>
+  new ArtifactRow({
+    ...known,
+    ...content,
+    id: makeArtifactId(DateTime.toEpochMillis(now)),
+    createdAt: now,
+    expiresAt: DateTime.add(now, { hours: artifactHours })
+  })
 
 /** How many expired artifacts are removed at a time. */
 const sweepMax = 500

@@ -73,8 +73,9 @@ export class CallBill {
     if (how === "broken" || meter === undefined || meter.failed) return this.release(this.#status)
     const { pieces, usage } = meter
     if (usage === undefined && pieces === 0) return this.release(this.#status)
-    // A stream that came to its end carries the upstream's figures; one that was left carries some.
-    if (how === "complete" && usage !== undefined) this.#settle(usage, false)
+    // A stream that came to its end carries the upstream's figures; one that was left carries some,
+    // unless it was left behind them: OpenAI's client does that at `[DONE]`.
+    if ((how === "complete" || meter.isFinal) && usage !== undefined) this.#settle(usage, false)
     else {
       const counted = this.#estimate(pieces)
       this.#settle(

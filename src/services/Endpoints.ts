@@ -128,12 +128,16 @@ export class Endpoints extends Context.Service<
   )
 }
 
+/** What a URL parser would drop without a word. */
+const blank = /[\s\p{Cc}]/u
+
 const makeUrlCheck = Effect.gen(function* () {
   const guard = yield* EgressGuard
   return Effect.fnUntraced(function* (url: string) {
-    if (url.length > webhookUrlCharactersMax) {
+    if (Array.from(url).length > webhookUrlCharactersMax) {
       return yield* refused(`The URL is longer than ${webhookUrlCharactersMax} characters`)
     }
+    if (blank.test(url)) return yield* refused("the URL contains a space or a control character")
     yield* guard
       .checkUrl(url, { schemes: ["https"] })
       .pipe(Effect.catchTag("EgressRefused", (error) => refused(error.reason)))

@@ -3,7 +3,10 @@ import { deliveryLogDays, partitionDaysAhead } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { PartitionStore } from "../store/PartitionStore.ts"
 
-/** Keeps the delivery log for 30 days, in day partitions made ahead. Spec, Limits; ADR 0053. */
+/**
+ * Keeps the delivery log and the receipts of calls for 30 days, in day partitions made ahead. Spec,
+ * Limits; ADR 0053 and 0102.
+ */
 export class LogRetention extends Context.Service<
   LogRetention,
   { readonly keep: Effect.Effect<void, StoreUnavailable> }

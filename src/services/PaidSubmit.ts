@@ -15,6 +15,7 @@ import type {
 import { doneHandle, doneIn } from "./DoneHandle.ts"
 import { Pacing } from "./Pacing.ts"
 import { retryStore } from "./RetryStore.ts"
+import { Slots } from "./Slots.ts"
 import { TaskChanges } from "./TaskChanges.ts"
 import { TaskOutput } from "./TaskOutput.ts"
 import { failureText } from "./VendorFailure.ts"
@@ -68,7 +69,8 @@ export class PaidSubmit extends Context.Service<
       const output = yield* TaskOutput
       const store = yield* TaskStore
       const changes = yield* TaskChanges
-      const turn = turnOf(yield* Pacing)
+      const slots = yield* Slots
+      const turn = turnOf(yield* Pacing, slots)
       const abandon = abandonWith(store)
       const handleOf = handleWith(output)
 
@@ -78,6 +80,7 @@ export class PaidSubmit extends Context.Service<
         const attempt = { taskId: task.id, epoch, ...submit, now }
         const written = yield* retryStore(store.endAttempt(attempt))
         if (!written) return yield* new Fenced()
+        if (submit.state !== "submitted") yield* slots.lookAgain
       })
 
       const begin = Effect.fnUntraced(function* (purchase: Purchase, n: number) {
@@ -138,12 +141,17 @@ export class PaidSubmit extends Context.Service<
   )
 }
 
-/** A task that waits for its turn stays `pending`. */
+/** A slot first, which may take long, then a turn. A task that waits for them stays `pending`. */
 const turnOf =
-  (pacing: Pacing["Service"]) =>
-  ({ account, entry }: Purchase): Effect.Effect<void> => {
+  (pacing: Pacing["Service"], slots: Slots["Service"]) =>
+  ({ account, entry, owned }: Purchase): Effect.Effect<void> => {
+    const limit = account.slotsOf?.(entry.upstreamModel)
     const rate = account.rateOf?.("submit", entry.upstreamModel)
-    return rate === undefined ? Effect.void : pacing.take(rate)
+    const taker = { taskId: owned.task.id, epoch: owned.epoch }
+    return Effect.andThen(
+      limit === undefined ? Effect.void : slots.take(taker, limit),
+      rate === undefined ? Effect.void : pacing.take(rate)
+    )
   }
 
 /** What a process that comes after needs: the job's handle, or the result that came at once. */
@@ -169,7 +177,7 @@ const cancelTimeout = Duration.seconds(10)
 
 /** Asks a vendor to cancel a job that nobody wants any more. Best effort: it may be too late. */
 export const cancelJob = (account: VendorAccount, handle: Handle) =>
-  account.cancel(handle).pipe(
+  Effect.interruptible(account.cancel(handle)).pipe(
     Effect.timeout(cancelTimeout),
     Effect.catchCause((cause) => Effect.logInfo("A vendor did not cancel a job", cause)),
     Effect.asVoid

@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer, Schedule } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
 import { AppConfig } from "../Config.ts"
 import { heartbeatSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
@@ -10,7 +10,11 @@ export class Process extends Context.Service<
   Process,
   {
     readonly id: string
-    /** Heartbeats older than this belong to the dead. */
+    /**
+     * Heartbeats older than this belong to the dead. The epoch, which makes nobody dead, while this
+     * process has not itself been heard without a gap for as long: then the store, or this process,
+     * was away, and the silence of others says nothing.
+     */
     readonly aliveSince: Effect.Effect<DateTime.Utc>
     /** Answers when the store does. For `/readyz`. */
     readonly ping: Effect.Effect<void, StoreUnavailable>
@@ -25,7 +29,14 @@ export class Process extends Context.Service<
       const id = `proc_${SecureRandom.uuidV4Unsafe()}`
       // The embedded store's folder is locked for one process: whoever beat before is dead.
       if (database._tag === "Embedded") yield* store.forgetAll
-      const beat = Effect.flatMap(DateTime.now, (now) => store.beat(id, now))
+      const own = { newest: -Infinity, steadySince: 0 }
+      const beat = Effect.gen(function* () {
+        const now = yield* DateTime.now
+        yield* store.beat(id, now)
+        const millis = DateTime.toEpochMillis(now)
+        if (!isSteady(own.newest, millis)) own.steadySince = millis
+        own.newest = millis
+      })
       yield* Effect.acquireRelease(beat, () => Effect.ignore(store.leave(id)))
       yield* beat.pipe(
         Effect.catchCause((cause) => Effect.logWarning("The heartbeat failed", cause)),
@@ -34,9 +45,18 @@ export class Process extends Context.Service<
       )
       return Process.of({
         id,
-        aliveSince: Effect.map(DateTime.now, DateTime.subtract({ seconds: ownerDeadSeconds })),
+        aliveSince: Effect.map(Clock.currentTimeMillis, (now) => {
+          const since = now - ownerDeadSeconds * 1000
+          const mayJudge = isSteady(own.newest, now) && own.steadySince <= since
+          return DateTime.makeUnsafe(mayJudge ? since : 0)
+        }),
         ping: store.ping
       })
     })
   )
 }
+
+/** A gap between two heartbeats (or a clock that was set back) that is more than a late timer. */
+const gapMillis = (ownerDeadSeconds * 1000) / 2
+
+const isSteady = (newest: number, now: number): boolean => now >= newest && now - newest < gapMillis

@@ -1,4 +1,4 @@
-import { Context, Deferred, Duration, Effect, Layer, Option } from "effect"
+import { Context, Deferred, Effect, Layer, Option } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { TaskStore } from "../store/TaskStore.ts"
@@ -8,9 +8,6 @@ import { Process } from "./Process.ts"
 /** Why a run is to stop: its task was ended by somebody else, or is owned by somebody else. */
 export type Loss = Exclude<Standing, "Owned">
 
-/** A run whose task has ended may tell the vendor, for so long. Nothing it writes takes effect. */
-const grace = Duration.seconds(15)
-
 /**
  * The tasks that this process runs, held against what the store says that it owns. A cancelled task
  * stops soon instead of at the end of its job, and a task whose owning was committed but never
@@ -19,11 +16,14 @@ const grace = Duration.seconds(15)
 export class RunningTasks extends Context.Service<
   RunningTasks,
   {
-    /** Runs while the task is owned, and interrupts it when it no longer is. */
-    readonly whileOwned: <A, E, R>(
+    /**
+     * Runs while the task is owned. When it no longer is, the run is interrupted at once, save what
+     * must not be (a submit that is under way), and the answer tells why.
+     */
+    readonly whileOwned: <E, R>(
       owned: OwnedTask,
-      run: (lost: Effect.Effect<Loss>) => Effect.Effect<A, E, R>
-    ) => Effect.Effect<Option.Option<A>, E, R>
+      run: Effect.Effect<void, E, R>
+    ) => Effect.Effect<Option.Option<Loss>, E, R>
     /** Looks at once whether the run may go on; `false` when there is none in this process. */
     readonly check: (id: TaskId) => Effect.Effect<boolean, StoreUnavailable>
     /** Stops runs that another process ended or took, and gives back what nobody here runs. */
@@ -56,13 +56,8 @@ export class RunningTasks extends Context.Service<
               running.set(owned.task.id, entry)
               return entry
             }),
-            ({ lost }) => {
-              const stop = Deferred.await(lost).pipe(
-                Effect.flatMap((loss) => (loss === "Ended" ? Effect.sleep(grace) : Effect.void)),
-                Effect.as(Option.none())
-              )
-              return Effect.raceFirst(Effect.asSome(run(Deferred.await(lost))), stop)
-            },
+            ({ lost }) =>
+              Effect.raceFirst(Effect.as(run, Option.none()), Effect.asSome(Deferred.await(lost))),
             (entry) =>
               Effect.sync(() => {
                 if (running.get(owned.task.id) === entry) running.delete(owned.task.id)

@@ -24,6 +24,7 @@ export class StreamMeter {
   #usage: TokenUsage | undefined
   #pieces = 0
   #failed = false
+  #isFinal = false
 
   constructor(protocol: UsageProtocol, hides: boolean) {
     this.#protocol = protocol
@@ -39,6 +40,11 @@ export class StreamMeter {
   /** Events with a piece of the answer: about a token each. */
   get pieces(): number {
     return this.#pieces
+  }
+
+  /** The figures are those of the whole answer: nothing that a client misses behind them costs more. */
+  get isFinal(): boolean {
+    return this.#isFinal
   }
 
   /** The upstream said in its stream that it failed. */
@@ -86,7 +92,10 @@ export class StreamMeter {
     const value = dataOf(event)
     if (isErrorEvent(value)) this.#failed = true
     const reported = usageOf(this.#protocol, value)
-    if (reported !== undefined) this.#usage = mergeUsage(this.#usage, reported)
+    if (reported !== undefined) {
+      this.#usage = mergeUsage(this.#usage, reported)
+      this.#isFinal ||= event.includes(finalMarks[this.#protocol])
+    }
     return this.#hides && isUsageChunk(value)
   }
 }
@@ -108,6 +117,15 @@ const pieceMarks: { readonly [protocol in UsageProtocol]: Buffer } = {
   "openai-embeddings": Buffer.from('"delta"'),
   "anthropic-messages": Buffer.from("content_block_delta"),
   "gemini-generate": Buffer.from('"candidates"')
+}
+
+/** What an event with the figures of the whole answer holds: OpenAI reports no others. */
+const finalMarks: { readonly [protocol in UsageProtocol]: Buffer } = {
+  "openai-chat": usageMark,
+  "openai-responses": usageMark,
+  "openai-embeddings": usageMark,
+  "anthropic-messages": Buffer.from("message_delta"),
+  "gemini-generate": Buffer.from('"finishReason"')
 }
 
 /** Behind the blank line that ends the event; 0 when it is not there yet. */

@@ -67,25 +67,15 @@ export class TaskCreation extends Context.Service<
       const vendors = yield* VendorClient
       const wake = yield* Wake
       const accept = yield* makeAccept
-      const faults = yield* OperatorFaults
-
-      /** Contract 4, 5003: before money is held for what the vendor would refuse the service. */
-      const refuseWhileFaulty = Effect.fnUntraced(function* (entry: CatalogEntry) {
-        if (!faults.isAny()) return
-        const account = yield* Effect.option(vendors.choose(entry.vendor, entry.adapter))
-        if (Option.isNone(account)) return
-        const left = yield* faults.openFor(account.value.accountId, entry.upstreamModel)
-        if (Option.isNone(left)) return
-        return yield* new Problem({
-          code: 5003,
-          detail: "The service cannot reach this model now. The operator has been told",
-          retryAfterSeconds: Math.ceil(Duration.toSeconds(left.value))
-        })
-      })
+      const beforeFaults = yield* makeBeforeFaults
 
       const create = Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
         const { body, media } = yield* decodeRequest(entry, request.body)
-        yield* refuseWhileFaulty(entry)
+        const sandbox = vendors.isSandbox(entry.vendor, entry.adapter)
+        const earlier = yield* beforeFaults(entry, request)
+        if (Option.isSome(earlier)) {
+          return { ...(yield* firstAnswer(request, earlier.value)), sandbox }
+        }
         const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
         // True from the moment in which the task may be committed until it is known that it is not
         let isAccepted = false
@@ -108,7 +98,6 @@ export class TaskCreation extends Context.Service<
           (inputs) =>
             isAccepted ? Effect.void : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
         )
-        const sandbox = vendors.isSandbox(entry.vendor, entry.adapter)
         if (outcome._tag !== "Accepted") {
           return { ...(yield* firstAnswer(request, outcome)), sandbox }
         }
@@ -127,6 +116,38 @@ export const decodeRequest = (entry: CatalogEntry, body: unknown) =>
   Effect.mapError(acceptBody(entry.label, body), ({ errors }) => invalid(errors))
 
 const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
+
+/**
+ * Contract 4, 5003: before money is held for what the vendor would refuse the service. A request that
+ * was answered before is answered again all the same (contract 2).
+ */
+const makeBeforeFaults = Effect.gen(function* () {
+  const faults = yield* OperatorFaults
+  const tasks = yield* TaskStore
+  const vendors = yield* VendorClient
+
+  return Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
+    if (!faults.isAny()) return Option.none()
+    const account = yield* Effect.option(vendors.choose(entry.vendor, entry.adapter))
+    if (Option.isNone(account)) return Option.none()
+    const left = yield* faults.openFor(account.value.accountId, entry.upstreamModel)
+    if (Option.isNone(left)) return Option.none()
+    if (Option.isSome(request.idempotency)) {
+      const { key } = request.idempotency.value
+      const since = forgottenBefore(yield* DateTime.now)
+      const earlier = yield* tasks.answered(request.principal.userId, key, since)
+      if (Option.isSome(earlier)) return earlier
+    }
+    return yield* new Problem({
+      code: 5003,
+      detail: "The service cannot reach this model now. The operator has been told",
+      retryAfterSeconds: Math.ceil(Duration.toSeconds(left.value))
+    })
+  })
+})
+
+const forgottenBefore = (now: DateTime.Utc) =>
+  DateTime.subtractDuration(now, Duration.hours(idempotencyHours))
 
 /** The one transaction: idempotency record, task, hold, event and deliveries. */
 const makeAccept = Effect.gen(function* () {
@@ -169,7 +190,7 @@ const makeAccept = Effect.gen(function* () {
       idempotency: Option.map(request.idempotency, (it) => ({
         ...it,
         answer,
-        since: DateTime.subtractDuration(now, Duration.hours(idempotencyHours))
+        since: forgottenBefore(now)
       }))
     })
     return { outcome, answer, price }

@@ -7,6 +7,7 @@ import type { TaskError } from "../domain/Task.ts"
 import { TaskStore } from "../store/TaskStore.ts"
 import type { Finish, TaskView } from "../store/TaskStore.ts"
 import { balanceLow, taskEvent } from "./Events.ts"
+import { Slots } from "./Slots.ts"
 import { TaskChanges } from "./TaskChanges.ts"
 import { taskResult } from "./TaskView.ts"
 import { Wake } from "./Wake.ts"
@@ -37,6 +38,7 @@ export class TaskEnding extends Context.Service<
     Effect.gen(function* () {
       const { balanceAlertThrottle } = yield* AppConfig
       const changes = yield* TaskChanges
+      const slots = yield* Slots
       const store = yield* TaskStore
       const wake = yield* Wake
 
@@ -68,7 +70,10 @@ export class TaskEnding extends Context.Service<
         })
         if (finished._tag === "Fenced") return false
         yield* Effect.uninterruptible(
-          Effect.andThen(wake.endpoints(finished.endpoints), changes.publish(task.id))
+          Effect.all(
+            [wake.endpoints(finished.endpoints), changes.publish(task.id), slots.lookAgain],
+            { discard: true }
+          )
         )
         return true
       })

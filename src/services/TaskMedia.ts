@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import { MediaFetch } from "../delivery/MediaFetch.ts"
 import { ArtifactId } from "../domain/Ids.ts"
 import type { CatalogEntry } from "../models/CatalogEntry.ts"
+import { taskDownloadsMax } from "../domain/Limits.ts"
 import { inspectMedia, mediaIn, referenceIn } from "../models/Media.ts"
 import type { MediaText } from "../models/Media.ts"
 import type { ArtifactRow } from "../store/ArtifactIndex.ts"
@@ -19,7 +20,7 @@ export class TaskMedia extends Context.Service<
   TaskMedia,
   {
     /**
-     * All media of the task's body, in its order. Fails as `FATAL_CLIENT` when a medium breaks a rule
+     * All media of the task's body, in its order, a few fetched at a time. Fails as `FATAL_CLIENT` when a medium breaks a rule
      * of the model (400), as `MEDIA` when it cannot be had (4002).
      */
     readonly resolve: (
@@ -52,7 +53,7 @@ export class TaskMedia extends Context.Service<
         return Option.isSome(row) ? mediumOf(row.value, medium, {}) : yield* gone(medium)
       })
 
-      /** Fetched, checked and stored in turn, so that the bytes are held only so long. */
+      /** Fetched, checked and stored in one go, so that the bytes are held only so long. */
       const fetched = Effect.fnUntraced(function* (task: TaskRow, medium: MediaText) {
         const { pointer, rules, text: url } = medium
         const schemes = rules.kind === "image" ? (["https", "http"] as const) : (["https"] as const)
@@ -74,11 +75,14 @@ export class TaskMedia extends Context.Service<
 
       return TaskMedia.of({
         resolve: Effect.fn("TaskMedia.resolve")((task, entry) =>
-          Effect.forEach(mediaIn(entry.label, task.body), (medium) =>
-            Option.match(Option.flatMap(referenceIn(medium.text), decodeId), {
-              onNone: () => fetched(task, medium),
-              onSome: (id) => kept(medium, id)
-            })
+          Effect.forEach(
+            mediaIn(entry.label, task.body),
+            (medium) =>
+              Option.match(Option.flatMap(referenceIn(medium.text), decodeId), {
+                onNone: () => fetched(task, medium),
+                onSome: (id) => kept(medium, id)
+              }),
+            { concurrency: taskDownloadsMax }
           )
         )
       })

@@ -1,13 +1,22 @@
-import { Context, Duration, Effect, Layer, Option, Schedule } from "effect"
+import { Context, Duration, Effect, Layer, Option, Schedule, Schema, Stream } from "effect"
+import type { Scope } from "effect"
 import { MediaFetch } from "../delivery/MediaFetch.ts"
 import type { Credits } from "../domain/Credits.ts"
-import { resultBytesMax } from "../domain/Limits.ts"
+import { StoreUnavailable } from "../domain/Problem.ts"
 import { Catalog } from "../models/Catalog.ts"
 import { chargeHeld, requestedOf } from "../models/Price.ts"
+import type { ArtifactRow } from "../store/ArtifactIndex.ts"
 import type { TaskRow } from "../store/TaskStore.ts"
 import { VendorError } from "../vendors/VendorClient.ts"
-import type { ResultItem, UrlItem, VendorAccount, VendorResult } from "../vendors/VendorClient.ts"
+import type {
+  Download,
+  ResultItem,
+  UrlItem,
+  VendorAccount,
+  VendorResult
+} from "../vendors/VendorClient.ts"
 import { Artifacts } from "./Artifacts.ts"
+import { lost, resultStream } from "./ResultStream.ts"
 
 /** What a completed task shows and costs. */
 export interface KeptOutput {
@@ -44,26 +53,22 @@ export class TaskOutput extends Context.Service<
     Effect.gen(function* () {
       const artifacts = yield* Artifacts
       const catalog = yield* Catalog
-      const web = yield* MediaFetch
+      const open = opening(yield* MediaFetch)
+
+      const output = (task: TaskRow, mime: string) =>
+        ({ userId: task.userId, taskId: task.id, role: "output", mime }) as const
 
       const put = (task: TaskRow, bytes: Uint8Array, mime: string): Effect.Effect<string> =>
-        artifacts.put({ userId: task.userId, taskId: task.id, role: "output", mime, bytes }).pipe(
-          Effect.tapError((error) => Effect.logWarning("An artifact was not kept", error)),
-          Effect.retry(Schedule.spaced(Duration.seconds(5))),
-          Effect.orDie,
-          Effect.map(artifacts.urlOf)
-        )
+        Effect.map(persistently(artifacts.put({ ...output(task, mime), bytes })), artifacts.urlOf)
 
-      /** From the vendor's own host as the operator chose it, from anywhere else through the guard. */
-      const download = Effect.fnUntraced(function* (account: VendorAccount, item: UrlItem) {
-        const own = yield* account.download?.(item, resultBytesMax) ?? Effect.succeedNone
-        if (Option.isSome(own)) return own.value
-        if (item.needsAuth) return yield* lost("it lies at another address than the vendor's own")
-        const bytes = yield* web
-          .fetch({ url: item.url, schemes: ["https", "http"], bytesMax: resultBytesMax })
-          .pipe(Effect.mapError(({ detail }) => lost(detail)))
-        return { bytes, mime: item.mime }
-      })
+      const copy = Effect.fnUntraced(function* (
+        task: TaskRow,
+        account: VendorAccount,
+        item: UrlItem
+      ) {
+        const { mime, stream } = yield* resultStream(yield* open(account, item))
+        return yield* artifacts.putStream(output(task, mime), stream)
+      }, Effect.scoped)
 
       const isCopied = (task: TaskRow, item: UrlItem): boolean =>
         item.needsAuth ||
@@ -81,16 +86,13 @@ export class TaskOutput extends Context.Service<
         if (item._tag === "Kept") return item.url
         if (item._tag === "Bytes") return yield* put(task, item.bytes, item.mime)
         if (!isCopied(task, item)) return item.url
-        const { bytes, mime } = yield* download(account, item).pipe(
-          Effect.retry({
-            schedule: downloadAgain,
-            times: 3,
-            while: (error) => error.class !== "OPERATOR"
-          }),
-          // A result that cannot be had is lost, however its host said so
-          Effect.mapError((error) => (error.class === "OPERATOR" ? error : lost(error.message)))
+        return artifacts.urlOf(
+          yield* copy(task, account, item).pipe(
+            Effect.retry({ schedule: downloadAgain, times: 3, while: isDownloadedAgain }),
+            persistently,
+            Effect.mapError(resultLost)
+          )
         )
-        return yield* put(task, bytes, mime)
       })
 
       return TaskOutput.of({
@@ -121,5 +123,41 @@ export class TaskOutput extends Context.Service<
 /** A fresh result may not be everywhere at once: 1, 2 and 4 seconds later it is asked for again. */
 const downloadAgain = Schedule.exponential("1 second")
 
-const lost = (why: string): VendorError =>
-  new VendorError({ class: "LOST", message: `The result could not be copied: ${why}` })
+const isDownloadedAgain = (error: VendorError | StoreUnavailable): boolean =>
+  error._tag === "VendorError" && error.class !== "OPERATOR" && error.class !== "FAILED"
+
+/** A result that cannot be had is lost, however its host said so. */
+const resultLost = (error: VendorError): VendorError =>
+  error.class === "OPERATOR" || error.class === "LOST" ? error : lost(error.message)
+
+const isStoreUnavailable = Schema.is(StoreUnavailable)
+
+/** The store may be away; the result is worth waiting for it until the deadline. */
+const persistently = <E>(keeping: Effect.Effect<ArtifactRow, E | StoreUnavailable>) =>
+  keeping.pipe(
+    Effect.tapErrorTag("StoreUnavailable", (error) =>
+      Effect.logWarning("An artifact was not kept", error)
+    ),
+    Effect.retry({ schedule: Schedule.spaced(Duration.seconds(5)), while: isStoreUnavailable }),
+    Effect.catchTag("StoreUnavailable", Effect.die)
+  )
+
+/** From the vendor's own host as the operator chose it, from anywhere else through the guard. */
+const opening = (web: MediaFetch["Service"]) =>
+  Effect.fnUntraced(function* (
+    account: VendorAccount,
+    item: UrlItem
+  ): Effect.fn.Return<Download, VendorError, Scope.Scope> {
+    const own = yield* account.download?.(item) ?? Effect.succeedNone
+    if (Option.isSome(own)) return own.value
+    if (item.needsAuth) return yield* lost("it lies at another address than the vendor's own")
+    const from = { url: item.url, schemes: ["https", "http"] } as const
+    const { stream, ...found } = yield* Effect.mapError(web.open(from), ({ detail }) =>
+      lost(detail)
+    )
+    return {
+      ...found,
+      mime: item.mime,
+      stream: Stream.mapError(stream, ({ detail }) => lost(detail))
+    }
+  })

@@ -7,7 +7,6 @@ import type { OwnedTask } from "../store/TaskStore.ts"
 import { Process } from "./Process.ts"
 import { retryStore } from "./RetryStore.ts"
 import { RunningTasks } from "./RunningTasks.ts"
-import type { Loss } from "./RunningTasks.ts"
 import { TaskEnding } from "./TaskEnding.ts"
 import { TaskOutput } from "./TaskOutput.ts"
 import { taskErrorOf } from "./VendorFailure.ts"
@@ -43,7 +42,11 @@ export class TaskRunner extends Context.Service<
             store.own(id, process.id),
             (owned) =>
               Option.isSome(owned)
-                ? running.whileOwned(owned.value, (lost) => bringToEnd(owned.value, lost))
+                ? Effect.flatMap(
+                    running.whileOwned(owned.value, bringToEnd(owned.value)),
+                    // The job is of no use any more, and the vendor is told
+                    (loss) => (Option.contains(loss, "Ended") ? work.cancel(id) : Effect.void)
+                  )
                 : Effect.void,
             (owned, exit) =>
               Option.isSome(owned) && exit._tag === "Failure"
@@ -67,22 +70,26 @@ const makeBringToEnd = Effect.gen(function* () {
   const output = yield* TaskOutput
   const work = yield* VendorWork
 
-  return Effect.fnUntraced(function* (owned: OwnedTask, lost: Effect.Effect<Loss>) {
+  return Effect.fnUntraced(function* (owned: OwnedTask) {
     const { deadlineAt, task } = owned
     const epoch = Option.some(owned.epoch)
-    const fail = (error: TaskError) => Effect.asVoid(retryStore(ending.fail(task, epoch, error)))
+    const fail = (error: TaskError) => retryStore(ending.fail(task, epoch, error))
     const left = DateTime.distance(yield* DateTime.now, deadlineAt)
-    yield* work.resultOf(owned, lost).pipe(
+    const passed = Effect.fail(new DeadlinePassed())
+    const kept = work.resultOf(owned).pipe(
       Effect.flatMap((result) => output.keep(task, result)),
-      Effect.timeoutOrElse({
-        duration: Duration.max(left, Duration.zero),
-        orElse: () => Effect.fail(new DeadlinePassed())
-      }),
+      Effect.timeoutOrElse({ duration: left, orElse: () => passed })
+    )
+    // What nobody may have any more is not bought
+    yield* (Duration.isPositive(left) ? kept : passed).pipe(
       Effect.flatMap(({ captured, urls }) =>
         retryStore(ending.complete(task, epoch, urls, captured))
       ),
       Effect.catchTags({
-        DeadlinePassed: () => fail(deadlinePassed),
+        DeadlinePassed: () =>
+          Effect.flatMap(fail(deadlinePassed), (ended) =>
+            ended ? work.cancel(task.id) : Effect.void
+          ),
         // Somebody else owns or has ended the task: stop without a word
         Fenced: () => Effect.void,
         VendorError: (error) =>

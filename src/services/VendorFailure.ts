@@ -18,7 +18,11 @@ const codes: Record<VendorErrorClass, { readonly code: number; readonly title: s
 }
 
 /** What is stored of a failed submit, for the process that goes on with the task. */
-export const failureText = (error: VendorError): string => `${error.class}: ${error.message}`
+export const failureText = (error: VendorError): string =>
+  withoutNul(`${error.class}: ${error.message}`)
+
+/** Postgres keeps no U+0000 in a text. */
+const withoutNul = (text: string): string => text.replaceAll("\u0000", "\uFFFD")
 
 const isClass = Schema.is(VendorErrorClass)
 
@@ -54,7 +58,7 @@ const secretsAndAccounts: ReadonlyArray<readonly [RegExp, string]> = [
 /** An upstream's words, fit for a client: no keys, signed URLs, account ids; bounded. Contract 4. */
 export const sanitize = (text: string): string => {
   const hidden = secretsAndAccounts.reduce((t, [pattern, by]) => t.replaceAll(pattern, by), text)
-  const line = hidden.toWellFormed().replaceAll(/\s+/gu, " ").trim()
+  const line = withoutNul(hidden.toWellFormed()).replaceAll(/\s+/gu, " ").trim()
   const points = [...line]
   return points.length <= errorDetailCharactersMax
     ? line

@@ -10,16 +10,9 @@ import type { Handle, VendorAccount } from "../vendors/VendorClient.ts"
 import { doneIn } from "./DoneHandle.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
 import { Pacing } from "./Pacing.ts"
-import {
-  cancelJob,
-  Fenced,
-  isSubmittedAgain,
-  isTransient,
-  PaidSubmit,
-  requestOf
-} from "./PaidSubmit.ts"
+import { cancelJob, isSubmittedAgain, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
+import type { Fenced } from "./PaidSubmit.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
-import type { Loss } from "./RunningTasks.ts"
 import { TaskMedia } from "./TaskMedia.ts"
 import type { Obtained } from "./TaskOutput.ts"
 import { storedFailure } from "./VendorFailure.ts"
@@ -30,11 +23,7 @@ export class VendorWork extends Context.Service<
   {
     /** Asks the vendor to cancel the job that was last bought for a task. Best effort: never fails. */
     readonly cancel: (id: TaskId) => Effect.Effect<void>
-    /** When the task is `lost` because it has ended (cancel), the vendor's job is cancelled too. */
-    readonly resultOf: (
-      owned: OwnedTask,
-      lost: Effect.Effect<Loss>
-    ) => Effect.Effect<Obtained, VendorError | Fenced>
+    readonly resultOf: (owned: OwnedTask) => Effect.Effect<Obtained, VendorError | Fenced>
   }
 >()("gateway/services/VendorWork") {
   static readonly layer = Layer.effect(
@@ -55,11 +44,7 @@ export class VendorWork extends Context.Service<
           () => new VendorError({ class: "OPERATOR", message: "the model left the catalog" })
         )
 
-      const fresh = Effect.fnUntraced(function* (
-        owned: OwnedTask,
-        firstN: number,
-        lost: Effect.Effect<Loss>
-      ) {
+      const fresh = Effect.fnUntraced(function* (owned: OwnedTask, firstN: number) {
         const entry = yield* entryOf(owned.task)
         const account = yield* vendors.choose(entry.vendor, entry.adapter)
         const media = yield* inputs.resolve(owned.task, entry)
@@ -67,12 +52,7 @@ export class VendorWork extends Context.Service<
         const purchase = { owned, entry, account, media }
         const bought = yield* watched(account, upstreamModel, paid.submit(purchase, firstN))
         yield* faults.clear(account.accountId, upstreamModel)
-        return yield* whileWanted(
-          account,
-          bought.handle,
-          lost,
-          Effect.delay(poll(account, upstreamModel, bought.handle), bought.pollAfter)
-        )
+        return yield* Effect.delay(poll(account, upstreamModel, bought.handle), bought.pollAfter)
       })
 
       /** The process died between a submit and its record. */
@@ -91,47 +71,31 @@ export class VendorWork extends Context.Service<
 
       const cancel = Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
         const job = yield* tasks.job(id)
-        if (Option.isNone(job)) return
+        if (Option.isNone(job) || Option.isSome(doneIn(job.value.handle))) return
         const account = yield* vendors.owner(job.value.accountId)
         yield* cancelJob(account, job.value.handle)
       })
 
       return VendorWork.of({
         cancel: (id) => Effect.ignore(cancel(id)),
-        resultOf: Effect.fn("VendorWork.resultOf")(function* (owned, lost) {
-          if (Option.isNone(owned.attempt)) return yield* fresh(owned, 1, lost)
+        resultOf: Effect.fn("VendorWork.resultOf")(function* (owned) {
+          if (Option.isNone(owned.attempt)) return yield* fresh(owned, 1)
           const attempt = owned.attempt.value
           const { accountId, handle, n, state } = attempt
           if (state === "refused") {
             const refusal = storedFailure(attempt.failure)
-            return yield* isSubmittedAgain(refusal, n) ? fresh(owned, n + 1, lost) : refusal
+            return yield* isSubmittedAgain(refusal, n) ? fresh(owned, n + 1) : refusal
           }
           if (state === "ambiguous") return yield* ambiguous
           const account = yield* vendors.owner(accountId)
           const { upstreamModel } = yield* entryOf(owned.task)
           const known = handle ?? (yield* reconciled(owned, attempt, account))
-          return yield* whileWanted(account, known, lost, poll(account, upstreamModel, known))
+          return yield* poll(account, upstreamModel, known)
         })
       })
     })
   )
 }
-
-/** Polls until somebody else ends the task; then the job is of no use, and the vendor is told. */
-const whileWanted = <A, E>(
-  account: VendorAccount,
-  handle: Handle,
-  lost: Effect.Effect<Loss>,
-  polling: Effect.Effect<A, E>
-): Effect.Effect<A, E | Fenced> =>
-  Effect.raceFirst(
-    polling,
-    Effect.flatMap(lost, (loss) =>
-      (loss === "Ended" ? cancelJob(account, handle) : Effect.void).pipe(
-        Effect.andThen(new Fenced())
-      )
-    )
-  )
 
 /** Polls within the vendor's limits; faults of the service's own account are told to the operator. */
 const makeAsking = Effect.gen(function* () {
@@ -145,7 +109,7 @@ const makeAsking = Effect.gen(function* () {
     work: Effect.Effect<A, VendorError | E>
   ) =>
     Effect.tapError(work, (error) =>
-      error instanceof VendorError && error.class === "OPERATOR"
+      error instanceof VendorError && error.class === "OPERATOR" && account.isPretended !== true
         ? faults.report(account.accountId, upstreamModel, error)
         : Effect.void
     )

@@ -24,6 +24,12 @@ export interface WalletChange {
   readonly traceId: string
 }
 
+/** A wallet as a change left it; `repeated`: that was an earlier request, and this one changed nothing. */
+export interface Changed {
+  readonly wallet: WalletRow
+  readonly repeated: boolean
+}
+
 /**
  * The prepaid wallet. Task holds are taken, settled and released inside the transactions that move
  * the task (`TaskStore`), by SQL functions;
@@ -33,9 +39,9 @@ export class Wallet extends Context.Service<
   Wallet,
   {
     readonly get: (userId: UserId) => Effect.Effect<WalletRow, Problem | StoreUnavailable>
-    readonly topUp: (change: WalletChange) => Effect.Effect<WalletRow, Problem | StoreUnavailable>
+    readonly topUp: (change: WalletChange) => Effect.Effect<Changed, Problem | StoreUnavailable>
     /** Fails with 2010 when less than what is held would be left. */
-    readonly adjust: (change: WalletChange) => Effect.Effect<WalletRow, Problem | StoreUnavailable>
+    readonly adjust: (change: WalletChange) => Effect.Effect<Changed, Problem | StoreUnavailable>
     readonly setThreshold: (
       userId: UserId,
       threshold: Credits.Credits
@@ -79,7 +85,7 @@ export class Wallet extends Context.Service<
         })
         switch (outcome._tag) {
           case "Added":
-            return outcome.wallet
+            return { wallet: outcome.wallet, repeated: outcome.repeated }
           case "BelowHeld":
             return yield* problem(2010, "The adjustment would leave less than what is held")
           case "TooMuch":

@@ -1,7 +1,17 @@
-import { ByteSize, Context, Effect, FileSystem, Layer, Option, Path, Stream } from "effect"
+import { ByteSize, Context, Effect, FileSystem, Layer, Option, Path, Schema, Stream } from "effect"
 import type { PlatformError } from "effect"
+import { randomUUID } from "node:crypto"
+import { unlinkSync, writeFileSync } from "node:fs"
+import { join, resolve } from "node:path"
 import type { ArtifactId } from "../domain/Ids.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
+import { makeFolder } from "./MakeFolder.ts"
+
+/** `ARTIFACT_STORE` cannot be used: one line with the remedy. Contract 9. */
+export class ArtifactStoreUnusable extends Schema.TaggedError<ArtifactStoreUnusable>()(
+  "ArtifactStoreUnusable",
+  { message: Schema.String }
+) {}
 
 /** A part of a medium: bytes from `start` to `end`, both included. */
 export interface ByteRange {
@@ -13,8 +23,14 @@ export interface ByteRange {
 export class ArtifactBlobs extends Context.Service<
   ArtifactBlobs,
   {
-    /** Written whole or not at all; the same id again replaces it. */
-    readonly put: (id: ArtifactId, bytes: Uint8Array) => Effect.Effect<void, StoreUnavailable>
+    /**
+     * Written as the pieces come, and there whole or not at all, whenever the process dies; the same
+     * id again replaces it.
+     */
+    readonly put: <E>(
+      id: ArtifactId,
+      bytes: Stream.Stream<Uint8Array, E>
+    ) => Effect.Effect<void, StoreUnavailable | E>
     readonly get: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     /**
      * The bytes of a range in pieces; `None` when there is no such medium. The range must lie within
@@ -37,20 +53,26 @@ export class ArtifactBlobs extends Context.Service<
         const path = yield* Path.Path
         const folderOf = (id: ArtifactId) => path.join(directory, id.slice(-2))
         const fileOf = (id: ArtifactId) => path.join(folderOf(id), id)
+        yield* probe(directory)
         yield* removeUnfinished(directory)
-        return ArtifactBlobs.of({
-          put: Effect.fn("ArtifactBlobs.put")(function* (id, bytes) {
-            yield* fs.makeDirectory(folderOf(id), { recursive: true })
-            const unfinished = `${fileOf(id)}${unfinishedEnding}`
+        const write = <E>(id: ArtifactId, bytes: Stream.Stream<Uint8Array, E>, to: string) =>
+          Effect.gen(function* () {
+            yield* orFailed(fs.makeDirectory(folderOf(id), { recursive: true }))
             yield* Effect.scoped(
               Effect.gen(function* () {
-                const file = yield* fs.open(unfinished, { flag: "w" })
-                yield* file.writeAll(bytes)
-                yield* file.sync
+                const file = yield* orFailed(fs.open(to, { flag: "w" }))
+                yield* Stream.runForEach(bytes, (piece) => orFailed(file.writeAll(piece)))
+                yield* orFailed(file.sync)
               })
             )
-            yield* fs.rename(unfinished, fileOf(id))
-          }, Effect.mapError(failed)),
+            yield* orFailed(fs.rename(to, fileOf(id)))
+          }).pipe(Effect.onError(() => Effect.ignore(fs.remove(to, { force: true }))))
+        return ArtifactBlobs.of({
+          put: (id, bytes) =>
+            Effect.withSpan(
+              write(id, bytes, `${fileOf(id)}${unfinishedEnding}`),
+              "ArtifactBlobs.put"
+            ),
           get: (id) => noneIfMissing(fs.readFile(fileOf(id))),
           stream: (id, { end, start }) =>
             noneIfMissing(
@@ -64,13 +86,36 @@ export class ArtifactBlobs extends Context.Service<
                   .pipe(Stream.mapError(failed))
               )
             ),
-          remove: (id) => fs.remove(fileOf(id), { force: true }).pipe(Effect.mapError(failed))
+          remove: (id) =>
+            Effect.forEach(
+              [fileOf(id), `${fileOf(id)}${unfinishedEnding}`],
+              (file) => orFailed(fs.remove(file, { force: true })),
+              { discard: true }
+            )
         })
       })
     )
 }
 
 const failed = (cause: PlatformError.PlatformError) => new StoreUnavailable({ cause })
+
+const orFailed = <A, R>(self: Effect.Effect<A, PlatformError.PlatformError, R>) =>
+  Effect.mapError(self, failed)
+
+/** Writes a file: only a usable folder lets it. */
+const probe = (directory: string) =>
+  Effect.try({
+    try: () => {
+      makeFolder(resolve(directory))
+      const file = join(directory, `.probe-${randomUUID()}`)
+      writeFileSync(file, "")
+      unlinkSync(file)
+    },
+    catch: (cause) =>
+      new ArtifactStoreUnusable({
+        message: `ARTIFACT_STORE: the folder ${resolve(directory)} cannot be written to (${cause instanceof Error ? cause.message : "unknown fault"}); make it a folder that this user may write to, or set s3://bucket/prefix`
+      })
+  })
 
 const noneIfMissing = <A>(self: Effect.Effect<A, PlatformError.PlatformError>) =>
   self.pipe(
@@ -104,6 +149,6 @@ const removeUnfinished = Effect.fnUntraced(
       { discard: true }
     )
   },
-  // No folder yet, or a file that somebody else removed
+  // A file that somebody else removed
   (self) => Effect.ignore(self)
 )

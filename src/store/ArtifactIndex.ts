@@ -19,11 +19,17 @@ export class ArtifactRow extends Schema.Class<ArtifactRow>("ArtifactRow")({
   expiresAt: Time
 }) {}
 
+/** In place of the hash while the bytes are coming. */
+export const unfinished = new Uint8Array()
+
 /** The index of kept media. */
 export class ArtifactIndex extends Context.Service<
   ArtifactIndex,
   {
+    /** Without a hash (`unfinished`) it is not found until it is finished. */
     readonly add: (row: ArtifactRow) => Effect.Effect<void, StoreUnavailable>
+    /** All bytes are there: their count and hash become known. */
+    readonly finish: (row: ArtifactRow) => Effect.Effect<void, StoreUnavailable>
     readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
     readonly expired: (
       now: DateTime.Utc,
@@ -43,8 +49,11 @@ export class ArtifactIndex extends Context.Service<
             VALUES (${a.id}, ${a.userId}, ${a.taskId}, ${a.role}, ${a.mime}, ${a.bytes}, ${a.sha256},
               ${toDate(a.createdAt)}, ${toDate(a.expiresAt)})
             ON CONFLICT (id) DO NOTHING`.pipe(Effect.asVoid, storeFailures),
+        finish: (a) =>
+          sql`UPDATE artifacts SET bytes = ${a.bytes}, sha256 = ${a.sha256}
+            WHERE id = ${a.id}`.pipe(Effect.asVoid, storeFailures),
         find: (id) =>
-          sql`SELECT * FROM artifacts WHERE id = ${id}`.pipe(
+          sql`SELECT * FROM artifacts WHERE id = ${id} AND sha256 <> ''`.pipe(
             rowsOf(ArtifactRow),
             Effect.map(Array.head),
             storeFailures

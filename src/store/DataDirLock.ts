@@ -4,7 +4,6 @@ import { execFileSync } from "node:child_process"
 import { randomUUID } from "node:crypto"
 import {
   linkSync,
-  mkdirSync,
   readFileSync,
   readlinkSync,
   statSync,
@@ -13,8 +12,9 @@ import {
   writeFileSync
 } from "node:fs"
 import { hostname } from "node:os"
-import { dirname, join, resolve } from "node:path"
+import { join, resolve } from "node:path"
 import { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
+import { errorCode, makeFolder } from "./MakeFolder.ts"
 
 /** Who holds the folder. A pid alone would be taken for alive when it was given out again. */
 const Holder = Schema.Struct({
@@ -91,21 +91,6 @@ const attempt = <A>(dataDir: string, body: () => A) =>
     try: body,
     catch: (cause) => unusable(dataDir, cause instanceof Error ? cause.message : "unknown fault")
   })
-
-/**
- * Makes the folder and those above it. Node's own `recursive` never ends where the system answers
- * that a folder does not exist whose parent does, as in /proc.
- */
-const makeFolder = (folder: string): void => {
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return
-  if (dirname(folder) !== folder) makeFolder(dirname(folder))
-  try {
-    mkdirSync(folder, { mode: 0o700 })
-  } catch (cause) {
-    // Made by another process just now, or a file, which the lock's own file finds out
-    if (errorCode(cause) !== "EEXIST") throw cause
-  }
-}
 
 const unusable = (dataDir: string, fault: string) =>
   new DatabaseUnavailable({
@@ -207,8 +192,3 @@ const place = (): string => {
     return `${boot} ${hostname()}`
   }
 }
-
-const errorCode = (cause: unknown): string | undefined =>
-  cause instanceof Error && "code" in cause && typeof cause.code === "string"
-    ? cause.code
-    : undefined

@@ -3,6 +3,7 @@ import { Effect, Redacted, Schema, String } from "effect"
 import type { Layer } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
+import { ownerDeadSeconds } from "../domain/Limits.ts"
 import {
   DatabaseUnavailable,
   explainSqlError,
@@ -58,6 +59,8 @@ export const layerPostgres = (options: {
   readonly url: Redacted.Redacted
   /** Default 10. */
   readonly maxConnections?: number
+  /** Default `ownerDeadSeconds`. */
+  readonly idleTransactionMillis?: number
 }): Layer.Layer<Database, DatabaseUnavailable> =>
   PgClient.layerFrom(
     Effect.gen(function* () {
@@ -67,7 +70,12 @@ export const layerPostgres = (options: {
         ...settings,
         url: options.url,
         maxConnections: options.maxConnections ?? 10,
-        startupParameters: { TimeZone: "UTC", ...planning }
+        startupParameters: {
+          TimeZone: "UTC",
+          ...planning,
+          // A process that is paused or cut off between two statements must not keep a wallet locked
+          idle_in_transaction_session_timeout: `${options.idleTransactionMillis ?? ownerDeadSeconds * 1000}`
+        }
       })
       return yield* client.pipe(
         Effect.tap(checkVersion),

@@ -22,8 +22,9 @@ export class Claimed extends Schema.Class<Claimed>("Claimed")({
   url: Schema.String,
   /** Ciphertext, as is `previousSecret`. */
   secret: Bytes,
-  previousSecret: Schema.NullOr(Bytes),
-  previousSecretUntil: Schema.NullOr(Time)
+  // Null comes first: nearly every row has it, and a union tries its members in order.
+  previousSecret: Schema.Union([Schema.Null, Bytes]),
+  previousSecretUntil: Schema.Union([Schema.Null, Time])
 }) {}
 
 /** What became of one attempt. */

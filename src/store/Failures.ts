@@ -8,14 +8,18 @@ const decodeCause = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.Stri
 export const sqlState = (error: SqlError.SqlError): Option.Option<string> =>
   Option.map(decodeCause(error.reason.cause), (cause) => cause.code)
 
-/** Server states in which a retry later may work: shutting down, starting, out of connections. */
-const transientStates = new Set(["57P01", "57P02", "57P03", "53300", "53400"])
+/**
+ * Server states in which a retry later may work: shutting down or starting, a standby (after a
+ * failover), a session that was idle for too long; out of disk, memory or connections (53); a fault
+ * of the machine (58).
+ */
+const transientState = /^(?:57P0[1235]|25006|25P03|53...|58...)$/u
 
 const isTransient = (error: SqlError.SqlError): boolean =>
   error.isRetryable ||
   // The store was there at the start: whatever keeps it from taking a connection now may pass
   error.reason.operation === "connect" ||
-  Option.exists(sqlState(error), (state) => transientStates.has(state))
+  Option.exists(sqlState(error), (state) => transientState.test(state))
 
 /**
  * What a store call may fail with: `StoreUnavailable` when trying again can help. Anything else

@@ -11,7 +11,7 @@ type Kept = typeof Kept.Type
 /** One process at a time: all of them keep the log at the same full hour. Unlike that of migrations. */
 const advisoryLock = 7_305_004_118
 
-/** The day partitions of events, deliveries and attempts (architecture, rule 8). ADR 0053. */
+/** The day partitions of events, deliveries, attempts and receipts of calls (architecture, rule 8). ADR 0053 and 0102. */
 export class PartitionStore extends Context.Service<
   PartitionStore,
   {

@@ -1,11 +1,11 @@
 import type { PgClient } from "@effect/sql-pg"
-import { DateTime, Effect, Option, Schema } from "effect"
+import { Array, DateTime, Effect, Option, Schema } from "effect"
 import { EndpointId } from "../domain/Ids.ts"
 import { groupCommit, hex, outcomes, retryDeadlock } from "./Batches.ts"
 import { storeFailures } from "./Failures.ts"
 import { makeGroupCommit } from "./GroupCommit.ts"
-import { Bytes, Micro, rowsOf } from "./Rows.ts"
-import type { Acceptance, AcceptOutcome } from "./TaskStore.ts"
+import { Bytes, Micro, rowsOf, toDate } from "./Rows.ts"
+import type { Acceptance, AcceptOutcome, TaskStore } from "./TaskStore.ts"
 
 const Row = Schema.Struct({
   n: Schema.Int,
@@ -30,6 +30,28 @@ export const makeAccept = (sql: PgClient.PgClient) =>
       ),
     groupCommit
   )
+
+const Answered = Schema.Struct({
+  requestHash: Bytes,
+  status: Schema.Int,
+  body: Schema.String,
+  cost: Micro,
+  balance: Micro
+})
+
+/** `TaskStore.answered`. */
+export const makeAnswered =
+  (sql: PgClient.PgClient): TaskStore["Service"]["answered"] =>
+  (userId, key, since) =>
+    sql`
+      SELECT request_hash, status, body, cost, balance FROM idempotency_keys
+      WHERE user_id = ${userId} AND key = ${key} AND created_at >= ${toDate(since)}`.pipe(
+      rowsOf(Answered),
+      Effect.map((rows) =>
+        Option.map(Array.head(rows), (row) => ({ _tag: "Replayed" as const, ...row }))
+      ),
+      storeFailures
+    )
 
 const toCall = (a: Acceptance, n: number) => ({
   n,

@@ -96,20 +96,23 @@ export interface EventBody {
   readonly body: Uint8Array
 }
 
+/** The first answer behind an idempotency key. */
+export interface Replayed {
+  readonly _tag: "Replayed"
+  readonly requestHash: Uint8Array
+  readonly status: number
+  readonly body: string
+  readonly cost: Credits.Credits
+  readonly balance: Credits.Credits
+}
+
 export type AcceptOutcome =
   | {
       readonly _tag: "Accepted"
       readonly balance: Credits.Credits
       readonly endpoints: ReadonlyArray<EndpointId>
     }
-  | {
-      readonly _tag: "Replayed"
-      readonly requestHash: Uint8Array
-      readonly status: number
-      readonly body: string
-      readonly cost: Credits.Credits
-      readonly balance: Credits.Credits
-    }
+  | Replayed
   | { readonly _tag: "BalanceTooLow" }
   /** The key has as many unfinished tasks as it may. */
   | { readonly _tag: "TooManyRunning" }
@@ -177,6 +180,12 @@ export class TaskStore extends Context.Service<
   TaskStore,
   {
     readonly accept: (acceptance: Acceptance) => Effect.Effect<AcceptOutcome, StoreUnavailable>
+    /** What a key of the user was answered, if that is not older than `since`. */
+    readonly answered: (
+      userId: UserId,
+      key: string,
+      since: DateTime.Utc
+    ) => Effect.Effect<Option.Option<Replayed>, StoreUnavailable>
     /** Takes an unowned task and fences whoever had it before. `None`: owned, or ended. */
     readonly own: (
       id: TaskId,

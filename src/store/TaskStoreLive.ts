@@ -4,7 +4,7 @@ import type * as DateTime from "effect/DateTime"
 import { TaskId } from "../domain/Ids.ts"
 import { storeFailures } from "./Failures.ts"
 import { rowsOf, Time, toDate } from "./Rows.ts"
-import { makeAccept } from "./TaskAcceptances.ts"
+import { makeAccept, makeAnswered } from "./TaskAcceptances.ts"
 import { makeFinish } from "./TaskFinishes.ts"
 import { OwnedTask, taskColumns, TaskRow, TaskStore, TaskView, VendorJob } from "./TaskStore.ts"
 import type { AttemptEnd, AttemptStart, Standing } from "./TaskStore.ts"
@@ -16,6 +16,7 @@ export const layer: Layer.Layer<TaskStore, never, PgClient.PgClient> = Layer.eff
     const sql = yield* PgClient.PgClient
     return TaskStore.of({
       accept: yield* makeAccept(sql),
+      answered: makeAnswered(sql),
       finish: yield* makeFinish(sql),
       ...ownership(sql),
       ...attempts(sql),
@@ -132,6 +133,12 @@ function attempts(sql: PgClient.PgClient) {
       Effect.map((rows) => rows.length > 0),
       storeFailures
     )
+  /** A submit that bought nothing, or may have, gives its slot back in the same statement. */
+  const freed = (a: AttemptEnd) => sql`
+    WITH freed AS (
+      UPDATE runs SET slot = NULL, slot_held = false
+      WHERE task_id = ${a.taskId} AND epoch = ${a.epoch} AND slot IS NOT NULL
+    )`
   return {
     beginAttempt: (a: AttemptStart) =>
       changed(sql`
@@ -149,6 +156,7 @@ function attempts(sql: PgClient.PgClient) {
         RETURNING n`),
     endAttempt: (a: AttemptEnd) =>
       changed(sql`
+        ${a.state === "submitted" ? sql.literal("") : freed(a)}
         UPDATE vendor_attempts v
         SET state = ${a.state}, handle = ${sql.json(a.handle)}, failure = ${a.failure},
           answered_at = ${toDate(a.now)}

@@ -1,7 +1,7 @@
 import { Effect, Layer, Option, Redacted } from "effect"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { Accounts } from "./Accounts.ts"
-import { makeDownload } from "./Download.ts"
+import * as Download from "./Download.ts"
 import { familyOf } from "./Families.ts"
 import { make as makeSimulator } from "./simulator/Simulator.ts"
 import type { SimulatorOptions } from "./simulator/Simulator.ts"
@@ -24,6 +24,7 @@ export const layer = (options: SimulatorOptions = {}) =>
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const http = yield* VendorHttp.make
+      const downloads = yield* Download.make
       const simulator = (yield* makeSimulator(options)).account
       const made = new Map<string, VendorAccount>()
 
@@ -39,7 +40,11 @@ export const layer = (options: SimulatorOptions = {}) =>
         const auth = family.auth(Redacted.value(account.key))
         const heed = (answer: VendorAnswer) => accounts.heed(account, answer)
         const line = { account, accountId, auth, http, heed }
-        const fresh = { ...family.make(line), download: makeDownload(line, auth) }
+        const fresh = {
+          ...family.make(line),
+          ...ownLimit(account),
+          download: downloads(account, auth)
+        }
         made.set(accountId, fresh)
         return Option.some(fresh)
       }
@@ -81,6 +86,10 @@ export const layer = (options: SimulatorOptions = {}) =>
       })
     })
   )
+
+/** The operator's limit counts all models together, and takes the place of the vendor's. ADR 0108. */
+const ownLimit = ({ concurrent: max, id: line }: AccountSetting): Pick<VendorAccount, "slotsOf"> =>
+  max === undefined ? {} : { slotsOf: () => ({ line, max }) }
 
 const unknownAdapter = (adapter: string) =>
   new VendorError({

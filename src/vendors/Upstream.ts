@@ -1,7 +1,8 @@
 import { Context, Duration, Effect, Layer, Redacted, Schema } from "effect"
 import { Agent } from "undici"
 import type { AccountSetting } from "../domain/Provider.ts"
-import { simulateUpstream } from "./simulator/UpstreamSimulator.ts"
+import { Catalog } from "../models/Catalog.ts"
+import { makeSimulator } from "./simulator/UpstreamSimulator.ts"
 import { UpstreamExchange } from "./UpstreamExchange.ts"
 import type { StreamWatch, UpstreamAnswer } from "./UpstreamExchange.ts"
 
@@ -43,12 +44,14 @@ export class Upstream extends Context.Service<
   static readonly layer = (options: { readonly timeout: Duration.Duration }) =>
     Layer.effect(
       Upstream,
-      Effect.map(makeAgent(Duration.toMillis(options.timeout)), (agent) =>
-        Upstream.of({
+      Effect.gen(function* () {
+        const { upstream } = yield* Catalog
+        const agent = yield* makeAgent(Duration.toMillis(options.timeout))
+        return Upstream.of({
           send: (account, request) => send(agent, account, request),
-          simulate: simulateUpstream
+          simulate: makeSimulator(upstream)
         })
-      )
+      })
     )
 }
 

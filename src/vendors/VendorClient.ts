@@ -1,6 +1,6 @@
 import { Context, Schema } from "effect"
 import type { UpstreamInput } from "../models/UpstreamInput.ts"
-import type { Duration, Effect, Option } from "effect"
+import type { Duration, Effect, Option, Scope, Stream } from "effect"
 
 /**
  * How a vendor's failure is to be treated (vendors.md, section C).
@@ -127,6 +127,13 @@ export interface Rate {
   readonly perMillis: number
 }
 
+/** So many jobs at once, counted over all processes that share the key. */
+export interface SlotLimit {
+  /** Whose jobs are counted together, such as `dashscope:3f2a/wan2.5-t2i-preview`. */
+  readonly line: string
+  readonly max: number
+}
+
 /** What an account can be asked to do. One instance speaks one protocol family to one account. */
 export interface VendorAccount {
   /** Stored with every attempt, so that polls go to the account that owns the job. Never a secret. */
@@ -144,24 +151,30 @@ export interface VendorAccount {
     request: SubmitRequest,
     startedAtMillis: number
   ) => Effect.Effect<ReadonlyArray<Candidate>, VendorError>
+  /** Its faults are pretended: there is nothing that the operator could mend. */
+  readonly isPretended?: boolean
   /** The vendor can list its jobs, so that looking again may find what was not there a moment ago. */
   readonly canList?: boolean
   /** Limits that the vendor sets; absent means none is known. */
   readonly rateOf?: (act: "submit" | "poll", upstreamModel: string) => Rate | undefined
+  /** How many jobs may run at once: the operator's limit, or the vendor's; absent means no limit. */
+  readonly slotsOf?: (upstreamModel: string) => SlotLimit | undefined
   /**
    * Fetches a result that lies at the account's own origin, with the key if it needs it. `None`: it
    * lies elsewhere, so the key is not sent and the egress guard decides.
    */
   readonly download?: (
-    item: UrlItem,
-    bytesMax: number
-  ) => Effect.Effect<Option.Option<Downloaded>, VendorError>
+    item: UrlItem
+  ) => Effect.Effect<Option.Option<Download>, VendorError, Scope.Scope>
 }
 
-/** A fetched result. */
-export interface Downloaded {
-  readonly bytes: Uint8Array
+/** A result on its way, let go when the scope closes. */
+export interface Download {
+  /** As the vendor declares it. */
   readonly mime: string
+  /** How many bytes will come, where that is told. */
+  readonly announced?: number
+  readonly stream: Stream.Stream<Uint8Array, VendorError>
 }
 
 /** The door to all vendor accounts. */

@@ -13,6 +13,7 @@ import { Label } from "../../src/models/Bodies.ts"
 import { decodeBody } from "../../src/models/Decode.ts"
 import { examples } from "../../src/models/Examples.ts"
 import { builtInEntries } from "../../src/models/Catalog.ts"
+import { builtInRoutes } from "../../src/models/OpenRoutes.ts"
 import { call, Running, runningGateway } from "../support/running.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
@@ -83,6 +84,25 @@ describe("openapi.json", () => {
       assert.isDefined(document.components.schemas[component]?.properties["prompt"])
       const item = document.paths[`${path}/{task_id}`]
       assert.containsAllKeys(item, ["get", "delete"])
+    }
+  })
+  it("has each vendor route that the catalog opens, and no other", () => {
+    const routes = builtInRoutes.map(
+      ({ method, path, vendor }) => `${method.toLowerCase()} /vendors/${vendor}${path}`
+    )
+    const models = new Set(
+      builtInEntries.map(({ action, model, vendor }) => `/vendors/${vendor}/v1/${model}/${action}`)
+    )
+    const told = operations
+      .filter(({ path }) => path.startsWith("/vendors/"))
+      .filter(({ path }) => !models.has(path.replace("/{task_id}", "")))
+      .map(({ method, path }) => `${method} ${path}`)
+    assert.deepStrictEqual(told.sort(), routes.sort())
+    for (const path of ["/v1/chat/completions", "/v1/models", "/v1/models/{model}"]) {
+      const alias = Object.values(document.paths[path]!)[0]!
+      const source = Object.values(document.paths[`/vendors/openai${path}`]!)[0]!
+      assert.deepStrictEqual(alias.requestBody, source.requestBody)
+      assert.deepStrictEqual(alias.responses, source.responses)
     }
   })
   it("tells defaults and limits of the bodies", () => {
@@ -193,7 +213,11 @@ describe("a client generated from it by a public generator", () => {
       Effect.gen(function* () {
         const answer = yield* call("/openapi.json")
         assert.deepStrictEqual(yield* Effect.promise(() => answer.json()), document)
-        assert.strictEqual((yield* call("/docs")).status, 200)
+        const docs = yield* call("/docs")
+        assert.strictEqual(docs.status, 200)
+        const page = yield* Effect.promise(() => docs.text())
+        for (const path of ["/vendors/openai/v1/responses", "/vendors/anthropic/v1/messages"])
+          assert.include(page, path)
       })
     )
   })

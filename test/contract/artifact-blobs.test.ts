@@ -1,7 +1,7 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer, Option, Redacted, Stream } from "effect"
-import { existsSync, mkdirSync, utimesSync, writeFileSync } from "node:fs"
+import { Effect, Fiber, FileSystem, Layer, Option, Redacted, Schedule, Stream } from "effect"
+import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { Server } from "node:http"
 import type { AddressInfo } from "node:net"
@@ -11,6 +11,8 @@ import S3rver from "s3rver"
 import { makeArtifactId } from "../../src/domain/Ids.ts"
 import { ArtifactBlobs } from "../../src/store/ArtifactBlobs.ts"
 import * as S3Blobs from "../../src/store/S3Blobs.ts"
+import { fakeBucket } from "../support/fakeBucket.ts"
+import type { S3Options } from "../../src/store/S3Requests.ts"
 
 /** One suite for the directory and for a bucket. Contract 9, `ARTIFACT_STORE`. */
 
@@ -37,7 +39,7 @@ const s3Server = Effect.gen(function* () {
   )
 })
 
-const bucketOptions = (endpoint: string): S3Blobs.S3Options => ({
+const bucketOptions = (endpoint: string): S3Options => ({
   bucket: "media",
   prefix: "some/prefix",
   region: "us-east-1",
@@ -53,6 +55,9 @@ const stores = {
 }
 
 const bytes = Uint8Array.from({ length: 300_000 }, (_, index) => (index * 7 + (index >> 8)) & 255)
+
+/** 20 MB in pieces as a socket brings them: three parts of an upload. */
+const large = Array.from({ length: 320 }, (_, index) => Buffer.alloc(64 * 1024 - index, index))
 
 const read = Effect.fnUntraced(function* (
   id: ReturnType<typeof makeArtifactId>,
@@ -72,7 +77,7 @@ for (const [name, store] of Object.entries(stores)) {
       Effect.gen(function* () {
         const blobs = yield* ArtifactBlobs
         const id = makeArtifactId(1)
-        yield* blobs.put(id, bytes)
+        yield* blobs.put(id, Stream.succeed(bytes))
         assert.deepStrictEqual(Option.getOrThrow(yield* blobs.get(id)), bytes)
         for (const [start, end] of [
           [0, bytes.length - 1],
@@ -91,8 +96,8 @@ for (const [name, store] of Object.entries(stores)) {
         Effect.gen(function* () {
           const blobs = yield* ArtifactBlobs
           const id = makeArtifactId(2)
-          yield* blobs.put(id, bytes)
-          yield* blobs.put(id, bytes.subarray(0, 10))
+          yield* blobs.put(id, Stream.succeed(bytes))
+          yield* blobs.put(id, Stream.succeed(bytes.subarray(0, 10)))
           assert.strictEqual(Option.getOrThrow(yield* blobs.get(id)).length, 10)
           yield* blobs.remove(id)
           yield* blobs.remove(id)
@@ -100,11 +105,92 @@ for (const [name, store] of Object.entries(stores)) {
           assert.isTrue(Option.isNone(yield* blobs.stream(id, { start: 0, end: 0 })))
         }).pipe(provided)
     )
+    it.effect("takes a medium in pieces of any size, also one of several parts", () =>
+      Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        const id = makeArtifactId(3)
+        yield* blobs.put(id, Stream.fromIterable(large))
+        const size = large.reduce((sum, piece) => sum + piece.length, 0)
+        const all = Buffer.concat(large)
+        assert.isTrue(Buffer.from(Option.getOrThrow(yield* blobs.get(id))).equals(all))
+        const part = yield* read(id, size - 70_000, size - 1)
+        assert.isTrue(part.equals(all.subarray(size - 70_000)))
+      }).pipe(provided)
+    )
+    it.effect("one that breaks off is not there, and leaves what was there before", () =>
+      Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        const id = makeArtifactId(4)
+        const broken = Stream.concat(Stream.fromIterable(large), Stream.fail("broken"))
+        assert.strictEqual(yield* Effect.flip(blobs.put(id, broken)), "broken")
+        assert.isTrue(Option.isNone(yield* blobs.get(id)))
+        yield* blobs.put(id, Stream.succeed(bytes))
+        assert.strictEqual(yield* Effect.flip(blobs.put(id, broken)), "broken")
+        assert.deepStrictEqual(Option.getOrThrow(yield* blobs.get(id)), bytes)
+      }).pipe(provided)
+    )
   })
 }
 
+describe("S3Blobs, a medium of several parts", () => {
+  const bucket = Effect.acquireRelease(Effect.promise(fakeBucket), ({ close }) =>
+    Effect.sync(close)
+  )
+  const whole = Buffer.concat(large)
+
+  it.live("a part that the bucket refuses for the moment is sent again", () =>
+    Effect.gen(function* () {
+      const { failures, objects, uploads, url } = yield* bucket
+      const id = makeArtifactId(5)
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        failures.push("PUT", "POST")
+        yield* blobs.put(id, Stream.fromIterable(large))
+      }).pipe(Effect.provide(S3Blobs.layer(bucketOptions(url))))
+      assert.isTrue(objects.get(`some/prefix/${id}`)?.equals(whole))
+      assert.strictEqual(uploads.size, 0)
+    })
+  )
+
+  it.live("the upload is aborted when the medium breaks off, or who copies it is interrupted", () =>
+    Effect.gen(function* () {
+      const { objects, uploads, url } = yield* bucket
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        for (const end of [Stream.fail("broken"), Stream.never]) {
+          const stream = Stream.concat(Stream.fromIterable(large), end)
+          const copying = yield* Effect.forkChild(Effect.exit(blobs.put(makeArtifactId(6), stream)))
+          if (end === Stream.never) {
+            const begun = Effect.sync(() => uploads.size)
+            yield* Effect.repeat(begun, { until: (it) => it > 0, schedule: Schedule.spaced(5) })
+            yield* Fiber.interrupt(copying)
+          }
+          yield* Fiber.await(copying)
+        }
+      }).pipe(Effect.provide(S3Blobs.layer(bucketOptions(url))))
+      assert.strictEqual(uploads.size, 0)
+      assert.strictEqual(objects.size, 0)
+    })
+  )
+
+  it.live(
+    "what a process that died was uploading is aborted at the start, younger uploads not",
+    () =>
+      Effect.gen(function* () {
+        const { uploads, url } = yield* bucket
+        const hoursAgo = new Date(Date.now() - 2 * 3_600_000)
+        const parts = new Map<number, Buffer>()
+        uploads.set("old", { key: "some/prefix/a", parts, initiated: hoursAgo })
+        uploads.set("young", { key: "some/prefix/b", parts, initiated: new Date() })
+        uploads.set("other", { key: "some/other", parts, initiated: hoursAgo })
+        yield* Effect.provide(Effect.asVoid(ArtifactBlobs), S3Blobs.layer(bucketOptions(url)))
+        assert.deepStrictEqual([...uploads.keys()], ["young", "other"])
+      })
+  )
+})
+
 describe("S3Blobs.layer", () => {
-  const failure = (options: S3Blobs.S3Options) =>
+  const failure = (options: S3Options) =>
     Effect.flip(Effect.provide(Effect.asVoid(ArtifactBlobs), S3Blobs.layer(options))).pipe(
       Effect.map(({ message }) => message)
     )
@@ -142,6 +228,40 @@ describe("S3Blobs.layer", () => {
 })
 
 describe("ArtifactBlobs.layerDirectory", () => {
+  it.live("a folder in which nothing can be written stops the start with the remedy", () =>
+    Effect.gen(function* () {
+      const folder = yield* tempFolder
+      const file = join(folder, "file")
+      writeFileSync(file, "")
+      for (const directory of [file, join(file, "below"), "/proc/artifacts"]) {
+        const error = yield* Effect.flip(
+          Effect.provide(Effect.asVoid(ArtifactBlobs), ArtifactBlobs.layerDirectory(directory))
+        )
+        assert.match(
+          error.message,
+          /^ARTIFACT_STORE: the folder .* cannot be written to \(.+\); make it a folder/u
+        )
+      }
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("nothing is left of what broke off, nor of what a dead process was writing", () =>
+    Effect.gen(function* () {
+      const folder = yield* tempFolder
+      const files = () =>
+        readdirSync(folder, { recursive: true, withFileTypes: true }).filter((it) => it.isFile())
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        const id = makeArtifactId(7)
+        yield* Effect.exit(blobs.put(id, Stream.concat(Stream.succeed(bytes), Stream.fail("x"))))
+        assert.deepStrictEqual(files(), [])
+        writeFileSync(join(folder, id.slice(-2), `${id}.part`), "x")
+        yield* blobs.remove(id)
+        assert.deepStrictEqual(files(), [])
+      }).pipe(Effect.provide(ArtifactBlobs.layerDirectory(folder)))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live(
     "what a dead process left half written is removed at the start, younger files are not",
     () =>

@@ -1,9 +1,11 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect, Fiber, Stream } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, Layer, Option, Redacted, Stream } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { PgClient } from "@effect/sql-pg"
-import { describeStores } from "../support/stores.ts"
+import { layerPostgres } from "../../src/store/Database.ts"
+import { storeFailures } from "../../src/store/Failures.ts"
+import { describeStores, freshDatabase } from "../support/stores.ts"
 
 const reasonOf = <A, R>(effect: Effect.Effect<A, SqlError, R>) =>
   Effect.map(Effect.orDie(Effect.flip(effect)), (error) => error.reason._tag as string)
@@ -97,6 +99,29 @@ describeStores("the store", (database, store) => {
       })
     )
 
+    it.effect("what passes when the server is well again is told from a fault of ours", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        yield* sql`CREATE FUNCTION fail(state text) RETURNS void LANGUAGE plpgsql AS $$
+          BEGIN RAISE EXCEPTION 'x' USING ERRCODE = state; END $$`
+        const outcome = (state: string) =>
+          sql`SELECT fail(${state})`.pipe(
+            storeFailures,
+            Effect.as("done"),
+            Effect.catchTag("StoreUnavailable", () => Effect.succeed("transient")),
+            Effect.catchDefect(() => Effect.succeed("defect"))
+          )
+        // Disk full, a standby, shutting down, an I/O error, a deadlock
+        for (const state of ["53100", "25006", "57P01", "58030", "40P01"]) {
+          assert.strictEqual(yield* outcome(state), "transient", state)
+        }
+        // A value that cannot be read, a constraint, an aborted transaction
+        for (const state of ["22P02", "23514", "25P02"]) {
+          assert.strictEqual(yield* outcome(state), "defect", state)
+        }
+      })
+    )
+
     it.effect("a megabyte goes in and out, as a parameter and among many", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
@@ -170,6 +195,41 @@ describeStores("the store", (database, store) => {
           yield* Effect.exit(sql`SELECT pg_terminate_backend(pg_backend_pid())`)
           assert.deepStrictEqual(yield* sql`SELECT 1 AS one`, [{ one: 1 }])
         })
+      )
+
+      it.effect("a process that falls silent in a transaction gives its locks up", () =>
+        Effect.gen(function* () {
+          const url = Redacted.make((yield* freshDatabase()).href)
+          const client = (options: { readonly idleTransactionMillis?: number } = {}) =>
+            Effect.map(Layer.build(layerPostgres({ url, ...options })), Context.get(SqlClient))
+          const sql = yield* client()
+          yield* sql`CREATE TABLE locked AS SELECT 1 AS n`
+          const [usual] = yield* sql`SHOW idle_in_transaction_session_timeout`
+          assert.deepStrictEqual(usual, { idleInTransactionSessionTimeout: "10s" })
+          const silent = yield* client({ idleTransactionMillis: 300 })
+          const isLocked = yield* Deferred.make<void>()
+          const isWritten = yield* Deferred.make<void>()
+          const first = yield* Effect.forkChild(
+            Effect.andThen(
+              silent`UPDATE locked SET n = 2`,
+              Deferred.succeed(isLocked, undefined)
+            ).pipe(
+              Effect.andThen(Deferred.await(isWritten)),
+              silent.withTransaction,
+              storeFailures,
+              Effect.exit
+            )
+          )
+          yield* Deferred.await(isLocked)
+          yield* sql`UPDATE locked SET n = n + 2`
+          yield* Deferred.succeed(isWritten, undefined)
+          const exit = yield* Fiber.join(first)
+          assert.strictEqual(
+            Option.getOrUndefined(Exit.findErrorOption(exit))?._tag,
+            "StoreUnavailable"
+          )
+          assert.deepStrictEqual(yield* sql`SELECT n FROM locked`, [{ n: 3 }])
+        }).pipe(Effect.scoped)
       )
     }
 

@@ -123,6 +123,60 @@ describeStores("deliveries and their log", (database) => {
     }).pipe(Effect.provide(Live))
   )
 
+  it.effect("a failure that is told again, because the store's answer was lost, counts once", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const log = yield* DeliveryLog
+      yield* prepare
+      const id = yield* publish(1, start)
+      const [claimed] = yield* claim("p", start)
+      const failure = {
+        claimed: claimed!,
+        endedAt: later(1),
+        outcome: mockOutcome(500),
+        nextDueAt: Option.some(later(16))
+      }
+      yield* store.record([failure])
+      yield* store.record([failure])
+      const row = Option.getOrThrow(yield* log.find(user, id))
+      assert.deepStrictEqual([row.status, row.attempts], ["pending", 1])
+      const [second] = yield* claim("p", later(16))
+      assert.deepStrictEqual([second?.attempt, second?.seq], [1, 2])
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("the end of an attempt that was given up as lost still counts", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const log = yield* DeliveryLog
+      yield* prepare
+      const id = yield* publish(1, start)
+      const [claimed] = yield* claim("slow", start)
+      assert.strictEqual(yield* store.freeLost(later(10), later(-100), later(20)), 1)
+      const failure = { claimed: claimed!, endedAt: later(21), outcome: mockOutcome(500) }
+      yield* store.record([{ ...failure, nextDueAt: Option.some(later(36)) }])
+      assert.deepStrictEqual(yield* claim("other", later(35)), [], "not due before its retry")
+      const row = Option.getOrThrow(yield* log.find(user, id))
+      assert.deepStrictEqual([row.status, row.attempts], ["pending", 1])
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect(
+    "nothing waits for a delivery that retention has dropped from the default partition",
+    () =>
+      Effect.gen(function* () {
+        const partitions = yield* PartitionStore
+        const sql = yield* SqlClient.SqlClient
+        yield* prepare
+        yield* publish(1, start)
+        const much = later(60 * 86_400)
+        yield* publish(2, much)
+        yield* partitions.keep(later(60 * 86_400 + 1), 1, later(30 * 86_400))
+        assert.lengthOf(yield* sql`SELECT id FROM deliveries`, 1)
+        assert.lengthOf(yield* sql`SELECT id FROM delivery_queue`, 1)
+      }).pipe(Effect.provide(Live))
+  )
+
   it.effect("processes that make and drop partitions at once do not trip over each other", () =>
     Effect.gen(function* () {
       const partitions = yield* PartitionStore
@@ -151,7 +205,7 @@ describeStores("deliveries and their log", (database) => {
       const retry = { endedAt: later(1), nextDueAt: Option.some(later(3)) }
       yield* store.record([{ claimed: failing!, outcome: mockOutcome(500), ...retry }])
       const first = yield* partitions.keep(later(2), 7, later(-30 * 86_400))
-      assert.deepStrictEqual(first, { made: 24, dropped: 0 })
+      assert.deepStrictEqual(first, { made: 32, dropped: 0 })
       const again = yield* partitions.keep(later(3), 7, later(-30 * 86_400))
       assert.deepStrictEqual(again, { made: 0, dropped: 0 })
       const where = yield* sql`
@@ -177,7 +231,7 @@ describeStores("deliveries and their log", (database) => {
       assert.notInclude(JSON.stringify(plan), "20260302", "one day is looked into")
       yield* publish(2, later(86_400))
       const last = yield* partitions.keep(at("2026-04-01T00:00:00Z"), 7, at("2026-03-02T00:00:00Z"))
-      assert.strictEqual(last.dropped, 3)
+      assert.strictEqual(last.dropped, 4)
       assert.deepStrictEqual(yield* log.find(user, id), Option.none())
       const kept = yield* sql`SELECT event_id FROM deliveries`
       assert.deepStrictEqual(

@@ -45,6 +45,16 @@ const faults: ReadonlyArray<readonly [string, Record<string, string>, RegExp]> =
     /^CATALOG_FILE .*no-such-model.*Correct the file/
   ],
   [
+    "ARTIFACT_STORE lies in /proc",
+    { DATA_DIR: join(folder, "artifacts"), ARTIFACT_STORE: "/proc/media" },
+    /^ARTIFACT_STORE: .*cannot be written to.*; make it a folder/
+  ],
+  [
+    "ARTIFACT_STORE is a URL of something else",
+    { DATA_DIR: join(folder, "artifacts"), ARTIFACT_STORE: "https://media.example" },
+    /^ARTIFACT_STORE: .*is no bucket; set a folder, or s3:/
+  ],
+  [
     "EGRESS_ALLOW is a URL",
     { DATA_DIR: join(folder, "egress"), EGRESS_ALLOW: "http://x" },
     /^EGRESS_ALLOW: .*; set hosts and CIDRs/

@@ -23,7 +23,16 @@ const catalog = fileOf({
     }
   },
   remove: ["video-edit-plus"],
-  add: [{ label: "image-edit-pro", model: "acme-edit", action: "generation" }]
+  add: [{ label: "image-edit-pro", model: "acme-edit", action: "generation" }],
+  routes: [
+    {
+      vendor: "openai",
+      provider: "openai",
+      method: "POST",
+      path: "/v1/audio/speech",
+      meter: { per: "call", amount: "1.50" }
+    }
+  ]
 })
 
 const pathOf = (vendor: string, model: string) => `/vendors/${vendor}/v1/${model}/generation`
@@ -65,9 +74,11 @@ describe("CATALOG_FILE", () => {
       Effect.gen(function* () {
         const answer = yield* call("/openapi.json")
         const { paths } = (yield* Effect.promise(() => answer.json())) as { paths: object }
+        assert.include(JSON.stringify(paths), "1.50 credits a call")
         assert.containsAllKeys(paths, [
           pathOf("acme", "acme-image-max"),
-          pathOf("google", "acme-edit")
+          pathOf("google", "acme-edit"),
+          "/vendors/openai/v1/audio/speech"
         ])
         assert.doesNotHaveAnyKeys(paths, [
           pathOf("alibaba", "text-to-image-max"),

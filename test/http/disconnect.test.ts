@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Exit, Scope } from "effect"
 import { TaskChanges } from "../../src/services/TaskChanges.ts"
 import { TaskStore } from "../../src/store/TaskStore.ts"
 import { eventually, layerGateway, makeUser } from "../support/gateway.ts"
@@ -17,17 +17,18 @@ describe("a client that goes away", () => {
           const changes = yield* TaskChanges
           const created = yield* user.call("POST", path, { prompt: "[[sim:hang]]" })
           const id = created.json.task_info.id
-          const away = new AbortController()
+          const client = yield* Scope.make()
+          const signal = yield* Scope.provide(Effect.abortSignal, client)
           const asking = fetch(`${url}${path}/${id}`, {
             headers: { authorization: `Bearer ${user.key}`, ...headers },
-            signal: away.signal
+            signal
           }).catch(() => undefined)
           yield* eventually(changes.watched, (count) => count === 1)
           if ("accept" in headers) {
             const response = yield* Effect.promise(() => asking)
             assert.strictEqual(response?.status, 200)
           }
-          away.abort()
+          yield* Scope.close(client, Exit.void)
           yield* eventually(changes.watched, (count) => count === 0)
           const cancelled = yield* user.call("DELETE", `${path}/${id}`)
           assert.strictEqual(cancelled.status, 200)

@@ -111,6 +111,27 @@ describeStores("Idempotency-Key of the management API", (database) => {
       })
     )
 
+    it.effect("money is never added twice for one key, however late, and the answer says so", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser({ credits: 0 })
+        const path = `/manage/v1/users/${user.id}/top-ups`
+        const topUp = (amount: string) => operator("POST", path, { amount }, keyed("late"))
+        const first = yield* topUp("10.00")
+        assert.isFalse(first.headers.has("idempotency-replayed"))
+        yield* operator("POST", path, { amount: "1.00" })
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`DELETE FROM manage_answers`
+        const late = yield* topUp("10.00")
+        assert.deepStrictEqual([late.status, late.text], [201, first.text])
+        assert.strictEqual(late.headers.get("idempotency-replayed"), "true")
+        yield* sql`DELETE FROM manage_answers`
+        const other = yield* topUp("20.00")
+        assert.deepStrictEqual([other.status, other.json.code], [422, 2008])
+        const wallet = yield* user.call("GET", "/manage/v1/wallet")
+        assert.strictEqual(wallet.json.settled_balance, "11.00")
+      })
+    )
+
     it.effect("a request whose process died may be sent again after a minute", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()

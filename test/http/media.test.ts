@@ -241,6 +241,65 @@ describe("inline media", () => {
   })
 })
 
+describe("the media of one task", () => {
+  const editPro = "/vendors/google/v1/image-edit-pro/edit"
+
+  layer(runningGateway(), { excludeTestServices: true })((it) => {
+    it.effect("are fetched four at a time", () =>
+      Effect.gen(function* () {
+        const waiting: Array<ServerResponse> = []
+        let [answered, most] = [0, 0]
+        const { url } = yield* mediaHost((_request, response) => {
+          most = Math.max(most, waiting.push(response))
+          if (waiting.length < Math.min(4, 10 - answered)) return
+          answered += waiting.length
+          for (const held of waiting.splice(0)) held.end(Buffer.from(png()))
+        })
+        const images = Array.from({ length: 10 }, (_, index) => `${url}/${index}`)
+        const task = yield* finishedTask(editPro, { prompt: "a", images })
+        assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+        assert.strictEqual(most, 4)
+      })
+    )
+
+    it.effect("a cancel interrupts their download at once", () =>
+      Effect.gen(function* () {
+        const [asked, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+        const { url } = yield* mediaHost((request) => {
+          request.on("close", () => closed.resolve())
+          asked.resolve()
+        })
+        const created = yield* call(edit, json({ prompt: "a", n: 1, images: [url] }))
+        const { task_info } = (yield* Effect.promise(() => created.json())) as {
+          task_info: { id: string }
+        }
+        yield* Effect.promise(() => asked.promise)
+        const began = performance.now()
+        const cancelled = yield* call(`${edit}/${task_info.id}`, { method: "DELETE" })
+        assert.strictEqual(cancelled.status, 200)
+        yield* Effect.promise(() => closed.promise)
+        // Of the download itself no time-out is shorter than 30 seconds
+        assert.isBelow(performance.now() - began, 15_000)
+      })
+    )
+  })
+
+  layer(runningGateway({ TASK_DEADLINE: "1 second" }), { excludeTestServices: true })((it) => {
+    it.effect("the task's deadline interrupts their download", () =>
+      Effect.gen(function* () {
+        const closed = Promise.withResolvers<void>()
+        const { url } = yield* mediaHost((request) => {
+          request.on("close", () => closed.resolve())
+        })
+        const began = performance.now()
+        assert.strictEqual((yield* errorOf(url))?.code, 4005)
+        yield* Effect.promise(() => closed.promise)
+        assert.isBelow(performance.now() - began, 25_000)
+      })
+    )
+  })
+})
+
 describe("MediaFetch", () => {
   it.effect("a host that does not answer is given up after 30 seconds", () =>
     Effect.gen(function* () {

@@ -1,4 +1,8 @@
-import Anthropic, { NotFoundError as AnthropicNotFound } from "@anthropic-ai/sdk"
+import Anthropic, {
+  APIConnectionTimeoutError as AnthropicTimeout,
+  APIUserAbortError as AnthropicAbort,
+  NotFoundError as AnthropicNotFound
+} from "@anthropic-ai/sdk"
 import OpenAI, {
   APIConnectionTimeoutError,
   AuthenticationError,
@@ -43,7 +47,7 @@ beforeEach(() => {
 })
 
 const until = async (what: string, is: () => boolean) => {
-  for (let tries = 0; tries < 300; tries += 1) {
+  for (let tries = 0; tries < 2000; tries += 1) {
     if (is()) return
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
@@ -187,6 +191,53 @@ describe("the @anthropic-ai/sdk package, unchanged", () => {
     const call = (await gateway.calls())[0]!
     assert.isTrue(call.usage!["counted"])
     assert.equal(call.usage!["inputTokens"], 1000)
+    assert.equal(await gateway.drift(), 0)
+  })
+
+  it("cancels a call that waits for its answer, and nothing is charged", async () => {
+    anthropicMock.script = () => {}
+    const controller = new AbortController()
+    const call = fails(anthropic.messages.create(message, { signal: controller.signal }))
+    await until("the upstream is called", () => anthropicMock.seen.length === 1)
+    controller.abort()
+    assert.instanceOf(await call, AnthropicAbort)
+    await until("the upstream is aborted", () => anthropicMock.seen[0]!.aborted !== undefined)
+    await gateway.settled()
+    assert.equal((await gateway.calls())[0]!.outcome, "released")
+    assert.equal(anthropicMock.seen.length, 1)
+  })
+
+  it("times out by itself, and the gateway asks no second time", async () => {
+    anthropicMock.script = () => {}
+    const error = await fails(anthropic.messages.create(message, { timeout: 300, maxRetries: 0 }))
+    assert.instanceOf(error, AnthropicTimeout)
+    await until("the upstream is aborted", () => anthropicMock.seen[0]?.aborted !== undefined)
+    assert.equal(anthropicMock.seen.length, 1)
+    await gateway.settled()
+    assert.equal((await gateway.calls())[0]!.outcome, "released")
+  })
+
+  it("tries again itself where the upstream says so; the gateway never does", async () => {
+    const overloaded = { type: "overloaded_error", message: "Overloaded" }
+    for (const [status, again] of [
+      [500, "retry-after-ms"],
+      [529, "retry-after-ms"]
+    ] as const) {
+      let calls = 0
+      anthropicMock.script = (request, response) => {
+        calls += 1
+        return calls === 1
+          ? json(response, status, { type: "error", error: overloaded }, { [again]: "1" })
+          : anthropicScript(request, response)
+      }
+      const answer = await anthropic.messages.create(message, { maxRetries: 2 })
+      assert.equal(answer.content[0]!.type, "text")
+      assert.equal(calls, 2)
+      calls = 0
+      await fails(anthropic.messages.create(message, { maxRetries: 0 }))
+      assert.equal(calls, 1)
+    }
+    await gateway.settled()
     assert.equal(await gateway.drift(), 0)
   })
 })

@@ -5,7 +5,7 @@ import { join } from "node:path"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
 import { chatEvents, mockOpenAi, openAiScript } from "../support/mockOpenAi.ts"
-import { json } from "../support/mockVendors.ts"
+import { events, json } from "../support/mockVendors.ts"
 import type { MockVendor } from "../support/mockVendors.ts"
 import { jsonOf, startGateway } from "../support/passthroughGateway.ts"
 import type { TestGateway } from "../support/passthroughGateway.ts"
@@ -137,6 +137,29 @@ describe("metering", () => {
     const input = Math.ceil((bytes + ',"stream":true'.length) / 4)
     assert.equal(call.captured, BigInt(input) * 250n + 3n * 1000n)
     assert.isTrue(call.usage!["counted"])
+  })
+
+  it("a client that leaves behind the upstream's last figures pays these and no more", async () => {
+    const upstreamEnds = Promise.withResolvers<void>()
+    upstream.script = (_, response) => {
+      const all = chatEvents(["a", "b", "c"], true)
+      return events(response, [all.join(""), ""], () => upstreamEnds.promise)
+    }
+    const controller = new AbortController()
+    const answer = await gateway.post(
+      "/v1/chat/completions",
+      { ...chat, stream: true },
+      {},
+      { signal: controller.signal }
+    )
+    const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ""
+    while (!text.includes("[DONE]")) text += (await reader.read()).value
+    controller.abort()
+    const call = await newest()
+    upstreamEnds.resolve()
+    assert.equal(call.captured, 700_000n)
+    assert.isFalse(call.usage!["counted"])
   })
 
   it("a stream that the upstream breaks off, or ends with an error, is not charged", async () => {

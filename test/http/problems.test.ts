@@ -97,6 +97,7 @@ const cases: ReadonlyArray<
   ["U+0000 in a name", keys, post('{"name":"a\\u0000"}'), 2001, ["#/name"]],
   ["half a surrogate pair in a name", keys, post('{"name":"\\ud800"}'), 2001, ["#/name"]],
   ["U+0000 in an id", `${hooks}/whe_%00`, {}, 2005],
+  ["U+0000 in a filter", "/manage/v1/tasks?model=%00", {}, 2001, ["#/query/model"]],
   ["an unknown endpoint", `${hooks}/whe_1`, {}, 2005],
   ["U+0000 in a cursor", `${keys}?cursor=${cursor("key_\0")}`, {}, 2001, ["#/query/cursor"]],
   [
@@ -108,6 +109,73 @@ const cases: ReadonlyArray<
   ],
   ["a limit out of range", `${keys}?limit=101`, {}, 2001, ["#/query/limit"]],
   ["an unknown management path", "/manage/v1/nope", {}, 2006],
+  ["a slip in dry_run", `${path}?dryrun=true`, post('{"prompt":"x"}'), 2001, ["#/query/dryrun"]],
+  ["a parameter where none is read", "/manage/v1/wallet?x=1", {}, 2001, ["#/query/x"]],
+  [
+    "every fault of a query, each once",
+    `${keys}?limit=abc&cursor=zz&foo=1`,
+    {},
+    2001,
+    ["#/query/foo", "#/query/cursor", "#/query/limit"]
+  ],
+  ["a limit in another notation", `${keys}?limit=0x10`, {}, 2001, ["#/query/limit"]],
+  ["an empty limit", `${keys}?limit=`, {}, 2001, ["#/query/limit"]],
+  [
+    "a key that has expired already",
+    keys,
+    post('{"name":"a","expires_at":"2020-01-01T00:00:00Z"}'),
+    2001,
+    ["#/expires_at"]
+  ],
+  ...[
+    "2030-02-31T00:00:00Z",
+    "2030-01-01T00:00:00",
+    "2030-01-01T24:00:00Z",
+    "2030",
+    "Jan 1 2030"
+  ].map(
+    (time) =>
+      [
+        `what is no time: ${time}`,
+        keys,
+        post(`{"name":"a","expires_at":"${time}"}`),
+        2001,
+        ["#/expires_at"]
+      ] as const
+  ),
+  ["no scope", keys, post('{"name":"a","scopes":[]}'), 2001, ["#/scopes"]],
+  ["a scope twice", keys, post('{"name":"a","scopes":["manage","manage"]}'), 2001, ["#/scopes"]],
+  ["no event", hooks, post('{"url":"https://example.com","events":[]}'), 2001, ["#/events"]],
+  [
+    "an event twice",
+    hooks,
+    post('{"url":"https://example.com","events":["task.failed","task.failed"]}'),
+    2001,
+    ["#/events"]
+  ],
+  ["a field where no body is read", `${hooks}/whe_1/rotate`, post('{"a":1}'), 2001, ["#/a"]],
+  ["an array where no body is read", `${hooks}/whe_1/rotate`, post("[]"), 2001, ["#"]],
+  [
+    "a compressed body",
+    path,
+    post('{"prompt":"x"}', { ...json, "content-encoding": "gzip" }),
+    2003
+  ],
+  [
+    "a compressed body to a management path",
+    keys,
+    post('{"name":"a"}', { ...json, "content-encoding": "gzip" }),
+    2003
+  ],
+  ["an empty body to a management path", keys, post(""), 2002],
+  ["bytes that are no UTF-8 to a management path", keys, { ...post(""), body: "\u00ff" }, 2002],
+  [
+    "a webhook URL with a space around it",
+    hooks,
+    post('{"url":" https://example.com","events":["task.failed"]}'),
+    2011,
+    ["#/url"]
+  ],
   [
     "a webhook URL that is not https",
     hooks,
@@ -126,9 +194,27 @@ describe("errors are RFC 9457 problems with all members", () => {
     })
   }
 
-  it("401 of an expired or revoked key: 1003", async () => {
-    const expired = "2020-01-01T00:00:00Z"
-    const made = await gateway.call("POST", keys, { name: "old", expires_at: expired })
+  it("{} is a body where none is read, and a time with any zone is a time", async () => {
+    const endpoint = { url: "https://example.com", events: ["task.failed"], enabled: false }
+    const made = await gateway.call("POST", hooks, endpoint)
+    const rotated = await gateway.call("POST", `${hooks}/${made.json.id}/rotate`, {})
+    assert.strictEqual(rotated.status, 200, rotated.text)
+    const later = "2030-01-01T01:30:00.5+02:00"
+    const key = await gateway.call("POST", keys, { name: "a", expires_at: later })
+    assert.strictEqual(key.json.expires_at, "2029-12-31T23:30:00.500Z")
+  })
+
+  it("a password is not quoted, whatever is wrong with it", async () => {
+    for (const password of ["hunter2", 12345678, ["hunter2-hunter2"], "x".repeat(1001)]) {
+      const refused = await gateway.manage("POST", "/users", { email: "a@example.com", password })
+      assertProblem(refused, 2001, "/manage/v1/users", ["#/password"])
+      assert.notMatch(refused.text, /hunter2|12345678|xxx/u)
+    }
+  })
+
+  it("401 of a revoked key: 1003", async () => {
+    const made = await gateway.call("POST", keys, { name: "old" })
+    await gateway.call("DELETE", `${keys}/${made.json.id}`)
     const authorization = `Bearer ${made.json.key}`
     assertProblem(await send(path, post("{}", { ...json, authorization })), 1003, path)
   })
@@ -247,6 +333,27 @@ describe("every response carries Traceparent", () => {
       const fresh = await at(invalid)
       assert.notStrictEqual(fresh[1], trace)
       assert.match(fresh[1] ?? "", /^(?!0{32})[0-9a-f]{32}$/u)
+    }
+  })
+})
+
+describe("the sandbox", () => {
+  it("With no vendor key configured every response says so", async () => {
+    const bodies: ReadonlyArray<readonly [string, Sent]> = [
+      [`${path}?dry_run=true`, post('{"prompt":"x"}')],
+      [path, post("{}")],
+      [`${path}/${unknownTask}`, {}],
+      ["/v1/models", {}],
+      ["/vendors/openai/v1/nope", {}],
+      ["/manage/v1/wallet", {}],
+      [keys, post("{")],
+      ["/healthz", {}],
+      ["/nope", {}],
+      [path, { headers: { authorization: "" } }]
+    ]
+    for (const [target, sent] of bodies) {
+      const { headers } = await send(target, sent)
+      assert.strictEqual(headers.get("x-service-sandbox"), "true", target)
     }
   })
 })

@@ -1,8 +1,8 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import { connect } from "node:net"
 import { listenerBounds } from "../../src/http/Listener.ts"
+import { rawAnswers, rawHttp } from "../support/rawHttp.ts"
 import { call, json, Running, runningGateway } from "../support/running.ts"
 
 /** Issue: always a problem answer or a closed connection within bounds, never a 500, never a hang. */
@@ -16,28 +16,6 @@ interface Problem {
   readonly code: number
   readonly errors?: ReadonlyArray<{ readonly pointer: string; readonly detail: string }>
 }
-
-/** Sends raw bytes and answers all that came back until the connection closed. */
-const raw = (port: number, send: (write: (bytes: string | Buffer) => boolean) => unknown) =>
-  Effect.promise(
-    () =>
-      new Promise<{ text: string; millis: number }>((resolve, reject) => {
-        const began = performance.now()
-        const chunks: Array<Buffer> = []
-        const done = () =>
-          resolve({ text: Buffer.concat(chunks).toString(), millis: performance.now() - began })
-        const socket = connect(port, "127.0.0.1", () => {
-          void send((bytes) => socket.write(bytes))
-        })
-        socket.setTimeout(10_000, () => {
-          socket.destroy()
-          reject(new Error(`hangs: ${Buffer.concat(chunks).toString().slice(0, 500)}`))
-        })
-        socket.on("data", (chunk) => chunks.push(chunk))
-        socket.on("error", () => {})
-        socket.on("close", done)
-      })
-  )
 
 const problemAt = Effect.fnUntraced(function* (path: string, init: RequestInit) {
   const answer = yield* call(path, init)
@@ -224,14 +202,14 @@ describe("robustness of the HTTP border", () => {
         Effect.gen(function* () {
           const { key, port } = yield* Running
           const head = `POST ${create} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`
-          const announced = yield* raw(port, (write) =>
+          const announced = yield* rawHttp(port, (write) =>
             write(`${head}Content-Length: ${bodyMax + 1}\r\n\r\n{`)
           )
           assert.match(announced.text, /^HTTP\/1\.1 413 /)
           assert.match(announced.text, /"code":2004/)
           let sent = 0
           const piece = `4000\r\n${" ".repeat(0x4000)}\r\n`
-          const endless = yield* raw(port, async (write) => {
+          const endless = yield* rawHttp(port, async (write) => {
             write(`${head}Transfer-Encoding: chunked\r\n\r\n`)
             for (let n = 0; n < 2000; n += 1) {
               write(piece)
@@ -248,7 +226,7 @@ describe("robustness of the HTTP border", () => {
       Effect.gen(function* () {
         const { key, port } = yield* Running
         const slowly = (text: string) =>
-          raw(port, async (write) => {
+          rawHttp(port, async (write) => {
             for (const character of text) {
               write(character)
               await new Promise((resolve) => setTimeout(resolve, 20))
@@ -257,7 +235,7 @@ describe("robustness of the HTTP border", () => {
         const header = yield* slowly(`GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(300)}`)
         assertProblem(header.text, 408, 2015)
         assert.isBelow(header.millis, 3000)
-        const body = yield* raw(port, (write) =>
+        const body = yield* rawHttp(port, (write) =>
           write(
             `POST ${create} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: 10\r\n\r\n{`
           )
@@ -277,7 +255,7 @@ describe("robustness of the HTTP border", () => {
           ["\u0016\u0003\u0001\u0000garbage\r\n\r\n", 400, 2014],
           [`${get}Bad Header: x\r\n\r\n`, 400, 2014]
         ] as const) {
-          const answer = yield* raw(port, (write) => write(text))
+          const answer = yield* rawHttp(port, (write) => write(text))
           traces.add(assertProblem(answer.text, status, code))
         }
         assert.strictEqual(traces.size, 3)
@@ -289,7 +267,7 @@ describe("robustness of the HTTP border", () => {
         const { port } = yield* Running
         const status = (text: string) =>
           Effect.map(
-            raw(port, (write) => write(text)),
+            rawHttp(port, (write) => write(text)),
             (answer) => answer.text.split(" ", 2)[1]
           )
         const get = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
@@ -309,11 +287,61 @@ describe("robustness of the HTTP border", () => {
       })
     )
 
+    it.effect("no Host, two of them and an unknown Expect are answered as any request", () =>
+      Effect.gen(function* () {
+        const { port } = yield* Running
+        const ask = (head: string) =>
+          rawHttp(port, (write) => write(`GET /healthz HTTP/1.1\r\n${head}\r\n`))
+        for (const head of ["", "Host: a\r\nHost: b\r\n", "Host: a\r\nHOST: a\r\n"]) {
+          assertProblem((yield* ask(head)).text, 400, 2014)
+        }
+        const { text } = yield* ask("Host: x\r\nExpect: tea\r\nConnection: close\r\n")
+        assert.deepStrictEqual(
+          rawAnswers(text).map(({ json, status }) => [status, json]),
+          [[200, { status: "ok" }]]
+        )
+        const old = yield* rawHttp(port, (write) => write("GET /healthz HTTP/1.0\r\n\r\n"))
+        assert.match(old.text, /^HTTP\/1\.1 200 /u)
+      })
+    )
+
+    it.effect("rubbish behind whole requests takes nothing from their answers", () =>
+      Effect.gen(function* () {
+        const { key, port } = yield* Running
+        const task = "/vendors/alibaba/v1/text-to-image-max/generation"
+        const made = yield* call(task, json({ prompt: "[[sim:slow=1s]]" }))
+        const { task_info } = (yield* Effect.promise(() => made.json())) as {
+          task_info: { id: string }
+        }
+        const get = (path: string, more = "") =>
+          `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n${more}\r\n`
+        // The last one is still waiting for its task when the rubbish comes
+        const waiting = get(`${task}/${task_info.id}`, "Prefer: wait=30\r\n")
+        for (const pieces of [
+          [`${get("/healthz")}${get("/nothing")}${waiting}RUBBISH\r\n\r\n`],
+          [get("/healthz"), get("/nothing"), waiting, "RUB", "BISH\r\n\r\n", get("/healthz")]
+        ]) {
+          const { text } = yield* rawHttp(port, (write) => pieces.forEach((piece) => write(piece)))
+          const answers = rawAnswers(text)
+          assert.deepStrictEqual(
+            answers.map(({ json, status }) => [status, json.code ?? json.task_info?.status]),
+            [
+              [200, undefined],
+              [404, 2006],
+              [200, "completed"],
+              [400, 2014]
+            ]
+          )
+          assert.strictEqual(answers.at(-1)?.headers.get("connection"), "close")
+        }
+      })
+    )
+
     it.effect("pipelined requests are answered in their order", () =>
       Effect.gen(function* () {
         const { port } = yield* Running
         const one = (path: string, more = "") => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`
-        const { text } = yield* raw(port, (write) =>
+        const { text } = yield* rawHttp(port, (write) =>
           write(one("/healthz") + one("/nothing") + one("/healthz", "Connection: close\r\n"))
         )
         const statuses = [...text.matchAll(/HTTP\/1\.1 (\d{3})/gu)].map((match) => match[1])

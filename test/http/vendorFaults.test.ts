@@ -4,7 +4,8 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
-import { call, finishedTask, json, runningGateway } from "../support/running.ts"
+import { call, endedTask, finishedTask, json, runningGateway } from "../support/running.ts"
+import type { Task } from "../support/running.ts"
 import { dashscope } from "../support/upstreams/dashscope.ts"
 import { openai } from "../support/upstreams/openai.ts"
 import { pixel, Upstream } from "../support/upstreams/Upstream.ts"
@@ -54,7 +55,13 @@ describe("a gateway with keys", () => {
       Effect.gen(function* () {
         const before = yield* wallet
         alibaba.submitFaults = ["operator"]
-        const failed = yield* finishedTask(preview, prompt)
+        const keyed = (body: object) => {
+          const init = json(body)
+          return { ...init, headers: { ...init.headers, "idempotency-key": "before" } }
+        }
+        const first = yield* call(preview, keyed(prompt))
+        const { task_info } = (yield* Effect.promise(() => first.clone().json())) as Task
+        const failed = yield* endedTask(preview, task_info.id)
         assert.strictEqual(failed.task_info.error?.code, 4008)
         assert.notInclude(failed.task_info.error?.detail, "good standing")
 
@@ -64,6 +71,14 @@ describe("a gateway with keys", () => {
         const problem = (yield* Effect.promise(() => refused.json())) as { code: number }
         assert.strictEqual(problem.code, 5003)
         assert.deepEqual(yield* wallet, before)
+        // What was answered before is answered again, and the key is no other body's
+        const again = yield* call(preview, keyed(prompt))
+        assert.strictEqual(again.status, 202)
+        assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
+        const texts = [again, first].map((it) => Effect.promise(() => it.text()))
+        const [repeated, answered] = yield* Effect.all(texts)
+        assert.strictEqual(repeated, answered)
+        assert.strictEqual((yield* call(preview, keyed({ prompt: "other" }))).status, 422)
         const metrics = yield* call("/metrics")
         assert.match(
           yield* Effect.promise(() => metrics.text()),

@@ -273,6 +273,32 @@ describe("the wallet over HTTP", () => {
       })
     )
 
+    it.effect(
+      "a wallet holds up to nine million million credits, shows them all, and no more",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser({ credits: 0 })
+          const topUp = (amount: string) =>
+            operator("POST", `/manage/v1/users/${user.id}/top-ups`, { amount })
+          for (const [amount, status] of [
+            ["999999999999.99", 201],
+            ["8000000000000.01", 201],
+            ["0.01", 409],
+            ["9000000000000.01", 400],
+            ["99999999999999.00", 400]
+          ] as const) {
+            const answer = yield* topUp(amount)
+            assert.strictEqual(answer.status, status, answer.text)
+          }
+          const wallet = yield* walletOf(user)
+          assert.deepInclude(wallet, { available_balance: "9000000000000.00" })
+          const set = (trigger_threshold: string) =>
+            user.call("PATCH", "/manage/v1/wallet", { trigger_threshold })
+          assert.strictEqual((yield* set("9000000000000.00")).status, 200)
+          assert.strictEqual((yield* set("9000000000000.01")).status, 400)
+        })
+    )
+
     it.effect("the threshold is the user's to set, down to zero", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 10 })

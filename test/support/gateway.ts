@@ -20,7 +20,7 @@ import { ApiKeys } from "../../src/services/ApiKeys.ts"
 import { Users } from "../../src/services/Users.ts"
 import { Wallet } from "../../src/services/Wallet.ts"
 import type { Database } from "../../src/store/Database.ts"
-import { layer as sandboxVendors } from "../../src/vendors/SandboxVendors.ts"
+import { make as makeSimulator } from "../../src/vendors/simulator/Simulator.ts"
 import { VendorClient } from "../../src/vendors/VendorClient.ts"
 import type { VendorAccount } from "../../src/vendors/VendorClient.ts"
 import { embeddedDatabase } from "./stores.ts"
@@ -84,10 +84,7 @@ export const layerGateway = (options: GatewayOptions = {}) =>
               Layer.provide(WebhookSender.layer(options.sender), Gateway.leaves),
               Layer.succeed(WebhookSenderLog, { sent: Effect.succeed([]) })
             )
-      const vendors =
-        options.vendor === undefined
-          ? sandboxVendors({ delay: { min: "3 seconds", max: "3 seconds" } })
-          : layerVendor(options.vendor)
+      const vendors = options.vendor === undefined ? sandboxVendors : layerVendor(options.vendor)
       return GatewayHttp.layer.pipe(
         Layer.provideMerge(Gateway.core),
         Layer.provideMerge(Gateway.stores),
@@ -132,6 +129,13 @@ export const layerVendor = (account: Partial<VendorAccount>, isSandbox = false) 
     isSandbox: () => isSandbox
   })
 }
+
+/** Every vendor is the simulator, whose jobs take 3 seconds. */
+const sandboxVendors = Layer.unwrap(
+  Effect.map(makeSimulator({ delay: { min: "3 seconds", max: "3 seconds" } }), ({ account }) =>
+    layerVendor(account, true)
+  )
+)
 
 /** A moment of real time, in which the store and the renderers get on with their work. */
 const breathe = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 5)))

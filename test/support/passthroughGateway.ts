@@ -1,5 +1,5 @@
 import { NodeHttpServer } from "@effect/platform-node"
-import { Effect, Layer, Logger, ManagedRuntime, Option, References } from "effect"
+import { Effect, Layer, Logger, ManagedRuntime, Option, References, Tracer } from "effect"
 import { HttpServer } from "effect/http"
 import { createServer } from "node:http"
 import { AppConfig } from "../../src/Config.ts"
@@ -25,7 +25,11 @@ export const jsonOf = async (response: Response | Promise<Response>): Promise<An
   (await (await response).json()) as Answer
 
 /** The whole gateway on a port of its own, with a user who has 1000 credits and a key. */
-export const startGateway = async (env: Record<string, string>, credits = 1000n) => {
+export const startGateway = async (
+  env: Record<string, string>,
+  credits = 1000n,
+  tracer?: Tracer.Tracer
+) => {
   const logs: Array<string> = []
   const logger = Logger.make((entry) => {
     logs.push(Logger.formatJson.log(entry))
@@ -44,6 +48,7 @@ export const startGateway = async (env: Record<string, string>, credits = 1000n)
     ),
     Layer.provide(Logger.layer([logger])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "Trace")),
+    Layer.provide(tracer === undefined ? Layer.empty : Layer.succeed(Tracer.Tracer, tracer)),
     Layer.provideMerge(Gateway.platform)
   )
   const runtime = ManagedRuntime.make(layer)

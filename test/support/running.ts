@@ -117,7 +117,7 @@ export const json = (body: unknown): RequestInit => ({
   body: typeof body === "string" ? body : JSON.stringify(body)
 })
 
-interface Task {
+export interface Task {
   readonly task_info: {
     readonly id: string
     readonly status: string
@@ -132,14 +132,17 @@ export const finishedTask = Effect.fnUntraced(function* (path: string, body: unk
   const answer = yield* call(path, json(body))
   const created = (yield* Effect.promise(() => answer.json())) as Task
   if (answer.status !== 202) throw new Error(`${answer.status} ${JSON.stringify(created)}`)
-  const ask = Effect.flatMap(call(`${path}/${created.task_info.id}`), (got) =>
+  return yield* endedTask(path, created.task_info.id)
+})
+
+/** Asks until the task has ended. */
+export const endedTask = (path: string, id: string) =>
+  Effect.flatMap(call(`${path}/${id}`), (got) =>
     Effect.promise(() => got.json() as Promise<Task>)
-  )
-  return yield* ask.pipe(
+  ).pipe(
     Effect.tap(Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 20)))),
     Effect.repeat({
       until: ({ task_info }) => task_info.status === "completed" || task_info.status === "failed",
       times: 1000
     })
   )
-})

@@ -3,6 +3,7 @@ import { Clock, DateTime, Duration, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TaskId } from "../../src/domain/Ids.ts"
 import { Process } from "../../src/services/Process.ts"
+import { Sweeps } from "../../src/services/Sweeps.ts"
 import { TaskStore } from "../../src/store/TaskStore.ts"
 import type { Progress } from "../../src/vendors/VendorClient.ts"
 import { VendorError } from "../../src/vendors/VendorClient.ts"
@@ -56,6 +57,9 @@ const images: Progress = {
   }
 }
 
+/** A task that no process of the test has made. */
+const left = "01000000-0000-7000-8000-000000000002"
+
 const create = Effect.gen(function* () {
   const user = yield* makeUser()
   const created = yield* user.call("POST", path, { prompt: "x" })
@@ -93,7 +97,7 @@ describe("a running task by the clock", () => {
   )
 
   const endless = vendor(() => running)
-  it.effect("fails with 4005 at its deadline, and the hold is released", () =>
+  it.effect("fails with 4005 at its deadline: hold released, vendor's job cancelled", () =>
     Effect.gen(function* () {
       const { get, wallet } = yield* create
       yield* eventually(get, () => endless.submits.length === 1)
@@ -107,6 +111,7 @@ describe("a running task by the clock", () => {
       const polls = endless.polls.length
       yield* advance("10 seconds")
       assert.strictEqual(endless.polls.length, polls, "nobody polls for it any more")
+      assert.strictEqual(endless.cancels.length, 1)
     }).pipe(
       Effect.provide(
         layerGateway({ vendor: endless.account, env: { TASK_DEADLINE: "10 minutes" } })
@@ -197,6 +202,58 @@ describe("a running task by the clock", () => {
       const rows = yield* sql`SELECT status FROM tasks WHERE id = ${second}::uuid`
       assert.deepStrictEqual(rows, [{ status: "completed" }])
     }).pipe(Effect.provide(layerGateway({ vendor: adopted.account })))
+  )
+
+  const late = vendor(() => images)
+  it.effect("that nobody ran until its deadline had passed is not bought any more", () =>
+    Effect.gen(function* () {
+      const { id } = yield* create
+      const sql = yield* SqlClient.SqlClient
+      yield* advance("4 seconds")
+      yield* sql`INSERT INTO tasks SELECT ${left}::uuid, user_id, api_key_id, vendor, model, action,
+        result_kind, 'pending', body, sandbox, 0, NULL, NULL, NULL, trace_id, created_at, NULL, updated_at
+        FROM tasks WHERE id = ${id}`
+      yield* sql`INSERT INTO holds SELECT ${left}::uuid, user_id, 'task', 0, created_at FROM tasks WHERE id = ${id}`
+      yield* sql`INSERT INTO runs VALUES (${left}::uuid, NULL, 0, NULL, 0, '1970-01-01T00:00:02Z')`
+      yield* advance("5 seconds")
+      const rows =
+        yield* sql`SELECT status, error ->> 'code' AS code FROM tasks WHERE id = ${left}::uuid`
+      assert.deepStrictEqual(rows, [{ status: "failed", code: "4005" }])
+      assert.strictEqual(late.submits.length, 1, "the first task's alone")
+    }).pipe(Effect.provide(layerGateway({ vendor: late.account })))
+  )
+
+  const outlived = vendor((second) => (second < 60 ? running : images))
+  it.effect("is not taken from a process that was itself cut off from the store", () =>
+    Effect.gen(function* () {
+      const { get, id } = yield* create
+      const sql = yield* SqlClient.SqlClient
+      yield* eventually(get, () => outlived.submits.length === 1)
+      yield* advance("20 seconds")
+      // No heartbeat arrives for 20 seconds, and a sweep comes before the first that does
+      yield* sql`ALTER TABLE processes RENAME TO processes_away`
+      yield* advance("20 seconds")
+      yield* sql`ALTER TABLE processes_away RENAME TO processes`
+      yield* (yield* Sweeps).orphans
+      const other =
+        yield* sql`SELECT epoch, owner IS NOT NULL AS owned FROM runs WHERE task_id = ${id}`
+      assert.deepStrictEqual(other, [{ epoch: 1, owned: true }])
+      yield* advance("30 seconds")
+      yield* eventually(get, (it) => it.json.task_info.status === "completed")
+    }).pipe(Effect.provide(layerGateway({ vendor: outlived.account })))
+  )
+
+  const wordy = vendor(
+    () => images,
+    () => new VendorError({ class: "CONTENT", message: "not \u0000 this" })
+  )
+  it.effect("keeps its vendor's words, whatever characters are in them", () =>
+    Effect.gen(function* () {
+      const { get } = yield* create
+      const failed = yield* eventually(get, (it) => it.json.task_info.status === "failed")
+      const { code, detail } = failed.json.task_info.error
+      assert.deepStrictEqual([code, detail], [3001, "not \uFFFD this"])
+    }).pipe(Effect.provide(layerGateway({ vendor: wordy.account })))
   )
 
   const throttled = new VendorError({ class: "RATE_LIMITED", message: "slow down" })

@@ -26,4 +26,64 @@ describe("the accounts that the environment names", () => {
         })
     )
   }
+
+  it.effect("take weight, name, base, concurrent and jwks from behind their key", () =>
+    Effect.gen(function* () {
+      const [first, second] = yield* accountsOf({
+        FAL_API_KEY:
+          "id:secret;concurrent=5;name=eu;weight=3;base=https://eu.example/;jwks=https://keys.example/jwks.json,id2:secret2"
+      })
+      assert.strictEqual(first?.id, "fal:eu")
+      assert.strictEqual(first?.weight, 3)
+      assert.strictEqual(first?.concurrent, 5)
+      assert.strictEqual(first?.baseUrl, "https://eu.example")
+      assert.strictEqual(first?.jwksUrl, "https://keys.example/jwks.json")
+      assert.strictEqual(second?.weight, 1)
+      assert.isFalse(second !== undefined && ("concurrent" in second || "jwksUrl" in second))
+    })
+  )
+
+  for (const [setting, fault] of [
+    ["weight=0", "no weight"],
+    ["weight=1001", "no weight"],
+    ["concurrent=0", "no concurrent"],
+    ["concurrent=1.5", "no concurrent"],
+    ["concurrent=100001", "no concurrent"],
+    ["concurrent=", "no concurrent"],
+    ["name=a b", "no usable name"],
+    ["base=ftp://x", "no usable base"],
+    ["jwks=keys", "no usable jwks"],
+    ["slots=3", "unknown setting"]
+  ] as const) {
+    it.effect(`refuse ${setting}, and do not print the key`, () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(accountsOf({ FAL_API_KEY: `id:secret-1;${setting}` }))
+        assert.include(error.message, "FAL_API_KEY")
+        assert.include(error.message, fault)
+        assert.notInclude(error.message, "secret-1")
+      })
+    )
+  }
+})
+
+describe("a duration", () => {
+  for (const name of ["TASK_DEADLINE", "BALANCE_ALERT_THROTTLE", "UPSTREAM_TIMEOUT"]) {
+    it.effect(`${name} is above 0, and media that are kept for 24 hours outlive it`, () =>
+      Effect.gen(function* () {
+        const read = (value: string) =>
+          AppConfig.pipe(
+            Effect.as("taken"),
+            Effect.provide(AppConfig.layerOf({ [name]: value })),
+            Effect.catchTag("ConfigFault", ({ message }) => Effect.succeed(message))
+          )
+        for (const value of ["1 second", "24 hours"]) {
+          assert.strictEqual(yield* read(value), "taken")
+        }
+        for (const value of ["0 seconds", "-1 hour", "25 hours"]) {
+          assert.match(yield* read(value), new RegExp(`^${name}: .* is out of bounds; set a `, "u"))
+        }
+        assert.match(yield* read("soon"), new RegExp(`^${name}: .*; set a duration above 0`, "u"))
+      })
+    )
+  }
 })

@@ -18,7 +18,7 @@ import * as Bodies from "./DashScopeBodies.ts"
 import * as Calls from "./DashScopeCalls.ts"
 import { rules } from "./DashScopeFaults.ts"
 import { makeReconcile } from "./DashScopeList.ts"
-import { rateOf } from "./DashScopeRates.ts"
+import { rateOf, slotsOf } from "./DashScopeRates.ts"
 import { urlOrUpload } from "./DashScopeUpload.ts"
 
 const Created = Schema.Struct({ output: Schema.Struct({ task_id: Schema.NonEmptyString }) })
@@ -117,7 +117,8 @@ export const make = (line: Line): VendorAccount => {
     cancel,
     reconcile: makeReconcile(calls),
     canList: true,
-    rateOf: rateOf(account.id)
+    rateOf: rateOf(account.id),
+    slotsOf: slotsOf(account.id)
   }
 }
 

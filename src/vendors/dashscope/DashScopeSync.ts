@@ -7,7 +7,7 @@ import type { VendorError } from "../VendorClient.ts"
 import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
 import * as Bodies from "./DashScopeBodies.ts"
 import * as Calls from "./DashScopeCalls.ts"
-import { rateOf } from "./DashScopeRates.ts"
+import { rateOf, slotsOf } from "./DashScopeRates.ts"
 
 const Generated = Schema.Struct({
   request_id: Schema.optionalKey(Schema.String),
@@ -55,6 +55,7 @@ export const make = (line: Line): VendorAccount => {
         : yield* empty(requestId === undefined ? {} : { requestId })
     }),
     ...blocking,
-    rateOf: rateOf(account.id)
+    rateOf: rateOf(account.id),
+    slotsOf: slotsOf(account.id)
   }
 }

@@ -1,18 +1,32 @@
-import { createHash } from "node:crypto"
-import type { Said } from "./UpstreamSimulator.ts"
+import { piecesOf, textOf } from "./Said.ts"
+import type { Choice, Said } from "./Said.ts"
 
 /** A fixed time, so that the same request gives the same bytes. In Unix seconds. */
-const createdSeconds = 1_735_689_600
+export const createdSeconds = 1_735_689_600
 
-const usageOf = ({ inputTokens, words }: Said) => ({
+const usageOf = ({ inputTokens, outputTokens }: Said) => ({
   prompt_tokens: inputTokens,
-  completion_tokens: words.length,
-  total_tokens: inputTokens + words.length,
+  completion_tokens: outputTokens,
+  total_tokens: inputTokens + outputTokens,
   prompt_tokens_details: { cached_tokens: 0 },
   completion_tokens_details: { reasoning_tokens: 0 }
 })
 
 const idOf = ({ seed }: Said): string => `chatcmpl-${seed.slice(0, 29)}`
+
+const finishOf = ({ isCut, tool }: Choice): string =>
+  tool === undefined ? (isCut ? "length" : "stop") : "tool_calls"
+
+const toolCallsOf = ({ seed }: Said, { tool }: Choice, index: number) =>
+  tool === undefined
+    ? undefined
+    : [
+        {
+          id: `call_${index}${seed.slice(0, 23)}`,
+          type: "function",
+          function: { name: tool.name, arguments: JSON.stringify(tool.arguments) }
+        }
+      ]
 
 /** vendors.md A3. */
 export const chatAnswer = (said: Said) => ({
@@ -20,15 +34,22 @@ export const chatAnswer = (said: Said) => ({
   object: "chat.completion",
   created: createdSeconds,
   model: said.model,
-  choices: [
-    {
-      index: 0,
-      message: { role: "assistant", content: said.words.join(" "), refusal: null },
+  choices: said.choices.map((choice, index) => {
+    const calls = toolCallsOf(said, choice, index)
+    return {
+      index,
+      message: {
+        role: "assistant",
+        content: calls === undefined ? textOf(choice) : null,
+        refusal: null,
+        ...(calls === undefined ? {} : { tool_calls: calls })
+      },
       logprobs: null,
-      finish_reason: "stop"
+      finish_reason: finishOf(choice)
     }
-  ],
+  }),
   usage: usageOf(said),
+  service_tier: "default",
   system_fingerprint: "fp_simulated"
 })
 
@@ -38,69 +59,34 @@ export const chatEvents = (said: Said, withUsage: boolean): ReadonlyArray<string
     id: idOf(said),
     object: "chat.completion.chunk",
     created: createdSeconds,
-    model: said.model
+    model: said.model,
+    system_fingerprint: "fp_simulated"
   }
   const usage = withUsage ? { usage: null } : {}
-  const chunk = (delta: unknown, finish: string | null) =>
-    event({ ...head, choices: [{ index: 0, delta, finish_reason: finish }], ...usage })
+  const chunk = (index: number, delta: unknown, finish: string | null) =>
+    event({
+      ...head,
+      choices: [{ index, delta, logprobs: null, finish_reason: finish }],
+      ...usage
+    })
   return [
-    chunk({ role: "assistant", content: "" }, null),
-    ...said.words.map((word, index) => chunk({ content: index === 0 ? word : ` ${word}` }, null)),
-    chunk({}, "stop"),
+    ...said.choices.flatMap((choice, index) => [
+      chunk(index, { role: "assistant", content: "", refusal: null }, null),
+      ...deltasOf(said, choice, index).map((delta) => chunk(index, delta, null)),
+      chunk(index, {}, finishOf(choice))
+    ]),
     ...(withUsage ? [event({ ...head, choices: [], usage: usageOf(said) })] : []),
     "data: [DONE]\n\n"
   ]
 }
 
-const event = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`
-
-const dimensionsDefault = 1536
-const dimensionsMax = 4096
-
-/** Unit vectors, from a hash of each input. */
-export const embeddingsAnswer = (said: Said, input: unknown, dimensions = dimensionsDefault) => ({
-  object: "list",
-  data: (Array.isArray(input) ? input : [input]).map((it: unknown, index) => ({
-    object: "embedding",
-    index,
-    embedding: vector(JSON.stringify(it) ?? "", Math.min(dimensions, dimensionsMax))
-  })),
-  model: said.model,
-  usage: { prompt_tokens: said.inputTokens, total_tokens: said.inputTokens }
-})
-
-const vector = (text: string, dimensions: number): ReadonlyArray<number> => {
-  const seed = createHash("sha512").update(text).digest()
-  const values = Array.from(
-    { length: Math.max(1, dimensions) },
-    (_, index) => (seed[index % seed.length] ?? 0) - 127.5 + (index % 7)
-  )
-  const length = Math.hypot(...values)
-  return values.map((value) => Number((value / length).toFixed(8)))
+/** A tool's call comes as OpenAI sends it: its name first, its arguments behind. */
+const deltasOf = (said: Said, choice: Choice, index: number): ReadonlyArray<object> => {
+  const [call] = toolCallsOf(said, choice, index) ?? []
+  if (call === undefined) return piecesOf(choice).map((content) => ({ content }))
+  const named = { ...call, function: { ...call.function, arguments: "" } }
+  const rest = { function: { arguments: call.function.arguments } }
+  return [named, rest].map((part) => ({ tool_calls: [{ index: 0, ...part }] }))
 }
 
-/** The answer of `/v1/responses`. */
-export const responsesAnswer = (said: Said) => ({
-  id: `resp_${said.seed.slice(0, 32)}`,
-  object: "response",
-  created_at: createdSeconds,
-  status: "completed",
-  error: null,
-  model: said.model,
-  output: [
-    {
-      id: `msg_${said.seed.slice(0, 32)}`,
-      type: "message",
-      status: "completed",
-      role: "assistant",
-      content: [{ type: "output_text", text: said.words.join(" "), annotations: [] }]
-    }
-  ],
-  usage: {
-    input_tokens: said.inputTokens,
-    input_tokens_details: { cached_tokens: 0 },
-    output_tokens: said.words.length,
-    output_tokens_details: { reasoning_tokens: 0 },
-    total_tokens: said.inputTokens + said.words.length
-  }
-})
+const event = (value: unknown): string => `data: ${JSON.stringify(value)}\n\n`

@@ -38,6 +38,22 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>
   readonly json?: unknown
   readonly bytes?: Buffer
+  /** In place of `bytes`. */
+  readonly media?: Media
+}
+
+/** What the results of an upstream hold. */
+export interface Media {
+  /** Its first bytes; zeros follow. */
+  readonly head: Buffer
+  /** Bytes; as many as `head` has when it is left out. */
+  readonly size?: number
+  /** `Content-Length` is not told. */
+  readonly isChunked?: boolean
+  readonly type?: string
+  /** The next downloads break off after so many bytes; `hang`: they stay open then. */
+  readonly breaks?: Array<number>
+  readonly isHanging?: boolean
 }
 
 /** The vendor's own way to say so. */
@@ -89,6 +105,9 @@ export class Upstream {
   delayMillis = 0
   /** Result URLs answer 404. */
   isResultGone = false
+  media: Media = { head: pixel }
+  /** Bytes of results that were sent. */
+  mediaBytesSent = 0
   /** Runs once a submit has bought its job, before it is answered. */
   onPaid: () => void | Promise<void> = () => {}
   #ids = 0
@@ -144,6 +163,8 @@ export class Upstream {
     this.runningPolls = 1
     this.delayMillis = 0
     this.isResultGone = false
+    this.media = { head: pixel }
+    this.mediaBytesSent = 0
     this.onPaid = () => {}
   }
 
@@ -182,7 +203,10 @@ export class Upstream {
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const seen = await readRequest(request)
     if (seen.path.startsWith("/results/")) {
-      return write(response, this.isResultGone ? { status: 404 } : { status: 200, bytes: pixel })
+      return this.#write(
+        response,
+        this.isResultGone ? { status: 404 } : { status: 200, media: this.media }
+      )
     }
     this.seen.push(seen)
     const isSubmit = this.#protocol.isSubmit(seen)
@@ -191,12 +215,38 @@ export class Upstream {
     if (fault === "drop-before") return void request.socket.destroy()
     if (fault === "hang") return
     const refusal = fault === undefined ? undefined : this.#refusal(fault)
-    if (refusal !== undefined) return write(response, refusal)
+    if (refusal !== undefined) return this.#write(response, refusal)
     const reply = this.#protocol.answer(seen, this) ?? { status: 404, json: {} }
     if (isSubmit && reply.status < 300) await this.onPaid()
     if (fault === "drop-after") return void request.socket.destroy()
-    if (fault === "garbage") return write(response, { status: 200, bytes: Buffer.from("<html>") })
-    return write(response, reply)
+    if (fault === "garbage")
+      return this.#write(response, { status: 200, bytes: Buffer.from("<html>") })
+    return this.#write(response, reply)
+  }
+
+  async #write(response: ServerResponse, reply: Reply): Promise<void> {
+    if (reply.media === undefined) return write(response, reply)
+    const { breaks, head, isChunked, isHanging, size = head.length, type } = reply.media
+    response.writeHead(reply.status, {
+      "content-type": type ?? "application/octet-stream",
+      ...(isChunked === true ? {} : { "content-length": size }),
+      ...reply.headers
+    })
+    const most = breaks?.shift() ?? size
+    const zeros = Buffer.alloc(64 * 1024)
+    response.setMaxListeners(0)
+    for (let sent = 0; sent < most && !response.destroyed;) {
+      const piece = sent === 0 ? head : zeros.subarray(0, most - sent)
+      sent += piece.length
+      this.mediaBytesSent += piece.length
+      if (!response.write(piece)) {
+        await new Promise<void>((resolve) => {
+          response.once("drain", resolve).once("close", resolve)
+        })
+      }
+    }
+    if (most === size) response.end()
+    else if (isHanging !== true) response.destroy()
   }
 
   #refusal(fault: Fault): Reply | undefined {

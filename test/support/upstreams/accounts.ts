@@ -1,7 +1,7 @@
 import { Effect, Redacted } from "effect"
 import type { AccountSetting } from "../../../src/domain/Provider.ts"
 import type { Adapter } from "../../../src/models/CatalogEntry.ts"
-import { makeDownload } from "../../../src/vendors/Download.ts"
+import * as Download from "../../../src/vendors/Download.ts"
 import { families } from "../../../src/vendors/Families.ts"
 import type { SubmitMedium, SubmitRequest } from "../../../src/vendors/VendorClient.ts"
 import * as VendorHttp from "../../../src/vendors/VendorHttp.ts"
@@ -25,7 +25,7 @@ export const accountAt = Effect.fnUntraced(function* (
   const http = yield* VendorHttp.make
   const accountId = `${adapter}@${account.id}`
   const line = { account, accountId, auth, http, heed: () => Effect.void }
-  return { ...family.make(line), download: makeDownload(line, auth) }
+  return { ...family.make(line), download: (yield* Download.make)(account, auth) }
 })
 
 /** A picture that the client sent inline, or keeps at `sourceUrl`. */

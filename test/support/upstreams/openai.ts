@@ -111,6 +111,6 @@ export const openai: Protocol = {
     if (content === undefined) return videoOf(upstream, id)
     return upstream.isResultGone
       ? failure(404, "invalid_request_error", null, "expired")
-      : { status: 200, bytes: pixel, headers: { "content-type": "video/mp4" } }
+      : { status: 200, media: { type: "video/mp4", ...upstream.media } }
   }
 }

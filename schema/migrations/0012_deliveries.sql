@@ -66,7 +66,8 @@ end $$;
 
 -- Completes attempts: done, or due again. An endpoint that was disabled or deleted meanwhile gets no
 -- further attempt: its delivery is skipped, unless it was sent by hand. A claim that was taken over
--- (its seq has moved on) changes nothing but the row of its own attempt, which the sweep has written.
+-- (its seq has moved on) changes nothing but the row of its own attempt, which the sweep has written;
+-- nor does a failure that is told again, because the answer to the first time was lost.
 create or replace function delivery_record(
   p_ids text[], p_created timestamptz[], p_seqs integer[], p_started timestamptz[], p_ended timestamptz[],
   p_next timestamptz[], p_attempts integer[], p_statuses integer[], p_failures text[], p_details text[],
@@ -92,7 +93,9 @@ begin
     ) r
     cross join lateral (
       select q.endpoint_id, q.due_at, q.manual from delivery_queue q
-      where q.id = r.id and q.seq = r.seq offset 0 for update
+      where q.id = r.id and q.seq = r.seq
+        and (q.owner is not null or q.attempt < r.attempt or r.failure is null)
+      offset 0 for update
     ) q
     cross join lateral (
       select e.enabled, e.deleted_at from webhook_endpoints e where e.id = q.endpoint_id offset 0

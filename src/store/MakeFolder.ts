@@ -1,0 +1,23 @@
+import { mkdirSync, statSync } from "node:fs"
+import { dirname } from "node:path"
+
+/**
+ * Makes the folder and those above it. Node's own `recursive` never ends where the system answers
+ * that a folder does not exist whose parent does, as in /proc.
+ */
+export const makeFolder = (folder: string): void => {
+  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return
+  if (dirname(folder) !== folder) makeFolder(dirname(folder))
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (cause) {
+    // Made by another process just now, or a file, which whoever writes into it finds out
+    if (errorCode(cause) !== "EEXIST") throw cause
+  }
+}
+
+/** Such as `ENOENT`. */
+export const errorCode = (cause: unknown): string | undefined =>
+  cause instanceof Error && "code" in cause && typeof cause.code === "string"
+    ? cause.code
+    : undefined

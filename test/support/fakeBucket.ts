@@ -1,0 +1,98 @@
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+
+interface Upload {
+  readonly key: string
+  readonly parts: Map<number, Buffer>
+  initiated: Date
+}
+
+/** A bucket named `media` on 127.0.0.1: the verbs that s3rver leaves out, and what it holds open. */
+export interface FakeBucket {
+  readonly url: string
+  readonly objects: Map<string, Buffer>
+  /** Uploads that are neither completed nor aborted. */
+  readonly uploads: Map<string, Upload>
+  /** The next requests of this method are answered 503. */
+  readonly failures: Array<string>
+  readonly close: () => void
+}
+
+export const fakeBucket = async (): Promise<FakeBucket> => {
+  const objects = new Map<string, Buffer>()
+  const uploads = new Map<string, Upload>()
+  const failures: Array<string> = []
+  const server = createServer(async (request, response) => {
+    const chunks: Array<Buffer> = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const body = Buffer.concat(chunks)
+    const url = new URL(request.url ?? "/", "http://bucket.test")
+    const key = decodeURIComponent(url.pathname.replace(/^\/media\/?/u, ""))
+    const query = url.searchParams
+    const uploadId = query.get("uploadId") ?? ""
+    const upload = uploads.get(uploadId)
+    const answer = (status: number, text = "", headers: Record<string, string> = {}) =>
+      response.writeHead(status, headers).end(text)
+    const failing = failures.indexOf(request.method ?? "")
+    if (failing >= 0) {
+      failures.splice(failing, 1)
+      return answer(503)
+    }
+    switch (request.method) {
+      case "PUT":
+        if (query.has("uploadId")) {
+          upload?.parts.set(Number(query.get("partNumber")), body)
+          return answer(upload === undefined ? 404 : 200, "", { etag: `"${body.length}"` })
+        }
+        objects.set(key, body)
+        return answer(200)
+      case "POST":
+        if (query.has("uploads")) {
+          const id = `upload-${uploads.size + 1}`
+          uploads.set(id, { key, parts: new Map(), initiated: new Date() })
+          return answer(200, `<R><UploadId>${id}</UploadId></R>`)
+        }
+        if (upload === undefined) return answer(404)
+        objects.set(
+          key,
+          Buffer.concat([...upload.parts].sort(([a], [b]) => a - b).map((it) => it[1]))
+        )
+        uploads.delete(uploadId)
+        return answer(200, "<CompleteMultipartUploadResult/>")
+      case "DELETE":
+        if (query.has("uploadId")) uploads.delete(uploadId)
+        else objects.delete(key)
+        return answer(204)
+      default: {
+        if (key === "" && query.has("uploads")) {
+          const prefix = query.get("prefix") ?? ""
+          const list = [...uploads].filter(([, it]) => it.key.startsWith(prefix))
+          return answer(
+            200,
+            list
+              .map(
+                ([id, it]) =>
+                  `<Upload><Key>${it.key}</Key><UploadId>${id}</UploadId><Initiated>${it.initiated.toISOString()}</Initiated></Upload>`
+              )
+              .join("")
+          )
+        }
+        const found = objects.get(key)
+        return found === undefined ? answer(404, "<Code>NoSuchKey</Code>") : response.end(found)
+      }
+    }
+  })
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", () => resolve())
+  })
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    objects,
+    uploads,
+    failures,
+    close: () => {
+      server.closeAllConnections()
+      server.close()
+    }
+  }
+}

@@ -1,0 +1,48 @@
+import { Effect } from "effect"
+import { connect } from "node:net"
+import type { Answer } from "./gateway.ts"
+
+/** Sends raw bytes and answers all that came back until the connection closed. */
+export const rawHttp = (
+  port: number,
+  send: (write: (bytes: string | Buffer) => boolean) => unknown
+) =>
+  Effect.promise(
+    () =>
+      new Promise<{ text: string; millis: number }>((resolve, reject) => {
+        const began = performance.now()
+        const chunks: Array<Buffer> = []
+        const done = () =>
+          resolve({ text: Buffer.concat(chunks).toString(), millis: performance.now() - began })
+        const socket = connect(port, "127.0.0.1", () => {
+          void send((bytes) => socket.write(bytes))
+        })
+        socket.setTimeout(10_000, () => {
+          socket.destroy()
+          reject(new Error(`hangs: ${Buffer.concat(chunks).toString().slice(0, 500)}`))
+        })
+        socket.on("data", (chunk) => chunks.push(chunk))
+        socket.on("error", () => {})
+        socket.on("close", done)
+      })
+  )
+
+/** Every answer of a connection, in order. Chunked bodies are not read. */
+export const rawAnswers = (text: string): ReadonlyArray<Answer> => {
+  const answers: Array<Answer> = []
+  for (let rest = text; rest !== "";) {
+    const end = rest.indexOf("\r\n\r\n")
+    const [first = "", ...lines] = rest.slice(0, end).split("\r\n")
+    const headers = new Headers(
+      lines.map((line): [string, string] => {
+        const colon = line.indexOf(":")
+        return [line.slice(0, colon), line.slice(colon + 1).trim()]
+      })
+    )
+    const body = rest.slice(end + 4, end + 4 + Number(headers.get("content-length")))
+    const json = /\bjson\b/u.test(headers.get("content-type") ?? "") ? JSON.parse(body) : undefined
+    answers.push({ status: Number(first.split(" ")[1]), headers, text: body, json })
+    rest = rest.slice(end + 4 + body.length)
+  }
+  return answers
+}

@@ -1,0 +1,108 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import { make } from "../../../src/domain/Credits.ts"
+import { planCall } from "../../../src/models/CallPlan.ts"
+import type { TokenModel } from "../../../src/models/OpenRoutes.ts"
+import { makeUpstreamCatalog } from "../../../src/models/UpstreamCatalog.ts"
+
+const model = (vendor: string, reasoning?: bigint): TokenModel => ({
+  vendor,
+  model: "m",
+  price: {
+    per: "million_tokens",
+    input: make(1_000_000n),
+    output: make(1_000_000n),
+    ...(reasoning === undefined ? {} : { reasoning: make(reasoning) })
+  },
+  outputTokensMax: 1000,
+  inputTokensMax: 100_000
+})
+
+/** Both prices are a micro-credit a token: what is held is a count of tokens. */
+const catalog = makeUpstreamCatalog({
+  tokenModels: [model("openai"), model("anthropic"), model("google")]
+})
+
+const routes = {
+  chat: ["openai", "/v1/chat/completions"],
+  responses: ["openai", "/v1/responses"],
+  messages: ["anthropic", "/v1/messages"],
+  gemini: ["google", "/v1beta/models/m:generateContent"]
+} as const
+
+const planOf = (
+  to: keyof typeof routes,
+  body: Readonly<Record<string, unknown>>,
+  prices = catalog
+) => {
+  const match = prices.match(routes[to][0], "POST", routes[to][1])
+  assert(match._tag === "Open")
+  const text = JSON.stringify({ model: "m", ...body })
+  const plan = planCall(prices, match.route, match.model, new TextEncoder().encode(text))
+  return { text, plan }
+}
+
+/** What is held for the input, and for the output. */
+const heldOf = (to: keyof typeof routes, body: Readonly<Record<string, unknown>>) => {
+  const { plan, text } = planOf(to, body)
+  const { hold } = Result.getOrThrow(plan)
+  return { tokens: Number(hold), body: text.length, output: Number(hold) - text.length }
+}
+
+describe("the hold of a call is the most that it can cost", () => {
+  it("the largest of the limits that a body gives counts, whichever the upstream heeds", () => {
+    const body = { max_tokens: 900, max_output_tokens: 1, max_completion_tokens: 2 }
+    assert.strictEqual(heldOf("chat", body).output, 900)
+    assert.strictEqual(heldOf("messages", { max_tokens: 30 }).output, 30)
+    assert.strictEqual(heldOf("responses", { max_output_tokens: 5000 }).output, 1000)
+  })
+
+  it("Gemini's candidates count in both of its spellings", () => {
+    const camel = { generationConfig: { maxOutputTokens: 10, candidateCount: 8 } }
+    assert.strictEqual(heldOf("gemini", camel).output, 80)
+    const snake = { generation_config: { max_output_tokens: 10, candidate_count: 8 } }
+    assert.strictEqual(heldOf("gemini", snake).output, 80)
+  })
+
+  it("reasoning that costs more than an answer is held for", () => {
+    const { plan, text } = planOf(
+      "chat",
+      { max_tokens: 10 },
+      makeUpstreamCatalog({ tokenModels: [model("openai", 3_000_000n)] })
+    )
+    assert.strictEqual(Number(Result.getOrThrow(plan).hold), text.length + 30)
+  })
+
+  it("a file whose length the body does not show is held for as all that the model reads", () => {
+    const url = "https://example.com/long.pdf"
+    const files = [
+      ["responses", { input: [{ content: [{ type: "input_file", file_url: url }] }] }],
+      ["chat", { messages: [{ content: [{ type: "file", file: { file_data: "JVBERi0=" } }] }] }],
+      [
+        "messages",
+        { messages: [{ content: [{ type: "document", source: { type: "url", url } }] }] }
+      ],
+      ["gemini", { contents: [{ parts: [{ fileData: { fileUri: url } }] }] }],
+      ["gemini", { contents: [{ parts: [{ file_data: { file_uri: url } }] }] }]
+    ] as const
+    for (const [to, body] of files) {
+      assert.strictEqual(heldOf(to, body).tokens, 100_000 + 1000, JSON.stringify(body))
+    }
+    // Words about files are words
+    const words = { messages: [{ content: '"file_url": "x", "type":"document"' }] }
+    const held = heldOf("chat", words)
+    assert.strictEqual(held.output, 1000)
+  })
+
+  it("what is kept in the shared upstream account is nobody's: earlier answers are refused", () => {
+    for (const name of ["previous_response_id", "conversation"]) {
+      const fault = Result.getFailure(
+        planOf("responses", { input: "go on", [name]: "resp_1" }).plan
+      )
+      assert(fault._tag === "Some")
+      assert.strictEqual(fault.value.code, 2001)
+      assert.strictEqual(fault.value.errors?.[0]?.pointer, `#/${name}`)
+      assert.isTrue(Result.isSuccess(planOf("responses", { input: "go on", [name]: null }).plan))
+    }
+  })
+})
