@@ -60,13 +60,13 @@ const makeLane = Effect.fnUntraced(function* (
   id: EndpointId,
   window: SlidingWindow,
   claim: (limit: number) => Effect.Effect<ReadonlyArray<Claimed>, StoreUnavailable>,
-  attempt: (claimed: Claimed) => Effect.Effect<void>
+  attempt: (claimed: Claimed, ended: Effect.Effect<void>) => Effect.Effect<void>
 ) {
   // In the background: a message that took as long as the sending would hold up the actor's end.
   const fibers = yield* FiberSet.make<void>()
   const signals = yield* Queue.sliding<void>(1)
   const signal = Effect.asVoid(Queue.offer(signals, undefined))
-  /** Attempts under way; one has ended when its record is written. */
+  /** Attempts under way at the receiver. Their records are written while others begin. */
   let busy = 0
   let sending = false
   let lookAgain = false
@@ -87,7 +87,7 @@ const makeLane = Effect.fnUntraced(function* (
       busy += claimed.length
       window.begin(claimed.length)
       for (const one of claimed) {
-        yield* FiberSet.run(fibers, Effect.interruptible(Effect.ensuring(attempt(one), ended)))
+        yield* FiberSet.run(fibers, Effect.interruptible(attempt(one, ended)))
       }
       return claimed.length
       // What is claimed must be sent or given back, even if the actor moves away just now.
