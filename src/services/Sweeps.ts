@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { attemptLostSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStore } from "../store/DeliveryStore.ts"
@@ -16,6 +16,12 @@ const wakesPerSweepMax = 1000
  */
 const fullLookMillis = 5000
 
+/**
+ * A full look also wakes the endpoints whose next delivery falls due within this time: their actors
+ * are open by then, and what they look for first is found to be not due yet. ADR 0106.
+ */
+const openAhead = Duration.seconds(10)
+
 const millisBetween = (a: DateTime.Utc, b: DateTime.Utc): number =>
   DateTime.toEpochMillis(b) - DateTime.toEpochMillis(a)
 
@@ -27,7 +33,7 @@ export class Sweeps extends Context.Service<
     readonly orphans: Effect.Effect<void, StoreUnavailable>
     /** Removes what nobody may ask for again: idempotency keys older than 24 hours. */
     readonly forgotten: Effect.Effect<void, StoreUnavailable>
-    /** Wakes every endpoint with a due delivery; answers when the next one falls due. */
+    /** Wakes every endpoint with a due delivery, or soon one; answers when the next one falls due. */
     readonly dueDeliveries: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
   }
 >()("gateway/services/Sweeps") {
@@ -62,7 +68,9 @@ export class Sweeps extends Context.Service<
         dueDeliveries: Effect.gen(function* () {
           const now = yield* DateTime.now
           const all = isFull(now)
-          const due = yield* deliveries.due(all ? Option.none() : lastLook, now)
+          const due = all
+            ? yield* deliveries.due(Option.none(), now, DateTime.addDuration(now, openAhead))
+            : yield* deliveries.due(lastLook, now, now)
           lastLook = Option.some(now)
           if (all) lastFullLook = lastLook
           yield* wake.endpoints(due.endpoints)

@@ -8,7 +8,7 @@ import type { Claimed } from "../store/DeliveryStore.ts"
 import { makeBatch } from "./Batch.ts"
 import { Process } from "./Process.ts"
 import { SlidingWindow } from "./SlidingWindow.ts"
-import { makeAttempt } from "./WebhookAttempt.ts"
+import { makeAttempt, recordRunsMax } from "./WebhookAttempt.ts"
 
 /** Attempts under way to one endpoint at once: a slow receiver slows itself, within this bound. */
 const attemptsAtOnceMax = 16
@@ -38,6 +38,7 @@ export class WebhookDispatcher extends Context.Service<
       const store = yield* DeliveryStore
       const claim = yield* makeClaim
       const attempt = yield* makeAttempt
+      yield* Effect.forkScoped(warmUp(store))
 
       return WebhookDispatcher.of({
         open: Effect.fnUntraced(function* (id) {
@@ -133,6 +134,21 @@ const makeLane = Effect.fnUntraced(function* (
   })
   return { deliver } satisfies DeliveryLane
 })
+
+/**
+ * Each connection to the store plans these statements when it first sees them, which takes longer than
+ * a delivery may be late: nothing is claimed and recorded on as many as work at once.
+ */
+const warmUp = (store: DeliveryStore["Service"]) =>
+  Effect.gen(function* () {
+    const now = yield* DateTime.now
+    yield* store.claim({ wanted: [], owner: "", now })
+    yield* store.record([])
+  }).pipe(
+    Effect.replicateEffect(claimsMax + recordRunsMax, { concurrency: "unbounded", discard: true }),
+    // An outage is told by those who have something to do
+    Effect.ignore
+  )
 
 /** Endpoints served by one statement, and statements under way at once. ADR 0050. */
 const claimEndpointsMax = 100

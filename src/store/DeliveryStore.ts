@@ -52,12 +52,13 @@ export class DeliveryStore extends Context.Service<
     /** Completes attempts: done, or due again (architecture, rule 6). */
     readonly record: (recorded: ReadonlyArray<Recorded>) => Effect.Effect<void, StoreUnavailable>
     /**
-     * Endpoints that have something that fell due after `since`, and the time of the next row that
-     * is not due yet.
+     * Endpoints that have something that falls due after `since`, up to `until` (`now` if not given),
+     * and the time of the next row that is not due yet.
      */
     readonly due: (
       since: Option.Option<DateTime.Utc>,
-      now: DateTime.Utc
+      now: DateTime.Utc,
+      until?: DateTime.Utc
     ) => Effect.Effect<
       {
         readonly endpoints: ReadonlyArray<EndpointId>

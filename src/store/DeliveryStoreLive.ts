@@ -69,7 +69,7 @@ function schedule(sql: PgClient.PgClient) {
   const Due = Schema.Struct({ endpoints: Schema.Array(EndpointId), next: Schema.NullOr(Time) })
   const Ended = Schema.Struct({ endedAt: Time })
   return {
-    due: (since: Option.Option<DateTime.Utc>, now: DateTime.Utc) => {
+    due: (since: Option.Option<DateTime.Utc>, now: DateTime.Utc, until = now) => {
       const from = Option.match(since, {
         onNone: () => "-infinity",
         onSome: (time) => new Date(DateTime.toEpochMillis(time) - lateCommitMillis)
@@ -79,7 +79,7 @@ function schedule(sql: PgClient.PgClient) {
           ARRAY(
             SELECT DISTINCT q.endpoint_id FROM delivery_queue q
             JOIN webhook_endpoints e ON e.id = q.endpoint_id AND (e.enabled OR q.manual)
-            WHERE q.owner IS NULL AND q.due_at > ${from}::timestamptz AND q.due_at <= ${toDate(now)}
+            WHERE q.owner IS NULL AND q.due_at > ${from}::timestamptz AND q.due_at <= ${toDate(until)}
           ) AS endpoints,
           (SELECT min(due_at) FROM delivery_queue WHERE owner IS NULL AND due_at > ${toDate(now)}) AS next
         `.pipe(

@@ -255,6 +255,9 @@ describeStores("deliveries and their log", (database) => {
       )
       const recent = yield* store.due(Option.some(later(5)), later(10))
       assert.deepStrictEqual(recent.endpoints, [])
+      // Asked for what falls due soon as well, it answers the same next one
+      const soon = yield* store.due(Option.some(later(5)), later(10), later(100))
+      assert.deepStrictEqual(soon, { ...full, endpoints: [endpointId] })
       assert.deepStrictEqual((yield* store.due(Option.some(later(99)), later(100))).endpoints, [
         endpointId
       ])
