@@ -105,10 +105,8 @@ const makeLane = Effect.fnUntraced(function* (
       }
       if (busy === 0 && limit > 0) return
       const wait = window.waitMillis(now)
-      yield* Effect.raceFirst(
-        Queue.take(signals),
-        wait > 0 ? Effect.sleep(Duration.millis(wait)) : Effect.never
-      )
+      const signalled = Queue.take(signals)
+      yield* wait > 0 ? Effect.raceFirst(signalled, Effect.sleep(Duration.millis(wait))) : signalled
     }
   })
 
