@@ -1,25 +1,12 @@
 import { Config, Effect, Option } from "effect"
-import type { Redacted } from "effect"
 import { fault, read, readSecret } from "./ConfigRead.ts"
 import type { ConfigFault } from "./ConfigRead.ts"
+import type { BucketAccess } from "./domain/Bucket.ts"
 
 /** Where media are kept: `ARTIFACT_STORE`, with the usual AWS variables for a bucket. */
 export type ArtifactStore =
   | { readonly _tag: "Directory"; readonly directory: string }
   | ({ readonly _tag: "S3" } & BucketAccess)
-
-/** A bucket and who opens it. Keys are never printed. */
-export interface BucketAccess {
-  readonly bucket: string
-  /** Without slashes at its ends; may be empty. */
-  readonly prefix: string
-  readonly region: string
-  /** A service other than AWS that speaks S3. */
-  readonly endpoint: Option.Option<string>
-  readonly accessKeyId: string
-  readonly secretAccessKey: Redacted.Redacted
-  readonly sessionToken: Option.Option<Redacted.Redacted>
-}
 
 /** Reads `ARTIFACT_STORE`. Contract 9. */
 export const artifactStore = (dataDir: string): Effect.Effect<ArtifactStore, ConfigFault> =>

@@ -14,7 +14,7 @@ import {
   problemResponses,
   problems,
   refTo,
-  traceparent
+  everyAnswer
 } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 import { servicePaths, webhooks } from "./OpenApiService.ts"
@@ -118,7 +118,7 @@ const managed = (path: string, method: string, operation: Json): Json => {
       ...Object.fromEntries(
         Object.entries(asRecord(operation["responses"]))
           .filter(([status]) => status.startsWith("2"))
-          .map(([status, response]) => [status, { ...asRecord(response), headers: traceparent }])
+          .map(([status, response]) => [status, { ...asRecord(response), headers: everyAnswer }])
       ),
       ...problems(...statuses)
     }

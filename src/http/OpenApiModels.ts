@@ -1,6 +1,6 @@
 import type { CatalogEntry } from "../models/CatalogEntry.ts"
 import { examples } from "../models/Examples.ts"
-import { componentOf, jsonContent, problems, refTo, traceparent } from "./OpenApiParts.ts"
+import { componentOf, jsonContent, problems, refTo, everyAnswer } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 
 /** The paths of the models: each concrete, with the body of its own model. Spec, Endpoints. */
@@ -120,7 +120,7 @@ const createOf = (entry: CatalogEntry): Json => {
       // As a range, so that generated clients take the 202 for the type of the answer
       "2XX": {
         description: "200 with `dry_run=true`: the price",
-        headers: traceparent,
+        headers: everyAnswer,
         ...jsonContent(refTo("schemas", "Quote"), {
           quote: { amount: "7.50", currency: "credits" }
         })
@@ -128,28 +128,27 @@ const createOf = (entry: CatalogEntry): Json => {
       202: {
         description: "The task was accepted",
         headers: {
-          ...traceparent,
+          ...everyAnswer,
           "X-Service-Cost": refTo("headers", "Cost"),
           "X-Service-Balance": refTo("headers", "Balance"),
-          "X-Service-Sandbox": refTo("headers", "Sandbox"),
           "Idempotency-Replayed": refTo("headers", "IdempotencyReplayed")
         },
         ...jsonContent(refTo("schemas", isEdit ? "CreatedEdit" : "CreatedTask"), created)
       },
-      ...problems(400, 401, 402, 403, 404, 405, 413, 415, 422, 429, 500, 503)
+      ...problems(400, 401, 402, 403, 404, 405, 408, 413, 415, 422, 429, 431, 500, 503)
     }
   }
 }
 
+const ofTheTask = { ETag: refTo("headers", "ETag"), "X-Service-Cost": refTo("headers", "Cost") }
+
 const shown = (entry: CatalogEntry, description: string): Json => ({
   description,
   headers: {
-    ...traceparent,
-    ETag: refTo("headers", "ETag"),
+    ...everyAnswer,
+    ...ofTheTask,
     "Retry-After": refTo("headers", "RetryAfter"),
-    "Preference-Applied": refTo("headers", "PreferenceApplied"),
-    "X-Service-Cost": refTo("headers", "Cost"),
-    "X-Service-Sandbox": refTo("headers", "Sandbox")
+    "Preference-Applied": refTo("headers", "PreferenceApplied")
   },
   content: {
     "application/json": {
@@ -174,7 +173,10 @@ const getOf = (entry: CatalogEntry): Json => ({
   parameters: [refTo("parameters", "Prefer"), refTo("parameters", "IfNoneMatch")],
   responses: {
     200: shown(entry, `The task, and its \`${entry.result}\` once it is completed`),
-    304: { description: "The client has this very answer", headers: traceparent },
+    304: {
+      description: "The client has this very answer",
+      headers: { ...everyAnswer, ...ofTheTask }
+    },
     ...problems(401, 403, 404, 405, 429, 500, 503)
   }
 })
@@ -188,7 +190,7 @@ const cancelOf = (entry: CatalogEntry): Json => ({
   responses: {
     200: {
       description: "The cancelled task",
-      headers: traceparent,
+      headers: { ...everyAnswer, ...ofTheTask },
       ...jsonContent(refTo("schemas", "TaskResult"))
     },
     ...problems(401, 403, 404, 405, 409, 429, 500, 503)

@@ -98,7 +98,7 @@ export const headerComponents: Json = {
     "01a1fde8-21f4-7d82-8c09-ff1738b15d2e"
   ),
   Balance: textHeader("Credits available after the hold, with two decimals", "992.50"),
-  Sandbox: textHeader("Present when the simulator serves the model", "true"),
+  Sandbox: textHeader("Present when the simulator stands behind the answer", "true"),
   IdempotencyReplayed: textHeader("Present when this is the first answer again", "true"),
   PreferenceApplied: textHeader("The preference that was honoured", "wait=30"),
   ETag: textHeader("Names this very answer, for `If-None-Match`", '"abc"'),
@@ -110,7 +110,11 @@ export const headerComponents: Json = {
   WWWAuthenticate: textHeader("How to authenticate", "Bearer")
 }
 
-export const traceparent = { Traceparent: refTo("headers", "Traceparent") }
+/** Contract 2 and 7. */
+export const everyAnswer = {
+  Traceparent: refTo("headers", "Traceparent"),
+  "X-Service-Sandbox": refTo("headers", "Sandbox")
+}
 
 /** A header that other statuses of the problem lack. */
 const extraHeaders: Readonly<Record<number, Json>> = {
@@ -144,7 +148,7 @@ export const problemResponses = (): Json =>
         `Problem${status}`,
         {
           description: codes.map(([code, { title }]) => `${code}: ${title}`).join("; "),
-          headers: { ...traceparent, ...extraHeaders[status] },
+          headers: { ...everyAnswer, ...extraHeaders[status] },
           content: {
             "application/problem+json": { schema: refTo("schemas", "Problem"), example }
           }

@@ -1,4 +1,4 @@
-import { jsonContent, problems, refTo, traceparent } from "./OpenApiParts.ts"
+import { jsonContent, problems, refTo, everyAnswer } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 
 /** The endpoints beside models and management, and what is sent to webhooks. Contract 3; spec, Events. */
@@ -6,7 +6,7 @@ import type { Json } from "./OpenApiParts.ts"
 const open: ReadonlyArray<never> = []
 const text = (type: string, description: string): Json => ({
   description,
-  headers: traceparent,
+  headers: everyAnswer,
   content: { [type]: { schema: { type: "string" } } }
 })
 
@@ -16,7 +16,7 @@ const get = (operationId: string, summary: string, responses: Json): Json => ({
 
 const ok = {
   description: "As it should be",
-  headers: traceparent,
+  headers: everyAnswer,
   ...jsonContent(
     {
       type: "object",
@@ -40,7 +40,7 @@ const media: Json = {
 }
 
 const mediaHeaders = {
-  ...traceparent,
+  ...everyAnswer,
   ETag: refTo("headers", "ETag"),
   "Accept-Ranges": { description: "Always `bytes`", schema: { type: "string" } }
 }
@@ -75,7 +75,7 @@ const artifact: Json = {
     responses: {
       200: { description: "The medium", headers: mediaHeaders, content: { "*/*": media } },
       206: { description: "A part of it", headers: mediaHeaders, content: { "*/*": media } },
-      304: { description: "The client has it", headers: traceparent },
+      304: { description: "The client has it", headers: everyAnswer },
       ...problems(403, 404, 416, 500, 503)
     }
   }
@@ -92,7 +92,7 @@ export const servicePaths: Json = {
   "/openapi.json": get("openApi", "This document", {
     200: {
       description: "OpenAPI 3.1",
-      headers: traceparent,
+      headers: everyAnswer,
       ...jsonContent({ type: "object", additionalProperties: true })
     },
     ...problems(405, 500)

@@ -1,6 +1,6 @@
 import { format } from "../domain/Credits.ts"
 import type { OpenRoute } from "../models/OpenRoutes.ts"
-import { jsonContent, problems, refTo, traceparent } from "./OpenApiParts.ts"
+import { jsonContent, problems, refTo, everyAnswer } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 
 /** The vendors' own routes as the catalog opens them, and their aliases. Spec, points 2 to 4; ADR 0073. */
@@ -107,8 +107,7 @@ const answerOf = (route: OpenRoute): Json => {
   return {
     description: "The vendor's own answer",
     headers: {
-      ...traceparent,
-      "X-Service-Sandbox": refTo("headers", "Sandbox"),
+      ...everyAnswer,
       ...(isMetered(route)
         ? {
             "X-Service-Cost": refTo("headers", "Cost"),

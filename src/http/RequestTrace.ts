@@ -1,6 +1,5 @@
-import { Context, Option } from "effect"
+import { Context } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { HttpTraceContext } from "effect/http"
 import type { Headers } from "effect/http"
 
 /** The request's place in a W3C trace: quoted when reporting a problem. Spec, point 6. */
@@ -27,10 +26,15 @@ const hex = (bytes: number): string => {
   return text
 }
 
+/** Of a later version what this one knows is read, as W3C Trace Context asks (section 3.2.4). */
+const w3c =
+  /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(-.*)?$/u
+
 /** Continues a valid incoming `traceparent`, else begins a trace. Contract 2. */
 export const traceOf = (headers: Headers.Headers): RequestTrace["Service"] => {
-  const parent = Option.getOrUndefined(HttpTraceContext.w3c(headers))
-  const traceId = parent?.traceId ?? hex(16)
-  const sampled = parent === undefined || parent.sampled
+  const [, version, parent, flags = "01", more] = w3c.exec(headers["traceparent"] ?? "") ?? []
+  const isValid = parent !== undefined && (more === undefined || version !== "00")
+  const traceId = isValid ? parent : hex(16)
+  const sampled = !isValid || (Number.parseInt(flags, 16) & 1) === 1
   return { traceId, traceparent: `00-${traceId}-${hex(8)}-${sampled ? "01" : "00"}` }
 }

@@ -78,6 +78,12 @@ export const count = (minimum: number, maximum: number) => {
   )
 }
 
+/** How many images, with a default. */
+export const imageCount = (maximum: number, byDefault: number) =>
+  count(1, maximum)
+    .annotate({ default: byDefault, description: "How many images; affects the cost" })
+    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(byDefault)))
+
 /** Spec, Limits: 0 to 2147483647. */
 export const Seed = count(0, seedMax).annotate({
   description: "Start of the random numbers; the same seed does not guarantee the same output"
@@ -114,6 +120,11 @@ export const choice = <const Words extends ReadonlyArray<string>>(
 /** Contract 1: optional, absent means 5 seconds. */
 export const Duration = Schema.Literals([videoSecondsShort, videoSecondsLong]).annotate({
   description: `Seconds; absent means ${videoSecondsShort}`
+})
+
+/** For models that make videos of one length only. */
+export const ShortDuration = Schema.Literal(videoSecondsShort).annotate({
+  description: `Seconds; only ${videoSecondsShort}`
 })
 
 const schemed = /^[a-z][a-z0-9+.-]*:\/\//iu

@@ -1,14 +1,7 @@
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
+import { imageEditCountMax, imageEditImagesMax, promptLongCodePointsMax } from "../domain/Limits.ts"
 import {
-  imageEditAspectRatioMax,
-  imageEditCountMax,
-  imageEditImagesMax,
-  imageEditPixelsMax,
-  imageEditPixelsMin,
-  promptLongCodePointsMax
-} from "../domain/Limits.ts"
-import {
-  count,
+  imageCount,
   images,
   NegativePrompt,
   prompt,
@@ -16,30 +9,15 @@ import {
   SafetyFilter,
   Seed
 } from "./Fields.ts"
-import { freeSize } from "./Size.ts"
+import { AreaSize } from "./Size.ts"
 
 /** Spec, Request bodies: `image-edit`; at most 3 images by contract 1. Result: `images`. */
 export const ImageEdit = Schema.Struct({
   prompt: prompt(promptLongCodePointsMax, "What to do with the pictures"),
   images: images(imageEditImagesMax, "Reference pictures (JPEG, PNG, BMP or WEBP)"),
   negative_prompt: Schema.optionalKey(NegativePrompt),
-  size: Schema.NullOr(
-    freeSize({
-      pixelsMin: imageEditPixelsMin,
-      pixelsMax: imageEditPixelsMax,
-      aspectRatioMax: imageEditAspectRatioMax
-    })
-  )
-    .annotate({
-      default: "1280*1280",
-      description:
-        "`width*height`; total pixels between 768*768 and 1440*1440, aspect ratio between 1:4 and 4:1; " +
-        "`null` leaves the choice to the model"
-    })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed("1280*1280"))),
-  n: count(1, imageEditCountMax)
-    .annotate({ default: imageEditCountMax, description: "How many images; affects the cost" })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(imageEditCountMax))),
+  size: AreaSize,
+  n: imageCount(imageEditCountMax, imageEditCountMax),
   seed: Schema.optionalKey(Seed),
   prompt_extend: promptExtend(false),
   safety_filter: SafetyFilter

@@ -1,4 +1,4 @@
-import { Effect, Schema } from "effect"
+import { Schema } from "effect"
 import {
   imageEditMaxCountMax,
   imageEditMaxImagesMax,
@@ -7,7 +7,7 @@ import {
   promptShortCodePointsMax
 } from "../domain/Limits.ts"
 import {
-  count,
+  imageCount,
   images,
   NegativePrompt,
   prompt,
@@ -33,9 +33,7 @@ export const ImageEditMax = Schema.Struct({
         "`width*height`, each 512 to 2048; absent or `null` keeps the last picture's shape near 1024*1024"
     })
   ),
-  n: count(1, imageEditMaxCountMax)
-    .annotate({ default: 1, description: "How many images; affects the cost" })
-    .pipe(Schema.withDecodingDefaultKey(Effect.succeed(1))),
+  n: imageCount(imageEditMaxCountMax, 1),
   prompt_extend: promptExtend(true),
   seed: Schema.optionalKey(Seed),
   safety_filter: SafetyFilter

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { promptShortCodePointsMax, videoSecondsShort } from "../domain/Limits.ts"
+import { promptShortCodePointsMax } from "../domain/Limits.ts"
 import {
   choice,
   image,
@@ -8,6 +8,7 @@ import {
   promptExtend,
   SafetyFilter,
   Seed,
+  ShortDuration,
   Text
 } from "./Fields.ts"
 
@@ -21,11 +22,7 @@ export const KeyframeToVideoPlus = Schema.Struct({
     Schema.NullOr(Text).annotate({ description: "Name of a video effect template" })
   ),
   resolution: choice(["720P"], "720P", "Only `720P`"),
-  duration: Schema.optionalKey(
-    Schema.Literal(videoSecondsShort).annotate({
-      description: `Seconds; only ${videoSecondsShort}`
-    })
-  ),
+  duration: Schema.optionalKey(ShortDuration),
   prompt_extend: promptExtend(true),
   seed: Schema.optionalKey(Seed),
   safety_filter: SafetyFilter

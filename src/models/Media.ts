@@ -181,21 +181,8 @@ const extract = Effect.fnUntraced(function* (label: Label, input: unknown) {
 })
 
 /**
- * Takes the inline media out of a decoded body, so that bytes never lie in a task row (contract 5),
- * and lists the URLs to be fetched. Fails with the faults of all media.
- */
-export const extractMedia = Effect.fn("Media.extractMedia")(function* (
-  label: Label,
-  body: Body
-): Effect.fn.Return<AcceptedBody, InvalidBody> {
-  const { faults, ...extracted } = yield* extract(label, body)
-  if (Arr.isReadonlyArrayNonEmpty(faults)) return yield* new InvalidBody({ errors: faults })
-  return { ...extracted, body: yield* decodeBody(label, extracted.body) }
-})
-
-/**
  * Everything that create checks of a body in one pass: decodes it, checks and takes out its inline
- * media. Fails with all faults of fields and media together (contract 2 and 5).
+ * media, so that bytes never lie in a task row, and lists the URLs to be fetched. Fails with all faults of fields and media together (contract 2 and 5).
  */
 export const acceptBody = Effect.fn("Media.acceptBody")(function* (
   label: Label,

@@ -1,5 +1,5 @@
 import { Option, Schema } from "effect"
-import { Credits, CreditsFromString, zero } from "../domain/Credits.ts"
+import { Credits, CreditsFromString } from "../domain/Credits.ts"
 import { videoSecondsShort } from "../domain/Limits.ts"
 import { tierOfSize } from "./Size.ts"
 
@@ -30,7 +30,7 @@ const SecondPrice = Schema.Struct({
   )
 })
 
-/** So many credits for a task, whatever it makes. */
+/** So many credits for a task that makes all that was asked for. */
 const CallPrice = Schema.Struct({
   per: Schema.Literal("call"),
   amount: Amount
@@ -93,13 +93,6 @@ const each = (price: PriceRule, body: PricedBody): Credits =>
 /** The price of a task at create, held until it ends (contract 6). */
 export const quote = (entry: Priced, body: PricedBody): Credits =>
   entry.price.per === "call" ? entry.price.amount : times(each(entry.price, body), requested(body))
-
-/** What is settled when `produced` results exist: never above the quote, nothing for nothing (contract 6). */
-export const charge = (entry: Priced, body: PricedBody, produced: number): Credits => {
-  const results = Number.isNaN(produced) ? 0 : Math.min(produced, requested(body))
-  if (results < 1) return zero
-  return entry.price.per === "call" ? entry.price.amount : times(each(entry.price, body), results)
-}
 
 const million = 1_000_000n
 

@@ -1,4 +1,9 @@
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
+import {
+  imageEditAspectRatioMax,
+  imageEditPixelsMax,
+  imageEditPixelsMin
+} from "../domain/Limits.ts"
 import { quote } from "./Pointers.ts"
 
 /** Spec, `text-to-video-spark`: the sizes of each tier, `width*height` in pixels. */
@@ -65,3 +70,19 @@ export const freeSize = (rules: SizeRules) =>
       { toJsonSchema: () => ({ pattern: pattern.source }) }
     )
   )
+
+/** Spec, `image-edit`: any shape within bounds of area and aspect ratio. */
+export const AreaSize = Schema.NullOr(
+  freeSize({
+    pixelsMin: imageEditPixelsMin,
+    pixelsMax: imageEditPixelsMax,
+    aspectRatioMax: imageEditAspectRatioMax
+  })
+)
+  .annotate({
+    default: "1280*1280",
+    description:
+      "`width*height`; total pixels between 768*768 and 1440*1440, aspect ratio between 1:4 and 4:1; " +
+      "`null` leaves the choice to the model"
+  })
+  .pipe(Schema.withDecodingDefaultKey(Effect.succeed("1280*1280")))

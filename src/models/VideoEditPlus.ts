@@ -1,9 +1,5 @@
 import { Schema } from "effect"
-import {
-  promptShortCodePointsMax,
-  videoEditImagesMax,
-  videoSecondsShort
-} from "../domain/Limits.ts"
+import { promptShortCodePointsMax, videoEditImagesMax } from "../domain/Limits.ts"
 import {
   choice,
   count,
@@ -14,6 +10,7 @@ import {
   promptExtend,
   SafetyFilter,
   Seed,
+  ShortDuration,
   video
 } from "./Fields.ts"
 import { videoSizes } from "./Size.ts"
@@ -75,11 +72,7 @@ const Fields = Schema.Struct({
   left_scale: scale("left"),
   right_scale: scale("right"),
   size: choice(videoSizes["720P"], "1280*720", "`width*height`"),
-  duration: Schema.optionalKey(
-    Schema.Literal(videoSecondsShort).annotate({
-      description: `Seconds; only ${videoSecondsShort}`
-    })
-  ),
+  duration: Schema.optionalKey(ShortDuration),
   prompt_extend: promptExtend(true),
   seed: Schema.optionalKey(Seed),
   safety_filter: SafetyFilter

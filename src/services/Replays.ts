@@ -97,15 +97,23 @@ export class Replays extends Context.Service<
         forgetOld: Effect.flatMap(DateTime.now, (now) =>
           store.forget(
             DateTime.subtractDuration(now, Duration.hours(idempotencyHours)),
-            forgottenPerSweepMax
+            forgottenAtOnceMax
           )
-        ).pipe(Effect.asVoid)
+        ).pipe(
+          // A busy day's keys grow old as fast as they came; what is left is for the next sweep
+          Effect.repeat({
+            while: (removed) => removed >= forgottenAtOnceMax,
+            times: forgetTimesMax
+          }),
+          Effect.asVoid
+        )
       })
     })
   )
 }
 
-const forgottenPerSweepMax = 1000
+const forgottenAtOnceMax = 1000
+const forgetTimesMax = 20
 
 /** The first request ends with `end`, whatever became of it; a repeat is answered as the first was. */
 export type Begun =

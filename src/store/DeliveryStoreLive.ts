@@ -121,7 +121,7 @@ function skipDisabled(sql: PgClient.PgClient) {
       WITH gone AS (
         DELETE FROM delivery_queue q USING webhook_endpoints e
         WHERE e.id = q.endpoint_id AND NOT e.enabled AND e.updated_at >= ${toDate(disabledSince)}
-          AND q.owner IS NULL AND NOT q.manual
+          AND q.owner IS NULL AND (NOT q.manual OR e.deleted_at IS NOT NULL)
         RETURNING q.id, q.created_at
       )
       UPDATE deliveries d SET status = 'skipped', updated_at = ${toDate(now)}

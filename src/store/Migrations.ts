@@ -60,20 +60,6 @@ export const migrate = Effect.fn("Migrations.migrate")(function* (
   return done
 })
 
-/** True once every migration of this program is applied, unchanged. For `/readyz`. */
-export const isCurrent = Effect.fn("Migrations.isCurrent")(function* (
-  options?: MigrationsOptions
-): Effect.fn.Return<boolean, MigrationError | SqlError, SqlClient> {
-  const sql = yield* SqlClient
-  const migrations = yield* load(options)
-  const [table] = yield* sql`SELECT to_regclass('schema_migrations') IS NOT NULL AS found`.values
-  if (table?.[0] !== true) return false
-  const applied = yield* readApplied
-  return migrations.every((migration) =>
-    applied.some((row) => row.id === migration.id && row.sha256 === migration.sha256)
-  )
-})
-
 /** Migrates when the layer is built. */
 export const layer = (
   options?: MigrationsOptions

@@ -3,14 +3,15 @@ import type { ArtifactId } from "../domain/Ids.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
 import { ArtifactBlobs, ArtifactStoreUnusable } from "./ArtifactBlobs.ts"
 import { drop, keyOf, refusedBy, sender } from "./S3Requests.ts"
-import type { S3Options, Send } from "./S3Requests.ts"
+import type { BucketAccess } from "../domain/Bucket.ts"
+import type { Send } from "./S3Requests.ts"
 import { abortForgotten, upload } from "./S3Upload.ts"
 
 /**
  * Media in a bucket (ADR 0041). An object is one PUT, or parts that are joined at the end, so that
  * none is ever half there. Fails at once when the bucket does not exist or refuses the credentials.
  */
-export const layer = (options: S3Options) =>
+export const layer = (options: BucketAccess) =>
   Layer.effect(
     ArtifactBlobs,
     Effect.gen(function* () {
@@ -72,7 +73,7 @@ const part = (
 }
 
 /** Reads an object that is not there: only a usable bucket says so. */
-const probe = Effect.fnUntraced(function* (options: S3Options, send: Send) {
+const probe = Effect.fnUntraced(function* (options: BucketAccess, send: Send) {
   const fail = (why: string, remedy: string) =>
     new ArtifactStoreUnusable({
       message: `ARTIFACT_STORE: the bucket ${options.bucket} ${why}; ${remedy}`

@@ -1,19 +1,7 @@
 import { AwsClient } from "aws4fetch"
 import { Effect, Option, Redacted, Schedule } from "effect"
+import type { BucketAccess } from "../domain/Bucket.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
-
-/** `ARTIFACT_STORE=s3://bucket/prefix` and the usual AWS variables. Contract 9. */
-export interface S3Options {
-  readonly bucket: string
-  /** Without slashes at its ends; may be empty. */
-  readonly prefix: string
-  readonly region: string
-  /** `AWS_ENDPOINT_URL`: another service that speaks S3; addressed by path. */
-  readonly endpoint: Option.Option<string>
-  readonly accessKeyId: string
-  readonly secretAccessKey: Redacted.Redacted
-  readonly sessionToken: Option.Option<Redacted.Redacted>
-}
 
 /** One request, its answer's headers included; the body of a stream may take longer. */
 const requestMillisMax = 30_000
@@ -28,7 +16,7 @@ export type Send = (
   init?: RequestInit
 ) => Effect.Effect<Response, StoreUnavailable>
 
-export const sender = (options: S3Options): Send => {
+export const sender = (options: BucketAccess): Send => {
   const client = new AwsClient({
     accessKeyId: options.accessKeyId,
     secretAccessKey: Redacted.value(options.secretAccessKey),
@@ -65,11 +53,11 @@ export const sender = (options: S3Options): Send => {
 }
 
 /** The key under which an object of that name lies. */
-export const keyOf = ({ prefix }: S3Options, name: string): string =>
+export const keyOf = ({ prefix }: BucketAccess, name: string): string =>
   prefix === "" ? name : `${prefix}/${name}`
 
 /** A bucket of AWS by host name, any other by path; dots in a name would break its certificate. */
-const baseOf = ({ bucket, endpoint, region }: S3Options): string =>
+const baseOf = ({ bucket, endpoint, region }: BucketAccess): string =>
   Option.match(endpoint, {
     onSome: (url) => `${url.replace(/\/+$/u, "")}/${bucket}/`,
     onNone: () =>
@@ -78,12 +66,11 @@ const baseOf = ({ bucket, endpoint, region }: S3Options): string =>
         : `https://${bucket}.s3.${region}.amazonaws.com/`
   })
 
-/** Lets the connection go. */
-export const drop = (answer: Response) =>
-  Effect.promise(async () => void (await answer.arrayBuffer()))
-
 /** The text of an answer, empty when it breaks off. */
 export const textOf = (answer: Response) => Effect.promise(() => answer.text().catch(() => ""))
+
+/** Lets the connection go. */
+export const drop = (answer: Response) => Effect.asVoid(textOf(answer))
 
 /** What is no success, by the bucket's own code. */
 export const refusedBy = Effect.fnUntraced(function* (answer: Response) {

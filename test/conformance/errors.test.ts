@@ -2,11 +2,12 @@ import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { createServer } from "node:http"
+import type { Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { taskErrorHelp } from "../../src/domain/ErrorHelp.ts"
 import { problemCodes } from "../../src/domain/Problem.ts"
 import type { ProblemCode } from "../../src/domain/Problem.ts"
-import { listenerBounds } from "../../src/http/Listener.ts"
+import { listenerBounds, makeListener } from "../../src/http/Listener.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
 import { taskErrorOf } from "../../src/services/VendorFailure.ts"
 import { VendorError, VendorErrorClass } from "../../src/vendors/VendorClient.ts"
@@ -91,33 +92,40 @@ const smallGateway = Layer.unwrap(
       }))
     ).pipe(
       Layer.provideMerge(
-        runningGateway(
-          {
-            RATE_LIMIT_PER_MINUTE: "20",
-            CONCURRENT_TASKS_PER_KEY: "2",
-            MAX_BODY_BYTES: "4096",
-            OPENAI_API_KEY: "sk-of-the-service",
-            OPENAI_BASE_URL: `${url}/v1`,
-            ANTHROPIC_API_KEY: "sk-of-the-service",
-            ANTHROPIC_BASE_URL: url,
-            UPSTREAM_TIMEOUT: "500 millis",
-            LOG_LEVEL: "None"
-          },
-          { ...listenerBounds, headersMillis: 400, requestMillis: 800, checkMillis: 50 }
-        )
+        runningGateway({
+          RATE_LIMIT_PER_MINUTE: "20",
+          CONCURRENT_TASKS_PER_KEY: "2",
+          MAX_BODY_BYTES: "4096",
+          OPENAI_API_KEY: "sk-of-the-service",
+          OPENAI_BASE_URL: `${url}/v1`,
+          ANTHROPIC_API_KEY: "sk-of-the-service",
+          ANTHROPIC_BASE_URL: url,
+          UPSTREAM_TIMEOUT: "3 seconds",
+          LOG_LEVEL: "None"
+        })
       )
     )
   )
 )
 
-const raw = (bytes: string) =>
+const answerTo = (port: number, bytes: string) =>
   Effect.gen(function* () {
-    const { port } = yield* Running
     const { text } = yield* rawHttp(port, (write) => write(bytes))
     const [answer] = rawAnswers(text)
     if (answer === undefined) throw new Error("no answer")
     return answer
   })
+
+const raw = (bytes: string) => Effect.flatMap(Running, ({ port }) => answerTo(port, bytes))
+
+/** The listener with less patience, and nothing behind it. */
+const impatient = Effect.acquireRelease(
+  Effect.callback<Server>((resume) => {
+    const server = makeListener({ ...listenerBounds, headersMillis: 200, checkMillis: 50 })
+    server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
+  }),
+  (server) => Effect.sync(() => void (server.closeAllConnections(), server.close()))
+)
 
 const text = (key: string, body: string, type = "application/json") =>
   callWith(key)("POST", path, undefined, { "content-type": type }).pipe(
@@ -195,7 +203,9 @@ const provoked = {
     return yield* callWith(undefined)("GET", link.pathname + link.search, undefined, range)
   }),
   2014: raw("RUBBISH\r\n\r\n"),
-  2015: raw("GET /healthz HTTP/1.1\r\nHost: x\r\n"),
+  2015: Effect.flatMap(impatient, (server) =>
+    answerTo((server.address() as AddressInfo).port, "GET /healthz HTTP/1.1\r\nHost: x\r\n")
+  ),
   2016: raw(`GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(20_000)}\r\n\r\n`),
   5000: Effect.gen(function* () {
     const { call } = yield* makeUser()

@@ -12,7 +12,7 @@ import { makeArtifactId } from "../../src/domain/Ids.ts"
 import { ArtifactBlobs } from "../../src/store/ArtifactBlobs.ts"
 import * as S3Blobs from "../../src/store/S3Blobs.ts"
 import { fakeBucket } from "../support/fakeBucket.ts"
-import type { S3Options } from "../../src/store/S3Requests.ts"
+import type { BucketAccess } from "../../src/domain/Bucket.ts"
 
 /** One suite for the directory and for a bucket. Contract 9, `ARTIFACT_STORE`. */
 
@@ -39,7 +39,7 @@ const s3Server = Effect.gen(function* () {
   )
 })
 
-const bucketOptions = (endpoint: string): S3Options => ({
+const bucketOptions = (endpoint: string): BucketAccess => ({
   bucket: "media",
   prefix: "some/prefix",
   region: "us-east-1",
@@ -173,6 +173,22 @@ describe("S3Blobs, a medium of several parts", () => {
     })
   )
 
+  it.live("what was done is done, even when the answer breaks off behind its status", () =>
+    Effect.gen(function* () {
+      const { breaks, objects, url } = yield* bucket
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        const id = makeArtifactId(7)
+        breaks.push("PUT", "DELETE")
+        yield* blobs.put(id, Stream.succeed(new Uint8Array([1, 2, 3])))
+        assert.strictEqual(objects.size, 1)
+        yield* blobs.remove(id)
+        assert.strictEqual(objects.size, 0)
+      }).pipe(Effect.provide(S3Blobs.layer(bucketOptions(url))))
+      assert.deepStrictEqual(breaks, [])
+    })
+  )
+
   it.live(
     "what a process that died was uploading is aborted at the start, younger uploads not",
     () =>
@@ -190,7 +206,7 @@ describe("S3Blobs, a medium of several parts", () => {
 })
 
 describe("S3Blobs.layer", () => {
-  const failure = (options: S3Options) =>
+  const failure = (options: BucketAccess) =>
     Effect.flip(Effect.provide(Effect.asVoid(ArtifactBlobs), S3Blobs.layer(options))).pipe(
       Effect.map(({ message }) => message)
     )

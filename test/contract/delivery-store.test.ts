@@ -161,6 +161,23 @@ describeStores("deliveries and their log", (database) => {
     }).pipe(Effect.provide(Live))
   )
 
+  it.effect("what is sent again while its endpoint is being deleted does not wait for ever", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const log = yield* DeliveryLog
+      const sql = yield* SqlClient.SqlClient
+      yield* prepare
+      const id = yield* publish(1, start)
+      const deleted = DateTime.toDateUtc(later(1))
+      yield* sql`UPDATE webhook_endpoints SET enabled = false, deleted_at = ${deleted}, updated_at = ${deleted}`
+      // It had found the endpoint before
+      yield* log.requeue([id], later(2))
+      yield* store.skipDisabled(start, later(3))
+      assert.strictEqual(Option.getOrThrow(yield* log.find(user, id)).status, "skipped")
+      assert.lengthOf((yield* store.due(Option.none(), later(3))).endpoints, 0)
+    }).pipe(Effect.provide(Live))
+  )
+
   it.effect(
     "nothing waits for a delivery that retention has dropped from the default partition",
     () =>

@@ -135,7 +135,7 @@ const fill = Effect.fnUntraced(function* (stage: number) {
 })
 
 /** What the newest program does with them. */
-const goOn = Effect.gen(function* () {
+const goOn = Effect.fnUntraced(function* (stage: number) {
   assert.strictEqual(yield* breaches, 0)
   assert.strictEqual((yield* finish(TaskId.make(pending), undefined))._tag, "Finished")
   const ended = yield* finish(TaskId.make(processing), 7.5, { epoch: Option.some(1) })
@@ -158,6 +158,9 @@ const goOn = Effect.gen(function* () {
     }))
   )
   const sql = yield* SqlClient
+  const [calls] = yield* sql`SELECT (SELECT count(*) FROM calls)::int AS receipts,
+    (SELECT count(*) FROM holds WHERE call IS NOT NULL)::int AS open`
+  assert.deepStrictEqual(calls, stage < 7 ? { receipts: 0, open: 0 } : { receipts: 1, open: 1 })
   const open =
     yield* sql`SELECT status FROM deliveries WHERE created_at = ${now} AND status <> 'succeeded'`
   assert.deepStrictEqual(open, [])
@@ -174,7 +177,7 @@ describe("a database of an earlier program, with all that a running service leav
           yield* Migrations.migrate({ directory: pathToFileURL(folder) })
           yield* fill(stage)
           assert.lengthOf(yield* Migrations.migrate(), files.length - stage)
-          yield* goOn
+          yield* goOn(stage)
         }).pipe(
           Effect.provide(
             Layer.merge(walletStores, DeliveryStoreLive.layer).pipe(

@@ -325,8 +325,21 @@ describe("every response carries Traceparent", () => {
     assert.strictEqual(continued[1], trace)
     assert.notStrictEqual(continued[2], "00f067aa0ba902b7")
     assert.strictEqual(continued[3], "00")
+    // A later version, whatever it adds, and further flags: W3C Trace Context, 3.2.4
+    for (const later of [
+      `01-${trace}-00f067aa0ba902b7-00`,
+      `cc-${trace}-00f067aa0ba902b7-02-more`,
+      `00-${trace}-00f067aa0ba902b7-fe`
+    ]) {
+      assert.deepStrictEqual((await at(later)).toSpliced(2, 1), ["00", trace, "00"], later)
+    }
     for (const invalid of [
       `00-${"0".repeat(32)}-00f067aa0ba902b7-01`,
+      `00-${trace}-${"0".repeat(16)}-01`,
+      `00-${trace.toUpperCase()}-00f067aa0ba902b7-01`,
+      `00-${trace}-00f067aa0ba902b7-01-more`,
+      `01-${trace}-00f067aa0ba902b7-01more`,
+      `00-${trace}-00f067aa0ba902b7-zz`,
       `ff-${trace}-00f067aa0ba902b7-01`,
       "nonsense"
     ]) {

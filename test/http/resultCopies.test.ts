@@ -61,16 +61,16 @@ describe("a vendor's result is copied as it comes", () => {
     const sql = yield* SqlClient.SqlClient
     return (yield* sql`SELECT 1 FROM artifacts`).length
   })
-  /** How many files and rows there are more than before. */
-  const keptSince = Effect.gen(function* () {
-    const before = { files: (yield* kept).length, rows: yield* rows }
-    return Effect.gen(function* () {
-      return {
-        files: (yield* kept).length - before.files,
-        rows: (yield* rows) - before.rows
-      }
-    })
+  const counts = Effect.gen(function* () {
+    return { files: (yield* kept).length, rows: yield* rows }
   })
+  /** How many files and rows there are more than before. */
+  const keptSince = Effect.map(counts, (before) =>
+    Effect.map(counts, (after) => ({
+      files: after.files - before.files,
+      rows: after.rows - before.rows
+    }))
+  )
 
   layer(gateway, { excludeTestServices: true })((it) => {
     it.effect("whole and under its own type, its length told beforehand or not", () =>

@@ -15,6 +15,8 @@ export interface FakeBucket {
   readonly uploads: Map<string, Upload>
   /** The next requests of this method are answered 503. */
   readonly failures: Array<string>
+  /** The next answers to these methods break off in their bodies. */
+  readonly breaks: Array<string>
   readonly close: () => void
 }
 
@@ -22,6 +24,7 @@ export const fakeBucket = async (): Promise<FakeBucket> => {
   const objects = new Map<string, Buffer>()
   const uploads = new Map<string, Upload>()
   const failures: Array<string> = []
+  const breaks: Array<string> = []
   const server = createServer(async (request, response) => {
     const chunks: Array<Buffer> = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
@@ -31,8 +34,13 @@ export const fakeBucket = async (): Promise<FakeBucket> => {
     const query = url.searchParams
     const uploadId = query.get("uploadId") ?? ""
     const upload = uploads.get(uploadId)
-    const answer = (status: number, text = "", headers: Record<string, string> = {}) =>
-      response.writeHead(status, headers).end(text)
+    const answer = (status: number, text = "", headers: Record<string, string> = {}) => {
+      const breaking = breaks.indexOf(request.method ?? "")
+      if (breaking < 0) return response.writeHead(status, headers).end(text)
+      breaks.splice(breaking, 1)
+      response.writeHead(status, { ...headers, "content-length": "10" }).flushHeaders()
+      return setImmediate(() => response.destroy())
+    }
     const failing = failures.indexOf(request.method ?? "")
     if (failing >= 0) {
       failures.splice(failing, 1)
@@ -90,6 +98,7 @@ export const fakeBucket = async (): Promise<FakeBucket> => {
     objects,
     uploads,
     failures,
+    breaks,
     close: () => {
       server.closeAllConnections()
       server.close()

@@ -1,14 +1,13 @@
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { existsSync } from "node:fs"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { adminToken, answerOf, masterKey } from "./gateway.ts"
 import type { Answer } from "./gateway.ts"
+import { freePort } from "./spawnService.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
@@ -227,13 +226,3 @@ export const until = async <A>(
   }
   throw new Error(`${what} did not come within ${millis} ms`)
 }
-
-const freePort = () =>
-  new Promise<number>((resolve, reject) => {
-    const server = createServer()
-    server.once("error", reject)
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })

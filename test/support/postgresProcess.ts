@@ -12,12 +12,11 @@ import {
   writeFile
 } from "node:fs/promises"
 import { createRequire } from "node:module"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { promisify } from "node:util"
+import { freePort } from "./spawnService.ts"
 
 /** Folders of runs: prefix, pid of the vitest process, random part. */
 export const runFolderPrefix = "gateway-postgres-"
@@ -153,16 +152,6 @@ const createSymlinks = async (root: string) => {
     await symlink(source.slice(source.lastIndexOf("/") + 1), link).catch(() => undefined)
   }
 }
-
-const freePort = () =>
-  new Promise<number>((resolve, reject) => {
-    const server = createServer()
-    server.once("error", reject)
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 
 /** Ends the server of a run by its pid file. */
 export const stopServer = async (folder: string) => {

@@ -11,8 +11,7 @@ import * as Routes from "../../src/http/Routes.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
 import { Users } from "../../src/services/Users.ts"
 import { Wallet } from "../../src/services/Wallet.ts"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
+import { freePort } from "./spawnService.ts"
 import { embeddedDatabase } from "./stores.ts"
 
 /** A whole gateway on a port of 127.0.0.1 with a user who has credits and a key. */
@@ -26,16 +25,6 @@ export class Running extends Context.Service<
     readonly dataDir: string
   }
 >()("test/Running") {}
-
-const freePort = Effect.promise(
-  () =>
-    new Promise<number>((resolve) => {
-      const probe = createServer().listen(0, "127.0.0.1", () => {
-        const { port } = probe.address() as AddressInfo
-        probe.close(() => resolve(port))
-      })
-    })
-)
 
 const running = Layer.effect(
   Running,
@@ -76,7 +65,7 @@ export const runningGateway = (
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const dataDir = yield* files.makeTempDirectoryScoped()
-      const port = yield* freePort
+      const port = yield* Effect.promise(freePort)
       const config = AppConfig.layerOf({
         DATA_DIR: dataDir,
         PORT: String(port),

@@ -3,7 +3,7 @@ import { Effect, Option } from "effect"
 import * as fc from "fast-check"
 import { decodeBase64, decodedBytes } from "../../../src/models/Base64.ts"
 import { decodeBody } from "../../../src/models/Decode.ts"
-import { acceptBody, extractMedia, mapMedia, placeholderOf } from "../../../src/models/Media.ts"
+import { acceptBody, mapMedia, placeholderOf } from "../../../src/models/Media.ts"
 import { mediaRules } from "../../../src/models/MediaRules.ts"
 import { accept, faults, picture, pictureUrl } from "../../support/bodies.ts"
 import { base64, dataUri, jpeg, png, wav } from "../../support/media.ts"
@@ -120,20 +120,7 @@ describe("acceptBody", () => {
   )
 })
 
-describe("extractMedia and mapMedia", () => {
-  it.effect("extractMedia does for a decoded body what acceptBody does for a raw one", () =>
-    Effect.gen(function* () {
-      const input = { prompt: "a", images: [picture, pictureUrl] }
-      const decoded = yield* decodeBody("image-edit", input)
-      assert.deepStrictEqual(
-        yield* extractMedia("image-edit", decoded),
-        yield* acceptBody("image-edit", input)
-      )
-      const bad = yield* decodeBody("image-edit", { prompt: "a", images: ["QUJD"] })
-      const error = yield* Effect.flip(extractMedia("image-edit", bad))
-      assert.strictEqual(error.errors[0].pointer, "#/images/0")
-    })
-  )
+describe("mapMedia", () => {
   it.effect("mapMedia puts something else in the place of each medium", () =>
     Effect.gen(function* () {
       const { body } = yield* accept("image-edit", { prompt: "artifact:0", images: [picture] })

@@ -4,7 +4,13 @@ import * as fc from "fast-check"
 import { format, make } from "../../../src/domain/Credits.ts"
 import type { Label } from "../../../src/models/Bodies.ts"
 import { builtInEntries } from "../../../src/models/Catalog.ts"
-import { charge, chargeTokens, PriceRule, quote } from "../../../src/models/Price.ts"
+import {
+  chargeHeld,
+  chargeTokens,
+  PriceRule,
+  quote,
+  requestedOf
+} from "../../../src/models/Price.ts"
 import { accept } from "../../support/bodies.ts"
 
 const entryOf = (label: Label) => builtInEntries.find((entry) => entry.label === label)!
@@ -45,20 +51,13 @@ describe("quote", () => {
   )
 })
 
-describe("charge", () => {
+describe("chargeHeld", () => {
   it.effect("counts what exists, and nothing for nothing", () =>
     Effect.gen(function* () {
       const { body } = yield* accept("image-edit")
-      const of = (produced: number) => format(charge(entryOf("image-edit"), body, produced))
-      assert.deepStrictEqual([0, 1, 3, 4, 9, -1, Number.NaN].map(of), [
-        "0.00",
-        "3.00",
-        "9.00",
-        "12.00",
-        "12.00",
-        "0.00",
-        "0.00"
-      ])
+      const held = quote(entryOf("image-edit"), body)
+      const of = (produced: number) => format(chargeHeld(held, requestedOf(body), produced))
+      assert.deepStrictEqual([0, 1, 3, 4, 9].map(of), ["0.00", "3.00", "9.00", "12.00", "12.00"])
     })
   )
 
@@ -83,11 +82,12 @@ describe("charge", () => {
   )
   it("is never negative, never above the quote, and grows with what was made", () =>
     fc.assert(
-      fc.property(rule, body, fc.double({ min: -5, max: 20 }), (price, asked, produced) => {
-        const settled = charge({ price }, asked, produced)
-        assert.isTrue(settled >= 0n && settled <= quote({ price }, asked))
-        assert.isTrue(settled <= charge({ price }, asked, produced + 1))
-        assert.strictEqual(charge({ price }, asked, asked.n ?? 1), quote({ price }, asked))
+      fc.property(rule, body, fc.nat({ max: 20 }), (price, asked, produced) => {
+        const held = quote({ price }, asked)
+        const settled = chargeHeld(held, requestedOf(asked), produced)
+        assert.isTrue(settled >= 0n && settled <= held)
+        assert.isTrue(settled <= chargeHeld(held, requestedOf(asked), produced + 1))
+        assert.strictEqual(chargeHeld(held, requestedOf(asked), asked.n ?? 1), held)
       })
     ))
 })

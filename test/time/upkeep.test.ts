@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import { Sweeps } from "../../src/services/Sweeps.ts"
 import { advance, layerGateway, makeUser } from "../support/gateway.ts"
 
 describe("the audit of the wallets", () => {
@@ -24,6 +25,24 @@ describe("the audit of the wallets", () => {
       assert.isFalse(yield* audited)
       yield* advance("31 seconds", "5 seconds")
       assert.isTrue(yield* audited)
+    }).pipe(Effect.provide(layerGateway()))
+  )
+})
+
+describe("idempotency keys older than 24 hours", () => {
+  it.effect("are forgotten as fast as a busy day made them", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const user = yield* makeUser()
+      yield* sql`
+        INSERT INTO idempotency_keys (user_id, key, request_hash, status, body, created_at)
+        SELECT ${user.id}::uuid, 'old-' || n, ''::bytea, 202, '{}', '1969-12-30T23:59:59Z'
+        FROM generate_series(1, 5000) n`
+      yield* sql`
+        INSERT INTO idempotency_keys (user_id, key, request_hash, status, body, created_at)
+        VALUES (${user.id}, 'young', ''::bytea, 202, '{}', '1969-12-31T00:00:01Z')`
+      yield* (yield* Sweeps).forgotten
+      assert.deepStrictEqual(yield* sql`SELECT key FROM idempotency_keys`, [{ key: "young" }])
     }).pipe(Effect.provide(layerGateway()))
   )
 })

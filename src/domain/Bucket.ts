@@ -1,0 +1,14 @@
+import type { Option, Redacted } from "effect"
+
+/** A bucket and who opens it: `ARTIFACT_STORE=s3://bucket/prefix` and the usual AWS variables. Contract 9. */
+export interface BucketAccess {
+  readonly bucket: string
+  /** Without slashes at its ends; may be empty. */
+  readonly prefix: string
+  readonly region: string
+  /** Another service than AWS that speaks S3; addressed by path. */
+  readonly endpoint: Option.Option<string>
+  readonly accessKeyId: string
+  readonly secretAccessKey: Redacted.Redacted
+  readonly sessionToken: Option.Option<Redacted.Redacted>
+}

@@ -1,0 +1,304 @@
+import { assert, describe, it as liveIt, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { adminToken, advance, callWith, eventually } from "../support/gateway.ts"
+import { layerGateway, makeUser } from "../support/gateway.ts"
+import type { Answer } from "../support/gateway.ts"
+import { GatewayProcess, until } from "../support/gatewayProcess.ts"
+import { startReceiver } from "../support/webhookReceiver.ts"
+
+/** Contract 3, the table of `/manage/v1`, row by row: who may, the status, and the members in their order. */
+
+const image = "/vendors/alibaba/v1/text-to-image-max/generation"
+const manage = "/manage/v1"
+const operator = (method: string, path: string, body?: unknown) =>
+  callWith(adminToken)(method, `${manage}${path}`, body)
+
+const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/u
+const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/u
+
+const assertMembers = (answer: Answer, status: number, members: ReadonlyArray<string>) => {
+  assert.strictEqual(answer.status, status, answer.text)
+  assert.deepStrictEqual(Object.keys(answer.json), members)
+  for (const name of ["created_at", "updated_at"]) {
+    if (members.includes(name)) assert.match(answer.json[name], iso)
+  }
+}
+
+const user = ["id", "email", "name", "created_at"]
+const newKey = ["id", "key", "preview", "name", "scopes", "created_at", "expires_at"]
+const endpoint = ["id", "url", "events", "description", "enabled", "secret_preview"]
+const shown = [...endpoint.slice(0, 5), "secret", "secret_preview", "created_at", "updated_at"]
+const masked = [...endpoint, "created_at", "updated_at"]
+const wallet = [
+  "available_balance",
+  "settled_balance",
+  "held_balance",
+  "trigger_threshold",
+  "currency",
+  "state"
+]
+
+const hook = { url: "https://hooks.example.com/a", events: ["task.succeeded"] }
+
+describe("the management API as the contract has it", () => {
+  layer(layerGateway(), { timeout: "60 seconds" })((it) => {
+    it.effect("users: POST, GET, GET one, PATCH; the operator alone", () =>
+      Effect.gen(function* () {
+        const made = yield* operator("POST", "/users", { email: "a@example.com" })
+        assertMembers(made, 201, user)
+        assert.match(made.json.id, uuid)
+        assert.isNull(made.json.name)
+        const at = `/users/${made.json.id}`
+        const whole = { email: "b@example.com", name: "B", password: "long enough" }
+        assertMembers(yield* operator("POST", "/users", whole), 201, user)
+        assertMembers(yield* operator("GET", at), 200, user)
+        const changed = yield* operator("PATCH", at, { name: "A" })
+        assertMembers(changed, 200, user)
+        assert.deepStrictEqual(changed.json, { ...made.json, name: "A" })
+        const stranger = yield* makeUser()
+        for (const [method, path, body] of [
+          ["POST", "/users", { email: "c@example.com" }],
+          ["GET", "/users", undefined],
+          ["GET", at, undefined],
+          ["PATCH", at, { name: "C" }],
+          ["POST", `${at}/api-keys`, { name: "k" }],
+          ["POST", `${at}/top-ups`, { amount: "1.00" }],
+          ["POST", `${at}/adjustments`, { amount: "1.00", note: "n" }]
+        ] as const) {
+          const refused = yield* stranger.call(method, `${manage}${path}`, body)
+          assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004], path)
+        }
+      })
+    )
+
+    it.effect("top-ups: 201 wallet, a note if wanted; adjustments: a note always", () =>
+      Effect.gen(function* () {
+        const { id } = yield* makeUser({ credits: 0 })
+        const topped = yield* operator("POST", `/users/${id}/top-ups`, { amount: "1000.00" })
+        assertMembers(topped, 201, wallet)
+        assert.deepStrictEqual(topped.json, {
+          available_balance: "1000.00",
+          settled_balance: "1000.00",
+          held_balance: "0.00",
+          trigger_threshold: "1000.00",
+          currency: "credits",
+          state: "NORMAL"
+        })
+        const change = { amount: "-2.50", note: "correction" }
+        const adjusted = yield* operator("POST", `/users/${id}/adjustments`, change)
+        assertMembers(adjusted, 201, wallet)
+        assert.strictEqual(adjusted.json.settled_balance, "997.50")
+      })
+    )
+
+    it.effect("api-keys: the key once only, later its preview; DELETE revokes", () =>
+      Effect.gen(function* () {
+        const owner = yield* makeUser()
+        const expires_at = "2099-01-01T00:00:00.000Z"
+        const body = { name: "a", scopes: ["inference", "manage"], expires_at }
+        for (const made of [
+          yield* owner.call("POST", `${manage}/api-keys`, body),
+          yield* operator("POST", `/users/${owner.id}/api-keys`, body)
+        ]) {
+          assertMembers(made, 201, newKey)
+          const { key, preview } = made.json
+          assert.match(key, /^sk-/u)
+          assert.strictEqual(preview, `sk-...${key.slice(-4)}`)
+          assert.deepInclude(made.json, body)
+          assert.strictEqual((yield* callWith(key)("GET", `${manage}/wallet`)).status, 200)
+          const listed = yield* owner.call("GET", `${manage}/api-keys`)
+          assert.notInclude(listed.text, key)
+          const row = listed.json.data.find((it: { id: string }) => it.id === made.json.id)
+          assert.strictEqual(row.preview, preview)
+          const gone = yield* owner.call("DELETE", `${manage}/api-keys/${made.json.id}`)
+          assert.deepStrictEqual([gone.status, gone.text], [204, ""])
+          assert.strictEqual((yield* callWith(key)("GET", `${manage}/wallet`)).json.code, 1003)
+        }
+        const plain = yield* owner.call("POST", `${manage}/api-keys`, { name: "b" })
+        assert.deepInclude(plain.json, { scopes: ["inference"], expires_at: null })
+        const other = yield* makeUser()
+        const foreign = yield* other.call("DELETE", `${manage}/api-keys/${plain.json.id}`)
+        assert.strictEqual(foreign.status, 404)
+      })
+    )
+
+    it.effect("webhook-endpoints: the secret on create and rotate; test answers two ids", () =>
+      Effect.gen(function* () {
+        const owner = yield* makeUser()
+        const at = `${manage}/webhook-endpoints`
+        const made = yield* owner.call("POST", at, hook)
+        assertMembers(made, 201, shown)
+        assert.match(made.json.id, /^whe_/u)
+        assert.deepInclude(made.json, { ...hook, description: null, enabled: true })
+        const one = `${at}/${made.json.id}`
+        assertMembers(yield* owner.call("GET", one), 200, masked)
+        const changed = yield* owner.call("PATCH", one, { description: "d", enabled: false })
+        assertMembers(changed, 200, masked)
+        assert.deepInclude(changed.json, { ...hook, description: "d", enabled: false })
+        yield* owner.call("PATCH", one, { enabled: true })
+        const rotated = yield* owner.call("POST", `${one}/rotate`)
+        assertMembers(rotated, 200, shown)
+        assert.notStrictEqual(rotated.json.secret, made.json.secret)
+        const tested = yield* owner.call("POST", `${one}/test`)
+        assertMembers(tested, 202, ["event_id", "delivery_id"])
+        assert.match(tested.json.event_id, /^evt_test_/u)
+        assert.match(tested.json.delivery_id, /^whd_/u)
+        const listed = yield* owner.call("GET", at)
+        assert.deepStrictEqual(listed.json.data.map(Object.keys), [masked])
+        const other = yield* makeUser()
+        for (const [method, path, body] of [
+          ["GET", one, undefined],
+          ["PATCH", one, { enabled: false }],
+          ["DELETE", one, undefined],
+          ["POST", `${one}/rotate`, undefined],
+          ["POST", `${one}/test`, undefined]
+        ] as const) {
+          const refused = yield* other.call(method, path, body)
+          assert.deepStrictEqual([refused.status, refused.json.code], [404, 2005], path)
+        }
+        assert.strictEqual((yield* owner.call("DELETE", one)).status, 204)
+        assert.strictEqual((yield* owner.call("GET", one)).status, 404)
+      })
+    )
+
+    it.effect("webhook-deliveries: filters, and one with every attempt", () =>
+      Effect.gen(function* () {
+        const owner = yield* makeUser()
+        const made = yield* owner.call("POST", `${manage}/webhook-endpoints`, hook)
+        yield* owner.call("POST", image, { prompt: "x" })
+        yield* advance("6 seconds")
+        const at = `${manage}/webhook-deliveries`
+        const filtered = `${at}?endpoint_id=${made.json.id}&status=succeeded&type=task.succeeded`
+        const { json } = yield* eventually(
+          owner.call("GET", filtered),
+          (answer) => answer.json.data.length === 1
+        )
+        const other = yield* owner.call("GET", `${filtered.replace("succeeded&", "failed&")}`)
+        assert.deepStrictEqual(other.json, { data: [], next_cursor: null })
+        const one = yield* owner.call("GET", `${at}/${json.data[0].id}`)
+        assert.strictEqual(one.json.attempts.length, 1)
+        assert.includeMembers(Object.keys(one.json.attempts[0]), [
+          "due_at",
+          "started_at",
+          "ended_at",
+          "status",
+          "failure",
+          "answer"
+        ])
+        const again = yield* owner.call("POST", `${at}/${json.data[0].id}/redeliver`)
+        assert.deepStrictEqual([again.status, again.json.id], [202, json.data[0].id])
+      })
+    )
+
+    it.effect("wallet: members, PATCH of the threshold, the ledger", () =>
+      Effect.gen(function* () {
+        const owner = yield* makeUser()
+        assertMembers(yield* owner.call("GET", `${manage}/wallet`), 200, wallet)
+        const changed = yield* owner.call("PATCH", `${manage}/wallet`, {
+          trigger_threshold: "5.00"
+        })
+        assertMembers(changed, 200, wallet)
+        assert.strictEqual(changed.json.trigger_threshold, "5.00")
+        yield* owner.call("POST", image, { prompt: "[[sim:hang]]" })
+        const held = yield* owner.call("GET", `${manage}/wallet`)
+        assert.deepInclude(held.json, {
+          available_balance: "992.50",
+          settled_balance: "1000.00",
+          held_balance: "7.50"
+        })
+        const entries = yield* owner.call("GET", `${manage}/wallet/entries`)
+        assert.deepStrictEqual(
+          entries.json.data.map((it: { kind: string; amount: string }) => [it.kind, it.amount]),
+          [
+            ["hold", "7.50"],
+            ["top_up", "1000.00"]
+          ]
+        )
+      })
+    )
+
+    it.effect("lists: newest first, next_cursor null at the end, limit 1 to 100, default 20", () =>
+      Effect.gen(function* () {
+        const owner = yield* makeUser()
+        for (let n = 0; n < 24; n += 1) {
+          yield* owner.call("POST", `${manage}/api-keys`, { name: `${n}` })
+          yield* TestClock.adjust("1 millis")
+        }
+        const read = (path: string) => owner.call("GET", `${manage}${path}`)
+        const first = yield* read("/api-keys")
+        assert.deepStrictEqual(Object.keys(first.json), ["data", "next_cursor"])
+        assert.deepStrictEqual(
+          first.json.data.map((it: { name: string }) => it.name),
+          Array.from({ length: 20 }, (_, n) => `${23 - n}`)
+        )
+        const last = yield* read(`/api-keys?cursor=${first.json.next_cursor}`)
+        assert.strictEqual(last.json.data.length, 5)
+        assert.isNull(last.json.next_cursor)
+        for (const list of ["tasks", "api-keys", "webhook-endpoints", "webhook-deliveries"]) {
+          assert.strictEqual((yield* read(`/${list}?limit=1`)).status, 200)
+          assert.strictEqual((yield* read(`/${list}?limit=100`)).status, 200)
+          assert.strictEqual((yield* read(`/${list}?limit=0`)).status, 400)
+          assert.strictEqual((yield* read(`/${list}?limit=101`)).status, 400)
+        }
+      })
+    )
+
+    it.effect("models: the whole catalog page by page", () =>
+      Effect.gen(function* () {
+        const owner = yield* makeUser()
+        const whole = yield* owner.call("GET", `${manage}/models`)
+        assert.strictEqual(whole.json.data.length, 9)
+        assert.isNull(whole.json.next_cursor)
+        const seen: Array<unknown> = []
+        let cursor = ""
+        do {
+          const page = yield* owner.call("GET", `${manage}/models?limit=4${cursor}`)
+          seen.push(...page.json.data)
+          cursor = page.json.next_cursor === null ? "" : `&cursor=${page.json.next_cursor}`
+        } while (cursor !== "")
+        assert.deepStrictEqual(seen, whole.json.data)
+      })
+    )
+
+    it.effect("a prompt that asks the simulator for an operator's fault holds nobody up", () =>
+      Effect.gen(function* () {
+        const owner = yield* makeUser()
+        const made = yield* owner.call("POST", image, { prompt: "[[sim:operator]]" })
+        const task = `${image}/${made.json.task_info.id}`
+        const { json } = yield* eventually(
+          owner.call("GET", task),
+          (answer) => answer.json.task_info.status === "failed"
+        )
+        assert.strictEqual(json.task_info.error.code, 4008)
+        assert.strictEqual((yield* owner.call("POST", image, { prompt: "x" })).status, 202)
+      })
+    )
+  })
+
+  liveIt(
+    "SERVICE_NAME stands in the names of headers and in the User-Agent",
+    async () => {
+      await using receiver = await startReceiver()
+      const env = { ...receiver.env, SERVICE_NAME: "Acme" }
+      await using gateway = await GatewayProcess.start({ env })
+      const events = ["task.created"]
+      await gateway.call("POST", `${manage}/webhook-endpoints`, { url: receiver.url, events })
+      const made = await gateway.call("POST", image, { prompt: "x" })
+      const task = `${image}/${made.json.task_info.id}`
+      const streamed = await gateway.call("GET", task, undefined, { accept: "text/event-stream" })
+      for (const answer of [made, await gateway.call("GET", task), streamed]) {
+        assert.strictEqual(answer.headers.get("x-acme-cost"), "7.50")
+        assert.strictEqual(answer.headers.get("x-acme-sandbox"), "true")
+        assert.isFalse([...answer.headers.keys()].some((name) => name.startsWith("x-service")))
+      }
+      assert.strictEqual(made.headers.get("x-acme-balance"), "992.50")
+      const { headers } = await until(async () => receiver.received[0])
+      assert.strictEqual(headers["user-agent"], "Acme-Webhook/1.0")
+      for (const name of ["id", "timestamp", "signature"]) {
+        assert.isString(headers[`x-acme-webhook-${name}`])
+      }
+    },
+    180_000
+  )
+})
