@@ -43,12 +43,15 @@ describe("the bound of attempts", () => {
       }
       let expired = 0
       deadline(jumping, () => (expired += 1))
-      yield* TestClock.adjust("1 seconds")
+      yield* TestClock.adjust("500 millis")
+      deadline(jumping, () => (expired += 1))
       jumpMillis = 3_600_000
-      yield* TestClock.adjust("28999 millis")
-      assert.strictEqual(expired, 0)
-      yield* TestClock.adjust("1 millis")
+      yield* TestClock.adjust("29500 millis")
       assert.strictEqual(expired, 1)
+      yield* TestClock.adjust("499 millis")
+      assert.strictEqual(expired, 1)
+      yield* TestClock.adjust("1 millis")
+      assert.strictEqual(expired, 2)
     })
   )
 })
