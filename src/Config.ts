@@ -17,6 +17,7 @@ import type { ArtifactStore } from "./ConfigArtifacts.ts"
 import { fault, read, readSecret } from "./ConfigRead.ts"
 import { artifactHours } from "./domain/Limits.ts"
 import type { ConfigFault } from "./ConfigRead.ts"
+import { publicUrl } from "./ConfigPublicUrl.ts"
 import type { AccountSetting } from "./domain/Provider.ts"
 
 export { ConfigFault } from "./ConfigRead.ts"
@@ -44,6 +45,8 @@ export class AppConfig extends Context.Service<
     readonly host: string
     /** Without a trailing slash. */
     readonly baseUrl: string
+    /** Where vendors reach this service with callbacks, without a trailing slash. ADR 0107. */
+    readonly publicUrl: Option.Option<string>
     readonly database:
       | { readonly _tag: "Embedded"; readonly durable: boolean }
       | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted }
@@ -55,6 +58,8 @@ export class AppConfig extends Context.Service<
     readonly egressAllow: string
     /** Upstream accounts; a provider without one is served by the simulator. ADR 0070. */
     readonly accounts: ReadonlyArray<AccountSetting>
+    /** `safety_filter: false` is passed on to DashScope, which must have allowed it. */
+    readonly dashScopeInspectionOptOut: boolean
     /** How long an upstream may stay silent, before its answer and between two pieces of it. */
     readonly upstreamTimeout: Duration.Duration
     readonly simulatorDelay: DelayRange
@@ -118,6 +123,7 @@ const addresses = (port: number) =>
       "set an absolute URL, such as https://gateway.example.com"
     )
     return {
+      publicUrl: yield* publicUrl,
       host: yield* read(
         "HOST",
         Config.NonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
@@ -232,6 +238,11 @@ const limits = Effect.gen(function* () {
     maxBodyBytes: yield* byteCount(size),
     taskDeadline: yield* duration("TASK_DEADLINE"),
     balanceAlertThrottle: yield* duration("BALANCE_ALERT_THROTTLE"),
+    dashScopeInspectionOptOut: yield* read(
+      "DASHSCOPE_INSPECTION_OPT_OUT",
+      Config.Boolean("DASHSCOPE_INSPECTION_OPT_OUT").pipe(Config.withDefault(false)),
+      "set true or false"
+    ),
     upstreamTimeout: yield* duration("UPSTREAM_TIMEOUT", Duration.minutes(10))
   }
 })

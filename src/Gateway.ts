@@ -21,6 +21,9 @@ import * as Routes from "./http/Routes.ts"
 import { Catalog } from "./models/Catalog.ts"
 import { ApiKeys } from "./services/ApiKeys.ts"
 import { Artifacts } from "./services/Artifacts.ts"
+import { CallbackBells } from "./services/CallbackBells.ts"
+import { CallbackKeys } from "./services/CallbackKeys.ts"
+import { Callbacks } from "./services/Callbacks.ts"
 import { Deliveries } from "./services/Deliveries.ts"
 import { Endpoints } from "./services/Endpoints.ts"
 import { Metering } from "./services/Metering.ts"
@@ -54,6 +57,7 @@ import { WebhookDispatcher } from "./services/WebhookDispatcher.ts"
 import { AdmissionStore } from "./store/AdmissionStore.ts"
 import { ArtifactBlobs } from "./store/ArtifactBlobs.ts"
 import { ArtifactIndex } from "./store/ArtifactIndex.ts"
+import { CallbackStore } from "./store/CallbackStore.ts"
 import { CallStore } from "./store/CallStore.ts"
 import { AttemptStore } from "./store/AttemptStore.ts"
 import * as Database from "./store/Database.ts"
@@ -95,6 +99,7 @@ export const stores = Layer.mergeAll(
   DeliveryStore.layer,
   DeliveryLog.layer,
   ArtifactIndex.layer,
+  CallbackStore.layer,
   CallStore.layer,
   AttemptStore.layer,
   EndpointStore.layer,
@@ -130,9 +135,10 @@ export const leaves = Layer.unwrap(
         ? ArtifactBlobs.layerDirectory(config.artifactStore.directory)
         : S3Blobs.layer(config.artifactStore),
       Upstream.layer({ timeout: config.upstreamTimeout }).pipe(Layer.provideMerge(catalog)),
-      LiveVendors.layer({ delay: config.simulatorDelay }).pipe(
-        Layer.provideMerge(Accounts.layer(config.accounts))
-      )
+      LiveVendors.layer({
+        delay: config.simulatorDelay,
+        mayDisableInspection: config.dashScopeInspectionOptOut
+      }).pipe(Layer.provideMerge(Accounts.layer(config.accounts)))
     ).pipe(Layer.provideMerge(EgressGuard.layer({ allow })))
   })
 )
@@ -165,7 +171,15 @@ export const services = Layer.mergeAll(
       )
     )
   ),
-  Layer.provideMerge(Slots.layer),
+  Layer.provideMerge(
+    Layer.mergeAll(
+      Slots.layer,
+      Callbacks.layer.pipe(
+        Layer.provide(CallbackKeys.layer),
+        Layer.provideMerge(CallbackBells.layer)
+      )
+    )
+  ),
   Layer.provideMerge(
     Layer.mergeAll(
       ApiKeys.layer,

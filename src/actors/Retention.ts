@@ -2,15 +2,18 @@ import { DateTime, Effect } from "effect"
 import type { Duration } from "effect"
 import { Singleton } from "effect/cluster"
 import { Artifacts } from "../services/Artifacts.ts"
+import { Callbacks } from "../services/Callbacks.ts"
 import { LogRetention } from "../services/LogRetention.ts"
 
 /** What is kept for a time only, each with its own job: one that fails does not stop the others. */
 const jobs = Effect.gen(function* () {
   const artifacts = yield* Artifacts
+  const callbacks = yield* Callbacks
   const log = yield* LogRetention
   return [
     { name: "delivery log", run: log.keep },
-    { name: "expired artifacts", run: artifacts.sweep }
+    { name: "expired artifacts", run: artifacts.sweep },
+    { name: "old callbacks", run: callbacks.forget }
   ]
 })
 

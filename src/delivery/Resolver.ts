@@ -9,6 +9,9 @@ import type { Resolve } from "./EgressConnector.ts"
 const queryMillis = 3000
 const queryTries = 3
 
+/** How long the answer for one family waits for that of the other. */
+const otherFamilyMillis = 250
+
 /** Look-ups by the operating system under way at once: half of libuv's threads. */
 const systemLookupsMax = 2
 
@@ -26,14 +29,40 @@ export const makeResolve = (
   return async (host) => {
     // A single label is of the hosts file or of the search domains, which only the system knows.
     if (!host.includes(".")) return bySystem(host)
-    const [v4, v6] = await Promise.allSettled([resolver.resolve4(host), resolver.resolve6(host)])
-    const found = [v4, v6].flatMap((one) => (one.status === "fulfilled" ? one.value : []))
+    const { failures, found } = await firstOf([resolver.resolve4(host), resolver.resolve6(host)])
     if (found.length > 0) return found
-    const failure = v4.status === "rejected" ? v4.reason : undefined
-    if (isSilent(failure)) throw failure
+    const silence = failures.find(isSilent)
+    if (silence !== undefined) throw silence
     // The hosts file may know what the name servers do not.
     return bySystem(host)
   }
+}
+
+/**
+ * The addresses of both families, or of the one that answered when the other keeps silent a little
+ * longer: many name servers never answer for AAAA.
+ */
+const firstOf = async (queries: ReadonlyArray<Promise<ReadonlyArray<string>>>) => {
+  const found = queries.map((): ReadonlyArray<string> => [])
+  const failures: Array<unknown> = []
+  const noted = queries.map((query, n) =>
+    query.then(
+      (addresses) => {
+        found[n] = addresses
+      },
+      (failure: unknown) => {
+        failures.push(failure)
+        throw failure
+      }
+    )
+  )
+  const all = Promise.allSettled(noted)
+  const grace = Promise.any(noted).then(
+    () => new Promise<void>((resolve) => setTimeout(resolve, otherFamilyMillis).unref()),
+    () => undefined
+  )
+  await Promise.race([all, grace])
+  return { found: found.flat(), failures }
 }
 
 const isSilent = (cause: unknown): boolean =>

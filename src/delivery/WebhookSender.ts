@@ -4,6 +4,7 @@ import type { AttemptOutcome } from "../domain/Webhook.ts"
 import { makeDeadlines } from "./Deadlines.ts"
 import { EgressGuard } from "./EgressGuard.ts"
 import type { EgressRefused } from "./EgressRules.ts"
+import { OriginGate } from "./OriginGate.ts"
 import { deliveryHeaders } from "./Signature.ts"
 import { WebhookExchange, failed } from "./WebhookExchange.ts"
 
@@ -29,7 +30,10 @@ export interface WebhookSenderOptions {
   readonly timeout?: Duration.Input
   /** PEM certificates that are trusted in place of the system's, for tests. */
   readonly ca?: string | undefined
-  /** Connections to one origin; further attempts queue within their bound. Default 128. */
+  /**
+   * Attempts under way to one origin; further ones queue within their bound, save the first two of a
+   * URL. Default 128.
+   */
   readonly connectionsPerOriginMax?: number
 }
 
@@ -92,6 +96,7 @@ export const mockOutcome = (status: number): AttemptOutcome => ({
 
 /** Where a URL's requests go. */
 interface Target {
+  readonly url: URL
   readonly origin: string
   readonly path: string
 }
@@ -104,7 +109,8 @@ const backstopMillis = 5000
 
 const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOptions) {
   const guard = yield* EgressGuard
-  const { serviceName = "Service", connectionsPerOriginMax, ca } = options
+  const { serviceName = "Service", connectionsPerOriginMax = 128, ca } = options
+  const gate = new OriginGate(connectionsPerOriginMax)
   const timeout = Duration.fromInputUnsafe(
     options.timeout ?? Duration.seconds(webhookTimeoutSeconds)
   )
@@ -113,7 +119,8 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
   const dispatcher = yield* guard.dispatcher({
     ca,
     connectTimeoutMillis: socketTimeoutMillis,
-    ...(connectionsPerOriginMax === undefined ? {} : { connectionsPerOriginMax })
+    // The gate bounds them.
+    connectionsPerOriginMax: Number.MAX_SAFE_INTEGER
   })
 
   const deadline = yield* makeDeadlines(timeout)
@@ -124,39 +131,40 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
     const known = targets.get(text)
     if (known !== undefined) return Effect.succeed(known)
     return Effect.map(guard.checkUrl(text, { schemes: ["https"] }), (url) => {
-      const target = { origin: url.origin, path: `${url.pathname}${url.search}` }
+      const target = { url, origin: url.origin, path: `${url.pathname}${url.search}` }
       if (targets.size >= targetsMax) targets.clear()
       targets.set(text, target)
       return target
     })
   }
 
-  const post = ({ origin, path }: Target, request: WebhookRequest, clock: Clock.Clock) =>
+  const post = ({ origin, path, url }: Target, request: WebhookRequest, clock: Clock.Clock) =>
     Effect.callback<AttemptOutcome>((resume) => {
       const exchange = new WebhookExchange()
+      const options = {
+        origin,
+        path,
+        method: "POST" as const,
+        headers: deliveryHeaders(serviceName, request, request.secret, request.previousSecret),
+        body: request.body,
+        headersTimeout: socketTimeoutMillis,
+        bodyTimeout: socketTimeoutMillis
+      }
+      const leave = gate.enter(url, () => dispatcher.dispatch(options, exchange))
       const inTime = deadline(clock, () => {
         const outcome = exchange.timedOut(timeoutMillis)
+        leave()
         exchange.abort()
         resume(Effect.succeed(outcome))
       })
       exchange.onSettled((outcome) => {
         inTime()
+        leave()
         resume(Effect.succeed(outcome))
       })
-      dispatcher.dispatch(
-        {
-          origin,
-          path,
-          method: "POST",
-          headers: deliveryHeaders(serviceName, request, request.secret, request.previousSecret),
-          body: request.body,
-          headersTimeout: socketTimeoutMillis,
-          bodyTimeout: socketTimeoutMillis
-        },
-        exchange
-      )
       return Effect.sync(() => {
         inTime()
+        leave()
         exchange.abort()
       })
     })

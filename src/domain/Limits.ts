@@ -151,3 +151,16 @@ export const ledgerExportRowsMax = 1000
  */
 export const slotRelookSeconds = 1
 export const slotJoinsMax = 500
+
+/**
+ * Callbacks of vendors (ADR 0107): bytes of a body and seconds for it to arrive; how long the vendor's
+ * keys are kept, and how often at most they are asked for when none of them fits.
+ */
+export const callbackBytesMax = 8 * 1024 * 1024
+export const callbackSeconds = 10
+export const callbackKeysHours = 24
+export const callbackKeysRetrySeconds = 60
+export const callbackKeysBytesMax = 64 * 1024
+
+/** A callback that came to another process is heard after this at the latest. */
+export const callbackRelookSeconds = 1

@@ -60,7 +60,7 @@ const notReadySeconds = 1
 
 const headersOf = (fault: Problem, status: number): Record<string, string> => ({
   ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
-  ...(status === 413 || fault.code === 2014 ? { connection: "close" } : {}),
+  ...(status === 413 || status === 408 || fault.code === 2014 ? { connection: "close" } : {}),
   ...(fault.allow === undefined ? {} : { allow: fault.allow.join(", ") }),
   ...(status === 429 || status === 503
     ? { "retry-after": String(fault.retryAfterSeconds ?? notReadySeconds) }

@@ -3,7 +3,8 @@ import { Headers, UrlParams } from "effect/http"
 
 /**
  * What never stands in a trace or a log of a request: everywhere that the vendors' clients put their
- * key (ADR 0074), and the permission in the link of an artifact.
+ * key (ADR 0074), the permission in the link of an artifact, and
+ * the address of a callback.
  */
 export const layer = Layer.mergeAll(
   Layer.succeed(Headers.CurrentRedactedNames, [
@@ -17,6 +18,7 @@ export const layer = Layer.mergeAll(
     "key",
     "api_key",
     "access_token",
-    "signature"
+    "signature",
+    "token"
   ])
 )

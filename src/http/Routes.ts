@@ -4,6 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./Api.ts"
 import * as ApiKeysHandlers from "./ApiKeysHandlers.ts"
 import * as ArtifactRoutes from "./ArtifactRoutes.ts"
+import * as CallbackRoutes from "./CallbackRoutes.ts"
 import { BodyRoom } from "./BodyRoom.ts"
 import * as CallsHandlers from "./CallsHandlers.ts"
 import * as Edge from "./Edge.ts"
@@ -39,6 +40,7 @@ export const layer = Layer.mergeAll(
   TaskRoutes.layer,
   Passthrough.layer,
   ArtifactRoutes.layer,
+  CallbackRoutes.layer,
   ServiceRoutes.layer,
   ManageMethods.layer,
   manage

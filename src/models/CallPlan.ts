@@ -5,7 +5,8 @@ import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "./OpenRoutes.ts"
 import { faultsOf } from "./Pointers.ts"
-import { chargeTokens } from "./Price.ts"
+import { holdTokens } from "./Price.ts"
+import { surchargesOf } from "./Surcharges.ts"
 import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
 
 /** What a call is held for and how its answer is metered. */
@@ -118,6 +119,8 @@ const planTokens = (
     const detail = "Answers in the background are not offered: their usage is never reported back"
     return Result.fail(invalid([{ pointer: "#/background", detail }]))
   }
+  const extras = surchargesOf(value)
+  if (extras.length > 0) return Result.fail(invalid(extras))
   const kept = keptUpstream.filter((member) => (body[member] ?? null) !== null)
   if (kept.length > 0) {
     const detail = "Nothing is kept upstream from call to call: send what was said before with it"
@@ -158,6 +161,9 @@ const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
     : Result.succeed({ text: text.success, value, body: body.success })
 }
 
+/** A cache that is to last longer than it does unasked: in the words of Anthropic, and of OpenAI. */
+const asksLongCache = /"(?:1h|12h|24h)"/u
+
 /** A token is at least one byte of text, and what the body does not show is counted by its most. */
 const holdOf = (model: TokenModel, body: RequestBody, text: string): Credits => {
   const pictures = text.match(picture)?.length ?? 0
@@ -175,13 +181,7 @@ const holdOf = (model: TokenModel, body: RequestBody, text: string): Credits => 
     largest(body.n, generationConfig?.candidateCount, generation_config?.candidate_count) ?? 1
   const answer = Math.min(Math.max(0, Math.ceil(asked ?? Infinity)), model.outputTokensMax)
   const output = answer * Math.min(Math.max(1, Math.ceil(choices)), choicesMax)
-  const { cacheWrite = zero, reasoning = zero } = model.price
-  return chargeTokens(model.price, {
-    inputTokens: input,
-    outputTokens: output,
-    cacheWriteTokens: cacheWrite > model.price.input ? input : 0,
-    reasoningTokens: reasoning > model.price.output ? output : 0
-  })
+  return holdTokens(model.price, input, output, asksLongCache.test(text))
 }
 
 /** Whichever of them the upstream heeds. */

@@ -158,7 +158,9 @@ const apply = (file: CatalogFile): ReadonlyArray<CatalogEntry> => {
 const twice = (entries: ReadonlyArray<CatalogEntry>): string | undefined =>
   entries.map(keyOf).find((key, index, keys) => keys.indexOf(key) !== index)
 
-const decodeFile = Schema.decodeUnknownEffect(Schema.fromJsonString(CatalogFile), bodyParseOptions)
+// In two steps: a fault then tells what the file should hold, not that it is text
+const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
+const decodeFile = Schema.decodeUnknownEffect(CatalogFile, bodyParseOptions)
 
 const load = Effect.fn("Catalog.load")(function* (path: string) {
   const fail = (pointer: string, detail: string) =>
@@ -167,7 +169,8 @@ const load = Effect.fn("Catalog.load")(function* (path: string) {
   const text = yield* files
     .readFileString(path)
     .pipe(Effect.mapError((error) => fail("#", `Cannot be read (${error.reason._tag})`)))
-  const file = yield* decodeFile(text).pipe(
+  const value = yield* Effect.mapError(decodeJson(text), () => fail("#", "Expected valid JSON"))
+  const file = yield* decodeFile(value).pipe(
     Effect.mapError((error) => new CatalogError({ file: path, errors: faultsOf(error.issue) }))
   )
   const entries = apply(file)

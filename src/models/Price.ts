@@ -1,5 +1,5 @@
 import { Option, Schema } from "effect"
-import { Credits, CreditsFromString } from "../domain/Credits.ts"
+import { Credits, CreditsFromString, zero } from "../domain/Credits.ts"
 import { videoSecondsShort } from "../domain/Limits.ts"
 import { tierOfSize } from "./Size.ts"
 
@@ -40,17 +40,30 @@ const CallPrice = Schema.Struct({
 export const PriceRule = Schema.Union([ImagePrice, SecondPrice, CallPrice])
 export type PriceRule = typeof PriceRule.Type
 
-/** Passthrough calls: credits for a million tokens in and out (contract 6). */
-export const TokenPrice = Schema.Struct({
-  per: Schema.Literal("million_tokens"),
+const tokenRates = {
   input: Amount,
   output: Amount,
   /** Prompt tokens that the upstream found in its cache; `input` when left out. */
   cachedInput: Schema.optionalKey(Amount),
   /** Prompt tokens that the upstream wrote to its cache; `input` when left out. */
   cacheWrite: Schema.optionalKey(Amount),
+  /** Those that it keeps there for longer than it does unasked; `cacheWrite` when left out. */
+  cacheWriteLong: Schema.optionalKey(Amount),
   /** Output tokens spent on reasoning; `output` when left out. */
   reasoning: Schema.optionalKey(Amount)
+}
+
+/** Passthrough calls: credits for a million tokens in and out (contract 6). */
+export const TokenPrice = Schema.Struct({
+  per: Schema.Literal("million_tokens"),
+  ...tokenRates,
+  /** What the whole call costs when its prompt has more tokens than `above`. */
+  long: Schema.optionalKey(
+    Schema.Struct({
+      above: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
+      ...tokenRates
+    })
+  )
 })
 export type TokenPrice = typeof TokenPrice.Type
 
@@ -96,27 +109,59 @@ export const quote = (entry: Priced, body: PricedBody): Credits =>
 
 const million = 1_000_000n
 
-/** Tokens of a call. The parts are counted in the sums: cached and written ones are input, reasoning is output. */
+/**
+ * Tokens of a call. The parts are counted in the sums: cached and written ones are input, those that
+ * were written for long are written, reasoning is output.
+ */
 export interface TokenUsage {
   readonly inputTokens: number
   readonly outputTokens: number
   readonly cachedInputTokens?: number
   readonly cacheWriteTokens?: number
+  readonly cacheWriteLongTokens?: number
   readonly reasoningTokens?: number
 }
 
+const roundedUp = (total: bigint): Credits => Credits.make((total + million - 1n) / million)
+
+/** A call with a long prompt costs more for all of its tokens, not only for those beyond. */
+const ratesOf = (price: TokenPrice, inputTokens: number) =>
+  price.long !== undefined && inputTokens > price.long.above ? price.long : price
+
 /** What a passthrough call costs, rounded up to a micro-credit. Contract 6. */
 export const chargeTokens = (price: TokenPrice, usage: TokenUsage): Credits => {
+  const rates = ratesOf(price, usage.inputTokens)
   const cached = Math.min(usage.cachedInputTokens ?? 0, usage.inputTokens)
   const written = Math.min(usage.cacheWriteTokens ?? 0, usage.inputTokens - cached)
+  const long = Math.min(usage.cacheWriteLongTokens ?? 0, written)
   const reasoning = Math.min(usage.reasoningTokens ?? 0, usage.outputTokens)
+  const write = rates.cacheWrite ?? rates.input
   const total =
-    times(price.input, usage.inputTokens - cached - written) +
-    times(price.cachedInput ?? price.input, cached) +
-    times(price.cacheWrite ?? price.input, written) +
-    times(price.output, usage.outputTokens - reasoning) +
-    times(price.reasoning ?? price.output, reasoning)
-  return Credits.make((total + million - 1n) / million)
+    times(rates.input, usage.inputTokens - cached - written) +
+    times(rates.cachedInput ?? rates.input, cached) +
+    times(write, written - long) +
+    times(rates.cacheWriteLong ?? write, long) +
+    times(rates.output, usage.outputTokens - reasoning) +
+    times(rates.reasoning ?? rates.output, reasoning)
+  return roundedUp(total)
+}
+
+const dearest = (...rates: ReadonlyArray<Credits | undefined>): Credits =>
+  rates.reduce<Credits>((most, rate = zero) => (rate > most ? rate : most), zero)
+
+/** The most that so many tokens can cost: each at the dearest that it may turn out to be. */
+export const holdTokens = (
+  price: TokenPrice,
+  inputTokens: number,
+  outputTokens: number,
+  keepsLong: boolean
+): Credits => {
+  const rates = ratesOf(price, inputTokens)
+  const written = keepsLong ? rates.cacheWriteLong : undefined
+  return roundedUp(
+    times(dearest(rates.input, rates.cacheWrite, written), inputTokens) +
+      times(dearest(rates.output, rates.reasoning), outputTokens)
+  )
 }
 
 /**

@@ -1,48 +1,97 @@
 import { make, microPerCredit } from "../domain/Credits.ts"
 import type { TokenModel } from "./OpenRoutes.ts"
+import type { TokenPrice } from "./Price.ts"
 
 /** Thousandths of a US dollar, which are tenths of a credit: how the vendors' lists are written. */
 const mills = (amount: bigint) => make((amount * microPerCredit) / 10n)
 
-/** Prices for a million tokens: input, output, and input found in or written to the cache. */
-const price = (input: bigint, output: bigint, cached: bigint, written = input) => ({
-  per: "million_tokens" as const,
+/** Prices for a million tokens: input, output, input from the cache, written to it, and for long. */
+const rates = (input: bigint, output: bigint, cached: bigint, written = input, long = written) => ({
   input: mills(input),
   output: mills(output),
   cachedInput: mills(cached),
-  cacheWrite: mills(written)
+  cacheWrite: mills(written),
+  cacheWriteLong: mills(long)
+})
+type Rates = ReturnType<typeof rates>
+
+const price = (base: Rates, long?: TokenPrice["long"]): TokenPrice => ({
+  per: "million_tokens",
+  ...base,
+  ...(long === undefined ? {} : { long })
 })
 
-const chat = (
-  vendor: string,
-  model: string,
-  prices: ReturnType<typeof price>,
-  outputTokensMax: number,
-  inputTokensMax: number
-): TokenModel => ({ vendor, model, price: prices, outputTokensMax, inputTokensMax })
+const chat =
+  (vendor: string, outputTokensMax: number, inputTokensMax: number) =>
+  (model: string, base: Rates, long?: TokenPrice["long"]): TokenModel => ({
+    vendor,
+    model,
+    price: price(base, long),
+    outputTokensMax,
+    inputTokensMax
+  })
 
 const embedding = (model: string, input: bigint): TokenModel =>
-  chat("openai", model, price(input, 0n, input), 0, 300_000)
+  chat("openai", 0, 300_000)(model, rates(input, 0n, input))
 
-/** List prices of the vendors, to be checked by the operator before use; `CATALOG_FILE` changes them. */
+/** Anthropic: a tenth from the cache, 1.25 times for 5 minutes in it, twice for an hour. */
+const claude = (input: bigint, output: bigint, cached = input / 10n) =>
+  rates(input, output, cached, (input * 5n) / 4n, input * 2n)
+
+/** OpenAI since GPT-6: 1.25 times into the cache, 2.5 times for 12 hours; beyond 272K tokens all is dearer. */
+const sixth = (input: bigint, output: bigint, cached: bigint) =>
+  [
+    rates(input, output, cached, (input * 5n) / 4n, (input * 5n) / 2n),
+    {
+      above: 272_000,
+      ...rates(input * 2n, (output * 3n) / 2n, cached * 2n, (input * 5n) / 2n, input * 5n)
+    }
+  ] as const
+
+const gpt4o = chat("openai", 16_384, 128_000)
+const gpt41 = chat("openai", 32_768, 1_047_576)
+const reasoner = chat("openai", 100_000, 200_000)
+const gpt5 = chat("openai", 128_000, 272_000)
+const gpt6 = chat("openai", 128_000, 922_000)
+const claude4 = chat("anthropic", 64_000, 200_000)
+const claude5 = chat("anthropic", 128_000, 1_000_000)
+const gemini = chat("google", 65_536, 1_048_576)
+
+/**
+ * List prices of the vendors in US dollars, compared on 2026-11-21 with public copies of the vendors'
+ * price pages and a public price list (docs/operating.md says which): to be checked by the operator
+ * before use, and changed in `CATALOG_FILE`.
+ */
 export const builtInTokenModels: ReadonlyArray<TokenModel> = [
-  chat("openai", "gpt-4o", price(2500n, 10_000n, 1250n), 16_384, 128_000),
-  chat("openai", "gpt-4o-2024-05-13", price(5000n, 15_000n, 5000n), 4096, 128_000),
-  chat("openai", "gpt-4o-mini", price(150n, 600n, 75n), 16_384, 128_000),
-  chat("openai", "gpt-4.1", price(2000n, 8000n, 500n), 32_768, 1_047_576),
-  chat("openai", "gpt-4.1-mini", price(400n, 1600n, 100n), 32_768, 1_047_576),
-  chat("openai", "gpt-4.1-nano", price(100n, 400n, 25n), 32_768, 1_047_576),
-  chat("openai", "o3", price(2000n, 8000n, 500n), 100_000, 200_000),
-  chat("openai", "o4-mini", price(1100n, 4400n, 275n), 100_000, 200_000),
-  chat("openai", "gpt-5", price(1250n, 10_000n, 125n), 128_000, 272_000),
-  chat("openai", "gpt-5-mini", price(250n, 2000n, 25n), 128_000, 272_000),
-  chat("openai", "gpt-5-nano", price(50n, 400n, 5n), 128_000, 272_000),
+  gpt4o("gpt-4o", rates(2500n, 10_000n, 1250n)),
+  chat("openai", 4096, 128_000)("gpt-4o-2024-05-13", rates(5000n, 15_000n, 5000n)),
+  gpt4o("gpt-4o-mini", rates(150n, 600n, 75n)),
+  gpt41("gpt-4.1", rates(2000n, 8000n, 500n)),
+  gpt41("gpt-4.1-mini", rates(400n, 1600n, 100n)),
+  gpt41("gpt-4.1-nano", rates(100n, 400n, 25n)),
+  reasoner("o3", rates(2000n, 8000n, 500n)),
+  reasoner("o4-mini", rates(1100n, 4400n, 275n)),
+  gpt5("gpt-5", rates(1250n, 10_000n, 125n)),
+  gpt5("gpt-5-mini", rates(250n, 2000n, 25n)),
+  gpt5("gpt-5-nano", rates(50n, 400n, 5n)),
+  gpt5("gpt-5.1", rates(1250n, 10_000n, 125n)),
+  gpt5("gpt-5.2", rates(1750n, 14_000n, 175n)),
+  gpt6("gpt-6-sol", ...sixth(2000n, 10_000n, 200n)),
+  gpt6("gpt-6.2-sol", ...sixth(2000n, 10_000n, 100n)),
   embedding("text-embedding-3-small", 20n),
   embedding("text-embedding-3-large", 130n),
-  chat("anthropic", "claude-opus-4-1", price(15_000n, 75_000n, 1500n, 18_750n), 32_000, 200_000),
-  chat("anthropic", "claude-sonnet-4-5", price(3000n, 15_000n, 300n, 3750n), 64_000, 200_000),
-  chat("anthropic", "claude-haiku-4-5", price(1000n, 5000n, 100n, 1250n), 64_000, 200_000),
-  chat("google", "gemini-2.5-pro", price(2500n, 15_000n, 625n), 65_536, 1_048_576),
-  chat("google", "gemini-2.5-flash", price(300n, 2500n, 75n), 65_536, 1_048_576),
-  chat("google", "gemini-2.5-flash-lite", price(100n, 400n, 25n), 65_536, 1_048_576)
+  chat("anthropic", 32_000, 200_000)("claude-opus-4-1", claude(15_000n, 75_000n)),
+  claude4("claude-opus-4-5", claude(5000n, 25_000n)),
+  claude4("claude-sonnet-4-5", claude(3000n, 15_000n)),
+  claude4("claude-haiku-4-5", claude(1000n, 5000n)),
+  claude5("claude-opus-5", claude(5000n, 25_000n)),
+  claude5("claude-sonnet-5", claude(2000n, 10_000n)),
+  // Since 2026-10-07 a twentieth from the cache
+  claude5("claude-sonnet-5-5", claude(2000n, 10_000n, 100n)),
+  gemini("gemini-2.5-pro", rates(1250n, 10_000n, 125n), {
+    above: 200_000,
+    ...rates(2500n, 15_000n, 250n)
+  }),
+  gemini("gemini-2.5-flash", rates(300n, 2500n, 30n)),
+  gemini("gemini-2.5-flash-lite", rates(100n, 400n, 10n))
 ]

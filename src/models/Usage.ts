@@ -40,12 +40,18 @@ export const usageOf = (protocol: UsageProtocol, answer: unknown): TokenUsage | 
   }
 }
 
+const openAiCache = (details: unknown) => ({
+  cachedInputTokens: count(details, "cached_tokens"),
+  cacheWriteTokens: count(details, "cache_write_tokens"),
+  cacheWriteLongTokens: count(details, "cache_write_tokens_details", "ttl_12h_tokens")
+})
+
 const openAiUsage = (usage: unknown): TokenUsage | undefined =>
   isObject(usage)
     ? {
         inputTokens: count(usage, "prompt_tokens"),
         outputTokens: count(usage, "completion_tokens"),
-        cachedInputTokens: count(usage, "prompt_tokens_details", "cached_tokens"),
+        ...openAiCache(at(usage, "prompt_tokens_details")),
         reasoningTokens: count(usage, "completion_tokens_details", "reasoning_tokens")
       }
     : undefined
@@ -55,7 +61,7 @@ const responsesUsage = (usage: unknown): TokenUsage | undefined =>
     ? {
         inputTokens: count(usage, "input_tokens"),
         outputTokens: count(usage, "output_tokens"),
-        cachedInputTokens: count(usage, "input_tokens_details", "cached_tokens"),
+        ...openAiCache(at(usage, "input_tokens_details")),
         reasoningTokens: count(usage, "output_tokens_details", "reasoning_tokens")
       }
     : undefined
@@ -69,7 +75,9 @@ const anthropicUsage = (usage: unknown): TokenUsage | undefined => {
     inputTokens: count(usage, "input_tokens") + cached + written,
     outputTokens: count(usage, "output_tokens"),
     cachedInputTokens: cached,
-    cacheWriteTokens: written
+    cacheWriteTokens: written,
+    cacheWriteLongTokens: count(usage, "cache_creation", "ephemeral_1h_input_tokens"),
+    reasoningTokens: count(usage, "output_tokens_details", "thinking_tokens")
   }
 }
 
@@ -94,6 +102,7 @@ export const mergeUsage = (a: TokenUsage | undefined, b: TokenUsage): TokenUsage
         outputTokens: Math.max(a.outputTokens, b.outputTokens),
         cachedInputTokens: Math.max(a.cachedInputTokens ?? 0, b.cachedInputTokens ?? 0),
         cacheWriteTokens: Math.max(a.cacheWriteTokens ?? 0, b.cacheWriteTokens ?? 0),
+        cacheWriteLongTokens: Math.max(a.cacheWriteLongTokens ?? 0, b.cacheWriteLongTokens ?? 0),
         reasoningTokens: Math.max(a.reasoningTokens ?? 0, b.reasoningTokens ?? 0)
       }
 

@@ -12,6 +12,7 @@ import type {
   VendorAccount,
   VendorError
 } from "../vendors/VendorClient.ts"
+import { Callbacks } from "./Callbacks.ts"
 import { doneHandle, doneIn } from "./DoneHandle.ts"
 import { Pacing } from "./Pacing.ts"
 import { retryStore } from "./RetryStore.ts"
@@ -72,6 +73,7 @@ export class PaidSubmit extends Context.Service<
       const slots = yield* Slots
       const turn = turnOf(yield* Pacing, slots)
       const abandon = abandonWith(store)
+      const wanted = wantedWith(yield* Callbacks)
       const handleOf = handleWith(output)
 
       const record = Effect.fnUntraced(function* (owned: OwnedTask, submit: SubmitRecord) {
@@ -101,8 +103,9 @@ export class PaidSubmit extends Context.Service<
       })
 
       /** From the POST to the record of its answer nothing interrupts: a bought job is not forgotten. */
-      const post = ({ account, entry, media, owned }: Purchase, n: number) =>
-        account.submit(requestOf(owned.task, entry, media)).pipe(
+      const post = (purchase: Purchase, n: number) => {
+        const { account, owned } = purchase
+        return account.submit(wanted(purchase)).pipe(
           Effect.flatMap((submitted) =>
             Effect.flatMap(handleOf(owned.task, submitted), (handle) =>
               record(owned, { n, state: "submitted", handle, failure: null }).pipe(
@@ -124,15 +127,16 @@ export class PaidSubmit extends Context.Service<
           ),
           Effect.uninterruptible
         )
+      }
 
       const submit = (purchase: Purchase, n: number): Effect.Effect<Bought, VendorError | Fenced> =>
         turn(purchase).pipe(
           Effect.andThen(begin(purchase, n)),
           Effect.andThen(post(purchase, n)),
           Effect.catchTag("VendorError", (error) =>
-            isSubmittedAgain(error, n)
-              ? Effect.delay(submit(purchase, n + 1), waitOf(error, n))
-              : Effect.fail(error)
+            Effect.flatMap(waitBefore(purchase, error, n), (wait) =>
+              Effect.delay(submit(purchase, n + 1), wait)
+            )
           )
         )
 
@@ -140,6 +144,15 @@ export class PaidSubmit extends Context.Service<
     })
   )
 }
+
+/** The task's request, with the address for a vendor that calls when the job has ended. */
+const wantedWith =
+  (callbacks: Callbacks["Service"]) =>
+  ({ account, entry, media, owned: { task } }: Purchase): SubmitRequest => {
+    const callbackUrl = callbacks.addressOf({ account, taskId: task.id })
+    const request = requestOf(task, entry, media)
+    return callbackUrl === undefined ? request : { ...request, callbackUrl }
+  }
 
 /** A slot first, which may take long, then a turn. A task that waits for them stays `pending`. */
 const turnOf =
@@ -208,6 +221,15 @@ export const isTransient = (error: VendorError): boolean =>
  */
 export const isSubmittedAgain = (error: VendorError, n: number): boolean =>
   n < submitsMax && (isTransient(error) || (error.class === "MEDIA" && n === 1))
+
+/** The wait before another submit; the failure itself when there is to be none. */
+const waitBefore = ({ owned }: Purchase, error: VendorError, n: number) =>
+  Effect.flatMap(DateTime.now, (now) => {
+    const wait = waitOf(error, n)
+    // One of hours (a daily quota) is not begun: the task would only meet its deadline
+    const isInTime = DateTime.isLessThan(DateTime.addDuration(now, wait), owned.deadlineAt)
+    return isSubmittedAgain(error, n) && isInTime ? Effect.succeed(wait) : Effect.fail(error)
+  })
 
 /** Waits between refused submits: 1, 2, 4 … seconds, or what the vendor asked for. */
 const waitOf = (error: VendorError, n: number): Duration.Duration =>

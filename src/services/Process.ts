@@ -5,6 +5,9 @@ import { heartbeatSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { ProcessStore } from "../store/ProcessStore.ts"
 
+/** Rows of processes are kept for so long after their end (ADR 0104). */
+const processRowHours = 24
+
 /** This process: its id owns tasks and attempts while its heartbeat is young (architecture, rule 3). */
 export class Process extends Context.Service<
   Process,
@@ -29,6 +32,10 @@ export class Process extends Context.Service<
       const id = `proc_${SecureRandom.uuidV4Unsafe()}`
       // The embedded store's folder is locked for one process: whoever beat before is dead.
       if (database._tag === "Embedded") yield* store.forgetAll
+      else {
+        const old = DateTime.subtract(yield* DateTime.now, { hours: processRowHours })
+        yield* store.forgetSilent(old)
+      }
       const own = { newest: -Infinity, steadySince: 0 }
       const beat = Effect.gen(function* () {
         const now = yield* DateTime.now
@@ -37,7 +44,8 @@ export class Process extends Context.Service<
         if (!isSteady(own.newest, millis)) own.steadySince = millis
         own.newest = millis
       })
-      yield* Effect.acquireRelease(beat, () => Effect.ignore(store.leave(id)))
+      const leave = Effect.flatMap(DateTime.now, (now) => store.leave(id, now))
+      yield* Effect.acquireRelease(beat, () => Effect.ignore(leave))
       yield* beat.pipe(
         Effect.catchCause((cause) => Effect.logWarning("The heartbeat failed", cause)),
         Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),

@@ -115,7 +115,9 @@ const makeSecrets = (token: Given, masterBase64: string): Secrets["Service"] => 
       Effect.try({
         try: () => {
           const nonce = bytes.subarray(0, nonceBytes)
-          const decipher = createDecipheriv("aes-256-gcm", encryptionKey, nonce)
+          // A shorter tag is refused
+          const length = { authTagLength: tagBytes }
+          const decipher = createDecipheriv("aes-256-gcm", encryptionKey, nonce, length)
           decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes))
           const sealed = bytes.subarray(nonceBytes + tagBytes)
           return Buffer.concat([decipher.update(sealed), decipher.final()]).toString("utf8")

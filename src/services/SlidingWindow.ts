@@ -1,3 +1,6 @@
+/** A clock that goes back by more than this was set. */
+const clockStepMillis = 1000
+
 /**
  * Keeps any sliding minute within a limit, as the receiver counts it. A request reaches the receiver
  * somewhere between the start and the end of its attempt, so an attempt takes a place from its start
@@ -20,12 +23,23 @@ export class SlidingWindow {
 
   /** How many may start now. */
   room(nowMillis: number): number {
+    this.#settleClock(nowMillis)
     while ((this.#ends[this.#first] ?? Infinity) <= nowMillis - this.#windowMillis) this.#first += 1
     if (this.#first > this.#limit) {
       this.#ends = this.#ends.slice(this.#first)
       this.#first = 0
     }
     return Math.max(0, this.#limit - this.#underWay - (this.#ends.length - this.#first))
+  }
+
+  /**
+   * A clock that was set back: what has ended has ended by now, so that nobody waits for the old time
+   * to come again. Small differences are of fibers that read the clock a little earlier.
+   */
+  #settleClock(nowMillis: number): void {
+    if ((this.#ends.at(-1) ?? nowMillis) <= nowMillis + clockStepMillis) return
+    this.#ends = this.#ends.slice(this.#first).map((end) => Math.min(end, nowMillis))
+    this.#first = 0
   }
 
   /** Attempts start. */

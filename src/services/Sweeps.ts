@@ -1,5 +1,5 @@
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
-import { attemptLostSeconds } from "../domain/Limits.ts"
+import { attemptLostSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStore } from "../store/DeliveryStore.ts"
 import { TaskStore } from "../store/TaskStore.ts"
@@ -60,7 +60,9 @@ export class Sweeps extends Context.Service<
           const since = yield* process.aliveSince
           const now = yield* DateTime.now
           yield* deliveries.skipDisabled(DateTime.subtract(now, { minutes: 1 }), now)
-          const before = DateTime.subtract(now, { seconds: attemptLostSeconds })
+          const before = DateTime.subtract(since, {
+            seconds: attemptLostSeconds - ownerDeadSeconds
+          })
           const lost = yield* deliveries.freeLost(since, before, now)
           if (lost > 0)
             yield* Effect.logWarning(`${lost} webhook attempts were lost, sending again`)

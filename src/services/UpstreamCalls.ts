@@ -2,6 +2,7 @@ import { Context, Duration, Effect, Exit, Layer, Metric } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import { isAccountRefused } from "../vendors/AccountRefusal.ts"
 import { Accounts } from "../vendors/Accounts.ts"
 import type { AccountState } from "../vendors/Accounts.ts"
 import { Upstream } from "../vendors/Upstream.ts"
@@ -49,7 +50,7 @@ export class UpstreamCalls extends Context.Service<
       const attempt = (account: AccountSetting, request: UpstreamRequest) =>
         accounts
           .guard(account, upstream.send(account, request), classify)
-          .pipe(Effect.tap((answer) => accounts.heed(account, answer)))
+          .pipe(Effect.tap((answer) => accounts.heed(account, asTold(answer))))
 
       const reach = Effect.fnUntraced(function* (provider: Provider, request: UpstreamRequest) {
         const order = yield* Effect.mapError(accounts.order(provider), ({ retryAfterMillis }) =>
@@ -81,6 +82,10 @@ export class UpstreamCalls extends Context.Service<
   )
 }
 
+/** A refused account is one whatever the vendor's status says. */
+const asTold = (answer: UpstreamAnswer): UpstreamAnswer =>
+  isAccountRefused(answer) ? { ...answer, status: 401 } : answer
+
 type Attempt = Exit.Exit<UpstreamAnswer, UpstreamFailure | CircuitBreaker.CircuitBreakerError>
 
 /** `Next`: nothing was bought, another account may be asked; `result` counts if there is none. */
@@ -96,7 +101,7 @@ const outcomeOf = (account: AccountSetting, exit: Attempt): Outcome =>
   Exit.match(exit, {
     onSuccess: (answer): Outcome => {
       const result = Effect.succeed({ answer, accountId: account.id })
-      if (answer.status === 401 || answer.status === 402) {
+      if (isAccountRefused(answer)) {
         const reason = `refused the service's own key or payment with HTTP ${answer.status}`
         return { _tag: "Next", reason, result: Effect.fail(misconfigured) }
       }
@@ -152,9 +157,8 @@ const busy = (retryAfterMillis: number): Problem =>
 /** What an outcome says of the account's health: not the client's faults, nor a rate limit. ADR 0071. */
 const classify = (exit: Exit.Exit<UpstreamAnswer, UpstreamFailure>): CircuitBreaker.Outcome => {
   if (Exit.isFailure(exit)) return CircuitBreaker.failure()
+  if (isAccountRefused(exit.value)) return CircuitBreaker.failure()
   const { status } = exit.value
   if (status === 429 || status === 529) return CircuitBreaker.ignored
-  return status >= 500 || status === 401 || status === 402
-    ? CircuitBreaker.failure()
-    : CircuitBreaker.success
+  return status >= 500 ? CircuitBreaker.failure() : CircuitBreaker.success
 }

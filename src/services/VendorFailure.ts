@@ -44,7 +44,7 @@ export const taskErrorOf = (error: VendorError): TaskError => ({
 })
 
 const secretsAndAccounts: ReadonlyArray<readonly [RegExp, string]> = [
-  // A URL's query may hold a signature
+  // A URL's query may hold a signature, or be the address of a callback
   [/(https?:\/\/[^\s"'?#]+)[?#][^\s"']*/giu, "$1"],
   [/\b(?:bearer|key|token)\s+[\w.~+/=-]{8,}/giu, "[hidden]"],
   [/\b(?:sk|pk|api|key|fal|r8|AIza)[-_][\w-]{8,}/giu, "[hidden]"],

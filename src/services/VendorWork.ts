@@ -4,9 +4,11 @@ import { Catalog } from "../models/Catalog.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
-import { vendorPolling } from "../vendors/Polling.ts"
+import { pollAtMost } from "../vendors/Polling.ts"
 import { VendorClient, VendorError } from "../vendors/VendorClient.ts"
 import type { Handle, VendorAccount } from "../vendors/VendorClient.ts"
+import { CallbackBells } from "./CallbackBells.ts"
+import type { Bell } from "./CallbackBells.ts"
 import { doneIn } from "./DoneHandle.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
 import { Pacing } from "./Pacing.ts"
@@ -29,20 +31,15 @@ export class VendorWork extends Context.Service<
   static readonly layer = Layer.effect(
     VendorWork,
     Effect.gen(function* () {
-      const catalog = yield* Catalog
+      const bells = yield* CallbackBells
+      const entryOf = entryWith(yield* Catalog)
       const faults = yield* OperatorFaults
       const { poll, watched } = yield* makeAsking
       const reconcile = yield* Reconcile
       const inputs = yield* TaskMedia
       const paid = yield* PaidSubmit
-      const tasks = yield* TaskStore
       const vendors = yield* VendorClient
-
-      const entryOf = (task: TaskRow) =>
-        Effect.mapError(
-          Effect.fromOption(catalog.find(task.vendor, task.model, task.action)),
-          () => new VendorError({ class: "OPERATOR", message: "the model left the catalog" })
-        )
+      const cancel = cancelWith(yield* TaskStore, vendors)
 
       const fresh = Effect.fnUntraced(function* (owned: OwnedTask, firstN: number) {
         const entry = yield* entryOf(owned.task)
@@ -50,10 +47,13 @@ export class VendorWork extends Context.Service<
         const media = yield* inputs.resolve(owned.task, entry)
         const { upstreamModel } = entry
         const purchase = { owned, entry, account, media }
+        // Before the submit: its callback may come before its answer is recorded
+        const bell = yield* bells.hang(owned.task.id, account)
         const bought = yield* watched(account, upstreamModel, paid.submit(purchase, firstN))
         yield* faults.clear(account.accountId, upstreamModel)
-        return yield* Effect.delay(poll(account, upstreamModel, bought.handle), bought.pollAfter)
-      })
+        yield* bell.wait(bought.pollAfter)
+        return yield* poll(account, upstreamModel, bought.handle, bell)
+      }, Effect.scoped)
 
       /** The process died between a submit and its record. */
       const reconciled = Effect.fnUntraced(function* (
@@ -69,33 +69,49 @@ export class VendorWork extends Context.Service<
         return handle
       })
 
-      const cancel = Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
-        const job = yield* tasks.job(id)
-        if (Option.isNone(job) || Option.isSome(doneIn(job.value.handle))) return
-        const account = yield* vendors.owner(job.value.accountId)
-        yield* cancelJob(account, job.value.handle)
-      })
+      /** Goes on with a job that was bought, or may have been, by another run of the task. */
+      const resumed = Effect.fnUntraced(function* (
+        owned: OwnedTask,
+        attempt: Option.Option.Value<OwnedTask["attempt"]>
+      ) {
+        const account = yield* vendors.owner(attempt.accountId)
+        const { upstreamModel } = yield* entryOf(owned.task)
+        const bell = yield* bells.hang(owned.task.id, account)
+        const known = attempt.handle ?? (yield* reconciled(owned, attempt, account))
+        return yield* poll(account, upstreamModel, known, bell)
+      }, Effect.scoped)
 
       return VendorWork.of({
         cancel: (id) => Effect.ignore(cancel(id)),
         resultOf: Effect.fn("VendorWork.resultOf")(function* (owned) {
           if (Option.isNone(owned.attempt)) return yield* fresh(owned, 1)
           const attempt = owned.attempt.value
-          const { accountId, handle, n, state } = attempt
+          const { n, state } = attempt
           if (state === "refused") {
             const refusal = storedFailure(attempt.failure)
             return yield* isSubmittedAgain(refusal, n) ? fresh(owned, n + 1) : refusal
           }
           if (state === "ambiguous") return yield* ambiguous
-          const account = yield* vendors.owner(accountId)
-          const { upstreamModel } = yield* entryOf(owned.task)
-          const known = handle ?? (yield* reconciled(owned, attempt, account))
-          return yield* poll(account, upstreamModel, known)
+          return yield* resumed(owned, attempt)
         })
       })
     })
   )
 }
+
+const entryWith = (catalog: Catalog["Service"]) => (task: TaskRow) =>
+  Effect.mapError(
+    Effect.fromOption(catalog.find(task.vendor, task.model, task.action)),
+    () => new VendorError({ class: "OPERATOR", message: "the model left the catalog" })
+  )
+
+const cancelWith = (tasks: TaskStore["Service"], vendors: VendorClient["Service"]) =>
+  Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
+    const job = yield* tasks.job(id)
+    if (Option.isNone(job) || Option.isSome(doneIn(job.value.handle))) return
+    const account = yield* vendors.owner(job.value.accountId)
+    yield* cancelJob(account, job.value.handle)
+  })
 
 /** Polls within the vendor's limits; faults of the service's own account are told to the operator. */
 const makeAsking = Effect.gen(function* () {
@@ -118,7 +134,8 @@ const makeAsking = Effect.gen(function* () {
   const poll = Effect.fnUntraced(function* (
     account: VendorAccount,
     upstreamModel: string,
-    handle: Handle
+    handle: Handle,
+    bell: Bell
   ) {
     const done = doneIn(handle)
     if (Option.isSome(done)) return { account, result: done.value }
@@ -132,21 +149,19 @@ const makeAsking = Effect.gen(function* () {
         })
       )
     )
-    const last = yield* Effect.repeat(asked, vendorPolling)
-    return last._tag === "Done" ? { account, result: last.result } : yield* nothing
+    for (;;) {
+      const progress = yield* asked
+      if (progress._tag === "Done") return { account, result: progress.result }
+      yield* bell.wait(Duration.min(progress.pollAfter, pollAtMost))
+    }
   })
 
   return {
     watched,
-    poll: (account: VendorAccount, upstreamModel: string, handle: Handle) =>
-      watched(account, upstreamModel, poll(account, upstreamModel, handle))
+    poll: (account: VendorAccount, upstreamModel: string, handle: Handle, bell: Bell) =>
+      watched(account, upstreamModel, poll(account, upstreamModel, handle, bell))
   }
 })
 
 /** The wait after a poll that went wrong, when the vendor names none. */
 const troubledPollMillis = 5000
-
-const nothing = new VendorError({
-  class: "FAILED",
-  message: "The upstream ended without a result"
-})

@@ -7,6 +7,7 @@ import { DeliveryStore } from "../store/DeliveryStore.ts"
 import type { Claimed } from "../store/DeliveryStore.ts"
 import { makeBatch } from "./Batch.ts"
 import { Process } from "./Process.ts"
+import { retryStore } from "./RetryStore.ts"
 import { SlidingWindow } from "./SlidingWindow.ts"
 import { makeAttempt, recordRunsMax } from "./WebhookAttempt.ts"
 
@@ -157,6 +158,16 @@ const makeClaim = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const process = yield* Process
 
+  /** The claim may have been committed before its answer was lost; nobody would send those. */
+  const abandon = (
+    wanted: ReadonlyArray<{ readonly endpointId: EndpointId }>,
+    claimedAt: DateTime.Utc
+  ) => {
+    const endpoints = wanted.map((one) => one.endpointId)
+    // On its own: the store is away, and the lanes may have to end before it is back.
+    return Effect.forkDetach(retryStore(store.abandon({ endpoints, owner: process.id, claimedAt })))
+  }
+
   return yield* makeBatch({
     itemsMax: claimEndpointsMax,
     runsMax: claimsMax,
@@ -164,7 +175,9 @@ const makeClaim = Effect.gen(function* () {
       wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
     ) {
       const now = yield* DateTime.now
-      const claimed = yield* store.claim({ wanted, owner: process.id, now })
+      const claimed = yield* store
+        .claim({ wanted, owner: process.id, now })
+        .pipe(Effect.tapError(() => abandon(wanted, now)))
       const found = new Map<EndpointId, Array<Claimed>>()
       for (const one of claimed) {
         const list = found.get(one.endpointId)

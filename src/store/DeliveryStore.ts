@@ -42,13 +42,23 @@ export class DeliveryStore extends Context.Service<
   {
     /**
      * Takes due deliveries of endpoints that are enabled, or that were asked for by hand, oldest
-     * first, and records their attempts as begun. One call for many endpoints.
+     * first, and records their attempts as begun. One call for many endpoints. Never more than
+     * the sliding minute allows all processes together (ADR 0104).
      */
     readonly claim: (claim: {
       readonly wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
       readonly owner: string
       readonly now: DateTime.Utc
     }) => Effect.Effect<ReadonlyArray<Claimed>, StoreUnavailable>
+    /**
+     * Gives up a claim whose answer never came: what it may have taken was not sent, and is `lost`
+     * at the next sweep.
+     */
+    readonly abandon: (claim: {
+      readonly endpoints: ReadonlyArray<EndpointId>
+      readonly owner: string
+      readonly claimedAt: DateTime.Utc
+    }) => Effect.Effect<void, StoreUnavailable>
     /** Completes attempts: done, or due again (architecture, rule 6). */
     readonly record: (recorded: ReadonlyArray<Recorded>) => Effect.Effect<void, StoreUnavailable>
     /**

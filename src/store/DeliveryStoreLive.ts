@@ -2,7 +2,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Array, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { DeliveryId, EndpointId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
-import { webhookTimeoutSeconds } from "../domain/Limits.ts"
+import { deliveriesPerEndpointPerMinuteMax, webhookTimeoutSeconds } from "../domain/Limits.ts"
 import { Claimed, DeliveryStore } from "./DeliveryStore.ts"
 import type { Recorded } from "./DeliveryStore.ts"
 import { storeFailures } from "./Failures.ts"
@@ -15,6 +15,7 @@ export const layer: Layer.Layer<DeliveryStore, never, PgClient.PgClient> = Layer
   Effect.map(PgClient.PgClient, (sql) =>
     DeliveryStore.of({
       claim: claim(sql),
+      abandon: abandon(sql),
       record: record(sql),
       ...schedule(sql),
       freeLost: freeLost(sql),
@@ -30,11 +31,32 @@ function claim(sql: PgClient.PgClient) {
     readonly owner: string
     readonly now: DateTime.Utc
   }) =>
+    Effect.suspend(() => {
+      const endpoints = c.wanted.map((wanted) => wanted.endpointId)
+      const limits = c.wanted.map((wanted) => wanted.limit)
+      return sql`
+        SELECT * FROM delivery_claim(
+          ${endpoints}::text[],
+          delivery_room(${endpoints}::text[], ${limits}::int[], ${c.owner}, ${toDate(c.now)},
+            ${deliveriesPerEndpointPerMinuteMax}::int),
+          ${c.owner}, ${toDate(c.now)}
+        )`
+    }).pipe(rowsOf(Claimed), storeFailures)
+}
+
+/** Nobody's: the next sweep finds that its owner has no heartbeat. */
+const nobody = ""
+
+function abandon(sql: PgClient.PgClient) {
+  return (c: {
+    readonly endpoints: ReadonlyArray<EndpointId>
+    readonly owner: string
+    readonly claimedAt: DateTime.Utc
+  }) =>
     sql`
-      SELECT * FROM delivery_claim(
-        ${c.wanted.map((wanted) => wanted.endpointId)}::text[],
-        ${c.wanted.map((wanted) => wanted.limit)}::int[], ${c.owner}, ${toDate(c.now)}
-      )`.pipe(rowsOf(Claimed), storeFailures)
+      UPDATE delivery_queue SET owner = ${nobody}
+      WHERE owner = ${c.owner} AND claimed_at = ${toDate(c.claimedAt)}
+        AND endpoint_id = ANY(${c.endpoints}::text[])`.pipe(Effect.asVoid, storeFailures)
 }
 
 /** An array parameter whose type the driver cannot tell when nothing but nulls are in it. */

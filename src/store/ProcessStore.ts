@@ -10,8 +10,11 @@ export class ProcessStore extends Context.Service<
   ProcessStore,
   {
     readonly beat: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
-    /** Forgets this process; what it owned is free at the next sweep. */
-    readonly leave: (id: string) => Effect.Effect<void, StoreUnavailable>
+    /**
+     * This process is gone; what it owned is free at the next sweep. Its row stays, for what it sent
+     * counts on in the sliding minute (ADR 0104).
+     */
+    readonly leave: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     /** Forgets every process. Only for a store that one process alone can open. */
     readonly forgetAll: Effect.Effect<void, StoreUnavailable>
     /** Forgets processes that have been silent for long. */
@@ -32,11 +35,14 @@ export class ProcessStore extends Context.Service<
             Effect.asVoid,
             storeFailures
           ),
-        leave: (id) =>
-          sql`DELETE FROM processes WHERE id = ${id}`.pipe(Effect.asVoid, storeFailures),
+        leave: (id, now) =>
+          sql`
+            UPDATE processes SET heartbeat_at = '-infinity', left_at = ${toDate(now)}
+            WHERE id = ${id}`.pipe(Effect.asVoid, storeFailures),
         forgetAll: sql`DELETE FROM processes`.pipe(Effect.asVoid, storeFailures),
         forgetSilent: (since) =>
-          sql`DELETE FROM processes WHERE heartbeat_at < ${toDate(since)}`.pipe(
+          sql`
+            DELETE FROM processes WHERE greatest(heartbeat_at, left_at) < ${toDate(since)}`.pipe(
             Effect.asVoid,
             storeFailures
           ),

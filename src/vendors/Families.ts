@@ -10,7 +10,7 @@ import * as OpenAiVideos from "./openai/OpenAiVideos.ts"
 import * as Replicate from "./replicate/Replicate.ts"
 import type { VendorAccount } from "./VendorClient.ts"
 
-interface Family {
+export interface Family {
   /** Whose key opens it. */
   readonly provider: Provider
   /** How the key is sent. */

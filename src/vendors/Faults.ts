@@ -81,7 +81,9 @@ export const refused = (
   const { status } = answer
   if (refusal === undefined) {
     const unsure = purpose === "submit" && status >= 500 && status !== 503
-    const kind = unsure ? "AMBIGUOUS" : status < 400 ? "RETRYABLE" : byStatus(status)
+    // A page of somebody on the way says nothing of the job that was asked about
+    const isNobodys = status < 400 || (purpose === "ask" && status === 404)
+    const kind = unsure ? "AMBIGUOUS" : isNobodys ? "RETRYABLE" : byStatus(status)
     return made(
       purpose === "submit" && status < 400 ? "AMBIGUOUS" : kind,
       {},
@@ -90,10 +92,21 @@ export const refused = (
     )
   }
   const kind = classOf(rules, status, refusal)
-  // An answer to a question, whatever it is about, never stands for the job that was asked about
-  const asked = purpose === "ask" && (kind === "FATAL_CLIENT" || kind === "TIMEOUT")
-  return made(asked ? "LOST" : kind, refusal, `HTTP ${status}`, status)
+  return made(
+    purpose === "ask" ? askedOf(kind, status) : submittedOf(kind),
+    refusal,
+    `HTTP ${status}`,
+    status
+  )
 }
+
+/** Who asks with a job's own id is wrong only when the job is not there any more. */
+const askedOf = (kind: VendorErrorClass, status: number): VendorErrorClass =>
+  kind === "FATAL_CLIENT" || status === 404 || status === 410 ? "LOST" : kind
+
+/** A submit that took the vendor too long, as it says itself, left no job behind. */
+const submittedOf = (kind: VendorErrorClass): VendorErrorClass =>
+  kind === "TIMEOUT" ? "RETRYABLE" : kind
 
 /** A job that the vendor says has failed: it is over, so nothing of it is asked or bought again. */
 export const jobFailed = (rules: ReadonlyArray<FaultRule>, refusal: Refusal): VendorError => {

@@ -9,5 +9,7 @@ export interface Line {
   readonly http: VendorHttp
   /** The headers that carry the key. */
   readonly auth: Readonly<Record<string, string>>
+  /** The vendor lets the account ask for no inspection of content. */
+  readonly mayDisableInspection: boolean
   readonly heed: (answer: VendorAnswer) => Effect.Effect<void>
 }

@@ -3,6 +3,7 @@ import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { Accounts } from "./Accounts.ts"
 import * as Download from "./Download.ts"
 import { familyOf } from "./Families.ts"
+import type { Family } from "./Families.ts"
 import { make as makeSimulator } from "./simulator/Simulator.ts"
 import type { SimulatorOptions } from "./simulator/Simulator.ts"
 import { VendorClient, VendorError } from "./VendorClient.ts"
@@ -13,18 +14,22 @@ import * as VendorHttp from "./VendorHttp.ts"
 /** Where an attempt's account id says which family speaks for the account. */
 const separator = "@"
 
+export interface VendorOptions extends SimulatorOptions {
+  /** `DASHSCOPE_INSPECTION_OPT_OUT`. */
+  readonly mayDisableInspection?: boolean
+}
+
 /**
  * The configured accounts, each behind the family that the catalog names; vendors without a key are
  * served by the simulator (contract 7). An attempt is stored as `<adapter>@<account id>`, so that
  * its owner is found again after a restart.
  */
-export const layer = (options: SimulatorOptions = {}) =>
+export const layer = (options: VendorOptions = {}) =>
   Layer.effect(
     VendorClient,
     Effect.gen(function* () {
       const accounts = yield* Accounts
-      const http = yield* VendorHttp.make
-      const downloads = yield* Download.make
+      const open = yield* makeOpen(options)
       const simulator = (yield* makeSimulator(options)).account
       const made = new Map<string, VendorAccount>()
 
@@ -37,14 +42,7 @@ export const layer = (options: SimulatorOptions = {}) =>
         if (known !== undefined) return Option.some(known)
         const family = familyOf(adapter)
         if (family === undefined) return Option.none()
-        const auth = family.auth(Redacted.value(account.key))
-        const heed = (answer: VendorAnswer) => accounts.heed(account, answer)
-        const line = { account, accountId, auth, http, heed }
-        const fresh = {
-          ...family.make(line),
-          ...ownLimit(account),
-          download: downloads(account, auth)
-        }
+        const fresh = open(family, account, accountId)
         made.set(accountId, fresh)
         return Option.some(fresh)
       }
@@ -86,6 +84,19 @@ export const layer = (options: SimulatorOptions = {}) =>
       })
     })
   )
+
+/** Makes an account of a family, as it is asked through the wire. */
+const makeOpen = Effect.fnUntraced(function* ({ mayDisableInspection = false }: VendorOptions) {
+  const accounts = yield* Accounts
+  const http = yield* VendorHttp.make
+  const downloads = yield* Download.make
+  return (family: Family, account: AccountSetting, accountId: string): VendorAccount => {
+    const auth = family.auth(Redacted.value(account.key))
+    const heed = (answer: VendorAnswer) => accounts.heed(account, answer)
+    const line = { account, accountId, auth, http, heed, mayDisableInspection }
+    return { ...family.make(line), ...ownLimit(account), download: downloads(account, auth) }
+  }
+})
 
 /** The operator's limit counts all models together, and takes the place of the vendor's. ADR 0108. */
 const ownLimit = ({ concurrent: max, id: line }: AccountSetting): Pick<VendorAccount, "slotsOf"> =>

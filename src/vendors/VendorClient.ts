@@ -1,6 +1,7 @@
 import { Context, Schema } from "effect"
 import type { UpstreamInput } from "../models/UpstreamInput.ts"
 import type { Duration, Effect, Option, Scope, Stream } from "effect"
+import type { CallbackScheme } from "./CallbackScheme.ts"
 
 /**
  * How a vendor's failure is to be treated (vendors.md, section C).
@@ -73,6 +74,8 @@ export interface SubmitRequest {
   readonly media: ReadonlyArray<SubmitMedium>
   /** How the generic families name the fields upstream: data of the catalog. */
   readonly input?: UpstreamInput
+  /** Where the vendor is to call when the job has ended, if it does such things. ADR 0107. */
+  readonly callbackUrl?: string
 }
 
 /** An opaque JSON value that the adapter needs to poll or cancel the job; stored with the task. */
@@ -159,6 +162,8 @@ export interface VendorAccount {
   readonly rateOf?: (act: "submit" | "poll", upstreamModel: string) => Rate | undefined
   /** How many jobs may run at once: the operator's limit, or the vendor's; absent means no limit. */
   readonly slotsOf?: (upstreamModel: string) => SlotLimit | undefined
+  /** How its calls about jobs are verified; absent: the vendor makes none. ADR 0107. */
+  readonly callbacks?: CallbackScheme
   /**
    * Fetches a result that lies at the account's own origin, with the key if it needs it. `None`: it
    * lies elsewhere, so the key is not sent and the egress guard decides.

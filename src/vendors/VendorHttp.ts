@@ -1,4 +1,4 @@
-import { Duration, Effect, Schema } from "effect"
+import { Duration, Effect, Fiber, Schema } from "effect"
 import type { Scope } from "effect"
 import { Agent, errors } from "undici"
 import type { Dispatcher } from "undici"
@@ -48,19 +48,25 @@ export const make: Effect.Effect<VendorHttp, never, Scope.Scope> = Effect.gen(fu
   const bounds = { headersTimeout: 0, bodyTimeout: 0, allowH2: false, connect }
   const asking = yield* open({ ...bounds, connections: 32 })
   const paying = yield* open({ ...bounds, pipelining: 0 })
-  return (call) =>
-    Effect.callback<VendorAnswer, NoAnswer>((resume) => {
-      const exchange = new Exchange(call, (outcome) => resume(outcome))
-      exchange.dispatch(call.method === "GET" ? asking : paying)
-      return Effect.sync(() => exchange.abort())
-    })
+  return Effect.fnUntraced(function* (call: VendorCall) {
+    const exchange = new Exchange(call)
+    // Beside it, for Effect's own time-outs interrupt, and a paid submit cannot be interrupted
+    const watch = yield* Effect.forkDetach(
+      Effect.andThen(
+        Effect.sleep(call.timeout),
+        Effect.sync(() => exchange.expire())
+      )
+    )
+    return yield* exchange
+      .outcome(call.method === "GET" ? asking : paying)
+      .pipe(Effect.ensuring(Fiber.interrupt(watch)))
+  })
 })
 
 /** One exchange on the wire, from undici's point of view. It settles once. */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly #call: VendorCall
-  readonly #settle: (outcome: Effect.Effect<VendorAnswer, NoAnswer>) => void
-  readonly #timer: NodeJS.Timeout
+  #settle: (outcome: Effect.Effect<VendorAnswer, NoAnswer>) => void = () => {}
   #controller: Dispatcher.DispatchController | undefined
   #status: number | undefined
   #headers: Record<string, string> = {}
@@ -68,18 +74,24 @@ class Exchange implements Dispatcher.DispatchHandler {
   #bytes = 0
   #done = false
 
-  constructor(call: VendorCall, settle: (outcome: Effect.Effect<VendorAnswer, NoAnswer>) => void) {
+  constructor(call: VendorCall) {
     this.#call = call
-    this.#settle = settle
-    // Effect's own time-outs interrupt, and a paid submit cannot be interrupted.
-    const millis = Duration.toMillis(call.timeout)
-    this.#timer = setTimeout(
-      () => this.#giveUp(`no answer within ${millis / 1000} s`, true),
-      millis
-    )
   }
 
-  dispatch(agent: Agent): void {
+  outcome(agent: Agent): Effect.Effect<VendorAnswer, NoAnswer> {
+    return Effect.callback((resume) => {
+      this.#settle = resume
+      this.#dispatch(agent)
+      return Effect.sync(() => this.#abort())
+    })
+  }
+
+  /** The time of the exchange is over. */
+  expire(): void {
+    this.#giveUp(`no answer within ${Duration.toSeconds(this.#call.timeout)} s`, true)
+  }
+
+  #dispatch(agent: Agent): void {
     const url = new URL(this.#call.url)
     agent.dispatch(
       {
@@ -93,9 +105,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     )
   }
 
-  abort(): void {
+  #abort(): void {
     this.#done = true
-    clearTimeout(this.#timer)
     this.#controller?.abort(new errors.RequestAbortedError())
   }
 
@@ -148,7 +159,6 @@ class Exchange implements Dispatcher.DispatchHandler {
   #finish(outcome: Effect.Effect<VendorAnswer, NoAnswer>): void {
     if (this.#done) return
     this.#done = true
-    clearTimeout(this.#timer)
     // Later, so that what follows never runs inside the parser.
     queueMicrotask(() => this.#settle(outcome))
   }

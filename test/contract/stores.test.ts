@@ -483,7 +483,7 @@ describeStores("the stores", (database) => {
         assert.isAtLeast(yield* deliveries.freeLost(at(90), at(2), at(100)), 1)
         const [again] = yield* claim(id, at(100))
         assert.deepStrictEqual([again!.attempt, again!.seq], [0, 2])
-        yield* processes.leave("proc_a")
+        yield* processes.leave("proc_a", at(100))
         assert.isAtLeast(yield* deliveries.freeLost(at(90), at(0), at(101)), 1)
         const [third] = yield* claim(id, at(101))
         yield* deliveries.record([handedBack(third!, at(102))])

@@ -624,6 +624,35 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
       })
     )
 
+    it.effect(
+      "to one origin are bounded for each URL: one that never answers leaves the others unharmed",
+      () =>
+        Effect.gen(function* () {
+          const target = yield* receiver((response, request) => {
+            if (request.url !== "/silent") response.end("ok")
+          })
+          const send = yield* sender({ connectionsPerOriginMax: 5, timeout: "30 seconds" })
+          const silent = new URL("/silent", target.url).href
+          const stuck = yield* Effect.forEach(Array.from({ length: 20 }), () =>
+            Effect.forkChild(send(silent))
+          )
+          while (target.received.length < 5) yield* Effect.sleep("5 millis")
+          const outcomes = yield* Effect.all(
+            Array.from({ length: 30 }, (_, n) => send(new URL(`/${n % 3}`, target.url).href)),
+            { concurrency: "unbounded" }
+          )
+          assert.isTrue(outcomes.every((outcome) => outcome.failure === null))
+          assert.strictEqual(target.received.filter((it) => it.url === "/silent").length, 5)
+          assert.isAtMost(target.connections(), 5 + 3 * 2)
+          // What is given up makes room
+          for (const fiber of stuck.slice(0, 10)) yield* Fiber.interrupt(fiber)
+          while (target.received.filter((it) => it.url === "/silent").length < 10)
+            yield* Effect.sleep("5 millis")
+          for (const fiber of stuck) yield* Fiber.interrupt(fiber)
+          assert.isNull((yield* send(target.url)).failure)
+        })
+    )
+
     it.effect("are closed with the layer", () =>
       Effect.gen(function* () {
         const target = yield* receiver(status(200))

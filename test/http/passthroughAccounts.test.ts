@@ -41,7 +41,10 @@ afterAll(async () => {
   await second.close()
 })
 
-describe("several accounts of a vendor", () => {
+/** Each test starts a gateway of its own. */
+const options = { timeout: 120_000 }
+
+describe("several accounts of a vendor", options, () => {
   it("share the calls by their weights, each with its own key", async () => {
     const gateway = await start()
     for (let i = 0; i < 8; i += 1) await gateway.post(path, chat)
@@ -66,6 +69,34 @@ describe("several accounts of a vendor", () => {
     assert.equal((await jsonOf(busy)).code, 5003)
     assert.isAbove(Number(busy.headers.get("retry-after")), 20)
     assert.equal(first.seen.length + second.seen.length, 6)
+  })
+
+  it("an account that the vendor refuses is the operator's affair, whatever its status", async () => {
+    const gateway = await start()
+    first.script = (_, response) =>
+      json(response, 429, { error: { message: "You exceeded", code: "insufficient_quota" } })
+    for (let i = 0; i < 4; i += 1) assert.equal((await gateway.post(path, chat)).status, 200)
+    assert.equal(first.seen.length, 1)
+    assert.match(
+      await metrics(gateway),
+      /gateway_account_paused_seconds\{account="openai:a"\} [2-6]\d/
+    )
+    second.script = first.script
+    const last = await gateway.post(path, chat)
+    assert.equal(last.status, 503)
+    assert.equal((await jsonOf(last)).code, 5003)
+    await gateway.settled()
+  })
+
+  it("a client whose words an error quotes cannot have an account left alone", async () => {
+    const gateway = await start()
+    for (const message of ["Invalid value: 'API key not valid'", "No: credit balance is too low"]) {
+      first.script = (_, response) => json(response, 400, { error: { message, code: "bad" } })
+      second.script = first.script
+      assert.equal((await gateway.post(path, chat)).status, 400)
+    }
+    assert.notMatch(await metrics(gateway), /gateway_account_paused_seconds\{[^}]*\} [1-9]/)
+    await gateway.settled()
   })
 
   it("nothing that may have been executed goes to the other account", async () => {
@@ -112,7 +143,7 @@ describe("several accounts of a vendor", () => {
   })
 })
 
-describe("without keys", () => {
+describe("without keys", options, () => {
   it("the simulator answers in the vendors' formats, the same each time, and says so", async () => {
     const gateway = await start({ OPENAI_API_KEY: "" })
     const calls: ReadonlyArray<readonly [string, object]> = [

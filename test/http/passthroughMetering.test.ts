@@ -104,6 +104,60 @@ describe("metering", () => {
     assert.equal((await newest()).captured, 100_000n + 400_000n + 300_000n)
   })
 
+  it("what costs more than its tokens is refused before anything is held or sent", async () => {
+    const web = { type: "web_search_20250305", name: "web_search" }
+    const refused: ReadonlyArray<readonly [string, object, ReadonlyArray<string>]> = [
+      ["/v1/chat/completions", { ...chat, service_tier: "priority" }, ["#/service_tier"]],
+      ["/v1/chat/completions", { ...chat, web_search_options: {} }, ["#/web_search_options"]],
+      [
+        "/vendors/openai/v1/responses",
+        {
+          model: "gpt-4o",
+          input: "Hi",
+          service_tier: "fast",
+          tools: [{ type: "function", name: "f" }, { type: "web_search" }, { type: "file_search" }]
+        },
+        ["#/service_tier", "#/tools/1", "#/tools/2"]
+      ],
+      [
+        "/vendors/anthropic/v1/messages",
+        { ...chat, model: "claude-haiku-4-5", speed: "fast", tools: [{ name: "f" }, web] },
+        ["#/speed", "#/tools/1"]
+      ],
+      [
+        "/vendors/google/v1/models/gemini-2.5-flash:generateContent",
+        { contents: [], tools: [{ functionDeclarations: [] }, { googleSearch: {} }] },
+        ["#/tools/1"]
+      ]
+    ]
+    const count = (await gateway.entries()).length
+    for (const [path, body, pointers] of refused) {
+      const answer = await gateway.post(path, body)
+      assert.equal(answer.status, 400, path)
+      const { code, errors } = (await answer.json()) as {
+        code: number
+        errors: ReadonlyArray<{ pointer: string }>
+      }
+      assert.equal(code, 2001)
+      assert.deepEqual(
+        errors.map(({ pointer }) => pointer),
+        pointers
+      )
+    }
+    assert.equal(upstream.seen.length, 0)
+    assert.equal((await gateway.entries()).length, count)
+    const fine = {
+      ...chat,
+      service_tier: "auto",
+      tools: [
+        { type: "function", function: { name: "f" } },
+        { type: "custom", custom: {} }
+      ]
+    }
+    assert.equal((await gateway.post("/v1/chat/completions", fine)).status, 200)
+    await gateway.settled()
+  })
+
   it("never takes more than was held", async () => {
     await gateway.post("/v1/chat/completions", { ...chat, max_tokens: 1, messages: [] })
     const call = await newest()

@@ -6,6 +6,8 @@ import { deliveryHeaders } from "../../src/delivery/Signature.ts"
 import { mockOutcome, WebhookSenderLog } from "../../src/delivery/WebhookSender.ts"
 import type { WebhookRequest } from "../../src/delivery/WebhookSender.ts"
 import type { AttemptOutcome } from "../../src/domain/Webhook.ts"
+import { verifyWebhook } from "../../src/delivery/verifyWebhook.ts"
+import { queueDeliveries } from "../support/deliveries.ts"
 import { advance, eventually, layerGateway, makeUser } from "../support/gateway.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
@@ -219,6 +221,67 @@ describe("webhook endpoints", () => {
       assert.strictEqual((yield* user.call("GET", `${endpoints}/${id}`)).status, 404)
       yield* advance("20 seconds")
       assert.strictEqual((yield* log.sent).length, 1)
+    }).pipe(Effect.provide(layerGateway({ webhook: answers(500) })))
+  )
+
+  it.effect("deleted while an attempt is under way: neither it nor what waits is sent again", () =>
+    Effect.gen(function* () {
+      const log = yield* WebhookSenderLog
+      const user = yield* makeUser()
+      const { id } = yield* makeEndpoint(user)
+      const { delivery_id } = yield* sendTest(user, id)
+      yield* eventually(log.sent, (sent) => sent.length === 1)
+      yield* advance("29 seconds", "5 seconds")
+      const waiting = yield* queueDeliveries(id, 3, new Date(60_000))
+      assert.strictEqual((yield* user.call("DELETE", `${endpoints}/${id}`)).status, 204)
+      for (const one of waiting) yield* settled(user, one, "skipped")
+      assert.strictEqual(
+        (yield* user.call("GET", `${deliveries}/${delivery_id}`)).json.status,
+        "delivering"
+      )
+      yield* advance("2 seconds")
+      const shown = yield* settled(user, delivery_id, "skipped")
+      assert.deepStrictEqual(
+        shown.attempts.map((it: { readonly status: number }) => it.status),
+        [500],
+        "its outcome is told"
+      )
+      yield* advance("90 seconds", "5 seconds")
+      assert.strictEqual((yield* log.sent).length, 1)
+    }).pipe(
+      Effect.provide(
+        layerGateway({
+          webhook: () => Effect.delay(Effect.succeed(mockOutcome(500)), "30 seconds")
+        })
+      )
+    )
+  )
+
+  it.effect("rotated mid-retry: a receiver verifies each later attempt by either secret", () =>
+    Effect.gen(function* () {
+      const log = yield* WebhookSenderLog
+      const user = yield* makeUser()
+      const { id, secret } = yield* makeEndpoint(user)
+      yield* sendTest(user, id)
+      yield* eventually(log.sent, (sent) => sent.length === 1)
+      const rotated: string = (yield* user.call("POST", `${endpoints}/${id}/rotate`)).json.secret
+      yield* advance("16 seconds")
+      yield* advance("61 seconds", "5 seconds")
+      const sent = yield* eventually(log.sent, (all) => all.length === 3)
+      const verifies = Effect.fnUntraced(function* (n: number, known: string) {
+        const { request } = sent[n]!
+        const headers = deliveryHeaders("Service", request, request.secret, request.previousSecret)
+        const now = new Date(request.timestampSeconds * 1000)
+        return yield* Effect.promise(() =>
+          verifyWebhook({ headers, body: request.body, secret: known, now })
+        )
+      })
+      assert.isTrue((yield* verifies(0, secret)).valid)
+      assert.isFalse((yield* verifies(0, rotated)).valid)
+      for (const n of [1, 2]) {
+        assert.isTrue((yield* verifies(n, secret)).valid)
+        assert.isTrue((yield* verifies(n, rotated)).valid)
+      }
     }).pipe(Effect.provide(layerGateway({ webhook: answers(500) })))
   )
 

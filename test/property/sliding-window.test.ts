@@ -4,6 +4,7 @@ import { SlidingWindow } from "../../src/services/SlidingWindow.ts"
 
 const limit = 5
 const windowMillis = 60
+const minuteMillis = 60_000
 
 /** Sends as soon as allowed; each attempt takes so long, and arrives somewhere within. */
 const simulate = (attempts: ReadonlyArray<{ took: number; arrives: number }>) => {
@@ -52,6 +53,18 @@ describe("600 a minute, sliding", () => {
   it("nothing waits longer than it must: instant attempts go in bursts of the limit", () => {
     const { starts } = simulate(Array.from({ length: 12 }, () => ({ took: 0, arrives: 0 })))
     assert.deepStrictEqual(starts, [0, 0, 0, 0, 0, 60, 60, 60, 60, 60, 120, 120])
+  })
+
+  it("a clock that is set back delays nothing by more than a window, and shortens none", () => {
+    const hour = 3_600_000
+    const window = new SlidingWindow(limit, minuteMillis, [])
+    window.begin(limit)
+    for (let n = 0; n < limit; n += 1) window.end(2 * hour)
+    const set = hour
+    assert.strictEqual(window.room(set), 0)
+    assert.strictEqual(window.waitMillis(set), minuteMillis)
+    assert.strictEqual(window.room(set + minuteMillis - 1), 0)
+    assert.strictEqual(window.room(set + minuteMillis), limit)
   })
 
   it("attempts from before a restart count", () => {

@@ -4,9 +4,36 @@ import { appendFileSync } from "node:fs"
 import * as FirstStart from "../../src/cli/FirstStart.ts"
 import * as Logging from "../../src/cli/Logging.ts"
 import { AppConfig } from "../../src/Config.ts"
+import { WebhookSender } from "../../src/delivery/WebhookSender.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import { make } from "../../src/vendors/simulator/Simulator.ts"
 import { VendorClient } from "../../src/vendors/VendorClient.ts"
+
+const die = Effect.andThen(
+  Effect.sync(() => process.kill(process.pid, "SIGKILL")),
+  Effect.never
+)
+
+/**
+ * `WEBHOOK_CRASH=before-send:5` kills this process when the fifth delivery is claimed and about to be
+ * sent; `after-answer:5` when the receiver has answered it and nothing is recorded yet.
+ */
+const sender = Layer.effect(
+  WebhookSender,
+  Effect.map(WebhookSender, ({ send }) => {
+    const [point, n = "1"] = (process.env["WEBHOOK_CRASH"] ?? "").split(":")
+    let requests = 0
+    return WebhookSender.of({
+      send: (request) =>
+        Effect.suspend(() => {
+          requests += 1
+          if (requests !== Number(n)) return send(request)
+          if (point === "before-send") return die
+          return point === "after-answer" ? Effect.andThen(send(request), die) : send(request)
+        })
+    })
+  })
+).pipe(Layer.provide(Gateway.leaves))
 
 /** As `src/main.ts`, but `[[sim:crash=…]]` kills this process, and each submit is noted in `SUBMIT_LOG`. */
 const vendors = Layer.effect(
@@ -15,10 +42,7 @@ const vendors = Layer.effect(
     const { simulatorDelay } = yield* AppConfig
     const { account } = yield* make({
       delay: simulatorDelay,
-      crash: Effect.andThen(
-        Effect.sync(() => process.kill(process.pid, "SIGKILL")),
-        Effect.never
-      )
+      crash: die
     })
     const noted = {
       ...account,
@@ -40,7 +64,7 @@ const main = FirstStart.layer.pipe(
   Layer.provide(Gateway.http),
   Layer.provide(Gateway.core),
   Layer.provide(Gateway.stores),
-  Layer.provide(Layer.mergeAll(Gateway.leaves, vendors)),
+  Layer.provide(Layer.mergeAll(Gateway.leaves, vendors, sender)),
   Layer.provide(Gateway.database),
   Layer.provide(Logging.layer),
   Layer.provide(AppConfig.layer),

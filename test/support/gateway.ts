@@ -19,6 +19,7 @@ import * as Routes from "../../src/http/Routes.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
 import { Users } from "../../src/services/Users.ts"
 import { Wallet } from "../../src/services/Wallet.ts"
+import { DeliveryStore } from "../../src/store/DeliveryStore.ts"
 import type { Database } from "../../src/store/Database.ts"
 import { make as makeSimulator } from "../../src/vendors/simulator/Simulator.ts"
 import { VendorClient } from "../../src/vendors/VendorClient.ts"
@@ -41,6 +42,10 @@ export interface GatewayOptions {
   readonly sender?: typeof WebhookSender.layer extends (options?: infer O) => unknown ? O : never
   /** The vendor of all models. Default: the simulator, whose jobs take 3 seconds. */
   readonly vendor?: Partial<VendorAccount>
+  /** The vendors that `env` has keys for, over the wire, in place of the simulator. */
+  readonly areVendorsLive?: boolean
+  /** The store of deliveries as the test has it, such as one whose answers are lost. */
+  readonly deliveries?: (live: DeliveryStore["Service"]) => DeliveryStore["Service"]
   /** Further variables, by their names in the environment. */
   readonly env?: Readonly<Record<string, string>>
 }
@@ -84,9 +89,16 @@ export const layerGateway = (options: GatewayOptions = {}) =>
               Layer.provide(WebhookSender.layer(options.sender), Gateway.leaves),
               Layer.succeed(WebhookSenderLog, { sent: Effect.succeed([]) })
             )
-      const vendors = options.vendor === undefined ? sandboxVendors : layerVendor(options.vendor)
+      const scripted = options.vendor === undefined ? sandboxVendors : layerVendor(options.vendor)
+      const vendors = options.areVendorsLive === true ? Layer.empty : scripted
       return GatewayHttp.layer.pipe(
         Layer.provideMerge(Gateway.core),
+        Layer.provideMerge(
+          Layer.effect(
+            DeliveryStore,
+            Effect.map(DeliveryStore, (live) => options.deliveries?.(live) ?? live)
+          )
+        ),
         Layer.provideMerge(Gateway.stores),
         // The later one holds where two give the same service
         Layer.provideMerge(Layer.mergeAll(Gateway.leaves, sender, vendors)),

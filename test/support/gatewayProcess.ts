@@ -50,7 +50,12 @@ export class GatewayProcess {
   static async start(options: ProcessOptions = {}): Promise<GatewayProcess> {
     const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "gateway-process-")))
     const gateway = new GatewayProcess(await freePort(), dataDir, options)
-    await gateway.start()
+    try {
+      await gateway.start()
+    } catch (cause) {
+      await gateway.close()
+      throw cause
+    }
     return gateway
   }
 
@@ -103,7 +108,7 @@ export class GatewayProcess {
   }
 
   async #ready(child: ChildProcess): Promise<void> {
-    const until = performance.now() + 60_000
+    const until = performance.now() + 120_000
     while (performance.now() < until) {
       if (child.exitCode !== null || child.signalCode !== null) break
       const answer = await fetch(`${this.url}/readyz`).catch(() => undefined)

@@ -37,7 +37,7 @@ export const serverUrl = async (folder: string): Promise<string> => {
     return waitForUrl(folder, ready)
   }
   try {
-    const url = await startServer(folder)
+    const { url } = await startServer(folder)
     await writeFile(ready, url)
     return url
   } catch (cause) {
@@ -66,7 +66,17 @@ interface Binaries {
   readonly postgres: string
 }
 
-const startServer = async (folder: string): Promise<string> => {
+export interface Server {
+  readonly url: string
+  /** Ends the server by this signal and starts it again on the same port. */
+  readonly restart: (signal: NodeJS.Signals) => Promise<void>
+}
+
+/** A server of its own in a folder; `more` are settings beside those that make it quick. */
+export const startServer = async (
+  folder: string,
+  more: ReadonlyArray<string> = []
+): Promise<Server> => {
   const user = await serverUser()
   const binaries = await findBinaries(folder, user !== undefined)
   const data = join(folder, "data")
@@ -88,19 +98,29 @@ const startServer = async (folder: string): Promise<string> => {
     "full_page_writes=off",
     "max_connections=200",
     "shared_buffers=64MB",
-    "autovacuum=off"
+    "autovacuum=off",
+    ...more
   ]
   const args = ["-D", data, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])]
-  const child = spawn(binaries.postgres, args, {
-    ...user,
-    env,
-    cwd: data,
-    detached: true,
-    stdio: ["ignore", log, log]
-  })
-  child.unref()
-  await untilReady(folder, data)
-  return `postgres://postgres@127.0.0.1:${port}/postgres`
+  const start = async () => {
+    const child = spawn(binaries.postgres, args, {
+      ...user,
+      env,
+      cwd: data,
+      detached: true,
+      stdio: ["ignore", log, log]
+    })
+    child.unref()
+    await untilReady(folder, data)
+  }
+  await start()
+  return {
+    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
+    restart: async (signal) => {
+      await stopServer(folder, signal)
+      await start()
+    }
+  }
 }
 
 const untilReady = async (folder: string, data: string) => {
@@ -154,12 +174,12 @@ const createSymlinks = async (root: string) => {
 }
 
 /** Ends the server of a run by its pid file. */
-export const stopServer = async (folder: string) => {
+export const stopServer = async (folder: string, signal: NodeJS.Signals = "SIGQUIT") => {
   const pidFile = join(folder, "data", "postmaster.pid")
   const pid = Number((await readFile(pidFile, "utf8").catch(() => "")).split("\n")[0])
   if (!Number.isInteger(pid) || pid <= 0) return
   if (!isPostgres(pid, folder)) return
-  process.kill(pid, "SIGQUIT")
+  process.kill(pid, signal)
   for (let waited = 0; waited < 5000 && isAlive(pid); waited += 20) await pause(20)
 }
 

@@ -17,7 +17,8 @@ export interface Received {
 
 /** An https receiver on loopback with a certificate of its own; it keeps all that comes. */
 export const startReceiver = async (
-  answer: (received: Received, before: ReadonlyArray<Received>) => number = () => 200
+  answer: (received: Received, before: ReadonlyArray<Received>) => number | Promise<number> = () =>
+    200
 ) => {
   const authority = await makeAuthority()
   const folder = await mkdtemp(join(tmpdir(), "gateway-receiver-"))
@@ -36,9 +37,12 @@ export const startReceiver = async (
         event: JSON.parse(body),
         atMillis: Date.now()
       }
-      response.statusCode = answer(one, received)
+      const status = Promise.resolve(answer(one, received))
       received.push(one)
-      response.end()
+      void status.then((code) => {
+        response.statusCode = code
+        response.end()
+      })
     })
   })
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))

@@ -88,7 +88,7 @@ describe("a running task by the clock", () => {
       yield* eventually(get, () => steady.submits.length === 1)
       assert.strictEqual((yield* wallet).held_balance, "7.50")
       yield* advance("13 seconds", "500 millis")
-      const done = yield* get
+      const done = yield* eventually(get, (it) => it.json.task_info.status === "completed")
       assert.match(done.json.images[0], /\/artifacts\/art_/u)
       assert.deepStrictEqual(steady.polls, [3, 6, 9, 12])
       const after = yield* wallet
@@ -111,7 +111,7 @@ describe("a running task by the clock", () => {
       const polls = endless.polls.length
       yield* advance("10 seconds")
       assert.strictEqual(endless.polls.length, polls, "nobody polls for it any more")
-      assert.strictEqual(endless.cancels.length, 1)
+      assert.strictEqual(endless.cancels.length, 1, "the vendor is told")
     }).pipe(
       Effect.provide(
         layerGateway({ vendor: endless.account, env: { TASK_DEADLINE: "10 minutes" } })
@@ -269,5 +269,19 @@ describe("a running task by the clock", () => {
       assert.deepStrictEqual(refusing.submits, [0, 1, 3, 7, 15, 31])
       assert.strictEqual((yield* get).json.task_info.error.code, 3002)
     }).pipe(Effect.provide(layerGateway({ vendor: refusing.account })))
+  )
+
+  const exhausted = vendor(
+    () => images,
+    () =>
+      new VendorError({ class: "RATE_LIMITED", message: "daily quota", retryAfterMillis: 7.2e6 })
+  )
+  it.effect("fails with 3002 at once when the vendor's wait would outlast its deadline", () =>
+    Effect.gen(function* () {
+      const { get } = yield* create
+      const task = yield* eventually(get, (it) => it.json.task_info.status === "failed")
+      assert.strictEqual(task.json.task_info.error.code, 3002)
+      assert.deepStrictEqual(exhausted.submits, [0])
+    }).pipe(Effect.provide(layerGateway({ vendor: exhausted.account })))
   )
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Redacted } from "effect"
+import { Effect, Option, Redacted } from "effect"
 import { AppConfig } from "../../src/Config.ts"
 import { providerBases, providerVariables } from "../../src/domain/Provider.ts"
 
@@ -60,6 +60,42 @@ describe("the accounts that the environment names", () => {
         const error = yield* Effect.flip(accountsOf({ FAL_API_KEY: `id:secret-1;${setting}` }))
         assert.include(error.message, "FAL_API_KEY")
         assert.include(error.message, fault)
+        assert.notInclude(error.message, "secret-1")
+      })
+    )
+  }
+})
+
+describe("PUBLIC_URL", () => {
+  const publicUrlOf = (PUBLIC_URL: string) =>
+    Effect.map(AppConfig, ({ publicUrl }) => Option.getOrUndefined(publicUrl)).pipe(
+      Effect.provide(AppConfig.layerOf({ PUBLIC_URL }))
+    )
+
+  for (const [text, expected] of [
+    ["", undefined],
+    ["https://gateway.example.com", "https://gateway.example.com"],
+    ["https://gateway.example.com/edge/", "https://gateway.example.com/edge"],
+    ["http://127.0.0.1:8080", "http://127.0.0.1:8080"]
+  ] as const) {
+    it.effect(`"${text}" is ${expected}`, () =>
+      Effect.map(publicUrlOf(text), (url) => assert.strictEqual(url, expected))
+    )
+  }
+
+  for (const text of [
+    "http://gateway.example.com",
+    "gateway.example.com",
+    "ftp://gateway.example.com",
+    "https://gateway.example.com/?x=1",
+    "https://gateway.example.com/#x",
+    "https://user:secret-1@gateway.example.com"
+  ]) {
+    it.effect(`"${text}" stops the start`, () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(publicUrlOf(text))
+        assert.include(error.message, "PUBLIC_URL")
+        assert.include(error.message, "https")
         assert.notInclude(error.message, "secret-1")
       })
     )

@@ -72,6 +72,7 @@ export const make = (line: Line): VendorAccount => {
       json: body,
       headers: {
         "x-dashscope-async": "enable",
+        ...Calls.inspection(line, request.body),
         ...(isUploaded ? { "x-dashscope-ossresourceresolve": "enable" } : {})
       },
       timeout: Calls.createTimeout,

@@ -1,5 +1,5 @@
-import { Duration } from "effect"
-import type { Effect, Schema } from "effect"
+import { Duration, Option, Schema } from "effect"
+import type { Effect } from "effect"
 import { ask } from "../Ask.ts"
 import type { Call as AnyCall } from "../Ask.ts"
 import { withVersion } from "../Bases.ts"
@@ -24,3 +24,16 @@ export const make = ({ account, auth, heed, http }: Line): Calls => {
   const dialect = { http, headers: auth, rules, refusalOf, heed }
   return ({ path, ...call }) => ask(dialect, { ...call, url: `${base}${path}` })
 }
+
+/**
+ * Asks for no inspection of content when the body does (`safety_filter: false`) and the operator says
+ * that the vendor allowed it (vendors.md B).
+ */
+export const inspection = (line: Line, body: unknown): Readonly<Record<string, string>> =>
+  line.mayDisableInspection && Option.isSome(decodeUninspected(body))
+    ? { "x-dashscope-datainspection": '{"input":"disable","output":"disable"}' }
+    : {}
+
+const decodeUninspected = Schema.decodeUnknownOption(
+  Schema.Struct({ safety_filter: Schema.Literal(false) })
+)

@@ -40,6 +40,7 @@ export const make = (line: Line): VendorAccount => {
         method: "POST",
         path,
         json: body,
+        headers: Calls.inspection(line, request.body),
         timeout: Calls.blockingTimeout,
         schema: Generated
       })

@@ -15,6 +15,7 @@ import type {
   Submitted,
   VendorAccount
 } from "../VendorClient.ts"
+import { scheme } from "./FalCallbacks.ts"
 import { refusalOf, rules } from "./FalFaults.ts"
 
 const createTimeout = Duration.seconds(60)
@@ -57,7 +58,7 @@ export const make = (line: Line): VendorAccount => {
       const created = yield* ask(dialect, {
         purpose: "submit",
         method: "POST",
-        url: `${base}/${request.upstreamModel}`,
+        url: `${base}/${request.upstreamModel}${callbackIn(request)}`,
         json: yield* flatInput(request),
         timeout: createTimeout,
         schema: Created
@@ -77,9 +78,13 @@ export const make = (line: Line): VendorAccount => {
       if (answer.status >= 300) return yield* refusalIn(dialect, "ask", answer)
       return "Canceled" satisfies CancelOutcome
     }),
-    reconcile: () => Effect.succeed([])
+    reconcile: () => Effect.succeed([]),
+    callbacks: scheme(account.jwksUrl)
   }
 }
+
+const callbackIn = ({ callbackUrl: url }: SubmitRequest): string =>
+  url === undefined ? "" : `?${new URLSearchParams({ fal_webhook: url }).toString()}`
 
 /** The returned URLs are used, but the key goes to the account's own origin alone. */
 const urlsOf = (base: string, model: string, created: typeof Created.Type) => {

@@ -10,7 +10,6 @@ export const rules: ReadonlyArray<FaultRule> = [
     class: "CONTENT"
   },
   { codes: ["BLOCKLIST", "SPII", "RECITATION", "IMAGE_RECITATION"], class: "CONTENT" },
-  // A blocked prompt without any of the named reasons is `OTHER` too: a failure, not a verdict
   { codes: ["NO_IMAGE", "IMAGE_OTHER", "OTHER", "MAX_TOKENS", "STOP"], class: "FAILED" },
   { says: /api key (?:not valid|expired|not found)/iu, class: "OPERATOR" },
   { codes: ["FAILED_PRECONDITION"], says: /billing|location|free tier/iu, class: "OPERATOR" },
@@ -19,6 +18,9 @@ export const rules: ReadonlyArray<FaultRule> = [
   { codes: ["RESOURCE_EXHAUSTED"], class: "RATE_LIMITED" },
   { codes: ["INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED"], class: "RETRYABLE" }
 ]
+
+/** `promptFeedback.blockReason`: whatever it says. */
+export const blockedPrompt: ReadonlyArray<FaultRule> = [{ class: "CONTENT" }]
 
 const Failure = Schema.Struct({
   error: Schema.Struct({

@@ -8,7 +8,7 @@ import type { Line } from "../Line.ts"
 import { base64 } from "../MediaTexts.ts"
 import { VendorError } from "../VendorClient.ts"
 import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
-import { refusalOf, rules } from "./GeminiFaults.ts"
+import { blockedPrompt, refusalOf, rules } from "./GeminiFaults.ts"
 
 /** A 4K picture takes minutes. */
 const generateTimeout = Duration.seconds(300)
@@ -114,12 +114,11 @@ const itemsOf = (generated: Generated): Effect.Effect<ReadonlyArray<ResultItem>,
   const code = candidate?.finishReason ?? blocked?.blockReason
   if (items.length > 0 && (code === undefined || code === "STOP")) return Effect.succeed(items)
   const requestId = generated.responseId
-  const message = candidate?.finishMessage ?? blocked?.blockReasonMessage
+  const told = candidate?.finishMessage ?? blocked?.blockReasonMessage
+  const message = told ?? `No image was made: ${code ?? "none told why"}`
+  const isPrompt = candidate === undefined && blocked?.blockReason !== undefined
   return Effect.fail(
-    jobFailed(rules, {
-      code,
-      message: message ?? `No image was made: ${code ?? "none told why"}`,
-      requestId
-    })
+    // A blocked prompt is a verdict, also for a reason (`OTHER`) that is a mere failure of an image
+    jobFailed(isPrompt ? blockedPrompt : rules, { code, message, requestId })
   )
 }

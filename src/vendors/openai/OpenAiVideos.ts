@@ -43,7 +43,13 @@ const Video = Schema.Struct({
 })
 type Video = typeof Video.Type
 
-const Page = Schema.Struct({ data: Schema.Array(Video) })
+const Page = Schema.Struct({
+  data: Schema.Array(Video),
+  has_more: Schema.optionalKey(Schema.Boolean)
+})
+
+/** Pages of 100, newest first. */
+const pagesMax = 10
 
 const Job = Schema.Struct({ id: Schema.NonEmptyString, submittedAtMillis: Schema.Finite })
 const decodeJob = Schema.decodeUnknownOption(Job)
@@ -96,17 +102,26 @@ export const make = (line: Line): VendorAccount => {
       startedAtMillis: number
     ) {
       const { model, prompt } = yield* fieldsOf(request)
-      const url = `${base}/videos?limit=100&order=desc`
-      const { data } = yield* ask(dialect, { purpose: "ask", url, schema: Page })
       const from = startedAtMillis / 1000 - skewSeconds
       const until = startedAtMillis / 1000 + Duration.toSeconds(createTimeout) + skewSeconds
-      return data
-        .filter((it) => it.prompt === prompt && (it.model === undefined || it.model === model))
-        .filter(({ created_at: at = 0 }) => at >= from && at <= until)
-        .map(({ created_at: at = 0, id }): Candidate => ({
-          jobId: id,
-          handle: { id, submittedAtMillis: at * 1000 }
-        }))
+      const found: Array<Candidate> = []
+      let after = ""
+      for (let page = 1; page <= pagesMax; page += 1) {
+        const url = `${base}/videos?limit=100&order=desc${after}`
+        const { data, has_more: hasMore } = yield* ask(dialect, {
+          purpose: "ask",
+          url,
+          schema: Page
+        })
+        for (const { created_at: at = 0, id, model: made = model, prompt: words } of data) {
+          if (words !== prompt || made !== model || at < from || at > until) continue
+          found.push({ jobId: id, handle: { id, submittedAtMillis: at * 1000 } })
+        }
+        const last = data.at(-1)
+        if (hasMore !== true || last === undefined || (last.created_at ?? 0) < from) break
+        after = `&after=${encodeURIComponent(last.id)}`
+      }
+      return found
     })
   }
 }

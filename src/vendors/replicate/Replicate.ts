@@ -10,6 +10,7 @@ import { waitAtAge } from "../Polling.ts"
 import { VendorError } from "../VendorClient.ts"
 import type {
   CancelOutcome,
+  Candidate,
   Handle,
   Progress,
   SubmitRequest,
@@ -17,6 +18,8 @@ import type {
   VendorAccount
 } from "../VendorClient.ts"
 import type { VendorAnswer } from "../VendorHttp.ts"
+import { scheme } from "./ReplicateCallbacks.ts"
+import { listed } from "./ReplicateList.ts"
 
 const createTimeout = Duration.seconds(60)
 
@@ -81,7 +84,7 @@ export const make = (line: Line): VendorAccount => {
         purpose: "submit",
         method: "POST",
         url: `${base}${path}`,
-        json: { ...fields, input: yield* flatInput(request) },
+        json: { ...fields, input: yield* flatInput(request), ...callbackIn(request) },
         timeout: createTimeout,
         schema: Prediction
       })
@@ -100,12 +103,27 @@ export const make = (line: Line): VendorAccount => {
       const { status } = yield* ask(dialect, call)
       return (isCanceled(status) ? "Canceled" : "TooLate") satisfies CancelOutcome
     }),
-    reconcile: () => Effect.succeed([])
+    canList: true,
+    reconcile: Effect.fn("Replicate.reconcile")(function* (
+      request: SubmitRequest,
+      startedAtMillis: number
+    ) {
+      const found = yield* listed(dialect, base, request, startedAtMillis, createTimeout)
+      return found.map(({ created_at: at, id }): Candidate => ({
+        jobId: id,
+        handle: { ...urlsOf(base, { id }), submittedAtMillis: Date.parse(at) }
+      }))
+    }),
+    callbacks: scheme(dialect, base)
   }
 }
 
+/** One call a job: when it has ended, however. */
+const callbackIn = ({ callbackUrl: webhook }: SubmitRequest) =>
+  webhook === undefined ? {} : { webhook, webhook_events_filter: ["completed"] }
+
 /** The returned URLs are used, but the key goes to the account's own origin alone. */
-const urlsOf = (base: string, { id, urls }: Prediction) => {
+const urlsOf = (base: string, { id, urls }: Pick<Prediction, "id" | "urls">) => {
   const own = `${base}/predictions/${encodeURIComponent(id)}`
   const checked = (url: string | undefined, fallback: string) =>
     url !== undefined && isSameOrigin(base, url) ? url : fallback

@@ -89,7 +89,11 @@ const wholeNumber = (value: unknown): number | undefined =>
 const choicesOf = (body: unknown): number =>
   Math.min(
     choicesMax,
-    wholeNumber(at(body, "n") ?? at(body, "generationConfig", "candidateCount")) ?? 1
+    wholeNumber(
+      at(body, "n") ??
+        at(body, "generationConfig", "candidateCount") ??
+        at(body, "generation_config", "candidate_count")
+    ) ?? 1
   )
 
 const limitOf = (body: unknown): number =>
@@ -97,7 +101,8 @@ const limitOf = (body: unknown): number =>
     at(body, "max_completion_tokens") ??
       at(body, "max_output_tokens") ??
       at(body, "max_tokens") ??
-      at(body, "generationConfig", "maxOutputTokens")
+      at(body, "generationConfig", "maxOutputTokens") ??
+      at(body, "generation_config", "max_output_tokens")
   ) ?? Infinity
 
 const choiceOf = (body: unknown): Choice => {

@@ -94,6 +94,7 @@ const sayings = {
     vendorCode: "InternalError",
     message: "The job failed upstream (simulated)"
   },
+  empty: { class: "FAILED", message: "Nothing was made (simulated)" },
   timeout: {
     class: "TIMEOUT",
     httpStatus: 504,
@@ -186,6 +187,7 @@ const poll = Effect.fnUntraced(function* (
     return { _tag: "Running", pollAfter: pollAfter(remaining) }
   }
   if (job.ending !== "done") return yield* failure(job.taskId, job.ending)
+  if (job.items === 0) return yield* failure(job.taskId, "empty")
   return { _tag: "Done", result: { items: yield* render(job, yield* loadFont) } }
 })
 

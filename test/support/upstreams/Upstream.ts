@@ -18,6 +18,7 @@ export type Fault =
   | "client"
   | "media"
   | "hang"
+  | "stall"
 
 /** How the jobs of an upstream end. */
 export type Ending = "done" | "partial" | "nothing" | "failed" | "content" | "lost"
@@ -74,7 +75,10 @@ export interface Job {
   readonly id: string
   // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts what is in it
   readonly body: any
-  readonly createdAt: number
+  /** Milliseconds. */
+  createdAt: number
+  /** Where it was submitted. */
+  readonly path: string
   readonly count: number
   polls: number
   isCancelled: boolean
@@ -90,17 +94,32 @@ export const pixel = Buffer.from(
 export class Upstream {
   readonly #protocol: Protocol
   readonly #server: Server
-  /** Every request in its order. */
+  /** How many requests came, downloads of results included. */
+  requests = 0
+  /** Every other request in its order. */
   readonly seen: Array<Seen> = []
   readonly jobs = new Map<string, Job>()
   /** How many submits of each body bought a job, by the body's hash. */
   readonly paid = new Map<string, number>()
   /** Used up by the next submits, and by the next other requests. */
-  submitFaults: Array<Fault> = []
-  askFaults: Array<Fault> = []
+  submitFaults: Array<Fault | Reply> = []
+  askFaults: Array<Fault | Reply> = []
+  /** Used up by the next requests to a cancel route. */
+  cancelFaults: Array<Fault | Reply> = []
+  /** Used up by the next downloads of results at `/results/`. */
+  resultFaults: Array<"hang"> = []
   ending: Ending = "done"
   /** Polls that find a job still running. */
   runningPolls = 1
+  /** How many jobs stand on a page of its list. */
+  pageSize = 100
+  /** How often the list does not show any job yet. */
+  lateLists = 0
+  /** Submits with this text in them are never answered; taken before or not. */
+  heldBeforeTaken: string | undefined
+  heldAfterTaken: string | undefined
+  /** What was bought, in its order. */
+  readonly paidBodies: Array<Buffer> = []
   /** Each submit takes so long before it is answered. Milliseconds. */
   delayMillis = 0
   /** Result URLs answer 404. */
@@ -139,6 +158,18 @@ export class Upstream {
     return [...this.paid.values()].reduce((sum, count) => sum + count, 0)
   }
 
+  /** What a list shows now, oldest first. */
+  get listedJobs(): ReadonlyArray<Job> {
+    if (this.lateLists === 0) return [...this.jobs.values()]
+    this.lateLists -= 1
+    return []
+  }
+
+  /** How often a cancel route was asked. */
+  get cancels(): number {
+    return this.seen.filter(({ path }) => path.endsWith("/cancel")).length
+  }
+
   /** The last submit. */
   get lastSubmit(): Seen {
     const found = this.seen.findLast((seen) => this.#protocol.isSubmit(seen))
@@ -159,9 +190,16 @@ export class Upstream {
     this.paid.clear()
     this.submitFaults = []
     this.askFaults = []
+    this.cancelFaults = []
+    this.resultFaults = []
     this.ending = "done"
     this.runningPolls = 1
     this.delayMillis = 0
+    this.pageSize = 100
+    this.lateLists = 0
+    this.heldBeforeTaken = undefined
+    this.heldAfterTaken = undefined
+    this.paidBodies.length = 0
     this.isResultGone = false
     this.media = { head: pixel }
     this.mediaBytesSent = 0
@@ -172,11 +210,13 @@ export class Upstream {
   buy(seen: Seen, prefix: string, count = 1): Job {
     const hash = createHash("sha256").update(seen.bytes).digest("hex")
     this.paid.set(hash, (this.paid.get(hash) ?? 0) + 1)
+    this.paidBodies.push(seen.bytes)
     this.#ids += 1
     const id = `${prefix}${String(this.#ids).padStart(8, "0")}-${hash.slice(0, 12)}`
     const job = {
       id,
       body: seen.json,
+      path: seen.path,
       createdAt: Date.now(),
       count,
       polls: 0,
@@ -202,7 +242,9 @@ export class Upstream {
 
   async #serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const seen = await readRequest(request)
+    this.requests += 1
     if (seen.path.startsWith("/results/")) {
+      if (this.resultFaults.shift() === "hang") return
       return this.#write(
         response,
         this.isResultGone ? { status: 404 } : { status: 200, media: this.media }
@@ -210,15 +252,20 @@ export class Upstream {
     }
     this.seen.push(seen)
     const isSubmit = this.#protocol.isSubmit(seen)
-    const fault = (isSubmit ? this.submitFaults : this.askFaults).shift()
+    const fault = this.#faults(isSubmit, seen).shift()
     if (isSubmit && this.delayMillis > 0) await pause(this.delayMillis)
     if (fault === "drop-before") return void request.socket.destroy()
-    if (fault === "hang") return
+    if (fault === "hang" || (isSubmit && includes(seen, this.heldBeforeTaken))) return
     const refusal = fault === undefined ? undefined : this.#refusal(fault)
     if (refusal !== undefined) return this.#write(response, refusal)
     const reply = this.#protocol.answer(seen, this) ?? { status: 404, json: {} }
+    if (isSubmit && includes(seen, this.heldAfterTaken)) return
     if (isSubmit && reply.status < 300) await this.onPaid()
     if (fault === "drop-after") return void request.socket.destroy()
+    if (fault === "stall") {
+      response.writeHead(200, { "content-type": "application/json", "content-length": 1000 })
+      return void response.write("{")
+    }
     if (fault === "garbage")
       return this.#write(response, { status: 200, bytes: Buffer.from("<html>") })
     return this.#write(response, reply)
@@ -249,7 +296,13 @@ export class Upstream {
     else if (isHanging !== true) response.destroy()
   }
 
-  #refusal(fault: Fault): Reply | undefined {
+  #faults(isSubmit: boolean, { path }: Seen): Array<Fault | Reply> {
+    if (isSubmit) return this.submitFaults
+    return path.endsWith("/cancel") ? this.cancelFaults : this.askFaults
+  }
+
+  #refusal(fault: Fault | Reply): Reply | undefined {
+    if (typeof fault !== "string") return fault
     const { refusals } = this.#protocol
     switch (fault) {
       case "429":
@@ -271,6 +324,9 @@ export class Upstream {
     }
   }
 }
+
+const includes = ({ bytes }: Seen, text: string | undefined): boolean =>
+  text !== undefined && bytes.includes(text)
 
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 

@@ -3,6 +3,7 @@ import type { AccountSetting } from "../../../src/domain/Provider.ts"
 import type { Adapter } from "../../../src/models/CatalogEntry.ts"
 import * as Download from "../../../src/vendors/Download.ts"
 import { families } from "../../../src/vendors/Families.ts"
+import type { Line } from "../../../src/vendors/Line.ts"
 import type { SubmitMedium, SubmitRequest } from "../../../src/vendors/VendorClient.ts"
 import * as VendorHttp from "../../../src/vendors/VendorHttp.ts"
 import { pixel } from "./Upstream.ts"
@@ -11,7 +12,8 @@ import { pixel } from "./Upstream.ts"
 export const accountAt = Effect.fnUntraced(function* (
   adapter: Adapter,
   baseUrl: string,
-  key: string
+  key: string,
+  more: Partial<Line> = {}
 ) {
   const family = families[adapter]
   const account: AccountSetting = {
@@ -24,7 +26,8 @@ export const accountAt = Effect.fnUntraced(function* (
   const auth = family.auth(key)
   const http = yield* VendorHttp.make
   const accountId = `${adapter}@${account.id}`
-  const line = { account, accountId, auth, http, heed: () => Effect.void }
+  const heed = () => Effect.void
+  const line = { account, accountId, auth, http, heed, mayDisableInspection: false, ...more }
   return { ...family.make(line), download: (yield* Download.make)(account, auth) }
 })
 

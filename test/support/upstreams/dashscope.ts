@@ -130,7 +130,7 @@ const stamp = (millis: number) =>
   new Date(millis + 8 * 3_600_000).toISOString().slice(0, 19).replaceAll(/\D/gu, "")
 
 const list = ({ query }: Seen, upstream: Upstream): Reply => {
-  const data = [...upstream.jobs.values()]
+  const all = upstream.listedJobs
     .filter(({ body }) => body.model === query.get("model_name"))
     .filter(({ createdAt }) => stamp(createdAt) >= (query.get("start_time") ?? ""))
     .filter(({ createdAt }) => stamp(createdAt) <= (query.get("end_time") ?? ""))
@@ -142,9 +142,18 @@ const list = ({ query }: Seen, upstream: Upstream): Reply => {
       api_key_id: "1",
       gmt_create: createdAt
     }))
+  const size = upstream.pageSize
+  const page = Number(query.get("page_no"))
   return {
     status: 200,
-    json: { total: data.length, data, total_page: 1, page_no: 1, page_size: 100, request_id: "r" }
+    json: {
+      total: all.length,
+      data: all.slice((page - 1) * size, page * size),
+      total_page: Math.ceil(all.length / size),
+      page_no: page,
+      page_size: size,
+      request_id: "r"
+    }
   }
 }
 

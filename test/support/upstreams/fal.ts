@@ -1,3 +1,4 @@
+import { falJwks, isCallable } from "./callbacks.ts"
 import type { Protocol, Reply, Seen, Upstream } from "./Upstream.ts"
 
 const failure = (status: number, detail: unknown): Reply => ({ status, json: { detail } })
@@ -50,12 +51,16 @@ export const fal: Protocol = {
   },
   isSubmit,
   answer: (seen, upstream) => {
+    if (seen.path === "/.well-known/jwks.json") return { status: 200, json: falJwks() }
     if (seen.headers.authorization !== `Key ${upstream.key}`) {
       return failure(401, "Cannot access application: authentication is required")
     }
     if (isSubmit(seen)) {
       if (typeof seen.json?.prompt !== "string") {
         return failure(422, [{ loc: ["body", "prompt"], msg: "field required", type: "missing" }])
+      }
+      if (!isCallable(seen.query.get("fal_webhook") ?? "https://")) {
+        return failure(422, [{ loc: ["query", "fal_webhook"], msg: "invalid url", type: "url" }])
       }
       const { id } = upstream.buy(seen, "", seen.json.num_images ?? 1)
       return {

@@ -96,7 +96,9 @@ export const openai: Protocol = {
       return { status: 200, json: { ...created, created_at: 1, error: null } }
     }
     if (seen.path === "/v1/videos") {
-      const data = [...upstream.jobs.values()].map(({ body, createdAt, id }) => ({
+      const all = upstream.listedJobs.toReversed()
+      const after = all.findIndex(({ id }) => id === seen.query.get("after")) + 1
+      const data = all.slice(after, after + upstream.pageSize).map(({ body, createdAt, id }) => ({
         id,
         object: "video",
         status: "queued",
@@ -104,7 +106,8 @@ export const openai: Protocol = {
         prompt: body.prompt,
         created_at: Math.floor(createdAt / 1000)
       }))
-      return { status: 200, json: { object: "list", data, has_more: false } }
+      const more = after + upstream.pageSize < all.length
+      return { status: 200, json: { object: "list", data, has_more: more } }
     }
     const [, id = "", content] = /^\/v1\/videos\/([^/]+)(\/content)?$/u.exec(seen.path) ?? []
     if (id === "") return undefined

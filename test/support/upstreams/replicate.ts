@@ -1,3 +1,4 @@
+import { isCallable, signing } from "./callbacks.ts"
 import type { Protocol, Reply, Seen, Upstream } from "./Upstream.ts"
 
 const failure = (status: number, title: string, detail: string): Reply => ({
@@ -49,6 +50,23 @@ const current = (upstream: Upstream, id: string): Reply => {
   return prediction(upstream, id, { status: "succeeded", output, error: null, metrics: {} })
 }
 
+const list = ({ query }: Seen, upstream: Upstream): Reply => {
+  const all = upstream.listedJobs.toReversed()
+  const at = Number(query.get("cursor") ?? 0)
+  const next = at + upstream.pageSize
+  const results = all.slice(at, next).map(({ body, createdAt, id, path }) => ({
+    id,
+    created_at: new Date(createdAt).toISOString(),
+    source: "api",
+    status: "starting",
+    model: /^\/v1\/models\/(.+)\/predictions$/u.exec(path)?.[1] ?? null,
+    version: body.version ?? "hidden",
+    input: body.input
+  }))
+  const url = next < all.length ? `${upstream.url}/v1/predictions?cursor=${next}` : null
+  return { status: 200, json: { previous: null, next: url, results } }
+}
+
 const isSubmit = ({ method, path }: Seen) => method === "POST" && path.endsWith("/predictions")
 
 /** vendors.md A5, Replicate. */
@@ -71,7 +89,17 @@ export const replicate: Protocol = {
     if (seen.headers.authorization !== `Bearer ${upstream.key}`) {
       return failure(401, "Unauthenticated", "You did not pass a valid authentication token")
     }
+    if (seen.path === "/v1/webhooks/default/secret") {
+      return { status: 200, json: { key: signing.replicate } }
+    }
     if (isSubmit(seen)) {
+      const { webhook = "https://", webhook_events_filter: filter = [] } = seen.json ?? {}
+      if (!isCallable(webhook)) {
+        return failure(422, "Input validation failed", "- webhook: must be an HTTPS URL")
+      }
+      if (!filter.every((it: string) => /^(?:start|output|logs|completed)$/u.test(it))) {
+        return failure(422, "Input validation failed", "- webhook_events_filter: unknown event")
+      }
       const needsVersion = seen.path === "/v1/predictions"
       if (needsVersion !== (typeof seen.json?.version === "string")) {
         return failure(422, "Input validation failed", "- version is required")
@@ -82,6 +110,7 @@ export const replicate: Protocol = {
       const { id } = upstream.buy(seen, "p", seen.json.input.num_outputs ?? 1)
       return { ...prediction(upstream, id, { status: "starting", output: null }), status: 201 }
     }
+    if (seen.path === "/v1/predictions") return list(seen, upstream)
     const [, id = "", verb] = /^\/v1\/predictions\/([^/]+)(?:\/(cancel))?$/u.exec(seen.path) ?? []
     if (id === "") return undefined
     const job = upstream.jobs.get(id)

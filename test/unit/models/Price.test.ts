@@ -7,10 +7,13 @@ import { builtInEntries } from "../../../src/models/Catalog.ts"
 import {
   chargeHeld,
   chargeTokens,
+  holdTokens,
   PriceRule,
   quote,
   requestedOf
 } from "../../../src/models/Price.ts"
+import { builtInTokenModels } from "../../../src/models/TokenModels.ts"
+import { usageOf } from "../../../src/models/Usage.ts"
 import { accept } from "../../support/bodies.ts"
 
 const entryOf = (label: Label) => builtInEntries.find((entry) => entry.label === label)!
@@ -101,6 +104,95 @@ describe("chargeTokens", () => {
     assert.strictEqual(of(0, 1), make(1n))
     assert.strictEqual(of(0, 0), make(0n))
     assert.strictEqual(of(1, 1), make(201n))
+  })
+})
+
+describe("token prices", () => {
+  const rates = (input: bigint, output: bigint) => ({
+    input: make(input),
+    output: make(output),
+    cachedInput: make(input / 10n),
+    cacheWrite: make(input + 25n),
+    cacheWriteLong: make(input * 2n),
+    reasoning: make(output * 3n)
+  })
+  const price = {
+    per: "million_tokens",
+    ...rates(100n, 1000n),
+    long: { above: 5_000_000, ...rates(200n, 1500n) }
+  } as const
+  const million = 1_000_000
+  const usage = {
+    inputTokens: 4 * million,
+    cachedInputTokens: million,
+    cacheWriteTokens: 2 * million,
+    cacheWriteLongTokens: million,
+    outputTokens: 2 * million,
+    reasoningTokens: million
+  }
+
+  it("each kind of token has its own price", () => {
+    // plain 100, cached 10, written 125, written for long 200, answered 1000, reasoned 3000
+    assert.strictEqual(chargeTokens(price, usage), make(100n + 10n + 125n + 200n + 1000n + 3000n))
+  })
+
+  it("a long prompt makes all tokens of its call dearer", () => {
+    const of = (inputTokens: number) => chargeTokens(price, { inputTokens, outputTokens: million })
+    assert.strictEqual(of(5 * million), make(5n * 100n + 1000n))
+    assert.strictEqual(of(5 * million + 1), make(5n * 200n + 1500n + 1n))
+  })
+
+  it("what is held covers whatever the tokens turn out to be", () =>
+    fc.assert(
+      fc.property(
+        fc.array(fc.nat(8 * million), { minLength: 6, maxLength: 6 }),
+        fc.boolean(),
+        ([input = 0, cached = 0, write = 0, long = 0, output = 0, reasoning = 0], keeps) => {
+          const found = chargeTokens(price, {
+            inputTokens: input,
+            cachedInputTokens: cached,
+            cacheWriteTokens: write,
+            cacheWriteLongTokens: keeps ? long : 0,
+            outputTokens: output,
+            reasoningTokens: reasoning
+          })
+          assert.isTrue(found <= holdTokens(price, input, output, keeps))
+        }
+      )
+    ))
+
+  it("the built-in ones are never cheaper for a long prompt, nor dearer from the cache", () => {
+    for (const { model, price: it } of builtInTokenModels) {
+      assert.isTrue(it.cachedInput! <= it.input && it.input <= it.cacheWrite!, model)
+      if (it.long !== undefined)
+        assert.isTrue(it.long.input >= it.input && it.long.output >= it.output, model)
+    }
+  })
+})
+
+describe("the usage of an answer", () => {
+  it("names what was written to the cache, and for how long", () => {
+    const details = {
+      cached_tokens: 1,
+      cache_write_tokens: 5,
+      cache_write_tokens_details: { ttl_12h_tokens: 2, ttl_30m_tokens: 3 }
+    }
+    const parts = { cachedInputTokens: 1, cacheWriteTokens: 5, cacheWriteLongTokens: 2 }
+    const chat = usageOf("openai-chat", { usage: { prompt_tokens_details: details } })
+    assert.deepInclude(chat, parts)
+    const responses = usageOf("openai-responses", { usage: { input_tokens_details: details } })
+    assert.deepInclude(responses, parts)
+    const messages = usageOf("anthropic-messages", {
+      usage: {
+        input_tokens: 4,
+        cache_read_input_tokens: 1,
+        cache_creation_input_tokens: 5,
+        cache_creation: { ephemeral_1h_input_tokens: 2, ephemeral_5m_input_tokens: 3 },
+        output_tokens: 9,
+        output_tokens_details: { thinking_tokens: 7 }
+      }
+    })
+    assert.deepEqual(messages, { ...parts, inputTokens: 10, outputTokens: 9, reasoningTokens: 7 })
   })
 })
 

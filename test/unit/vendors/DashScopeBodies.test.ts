@@ -24,6 +24,33 @@ describe("DashScope, field by field (vendors.md A1 and B)", () => {
       return upstream.lastSubmit
     })
 
+  it.effect(
+    "safety_filter: false asks for no inspection, where the operator may opt out of it",
+    () =>
+      Effect.gen(function* () {
+        const told: Array<unknown> = []
+        for (const mayDisableInspection of [true, false]) {
+          for (const filter of [false, true, null]) {
+            const body = { prompt: "p", size: "1664*928", safety_filter: filter }
+            for (const [adapter, order] of [
+              ["dashscope-async", request("text-to-image-preview", "wan2.5-t2i-preview", body)],
+              ["dashscope-sync", request("text-to-image-max", "qwen-image-max", body)]
+            ] as const) {
+              const account = yield* accountAt(adapter, upstream.url, upstream.key, {
+                mayDisableInspection
+              })
+              yield* account.submit(order)
+              assert.notInclude(JSON.stringify(upstream.lastSubmit.json), "safety")
+              told.push(upstream.lastSubmit.headers["x-dashscope-datainspection"])
+            }
+          }
+        }
+        const disabled = '{"input":"disable","output":"disable"}'
+        const rest = Array.from({ length: 10 }, () => undefined)
+        assert.deepStrictEqual(told, [disabled, disabled, ...rest])
+      })
+  )
+
   it.effect("text-to-video-spark: a duration is always sent, and no audio beside audio_url", () =>
     Effect.gen(function* () {
       const url = "https://example.com/a.mp3"

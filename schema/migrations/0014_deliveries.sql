@@ -156,3 +156,33 @@ create or replace function delivery_free(
   )
   select count(*)::integer from dead
 $$;
+
+-- As before (ADR 0104), but what is under way stands in the queue.
+create or replace function delivery_room(
+  p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz, p_per_minute integer
+) returns integer[] language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $$
+declare lock_key integer;
+begin
+  if not exists (
+    select 1 from processes
+    where id <> p_owner and greatest(heartbeat_at, left_at) > p_now - interval '2 minutes'
+  ) then
+    return p_limits;
+  end if;
+  for lock_key in select distinct hashtext(e) from unnest(p_endpoints) as w (e) order by 1 loop
+    perform pg_advisory_xact_lock(811003, lock_key);
+  end loop;
+  return array(
+    select least(w.most, greatest(0, p_per_minute - (
+      select count(*)::integer from (
+        select 1 from attempts_and_claims a
+        where a.endpoint_id = w.endpoint and a.started_at > p_now - interval '2 minutes'
+          and (a.ended_at is null or a.ended_at > p_now - interval '1 minute')
+        limit p_per_minute
+      ) taken
+    )))
+    from unnest(p_endpoints, p_limits) with ordinality as w (endpoint, most, n) order by w.n
+  );
+end $$;

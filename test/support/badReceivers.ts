@@ -1,0 +1,135 @@
+import { createServer as createHttpsServer } from "node:https"
+import type { RequestListener } from "node:http"
+import type { AddressInfo, Server, Socket } from "node:net"
+import { createServer as createTlsServer } from "node:tls"
+import type { makeAuthority } from "./certificates.ts"
+
+type Authority = Awaited<ReturnType<typeof makeAuthority>>
+
+/** A receiver on loopback that counts what comes to it. */
+export interface Counted {
+  readonly url: string
+  /** Connections of now, and the most there were at once. */
+  readonly open: () => number
+  readonly mostOpen: () => number
+  readonly requests: () => number
+  /** Bytes that it could get rid of. */
+  readonly sent: () => number
+  readonly close: () => Promise<void>
+}
+
+const listen = async (server: Server, requests: () => number): Promise<Counted> => {
+  const sockets = new Set<Socket>()
+  let most = 0
+  let gone = 0
+  server.on("connection", (socket: Socket) => {
+    sockets.add(socket)
+    most = Math.max(most, sockets.size)
+    socket.on("error", () => {})
+    socket.on("close", () => {
+      sockets.delete(socket)
+      gone += socket.bytesWritten
+    })
+  })
+  server.on("tlsClientError", () => {})
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  return {
+    url: `https://localhost:${(server.address() as AddressInfo).port}/hook`,
+    open: () => sockets.size,
+    mostOpen: () => most,
+    requests,
+    sent: () => [...sockets].reduce((sum, it) => sum + it.bytesWritten, gone),
+    close: async () => {
+      for (const socket of sockets) socket.destroy()
+      await new Promise((resolve) => server.close(resolve))
+    }
+  }
+}
+
+/** Speaks HTTP. */
+export const startHttps = async (
+  authority: Authority,
+  listener: RequestListener,
+  certificate?: { readonly name?: string; readonly expired?: boolean }
+) => {
+  let requests = 0
+  const server = createHttpsServer(await authority.issue(certificate), (request, response) => {
+    requests += 1
+    request.on("error", () => {})
+    response.on("error", () => {})
+    request.resume()
+    request.on("end", () => listener(request, response))
+  })
+  return listen(server, () => requests)
+}
+
+/** Answers by bytes of its own once the first of the request have come. */
+const startRaw = async (authority: Authority, answer: (socket: Socket, tcp: Socket) => void) => {
+  let requests = 0
+  const tcps: Array<Socket> = []
+  const server = createTlsServer(await authority.issue(), (socket) => {
+    socket.on("error", () => {})
+    const tcp = tcps.find((it) => it.remotePort === socket.remotePort)
+    socket.once("data", () => {
+      requests += 1
+      if (tcp !== undefined) answer(socket, tcp)
+    })
+  })
+  server.on("connection", (socket: Socket) => tcps.push(socket))
+  return listen(server, () => requests)
+}
+
+const chunk = Buffer.alloc(65_536, "x")
+
+/** As much as the other side takes, up to ten gigabytes. */
+const pour: RequestListener = (_request, response) => {
+  let left = 10e9
+  const more = () => {
+    while (left > 0 && !response.destroyed) {
+      left -= chunk.length
+      if (!response.write(chunk)) return void response.once("drain", more)
+    }
+  }
+  response.writeHead(500, { "content-length": "10000000000" })
+  more()
+}
+
+const drip = (socket: Socket) => {
+  socket.write("HTTP/1.1 200 OK\r\nx-a: ")
+  const timer = setInterval(() => socket.write("b"), 1000)
+  socket.on("close", () => clearInterval(timer))
+}
+
+/** Each way to be a bad receiver, and the class of failure that its attempts are to have. */
+export const startBadReceivers = async (authority: Authority, redirectTo: string) => [
+  { name: "never answers", failure: "timeout", ...(await startHttps(authority, () => {})) },
+  { name: "drips a byte a second", failure: "timeout", ...(await startRaw(authority, drip)) },
+  { name: "answers 10 GB", failure: "http_status", ...(await startHttps(authority, pour)) },
+  {
+    name: "answers garbage",
+    failure: "protocol",
+    ...(await startRaw(authority, (socket) => socket.end("\u0000garbage\r\n\r\n")))
+  },
+  {
+    name: "resets",
+    failure: "protocol",
+    ...(await startRaw(authority, (_, tcp) => tcp.resetAndDestroy()))
+  },
+  {
+    name: "has an expired certificate",
+    failure: "tls",
+    ...(await startHttps(authority, (_, response) => response.end(), { expired: true }))
+  },
+  {
+    name: "has a certificate of another name",
+    failure: "tls",
+    ...(await startHttps(authority, (_, response) => response.end(), { name: "other.test" }))
+  },
+  {
+    name: "redirects to 127.0.0.1",
+    failure: "redirect",
+    ...(await startHttps(authority, (_, response) =>
+      response.writeHead(307, { location: redirectTo }).end()
+    ))
+  }
+]

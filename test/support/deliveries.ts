@@ -1,0 +1,46 @@
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+
+/**
+ * Queues so many events for one endpoint, due now by the database's statement, each with a body of
+ * its own: `{"n":0}`, `{"n":1}`, … Answers the delivery ids, in that order.
+ */
+export const queueDeliveries = Effect.fnUntraced(function* (
+  endpointId: string,
+  count: number,
+  at: Date
+) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql`
+    WITH new AS MATERIALIZED (
+      SELECT n, e.id AS endpoint, e.user_id AS owner, ${at}::timestamptz AS at,
+        'evt_' || md5(e.id || n || random()) AS event,
+        time_sorted_id('whd_', ${at}::timestamptz) AS id
+      FROM webhook_endpoints e, generate_series(0, ${count}::int - 1) n
+      WHERE e.id = ${endpointId}
+    ), events AS (
+      INSERT INTO events (id, created_at, user_id, type, body)
+      SELECT event, at, owner, 'task.succeeded', convert_to('{"n":' || n || '}', 'UTF8') FROM new
+    ), deliveries AS (
+      INSERT INTO deliveries
+        (id, created_at, user_id, endpoint_id, event_id, event_created_at, event_type, status, updated_at)
+      SELECT id, at, owner, endpoint, event, at, 'task.succeeded', 'pending', at FROM new
+    ), queued AS (
+      INSERT INTO delivery_queue (id, created_at, endpoint_id, due_at)
+      SELECT id, at, endpoint, at FROM new
+    )
+    SELECT id FROM new ORDER BY n`
+  return rows.map((row) => String(row["id"]))
+})
+
+/** The most of these times that lie in any half-open span of so many milliseconds. */
+export const mostWithin = (times: ReadonlyArray<number>, millis: number): number => {
+  const sorted = times.toSorted((a, b) => a - b)
+  let first = 0
+  let most = 0
+  sorted.forEach((time, index) => {
+    while ((sorted[first] ?? time) <= time - millis) first += 1
+    most = Math.max(most, index - first + 1)
+  })
+  return most
+}

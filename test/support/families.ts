@@ -1,0 +1,163 @@
+import type { Adapter } from "../../src/models/CatalogEntry.ts"
+import { dashscope } from "./upstreams/dashscope.ts"
+import { fal } from "./upstreams/fal.ts"
+import { gemini } from "./upstreams/gemini.ts"
+import { openai } from "./upstreams/openai.ts"
+import { replicate } from "./upstreams/replicate.ts"
+import { pixel, Upstream } from "./upstreams/Upstream.ts"
+
+/** Every vendor of the service as an upstream on 127.0.0.1, and how a gateway reaches it. */
+export interface Upstreams {
+  readonly dashscope: Upstream
+  readonly gemini: Upstream
+  readonly openai: Upstream
+  readonly fal: Upstream
+  readonly replicate: Upstream
+}
+
+export const startUpstreams = async (): Promise<Upstreams> => ({
+  dashscope: await Upstream.start(dashscope),
+  gemini: await Upstream.start(gemini),
+  openai: await Upstream.start(openai),
+  fal: await Upstream.start(fal),
+  replicate: await Upstream.start(replicate)
+})
+
+/** The keys and bases of a gateway whose vendors these are. */
+export const vendorEnv = (upstreams: Upstreams): Record<string, string> => ({
+  DASHSCOPE_API_KEY: upstreams.dashscope.key,
+  DASHSCOPE_BASE_URL: `${upstreams.dashscope.url}/api/v1`,
+  GEMINI_API_KEY: upstreams.gemini.key,
+  GEMINI_BASE_URL: upstreams.gemini.url,
+  OPENAI_API_KEY: upstreams.openai.key,
+  OPENAI_BASE_URL: `${upstreams.openai.url}/v1`,
+  FAL_API_KEY: upstreams.fal.key,
+  FAL_BASE_URL: upstreams.fal.url,
+  REPLICATE_API_KEY: upstreams.replicate.key,
+  REPLICATE_BASE_URL: `${upstreams.replicate.url}/v1`
+})
+
+/** A protocol family, and a model of it for the catalog. */
+export interface Family {
+  readonly adapter: Adapter
+  readonly upstream: keyof Upstreams
+  readonly label: string
+  readonly action: "generation" | "edit"
+  readonly upstreamModel: string
+  readonly result: "images" | "videos"
+  /** Credits of one task of `bodyOf`. */
+  readonly price: string
+  readonly isBlocking: boolean
+  /** A job whose answer was lost is found by the vendor's list. */
+  readonly canList: boolean
+  readonly canCancel: boolean
+  /** The vendor's URLs are good for 24 hours, and open without its key. */
+  readonly hasLastingUrls: boolean
+}
+
+const image = {
+  label: "text-to-image-preview",
+  action: "generation",
+  result: "images",
+  price: "3.00",
+  isBlocking: false,
+  canList: false,
+  canCancel: false,
+  hasLastingUrls: false
+} as const
+
+export const families: ReadonlyArray<Family> = [
+  {
+    ...image,
+    adapter: "dashscope-async",
+    upstream: "dashscope",
+    upstreamModel: "wan2.5-t2i-preview",
+    canList: true,
+    canCancel: true,
+    hasLastingUrls: true
+  },
+  {
+    ...image,
+    adapter: "dashscope-sync",
+    upstream: "dashscope",
+    // Not one of those that take two submits a minute
+    upstreamModel: "wan2.6-t2i",
+    isBlocking: true,
+    hasLastingUrls: true
+  },
+  {
+    ...image,
+    adapter: "gemini-image",
+    upstream: "gemini",
+    label: "image-edit-pro",
+    action: "edit",
+    upstreamModel: "gemini-3-pro-image-preview",
+    price: "13.40",
+    isBlocking: true
+  },
+  {
+    ...image,
+    adapter: "openai-image",
+    upstream: "openai",
+    upstreamModel: "gpt-image-1",
+    isBlocking: true
+  },
+  {
+    ...image,
+    adapter: "openai-video",
+    upstream: "openai",
+    label: "text-to-video-spark",
+    upstreamModel: "sora-2",
+    result: "videos",
+    price: "50.00",
+    canList: true
+  },
+  {
+    ...image,
+    adapter: "fal-queue",
+    upstream: "fal",
+    upstreamModel: "fal-ai/flux/dev",
+    canCancel: true,
+    hasLastingUrls: true
+  },
+  {
+    ...image,
+    adapter: "replicate",
+    upstream: "replicate",
+    upstreamModel: "black-forest-labs/flux-schnell",
+    canList: true,
+    canCancel: true
+  }
+]
+
+/** A body of the family's label. */
+export const bodyOf = ({ label }: Family, prompt: string): object => {
+  if (label === "image-edit-pro") {
+    return { prompt, images: [`data:image/png;base64,${pixel.toString("base64")}`] }
+  }
+  return label === "text-to-video-spark" ? { prompt } : { prompt, n: 1 }
+}
+
+export type Artifacts = "copy" | "vendor-url"
+
+const modelOf = ({ adapter }: Family, artifacts: Artifacts) => `${adapter}-${artifacts}`
+
+/** The create path of the family's model, with results copied or handed on. */
+export const pathOf = (family: Family, artifacts: Artifacts = "copy"): string =>
+  `/vendors/test/v1/${modelOf(family, artifacts)}/${family.action}`
+
+/** A `CATALOG_FILE` with two models of each family. */
+export const catalogOfFamilies = {
+  add: families.flatMap((family) =>
+    (["copy", "vendor-url"] as const).map((artifacts) => ({
+      label: family.label,
+      vendor: "test",
+      model: modelOf(family, artifacts),
+      action: family.action,
+      adapter: family.adapter,
+      upstreamModel: family.upstreamModel,
+      result: family.result,
+      artifacts
+    }))
+  )
+}

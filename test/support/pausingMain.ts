@@ -1,0 +1,92 @@
+import { NodeRuntime } from "@effect/platform-node"
+import { Effect, Layer } from "effect"
+import { appendFileSync, existsSync, readFileSync } from "node:fs"
+import * as FirstStart from "../../src/cli/FirstStart.ts"
+import * as Logging from "../../src/cli/Logging.ts"
+import { AppConfig } from "../../src/Config.ts"
+import * as Gateway from "../../src/Gateway.ts"
+import { ArtifactIndex } from "../../src/store/ArtifactIndex.ts"
+import { TaskStore } from "../../src/store/TaskStore.ts"
+import { VendorClient } from "../../src/vendors/VendorClient.ts"
+import type { VendorAccount } from "../../src/vendors/VendorClient.ts"
+
+const log = process.env["PAUSE_LOG"] ?? "/dev/null"
+
+/** The tasks that stood at their point when an earlier process was killed: they go on. */
+const before = existsSync(log) ? readFileSync(log, "utf8") : ""
+const points = new Map<string, string>()
+
+/**
+ * As `src/main.ts`, but a task whose prompt says `[[pause:<point>]]` stops for ever at that point, once,
+ * and says so in the file `PAUSE_LOG`, so that a test kills the process with all of them there.
+ */
+const pauseAt = (point: string, taskId: string) =>
+  Effect.suspend(() => {
+    if (points.get(taskId) !== point || before.includes(taskId)) return Effect.void
+    appendFileSync(log, `${taskId}\n`)
+    return Effect.never
+  })
+
+const pausing = (account: VendorAccount): VendorAccount => ({
+  ...account,
+  submit: (request) =>
+    Effect.suspend(() => {
+      const point = /\[\[pause:([a-z-]+)\]\]/u.exec(JSON.stringify(request.body))?.[1]
+      if (point !== undefined) points.set(request.taskId, point)
+      return Effect.andThen(pauseAt("before-submit", request.taskId), account.submit(request))
+    })
+})
+
+const vendors = Layer.effect(
+  VendorClient,
+  Effect.map(VendorClient, (live) => ({
+    ...live,
+    choose: (vendor, adapter) => Effect.map(live.choose(vendor, adapter), pausing),
+    owner: (accountId) => Effect.map(live.owner(accountId), pausing)
+  }))
+).pipe(Layer.provide(Gateway.leaves))
+
+const tasks = Layer.effect(
+  TaskStore,
+  Effect.map(TaskStore, (live) => ({
+    ...live,
+    endAttempt: (end) =>
+      pauseAt("answered", end.taskId).pipe(
+        Effect.andThen(live.endAttempt(end)),
+        Effect.tap(pauseAt("recorded", end.taskId))
+      ),
+    finish: (finish) =>
+      pauseAt("copied", finish.taskId).pipe(
+        Effect.andThen(live.finish(finish)),
+        Effect.tap(pauseAt("finished", finish.taskId))
+      )
+  }))
+).pipe(Layer.provide(Gateway.stores))
+
+const artifacts = Layer.effect(
+  ArtifactIndex,
+  Effect.map(ArtifactIndex, (live) => ({
+    ...live,
+    add: (row) =>
+      Effect.andThen(
+        row.role === "output" ? pauseAt("copying", row.taskId) : Effect.void,
+        live.add(row)
+      )
+  }))
+).pipe(Layer.provide(Gateway.stores))
+
+const main = FirstStart.layer.pipe(
+  Layer.provide(Gateway.http),
+  Layer.provide(Gateway.core),
+  Layer.provide(Layer.mergeAll(Gateway.stores, tasks, artifacts)),
+  Layer.provide(Layer.mergeAll(Gateway.leaves, vendors)),
+  Layer.provide(Gateway.database),
+  Layer.provide(Logging.layer),
+  Layer.provide(AppConfig.layer),
+  Layer.provide(Gateway.platform)
+)
+
+NodeRuntime.runMain(Layer.launch(main), {
+  disableErrorReporting: true,
+  teardown: Logging.teardown
+})

@@ -1,0 +1,35 @@
+import { assert, describe, it } from "@effect/vitest"
+import { isAccountRefused } from "../../../src/vendors/AccountRefusal.ts"
+
+const answer = (status: number, error: object) => ({
+  status,
+  headers: {},
+  body: Buffer.from(JSON.stringify({ error }))
+})
+
+describe("a refused account", () => {
+  it("is known by its status, or by what the vendors say with another one", () => {
+    const refusals: ReadonlyArray<readonly [number, object]> = [
+      [401, { message: "Incorrect API key provided" }],
+      [402, { message: "Payment required" }],
+      [400, { message: "API key not valid. Please pass a valid API key." }],
+      [400, { message: "API key expired. Please renew the API key." }],
+      [400, { type: "invalid_request_error", message: "Your credit balance is too low to access" }],
+      [429, { message: "You exceeded your current quota", code: "insufficient_quota" }]
+    ]
+    for (const [status, error] of refusals)
+      assert.isTrue(isAccountRefused(answer(status, error)), JSON.stringify(error))
+  })
+
+  it("is none where an error quotes the client, nor where it is only busy", () => {
+    const others: ReadonlyArray<readonly [number, object]> = [
+      [400, { message: "Invalid value: 'API key not valid'" }],
+      [400, { message: "No: your credit balance is too low", code: "bad" }],
+      [429, { message: "Rate limit reached", code: "rate_limit_exceeded" }],
+      [200, { message: "API key not valid" }],
+      [500, { message: "API key not valid" }]
+    ]
+    for (const [status, error] of others)
+      assert.isFalse(isAccountRefused(answer(status, error)), JSON.stringify(error))
+  })
+})
