@@ -1,5 +1,6 @@
 import { isIP } from "node:net"
 import type { LookupFunction, Socket } from "node:net"
+import { createSecureContext } from "node:tls"
 import { Result, Schema } from "effect"
 import { Agent, Client, Pool, buildConnector, errors } from "undici"
 import type { Dispatcher } from "undici"
@@ -123,7 +124,10 @@ const makeConnector = (options: ConnectorOptions): buildConnector.connector => {
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: addressAttemptMillis
   })
-  const toTls = buildConnector({ timeout, allowH2: false, ...(ca === undefined ? {} : { ca }) })
+  // One for all connections: making it costs as much as a good part of a handshake. Deno reads `ca`.
+  const trust = ca === undefined ? {} : { ca }
+  const secureContext = createSecureContext(trust)
+  const toTls = buildConnector({ timeout, allowH2: false, ...trust, secureContext })
   return (target, callback) => {
     // The look-up hook is not called for addresses, so the host itself is judged here.
     const judged = judgeHost(allow, target.hostname)

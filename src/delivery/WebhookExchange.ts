@@ -125,15 +125,20 @@ const failureClass = (error: Error): FailureClass => {
  * keep in a text, is replaced. Replacements are longer than what they replace, hence the second cut.
  */
 const answerText = (chunks: ReadonlyArray<Uint8Array>): string => {
-  const bytes = Buffer.concat(chunks)
+  const [first = noBytes] = chunks
+  const bytes = chunks.length <= 1 ? first : Buffer.concat(chunks)
   const isCut = bytes.length > webhookAnswerBytesMax
-  const text = new TextDecoder()
-    .decode(bytes.subarray(0, webhookAnswerBytesMax), { stream: isCut })
-    .replaceAll("\u0000", "\uFFFD")
+  const decoded = isCut
+    ? new TextDecoder().decode(bytes.subarray(0, webhookAnswerBytesMax), { stream: true })
+    : decoder.decode(bytes)
+  const text = decoded.replaceAll("\u0000", "\uFFFD")
   if (!text.includes("\uFFFD")) return text
   const { read } = new TextEncoder().encodeInto(text, new Uint8Array(webhookAnswerBytesMax))
   return text.slice(0, read)
 }
+
+const noBytes = new Uint8Array()
+const decoder = new TextDecoder()
 
 /** Where a redirect points, without the path and query: they may hold secrets. */
 const originOf = (location: string | undefined): string => {

@@ -1,7 +1,9 @@
 import { Clock, Context, Duration, Effect, Layer } from "effect"
 import { webhookPayloadBytesMax, webhookTimeoutSeconds } from "../domain/Limits.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
+import { makeDeadlines } from "./Deadlines.ts"
 import { EgressGuard } from "./EgressGuard.ts"
+import type { EgressRefused } from "./EgressRules.ts"
 import { OriginGate } from "./OriginGate.ts"
 import { deliveryHeaders } from "./Signature.ts"
 import { WebhookExchange, failed } from "./WebhookExchange.ts"
@@ -92,6 +94,16 @@ export const mockOutcome = (status: number): AttemptOutcome => ({
   remoteAddress: "192.0.2.1"
 })
 
+/** Where a URL's requests go. */
+interface Target {
+  readonly url: URL
+  readonly origin: string
+  readonly path: string
+}
+
+/** URLs that the guard judged lately. */
+const targetsMax = 1000
+
 /** undici's own timers stand this far behind the bound: Effect's clock decides, they only clean up. */
 const backstopMillis = 5000
 
@@ -111,43 +123,61 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
     connectionsPerOriginMax: Number.MAX_SAFE_INTEGER
   })
 
-  const post = (url: URL, request: WebhookRequest) =>
-    Effect.suspend(() => {
+  const deadline = yield* makeDeadlines(timeout)
+  const targets = new Map<string, Target>()
+
+  /** What the guard says of a URL depends on its text alone; every connect is judged again. */
+  const targetOf = (text: string): Effect.Effect<Target, EgressRefused> => {
+    const known = targets.get(text)
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.map(guard.checkUrl(text, { schemes: ["https"] }), (url) => {
+      const target = { url, origin: url.origin, path: `${url.pathname}${url.search}` }
+      if (targets.size >= targetsMax) targets.clear()
+      targets.set(text, target)
+      return target
+    })
+  }
+
+  const post = ({ origin, path, url }: Target, request: WebhookRequest, clock: Clock.Clock) =>
+    Effect.callback<AttemptOutcome>((resume) => {
       const exchange = new WebhookExchange()
       const options = {
-        origin: url.origin,
-        path: `${url.pathname}${url.search}`,
+        origin,
+        path,
         method: "POST" as const,
         headers: deliveryHeaders(serviceName, request, request.secret, request.previousSecret),
         body: request.body,
         headersTimeout: socketTimeoutMillis,
         bodyTimeout: socketTimeoutMillis
       }
-      return Effect.callback<AttemptOutcome>((resume) => {
-        const leave = gate.enter(url, () => dispatcher.dispatch(options, exchange))
-        exchange.onSettled((outcome) => {
-          leave()
-          resume(Effect.succeed(outcome))
-        })
-        return Effect.sync(() => {
-          leave()
-          exchange.abort()
-        })
-      }).pipe(
-        Effect.timeoutOrElse({
-          duration: timeout,
-          orElse: () => Effect.sync(() => exchange.timedOut(timeoutMillis))
-        })
-      )
+      const leave = gate.enter(url, () => dispatcher.dispatch(options, exchange))
+      const inTime = deadline(clock, () => {
+        const outcome = exchange.timedOut(timeoutMillis)
+        leave()
+        exchange.abort()
+        resume(Effect.succeed(outcome))
+      })
+      exchange.onSettled((outcome) => {
+        inTime()
+        leave()
+        resume(Effect.succeed(outcome))
+      })
+      return Effect.sync(() => {
+        inTime()
+        leave()
+        exchange.abort()
+      })
     })
 
   const send = (request: WebhookRequest): Effect.Effect<AttemptOutcome> =>
     request.body.byteLength > webhookPayloadBytesMax
       ? Effect.succeed(tooLarge(request.body.byteLength))
-      : guard.checkUrl(request.url, { schemes: ["https"] }).pipe(
-          Effect.flatMap((url) => post(url, request)),
-          Effect.catchTag("EgressRefused", (error) =>
-            Effect.succeed(failed("blocked", error.reason))
+      : Effect.clockWith((clock) =>
+          targetOf(request.url).pipe(
+            Effect.flatMap((target) => post(target, request, clock)),
+            Effect.catchTag("EgressRefused", (error) =>
+              Effect.succeed(failed("blocked", error.reason))
+            )
           )
         )
 

@@ -17,12 +17,12 @@ const claimMillisMax = 8000
 
 /** Records written by one statement, and statements under way at once. ADR 0050. */
 const recordsPerRunMax = 200
-const recordRunsMax = 2
+export const recordRunsMax = 2
 
 /** How long an actor that moves away tries to give its attempts back; a sweep does it later. */
 const giveBackBound = Duration.seconds(3)
 
-/** One attempt from signing to its record; never fails. */
+/** One attempt from signing to its record; never fails. `ended` runs once the receiver is done with it. */
 export const makeAttempt = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const sender = yield* WebhookSender
@@ -75,8 +75,9 @@ export const makeAttempt = Effect.gen(function* () {
   const lastly = (claimed: Claimed, outcome: AttemptOutcome) =>
     Effect.timeoutOption(end(claimed, outcome), giveBackBound)
 
-  return (claimed: Claimed): Effect.Effect<void> =>
+  return (claimed: Claimed, ended: Effect.Effect<void>): Effect.Effect<void> =>
     outcomeOf(claimed).pipe(
+      Effect.ensuring(ended),
       Effect.onInterrupt(() => lastly(claimed, movedAway)),
       Effect.flatMap((outcome) => endSurely(claimed, outcome))
     )

@@ -9,7 +9,7 @@ import { makeBatch } from "./Batch.ts"
 import { Process } from "./Process.ts"
 import { retryStore } from "./RetryStore.ts"
 import { SlidingWindow } from "./SlidingWindow.ts"
-import { makeAttempt } from "./WebhookAttempt.ts"
+import { makeAttempt, recordRunsMax } from "./WebhookAttempt.ts"
 
 /** Attempts under way to one endpoint at once: a slow receiver slows itself, within this bound. */
 const attemptsAtOnceMax = 16
@@ -39,6 +39,7 @@ export class WebhookDispatcher extends Context.Service<
       const store = yield* DeliveryStore
       const claim = yield* makeClaim
       const attempt = yield* makeAttempt
+      yield* Effect.forkScoped(warmUp(store))
 
       return WebhookDispatcher.of({
         open: Effect.fnUntraced(function* (id) {
@@ -61,13 +62,13 @@ const makeLane = Effect.fnUntraced(function* (
   id: EndpointId,
   window: SlidingWindow,
   claim: (limit: number) => Effect.Effect<ReadonlyArray<Claimed>, StoreUnavailable>,
-  attempt: (claimed: Claimed) => Effect.Effect<void>
+  attempt: (claimed: Claimed, ended: Effect.Effect<void>) => Effect.Effect<void>
 ) {
   // In the background: a message that took as long as the sending would hold up the actor's end.
   const fibers = yield* FiberSet.make<void>()
   const signals = yield* Queue.sliding<void>(1)
   const signal = Effect.asVoid(Queue.offer(signals, undefined))
-  /** Attempts under way; one has ended when its record is written. */
+  /** Attempts under way at the receiver. Their records are written while others begin. */
   let busy = 0
   let sending = false
   let lookAgain = false
@@ -88,7 +89,7 @@ const makeLane = Effect.fnUntraced(function* (
       busy += claimed.length
       window.begin(claimed.length)
       for (const one of claimed) {
-        yield* FiberSet.run(fibers, Effect.interruptible(Effect.ensuring(attempt(one), ended)))
+        yield* FiberSet.run(fibers, Effect.interruptible(attempt(one, ended)))
       }
       return claimed.length
       // What is claimed must be sent or given back, even if the actor moves away just now.
@@ -105,10 +106,8 @@ const makeLane = Effect.fnUntraced(function* (
       }
       if (busy === 0 && limit > 0) return
       const wait = window.waitMillis(now)
-      yield* Effect.raceFirst(
-        Queue.take(signals),
-        wait > 0 ? Effect.sleep(Duration.millis(wait)) : Effect.never
-      )
+      const signalled = Queue.take(signals)
+      yield* wait > 0 ? Effect.raceFirst(signalled, Effect.sleep(Duration.millis(wait))) : signalled
     }
   })
 
@@ -134,6 +133,21 @@ const makeLane = Effect.fnUntraced(function* (
   })
   return { deliver } satisfies DeliveryLane
 })
+
+/**
+ * Each connection to the store plans these statements when it first sees them, which takes longer than
+ * a delivery may be late: nothing is claimed and recorded on as many as work at once.
+ */
+const warmUp = (store: DeliveryStore["Service"]) =>
+  Effect.gen(function* () {
+    const now = yield* DateTime.now
+    yield* store.claim({ wanted: [], owner: "", now })
+    yield* store.record([])
+  }).pipe(
+    Effect.replicateEffect(claimsMax + recordRunsMax, { concurrency: "unbounded", discard: true }),
+    // An outage is told by those who have something to do
+    Effect.ignore
+  )
 
 /** Endpoints served by one statement, and statements under way at once. ADR 0050. */
 const claimEndpointsMax = 100

@@ -124,7 +124,7 @@ function reads(sql: PgClient.PgClient) {
     attempts: (id: DeliveryId) =>
       sql`
         SELECT seq, due_at, started_at, ended_at, status, failure, detail, answer, remote_address
-        FROM delivery_attempts WHERE delivery_id = ${id} AND started_at >= ${createdAt(id)}
+        FROM attempts_and_claims WHERE delivery_id = ${id} AND started_at >= ${createdAt(id)}
         ORDER BY seq`.pipe(rowsOf(AttemptRow), storeFailures),
     body: (id: DeliveryId) =>
       sql`

@@ -22,8 +22,9 @@ export class Claimed extends Schema.Class<Claimed>("Claimed")({
   url: Schema.String,
   /** Ciphertext, as is `previousSecret`. */
   secret: Bytes,
-  previousSecret: Schema.NullOr(Bytes),
-  previousSecretUntil: Schema.NullOr(Time)
+  // Null comes first: nearly every row has it, and a union tries its members in order.
+  previousSecret: Schema.Union([Schema.Null, Bytes]),
+  previousSecretUntil: Schema.Union([Schema.Null, Time])
 }) {}
 
 /** What became of one attempt. */
@@ -61,12 +62,13 @@ export class DeliveryStore extends Context.Service<
     /** Completes attempts: done, or due again (architecture, rule 6). */
     readonly record: (recorded: ReadonlyArray<Recorded>) => Effect.Effect<void, StoreUnavailable>
     /**
-     * Endpoints that have something that fell due after `since`, and the time of the next row that
-     * is not due yet.
+     * Endpoints that have something that falls due after `since`, up to `until` (`now` if not given),
+     * and the time of the next row that is not due yet.
      */
     readonly due: (
       since: Option.Option<DateTime.Utc>,
-      now: DateTime.Utc
+      now: DateTime.Utc,
+      until?: DateTime.Utc
     ) => Effect.Effect<
       {
         readonly endpoints: ReadonlyArray<EndpointId>

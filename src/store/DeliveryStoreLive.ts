@@ -91,7 +91,7 @@ function schedule(sql: PgClient.PgClient) {
   const Due = Schema.Struct({ endpoints: Schema.Array(EndpointId), next: Schema.NullOr(Time) })
   const Ended = Schema.Struct({ endedAt: Time })
   return {
-    due: (since: Option.Option<DateTime.Utc>, now: DateTime.Utc) => {
+    due: (since: Option.Option<DateTime.Utc>, now: DateTime.Utc, until = now) => {
       const from = Option.match(since, {
         onNone: () => "-infinity",
         onSome: (time) => new Date(DateTime.toEpochMillis(time) - lateCommitMillis)
@@ -101,7 +101,7 @@ function schedule(sql: PgClient.PgClient) {
           ARRAY(
             SELECT DISTINCT q.endpoint_id FROM delivery_queue q
             JOIN webhook_endpoints e ON e.id = q.endpoint_id AND (e.enabled OR q.manual)
-            WHERE q.owner IS NULL AND q.due_at > ${from}::timestamptz AND q.due_at <= ${toDate(now)}
+            WHERE q.owner IS NULL AND q.due_at > ${from}::timestamptz AND q.due_at <= ${toDate(until)}
           ) AS endpoints,
           (SELECT min(due_at) FROM delivery_queue WHERE owner IS NULL AND due_at > ${toDate(now)}) AS next
         `.pipe(
@@ -115,7 +115,7 @@ function schedule(sql: PgClient.PgClient) {
     },
     endedSince: (id: EndpointId, since: DateTime.Utc, now: DateTime.Utc) =>
       sql`
-        SELECT coalesce(ended_at, ${toDate(now)}::timestamptz) AS ended_at FROM delivery_attempts
+        SELECT coalesce(ended_at, ${toDate(now)}::timestamptz) AS ended_at FROM attempts_and_claims
         WHERE endpoint_id = ${id}
           AND started_at > ${toDate(DateTime.subtract(since, { seconds: attemptSecondsMax }))}
           AND (ended_at > ${toDate(since)} OR ended_at IS NULL)

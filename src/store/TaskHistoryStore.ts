@@ -122,7 +122,7 @@ function history(sql: PgClient.PgClient) {
         e.trace_id, a.seq, a.due_at, a.started_at, a.ended_at, a.status AS http_status, a.failure
       FROM deliveries d
       LEFT JOIN events e ON e.id = d.event_id AND e.created_at = d.event_created_at
-      LEFT JOIN delivery_attempts a ON a.delivery_id = d.id
+      LEFT JOIN attempts_and_claims a ON a.delivery_id = d.id
       WHERE d.task_id = ${id}
       ORDER BY d.created_at, d.id, a.seq`.pipe(rowsOf(DeliveryAttemptRow))
   return Effect.fnUntraced(function* (userId: UserId, id: TaskId) {

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { mockOutcome } from "../../src/delivery/WebhookSender.ts"
 import { EndpointId, EventId, UserId } from "../../src/domain/Ids.ts"
 import { DeliveryLog } from "../../src/store/DeliveryLog.ts"
+import type { AttemptRow } from "../../src/store/DeliveryLog.ts"
 import { DeliveryStore } from "../../src/store/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../src/store/DeliveryStoreLive.ts"
 import { PartitionStore } from "../../src/store/PartitionStore.ts"
@@ -85,6 +86,40 @@ describeStores("deliveries and their log", (database) => {
         (yield* log.attempts(id)).map((it) => it.status),
         [500, 200]
       )
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("an attempt under way is told, and counts in the sliding minute as ended now", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const log = yield* DeliveryLog
+      yield* prepare
+      const id = yield* publish(1, start)
+      yield* beat("p", later(5))
+      const [claimed] = yield* claim("p", later(5))
+      const told = (attempts: ReadonlyArray<AttemptRow>) =>
+        attempts.map((it) => [it.seq, it.startedAt, it.endedAt, it.failure])
+      assert.deepStrictEqual(told(yield* log.attempts(id)), [[1, later(5), null, null]])
+      const ended = (second: number) =>
+        store.endedSince(endpointId, later(second - 60), later(second))
+      assert.deepStrictEqual(yield* ended(6), [later(6)])
+      // Its process is gone
+      yield* store.freeLost(later(10), later(-100), later(20))
+      const lost = [1, later(5), later(20), "lost" as const]
+      assert.deepStrictEqual(told(yield* log.attempts(id)), [lost])
+      assert.deepStrictEqual(yield* ended(21), [later(20)])
+      // It was not, and answers late; an interrupted record may come twice in one batch
+      const done = {
+        claimed: claimed!,
+        endedAt: later(22),
+        outcome: mockOutcome(200),
+        nextDueAt: Option.none()
+      }
+      yield* store.record([done, done])
+      assert.deepStrictEqual(told(yield* log.attempts(id)), [[1, later(5), later(22), null]])
+      const row = Option.getOrThrow(yield* log.find(user, id))
+      assert.deepStrictEqual([row.status, row.attempts], ["succeeded", 1])
+      assert.deepStrictEqual(yield* ended(90), [])
     }).pipe(Effect.provide(Live))
   )
 
@@ -181,8 +216,11 @@ describeStores("deliveries and their log", (database) => {
       const partitions = yield* PartitionStore
       yield* prepare
       // Written before the day had a partition
+      const store = yield* DeliveryStore
       const id = yield* publish(1, start)
-      const [claimed] = yield* claim("p", later(1))
+      const [failing] = yield* claim("p", later(1))
+      const retry = { endedAt: later(1), nextDueAt: Option.some(later(3)) }
+      yield* store.record([{ claimed: failing!, outcome: mockOutcome(500), ...retry }])
       const first = yield* partitions.keep(later(2), 7, later(-30 * 86_400))
       assert.deepStrictEqual(first, { made: 32, dropped: 0 })
       const again = yield* partitions.keep(later(3), 7, later(-30 * 86_400))
@@ -195,7 +233,7 @@ describeStores("deliveries and their log", (database) => {
         where.map((row) => row["part"]),
         ["deliveries_20260301", "events_20260301", "delivery_attempts_20260301"]
       )
-      const store = yield* DeliveryStore
+      const [claimed] = yield* claim("p", later(3))
       yield* store.record([
         {
           claimed: claimed!,
@@ -234,6 +272,9 @@ describeStores("deliveries and their log", (database) => {
       )
       const recent = yield* store.due(Option.some(later(5)), later(10))
       assert.deepStrictEqual(recent.endpoints, [])
+      // Asked for what falls due soon as well, it answers the same next one
+      const soon = yield* store.due(Option.some(later(5)), later(10), later(100))
+      assert.deepStrictEqual(soon, { ...full, endpoints: [endpointId] })
       assert.deepStrictEqual((yield* store.due(Option.some(later(99)), later(100))).endpoints, [
         endpointId
       ])

@@ -1,0 +1,55 @@
+import { Duration, Effect, FiberSet } from "effect"
+import type { Clock, Scope } from "effect"
+
+interface Entry {
+  readonly atNanos: bigint
+  readonly expire: () => void
+}
+
+/** Calls `expire` when the bound is over, unless what it answers is called before. */
+export type Deadline = (clock: Clock.Clock, expire: () => void) => () => void
+
+/**
+ * One bound for many attempts. All have the same, so that the one that began first ends first, and one
+ * fiber that sleeps serves them all; a race of fibers for each attempt costs several times as much.
+ * Time is that of the clock given: in tests the test's.
+ */
+export const makeDeadlines = Effect.fnUntraced(function* (
+  bound: Duration.Duration
+): Effect.fn.Return<Deadline, never, Scope.Scope> {
+  const run = yield* FiberSet.makeRuntime()
+  const boundNanos = BigInt(Math.round(Duration.toMillis(bound) * 1e6))
+  /** Oldest first; a clock that has an entry here has a fiber. */
+  const watched = new Map<Clock.Clock, Set<Entry>>()
+
+  const watch = (clock: Clock.Clock, entries: Set<Entry>): Effect.Effect<void> =>
+    Effect.suspend(() => {
+      const [oldest] = entries
+      if (oldest === undefined) {
+        watched.delete(clock)
+        return Effect.void
+      }
+      const leftNanos = oldest.atNanos - clock.monotonicTimeNanosUnsafe()
+      if (leftNanos > 0n) {
+        return Effect.andThen(clock.sleep(Duration.nanos(leftNanos)), watch(clock, entries))
+      }
+      entries.delete(oldest)
+      oldest.expire()
+      return watch(clock, entries)
+    })
+
+  return (clock, expire) => {
+    const entry = { atNanos: clock.monotonicTimeNanosUnsafe() + boundNanos, expire }
+    let entries = watched.get(clock)
+    if (entries === undefined) {
+      entries = new Set<Entry>()
+      watched.set(clock, entries)
+      entries.add(entry)
+      run(watch(clock, entries))
+    } else {
+      entries.add(entry)
+    }
+    const mine = entries
+    return () => mine.delete(entry)
+  }
+})
