@@ -128,9 +128,26 @@ const fill = Effect.fnUntraced(function* (stage: number) {
       trace: "t",
       call: { key: "key_1", trace: "t", vendor: "openai", model: "m", route: "r", sandbox: false }
     }))
-    const ends = [{ id: open[0]?.id, captured: "400000", outcome: "settled", status: 200 }]
-    yield* run(`SELECT 1 FROM calls_open('${JSON.stringify(open)}', 'proc_old', '${now}')`)
-    yield* run(`SELECT 1 FROM calls_close('${JSON.stringify(ends)}', '1 hour', true, '${now}')`)
+    if (stage < 14) {
+      const ends = [{ id: open[0]?.id, captured: "400000", outcome: "settled", status: 200 }]
+      yield* run(`SELECT 1 FROM calls_open('${JSON.stringify(open)}', 'proc_old', '${now}')`)
+      yield* run(`SELECT 1 FROM calls_close('${JSON.stringify(ends)}', '1 hour', true, '${now}')`)
+    } else {
+      const column = (values: ReadonlyArray<unknown>) =>
+        sql.literal(`'{${values.map((value) => JSON.stringify(value)).join(",")}}'`)
+      const write = (ends: ReadonlyArray<{ readonly id: string }>, starts: typeof open) =>
+        sql`
+        SELECT 1 FROM calls_write(
+          ${column(ends.map(({ id }) => id))}, ${column(ends.map(() => user))},
+          ${column(ends.map(() => 400_000))}, ${column(ends.map(() => "settled"))},
+          ${column(ends.map(() => 200))}, ${column(ends.map(() => null))}, ${column(ends.map(() => null))},
+          ${column(starts.map(({ id }) => id))}, ${column(starts.map(() => user))},
+          ${column(starts.map(({ key }) => key))}, ${column(starts.map(({ amount }) => amount))},
+          ${column(starts.map(({ call }) => JSON.stringify(call)))},
+          'proc_old', '1 hour', true, ${now}::timestamptz)`.unprepared
+      yield* write([], open)
+      yield* write(open.slice(0, 1), [])
+    }
   }
 })
 
