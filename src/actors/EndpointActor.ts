@@ -7,7 +7,10 @@ import { WebhookDispatcher } from "../services/WebhookDispatcher.ts"
 /** Something may be due for this endpoint. Volatile: the alarm clock says it again. */
 const Deliver = Rpc.make("Deliver")
 
-/** One actor per webhook endpoint: it alone sends to it, so that the sliding limit is exact. */
+/**
+ * One actor per webhook endpoint in each process: it alone sends to it there. Several processes keep the
+ * sliding limit together, when they claim (ADR 0104).
+ */
 export const EndpointActor = Entity.make("EndpointActor", [Deliver])
 
 const decodeEndpointId = Schema.decodeUnknownEffect(EndpointId)
