@@ -1,5 +1,6 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
+import { buffer } from "node:stream/consumers"
 
 interface Upload {
   readonly key: string
@@ -26,9 +27,9 @@ export const fakeBucket = async (): Promise<FakeBucket> => {
   const failures: Array<string> = []
   const breaks: Array<string> = []
   const server = createServer(async (request, response) => {
-    const chunks: Array<Buffer> = []
-    for await (const chunk of request) chunks.push(chunk as Buffer)
-    const body = Buffer.concat(chunks)
+    const body = await buffer(request).catch(() => undefined)
+    // Who sent it went away in the middle: an upload that is aborted does so
+    if (body === undefined) return
     const url = new URL(request.url ?? "/", "http://bucket.test")
     const key = decodeURIComponent(url.pathname.replace(/^\/media\/?/u, ""))
     const query = url.searchParams
