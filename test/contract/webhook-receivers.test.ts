@@ -1,24 +1,15 @@
 import { spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { deliveryHeaders, generateSecret } from "../../src/delivery/Signature.ts"
+import { freePort } from "../support/spawnService.ts"
 import { docsBlock } from "../support/webhookDocs.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "webhook-receivers-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 
 const write = (name: string, text: string) => {
   const path = join(folder, name)
