@@ -5,6 +5,8 @@ import { VendorSlots } from "../store/VendorSlots.ts"
 import type { SlotLimit } from "../vendors/VendorClient.ts"
 import { Process } from "./Process.ts"
 import { retryStore } from "./RetryStore.ts"
+import { startServing } from "./Served.ts"
+import type { Served } from "./Served.ts"
 
 /** A task that this process owns, by the epoch of its owning. */
 export interface SlotTaker {
@@ -41,20 +43,6 @@ export class Slots extends Context.Service<
         return lane
       }
 
-      const startServing = (lane: Lane) =>
-        Effect.suspend(() => {
-          lane.bell.openUnsafe()
-          if (lane.isServed) return Effect.void
-          lane.isServed = true
-          const broken = Effect.sync(() => {
-            lane.isServed = false
-          })
-          return Effect.forkIn(
-            Effect.onError(serve(lane), () => broken),
-            scope
-          )
-        })
-
       return Slots.of({
         take: ({ epoch, taskId }, limit) =>
           Effect.suspend(() => {
@@ -65,7 +53,8 @@ export class Slots extends Context.Service<
             const left = Effect.sync(() => {
               if (lane.waiting.get(taskId) === waiter) lane.waiting.delete(taskId)
             })
-            return startServing(lane).pipe(
+            lane.bell.openUnsafe()
+            return startServing(lane, serve, scope).pipe(
               Effect.andThen(Deferred.await(turn)),
               Effect.onInterrupt(() => left)
             )
@@ -85,12 +74,11 @@ interface Waiter {
 }
 
 /** Those of this process who wait in one line. */
-interface Lane {
+interface Lane extends Served {
   readonly limit: SlotLimit
   /** Rings when a slot may be free, or somebody new waits. */
   readonly bell: Latch.Latch
   readonly waiting: Map<TaskId, Waiter>
-  isServed: boolean
 }
 
 /** Who has not joined yet; no more than one statement is to carry. */
