@@ -1,7 +1,9 @@
 import { Context, Deferred, Duration, Effect, Exit, Latch, Layer } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 import { slotJoinsMax, slotRelookSeconds } from "../domain/Limits.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 import { VendorSlots } from "../store/VendorSlots.ts"
+import type { LineState } from "../store/VendorSlots.ts"
 import type { SlotLimit } from "../vendors/VendorClient.ts"
 import { Process } from "./Process.ts"
 import { retryStore } from "./RetryStore.ts"
@@ -26,6 +28,8 @@ export class Slots extends Context.Service<
     readonly take: (taker: SlotTaker, limit: SlotLimit) => Effect.Effect<void>
     /** A task has ended or its submit was refused: its slot may be free. */
     readonly lookAgain: Effect.Effect<void>
+    /** For `/metrics`. */
+    readonly lines: Effect.Effect<ReadonlyArray<LineState>, StoreUnavailable>
   }
 >()("gateway/services/Slots") {
   static readonly layer = Layer.effect(
@@ -33,7 +37,8 @@ export class Slots extends Context.Service<
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const lanes = new Map<string, Lane>()
-      const serve = serveWith(yield* VendorSlots, (yield* Process).id)
+      const store = yield* VendorSlots
+      const serve = serveWith(store, (yield* Process).id)
 
       const laneOf = (limit: SlotLimit): Lane => {
         const known = lanes.get(limit.line)
@@ -61,7 +66,8 @@ export class Slots extends Context.Service<
           }),
         lookAgain: Effect.sync(() => {
           for (const { bell } of lanes.values()) bell.openUnsafe()
-        })
+        }),
+        lines: store.lines
       })
     })
   )
