@@ -5,7 +5,7 @@ alter table holds drop constraint holds_kind_check;
 alter table holds add constraint holds_kind_check check (kind in ('task', 'call', 'allowance'));
 alter table holds add column api_key_id text;
 -- One of a key in a process.
-create unique index holds_allowances on holds (process_id, api_key_id) where kind = 'allowance';
+create unique index holds_allowances on holds (api_key_id, process_id) where kind = 'allowance';
 
 -- What has become of an allowance: how much it is now, and whether its key is alive and until when. A
 -- row without a key is an alert that belongs into this transaction: what was available, and the threshold.
@@ -33,6 +33,11 @@ declare
 begin
   -- In one order, so that batches cannot deadlock. The next statement sees what others have committed.
   perform from wallets w where w.user_id = any (p_users) order by w.user_id for no key update;
+  -- Who revokes a key waits for an allowance that is being opened, or it is revoked before: `revokeKey` sees it.
+  perform from api_keys k
+  where k.id = any (p_keys) and not exists (
+    select from holds h where h.kind = 'allowance' and h.process_id = p_process and h.api_key_id = k.id
+  ) order by k.id for share of k;
   with wallet as materialized (
     select w.user_id, w.settled, w.held, w.entry_count, w.trigger_threshold, w.state
     from wallets w where w.user_id = any (p_users)

@@ -153,7 +153,8 @@ export class AllowanceBook {
       allowance.limit = grant?.granted ?? 0n
       allowance.stored = allowance.limit
       allowance.available = grant?.available
-      allowance.validUntil = grant?.alive === true ? at + allowanceMillis : 0
+      const isOpen = grant?.alive === true && grant.granted > 0n
+      allowance.validUntil = isOpen ? at + allowanceMillis : 0
       allowance.expiresAt =
         grant === undefined || grant.expiresAt === null
           ? Infinity
@@ -164,17 +165,14 @@ export class AllowanceBook {
   /** It was not written, or nobody knows. */
   failed({ ended, sizes }: Taken): void {
     for (const { key } of sizes) {
-      const allowance = this.#allowances.get(key)
-      if (allowance === undefined) continue
-      allowance.ended.unshift(...ended.filter(({ start }) => start.key === key))
-      allowance.limit = 0n
+      const mine = ended.filter(({ start }) => start.key === key)
+      this.#allowances.get(key)?.ended.unshift(...mine)
     }
   }
 
   /** It can never be written: what ended with it is given away, so that it holds up nothing else. */
-  dropped(taken: Taken): void {
-    this.failed({ ...taken, ended: [] })
-    for (const { end, start } of taken.ended) {
+  dropped({ ended }: Taken): void {
+    for (const { end, start } of ended) {
       const allowance = this.#allowances.get(start.key)
       if (allowance !== undefined) allowance.open -= end.captured
     }

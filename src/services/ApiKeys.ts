@@ -137,9 +137,8 @@ export class ApiKeys extends Context.Service<
         list: store.listKeys,
         revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
           const revoked = yield* store.revokeKey(userId, id, yield* DateTime.now)
-          if (!revoked) return yield* problem(2005, `There is no API key ${id}`)
-          // Whoever looked at the key before may let a call through for as long (ADR 0116)
-          yield* Effect.sleep(allowanceMillis)
+          if (Option.isNone(revoked)) return yield* problem(2005, `There is no API key ${id}`)
+          if (revoked.value) yield* Effect.sleep(allowanceMillis)
         })
       })
     })

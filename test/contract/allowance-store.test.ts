@@ -1,6 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
+import { ApiKeyId } from "../../src/domain/Ids.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
 import { AllowanceStore } from "../../src/store/AllowanceStore.ts"
 import { CallStore } from "../../src/store/CallStore.ts"
@@ -184,6 +185,29 @@ describeStores("the allowance store", (database) => {
         })
         assert.deepInclude(foreign[0], { alive: false, granted: credits(0) })
       })
+    )
+
+    it.effect(
+      "a revocation sees every allowance that is opened beside it, or keeps it closed",
+      () =>
+        Effect.gen(function* () {
+          const users = yield* UserStore
+          const now = yield* DateTime.now
+          for (let round = 0; round < 40; round += 1) {
+            const userId = yield* newCaller(1000)
+            const size = allowance(userId, 0, 10)
+            const open = writeAllowances({ sizes: [size] })
+            const revoke = users.revokeKey(userId, ApiKeyId.make(size.key), now)
+            const [opened, revoked] = yield* round % 2 === 0
+              ? Effect.all([open, revoke], { concurrency: 2 })
+              : Effect.map(
+                  Effect.all([revoke, open], { concurrency: 2 }),
+                  ([b, a]) => [a, b] as const
+                )
+            const isOpen = opened.grants[0]!.alive
+            if (isOpen) assert.deepStrictEqual(revoked, Option.some(true), `round ${round}`)
+          }
+        })
     )
 
     it.effect("two processes hold for one key side by side", () =>
