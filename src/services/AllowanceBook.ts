@@ -145,11 +145,12 @@ export class AllowanceBook {
   /** It was written. */
   written({ at, ended, sizes }: Taken, grants: ReadonlyArray<AllowanceGrant>): void {
     const byKey = new Map(grants.map((grant) => [grant.key, grant]))
+    const settled = Map.groupBy(ended, ({ start }) => start.key)
     for (const { key } of sizes) {
       const allowance = this.#allowances.get(key)
       if (allowance === undefined) continue
       const grant = byKey.get(key)
-      allowance.open -= costOf(ended.filter(({ start }) => start.key === key))
+      allowance.open -= costOf(settled.get(key) ?? [])
       allowance.limit = grant?.granted ?? 0n
       allowance.stored = allowance.limit
       allowance.available = grant?.available
@@ -163,9 +164,8 @@ export class AllowanceBook {
   }
 
   /** It was not written, or nobody knows. */
-  failed({ ended, sizes }: Taken): void {
-    for (const { key } of sizes) {
-      const mine = ended.filter(({ start }) => start.key === key)
+  failed({ ended }: Taken): void {
+    for (const [key, mine] of Map.groupBy(ended, ({ start }) => start.key)) {
       this.#allowances.get(key)?.ended.unshift(...mine)
     }
   }
