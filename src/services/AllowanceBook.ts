@@ -217,7 +217,8 @@ export class AllowanceBook {
 const isDone = ({ ended, open, running, stored }: Allowance): boolean =>
   stored === 0n && open === 0n && running === 0n && ended.length === 0
 
-const costOf = (ended: ReadonlyArray<DrawnCall>): bigint => {
+/** What ended calls cost. */
+export const costOf = (ended: ReadonlyArray<DrawnCall>): bigint => {
   let cost = 0n
   for (const { end } of ended) cost += end.captured
   return cost

@@ -2,9 +2,10 @@ import { Clock, Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { makeCallId } from "../domain/Ids.ts"
-import type { AllowanceGrant } from "../store/AllowanceStore.ts"
+import * as Credits from "../domain/Credits.ts"
+import type { AllowanceGrant, AllowanceSize, DrawnCall } from "../store/AllowanceStore.ts"
 import type { CallEnd, CallStart } from "../store/CallStore.ts"
-import { AllowanceBook } from "./AllowanceBook.ts"
+import { AllowanceBook, costOf } from "./AllowanceBook.ts"
 import type { Taken } from "./AllowanceBook.ts"
 import { isDeath, retryMillis } from "./CallBatches.ts"
 
@@ -32,7 +33,7 @@ export const makeAllowances = Effect.fnUntraced(function* (
   const monotonicMillis = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
   const newId = () => makeCallId(clock.currentTimeMillisUnsafe())
   const book = new AllowanceBook()
-  const commit = makeCommit(book, write)
+  const commit = makeCommit(book, write, newId)
   const busy = yield* Latch.make()
 
   const turn = Effect.fnUntraced(function* (failures: number) {
@@ -69,7 +70,7 @@ export const makeAllowances = Effect.fnUntraced(function* (
 })
 
 /** Answers whether the store was there. A batch that breaks is written one by one. */
-const makeCommit = (book: AllowanceBook, write: WriteAllowances) => {
+const makeCommit = (book: AllowanceBook, write: WriteAllowances, newId: () => string) => {
   const commit = (taken: Taken): Effect.Effect<boolean> =>
     Effect.flatMap(Effect.exit(write(taken)), (exit) => {
       if (Exit.isSuccess(exit)) {
@@ -80,7 +81,7 @@ const makeCommit = (book: AllowanceBook, write: WriteAllowances) => {
         book.failed(taken)
         return Effect.succeed(false)
       }
-      const ones = apart(taken)
+      const ones = apart(taken, newId)
       if (ones.length > 1)
         return Effect.map(Effect.forEach(ones, commit), (all) => all.every(Boolean))
       book.dropped(taken)
@@ -94,14 +95,21 @@ const makeCommit = (book: AllowanceBook, write: WriteAllowances) => {
 }
 
 /** Each call by itself, with the size of its key; and the keys by themselves. */
-const apart = ({ at, ended, sizes }: Taken): ReadonlyArray<Taken> =>
-  ended.length + sizes.length <= 1 || (ended.length === 1 && sizes.length === 1)
-    ? []
-    : [
-        ...ended.map((one) => ({
-          at,
-          ended: [one],
-          sizes: sizes.filter(({ key }) => key === one.start.key)
-        })),
-        ...sizes.map((size) => ({ at, ended: [], sizes: [size] }))
-      ]
+const apart = ({ at, ended, sizes }: Taken, newId: () => string): ReadonlyArray<Taken> => {
+  if (ended.length + sizes.length <= 1 || (ended.length === 1 && sizes.length === 1)) return []
+  // Each writing makes a hold of its own, which has to cover the calls that are written behind it too
+  const sized = (size: AllowanceSize, behind: ReadonlyArray<DrawnCall>): AllowanceSize => {
+    const cost = costOf(behind.filter(({ start }) => start.key === size.key))
+    return { ...size, hold: newId(), needs: Credits.make(size.needs + cost) }
+  }
+  return [
+    ...ended.map((one, n) => ({
+      at,
+      ended: [one],
+      sizes: sizes
+        .filter(({ key }) => key === one.start.key)
+        .map((size) => sized(size, ended.slice(n + 1)))
+    })),
+    ...sizes.map((size) => ({ at, ended: [], sizes: [sized(size, [])] }))
+  ]
+}

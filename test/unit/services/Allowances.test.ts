@@ -169,6 +169,14 @@ describe("the allowance of a key that calls often", () => {
       yield* TestClock.adjust("1 second")
       const apart = endsOf(written).filter((ids) => ids.length > 0)
       assert.deepStrictEqual(apart, [[bad.id, good.id], [bad.id], [good.id]])
+      // What is written behind a call is covered by the hold that takes the place of the last one
+      const [bads, goods] = written.filter(({ ended }) => ended.length === 1)
+      assert.deepStrictEqual(
+        [bads, goods].map((batch) => batch!.sizes.map(({ needs }) => needs)),
+        [[credits(1)], [credits(0)]]
+      )
+      const holds = written.flatMap(({ sizes }) => sizes.map(({ hold }) => hold))
+      assert.strictEqual(new Set(holds).size, written.length, "a hold is made once")
       assert.deepStrictEqual(sizesOf([written.at(-1)!]), [[[credits(0), credits(0)]]])
       yield* stop
     })
