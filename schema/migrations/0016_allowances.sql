@@ -16,6 +16,7 @@ create type allowance_notice as
 -- of another size: `p_needs` for the calls that are running, and `p_extras` for those to come. An
 -- allowance that is to be 0 is closed. It grows by a sixteenth of what is available at most, and not at all
 -- when its key is dead; what was granted before and is still wanted stays granted, as calls may be drawn on it.
+-- Never captures more than the call was drawn for.
 -- Safe to repeat: a call that was captured is passed over, and sizes are absolute. A call without
 -- cover (a sweep took this process for dead) is lost, in the customer's favour.
 -- Raises GW428 when an alert is due and the caller has no transaction to emit it in.
@@ -45,11 +46,11 @@ begin
     delete from holds h where h.kind = 'allowance' and h.process_id = p_process and h.api_key_id = any (p_keys)
     returning h.id, h.api_key_id as key, h.user_id, h.amount
   ), ended as materialized (
-    select x.*, n.*, t.user_id, g.id as hold_id,
-      sum(case when e.subject_id is null then x.captured else 0 end) over (partition by x.key order by x.n) as drawn,
+    select x.*, n.*, t.user_id, g.id as hold_id, least(x.cost, x.amount) as captured,
+      sum(case when e.subject_id is null then least(x.cost, x.amount) else 0 end) over (partition by x.key order by x.n) as drawn,
       e.subject_id is not null as known, g.amount as cover
     from unnest(p_ended, p_drawn_on, p_begun, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_notes)
-      with ordinality as x(id, key, begun, amount, captured, outcome, status, account, usage, note, n)
+      with ordinality as x(id, key, begun, amount, cost, outcome, status, account, usage, note, n)
     join unnest(p_keys, p_users) as t(key, user_id) on t.key = x.key
     cross join lateral json_to_record(x.note::json) as n(vendor text, model text, route text, sandbox boolean, trace text)
     left join gone g on g.key = x.key

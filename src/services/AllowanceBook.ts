@@ -9,8 +9,18 @@ import type { CallEnd, CallStart } from "../store/CallStore.ts"
 export interface Taken {
   readonly sizes: ReadonlyArray<AllowanceSize>
   readonly ended: ReadonlyArray<DrawnCall>
-  /** Monotonic time in milliseconds before the keys were looked at. */
-  readonly at: number
+  /** Before the keys were looked at. */
+  readonly at: Moment
+}
+
+/**
+ * Two clocks in milliseconds: the one is not set, the other goes on while the machine sleeps. A look
+ * at a key is too old when either says so.
+ */
+export interface Moment {
+  readonly monotonic: number
+  /** Unix time. */
+  readonly wall: number
 }
 
 /** A key that began so many calls within a second gets an allowance. */
@@ -43,8 +53,8 @@ interface Allowance {
   /** The most of `begun` lately. */
   pace: bigint
   quietTurns: number
-  /** Monotonic time in milliseconds: from then on the key has to be looked at again. */
-  validUntil: number
+  /** From then on the key has to be looked at again. */
+  validUntil: Moment
   /** Unix time in milliseconds. */
   expiresAt: number
   available: bigint | undefined
@@ -79,20 +89,21 @@ export class AllowanceBook {
   }
 
   /** Covers a call that begins, if there is room; otherwise it has to be held for by itself. */
-  draw(start: CallStart, nowMillis: number, monotonicMillis: number): boolean {
-    const allowance = this.#allowances.get(start.key) ?? this.#count(start, monotonicMillis)
+  draw(start: CallStart, now: Moment): boolean {
+    const allowance = this.#allowances.get(start.key) ?? this.#count(start, now)
     if (allowance === undefined) return false
     allowance.begun += start.amount
     if (
       allowance.open + start.amount > allowance.limit ||
-      monotonicMillis >= allowance.validUntil ||
-      nowMillis >= allowance.expiresAt
+      now.monotonic >= allowance.validUntil.monotonic ||
+      now.wall >= allowance.validUntil.wall ||
+      now.wall >= allowance.expiresAt
     ) {
       return false
     }
     allowance.open += start.amount
     allowance.running += start.amount
-    this.#drawn.set(start.id, { allowance, start, begunAt: nowMillis })
+    this.#drawn.set(start.id, { allowance, start, begunAt: now.wall })
     return true
   }
 
@@ -109,7 +120,7 @@ export class AllowanceBook {
   }
 
   /** A turn: what is to be written now. `undefined`: nothing. At the end nothing is held ahead. */
-  take(monotonicMillis: number, newId: () => string, isEnd = false): Taken | undefined {
+  take(at: Moment, newId: () => string, isEnd = false): Taken | undefined {
     const sizes: Array<AllowanceSize> = []
     const ended: Array<DrawnCall> = []
     for (const allowance of this.#allowances.values()) {
@@ -139,7 +150,7 @@ export class AllowanceBook {
         extra: Credits.make(extra)
       })
     }
-    return sizes.length === 0 ? undefined : { sizes, ended, at: monotonicMillis }
+    return sizes.length === 0 ? undefined : { sizes, ended, at }
   }
 
   /** It was written. */
@@ -155,7 +166,7 @@ export class AllowanceBook {
       allowance.stored = allowance.limit
       allowance.available = grant?.available
       const isOpen = grant?.alive === true && grant.granted > 0n
-      allowance.validUntil = isOpen ? at + allowanceMillis : 0
+      allowance.validUntil = isOpen ? later(at) : never
       allowance.expiresAt =
         grant === undefined || grant.expiresAt === null
           ? Infinity
@@ -186,10 +197,10 @@ export class AllowanceBook {
   }
 
   /** Counts calls of a key that has no allowance; gives it one once it calls often. */
-  #count({ key, user }: CallStart, monotonicMillis: number): Allowance | undefined {
-    if (monotonicMillis - this.#countedSince >= oftenMillis) {
+  #count({ key, user }: CallStart, { monotonic }: Moment): Allowance | undefined {
+    if (monotonic - this.#countedSince >= oftenMillis) {
       this.#counts.clear()
-      this.#countedSince = monotonicMillis
+      this.#countedSince = monotonic
     }
     const count = (this.#counts.get(key) ?? 0) + 1
     this.#counts.set(key, count)
@@ -204,7 +215,7 @@ export class AllowanceBook {
       begun: 0n,
       pace: 0n,
       quietTurns: 0,
-      validUntil: 0,
+      validUntil: never,
       expiresAt: Infinity,
       available: undefined,
       ended: []
@@ -213,6 +224,13 @@ export class AllowanceBook {
     return allowance
   }
 }
+
+const never: Moment = { monotonic: 0, wall: 0 }
+
+const later = ({ monotonic, wall }: Moment): Moment => ({
+  monotonic: monotonic + allowanceMillis,
+  wall: wall + allowanceMillis
+})
 
 const isDone = ({ ended, open, running, stored }: Allowance): boolean =>
   stored === 0n && open === 0n && running === 0n && ended.length === 0

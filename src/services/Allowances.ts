@@ -30,7 +30,8 @@ export const makeAllowances = Effect.fnUntraced(function* (
   write: WriteAllowances
 ): Effect.fn.Return<Allowances, never, Scope.Scope> {
   const clock = yield* Clock.Clock
-  const monotonicMillis = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+  const monotonic = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
+  const now = () => ({ monotonic: monotonic(), wall: clock.currentTimeMillisUnsafe() })
   const newId = () => makeCallId(clock.currentTimeMillisUnsafe())
   const book = new AllowanceBook()
   const commit = makeCommit(book, write, newId)
@@ -42,7 +43,7 @@ export const makeAllowances = Effect.fnUntraced(function* (
       yield* busy.await
     }
     yield* Effect.sleep(failures === 0 ? turnMillis : retryMillis(failures))
-    const taken = book.take(monotonicMillis(), newId)
+    const taken = book.take(now(), newId)
     if (taken === undefined) return 0
     return (yield* Effect.uninterruptible(commit(taken))) ? 0 : failures + 1
   })
@@ -52,7 +53,7 @@ export const makeAllowances = Effect.fnUntraced(function* (
   })
   // What is left when the service stops; what cannot be written is freed by another process's sweep
   const rest: Effect.Effect<void> = Effect.suspend(() => {
-    const taken = book.take(monotonicMillis(), newId, true)
+    const taken = book.take(now(), newId, true)
     if (taken === undefined) return Effect.void
     return Effect.flatMap(commit(taken), (isWritten) => (isWritten ? rest : Effect.void))
   })
@@ -61,7 +62,7 @@ export const makeAllowances = Effect.fnUntraced(function* (
 
   return {
     drawUnsafe: (start, nowMillis) => {
-      const isDrawn = book.draw(start, nowMillis, monotonicMillis())
+      const isDrawn = book.draw(start, { monotonic: monotonic(), wall: nowMillis })
       if (!book.isEmpty) busy.openUnsafe()
       return isDrawn
     },

@@ -108,7 +108,8 @@ describeStores("the allowance store", (database) => {
         const userId = yield* newCaller(1000)
         yield* writeAllowances({ sizes: [allowance(userId, 0, 20)] })
         const [one, two] = [callStart(userId, 8), callStart(userId, 8)]
-        const batch = { sizes: [allowance(userId, 8, 1)], ended: [drawnCall(one, 8)] }
+        // 8 of the 9 that it is said to have cost: what it was drawn for
+        const batch = { sizes: [allowance(userId, 8, 1)], ended: [drawnCall(one, 9)] }
         yield* writeAllowances(batch)
         yield* writeAllowances({ ...batch, sizes: [allowance(userId, 8, 1)] })
         assert.deepInclude(yield* walletOf(userId), { settled: credits(992), held: credits(9) })

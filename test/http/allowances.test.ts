@@ -101,7 +101,7 @@ const released = async (caller: Caller) => {
 }
 
 describe("a key that calls often", () => {
-  it("shares holds; each call is charged once, with a receipt, and nothing stays held", async () => {
+  it("draws on an allowance; each call is charged once, with a receipt, and nothing stays held", async () => {
     const caller = await newCaller(5000n)
     const statuses = await callOften(caller, (calls) => calls < 200)
     assert.deepEqual([...statuses], [[200, upstream.seen.length]])
@@ -112,9 +112,10 @@ describe("a key that calls often", () => {
     assert.equal(new Set(captures.map(({ subjectId }) => subjectId)).size, captures.length)
     const cost = captures.reduce((sum, { amount }) => sum + amount, 0n)
     assert.equal(settled, 5000n * Credits.microPerCredit - cost)
-    // How many share one depends on the machine's speed
-    const drawn = Map.groupBy(captures, ({ note, subjectId }) => note ?? subjectId)
-    assert.isTrue([...drawn.values()].some((calls) => calls.length > 1), "no hold was shared")
+    assert.isTrue(
+      captures.some(({ note }) => note !== null),
+      "no call was drawn on an allowance"
+    )
     const holds = new Set(ledger.filter(({ kind }) => kind === "hold").map((it) => it.subjectId))
     for (const { note, subjectId } of captures) assert.isTrue(holds.has(note ?? subjectId))
     const receipts = await run(

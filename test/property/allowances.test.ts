@@ -80,6 +80,7 @@ type Action =
   | { readonly do: "close"; readonly which: number; readonly part: number }
   | { readonly do: "turn"; readonly fate: "seen" | "unseen" | "undone"; readonly between: number }
   | { readonly do: "wait"; readonly millis: number }
+  | { readonly do: "skew"; readonly which: "wall" | "monotonic" }
   | { readonly do: "revoke" }
 
 const actions = fc.array(
@@ -119,6 +120,13 @@ const actions = fc.array(
         millis: fc.integer({ min: 1, max: 150 })
       })
     },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constant("skew" as const),
+        which: fc.constantFrom("wall" as const, "monotonic" as const)
+      })
+    },
     { weight: 1, arbitrary: fc.record({ do: fc.constant("revoke" as const) }) }
   ),
   { minLength: 30, maxLength: 120 }
@@ -133,12 +141,15 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
   let uncharged = 0n
   const before = (yield* ledger.wallet).settled
   let now = 1000
+  /** One clock was set back, or the machine has slept: the other tells the truth. */
+  let late = { monotonic: 0, wall: 0 }
+  const moment = () => ({ monotonic: now - late.monotonic, wall: now - late.wall })
   let revokedAt = Infinity
   let count = 0
 
   const draw = (amount: number) => {
     const start = callStart(ledger.user, amount)
-    if (!book.draw(start, now, now)) return
+    if (!book.draw(start, moment())) return
     assert.isTrue(now < revokedAt + allowanceMillis, "drawn on a key that was revoked for long")
     running.push(start)
     uncharged += start.amount
@@ -179,7 +190,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
     between: number,
     isEnd = false
   ) {
-    const taken = book.take(now, () => randomUUID(), isEnd)
+    const taken = book.take(moment(), () => randomUUID(), isEnd)
     if (taken === undefined) return false
     // Calls come and go while the statement is under way, before and after it takes place
     if (!isEnd) bustle(between, 4)
@@ -198,7 +209,14 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
     else if (step.do === "close") close(step.which, step.part)
     else if (step.do === "turn") yield* turn(step.fate, step.between)
     else if (step.do === "wait") now += step.millis
-    else {
+    else if (step.do === "skew") {
+      const before = late
+      late =
+        step.which === "wall"
+          ? { ...before, wall: before.wall + 200 }
+          : { ...before, monotonic: before.monotonic + 200 }
+      now += 200
+    } else {
       yield* ledger.revoke
       revokedAt = Math.min(revokedAt, now)
     }
