@@ -92,7 +92,7 @@ const entries = ({ userId }: Caller) =>
   run(Effect.flatMap(Wallet, (it) => it.entries(userId, { before: Option.none(), limit: 10_000 })))
 
 const released = async (caller: Caller) => {
-  for (let tries = 0; tries < 400; tries += 1) {
+  for (let tries = 0; tries < 1000; tries += 1) {
     const row = await wallet(caller)
     if (row.held === 0n) return row
     await new Promise((resolve) => setTimeout(resolve, 10))

@@ -94,7 +94,7 @@ export const startGateway = async (
 
   /** Polls the wallet (real time, bounded) until no call is open any more. */
   const settled = async () => {
-    for (let tries = 0; tries < 200; tries += 1) {
+    for (let tries = 0; tries < 1000; tries += 1) {
       const row = await run(Effect.flatMap(Wallet, (wallet) => wallet.get(made.userId)))
       if (row.held === 0n) return row
       await new Promise((resolve) => setTimeout(resolve, 10))
