@@ -188,12 +188,7 @@ class DoorCall implements ForwardEnd {
     headers["content-type"] ??= usualType
     headers["content-length"] = String(body.length)
     headers["traceparent"] = this.#trace.traceparent
-    try {
-      response.writeHead(status, headers)
-    } catch {
-      // A header that Node does not take: answered as the routes do it
-      return false
-    }
+    response.writeHead(status, headers)
     response.end(body)
     return true
   }
