@@ -189,6 +189,7 @@ class DoorCall implements ForwardEnd {
     headers["content-length"] = String(body.length)
     headers["traceparent"] = this.#trace.traceparent
     response.writeHead(status, headers)
+    // As text head and body are one piece for Node, and one write to the socket
     response.end(body)
     return true
   }
