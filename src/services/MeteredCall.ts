@@ -4,7 +4,7 @@ import type { Problem } from "../domain/Problem.ts"
 import type { CallPlan } from "../models/CallPlan.ts"
 import type { OpenRoute } from "../models/OpenRoutes.ts"
 import { CallBill } from "./CallBill.ts"
-import type { Metering } from "./Metering.ts"
+import type { CallStart, Metering } from "./Metering.ts"
 import { relay, requestOf } from "./PassthroughCall.ts"
 import type { ForwardEnd, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 import type { Reached, ReachEnd, UpstreamCalls } from "./UpstreamCalls.ts"
@@ -48,24 +48,13 @@ export class MeteredCall implements ReachEnd {
   }
 
   begin(): void {
-    const { metering, upstream } = this.#services
-    const { apiKeyId: key, userId: user } = this.#call.principal
-    const { route } = this.#call.to
-    const giveUp = metering.openUnsafe(
-      {
-        id: this.#id,
-        user,
-        key,
-        amount: this.#plan.hold,
-        trace: this.#call.traceId,
-        vendor: route.vendor,
-        model: this.#plan.model,
-        route: routeName(route),
-        sandbox: upstream.isSandbox(route.provider)
-      },
-      (held) =>
-        Exit.isSuccess(held) ? this.#reach() : this.#end.otherwise(Exit.failCause(held.cause))
-    )
+    const { metering } = this.#services
+    const start = this.#start()
+    if (metering.drawUnsafe(start, this.#nowMillis)) return this.#reach()
+    const giveUp = metering.openUnsafe(start, (held) => {
+      if (Exit.isSuccess(held)) this.#reach()
+      else this.#end.otherwise(Exit.failCause(held.cause))
+    })
     if (this.#state === "asked") this.#stop = giveUp
   }
 
@@ -90,6 +79,22 @@ export class MeteredCall implements ReachEnd {
         Effect.uninterruptible
       )
     )
+  }
+
+  #start(): CallStart {
+    const { apiKeyId: key, userId: user } = this.#call.principal
+    const { route } = this.#call.to
+    return {
+      id: this.#id,
+      user,
+      key,
+      amount: this.#plan.hold,
+      trace: this.#call.traceId,
+      vendor: route.vendor,
+      model: this.#plan.model,
+      route: routeName(route),
+      sandbox: this.#services.upstream.isSandbox(route.provider)
+    }
   }
 
   #reach(): void {

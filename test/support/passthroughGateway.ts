@@ -1,5 +1,8 @@
 import { Effect, Layer, Logger, ManagedRuntime, Option, References, Tracer } from "effect"
 import { HttpServer } from "effect/http"
+import { mkdtemp, rm } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { AppConfig } from "../../src/Config.ts"
 import * as Credits from "../../src/domain/Credits.ts"
 import * as Gateway from "../../src/Gateway.ts"
@@ -34,6 +37,7 @@ export const startGateway = async (
     logs.push(Logger.formatJson.log(entry))
   })
   const http = Routes.serve.pipe(Layer.provideMerge(Gateway.listen({ host: "127.0.0.1", port: 0 })))
+  const dataDir = await mkdtemp(join(tmpdir(), "gateway-passthrough-"))
   const layer = http.pipe(
     Layer.provideMerge(Gateway.core),
     Layer.provide(Secrets.layerTest),
@@ -41,7 +45,11 @@ export const startGateway = async (
     Layer.provide(Gateway.leaves),
     Layer.provideMerge(embeddedDatabase),
     Layer.provide(
-      AppConfig.layerOf({ MASTER_KEY: Buffer.alloc(32, 7).toString("base64"), ...env })
+      AppConfig.layerOf({
+        DATA_DIR: dataDir,
+        MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+        ...env
+      })
     ),
     Layer.provide(Logger.layer([logger])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "Trace")),
@@ -130,7 +138,10 @@ export const startGateway = async (
     entries,
     drift,
     post,
-    stop: () => runtime.dispose()
+    stop: async () => {
+      await runtime.dispose()
+      await rm(dataDir, { recursive: true, force: true })
+    }
   }
 }
 
