@@ -30,28 +30,17 @@ type Rest = Effect.Effect<Relayed, Problem | StoreUnavailable>
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const { open } = yield* Listener
-    const begin = yield* makeBegin
+    const calls = new RunningCalls<DoorCall>()
+    const door = yield* makeDoor(calls)
     // With a tracer each request is a span, which is made for the routes
     if ((yield* Effect.tracer) !== Tracer.Tracer.defaultValue()) return
-    /** Under way, and not with the routes. */
-    const calls = new RunningCalls<DoorCall>()
     // A server that closes waits for what the routes have
     yield* Effect.addFinalizer(() => Effect.sync(() => calls.all().forEach((call) => call.leave())))
-    yield* open((request, response) => {
-      const call = begin(request, response)
-      if (call === undefined) return false
-      const place = calls.add(call)
-      response.on("close", () => {
-        calls.remove(place)
-        if (!response.writableEnded) call.giveUp()
-      })
-      return true
-    })
+    yield* open(door)
   })
 )
 
-/** The call of a request, if it is an ordinary one. */
-const makeBegin = Effect.gen(function* () {
+const makeDoor = Effect.fnUntraced(function* (calls: RunningCalls<DoorCall>) {
   const keys = yield* ApiKeys
   const passthrough = yield* Passthrough
   const clock = yield* Clock.Clock
@@ -59,17 +48,17 @@ const makeBegin = Effect.gen(function* () {
   const { maxBodyBytes, serviceName } = yield* AppConfig
   const bodyBytesMax = Math.min(smallBodyBytesMax, maxBodyBytes)
   const pathOf = makePathOf(passthrough)
-  const services = { keys, passthrough, clock, toRoutes, names: namesOf(serviceName) }
+  const services = { calls, keys, passthrough, clock, toRoutes, names: namesOf(serviceName) }
 
-  return (request: IncomingMessage, response: ServerResponse): DoorCall | undefined => {
-    if (!isOrdinary(request, bodyBytesMax)) return undefined
-    const to = pathOf(request.url ?? "")
-    if (to === undefined) return undefined
+  return (request: IncomingMessage, response: ServerResponse): boolean => {
+    const to = isOrdinary(request, bodyBytesMax) ? pathOf(request.url ?? "") : undefined
+    if (to === undefined) return false
     const token = clientTokenOf(request.headers)
     const principal = Exit.isSuccess(token) ? keys.recognized(token.value) : undefined
-    return principal === undefined || Exit.isFailure(token)
-      ? undefined
-      : new DoorCall(services, { request, response, to, principal, token: token.value })
+    if (principal === undefined || Exit.isFailure(token)) return false
+    const call = new DoorCall(services, { request, response, to, principal, token: token.value })
+    response.on("close", () => call.closed())
+    return true
   }
 })
 
@@ -114,6 +103,8 @@ const makePathOf = (passthrough: Passthrough["Service"]) => {
 }
 
 interface Services {
+  /** Under way, and not with the routes. */
+  readonly calls: RunningCalls<DoorCall>
   readonly keys: ApiKeys["Service"]
   readonly passthrough: Passthrough["Service"]
   readonly clock: Clock.Clock
@@ -134,6 +125,7 @@ class DoorCall implements ForwardEnd {
   readonly #services: Services
   readonly #ordinary: Ordinary
   readonly #trace
+  #place: number | undefined
   #stop: (() => void) | undefined
   /** The routes wait for the rest of it. */
   #resume: ((rest: Rest) => void) | undefined
@@ -142,12 +134,14 @@ class DoorCall implements ForwardEnd {
     this.#services = services
     this.#ordinary = ordinary
     this.#trace = traceOf(ordinary.request.headers)
+    this.#place = services.calls.add(this)
     onBody(ordinary.request, (body) => this.#forward(body))
   }
 
-  /** The client is gone. */
-  giveUp(): void {
-    this.#stop?.()
+  /** The response, which a client that leaves does without an end of it. */
+  closed(): void {
+    this.#done()
+    if (!this.#ordinary.response.writableEnded) this.#stop?.()
   }
 
   /** To the routes, wherever it stands. */
@@ -155,7 +149,7 @@ class DoorCall implements ForwardEnd {
     this.#handOver(
       Effect.callback((resume) => {
         this.#resume = resume
-        return Effect.sync(() => this.giveUp())
+        return Effect.sync(() => this.#stop?.())
       })
     )
   }
@@ -183,6 +177,8 @@ class DoorCall implements ForwardEnd {
   #isSent(answer: Relayed): boolean {
     const { response } = this.#ordinary
     const { body, status } = answer
+    // A client that is gone would be an error of the response that nobody hears
+    if (response.destroyed) return true
     if (status !== 200 || !(body instanceof Uint8Array)) return false
     const headers = headersOf(answer, this.#services.names)
     headers["content-type"] ??= usualType
@@ -194,9 +190,16 @@ class DoorCall implements ForwardEnd {
     return true
   }
 
+  #done(): void {
+    if (this.#place === undefined) return
+    this.#services.calls.remove(this.#place)
+    this.#place = undefined
+  }
+
   #handOver(rest: Rest): void {
     const { keys, toRoutes } = this.#services
     const { request, response, token } = this.#ordinary
+    this.#done()
     handOver(request, {
       trace: this.#trace,
       rest: Effect.tapError(rest, (error) => Effect.sync(() => forgetDead(keys, token, error)))

@@ -99,9 +99,14 @@ export class MeteredCall implements ReachEnd {
 
   #reach(): void {
     this.#state = "held"
-    const request = requestOf(this.#call, this.#plan.body, this.#bill.watch)
-    const { provider } = this.#call.to.route
-    this.#stop = this.#services.upstream.reachUnsafe(provider, request, this.#nowMillis, this)
+    try {
+      const request = requestOf(this.#call, this.#plan.body, this.#bill.watch)
+      const { provider } = this.#call.to.route
+      this.#stop = this.#services.upstream.reachUnsafe(provider, request, this.#nowMillis, this)
+    } catch (defect) {
+      this.#release()
+      this.#end.otherwise(Exit.die(defect))
+    }
   }
 
   #relayed(reached: Reached): Relayed {

@@ -62,14 +62,18 @@ export class Passthrough extends Context.Service<
 
       // Most calls come here: from the hold to the answer without a fiber.
       const forwardUnsafe = (call: PassthroughCall, nowMillis: number, end: ForwardEnd) => {
-        const { model, route } = call.to
-        const plan = planCall(catalog, route, model, call.body)
-        if (Result.isSuccess(plan) && plan.success.metered._tag !== "Nothing") {
-          const metered = new MeteredCall(services, call, plan.success, nowMillis, end)
-          metered.begin()
-          return () => metered.giveUp()
+        try {
+          const { model, route } = call.to
+          const plan = planCall(catalog, route, model, call.body)
+          if (Result.isSuccess(plan) && plan.success.metered._tag !== "Nothing") {
+            const metered = new MeteredCall(services, call, plan.success, nowMillis, end)
+            metered.begin()
+            return () => metered.giveUp()
+          }
+          end.otherwise(Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call))
+        } catch (defect) {
+          end.otherwise(Exit.die(defect))
         }
-        end.otherwise(Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call))
         return () => {}
       }
 

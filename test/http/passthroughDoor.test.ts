@@ -91,6 +91,12 @@ const tell = (
     sent.end(text)
   })
 
+/** A request as it goes over a connection. */
+const piece = ({ key }: TestGateway, user: string) => {
+  const body = JSON.stringify({ ...chat, user })
+  return `POST ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+}
+
 /** Without what differs from call to call, by its nature. */
 const alike = ({ headers, ...told }: Told) => {
   const { "x-service-call-id": call, traceparent: trace, date, ...rest } = headers
@@ -210,10 +216,6 @@ describe("the door", () => {
         held?.()
       }
     }
-    const piece = (user: string) => {
-      const body = JSON.stringify({ ...chat, user })
-      return `POST ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${gateway.key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
-    }
     const received = await new Promise<string>((resolve, reject) => {
       const socket = connect(gateway.port, "127.0.0.1")
       let text = ""
@@ -225,7 +227,7 @@ describe("the door", () => {
         }
       })
       socket.on("error", reject)
-      socket.write(piece("first") + piece("second"))
+      socket.write(piece(gateway, "first") + piece(gateway, "second"))
     })
     assert.isBelow(received.indexOf('"id":"first"'), received.indexOf('"id":"second"'))
     await gateway.settled()
@@ -264,6 +266,27 @@ describe("the door", () => {
     assert.equal(status, 200)
     assert.match(String(headers["x-service-cost"]), /^\d+\.\d\d$/)
     await stopped
+  })
+
+  it("answers that wait behind another on a broken connection are forgotten", async () => {
+    const stopping = await start()
+    assert.equal((await tell(stopping, chat, false)).status, 200)
+    let answered = 0
+    upstream.script = (seen, response) => {
+      if (JSON.parse(seen.body).user === "first") return
+      response.on("finish", () => (answered += 1))
+      json(response, 200, chatAnswer("gpt-4o"))
+    }
+    upstream.seen.length = 0
+    const socket = connect(stopping.port, "127.0.0.1")
+    socket.write(piece(stopping, "first") + piece(stopping, "second"))
+    await until("the second is answered", () => answered === 1)
+    socket.destroy()
+    const first = upstream.seen.find(({ body }) => body.includes("first"))!
+    await until("the first is given up", () => first.aborted !== undefined)
+    const before = stopping.routed()
+    await stopping.stop()
+    assert.equal(stopping.routed(), before)
   })
 
   it("a call that outlasts the service's patience is ended, and its upstream with it", async () => {
