@@ -136,6 +136,27 @@ const planTokens = (
   })
 }
 
+const isFlag = (value: unknown): boolean =>
+  value === undefined || value === null || typeof value === "boolean"
+const isLimit = (value: unknown): boolean =>
+  value === undefined || value === null || Number.isFinite(value)
+
+/**
+ * Most bodies are right and plain, and need no decoder, which costs as much as all else of a plan.
+ * Whatever is not is the decoder's to judge.
+ */
+const isPlain = (value: Partial<Record<keyof RequestBody, unknown>>): value is RequestBody =>
+  (value.model === undefined || typeof value.model === "string") &&
+  isFlag(value.stream) &&
+  isFlag(value.background) &&
+  isLimit(value.n) &&
+  isLimit(value.max_tokens) &&
+  isLimit(value.max_completion_tokens) &&
+  isLimit(value.max_output_tokens) &&
+  value.stream_options === undefined &&
+  value.generationConfig === undefined &&
+  value.generation_config === undefined
+
 interface ReadBody {
   readonly text: string
   readonly value: unknown
@@ -154,6 +175,7 @@ const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
   if (Array.isArray(value) || typeof value !== "object" || value === null) {
     return Result.fail(invalid([{ pointer: "#", detail: "Expected an object" }]))
   }
+  if (isPlain(value)) return Result.succeed({ text: text.success, value, body: value })
   const body = decodeBody(value)
   return Result.isFailure(body)
     ? Result.fail(invalid(faultsOf(body.failure.issue)))

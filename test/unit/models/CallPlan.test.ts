@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
+import * as fc from "fast-check"
 import { make } from "../../../src/domain/Credits.ts"
 import { planCall } from "../../../src/models/CallPlan.ts"
 import type { TokenModel } from "../../../src/models/OpenRoutes.ts"
@@ -104,5 +105,47 @@ describe("the hold of a call is the most that it can cost", () => {
       assert.strictEqual(fault.value.errors?.[0]?.pointer, `#/${name}`)
       assert.isTrue(Result.isSuccess(planOf("responses", { input: "go on", [name]: null }).plan))
     }
+  })
+})
+
+describe("a plain body needs no decoder", () => {
+  const value = fc.oneof(
+    fc.constantFrom<unknown>(null, true, false, "", "m", "nobody", 0, 1, -1, 1.5, 1e9, [], {}),
+    fc.constantFrom<unknown>({ include_usage: true }, { include_usage: 1 }, [null], "1")
+  )
+  const names = [
+    "model",
+    "stream",
+    "background",
+    "n",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "stream_options",
+    "generationConfig",
+    "conversation",
+    "toString",
+    "__proto__"
+  ] as const
+  const body = fc.dictionary(fc.constantFrom(...names), value, { maxKeys: 4 })
+
+  it("what is held, and every fault, is as the decoder has it", () => {
+    const kinds = new Set<string>()
+    fc.assert(
+      fc.property(body, (members) => {
+        const told = (more: string) => {
+          const { plan } = planOf("chat", { ...members, [more]: null })
+          kinds.add(plan._tag)
+          return Result.match(plan, {
+            onFailure: ({ code, errors }) => ({ code, errors }),
+            onSuccess: ({ hidesUsage, hold, model }) => ({ hidesUsage, hold, model })
+          })
+        }
+        // A member of the decoder's, however empty, is left to it
+        assert.deepStrictEqual(told("generation_konfig"), told("generation_config"))
+      }),
+      { numRuns: 2000 }
+    )
+    assert.strictEqual(kinds.size, 2)
   })
 })
