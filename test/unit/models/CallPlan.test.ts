@@ -6,13 +6,17 @@ import { planCall } from "../../../src/models/CallPlan.ts"
 import type { TokenModel } from "../../../src/models/OpenRoutes.ts"
 import { makeUpstreamCatalog } from "../../../src/models/UpstreamCatalog.ts"
 
+const price = {
+  per: "million_tokens",
+  input: make(1_000_000n),
+  output: make(1_000_000n)
+} as const
+
 const model = (vendor: string, reasoning?: bigint): TokenModel => ({
   vendor,
   model: "m",
   price: {
-    per: "million_tokens",
-    input: make(1_000_000n),
-    output: make(1_000_000n),
+    ...price,
     ...(reasoning === undefined ? {} : { reasoning: make(reasoning) })
   },
   outputTokensMax: 1000,
@@ -93,6 +97,30 @@ describe("the hold of a call is the most that it can cost", () => {
     const words = { messages: [{ content: '"file_url": "x", "type":"document"' }] }
     const held = heldOf("chat", words)
     assert.strictEqual(held.output, 1000)
+  })
+
+  it("a word that is written in escapes is held for as the word", () => {
+    const dear = { ...model("anthropic"), price: { ...price, cacheWriteLong: make(9_000_000n) } }
+    const prices = makeUpstreamCatalog({ tokenModels: [dear] })
+    const match = prices.match("anthropic", "POST", "/v1/messages")
+    assert(match._tag === "Open")
+    const held = (text: string) => {
+      const plan = planCall(prices, match.route, match.model, new TextEncoder().encode(text))
+      return Number(Result.getOrThrow(plan).hold)
+    }
+    const body = (...words: ReadonlyArray<string>) =>
+      `{"model":"m","max_tokens":1,"messages":[${words.join(",")}]}`
+    assert.strictEqual(held(body('"\\u00e9"')), body('"\\u00e9"').length + 1)
+    for (const [plain, escaped] of [
+      ['{"file_id":"x"}', '{"\\u0066ile_id":"x"}'],
+      ['{"type":"document"}', '{"type":"docu\\u006Dent"}'],
+      ['{"image_url":"x"}', '{"image\\u005furl":"x"}'],
+      ['{"ttl":"1h"}', '{"ttl":"\\u0031h"}']
+    ] as const) {
+      assert.deepEqual(JSON.parse(plain), JSON.parse(escaped))
+      assert.isAtLeast(held(body(escaped)), held(body(plain)), escaped)
+      assert.isAbove(held(body(plain)), body(plain).length + 1, plain)
+    }
   })
 
   it("what is kept in the shared upstream account is nobody's: earlier answers are refused", () => {
