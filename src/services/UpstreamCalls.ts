@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Exit, Layer, Metric } from "effect"
+import { Clock, Context, Duration, Effect, Exit, Layer, Metric } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
@@ -61,6 +61,7 @@ export class UpstreamCalls extends Context.Service<
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const upstream = yield* Upstream
+      const clock = yield* Clock.Clock
 
       const judged = (
         account: AccountSetting,
@@ -113,7 +114,8 @@ export class UpstreamCalls extends Context.Service<
             if (Exit.isFailure(exit) || classify(exit)._tag !== "Success") {
               return end.otherwise(reachOne(request, order, exit))
             }
-            accounts.heedAt(first, asTold(exit.value), nowMillis)
+            // A pause begins with the answer that asks for it
+            accounts.heedAt(first, asTold(exit.value), clock.currentTimeMillisUnsafe())
             return end.answered({ answer: exit.value, accountId: first.id })
           })
         },
