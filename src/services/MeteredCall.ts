@@ -100,7 +100,7 @@ export class MeteredCall implements ReachEnd {
   #reach(): void {
     this.#state = "held"
     try {
-      const request = requestOf(this.#call, this.#plan.body, this.#bill.watch)
+      const request = requestOf(this.#call, this.#plan.body, this.#bill)
       const { provider } = this.#call.to.route
       this.#stop = this.#services.upstream.reachUnsafe(provider, request, this.#nowMillis, this)
     } catch (defect) {
