@@ -54,7 +54,9 @@ begin
     join unnest(p_keys, p_users) as t(key, user_id) on t.key = x.key
     cross join lateral json_to_record(x.note::json) as n(vendor text, model text, route text, sandbox boolean, trace text)
     left join gone g on g.key = x.key
-    left join wallet_entries e on e.subject_id = x.id and e.kind = 'capture'
+    left join lateral (
+      select e.subject_id from wallet_entries e where e.subject_id = x.id and e.kind = 'capture' offset 0
+    ) e on true
   ), closed as materialized (
     select e.*, case when e.drawn <= e.cover then e.captured else 0 end as charged,
       case when e.drawn <= e.cover or e.captured = 0 then e.outcome else 'lost' end as result
