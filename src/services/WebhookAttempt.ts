@@ -17,7 +17,7 @@ const claimMillisMax = 8000
 
 /** Records written by one statement, and statements under way at once. ADR 0050. */
 const recordsPerRunMax = 200
-export const recordRunsMax = 2
+export const recordRunsMax = 1
 
 /** How long an actor that moves away tries to give its attempts back; a sweep does it later. */
 const giveBackBound = Duration.seconds(3)
