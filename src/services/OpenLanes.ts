@@ -54,8 +54,7 @@ export class OpenLanes extends Context.Service<
       tell: (id) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
           const lane = open.get(id)
-          const isTold =
-            lane !== undefined && Math.abs(now - lane.messageAtMillis) < messageEvery
+          const isTold = lane !== undefined && Math.abs(now - lane.messageAtMillis) < messageEvery
           return isTold ? Effect.as(lane.deliver, true) : Effect.succeed(false)
         })
     })
