@@ -53,13 +53,13 @@ export class WebhookDispatcher extends Context.Service<
             windowMillis,
             ends.map(DateTime.toEpochMillis)
           )
-          const deliver = yield* makeLane(
+          const lane = yield* makeLane(
             id,
             window,
             (limit) => claim({ endpointId: id, limit }),
             attempt
           )
-          return { deliver: yield* lanes.add(id, deliver) }
+          return { deliver: yield* lanes.add(id, lane.deliver) }
         })
       })
     })
@@ -141,7 +141,7 @@ const makeLane = Effect.fnUntraced(function* (
     run(sendAll)
     return Effect.void
   })
-  return deliver
+  return { deliver } satisfies DeliveryLane
 })
 
 /**
