@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, FiberSet, Layer, Queue } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, FiberSet, Layer, Queue } from "effect"
 import type { Scope } from "effect"
 import type { EndpointId } from "../domain/Ids.ts"
 import { deliveriesPerEndpointPerMinuteMax } from "../domain/Limits.ts"
@@ -82,13 +82,11 @@ const makeLane = Effect.fnUntraced(function* (
   let sending = false
   let lookAgain = false
 
-  const ended = Effect.andThen(
-    Effect.map(DateTime.now, (now) => {
-      busy -= 1
-      window.end(DateTime.toEpochMillis(now))
-    }),
-    signal
-  )
+  const ended = Effect.map(Clock.currentTimeMillis, (now) => {
+    busy -= 1
+    window.end(now)
+    Queue.offerUnsafe(signals, undefined)
+  })
 
   /** Starts as many due attempts as the limit allows; answers how many. */
   const startDue = (limit: number) =>
