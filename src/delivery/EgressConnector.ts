@@ -47,6 +47,7 @@ export interface ConnectorOptions {
 
 /** The connection that carries a request. */
 export interface Peer {
+  /** Until it is closed. */
   socket: Socket | undefined
   remoteAddress: string | null
 }
@@ -96,7 +97,10 @@ export const makeGuardedAgent = (options: ConnectorOptions): Agent => {
               peer.socket = socket
               peer.remoteAddress = socket?.remoteAddress ?? null
               const onClosed = socket && options.onOpened?.(origin.origin)
-              if (onClosed !== undefined) socket?.once("close", onClosed)
+              socket?.once("close", () => {
+                if (peer.socket === socket) peer.socket = undefined
+                onClosed?.()
+              })
               callback(...result)
             })
           )

@@ -99,7 +99,7 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
     // the connection.
     queueMicrotask(() => {
       const socket = this.#controller === undefined ? undefined : this.peer.socket
-      if (socket === undefined || !socket.destroyed || socket.closed) this.#tell()
+      if (socket?.destroyed !== true) this.#tell()
       else socket.once("close", () => this.#tell())
     })
   }
