@@ -1,6 +1,7 @@
 /**
- * What Postgres spends on metered calls: batches that settle the calls of the batch before and hold
- * for new ones, one after the other on one connection, as `Metering` writes them.
+ * What Postgres spends on metered calls, one batch after the other on one connection, as `Metering`
+ * writes them: batches that settle the calls of the batch before and hold for new ones, then batches
+ * of calls that were drawn on an allowance.
  *
  *   node bench/calls.ts [seconds] [calls a batch] [wallets]
  */
@@ -11,15 +12,19 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { makeCallId } from "../src/domain/Ids.ts"
-import type { CallStart } from "../src/store/CallStore.ts"
+import type { AllowanceStore } from "../src/store/AllowanceStore.ts"
+import type { CallStart, CallStore } from "../src/store/CallStore.ts"
 import { layerPostgres } from "../src/store/Database.ts"
 import * as Migrations from "../src/store/Migrations.ts"
 import {
+  allowance,
   breaches,
   callEnd,
   callStart,
+  drawnCall,
   newCaller,
   walletStores,
+  writeAllowances,
   writeCalls
 } from "../test/support/wallets.ts"
 import { cpuMicros } from "./processes.ts"
@@ -42,6 +47,8 @@ const postgres = new EmbeddedPostgres({
   onError: () => {}
 })
 
+type Stores = AllowanceStore | CallStore
+
 const bench = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const callers = yield* Effect.forEach(Array.from({ length: users }), () =>
@@ -49,7 +56,7 @@ const bench = Effect.gen(function* () {
   )
   const backend = Number((yield* sql`SELECT pg_backend_pid() AS pid`)[0]!["pid"])
   let open: ReadonlyArray<CallStart> = []
-  const batch = Effect.gen(function* () {
+  const one = Effect.gen(function* () {
     const now = DateTime.toEpochMillis(yield* DateTime.now)
     const ends = open.map((start) => callEnd(start, 1.2))
     open = Array.from({ length: size }, () =>
@@ -57,7 +64,21 @@ const bench = Effect.gen(function* () {
     )
     yield* writeCalls({ starts: open, ends })
   })
-  const run = Effect.fnUntraced(function* (millis: number) {
+  const drawn = Effect.gen(function* () {
+    const now = DateTime.toEpochMillis(yield* DateTime.now)
+    const ended = Array.from({ length: size }, (_, n) => ({
+      ...drawnCall(callStart(callers[n % users]!, 3, makeCallId(now)), 1.2),
+      begunAt: now
+    }))
+    yield* writeAllowances({
+      sizes: callers.map((userId) => allowance(userId, size * 3, size * 12)),
+      ended
+    })
+  })
+  const run = Effect.fnUntraced(function* (
+    batch: Effect.Effect<void, unknown, Stores>,
+    millis: number
+  ) {
     const costs: Array<number> = []
     const began = performance.now()
     let before = cpuMicros(backend)
@@ -72,8 +93,12 @@ const bench = Effect.gen(function* () {
     const at = (share: number) => (costs[Math.floor(costs.length * share)] ?? 0).toFixed(1)
     return `${Math.round((costs.length * size * 1000) / took)} calls/s; CPU of Postgres µs a call: median ${at(0.5)}, quietest fifth ${at(0.2)}; a batch ${(took / costs.length).toFixed(2)} ms`
   })
-  yield* run(1500)
-  console.log(`batches of ${size}, ${users} wallets: ${yield* run(seconds * 1000)}`)
+  for (const [name, batch] of Object.entries({ held: one, drawn })) {
+    yield* run(batch, 1500)
+    console.log(
+      `${name}, batches of ${size}, ${users} wallets: ${yield* run(batch, seconds * 1000)}`
+    )
+  }
   console.log(`breaches of the invariants: ${yield* breaches}`)
 })
 

@@ -58,6 +58,7 @@ import { AdmissionStore } from "./store/AdmissionStore.ts"
 import { ArtifactBlobs } from "./store/ArtifactBlobs.ts"
 import { ArtifactIndex } from "./store/ArtifactIndex.ts"
 import { CallbackStore } from "./store/CallbackStore.ts"
+import { AllowanceStore } from "./store/AllowanceStore.ts"
 import { CallStore } from "./store/CallStore.ts"
 import { AttemptStore } from "./store/AttemptStore.ts"
 import * as Database from "./store/Database.ts"
@@ -100,6 +101,7 @@ export const stores = Layer.mergeAll(
   DeliveryLog.layer,
   ArtifactIndex.layer,
   CallbackStore.layer,
+  AllowanceStore.layer,
   CallStore.layer,
   AttemptStore.layer,
   EndpointStore.layer,

@@ -205,6 +205,40 @@ begin
   end if;
 end $$;
 
+-- A charge that left a wallet below its threshold, and what was available behind it.
+create type wallet_crossing as (user_id uuid, available bigint, threshold bigint);
+
+-- The alerts that are due for these charges, in their order: of one wallet the first emits. Raises GW428
+-- when one is due and the caller (`p_alerts` is false) has no transaction to emit it in.
+create function wallet_alerts(
+  p_crossed wallet_crossing[], p_throttle interval, p_alerts boolean, p_now timestamptz
+) returns setof wallet_crossing language plpgsql as $$
+declare
+  crossing wallet_crossing;
+  owner wallets;
+begin
+  foreach crossing in array p_crossed loop
+    -- An owner who has been looked at is not looked at again.
+    continue when owner.user_id = crossing.user_id;
+    select * into owner from wallets u where u.user_id = crossing.user_id;
+    if wallet_alert_due(owner, p_throttle, p_now) then
+      if not p_alerts then
+        raise exception 'an alert is due' using errcode = 'GW428';
+      end if;
+      update wallets u set state = 'ALERTED', last_alert_at = p_now, rearmed_by_top_up = false
+        where u.user_id = crossing.user_id;
+      return next crossing;
+    end if;
+  end loop;
+end $$;
+
+-- These keys were used: written once a minute.
+create function api_keys_used(p_keys text[], p_now timestamptz) returns void language sql as $$
+  update api_keys k set last_used_at = p_now
+  where k.id = any (p_keys) and k.revoked_at is null
+    and (k.last_used_at is null or k.last_used_at < p_now - interval '1 minute')
+$$;
+
 -- What a batch of calls has to say: a call that was refused ('key': revoked, expired or without the
 -- scope by now; 'balance'), or a wallet whose balance alert belongs into this transaction.
 create type call_notice as (id uuid, refused text, user_id uuid, available bigint, threshold bigint);
@@ -222,10 +256,8 @@ create function calls_write(
 -- One plan for all batches, however large the first were.
 set plan_cache_mode = force_generic_plan as $$
 declare
-  owner wallets;
-  notice call_notice;
   notices call_notice[];
-  crossed call_notice[];
+  crossed wallet_crossing[];
   idle boolean;
 begin
   -- In one order, so that batches cannot deadlock. The next statement sees what others have committed.
@@ -306,29 +338,15 @@ begin
     array_agg((j.id, j.refused, null, null, null)::call_notice) filter (where j.refused is not null),
     bool_or(j.idle),
     -- As of the charge that crosses the threshold: behind its lines
-    (select array_agg((null, null, n.user_id, n.settled_after - n.held_after + n.rest, n.trigger_threshold)::call_notice
+    (select array_agg((n.user_id, n.settled_after - n.held_after + n.rest, n.trigger_threshold)::wallet_crossing
         order by n.seq)
       from numbered n where n.kind = 'capture' and n.settled_after < n.trigger_threshold and n.state = 'NORMAL')
   into notices, idle, crossed from judged j;
-  if idle then
-    update api_keys k set last_used_at = p_now
-      where k.id = any (p_keys) and k.revoked_at is null
-        and (k.last_used_at is null or k.last_used_at < p_now - interval '1 minute');
-  end if;
+  if idle then perform api_keys_used(p_keys, p_now); end if;
   if crossed is not null then
-    foreach notice in array crossed loop
-      -- Of several the first emits; an owner who has been looked at is not looked at again.
-      continue when owner.user_id = notice.user_id;
-      select * into owner from wallets u where u.user_id = notice.user_id;
-      if wallet_alert_due(owner, p_throttle, p_now) then
-        if not p_alerts then
-          raise exception 'an alert is due' using errcode = 'GW428';
-        end if;
-        update wallets u set state = 'ALERTED', last_alert_at = p_now, rearmed_by_top_up = false
-          where u.user_id = notice.user_id;
-        notices := notices || notice;
-      end if;
-    end loop;
+    notices := notices || array(
+      select (null, null, a.user_id, a.available, a.threshold)::call_notice
+      from wallet_alerts(crossed, p_throttle, p_alerts, p_now) a);
   end if;
   if notices is not null then
     return query select * from unnest(notices);

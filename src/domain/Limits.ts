@@ -164,3 +164,9 @@ export const callbackKeysBytesMax = 64 * 1024
 
 /** A callback that came to another process is heard after this at the latest. */
 export const callbackRelookSeconds = 1
+
+/**
+ * So long after a key was looked at may calls be drawn on its allowance (ADR 0116). A revocation is
+ * answered when this has passed, so that none is drawn behind it.
+ */
+export const allowanceMillis = 100

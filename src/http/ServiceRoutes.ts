@@ -5,6 +5,7 @@ import { PrometheusMetrics } from "effect/observability"
 import { AppConfig } from "../Config.ts"
 import { Catalog } from "../models/Catalog.ts"
 import { Process } from "../services/Process.ts"
+import { Slots } from "../services/Slots.ts"
 import { UpstreamCalls } from "../services/UpstreamCalls.ts"
 import type { AccountState } from "../services/UpstreamCalls.ts"
 import { Wallet } from "../services/Wallet.ts"
@@ -22,6 +23,7 @@ export const layer = Layer.unwrap(
     const process = yield* Process
     const wallet = yield* Wallet
     const upstream = yield* UpstreamCalls
+    const slots = yield* Slots
     const ok = HttpServerResponse.jsonUnsafe({ status: "ok" })
     const routes = HttpRouter.addAll([
       resource("/", { GET: Effect.succeed(HttpServerResponse.redirect("/docs")) }),
@@ -35,7 +37,8 @@ export const layer = Layer.unwrap(
           const auditedAt = yield* wallet.auditedAt
           const text = yield* PrometheusMetrics.format()
           const accounts = accountGauges(yield* upstream.accounts)
-          return HttpServerResponse.text(`${text}${gauge(drift, auditedAt)}${accounts}`, {
+          const lines = slotGauges(yield* slots.lines)
+          return HttpServerResponse.text(`${text}${gauge(drift, auditedAt)}${accounts}${lines}`, {
             contentType: "text/plain; version=0.0.4; charset=utf-8"
           })
         })
@@ -85,5 +88,21 @@ const accountGauges = (accounts: ReadonlyArray<AccountState>): string =>
           ({ id, pausedMillis }) =>
             `gateway_account_paused_seconds{account="${id}"} ${pausedMillis / 1000}`
         ),
+        ""
+      ].join("\n")
+
+type Line = Effect.Success<Slots["Service"]["lines"]>[number]
+
+/** Tasks that hold a slot of an account, and those that wait for one. ADR 0108. */
+const slotGauges = (lines: ReadonlyArray<Line>): string =>
+  lines.length === 0
+    ? ""
+    : [
+        "# HELP gateway_vendor_slots Unfinished tasks by the line of their account: with a slot, and waiting.",
+        "# TYPE gateway_vendor_slots gauge",
+        ...lines.flatMap(({ held, line, waiting }) => [
+          `gateway_vendor_slots{line=${JSON.stringify(line)},state="held"} ${held}`,
+          `gateway_vendor_slots{line=${JSON.stringify(line)},state="waiting"} ${waiting}`
+        ]),
         ""
       ].join("\n")

@@ -13,6 +13,7 @@ import { taskBody } from "../services/TaskView.ts"
 import { TaskWatch } from "../services/TaskWatch.ts"
 import { admitInference, authenticateInference } from "./Authentication.ts"
 import { BodyRoom } from "./BodyRoom.ts"
+import { matches } from "./ByteRanges.ts"
 import { eventStream, wantsEventStream } from "./EventStream.ts"
 import { readIdempotencyKey } from "./IdempotencyKey.ts"
 import { readJsonBody } from "./JsonBody.ts"
@@ -197,8 +198,7 @@ const notModified = (
   response: HttpServerResponse.HttpServerResponse
 ): HttpServerResponse.HttpServerResponse => {
   const tag = response.headers["etag"]
-  const known = headers["if-none-match"]?.split(",").map((it) => it.trim().replace(/^W\//u, ""))
-  return tag !== undefined && known?.some((it) => it === "*" || it === tag) === true
+  return tag !== undefined && matches(headers["if-none-match"], tag)
     ? HttpServerResponse.empty({ status: 304, headers: response.headers })
     : response
 }

@@ -3,6 +3,7 @@ import { hash, randomBytes } from "node:crypto"
 import { crc32 } from "node:zlib"
 import { makeApiKeyId } from "../domain/Ids.ts"
 import type { ApiKeyId, TaskId, UserId } from "../domain/Ids.ts"
+import { allowanceMillis } from "../domain/Limits.ts"
 import type { Scope } from "../domain/Scope.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
@@ -136,7 +137,8 @@ export class ApiKeys extends Context.Service<
         list: store.listKeys,
         revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
           const revoked = yield* store.revokeKey(userId, id, yield* DateTime.now)
-          if (!revoked) return yield* problem(2005, `There is no API key ${id}`)
+          if (Option.isNone(revoked)) return yield* problem(2005, `There is no API key ${id}`)
+          if (revoked.value) yield* Effect.sleep(allowanceMillis)
         })
       })
     })

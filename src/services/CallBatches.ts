@@ -37,7 +37,7 @@ const companyMillis = 2
 
 /** The waits of endings while the store is away: from 100 ms, twice as long each time. */
 const retryMillisMax = 5000
-const retryMillis = (failures: number) => Math.min(retryMillisMax, 50 * 2 ** failures)
+export const retryMillis = (failures: number) => Math.min(retryMillisMax, 50 * 2 ** failures)
 
 type Written = Exit.Exit<ReadonlyMap<string, CallRefusal>, StoreUnavailable>
 
@@ -234,5 +234,5 @@ const apart = ({ ends, openings }: Taken): ReadonlyArray<Taken> => [
 const idOf = ({ ends, openings }: Taken) => ends[0]?.id ?? openings[0]?.start.id
 
 /** A defect: the store is there, and cannot take this. */
-const isDeath = (exit: Written): exit is Extract<Written, { readonly _tag: "Failure" }> =>
+export const isDeath = <A, E>(exit: Exit.Exit<A, E>): exit is Exit.Failure<A, E> =>
   Exit.isFailure(exit) && !Cause.hasFails(exit.cause)

@@ -1,11 +1,17 @@
 import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Schedule, Schema } from "effect"
 import { AppConfig } from "../Config.ts"
-import type { UserId } from "../domain/Ids.ts"
+import { makeCallId } from "../domain/Ids.ts"
+import type { EndpointId, UserId } from "../domain/Ids.ts"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
+import { zero } from "../domain/Credits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { AllowanceStore } from "../store/AllowanceStore.ts"
+import type { Alerting } from "../store/Batches.ts"
 import { CallStore } from "../store/CallStore.ts"
 import type { CallEnd, CallRefusal, CallRow, CallStart } from "../store/CallStore.ts"
+import { makeAllowances } from "./Allowances.ts"
+import type { WriteAllowances } from "./Allowances.ts"
 import { makeCallBatches, released } from "./CallBatches.ts"
 import type { WriteBatch } from "./CallBatches.ts"
 import { balanceLow } from "./Events.ts"
@@ -29,6 +35,11 @@ export class Metering extends Context.Service<
   Metering,
   {
     /**
+     * Covers a call by what is held ahead for its key, which was looked at a moment ago (`true`): it may
+     * go upstream at once. Otherwise it has to be opened.
+     */
+    readonly drawUnsafe: (start: CallStart, nowMillis: number) => boolean
+    /**
      * Holds, and checks the key once more; for a caller who is no fiber. `answer` hears of the commit
      * and must not throw: 1101, or 1003 when the key died since it was recognized. Answers what gives
      * the hold up, which is of no effect once it was answered.
@@ -51,16 +62,31 @@ export class Metering extends Context.Service<
     Metering,
     Effect.gen(function* () {
       const store = yield* CallStore
+      const allowanceStore = yield* AllowanceStore
       const process = yield* Process
-      const { closeUnsafe, openUnsafe } = yield* makeCallBatches(yield* makeWrite)
+      const writes = yield* makeWrites
+      const batches = yield* makeCallBatches(writes.calls)
+      const allowances = yield* makeAllowances(writes.allowances(process.id))
+      const closeUnsafe = (end: CallEnd) => {
+        if (!allowances.closeUnsafe(end)) batches.closeUnsafe(end)
+      }
 
       const sweep = Effect.gen(function* () {
         const now = yield* DateTime.now
         const before = DateTime.subtract(now, { hours: callHoursMax })
-        const orphans = yield* store.orphans(yield* process.aliveSince, before, orphansMax)
+        const aliveSince = yield* process.aliveSince
+        const orphans = yield* store.orphans(aliveSince, before, orphansMax)
         for (const { id, userId } of orphans) closeUnsafe(lost({ id, user: userId }))
-        if (orphans.length > 0) {
-          yield* Effect.logWarning(`${orphans.length} calls were lost with their process, released`)
+        const left = yield* allowanceStore.lost(aliveSince, orphansMax)
+        for (const { key, processId, userId: user } of left) {
+          const size = { key, user, hold: makeCallId(DateTime.toEpochMillis(now)) }
+          const sizes = [{ ...size, needs: zero, extra: zero }]
+          yield* writes.allowances(processId)({ sizes, ended: [] })
+        }
+        if (orphans.length + left.length > 0) {
+          yield* Effect.logWarning(
+            `${orphans.length} calls and ${left.length} allowances were lost with their process, released`
+          )
         }
       })
       yield* sweep.pipe(
@@ -70,8 +96,9 @@ export class Metering extends Context.Service<
       )
 
       return Metering.of({
+        drawUnsafe: allowances.drawUnsafe,
         openUnsafe: (start, answer) =>
-          openUnsafe(start, (exit) => {
+          batches.openUnsafe(start, (exit) => {
             if (Exit.isFailure(exit)) return answer(exit)
             return answer(
               exit.value === undefined ? Exit.void : Exit.fail(refusalProblem(exit.value))
@@ -103,29 +130,36 @@ const lost = (call: { readonly id: string; readonly user: UserId }): CallEnd => 
   outcome: "lost"
 })
 
-/** The transaction of a batch, with the alerts of its charges; their endpoints are woken after it. */
-const makeWrite = Effect.gen(function* () {
+/** The transactions of a batch, with the alerts of its charges; their endpoints are woken after it. */
+const makeWrites = Effect.gen(function* () {
   const { balanceAlertThrottle } = yield* AppConfig
-  const store = yield* CallStore
+  const calls = yield* CallStore
+  const allowances = yield* AllowanceStore
   const wake = yield* Wake
-  const { id: processId } = yield* Process
+  const { id } = yield* Process
   const throttleSeconds = Duration.toSeconds(balanceAlertThrottle)
-  const write: WriteBatch = ({ ends, starts }) =>
+  const settled = <A extends { readonly endpoints: ReadonlyArray<EndpointId> }>(
+    write: (alerting: Alerting) => Effect.Effect<A, StoreUnavailable>
+  ) =>
     Effect.flatMap(DateTime.now, (now) =>
-      Effect.flatMap(
-        store.write({
-          ends,
-          starts,
-          processId,
-          alert: (wallet) => balanceLow(wallet, now),
-          throttleSeconds,
-          now
-        }),
-        ({ endpoints, refused }) =>
-          endpoints.length === 0
-            ? Effect.succeed(refused)
-            : Effect.as(wake.endpoints(endpoints), refused)
+      Effect.tap(
+        write({ now, throttleSeconds, alert: (wallet) => balanceLow(wallet, now) }),
+        ({ endpoints }) => (endpoints.length === 0 ? Effect.void : wake.endpoints(endpoints))
       )
     )
-  return write
+  return {
+    calls: (({ ends, starts }) =>
+      Effect.map(
+        settled((alerting) => calls.write({ ...alerting, ends, starts, processId: id })),
+        ({ refused }) => refused
+      )) satisfies WriteBatch,
+    /** Those of this process, or of one that died. */
+    allowances:
+      (processId: string): WriteAllowances =>
+      ({ ended, sizes }) =>
+        Effect.map(
+          settled((alerting) => allowances.write({ ...alerting, ended, sizes, processId })),
+          ({ grants }) => grants
+        )
+  }
 })

@@ -2,6 +2,8 @@ import { Context, DateTime, Deferred, Duration, Effect, Exit, Layer } from "effe
 import { VendorTurns } from "../store/VendorTurns.ts"
 import type { Rate } from "../vendors/VendorClient.ts"
 import { retryStore } from "./RetryStore.ts"
+import { startServing } from "./Served.ts"
+import type { Served } from "./Served.ts"
 
 /**
  * Keeps calls to a vendor within its limits, over all processes: whoever waits gets a turn in the
@@ -48,19 +50,6 @@ export class Pacing extends Context.Service<
         lane.isServed = false
       })
 
-      const startServing = (lane: Lane) =>
-        Effect.suspend(() => {
-          if (lane.isServed) return Effect.void
-          lane.isServed = true
-          const broken = Effect.sync(() => {
-            lane.isServed = false
-          })
-          return Effect.forkIn(
-            Effect.onError(serve(lane), () => broken),
-            scope
-          )
-        })
-
       return Pacing.of({
         take: (rate) =>
           Effect.suspend(() => {
@@ -68,7 +57,7 @@ export class Pacing extends Context.Service<
             const turn: Turn = Deferred.makeUnsafe()
             lane.waiting.add(turn)
             const left = Effect.sync(() => lane.waiting.delete(turn))
-            return startServing(lane).pipe(
+            return startServing(lane, serve, scope).pipe(
               Effect.andThen(Deferred.await(turn)),
               Effect.onInterrupt(() => left)
             )
@@ -80,11 +69,10 @@ export class Pacing extends Context.Service<
 
 type Turn = Deferred.Deferred<void>
 
-interface Lane {
+interface Lane extends Served {
   readonly rate: Rate
   /** In the order in which they came. */
   readonly waiting: Set<Turn>
-  isServed: boolean
 }
 
 /** At most a second's worth of turns is leased at once, so that other processes wait no longer. */

@@ -95,12 +95,19 @@ export class Passthrough extends Context.Service<
         const start = startOf(id, call, plan, upstream.isSandbox(provider))
         let isHeld = false
         const reached = Effect.callback<Reached, Problem | StoreUnavailable>((resume) => {
-          let giveUp = metering.openUnsafe(start, (held) => {
-            if (Exit.isFailure(held)) return resume(Effect.failCause(held.cause))
+          let giveUp: () => void
+          const send = () => {
             isHeld = true
             const request = requestOf(call, plan.body, bill.watch)
             giveUp = upstream.reachUnsafe(provider, request, now, resume)
-          })
+          }
+          if (metering.drawUnsafe(start, now)) send()
+          else {
+            giveUp = metering.openUnsafe(start, (held) => {
+              if (Exit.isFailure(held)) resume(Effect.failCause(held.cause))
+              else send()
+            })
+          }
           return Effect.sync(() => giveUp())
         })
         return Effect.uninterruptibleMask((restore) =>

@@ -1,10 +1,14 @@
 import { Context, Deferred, Duration, Effect, Exit, Latch, Layer } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 import { slotJoinsMax, slotRelookSeconds } from "../domain/Limits.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 import { VendorSlots } from "../store/VendorSlots.ts"
+import type { LineState } from "../store/VendorSlots.ts"
 import type { SlotLimit } from "../vendors/VendorClient.ts"
 import { Process } from "./Process.ts"
 import { retryStore } from "./RetryStore.ts"
+import { startServing } from "./Served.ts"
+import type { Served } from "./Served.ts"
 
 /** A task that this process owns, by the epoch of its owning. */
 export interface SlotTaker {
@@ -24,6 +28,8 @@ export class Slots extends Context.Service<
     readonly take: (taker: SlotTaker, limit: SlotLimit) => Effect.Effect<void>
     /** A task has ended or its submit was refused: its slot may be free. */
     readonly lookAgain: Effect.Effect<void>
+    /** For `/metrics`. */
+    readonly lines: Effect.Effect<ReadonlyArray<LineState>, StoreUnavailable>
   }
 >()("gateway/services/Slots") {
   static readonly layer = Layer.effect(
@@ -31,7 +37,8 @@ export class Slots extends Context.Service<
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const lanes = new Map<string, Lane>()
-      const serve = serveWith(yield* VendorSlots, (yield* Process).id)
+      const store = yield* VendorSlots
+      const serve = serveWith(store, (yield* Process).id)
 
       const laneOf = (limit: SlotLimit): Lane => {
         const known = lanes.get(limit.line)
@@ -40,20 +47,6 @@ export class Slots extends Context.Service<
         lanes.set(limit.line, lane)
         return lane
       }
-
-      const startServing = (lane: Lane) =>
-        Effect.suspend(() => {
-          lane.bell.openUnsafe()
-          if (lane.isServed) return Effect.void
-          lane.isServed = true
-          const broken = Effect.sync(() => {
-            lane.isServed = false
-          })
-          return Effect.forkIn(
-            Effect.onError(serve(lane), () => broken),
-            scope
-          )
-        })
 
       return Slots.of({
         take: ({ epoch, taskId }, limit) =>
@@ -65,14 +58,16 @@ export class Slots extends Context.Service<
             const left = Effect.sync(() => {
               if (lane.waiting.get(taskId) === waiter) lane.waiting.delete(taskId)
             })
-            return startServing(lane).pipe(
+            lane.bell.openUnsafe()
+            return startServing(lane, serve, scope).pipe(
               Effect.andThen(Deferred.await(turn)),
               Effect.onInterrupt(() => left)
             )
           }),
         lookAgain: Effect.sync(() => {
           for (const { bell } of lanes.values()) bell.openUnsafe()
-        })
+        }),
+        lines: store.lines
       })
     })
   )
@@ -85,12 +80,11 @@ interface Waiter {
 }
 
 /** Those of this process who wait in one line. */
-interface Lane {
+interface Lane extends Served {
   readonly limit: SlotLimit
   /** Rings when a slot may be free, or somebody new waits. */
   readonly bell: Latch.Latch
   readonly waiting: Map<TaskId, Waiter>
-  isServed: boolean
 }
 
 /** Who has not joined yet; no more than one statement is to carry. */

@@ -1,9 +1,11 @@
 import type { PgClient } from "@effect/sql-pg"
-import { Effect, Schema } from "effect"
+import { Effect, Option, Schema } from "effect"
 import { SqlError } from "effect/sql"
 import type * as DateTime from "effect/DateTime"
+import type { Credits } from "../domain/Credits.ts"
 import { EndpointId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { sqlState, storeFailures } from "./Failures.ts"
 import { rowsOf, toDate } from "./Rows.ts"
 import type { EventBody } from "./TaskStore.ts"
 
@@ -49,3 +51,53 @@ export const publishAlert = (
     rowsOf(Published),
     Effect.map((rows) => rows.flatMap((row) => row.endpoints))
   )
+
+/** How the alerts of a batch are told, and when. */
+export interface Alerting {
+  readonly alert: (wallet: {
+    readonly userId: UserId
+    readonly available: Credits
+    readonly threshold: Credits
+  }) => EventBody
+  readonly throttleSeconds: number
+  readonly now: DateTime.Utc
+}
+
+/** A row of a batch that settles: an alert when it has all three. */
+interface Crossing {
+  readonly userId: UserId | null
+  readonly available: Credits | null
+  readonly threshold: Credits | null
+}
+
+/** The rows of a batch that settles, and the endpoints to wake for its `balance.low`. */
+export interface Settlement<Row> {
+  readonly rows: ReadonlyArray<Row>
+  readonly endpoints: ReadonlyArray<EndpointId>
+}
+
+const isAlertDue = (error: unknown) =>
+  SqlError.isSqlError(error) && Option.contains(sqlState(error), "GW428")
+
+/** One statement; a transaction with several only when an alert has to go with the charges. */
+export const settle = <Row extends Crossing, E>(
+  sql: PgClient.PgClient,
+  { alert, now }: Alerting,
+  statement: (alerts: boolean) => Effect.Effect<ReadonlyArray<Row>, E | SqlError.SqlError>
+) => {
+  const withAlerts = Effect.gen(function* () {
+    const rows = yield* statement(true)
+    const woken = yield* Effect.forEach(rows, ({ available, threshold, userId }) =>
+      userId === null || available === null || threshold === null
+        ? Effect.succeed([])
+        : publishAlert(sql, userId, alert({ userId, available, threshold }), now)
+    )
+    return { rows, endpoints: woken.flat() }
+  }).pipe(sql.withTransaction)
+  return statement(false).pipe(
+    Effect.map((rows): Settlement<Row> => ({ rows, endpoints: [] })),
+    Effect.catchIf(isAlertDue, () => withAlerts),
+    retryDeadlock,
+    storeFailures
+  )
+}

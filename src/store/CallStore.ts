@@ -1,15 +1,15 @@
 import { PgClient, PgTypes } from "@effect/sql-pg"
-import { Array, Context, Effect, Layer, Option, Result, Schema } from "effect"
+import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
-import { SqlError } from "effect/sql"
 import type { Credits } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { publishAlert, retryDeadlock } from "./Batches.ts"
-import { sqlState, storeFailures } from "./Failures.ts"
+import { settle } from "./Batches.ts"
+import type { Alerting } from "./Batches.ts"
+import { column } from "./Columns.ts"
+import { storeFailures } from "./Failures.ts"
 import { Micro, rowsOf, Time, toDate } from "./Rows.ts"
-import type { EventBody } from "./TaskStore.ts"
 
 /** A metered call before it goes upstream: whose, how much is held, and what its receipt will say. */
 export interface CallStart {
@@ -39,17 +39,10 @@ export interface CallEnd {
 }
 
 /** What goes into one transaction: the calls that have ended, and those that begin. */
-export interface CallBatch {
+export interface CallBatch extends Alerting {
   readonly ends: ReadonlyArray<CallEnd>
   readonly starts: ReadonlyArray<CallStart>
   readonly processId: string
-  readonly alert: (wallet: {
-    readonly userId: UserId
-    readonly available: Credits
-    readonly threshold: Credits
-  }) => EventBody
-  readonly throttleSeconds: number
-  readonly now: DateTime.Utc
 }
 
 export interface CallBatchOutcome {
@@ -144,30 +137,13 @@ const Notice = Schema.Struct({
 
 const nothing: CallBatchOutcome = { refused: new Map(), endpoints: [] }
 
-function write(sql: PgClient.PgClient) {
-  const notices = (batch: CallBatch, alerts: boolean) =>
-    sql.unsafe<object>(statement, parametersOf(batch, alerts)).pipe(rowsOf(Notice))
-  /** In the transaction of the charges. */
-  const withAlerts = Effect.fnUntraced(function* (batch: CallBatch) {
-    const all = yield* notices(batch, true)
-    const woken = yield* Effect.forEach(all, ({ available, threshold, userId }) =>
-      userId === null || available === null || threshold === null
-        ? Effect.succeed([])
-        : publishAlert(sql, userId, batch.alert({ userId, available, threshold }), batch.now)
-    )
-    return outcomeOf(all, woken.flat())
-  }, sql.withTransaction)
-  const isAlertDue = (error: unknown) =>
-    SqlError.isSqlError(error) && Option.contains(sqlState(error), "GW428")
-  /** One statement; a transaction with several only when an alert has to go with it. */
-  return (batch: CallBatch) =>
-    notices(batch, false).pipe(
-      Effect.map((all) => (all.length === 0 ? nothing : outcomeOf(all, []))),
-      Effect.catchIf(isAlertDue, () => withAlerts(batch)),
-      retryDeadlock,
-      storeFailures
-    )
-}
+const write = (sql: PgClient.PgClient) => (batch: CallBatch) =>
+  Effect.map(
+    settle(sql, batch, (alerts) =>
+      sql.unsafe<object>(statement, parametersOf(batch, alerts)).pipe(rowsOf(Notice))
+    ),
+    ({ endpoints, rows }) => (rows.length === 0 ? nothing : outcomeOf(rows, endpoints))
+  )
 
 const outcomeOf = (
   notices: ReadonlyArray<typeof Notice.Type>,
@@ -185,7 +161,6 @@ const statement = `SELECT * FROM calls_write(
 
 const { OID } = PgTypes
 
-/** As columns, which the server reads in a fifth of the time of JSON. */
 const parametersOf = (
   { ends, now, processId, starts, throttleSeconds }: CallBatch,
   alerts: boolean
@@ -208,9 +183,6 @@ const parametersOf = (
   toDate(now)
 ]
 
-const column = <A>(items: ReadonlyArray<A>, oid: number, value: (item: A) => unknown) =>
-  Result.getOrThrow(PgTypes.array(items.map(value), oid))
-
 /** What the receipt of a call says, kept with its hold: it may be another process that writes it. */
-const noteOf = ({ key, model, route, sandbox, trace, vendor }: CallStart): string =>
+export const noteOf = ({ key, model, route, sandbox, trace, vendor }: CallStart): string =>
   JSON.stringify({ key, vendor, model, route, sandbox, trace })

@@ -82,12 +82,15 @@ export class UserStore extends Context.Service<
       userId: UserId,
       page: PageCut
     ) => Effect.Effect<ReadonlyArray<ApiKeyRow>, StoreUnavailable>
-    /** `false`: no such key of this user. Revoking twice is no fault. */
+    /**
+     * `None`: no such key of this user. Revoking twice is no fault. Otherwise, whether a process has an
+     * allowance for the key: one that looked at it before may still let calls through (ADR 0116).
+     */
     readonly revokeKey: (
       userId: UserId,
       id: ApiKeyId,
       now: DateTime.Utc
-    ) => Effect.Effect<boolean, StoreUnavailable>
+    ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
     /** Writes when the key was last used, at most once a minute. */
     readonly touchKey: (id: ApiKeyId, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
@@ -182,7 +185,15 @@ function keys(sql: PgClient.PgClient) {
       sql`
         UPDATE api_keys SET revoked_at = coalesce(revoked_at, ${toDate(now)})
         WHERE id = ${id} AND user_id = ${userId} RETURNING id`.pipe(
-        Effect.map((rows) => rows.length > 0),
+        Effect.flatMap((rows) =>
+          rows.length === 0
+            ? Effect.succeedNone
+            : // In a statement of its own: it sees whatever was opened before the key was revoked
+              Effect.map(
+                sql`SELECT FROM holds WHERE kind = 'allowance' AND api_key_id = ${id} LIMIT 1`,
+                (open) => Option.some(open.length > 0)
+              )
+        ),
         storeFailures
       ),
     touchKey: (id: ApiKeyId, now: DateTime.Utc) =>

@@ -21,10 +21,21 @@ export interface SlotsSeen {
   readonly held: ReadonlyArray<TaskId>
 }
 
+/** How a line stands, over all processes. */
+export const LineState = Schema.Struct({
+  line: Schema.String,
+  held: Schema.Int,
+  waiting: Schema.Int
+})
+export type LineState = typeof LineState.Type
+
 /** Slots for jobs at a vendor, shared by all processes: columns of `runs`. ADR 0108. */
 export class VendorSlots extends Context.Service<
   VendorSlots,
-  { readonly take: (look: SlotLook) => Effect.Effect<SlotsSeen, StoreUnavailable> }
+  {
+    readonly take: (look: SlotLook) => Effect.Effect<SlotsSeen, StoreUnavailable>
+    readonly lines: Effect.Effect<ReadonlyArray<LineState>, StoreUnavailable>
+  }
 >()("gateway/store/VendorSlots") {
   static readonly layer = Layer.effect(
     VendorSlots,
@@ -41,7 +52,14 @@ export class VendorSlots extends Context.Service<
               held: rows.filter(({ held }) => held).map(({ taskId }) => taskId)
             })),
             storeFailures
-          )
+          ),
+        lines: sql`
+          SELECT slot AS line, count(*) FILTER (WHERE slot_held)::integer AS held,
+            count(*) FILTER (WHERE NOT slot_held)::integer AS waiting
+          FROM runs WHERE slot IS NOT NULL GROUP BY slot ORDER BY slot`.pipe(
+          rowsOf(LineState),
+          storeFailures
+        )
       })
     )
   )

@@ -65,23 +65,25 @@ export const make: Effect.Effect<Downloads, never, Scope.Scope> = Effect.gen(fun
 const get = (agent: Agent, url: URL, headers: Readonly<Record<string, string>>) =>
   Effect.acquireRelease(
     Effect.tryPromise({
-      try: (signal) =>
-        agent.request({
+      try: async (signal) => {
+        const answer = await agent.request({
           origin: url.origin,
           path: `${url.pathname}${url.search}`,
           method: "GET",
           headers: { ...headers },
           signal
-        }),
+        })
+        // Who reads the body hears of its errors; one that comes when nobody does is nobody's concern
+        answer.body.on("error", () => {})
+        return answer
+      },
       catch: (cause) => broken(cause instanceof Error ? cause.message : "no answer")
     }).pipe(Effect.timeoutOrElse({ duration: silenceMax, orElse: () => Effect.fail(silent) })),
     letGo,
     { interruptible: true }
   )
 
-/** A late error of a body that nobody reads any more is nobody's concern. */
 const letGo = ({ body }: Dispatcher.ResponseData) =>
   Effect.sync(() => {
-    body.on("error", () => {})
     body.destroy()
   })

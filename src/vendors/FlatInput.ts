@@ -1,22 +1,16 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { upstreamInput } from "../models/UpstreamInput.ts"
+import { bodyFields } from "./BodyFields.ts"
 import { dataUri, mediaTexts } from "./MediaTexts.ts"
-import { VendorError } from "./VendorClient.ts"
 import type { ResultItem, SubmitRequest } from "./VendorClient.ts"
 
-const decodeBody = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
+const fieldsOf = bodyFields(Schema.Record(Schema.String, Schema.Unknown))
 
 /** The body with its media as data URIs, named as the catalog says. */
 export const flatInput = Effect.fnUntraced(function* (request: SubmitRequest) {
-  const body = decodeBody(request.body)
-  if (Option.isNone(body)) {
-    return yield* new VendorError({
-      class: "OPERATOR",
-      message: `the adapter cannot send a body of ${request.model}: correct the catalog's adapter`
-    })
-  }
+  const fields = yield* fieldsOf(request)
   const at = yield* mediaTexts(request, dataUri)
-  const withMedia = Object.entries(body.value).map(([field, value]): [string, unknown] => [
+  const withMedia = Object.entries(fields).map(([field, value]): [string, unknown] => [
     field,
     Array.isArray(value)
       ? value.map((item: unknown, index) => at(`#/${field}/${index}`) ?? item)

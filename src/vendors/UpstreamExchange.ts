@@ -52,6 +52,8 @@ export class RelayedStream extends Readable {
     super({ highWaterMark: streamBufferBytes })
     this.#watch = watch
     this.#controller = controller
+    // It may break before anybody reads it, or when nobody does any more: no reason to end the process
+    this.on("error", () => {})
   }
 
   /** Takes a chunk; `false` asks the upstream to wait. */

@@ -6,7 +6,19 @@ import { EndpointId, EventId } from "../../src/domain/Ids.ts"
 import { DeliveryStore } from "../../src/store/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../src/store/DeliveryStoreLive.ts"
 import { singleStores } from "../support/stores.ts"
-import { accept, finish, newWallet, walletStores } from "../support/wallets.ts"
+import {
+  accept,
+  allowance,
+  callEnd,
+  callStart,
+  drawnCall,
+  finish,
+  newCaller,
+  newWallet,
+  walletStores,
+  writeAllowances,
+  writeCalls
+} from "../support/wallets.ts"
 
 /** Rows that statements of this connection have read by reading a table from end to end. */
 const rowsReadThrough = Effect.gen(function* () {
@@ -72,6 +84,37 @@ for (const [name, database] of Object.entries(singleStores)) {
             yield* pairs(10, 200)
             assert.deepStrictEqual(yield* rowsReadThrough, before)
           })
+      )
+
+      it.effect("nor for metered calls, held for one by one or drawn on an allowance", () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          yield* sql`ANALYZE`.unprepared
+          const rounds = (wallets: number, calls: number, count: number) =>
+            Effect.gen(function* () {
+              const users = yield* Effect.forEach(Array.from({ length: wallets }), () =>
+                newCaller(10_000)
+              )
+              for (let n = 0; n < count; n += 1) {
+                const starts = Array.from({ length: calls }, (_, k) =>
+                  callStart(users[k % wallets]!, 1)
+                )
+                yield* writeCalls({ starts })
+                // A tenth stays open.
+                yield* writeCalls({
+                  ends: starts.filter((_, k) => k % 10 !== 0).map((start) => callEnd(start, 1))
+                })
+                yield* writeAllowances({
+                  sizes: users.map((userId) => allowance(userId, 0, 100)),
+                  ended: n === 0 ? [] : starts.map(({ user }) => drawnCall(callStart(user, 1), 1))
+                })
+              }
+            })
+          yield* rounds(2, 2, 20)
+          const before = yield* rowsReadThrough
+          yield* rounds(10, 100, 10)
+          assert.deepStrictEqual(yield* rowsReadThrough, before)
+        })
       )
 
       it.effect(

@@ -104,7 +104,7 @@ describeStores("slots of a vendor account", (database) => {
       assert.isUndefined(second.pollUnsafe())
       yield* end(1)
       yield* advance("2 seconds")
-      assert.isDefined(second.pollUnsafe())
+      yield* Fiber.join(second)
     }).pipe(Effect.scoped, Effect.provide(store))
   )
 
@@ -124,7 +124,7 @@ describeStores("slots of a vendor account", (database) => {
       yield* end(2)
       yield* end(1)
       yield* advance("2 seconds")
-      assert.isDefined(third.pollUnsafe())
+      yield* Fiber.join(third)
       assert.deepEqual(yield* holders, [3])
     }).pipe(Effect.scoped, Effect.provide(store))
   )
@@ -150,10 +150,7 @@ describeStores("slots of a vendor account", (database) => {
         assert.deepEqual(yield* holders, [1])
         yield* end(1)
         yield* b.lookAgain
-        yield* eventually(
-          Effect.sync(() => second.pollUnsafe()),
-          (exit) => exit !== undefined
-        )
+        yield* Fiber.join(second)
       }).pipe(Effect.scoped, Effect.provide(store))
   )
 
@@ -173,13 +170,13 @@ describeStores("slots of a vendor account", (database) => {
       yield* sql`UPDATE runs SET owner = NULL WHERE task_id = ${idOf(2)}`
       yield* end(1)
       yield* advance("2 seconds")
-      assert.isDefined(third.pollUnsafe())
+      yield* Fiber.join(third)
       yield* sql`UPDATE runs SET owner = 'a', epoch = 2 WHERE task_id = ${idOf(2)}`
       const again = yield* take(2, 2)
       yield* advance("2 seconds")
       yield* end(3)
       yield* advance("2 seconds")
-      assert.isDefined(again.pollUnsafe())
+      yield* Fiber.join(again)
       assert.deepEqual(yield* holders, [2])
     }).pipe(Effect.scoped, Effect.provide(store))
   )

@@ -545,8 +545,8 @@ describeStores("the stores", (database) => {
         const id = makeApiKeyId(moment())
         const key = { id, userId, keyHash: bytes(id), preview: "sk-...abcd", name: "x" }
         yield* users.createKey({ ...key, scopes: ["inference"], expiresAt: null, now: start })
-        assert.isTrue(yield* users.revokeKey(userId, id, at(1)))
-        assert.isFalse(yield* users.revokeKey(yield* makeUser(0), id, at(2)))
+        assert.deepStrictEqual(yield* users.revokeKey(userId, id, at(1)), Option.some(false))
+        assert.isTrue(Option.isNone(yield* users.revokeKey(yield* makeUser(0), id, at(2))))
         const found = Option.getOrThrow(yield* users.findKeyByHash(bytes(id)))
         assert.deepStrictEqual(found.revokedAt, at(1))
       })

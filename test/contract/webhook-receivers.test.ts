@@ -1,24 +1,16 @@
 import { spawn, spawnSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
+import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { afterAll, assert, describe, it } from "@effect/vitest"
 import { deliveryHeaders, generateSecret } from "../../src/delivery/Signature.ts"
+import { freePort } from "../support/spawnService.ts"
 import { docsBlock } from "../support/webhookDocs.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "webhook-receivers-"))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
-
-const freePort = () =>
-  new Promise<number>((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
 
 const write = (name: string, text: string) => {
   const path = join(folder, name)
@@ -81,6 +73,7 @@ describe("the receiver examples of docs/webhooks.md run as they stand", () => {
       child.stderr.on("data", (chunk) => (output += chunk))
       try {
         await listens(port)
+        await breakOff(port)
         await exercise(port, secret)
         assert.strictEqual(output.match(/received task\.created/gu)?.length, 3, output)
       } finally {
@@ -98,6 +91,17 @@ const listens = async (port: number) => {
   }
   throw new Error("the receiver does not listen")
 }
+
+/** A sender that goes away in the middle of its body. */
+const breakOff = (port: number) =>
+  new Promise<void>((resolve) => {
+    const socket = connect(port, "127.0.0.1", () => {
+      socket.write("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf", () =>
+        socket.destroy()
+      )
+    })
+    socket.on("close", () => resolve())
+  })
 
 const exercise = async (port: number, secret: string) => {
   const event = new TextEncoder().encode('{"type":"task.created","text":"雪 é"}')

@@ -75,6 +75,36 @@ describe.each(["embedded", "postgres"] as const)(
       assert.deepEqual(await wallet(), before)
     })
 
+    it("while a key calls often: nothing stays held, and at most what was answered is charged", async () => {
+      upstream.script = openAiScript
+      const cost = Number((await post()).headers.get("x-service-cost"))
+      await until("it is settled", async () => (await wallet()).held_balance === "0.00")
+      const before = Number((await wallet()).settled_balance)
+      upstream.seen.length = 0
+      const service = { isAlive: true }
+      const client = async () => {
+        while (service.isAlive) {
+          await post().then(
+            (answer) => answer.arrayBuffer().catch(() => {}),
+            () => {}
+          )
+        }
+      }
+      const clients = Promise.all(Array.from({ length: 8 }, client))
+      await until("an allowance is drawn on", () => upstream.seen.length > 200)
+      await gateway.kill("SIGKILL")
+      service.isAlive = false
+      await clients
+      const calls = upstream.seen.length
+      await gateway.start()
+      await until("nothing is held", async () => (await wallet()).held_balance === "0.00")
+      const charged = before - Number((await wallet()).settled_balance)
+      assert.isAbove(charged, cost * 100)
+      assert.isAtMost(charged, (cost + 0.01) * calls)
+      const text = await (await fetch(`${gateway.url}/metrics`)).text()
+      assert.match(text, /gateway_wallet_drift 0/)
+    })
+
     it("between answer and settlement: settled or released, never left open", async () => {
       upstream.script = openAiScript
       for (let round = 0; round < 3; round += 1) {

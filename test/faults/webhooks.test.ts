@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
+import type { Progress } from "../../src/vendors/VendorClient.ts"
 import { eventually, layerGateway, makeUser } from "../support/gateway.ts"
 import { GatewayProcess, pause, until } from "../support/gatewayProcess.ts"
 import { postgresDatabase } from "../support/stores.ts"
@@ -31,6 +32,12 @@ const counts = Effect.gen(function* () {
   return { ...row }
 })
 
+/** The counts once all deliveries are sent. */
+const quietCounts = Effect.suspend(() => eventually(counts, (now) => now["queue"] === 0))
+
+/** No task ends by itself while the rows are counted. */
+const hanging = { prompt: "[[sim:hang]]" }
+
 describe("the move's transaction", () => {
   it.live(
     "a connection killed before or after any of its writes leaves all or nothing",
@@ -51,12 +58,12 @@ describe("the move's transaction", () => {
         for (const [table, write] of writes) {
           for (const when of ["before", "after"]) {
             const what = `${when} ${write} of ${table}`
-            const before = yield* counts
+            const before = yield* quietCounts
             yield* sql`ALTER SEQUENCE kills RESTART`
             yield* sql.unsafe(
               `CREATE TRIGGER kill ${when} ${write} ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION kill_once()`
             )
-            const created = yield* user.call("POST", path, { prompt: "x" })
+            const created = yield* user.call("POST", path, hanging)
             const [kills] = yield* sql`SELECT is_called FROM kills`
             assert.isTrue(kills?.["isCalled"], what)
             yield* sql.unsafe(`DROP TRIGGER kill ON ${table}`)
@@ -70,14 +77,14 @@ describe("the move's transaction", () => {
             assert.deepStrictEqual(after, before, what)
           }
         }
-        const before = yield* counts
-        const whole = yield* user.call("POST", path, { prompt: "x" })
+        const before = yield* quietCounts
+        const whole = yield* user.call("POST", path, hanging)
         assert.strictEqual(whole.status, 202, whole.text)
         const after = yield* counts
         for (const name of ["tasks", "runs", "events", "deliveries", "holds"] as const) {
           assert.strictEqual(Number(after[name]), Number(before[name]) + 1, name)
         }
-        yield* eventually(counts, (now) => now["queue"] === 0)
+        yield* quietCounts
       }).pipe(Effect.provide(layerGateway({ database: postgresDatabase }))),
     60_000
   )
@@ -95,17 +102,20 @@ const endWrites = [
   ["delivery_queue", "insert"]
 ] as const
 
-/** Its jobs take as long as the test needs to place its trap. */
-const pollAfter = Duration.millis(500)
-const quick = {
+const pollAfter = Duration.millis(20)
+/** Its jobs run until the test has placed its trap. */
+const trap = { isPlaced: false }
+const trapped = {
   submit: () => Effect.succeed({ _tag: "Accepted" as const, handle: { job: "j" }, pollAfter }),
   poll: () =>
-    Effect.succeed({
-      _tag: "Done" as const,
-      result: {
-        items: [{ _tag: "Bytes" as const, bytes: new Uint8Array([1]), mime: "image/png" }]
-      }
-    })
+    Effect.sync((): Progress =>
+      trap.isPlaced
+        ? {
+            _tag: "Done",
+            result: { items: [{ _tag: "Bytes", bytes: new Uint8Array([1]), mime: "image/png" }] }
+          }
+        : { _tag: "Running", pollAfter }
+    )
 }
 
 describe("the transaction that ends a task", () => {
@@ -128,6 +138,7 @@ describe("the transaction that ends a task", () => {
         for (const [table, write] of endWrites) {
           for (const when of ["before", "after"]) {
             const what = `${when} ${write} of ${table}`
+            trap.isPlaced = false
             const created = yield* user.call("POST", path, { prompt: "x" })
             assert.strictEqual(created.status, 202, created.text)
             const id = String(created.json.task_info.id)
@@ -140,6 +151,7 @@ describe("the transaction that ends a task", () => {
             yield* sql.unsafe(
               `CREATE TRIGGER kill ${when} ${write} ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION kill_once()`
             )
+            trap.isPlaced = true
             yield* eventually(task, (status) => status === "completed")
             const [kills] = yield* sql`SELECT is_called FROM kills`
             assert.isTrue(kills?.["isCalled"], what)
@@ -154,7 +166,7 @@ describe("the transaction that ends a task", () => {
             assert.strictEqual(sent?.["n"], 1, what)
           }
         }
-      }).pipe(Effect.provide(layerGateway({ database: postgresDatabase, vendor: quick }))),
+      }).pipe(Effect.provide(layerGateway({ database: postgresDatabase, vendor: trapped }))),
     120_000
   )
 })

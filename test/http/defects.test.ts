@@ -3,7 +3,7 @@ import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../src/store/Database.ts"
 import * as Migrations from "../../src/store/Migrations.ts"
-import { adminToken, callWith, layerGateway, makeUser } from "../support/gateway.ts"
+import { adminToken, callWith, eventually, layerGateway, makeUser } from "../support/gateway.ts"
 import { freshDatabase, postgresServer } from "../support/stores.ts"
 
 describe("what fails inside the service", () => {
@@ -51,8 +51,7 @@ describe("what fails inside the service", () => {
         assert.match(away.headers.get("retry-after") ?? "", /^\d+$/u)
         assert.strictEqual((yield* call("GET", "/readyz")).status, 503)
         yield* admin(`ALTER DATABASE ${name} ALLOW_CONNECTIONS true`)
-        yield* Effect.sleep("500 millis")
-        assert.strictEqual((yield* call("GET", "/manage/v1/users")).status, 200)
+        yield* eventually(call("GET", "/manage/v1/users"), ({ status }) => status === 200)
       }).pipe(
         Effect.provide(layerGateway({ database, env: { DATABASE_URL: url.href } }), { local: true })
       )

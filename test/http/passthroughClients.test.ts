@@ -69,6 +69,8 @@ const chat = {
   messages: [{ role: "user" as const, content: "Hi ".repeat(1000) }]
 }
 const message = { ...chat, model: "claude-sonnet-4-5" }
+/** Of a client that gives up by itself: long enough for its call to be upstream by then. */
+const timeout = 2000
 const tool = { name: "f", input_schema: { type: "object" as const } }
 
 describe("the openai package, unchanged", () => {
@@ -124,7 +126,7 @@ describe("the openai package, unchanged", () => {
 
   it("times out by itself", async () => {
     openAiMock.script = () => {}
-    const error = await fails(openai.chat.completions.create(chat, { timeout: 100, maxRetries: 0 }))
+    const error = await fails(openai.chat.completions.create(chat, { timeout, maxRetries: 0 }))
     assert.instanceOf(error, APIConnectionTimeoutError)
     await until("the upstream is aborted", () => openAiMock.seen[0]!.aborted !== undefined)
   })
@@ -209,7 +211,7 @@ describe("the @anthropic-ai/sdk package, unchanged", () => {
 
   it("times out by itself, and the gateway asks no second time", async () => {
     anthropicMock.script = () => {}
-    const error = await fails(anthropic.messages.create(message, { timeout: 300, maxRetries: 0 }))
+    const error = await fails(anthropic.messages.create(message, { timeout, maxRetries: 0 }))
     assert.instanceOf(error, AnthropicTimeout)
     await until("the upstream is aborted", () => anthropicMock.seen[0]?.aborted !== undefined)
     assert.equal(anthropicMock.seen.length, 1)

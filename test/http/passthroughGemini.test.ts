@@ -142,7 +142,8 @@ describe("the @google/genai package, unchanged", () => {
 
   it("times out by itself", async () => {
     mock.script = () => {}
-    const config = { httpOptions: { timeout: 300 } }
+    // Long enough for the call to be upstream by then
+    const config = { httpOptions: { timeout: 2000 } }
     const error = await fails(client.models.generateContent({ ...ask, config }))
     assert.match(`${error.name} ${error.message}`, /abort|timeout/iu)
     await until("the upstream is aborted", () => mock.seen[0]!.aborted !== undefined)

@@ -3,7 +3,7 @@ import { connect } from "node:net"
 import { problemCodes } from "../../src/domain/Problem.ts"
 import type { Answer } from "../support/gateway.ts"
 import { answerOf } from "../support/gateway.ts"
-import { GatewayProcess, pause } from "../support/gatewayProcess.ts"
+import { GatewayProcess, pause, until } from "../support/gatewayProcess.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const unknownTask = "01a1fde7-442b-7260-8c58-eefab31afd40"
@@ -380,8 +380,10 @@ describe("create and GET carry what the contract names", () => {
     assert.match(created.headers.get("x-service-balance") ?? "", /^\d+\.\d{2}$/u)
     assert.strictEqual(created.headers.get("x-service-sandbox"), "true")
     const task = `${path}/${created.json.task_info.id}`
-    await pause(300)
-    const running = await send(task)
+    const running = await until(async () => {
+      const now = await send(task)
+      return now.json.task_info.status === "pending" ? undefined : now
+    })
     assert.strictEqual(running.headers.get("retry-after"), "2")
     assert.strictEqual(running.headers.get("cache-control"), "no-store")
     assert.strictEqual(running.json.task_info.status, "processing")

@@ -40,7 +40,7 @@ export const mockVendor = async (script: Script): Promise<MockVendor> => {
       response.on("close", () => {
         if (!response.writableEnded) record.aborted = performance.now()
       })
-      void mock.script(record, response)
+      Promise.try(mock.script, record, response).catch(() => response.destroy())
     })
   })
   server.on("connection", (socket) => {

@@ -1,7 +1,10 @@
 import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer, Logger, ManagedRuntime, Option, References, Tracer } from "effect"
 import { HttpServer } from "effect/http"
+import { mkdtemp, rm } from "node:fs/promises"
 import { createServer } from "node:http"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { AppConfig } from "../../src/Config.ts"
 import * as Credits from "../../src/domain/Credits.ts"
 import * as Gateway from "../../src/Gateway.ts"
@@ -37,6 +40,7 @@ export const startGateway = async (
   const http = Routes.serve.pipe(
     Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { host: "127.0.0.1", port: 0 }))
   )
+  const dataDir = await mkdtemp(join(tmpdir(), "gateway-passthrough-"))
   const layer = http.pipe(
     Layer.provideMerge(Gateway.core),
     Layer.provide(Secrets.layerTest),
@@ -44,7 +48,11 @@ export const startGateway = async (
     Layer.provide(Gateway.leaves),
     Layer.provideMerge(embeddedDatabase),
     Layer.provide(
-      AppConfig.layerOf({ MASTER_KEY: Buffer.alloc(32, 7).toString("base64"), ...env })
+      AppConfig.layerOf({
+        DATA_DIR: dataDir,
+        MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
+        ...env
+      })
     ),
     Layer.provide(Logger.layer([logger])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "Trace")),
@@ -128,7 +136,10 @@ export const startGateway = async (
     entries,
     drift,
     post,
-    stop: () => runtime.dispose()
+    stop: async () => {
+      await runtime.dispose()
+      await rm(dataDir, { recursive: true, force: true })
+    }
   }
 }
 

@@ -180,7 +180,10 @@ export const stopServer = async (folder: string, signal: NodeJS.Signals = "SIGQU
   if (!Number.isInteger(pid) || pid <= 0) return
   if (!isPostgres(pid, folder)) return
   process.kill(pid, signal)
-  for (let waited = 0; waited < 5000 && isAlive(pid); waited += 20) await pause(20)
+  for (let waited = 0; isAlive(pid); waited += 20) {
+    if (waited > 60_000) throw new Error(`the server ${pid} does not end`)
+    await pause(20)
+  }
 }
 
 /** Ends servers whose run is gone. */

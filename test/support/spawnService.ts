@@ -1,7 +1,8 @@
 import { spawn } from "node:child_process"
+import { randomInt } from "node:crypto"
+import { once } from "node:events"
 import { mkdtempSync } from "node:fs"
 import { createServer } from "node:net"
-import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
@@ -11,15 +12,24 @@ export const projectFolder = fileURLToPath(new URL("../../", import.meta.url))
 
 export const temporaryFolder = (name: string) => mkdtempSync(join(tmpdir(), `gateway-${name}-`))
 
-export const freePort = () =>
-  new Promise<number>((resolve, reject) => {
-    const server = createServer()
-    server.once("error", reject)
-    server.listen(0, "127.0.0.1", () => {
-      const { port } = server.address() as AddressInfo
-      server.close(() => resolve(port))
-    })
-  })
+/** Ports that no system gives out by itself, to a connection or to a server that asks for port 0. */
+const quietPorts = { first: 15_000, count: 15_000 }
+
+/**
+ * A port that stays free until it is taken by its number, also while the process at it is started
+ * again: connections and servers of other tests are never given one of these.
+ */
+export const freePort = async (): Promise<number> => {
+  const port = quietPorts.first + randomInt(quietPorts.count)
+  const server = createServer()
+  try {
+    await once(server.listen(port, "127.0.0.1"), "listening")
+  } catch {
+    return freePort()
+  }
+  await once(server.close(), "close")
+  return port
+}
 
 export interface Spawned {
   readonly pid: number

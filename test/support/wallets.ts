@@ -3,6 +3,8 @@ import { DateTime, Effect, Layer, Option, Schema } from "effect"
 import { randomUUID } from "node:crypto"
 import * as Credits from "../../src/domain/Credits.ts"
 import { ApiKeyId, EventId, TaskId, UserId } from "../../src/domain/Ids.ts"
+import { AllowanceStore } from "../../src/store/AllowanceStore.ts"
+import type { AllowanceBatch, DrawnCall } from "../../src/store/AllowanceStore.ts"
 import { CallStore } from "../../src/store/CallStore.ts"
 import type { CallBatch, CallEnd, CallStart } from "../../src/store/CallStore.ts"
 import * as TaskStoreLive from "../../src/store/TaskStoreLive.ts"
@@ -13,6 +15,7 @@ import { WalletStore } from "../../src/store/WalletStore.ts"
 
 /** The stores that money moves through. */
 export const walletStores = Layer.mergeAll(
+  AllowanceStore.layer,
   CallStore.layer,
   TaskStoreLive.layer,
   UserStore.layer,
@@ -187,6 +190,36 @@ export const writeCalls = Effect.fnUntraced(function* (batch: Partial<CallBatch>
   })
 })
 
+/** What the key of a caller is to hold ahead: for calls that run, and for those to come. */
+export const allowance = (userId: UserId, needs: number, extra = 0) => ({
+  key: callKeyOf(userId),
+  user: userId,
+  hold: randomUUID() as string,
+  needs: credits(needs),
+  extra: credits(extra)
+})
+
+/** A call that was drawn on the allowance of its key, and has ended. */
+export const drawnCall = (start: CallStart, captured: number): DrawnCall => ({
+  start,
+  begunAt: 1_800_000_000_000,
+  end: callEnd(start, captured)
+})
+
+/** Settles what was drawn and sizes allowances in one transaction. */
+export const writeAllowances = Effect.fnUntraced(function* (batch: Partial<AllowanceBatch>) {
+  const store = yield* AllowanceStore
+  return yield* store.write({
+    sizes: [],
+    ended: [],
+    processId: "prc_test",
+    alert: () => newEvent("balance.low"),
+    throttleSeconds: 3600,
+    now: yield* DateTime.now,
+    ...batch
+  })
+})
+
 const Count = Schema.Array(Schema.Struct({ n: Schema.Int }))
 
 /**
@@ -206,12 +239,13 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
         (SELECT count(*) FROM wallet_entries e WHERE e.user_id = w.user_id) AS lines
       FROM wallets w WHERE ${mine}
     ), closed AS (
-      SELECT subject_id, sum(amount) FILTER (WHERE kind = 'hold') AS held,
+      -- Calls that were drawn on an allowance are captures of its hold
+      SELECT coalesce(note::uuid, subject_id) AS subject_id, sum(amount) FILTER (WHERE kind = 'hold') AS held,
         coalesce(sum(amount) FILTER (WHERE kind = 'capture'), 0) AS captured,
         coalesce(sum(amount) FILTER (WHERE kind = 'release'), 0) AS released,
         count(*) FILTER (WHERE kind = 'hold') AS opened,
         count(*) FILTER (WHERE kind IN ('capture', 'release')) AS ends
-      FROM wallet_entries WHERE subject_id IS NOT NULL AND ${mine} GROUP BY subject_id
+      FROM wallet_entries WHERE subject_id IS NOT NULL AND ${mine} GROUP BY 1
     ), mine AS (SELECT * FROM tasks WHERE ${mine})
     SELECT (
       (SELECT count(*) FROM sums WHERE NOT (settled >= held AND held >= 0)) +

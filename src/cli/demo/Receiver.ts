@@ -42,11 +42,14 @@ export const startReceiver = Effect.fn("Demo.startReceiver")(function* (
   const server = createServer(
     { key: certificate.key, cert: certificate.cert },
     (request, response) => {
-      void accept(request, secret, serviceName).then((webhook) => {
-        const known = received.some((it) => it.deliveryId === webhook?.deliveryId)
-        if (webhook !== undefined && !known) received.push(webhook)
-        response.writeHead(webhook?.verified.valid === true ? 204 : 400).end()
-      })
+      accept(request, secret, serviceName)
+        .then((webhook) => {
+          const known = received.some((it) => it.deliveryId === webhook?.deliveryId)
+          if (webhook !== undefined && !known) received.push(webhook)
+          response.writeHead(webhook?.verified.valid === true ? 204 : 400).end()
+        })
+        // The sender went away in the middle
+        .catch(() => response.destroy())
     }
   )
   const listening = Effect.callback<number, ReceiverFailed>((resume) => {

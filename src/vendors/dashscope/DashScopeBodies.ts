@@ -1,9 +1,9 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { videoSecondsShort } from "../../domain/Limits.ts"
+import { bodyFields, unsendable } from "../BodyFields.ts"
 import { listOf } from "../MediaTexts.ts"
 import type { MediaAt } from "../MediaTexts.ts"
-import { VendorError } from "../VendorClient.ts"
-import type { SubmitRequest } from "../VendorClient.ts"
+import type { SubmitRequest, VendorError } from "../VendorClient.ts"
 
 const Text = Schema.optionalKey(Schema.NullOr(Schema.String))
 const Number = Schema.optionalKey(Schema.NullOr(Schema.Finite))
@@ -37,7 +37,7 @@ const Fields = Schema.Struct({
 })
 type Fields = typeof Fields.Type
 
-const decode = Schema.decodeUnknownOption(Fields)
+const fieldsOf = bodyFields(Fields)
 
 /** What one label sends, and to which path below `/services/aigc`. vendors.md A1 and B. */
 interface Shape {
@@ -175,19 +175,14 @@ const build = Effect.fnUntraced(function* (
   request: SubmitRequest,
   at: MediaAt
 ): Effect.fn.Return<UpstreamBody, VendorError> {
-  const fields = decode(request.body)
-  if (shape === undefined || Option.isNone(fields)) {
-    return yield* new VendorError({
-      class: "OPERATOR",
-      message: `the adapter cannot send a body of ${request.model}: correct the catalog's adapter`
-    })
-  }
+  if (shape === undefined) return yield* unsendable(request)
+  const fields = yield* fieldsOf(request)
   return {
     path: `/services/aigc${shape.path}`,
     body: {
       model: request.upstreamModel,
-      input: present(shape.input(fields.value, at)),
-      parameters: present(shape.parameters(fields.value, at))
+      input: present(shape.input(fields, at)),
+      parameters: present(shape.parameters(fields, at))
     }
   }
 })

@@ -1,19 +1,19 @@
 import { Clock, Duration, Effect, Option, Schema } from "effect"
 import { ask, refusalIn, send } from "../Ask.ts"
 import type { Dialect } from "../Ask.ts"
-import { isSameOrigin } from "../Bases.ts"
 import { empty, jobFailed, readAs, unreadable } from "../Faults.ts"
 import { flatInput, mediaIn } from "../FlatInput.ts"
 import type { Line } from "../Line.ts"
+import { ownJob, ownUrl } from "../OwnUrls.ts"
 import { waitAtAge } from "../Polling.ts"
-import { VendorError } from "../VendorClient.ts"
 import type {
   CancelOutcome,
   Handle,
   Progress,
   SubmitRequest,
   Submitted,
-  VendorAccount
+  VendorAccount,
+  VendorError
 } from "../VendorClient.ts"
 import { scheme } from "./FalCallbacks.ts"
 import { refusalOf, rules } from "./FalFaults.ts"
@@ -41,7 +41,11 @@ const Job = Schema.Struct({
   submittedAtMillis: Schema.Finite
 })
 type Job = typeof Job.Type
-const decodeJob = Schema.decodeUnknownOption(Job)
+const jobOf = ownJob(Job, ({ cancelUrl, responseUrl, statusUrl }) => [
+  statusUrl,
+  responseUrl,
+  cancelUrl
+])
 
 const readAnything = readAs(Schema.Unknown)
 
@@ -86,29 +90,16 @@ export const make = (line: Line): VendorAccount => {
 const callbackIn = ({ callbackUrl: url }: SubmitRequest): string =>
   url === undefined ? "" : `?${new URLSearchParams({ fal_webhook: url }).toString()}`
 
-/** The returned URLs are used, but the key goes to the account's own origin alone. */
 const urlsOf = (base: string, model: string, created: typeof Created.Type) => {
   const app = model.split("/").slice(0, 2).join("/")
   const own = `${base}/${app}/requests/${encodeURIComponent(created.request_id)}`
-  const checked = (url: string | undefined, fallback: string) =>
-    url !== undefined && isSameOrigin(base, url) ? url : fallback
   return {
     requestId: created.request_id,
-    statusUrl: checked(created.status_url, `${own}/status`),
-    responseUrl: checked(created.response_url, own),
-    cancelUrl: checked(created.cancel_url, `${own}/cancel`)
+    statusUrl: ownUrl(base, created.status_url, `${own}/status`),
+    responseUrl: ownUrl(base, created.response_url, own),
+    cancelUrl: ownUrl(base, created.cancel_url, `${own}/cancel`)
   }
 }
-
-const jobOf = (base: string, handle: Handle): Effect.Effect<Job, VendorError> =>
-  Effect.mapError(
-    Effect.fromOption(
-      Option.filter(decodeJob(handle), (job) =>
-        [job.statusUrl, job.responseUrl, job.cancelUrl].every((url) => isSameOrigin(base, url))
-      )
-    ),
-    () => new VendorError({ class: "LOST", message: "The job's handle is not this account's" })
-  )
 
 const poll = Effect.fnUntraced(function* (
   dialect: Dialect,

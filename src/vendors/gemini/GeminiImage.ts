@@ -1,24 +1,26 @@
-import { Duration, Effect, Option, Schema } from "effect"
+import { Duration, Effect, Schema } from "effect"
 import { ask } from "../Ask.ts"
 import type { Dialect } from "../Ask.ts"
 import { withVersion } from "../Bases.ts"
 import { blocking } from "../Blocking.ts"
+import { bodyFields } from "../BodyFields.ts"
 import { jobFailed } from "../Faults.ts"
 import type { Line } from "../Line.ts"
 import { base64 } from "../MediaTexts.ts"
-import { VendorError } from "../VendorClient.ts"
+import type { VendorError } from "../VendorClient.ts"
 import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
 import { blockedPrompt, refusalOf, rules } from "./GeminiFaults.ts"
 
 /** A 4K picture takes minutes. */
 const generateTimeout = Duration.seconds(300)
 
-const Fields = Schema.Struct({
-  prompt: Schema.String,
-  aspect_ratio: Schema.optionalKey(Schema.String),
-  resolution: Schema.optionalKey(Schema.String)
-})
-const decodeFields = Schema.decodeUnknownOption(Fields)
+const fieldsOf = bodyFields(
+  Schema.Struct({
+    prompt: Schema.String,
+    aspect_ratio: Schema.optionalKey(Schema.String),
+    resolution: Schema.optionalKey(Schema.String)
+  })
+)
 
 const Part = Schema.Struct({
   inlineData: Schema.optionalKey(Schema.Struct({ mimeType: Schema.String, data: Schema.String })),
@@ -74,14 +76,7 @@ export const make = (line: Line): VendorAccount => {
 
 /** The upstream reads no URLs here: pictures go inline, whatever the client sent (vendors.md A2). */
 const bodyOf = Effect.fnUntraced(function* (request: SubmitRequest) {
-  const fields = decodeFields(request.body)
-  if (Option.isNone(fields)) {
-    return yield* new VendorError({
-      class: "OPERATOR",
-      message: `the adapter cannot send a body of ${request.model}: correct the catalog's adapter`
-    })
-  }
-  const { aspect_ratio: aspectRatio, prompt, resolution: imageSize } = fields.value
+  const { aspect_ratio: aspectRatio, prompt, resolution: imageSize } = yield* fieldsOf(request)
   const pictures = yield* Effect.forEach(request.media, ({ bytes, mime }) =>
     Effect.map(bytes, (it) => ({ inlineData: { mimeType: mime, data: base64(it) } }))
   )

@@ -1,23 +1,30 @@
 import { Duration, Effect, Schema } from "effect"
 import { ask } from "../Ask.ts"
 import { blocking } from "../Blocking.ts"
+import { bodyFields } from "../BodyFields.ts"
 import { empty } from "../Faults.ts"
 import type { Line } from "../Line.ts"
 import { multipart } from "../Multipart.ts"
 import type { FormFile } from "../Multipart.ts"
-import { VendorError } from "../VendorClient.ts"
-import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
+import type {
+  ResultItem,
+  SubmitRequest,
+  Submitted,
+  VendorAccount,
+  VendorError
+} from "../VendorClient.ts"
 import { baseOf, dialectOf, orientationOf } from "./OpenAiCalls.ts"
 
 const generateTimeout = Duration.seconds(300)
 
-const Fields = Schema.Struct({
-  prompt: Schema.String,
-  n: Schema.optionalKey(Schema.Int),
-  size: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  aspect_ratio: Schema.optionalKey(Schema.String)
-})
-const decodeFields = Schema.decodeUnknownOption(Fields)
+const readFields = bodyFields(
+  Schema.Struct({
+    prompt: Schema.String,
+    n: Schema.optionalKey(Schema.Int),
+    size: Schema.optionalKey(Schema.NullOr(Schema.String)),
+    aspect_ratio: Schema.optionalKey(Schema.String)
+  })
+)
 
 const Generated = Schema.Struct({
   data: Schema.optionalKey(
@@ -82,19 +89,12 @@ const itemOf = (
 }
 
 const fieldsOf = (request: SubmitRequest) =>
-  Effect.mapBoth(Effect.fromOption(decodeFields(request.body)), {
-    onFailure: () =>
-      new VendorError({
-        class: "OPERATOR",
-        message: `the adapter cannot send a body of ${request.model}: correct the catalog's adapter`
-      }),
-    onSuccess: ({ aspect_ratio: ratio, n, prompt, size }) => ({
-      model: request.upstreamModel,
-      prompt,
-      n: n ?? 1,
-      size: sizes[orientationOf(size ?? ratio?.replace(":", "*"))]
-    })
-  })
+  Effect.map(readFields(request), ({ aspect_ratio: ratio, n, prompt, size }) => ({
+    model: request.upstreamModel,
+    prompt,
+    n: n ?? 1,
+    size: sizes[orientationOf(size ?? ratio?.replace(":", "*"))]
+  }))
 
 const formOf = Effect.fnUntraced(function* (
   fields: Readonly<Record<string, string | number>>,

@@ -1,5 +1,6 @@
 import { Clock, Duration, Effect, Schema } from "effect"
 import { ask } from "../Ask.ts"
+import { bodyFields } from "../BodyFields.ts"
 import { jobFailed } from "../Faults.ts"
 import type { Line } from "../Line.ts"
 import { multipart } from "../Multipart.ts"
@@ -18,13 +19,14 @@ import { baseOf, dialectOf, orientationOf, rules } from "./OpenAiCalls.ts"
 const createTimeout = Duration.seconds(60)
 const skewSeconds = 10
 
-const Fields = Schema.Struct({
-  prompt: Schema.String,
-  duration: Schema.optionalKey(Schema.Finite),
-  size: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  resolution: Schema.optionalKey(Schema.String)
-})
-const decodeFields = Schema.decodeUnknownOption(Fields)
+const readFields = bodyFields(
+  Schema.Struct({
+    prompt: Schema.String,
+    duration: Schema.optionalKey(Schema.Finite),
+    size: Schema.optionalKey(Schema.NullOr(Schema.String)),
+    resolution: Schema.optionalKey(Schema.String)
+  })
+)
 
 const Video = Schema.Struct({
   id: Schema.NonEmptyString,
@@ -140,23 +142,14 @@ const sizes = {
 } as const
 
 const fieldsOf = (request: SubmitRequest) =>
-  Effect.mapBoth(Effect.fromOption(decodeFields(request.body)), {
-    onFailure: () =>
-      new VendorError({
-        class: "OPERATOR",
-        message: `the adapter cannot send a body of ${request.model}: correct the catalog's adapter`
-      }),
-    onSuccess: ({ duration = 5, prompt, resolution, size }) => {
-      const pixels = (size ?? "1280*720")
-        .split("*")
-        .reduce((product, it) => product * Number(it), 1)
-      const tier = resolution === "1080P" || pixels > 1_200_000 ? "1080P" : "720P"
-      return {
-        model: request.upstreamModel,
-        prompt,
-        seconds: String(lengths.find((it) => it >= duration) ?? 12),
-        size: sizes[tier][orientationOf(size ?? "1280*720")]
-      }
+  Effect.map(readFields(request), ({ duration = 5, prompt, resolution, size }) => {
+    const pixels = (size ?? "1280*720").split("*").reduce((product, it) => product * Number(it), 1)
+    const tier = resolution === "1080P" || pixels > 1_200_000 ? "1080P" : "720P"
+    return {
+      model: request.upstreamModel,
+      prompt,
+      seconds: String(lengths.find((it) => it >= duration) ?? 12),
+      size: sizes[tier][orientationOf(size ?? "1280*720")]
     }
   })
 

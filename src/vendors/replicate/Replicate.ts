@@ -1,13 +1,13 @@
 import { Clock, Duration, Effect, Option, Schema } from "effect"
 import { ask } from "../Ask.ts"
 import type { Dialect } from "../Ask.ts"
-import { isSameOrigin, withVersion } from "../Bases.ts"
+import { withVersion } from "../Bases.ts"
 import { empty, jobFailed, readAs } from "../Faults.ts"
 import type { FaultRule, Refusal } from "../Faults.ts"
 import { flatInput, mediaIn } from "../FlatInput.ts"
 import type { Line } from "../Line.ts"
+import { ownJob, ownUrl } from "../OwnUrls.ts"
 import { waitAtAge } from "../Polling.ts"
-import { VendorError } from "../VendorClient.ts"
 import type {
   CancelOutcome,
   Candidate,
@@ -15,7 +15,8 @@ import type {
   Progress,
   SubmitRequest,
   Submitted,
-  VendorAccount
+  VendorAccount,
+  VendorError
 } from "../VendorClient.ts"
 import type { VendorAnswer } from "../VendorHttp.ts"
 import { scheme } from "./ReplicateCallbacks.ts"
@@ -57,8 +58,7 @@ const Job = Schema.Struct({
   cancelUrl: Schema.String,
   submittedAtMillis: Schema.Finite
 })
-type Job = typeof Job.Type
-const decodeJob = Schema.decodeUnknownOption(Job)
+const jobOf = ownJob(Job, ({ cancelUrl, getUrl }) => [getUrl, cancelUrl])
 
 /** `owner/name` runs the model's own version; `owner/name:version` or a bare version that one. */
 const target = (upstreamModel: string) => {
@@ -122,23 +122,14 @@ export const make = (line: Line): VendorAccount => {
 const callbackIn = ({ callbackUrl: webhook }: SubmitRequest) =>
   webhook === undefined ? {} : { webhook, webhook_events_filter: ["completed"] }
 
-/** The returned URLs are used, but the key goes to the account's own origin alone. */
 const urlsOf = (base: string, { id, urls }: Pick<Prediction, "id" | "urls">) => {
   const own = `${base}/predictions/${encodeURIComponent(id)}`
-  const checked = (url: string | undefined, fallback: string) =>
-    url !== undefined && isSameOrigin(base, url) ? url : fallback
-  return { id, getUrl: checked(urls?.get, own), cancelUrl: checked(urls?.cancel, `${own}/cancel`) }
+  return {
+    id,
+    getUrl: ownUrl(base, urls?.get, own),
+    cancelUrl: ownUrl(base, urls?.cancel, `${own}/cancel`)
+  }
 }
-
-const jobOf = (base: string, handle: Handle): Effect.Effect<Job, VendorError> =>
-  Effect.mapError(
-    Effect.fromOption(
-      Option.filter(decodeJob(handle), (job) =>
-        [job.getUrl, job.cancelUrl].every((url) => isSameOrigin(base, url))
-      )
-    ),
-    () => new VendorError({ class: "LOST", message: "The job's handle is not this account's" })
-  )
 
 const isCanceled = (status: string): boolean => status === "canceled" || status === "aborted"
 

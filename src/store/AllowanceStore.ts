@@ -1,0 +1,151 @@
+import { PgClient, PgTypes } from "@effect/sql-pg"
+import { Context, Effect, Layer, Schema } from "effect"
+import type { DateTime } from "effect"
+import type { Credits } from "../domain/Credits.ts"
+import { UserId } from "../domain/Ids.ts"
+import type { EndpointId } from "../domain/Ids.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { settle } from "./Batches.ts"
+import type { Alerting } from "./Batches.ts"
+import { noteOf } from "./CallStore.ts"
+import type { CallEnd, CallStart } from "./CallStore.ts"
+import { column } from "./Columns.ts"
+import { storeFailures } from "./Failures.ts"
+import { Micro, rowsOf, Time, toDate } from "./Rows.ts"
+
+/** What a key's allowance is to be from now on: 0 and 0 close it. */
+export interface AllowanceSize {
+  readonly key: string
+  readonly user: UserId
+  /** Id of the hold that takes the place of the last one. */
+  readonly hold: string
+  /** What the calls that run can cost. */
+  readonly needs: Credits
+  /** For calls to come, as far as the wallet has it to spare. */
+  readonly extra: Credits
+}
+
+/** A call that was drawn on its key's allowance, and has ended. */
+export interface DrawnCall {
+  readonly start: CallStart
+  /** Unix time in milliseconds. */
+  readonly begunAt: number
+  readonly end: CallEnd
+}
+
+/** What goes into one transaction. Every call's key has a size. */
+export interface AllowanceBatch extends Alerting {
+  readonly sizes: ReadonlyArray<AllowanceSize>
+  readonly ended: ReadonlyArray<DrawnCall>
+  readonly processId: string
+}
+
+/** What a key's allowance is now. */
+export interface AllowanceGrant {
+  readonly key: string
+  readonly granted: Credits
+  /** What the wallet has beside its holds. */
+  readonly available: Credits
+  /** The key may be used, until it expires. */
+  readonly alive: boolean
+  readonly expiresAt: DateTime.Utc | null
+}
+
+export interface AllowanceOutcome {
+  readonly grants: ReadonlyArray<AllowanceGrant>
+  /** Endpoints to wake for a `balance.low`. */
+  readonly endpoints: ReadonlyArray<EndpointId>
+}
+
+/** An allowance that no living process draws on. */
+export class LostAllowance extends Schema.Class<LostAllowance>("LostAllowance")({
+  processId: Schema.String,
+  key: Schema.String,
+  userId: UserId
+}) {}
+
+/** What processes hold ahead for keys that call often. ADR 0116. */
+export class AllowanceStore extends Context.Service<
+  AllowanceStore,
+  {
+    /** Settles what was drawn, and sizes the allowances anew. Safe to repeat, alone or with more. */
+    readonly write: (batch: AllowanceBatch) => Effect.Effect<AllowanceOutcome, StoreUnavailable>
+    /** The allowances of dead processes. */
+    readonly lost: (
+      heartbeatSince: DateTime.Utc,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<LostAllowance>, StoreUnavailable>
+  }
+>()("gateway/store/AllowanceStore") {
+  static readonly layer = Layer.effect(
+    AllowanceStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      AllowanceStore.of({
+        write: write(sql),
+        lost: (heartbeatSince, limit) =>
+          sql`
+            SELECT h.process_id, h.api_key_id AS key, h.user_id FROM holds h
+            WHERE h.kind = 'allowance' AND NOT EXISTS (
+              SELECT 1 FROM processes p
+              WHERE p.id = h.process_id AND p.heartbeat_at >= ${toDate(heartbeatSince)}
+            )
+            LIMIT ${limit}`.pipe(rowsOf(LostAllowance), storeFailures)
+      })
+    )
+  )
+}
+
+const Notice = Schema.Struct({
+  apiKeyId: Schema.NullOr(Schema.String),
+  granted: Schema.NullOr(Micro),
+  available: Schema.NullOr(Micro),
+  alive: Schema.NullOr(Schema.Boolean),
+  expiresAt: Schema.NullOr(Time),
+  userId: Schema.NullOr(UserId),
+  threshold: Schema.NullOr(Micro)
+})
+
+const write = (sql: PgClient.PgClient) => (batch: AllowanceBatch) =>
+  Effect.map(
+    settle(sql, batch, (alerts) =>
+      sql.unsafe<object>(statement, parametersOf(batch, alerts)).pipe(rowsOf(Notice))
+    ),
+    ({ endpoints, rows }): AllowanceOutcome => ({ endpoints, grants: rows.flatMap(grantOf) })
+  )
+
+const grantOf = (row: typeof Notice.Type): ReadonlyArray<AllowanceGrant> => {
+  const { alive, apiKeyId, available, expiresAt, granted } = row
+  return apiKeyId === null || granted === null || available === null || alive === null
+    ? []
+    : [{ key: apiKeyId, granted, available, alive, expiresAt }]
+}
+
+const statement = `SELECT * FROM allowances_write(
+  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, make_interval(secs => $17), $18, $19)`
+
+const { OID } = PgTypes
+
+const parametersOf = (
+  { ended, now, processId, sizes, throttleSeconds }: AllowanceBatch,
+  alerts: boolean
+) => [
+  column(sizes, OID.text, ({ key }) => key),
+  column(sizes, OID.uuid, ({ user }) => user),
+  column(sizes, OID.uuid, ({ hold }) => hold),
+  column(sizes, OID.int8, ({ needs }) => needs),
+  column(sizes, OID.int8, ({ extra }) => extra),
+  column(ended, OID.uuid, ({ start }) => start.id),
+  column(ended, OID.text, ({ start }) => start.key),
+  column(ended, OID.timestamptz, ({ begunAt }) => new Date(begunAt)),
+  column(ended, OID.int8, ({ start }) => start.amount),
+  column(ended, OID.int8, ({ end }) => end.captured),
+  column(ended, OID.text, ({ end }) => end.outcome),
+  column(ended, OID.int4, ({ end }) => end.status),
+  column(ended, OID.text, ({ end }) => end.account),
+  column(ended, OID.text, ({ end }) => (end.usage === null ? null : JSON.stringify(end.usage))),
+  column(ended, OID.text, ({ start }) => noteOf(start)),
+  processId,
+  throttleSeconds,
+  alerts,
+  toDate(now)
+]

@@ -1,0 +1,17 @@
+import { assert, describe, it } from "vitest"
+import { RelayedStream } from "../../../src/vendors/UpstreamExchange.ts"
+
+describe("an answer that flows", () => {
+  it("may break off before anybody reads it: the process lives on, and the bill hears of it", async () => {
+    const ends: Array<string> = []
+    const stream = new RelayedStream({
+      push: (chunk) => chunk,
+      flush: () => Buffer.alloc(0),
+      ended: (how) => ends.push(how)
+    })
+    const closed = new Promise<void>((resolve) => stream.once("close", resolve))
+    stream.breakOff(new Error("reset"))
+    await closed
+    assert.deepEqual(ends, ["broken"])
+  })
+})
