@@ -16,7 +16,8 @@ import { MediaFetch } from "./delivery/MediaFetch.ts"
 import { WebhookSender } from "./delivery/WebhookSender.ts"
 import type { WebhookRequest } from "./delivery/WebhookSender.ts"
 import type { AttemptOutcome } from "./domain/Webhook.ts"
-import { makeListener } from "./http/Listener.ts"
+import { Listener } from "./http/Listener.ts"
+import type { ListenerBounds } from "./http/Listener.ts"
 import * as Routes from "./http/Routes.ts"
 import { Catalog } from "./models/Catalog.ts"
 import { ApiKeys } from "./services/ApiKeys.ts"
@@ -218,15 +219,20 @@ export const core = actors.pipe(
 /** Running requests are given this long at shutdown. */
 const gracefulShutdown = Duration.seconds(5)
 
+/** Listens there. */
+export const listen = (
+  address: { readonly host: string; readonly port: number },
+  bounds?: ListenerBounds
+) =>
+  Layer.unwrap(
+    Effect.map(Listener, ({ server }) =>
+      NodeHttpServer.layer(() => server, { ...address, gracefulShutdownTimeout: gracefulShutdown })
+    )
+  ).pipe(Layer.provideMerge(Listener.layer(bounds)))
+
 /** Listens on `HOST` and `PORT`. */
 export const server = Layer.unwrap(
-  Effect.map(AppConfig, ({ host, port }) =>
-    NodeHttpServer.layer(() => makeListener(), {
-      host,
-      port,
-      gracefulShutdownTimeout: gracefulShutdown
-    })
-  )
+  Effect.map(AppConfig, ({ host, port }) => listen({ host, port }))
 )
 
 export const http = Routes.serve.pipe(Layer.provide(server))

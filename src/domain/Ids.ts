@@ -39,10 +39,22 @@ export const ArtifactId = Schema.String.check(Schema.isPattern(/^art_[0-9a-f]{32
 )
 export type ArtifactId = typeof ArtifactId.Type
 
+let lastMillis = -1
+let lastHex = ""
+
+/** 12 hex digits. Many ids are made in a millisecond. */
+const hexOf = (millis: number): string => {
+  if (millis !== lastMillis) {
+    lastHex = Math.trunc(millis).toString(16).padStart(12, "0")
+    lastMillis = millis
+  }
+  return lastHex
+}
+
 /** 32 hex digits: 48 bits of milliseconds, then version, variant and 74 random bits (RFC 9562, UUID 7). */
 const timeSorted = (nowMillis: number): string => {
   const random = randomHex(19)
-  const time = Math.trunc(nowMillis).toString(16).padStart(12, "0")
+  const time = hexOf(nowMillis)
   const variant = (8 + (Number.parseInt(random.charAt(3), 16) & 3)).toString(16)
   return `${time}7${random.slice(0, 3)}${variant}${random.slice(4)}`
 }

@@ -1,10 +1,12 @@
-import { Context, Effect, Option } from "effect"
+import { Context, Effect, Exit, Option } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { TaskId } from "../domain/Ids.ts"
 import { Problem, problem } from "../domain/Problem.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import type { Principal, RateState } from "../services/ApiKeys.ts"
 import { Secrets } from "../services/Secrets.ts"
+import { headerText } from "./HeaderText.ts"
+import type { HeaderValues } from "./HeaderText.ts"
 
 /** Who calls the management API: the operator, or a user through a key with scope `manage`. */
 export type Caller =
@@ -18,17 +20,19 @@ export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()(
 const bearer = /^bearer +(\S+) *$/iu
 
 /** The token of `Authorization: Bearer …`; 1001 without one. Spec, Authentication. */
-const readToken = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
-  const header = headers["authorization"]
+const tokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
+  const header = headerText(headers, "authorization")
   if (header === undefined || header.trim() === "") return tokenMissing
   const token = bearer.exec(header)?.[1]
-  return token === undefined ? tokenMalformed : Effect.succeed(token)
-})
+  return token === undefined ? tokenMalformed : Exit.succeed(token)
+}
 
-const tokenMissing = Effect.fail(
-  problem(1001, "Send an API key as Authorization: Bearer <API_KEY>")
+const readToken = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+  tokenOf(headers)
 )
-const tokenMalformed = Effect.fail(
+
+const tokenMissing = Exit.fail(problem(1001, "Send an API key as Authorization: Bearer <API_KEY>"))
+const tokenMalformed = Exit.fail(
   problem(1002, "The Authorization header is not of the form: Bearer <API_KEY>")
 )
 
@@ -74,12 +78,16 @@ const showRate = Effect.fnUntraced(function* (rate: RateState) {
  * The token of a passthrough call: `Authorization: Bearer …`, or where the vendors' own clients put
  * their key. ADR 0074.
  */
-const readClientToken = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
-  const given = headers["x-api-key"] ?? headers["x-goog-api-key"]
+export const clientTokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
+  const given = headerText(headers, "x-api-key") ?? headerText(headers, "x-goog-api-key")
   return headers["authorization"] === undefined && given !== undefined
-    ? Effect.succeed(given.trim())
-    : readToken
-})
+    ? Exit.succeed(given.trim())
+    : tokenOf(headers)
+}
+
+const readClientToken = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+  clientTokenOf(headers)
+)
 
 /** The caller of a passthrough call; a metered one checks the key again when it holds. */
 export const authenticatePassthrough = (keys: ApiKeys["Service"]) => (isMetered: boolean) =>

@@ -9,6 +9,7 @@ import {
 import { AppConfig } from "../Config.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
+import { begunOf } from "./BegunCall.ts"
 import { hasOneHost } from "./HostHeader.ts"
 import { rescue } from "./Problems.ts"
 import { RequestTrace, traceOf } from "./RequestTrace.ts"
@@ -27,7 +28,7 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
     return (httpEffect) =>
       Effect.withFiber((fiber) => {
         const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-        const trace = traceOf(request.headers)
+        const trace = begunOf(request.source)?.trace ?? traceOf(request.headers)
         const headers = {
           traceparent: trace.traceparent,
           ...(isSandbox(request.originalUrl) ? { [sandbox]: "true" } : {})
@@ -55,7 +56,7 @@ const atBorder = <A, E, R>(
   request: HttpServerRequest.HttpServerRequest,
   maxBodyBytes: number
 ): Effect.Effect<A, E | Problem, R> => {
-  if (!hasOneHost(request)) return noHost
+  if (!hasOneHost(request.source)) return noHost
   return Number(request.headers["content-length"] ?? 0) > maxBodyBytes
     ? Effect.fail(problem(2004, `The body is larger than ${maxBodyBytes} bytes`))
     : httpEffect

@@ -1,7 +1,8 @@
 import { Effect, Schema } from "effect"
 import { HttpServerRequest } from "effect/http"
-import type { Headers } from "effect/http"
 import { problem } from "../domain/Problem.ts"
+import { headerText } from "./HeaderText.ts"
+import type { HeaderValues } from "./HeaderText.ts"
 
 /** A JSON body: its bytes, for the idempotency hash, and its value. */
 export interface JsonBody {
@@ -13,9 +14,9 @@ const jsonType = /^application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/iu
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true })
 
 /** Is the body said to be JSON, and not compressed? ADR 0043. */
-export const isPlainJson = (headers: Headers.Headers): boolean =>
-  jsonType.test(headers["content-type"] ?? "") &&
-  (headers["content-encoding"] ?? "identity") === "identity"
+export const isPlainJson = (headers: HeaderValues): boolean =>
+  jsonType.test(headerText(headers, "content-type") ?? "") &&
+  (headerText(headers, "content-encoding") ?? "identity") === "identity"
 
 export const notJson = problem(
   2003,

@@ -1,6 +1,7 @@
-import { Headers } from "effect/http"
-import { createServer, STATUS_CODES } from "node:http"
-import type { Server, ServerResponse } from "node:http"
+import { Context, Effect, Layer } from "effect"
+import type { Scope } from "effect"
+import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from "node:http"
+import type { Server } from "node:http"
 import type { Duplex } from "node:stream"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
@@ -33,11 +34,65 @@ export const listenerBounds: ListenerBounds = {
   headersBytesMax: 16 * 1024
 }
 
+/** Looks at a request before the routes do: takes it and answers `true`, or leaves it to them. */
+export type Door = (request: IncomingMessage, response: ServerResponse) => boolean
+
+/** Node's server, and the door in front of the routes. ADR 0113. */
+export class Listener extends Context.Service<
+  Listener,
+  {
+    /** To be served by the routes. */
+    readonly server: Server
+    /** Until the scope ends. */
+    readonly open: (door: Door) => Effect.Effect<void, never, Scope.Scope>
+    /** Past the door: its owner took the request, and finds it better served by the routes. */
+    readonly toRoutes: (request: IncomingMessage, response: ServerResponse) => void
+  }
+>()("gateway/http/Listener") {
+  static readonly layer = (bounds?: ListenerBounds) =>
+    Layer.sync(Listener, () => makeListener(bounds))
+}
+
+/** What was last asked on a connection. */
+type LastAnswers = WeakMap<Duplex, ServerResponse>
+
+export const makeListener = (bounds: ListenerBounds = listenerBounds): Listener["Service"] => {
+  const server = makeServer(bounds)
+  const last: LastAnswers = new WeakMap()
+  answerBrokenRequests(server, last)
+  const emit = server.emit.bind(server)
+  let door: Door = () => false
+  // All listeners of `request` hear of all requests: only here can one be kept from some of them.
+  server.emit = (event: string, ...args: ReadonlyArray<unknown>): boolean => {
+    const [request, response] = args
+    if (
+      event === "request" &&
+      request instanceof IncomingMessage &&
+      response instanceof ServerResponse
+    ) {
+      last.set(request.socket, response)
+      if (door(request, response)) return true
+    }
+    return emit(event, ...args)
+  }
+  const stand = (next: Door) =>
+    Effect.sync(() => {
+      door = next
+    })
+  return {
+    server,
+    open: (opened) => Effect.acquireRelease(stand(opened), () => stand(() => false)),
+    toRoutes: (request, response) => {
+      emit("request", request, response)
+    }
+  }
+}
+
 /**
  * Node's server with every bound set: one that is slow or never ends is answered 408, headers that
  * are too large 431, what is no HTTP 400, each by closing the connection. HTTP's strict parser.
  */
-export const makeListener = (bounds: ListenerBounds = listenerBounds): Server => {
+const makeServer = (bounds: ListenerBounds): Server => {
   const server = createServer({
     headersTimeout: bounds.headersMillis,
     requestTimeout: bounds.requestMillis,
@@ -48,7 +103,6 @@ export const makeListener = (bounds: ListenerBounds = listenerBounds): Server =>
     // Answered as a problem by `Edge`
     requireHostHeader: false
   })
-  answerBrokenRequests(server)
   // RFC 9110, 10.1.1: an expectation that nobody knows may be passed over
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
   return server
@@ -58,10 +112,8 @@ export const makeListener = (bounds: ListenerBounds = listenerBounds): Server =>
  * What is no request never reaches the routes, and still is answered as a problem: after the answers
  * to the whole requests before it on the connection, else in place of the broken one's. ADR 0090.
  */
-const answerBrokenRequests = (server: Server): void => {
-  const last = new WeakMap<Duplex, ServerResponse>()
+const answerBrokenRequests = (server: Server, last: LastAnswers): void => {
   const broken = new WeakSet<Duplex>()
-  server.prependListener("request", (request, response) => last.set(request.socket, response))
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
     if (broken.has(socket)) return
     broken.add(socket)
@@ -98,7 +150,7 @@ const brokenAnswer = (fault: Problem): string => {
     `HTTP/1.1 ${body.status} ${STATUS_CODES[body.status]}`,
     "Content-Type: application/problem+json",
     `Content-Length: ${Buffer.byteLength(text)}`,
-    `Traceparent: ${traceOf(Headers.empty).traceparent}`,
+    `Traceparent: ${traceOf({}).traceparent}`,
     "Connection: close",
     "",
     text

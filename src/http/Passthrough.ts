@@ -3,19 +3,19 @@ import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { HttpServerError } from "effect/http"
 import { IncomingMessage } from "node:http"
 import { AppConfig } from "../Config.ts"
-import * as Credits from "../domain/Credits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { ApiKeys } from "../services/ApiKeys.ts"
 import { Passthrough } from "../services/Passthrough.ts"
 import type { Relayed } from "../services/Passthrough.ts"
 import { authenticatePassthrough } from "./Authentication.ts"
+import { begunOf } from "./BegunCall.ts"
 import { BodyRoom } from "./BodyRoom.ts"
 import { isPlainJson, notJson } from "./JsonBody.ts"
+import { headersOf, namesOf, usualType } from "./PassthroughAnswer.ts"
+import type { HeaderNames } from "./PassthroughAnswer.ts"
+import { targetOf } from "./PassthroughTarget.ts"
 import { RequestTrace } from "./RequestTrace.ts"
-
-/** Spec, point 4; contract 1: provider A is OpenAI. */
-const aliasVendor = "openai"
 
 /** The vendors' own routes, and the aliases. Spec, points 2 to 4; contract 3. */
 export const layer = HttpRouter.use(
@@ -36,12 +36,13 @@ const makeHandler = Effect.gen(function* () {
   const passthrough = yield* Passthrough
   const authenticate = authenticatePassthrough(keys)
   const { serviceName } = yield* AppConfig
-  const header = (name: string) => `x-${serviceName}-${name}`.toLowerCase()
-  const names = { cost: header("cost"), call: header("call-id"), sandbox: header("sandbox") }
+  const names = namesOf(serviceName)
 
   // Every passthrough call comes here: no generators, few steps.
   const answer = Effect.withFiber((fiber) => {
     const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
+    const begun = begunOf(request.source)
+    if (begun !== undefined) return Effect.map(begun.rest, (relayed) => respond(relayed, names))
     const { traceId } = Context.getUnsafe(fiber.context, RequestTrace)
     const target = targetOf(request.url)
     if (target === undefined) return noRoute
@@ -66,7 +67,8 @@ const makeHandler = Effect.gen(function* () {
 
 const noRoute = Effect.fail(problem(2006, "There is no such route"))
 
-const forgetDead = (
+/** A recognized key that turned out to be dead is looked up again the next time. */
+export const forgetDead = (
   keys: ApiKeys["Service"],
   token: string,
   error: Problem | StoreUnavailable | HttpServerError.HttpServerError
@@ -76,44 +78,6 @@ const forgetDead = (
 
 const noBody = new Uint8Array()
 const emptyBody = Effect.succeed(noBody)
-
-interface Target {
-  readonly vendor: string
-  /** Behind the vendor, as the client wrote it. */
-  readonly path: string
-  readonly query: string
-}
-
-/** Splits the raw request target; nothing is decoded here. */
-const targetOf = (url: string): Target | undefined => {
-  const mark = url.indexOf("?")
-  const path = mark < 0 ? url : url.slice(0, mark)
-  const query = mark < 0 ? "" : withoutKey(url.slice(mark))
-  if (path.startsWith("/v1/")) return { vendor: aliasVendor, path, query }
-  const match = /^\/vendors\/([A-Za-z0-9._-]+)(\/.*)$/u.exec(path)
-  return match?.[1] === undefined || match[2] === undefined
-    ? undefined
-    : { vendor: match[1], path: match[2], query }
-}
-
-/** A credential in the query is the client's, and goes no further. Nor do characters that no URL holds. */
-const withoutKey = (query: string): string => {
-  const kept = query
-    .slice(1)
-    .split("&")
-    .filter((pair) => !/^(?:key|api_key|access_token)(?:=|$)/iu.test(decodedName(pair)))
-    .join("&")
-  return kept === "" ? "" : `?${kept.replaceAll(/[^\x21-\x7e]|#/gu, encodeURIComponent)}`
-}
-
-const decodedName = (pair: string): string => {
-  const name = pair.split("=", 1)[0] ?? ""
-  try {
-    return decodeURIComponent(name)
-  } catch {
-    return name
-  }
-}
 
 /**
  * The whole body: what it may cost stands in it. 2003 as everywhere (contract 2). Reads the body off Node's own request, which costs half of what the general way does; the general
@@ -133,29 +97,30 @@ const readBody = (
 
 const readNode = (source: IncomingMessage) =>
   Effect.callback<Uint8Array, Problem>((resume) => {
-    const chunks: Array<Buffer> = []
-    source.on("data", (chunk: Buffer) => {
-      chunks.push(chunk)
-    })
-    source.once("end", () =>
-      resume(Effect.succeed(chunks.length === 1 ? (chunks[0] ?? noBody) : Buffer.concat(chunks)))
-    )
+    onBody(source, (body) => resume(Effect.succeed(body)))
     source.once("error", () => resume(Effect.fail(problem(2002, "The body could not be read"))))
   })
 
-const respond = (
-  { body, callId, cost, headers, sandbox, status }: Relayed,
-  names: { readonly cost: string; readonly call: string; readonly sandbox: string }
-): HttpServerResponse.HttpServerResponse => {
-  if (sandbox) headers[names.sandbox] = "true"
-  if (callId !== undefined) headers[names.call] = callId
-  if (cost !== undefined) headers[names.cost] = Credits.format(cost)
+/** Hears of the whole body, if it ever comes. */
+export const onBody = (source: IncomingMessage, done: (body: Uint8Array) => void): void => {
+  const chunks: Array<Buffer> = []
+  source.on("data", (chunk: Buffer) => {
+    chunks.push(chunk)
+  })
+  source.once("end", () =>
+    done(chunks.length === 1 ? (chunks[0] ?? noBody) : Buffer.concat(chunks))
+  )
+}
+
+const respond = (relayed: Relayed, names: HeaderNames): HttpServerResponse.HttpServerResponse => {
+  const { body, status } = relayed
+  const headers = headersOf(relayed, names)
   const type = headers["content-type"]
   return body instanceof Uint8Array
     ? HttpServerResponse.uint8Array(body, {
         status,
         headers,
-        contentType: type ?? "application/json"
+        contentType: type ?? usualType
       })
     : HttpServerResponse.raw(body, {
         status,

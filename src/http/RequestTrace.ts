@@ -1,6 +1,7 @@
 import { Context } from "effect"
-import type { Headers } from "effect/http"
 import { randomHex } from "../domain/RandomHex.ts"
+import { headerText } from "./HeaderText.ts"
+import type { HeaderValues } from "./HeaderText.ts"
 
 /** The request's place in a W3C trace: quoted when reporting a problem. Spec, point 6. */
 export class RequestTrace extends Context.Service<
@@ -18,8 +19,9 @@ const w3c =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(-.*)?$/u
 
 /** Continues a valid incoming `traceparent`, else begins a trace. Contract 2. */
-export const traceOf = (headers: Headers.Headers): RequestTrace["Service"] => {
-  const [, version, parent, flags = "01", more] = w3c.exec(headers["traceparent"] ?? "") ?? []
+export const traceOf = (headers: HeaderValues): RequestTrace["Service"] => {
+  const [, version, parent, flags = "01", more] =
+    w3c.exec(headerText(headers, "traceparent") ?? "") ?? []
   const isValid = parent !== undefined && (more === undefined || version !== "00")
   const traceId = isValid ? parent : randomHex(32)
   const sampled = !isValid || (Number.parseInt(flags, 16) & 1) === 1

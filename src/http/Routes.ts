@@ -10,6 +10,7 @@ import * as CallsHandlers from "./CallsHandlers.ts"
 import * as Edge from "./Edge.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import * as Passthrough from "./Passthrough.ts"
+import * as PassthroughDoor from "./PassthroughDoor.ts"
 import * as ModelsHandlers from "./ModelsHandlers.ts"
 import * as ManageMethods from "./ManageMethods.ts"
 import * as Redaction from "./Redaction.ts"
@@ -46,7 +47,11 @@ export const layer = Layer.mergeAll(
   manage
 ).pipe(Layer.provideMerge(Edge.layer), Layer.provide(BodyRoom.layer))
 
-/** The routes on a server, without the per-request logger that costs more than all the rest. */
-export const serve = HttpRouter.serve(layer, { disableLogger: true }).pipe(
+/**
+ * The routes on a server, without the per-request logger that costs more than all the rest, and the
+ * door in front of them.
+ */
+export const serve = PassthroughDoor.layer.pipe(
+  Layer.provideMerge(HttpRouter.serve(layer, { disableLogger: true })),
   Layer.provide(Redaction.layer)
 )

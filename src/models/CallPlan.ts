@@ -4,6 +4,7 @@ import type { Credits } from "../domain/Credits.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "./OpenRoutes.ts"
+import { hiddenInputOf } from "./HiddenInput.ts"
 import { faultsOf } from "./Pointers.ts"
 import { holdTokens } from "./Price.ts"
 import { surchargesOf } from "./Surcharges.ts"
@@ -67,10 +68,6 @@ const choicesMax = 128
 
 /** Pictures cost tokens that the length of their URL does not show. */
 const tokensPerPictureMax = 6000
-const picture = /"(?:image_url|input_image|image|inline_?[dD]ata)"/gu
-
-/** Documents, sound and films cost any number of tokens. */
-const file = /"(?:file_data|file_?[uU]ri|file_url|file_id)"\s*:\s*"|"type"\s*:\s*"document"/u
 
 /** Name what the shared upstream account keeps: it would be every user's. ADR 0073. */
 const keptUpstream = ["previous_response_id", "conversation"] as const
@@ -130,11 +127,32 @@ const planTokens = (
   return Result.succeed({
     metered: { _tag: "Tokens", protocol, model },
     model: name,
-    hold: holdOf(model, body, text),
+    hold: holdOf(model, read.success),
     body: hidesUsage ? withUsageAsked(text, value) : bytes,
     hidesUsage
   })
 }
+
+const isFlag = (value: unknown): boolean =>
+  value === undefined || value === null || typeof value === "boolean"
+const isLimit = (value: unknown): boolean =>
+  value === undefined || value === null || Number.isFinite(value)
+
+/**
+ * Most bodies are right and plain, and need no decoder, which costs as much as all else of a plan.
+ * Whatever is not is the decoder's to judge.
+ */
+const isPlain = (value: Partial<Record<keyof RequestBody, unknown>>): value is RequestBody =>
+  (value.model === undefined || typeof value.model === "string") &&
+  isFlag(value.stream) &&
+  isFlag(value.background) &&
+  isLimit(value.n) &&
+  isLimit(value.max_tokens) &&
+  isLimit(value.max_completion_tokens) &&
+  isLimit(value.max_output_tokens) &&
+  value.stream_options === undefined &&
+  value.generationConfig === undefined &&
+  value.generation_config === undefined
 
 interface ReadBody {
   readonly text: string
@@ -154,6 +172,7 @@ const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
   if (Array.isArray(value) || typeof value !== "object" || value === null) {
     return Result.fail(invalid([{ pointer: "#", detail: "Expected an object" }]))
   }
+  if (isPlain(value)) return Result.succeed({ text: text.success, value, body: value })
   const body = decodeBody(value)
   return Result.isFailure(body)
     ? Result.fail(invalid(faultsOf(body.failure.issue)))
@@ -164,14 +183,11 @@ const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
 const parseJson = (text: string): Result.Result<unknown, unknown> =>
   Result.try((): unknown => JSON.parse(text))
 
-/** A cache that is to last longer than it does unasked: in the words of Anthropic, and of OpenAI. */
-const asksLongCache = /"(?:1h|12h|24h)"/u
-
 /** A token is at least one byte of text, and what the body does not show is counted by its most. */
-const holdOf = (model: TokenModel, body: RequestBody, text: string): Credits => {
-  const pictures = text.match(picture)?.length ?? 0
+const holdOf = (model: TokenModel, { body, text, value }: ReadBody): Credits => {
+  const { asksLongCache, hasFile, pictures } = hiddenInputOf(text, value)
   const bytes = Buffer.byteLength(text) + pictures * tokensPerPictureMax
-  const input = file.test(text) ? model.inputTokensMax : Math.min(bytes, model.inputTokensMax)
+  const input = hasFile ? model.inputTokensMax : Math.min(bytes, model.inputTokensMax)
   const { generationConfig, generation_config } = body
   const asked = largest(
     body.max_tokens,
@@ -184,7 +200,7 @@ const holdOf = (model: TokenModel, body: RequestBody, text: string): Credits => 
     largest(body.n, generationConfig?.candidateCount, generation_config?.candidate_count) ?? 1
   const answer = Math.min(Math.max(0, Math.ceil(asked ?? Infinity)), model.outputTokensMax)
   const output = answer * Math.min(Math.max(1, Math.ceil(choices)), choicesMax)
-  return holdTokens(model.price, input, output, asksLongCache.test(text))
+  return holdTokens(model.price, input, output, asksLongCache)
 }
 
 /** Whichever of them the upstream heeds. */

@@ -11,16 +11,16 @@ export const surchargesOf = (body: unknown): ReadonlyArray<FieldFault> => [
 ]
 
 /** The values that cost no more than the list price; left out means the first. */
-const ordinary: Readonly<Record<string, ReadonlySet<unknown>>> = {
-  service_tier: new Set([undefined, null, "auto", "default", "standard_only", "flex"]),
-  serviceTier: new Set([undefined, null, "standard", "flex"]),
-  speed: new Set([undefined, null, "standard"]),
-  inference_geo: new Set([undefined, null, "global"]),
-  web_search_options: new Set([undefined, null])
-}
+const ordinary: ReadonlyArray<readonly [name: string, values: ReadonlySet<unknown>]> = [
+  ["service_tier", new Set([undefined, null, "auto", "default", "standard_only", "flex"])],
+  ["serviceTier", new Set([undefined, null, "standard", "flex"])],
+  ["speed", new Set([undefined, null, "standard"])],
+  ["inference_geo", new Set([undefined, null, "global"])],
+  ["web_search_options", new Set([undefined, null])]
+]
 
 const settingsOf = (body: unknown): ReadonlyArray<FieldFault> =>
-  Object.entries(ordinary)
+  ordinary
     .filter(([name, values]) => !values.has(at(body, name)))
     .map(([name]) => ({
       pointer: `#/${name}`,

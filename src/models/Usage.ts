@@ -5,8 +5,8 @@ import type { TokenUsage } from "./Price.ts"
 export const at = (value: unknown, ...path: ReadonlyArray<string>): unknown => {
   let found = value
   for (const key of path) {
-    if (typeof found !== "object" || found === null) return undefined
-    found = Object.getOwnPropertyDescriptor(found, key)?.value
+    if (typeof found !== "object" || found === null || !Object.hasOwn(found, key)) return undefined
+    found = Reflect.get(found, key)
   }
   return found
 }

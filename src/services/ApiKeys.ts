@@ -74,6 +74,8 @@ export class ApiKeys extends Context.Service<
      * (`Metering.open`). ADR 0072.
      */
     readonly recognize: (key: string) => Effect.Effect<Admitted, Problem | StoreUnavailable>
+    /** The same at once, for a caller who is no fiber: `undefined` when it has to be looked up. */
+    readonly recognized: (key: string) => Principal | undefined
     /** A recognized key turned out to be dead. */
     readonly forget: (key: string) => void
     readonly list: (
@@ -94,7 +96,9 @@ export class ApiKeys extends Context.Service<
       const door = yield* AdmissionStore
       const { rateLimitPerMinute } = yield* AppConfig
       const admit = makeAdmit(store, door, rateLimitPerMinute)
-      const recognized = new Map<string, Effect.Effect<Admitted>>()
+      const remembered = new Map<string, Principal>()
+      const recognized = (key: string) =>
+        rateLimitPerMinute > 0 ? undefined : remembered.get(hashText(key))
       return ApiKeys.of({
         create: Effect.fn("ApiKeys.create")(function* (request) {
           const now = yield* DateTime.now
@@ -122,17 +126,16 @@ export class ApiKeys extends Context.Service<
         }),
         admit,
         recognize: (key) => {
-          const digest = hashText(key)
-          const known = rateLimitPerMinute > 0 ? undefined : recognized.get(digest)
-          return (
-            known ??
-            Effect.tap(admit(key, Option.none()), ({ principal }) =>
-              Effect.sync(() => remember(recognized, digest, principal))
-            )
-          )
+          const principal = recognized(key)
+          return principal === undefined
+            ? Effect.tap(admit(key, Option.none()), ({ principal }) =>
+                Effect.sync(() => remember(remembered, hashText(key), principal))
+              )
+            : Effect.succeed({ principal, rate: Option.none(), task: Option.none() })
         },
+        recognized,
         forget: (key) => {
-          recognized.delete(hashText(key))
+          remembered.delete(hashText(key))
         },
         list: store.listKeys,
         revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
@@ -238,13 +241,9 @@ const isWellFormed = (key: string): boolean => {
 /** The keys that one process remembers. */
 const recognizedMax = 10_000
 
-const remember = (
-  known: Map<string, Effect.Effect<Admitted>>,
-  digest: string,
-  principal: Principal
-): void => {
+const remember = (known: Map<string, Principal>, digest: string, principal: Principal): void => {
   if (known.size >= recognizedMax) known.clear()
-  known.set(digest, Effect.succeed({ principal, rate: Option.none(), task: Option.none() }))
+  known.set(digest, principal)
 }
 
 /** The key itself is not kept in memory. */

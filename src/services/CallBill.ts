@@ -24,14 +24,13 @@ interface BilledCall {
 }
 
 /** The money of one call: settled or released exactly once, by whatever ends it. Contract 6; ADR 0072. */
-export class CallBill {
-  /** Given to the upstream call: meters an event stream as it passes. */
-  readonly watch: StreamWatch
+export class CallBill implements StreamWatch {
   readonly #call: BilledCall
   readonly #plan: CallPlan
   readonly #requestBytes: number
   readonly #close: (end: CallEnd) => void
-  readonly #meter: StreamMeter | undefined
+  /** Of an event stream that is metered by tokens. */
+  #meter: StreamMeter | undefined
   #closed = false
   #status = 0
   #account: string | null = null
@@ -46,16 +45,17 @@ export class CallBill {
     this.#plan = plan
     this.#requestBytes = requestBytes
     this.#close = close
-    const meter =
-      plan.metered._tag === "Tokens"
-        ? new StreamMeter(plan.metered.protocol, plan.hidesUsage)
-        : undefined
-    this.#meter = meter
-    this.watch = {
-      push: (chunk) => meter?.push(chunk) ?? chunk,
-      flush: () => meter?.flush() ?? Buffer.alloc(0),
-      ended: (how) => this.#streamEnded(how)
-    }
+  }
+
+  /** Meters a piece of an event stream as it passes; answers what goes on to the client. */
+  push(chunk: Buffer): Buffer {
+    const { hidesUsage, metered } = this.#plan
+    if (metered._tag === "Tokens") this.#meter ??= new StreamMeter(metered.protocol, hidesUsage)
+    return this.#meter?.push(chunk) ?? chunk
+  }
+
+  flush(): Buffer {
+    return this.#meter?.flush() ?? Buffer.alloc(0)
   }
 
   /** The upstream failed, or nothing was bought. */
@@ -80,7 +80,8 @@ export class CallBill {
       : this.#settle(reported, false)
   }
 
-  #streamEnded(how: "complete" | "broken" | "abandoned"): void {
+  /** The end of an event stream. */
+  ended(how: "complete" | "broken" | "abandoned"): void {
     const meter = this.#meter
     if (how === "broken" || meter === undefined || meter.failed) return this.release(this.#status)
     const { pieces, usage } = meter

@@ -60,36 +60,40 @@ const fromUpstream = new Set([
   "tracestate"
 ])
 
+type HeaderValues = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+
+const textOf = (value: string | ReadonlyArray<string>): string =>
+  typeof value === "string" ? value : value.join(", ")
+
 /** The headers that a connection names as its own. */
-const namedBy = (connection: string | undefined): ReadonlyArray<string> =>
-  connection === undefined ? [] : connection.split(",").map((name) => name.trim().toLowerCase())
+const namedBy = (connection: HeaderValues[string]): ReadonlyArray<string> =>
+  connection === undefined
+    ? []
+    : textOf(connection)
+        .split(",")
+        .map((name) => name.trim().toLowerCase())
 
 /** What goes to the vendor of a client's headers. ADR 0074. */
-export const toUpstreamHeaders = (
-  headers: Readonly<Record<string, string | undefined>>
-): Record<string, string> => {
+export const toUpstreamHeaders = (headers: HeaderValues): Record<string, string> => {
   const relayed: Record<string, string> = {}
   const named = namedBy(headers["connection"])
   for (const name of Object.keys(headers)) {
     const value = headers[name]
     if (value === undefined || fromClient.has(name) || named.includes(name)) continue
     if (prefixesFromClient.some((prefix) => name.startsWith(prefix))) continue
-    relayed[name] = value
+    relayed[name] = textOf(value)
   }
   return relayed
 }
 
 /** What goes to the client of a vendor's headers: status, rate and request headers among them. */
-export const toClientHeaders = (
-  headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
-): Record<string, string> => {
+export const toClientHeaders = (headers: HeaderValues): Record<string, string> => {
   const relayed: Record<string, string> = {}
-  const connection = headers["connection"]
-  const named = namedBy(typeof connection === "string" ? connection : undefined)
+  const named = namedBy(headers["connection"])
   for (const name of Object.keys(headers)) {
     const value = headers[name]
     if (value === undefined || fromUpstream.has(name) || named.includes(name)) continue
-    relayed[name] = typeof value === "string" ? value : value.join(", ")
+    relayed[name] = textOf(value)
   }
   return relayed
 }

@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Exit, Layer, Metric } from "effect"
+import { Clock, Context, Duration, Effect, Exit, Layer, Metric } from "effect"
 import { CircuitBreaker } from "effect/persistence"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
@@ -17,6 +17,12 @@ export type { StreamWatch, UpstreamAnswer } from "../vendors/UpstreamExchange.ts
 export interface Reached {
   readonly answer: UpstreamAnswer
   readonly accountId: string | null
+}
+
+/** Who hears of the answer, or what is left to be done for one: one of the two, once. */
+export interface ReachEnd {
+  readonly answered: (reached: Reached) => void
+  readonly otherwise: (rest: Effect.Effect<Reached, Problem>) => void
 }
 
 /** Calls of the passthrough that got no answer, or a refusal of the service's own account. */
@@ -39,14 +45,13 @@ export class UpstreamCalls extends Context.Service<
       request: UpstreamRequest
     ) => Effect.Effect<Reached, Problem>
     /**
-     * The same for a caller who is no fiber: `done` gets what is to be run then, which is the answer
-     * itself unless something went wrong. Answers what ends the call. Never throws.
+     * The same for a caller who is no fiber. Answers what ends the call. Never throws.
      */
     readonly reachUnsafe: (
       provider: Provider,
       request: UpstreamRequest,
       nowMillis: number,
-      done: (result: Effect.Effect<Reached, Problem>) => void
+      end: ReachEnd
     ) => () => void
     readonly accounts: Effect.Effect<ReadonlyArray<AccountState>>
   }
@@ -56,6 +61,7 @@ export class UpstreamCalls extends Context.Service<
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const upstream = yield* Upstream
+      const clock = yield* Clock.Clock
 
       const judged = (
         account: AccountSetting,
@@ -97,19 +103,20 @@ export class UpstreamCalls extends Context.Service<
       return UpstreamCalls.of({
         isSandbox: (provider) => !accounts.isConfigured(provider),
         reach,
-        reachUnsafe: (provider, request, nowMillis, done) => {
+        reachUnsafe: (provider, request, nowMillis, end) => {
           const order = accounts.orderOfCalm(provider, nowMillis)
           const first = order?.[0]
           if (order === undefined || first === undefined) {
-            done(reach(provider, request))
+            end.otherwise(reach(provider, request))
             return () => {}
           }
           return upstream.sendUnsafe(first, request, (exit) => {
             if (Exit.isFailure(exit) || classify(exit)._tag !== "Success") {
-              return done(reachOne(request, order, exit))
+              return end.otherwise(reachOne(request, order, exit))
             }
-            accounts.heedAt(first, asTold(exit.value), nowMillis)
-            return done(Effect.succeed({ answer: exit.value, accountId: first.id }))
+            // A pause begins with the answer that asks for it
+            accounts.heedAt(first, asTold(exit.value), clock.currentTimeMillisUnsafe())
+            return end.answered({ answer: exit.value, accountId: first.id })
           })
         },
         accounts: accounts.states

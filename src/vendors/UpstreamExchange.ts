@@ -147,7 +147,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.#stream !== undefined) return this.#stream.finish()
-    const [first] = this.#chunks
+    const first = this.#chunks[0]
     const body =
       first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
     this.#end.answered({ status: this.#status, headers: this.#headers, body })

@@ -121,7 +121,7 @@ const raw = (bytes: string) => Effect.flatMap(Running, ({ port }) => answerTo(po
 /** The listener with less patience, and nothing behind it. */
 const impatient = Effect.acquireRelease(
   Effect.callback<Server>((resume) => {
-    const server = makeListener({ ...listenerBounds, headersMillis: 200, checkMillis: 50 })
+    const { server } = makeListener({ ...listenerBounds, headersMillis: 200, checkMillis: 50 })
     server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
   }),
   (server) => Effect.sync(() => void (server.closeAllConnections(), server.close()))

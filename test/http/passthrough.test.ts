@@ -35,7 +35,7 @@ const last = () => upstream.seen.at(-1)!
 
 /** Waits (real time, bounded) for something to become true. */
 const until = async (what: string, is: () => boolean) => {
-  for (let tries = 0; tries < 300; tries += 1) {
+  for (let tries = 0; tries < 1000; tries += 1) {
     if (is()) return
     await new Promise((resolve) => setTimeout(resolve, 5))
   }

@@ -1,13 +1,12 @@
-import { NodeHttpServer } from "@effect/platform-node"
 import { Effect, Layer, Logger, ManagedRuntime, Option, References, Tracer } from "effect"
 import { HttpServer } from "effect/http"
 import { mkdtemp, rm } from "node:fs/promises"
-import { createServer } from "node:http"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { AppConfig } from "../../src/Config.ts"
 import * as Credits from "../../src/domain/Credits.ts"
 import * as Gateway from "../../src/Gateway.ts"
+import { Listener } from "../../src/http/Listener.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
 import { Secrets } from "../../src/services/Secrets.ts"
@@ -37,9 +36,7 @@ export const startGateway = async (
   const logger = Logger.make((entry) => {
     logs.push(Logger.formatJson.log(entry))
   })
-  const http = Routes.serve.pipe(
-    Layer.provideMerge(NodeHttpServer.layer(() => createServer(), { host: "127.0.0.1", port: 0 }))
-  )
+  const http = Routes.serve.pipe(Layer.provideMerge(Gateway.listen({ host: "127.0.0.1", port: 0 })))
   const dataDir = await mkdtemp(join(tmpdir(), "gateway-passthrough-"))
   const layer = http.pipe(
     Layer.provideMerge(Gateway.core),
@@ -63,6 +60,9 @@ export const startGateway = async (
   const made = await runtime.runPromise(
     Effect.gen(function* () {
       const server = yield* HttpServer.HttpServer
+      const listener = yield* Listener
+      const counted = { routed: 0 }
+      listener.server.on("request", () => (counted.routed += 1))
       const users = yield* Users
       const keys = yield* ApiKeys
       const wallet = yield* Wallet
@@ -86,7 +86,7 @@ export const startGateway = async (
       })
       const { address } = server
       const port = "port" in address ? address.port : 0
-      return { key, keyId: row.id, userId: user.id, port: Number(port) }
+      return { key, keyId: row.id, userId: user.id, port: Number(port), counted }
     })
   )
   const run = <A, E>(effect: Effect.Effect<A, E, Wallet | Metering | ApiKeys>): Promise<A> =>
@@ -94,7 +94,7 @@ export const startGateway = async (
 
   /** Polls the wallet (real time, bounded) until no call is open any more. */
   const settled = async () => {
-    for (let tries = 0; tries < 200; tries += 1) {
+    for (let tries = 0; tries < 1000; tries += 1) {
       const row = await run(Effect.flatMap(Wallet, (wallet) => wallet.get(made.userId)))
       if (row.held === 0n) return row
       await new Promise((resolve) => setTimeout(resolve, 10))
@@ -128,6 +128,8 @@ export const startGateway = async (
     })
   return {
     ...made,
+    /** Requests that reached the routes, and not the door alone. */
+    routed: () => made.counted.routed,
     origin,
     logs,
     run,

@@ -1,11 +1,10 @@
-import { NodeHttpServer } from "@effect/platform-node"
 import { Context, Effect, FileSystem, Layer, Option } from "effect"
 import { HttpServer } from "effect/http"
 import { AppConfig } from "../../src/Config.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
 import * as Credits from "../../src/domain/Credits.ts"
 import * as Gateway from "../../src/Gateway.ts"
-import { listenerBounds, makeListener } from "../../src/http/Listener.ts"
+import { listenerBounds } from "../../src/http/Listener.ts"
 import type { ListenerBounds } from "../../src/http/Listener.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { ApiKeys } from "../../src/services/ApiKeys.ts"
@@ -75,10 +74,9 @@ export const runningGateway = (
         EGRESS_ALLOW: "127.0.0.0/8",
         ...env
       })
-      const server = NodeHttpServer.layer(() => makeListener(bounds), { host: "127.0.0.1", port })
       return running.pipe(
         Layer.provideMerge(Routes.serve),
-        Layer.provideMerge(server),
+        Layer.provideMerge(Gateway.listen({ host: "127.0.0.1", port }, bounds)),
         Layer.provideMerge(Gateway.core),
         Layer.provideMerge(Gateway.stores),
         Layer.provideMerge(Gateway.leaves),

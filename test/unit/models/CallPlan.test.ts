@@ -1,17 +1,22 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
+import * as fc from "fast-check"
 import { make } from "../../../src/domain/Credits.ts"
 import { planCall } from "../../../src/models/CallPlan.ts"
 import type { TokenModel } from "../../../src/models/OpenRoutes.ts"
 import { makeUpstreamCatalog } from "../../../src/models/UpstreamCatalog.ts"
 
+const price = {
+  per: "million_tokens",
+  input: make(1_000_000n),
+  output: make(1_000_000n)
+} as const
+
 const model = (vendor: string, reasoning?: bigint): TokenModel => ({
   vendor,
   model: "m",
   price: {
-    per: "million_tokens",
-    input: make(1_000_000n),
-    output: make(1_000_000n),
+    ...price,
     ...(reasoning === undefined ? {} : { reasoning: make(reasoning) })
   },
   outputTokensMax: 1000,
@@ -94,6 +99,30 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(held.output, 1000)
   })
 
+  it("a word that is written in escapes is held for as the word", () => {
+    const dear = { ...model("anthropic"), price: { ...price, cacheWriteLong: make(9_000_000n) } }
+    const prices = makeUpstreamCatalog({ tokenModels: [dear] })
+    const match = prices.match("anthropic", "POST", "/v1/messages")
+    assert(match._tag === "Open")
+    const held = (text: string) => {
+      const plan = planCall(prices, match.route, match.model, new TextEncoder().encode(text))
+      return Number(Result.getOrThrow(plan).hold)
+    }
+    const body = (...words: ReadonlyArray<string>) =>
+      `{"model":"m","max_tokens":1,"messages":[${words.join(",")}]}`
+    assert.strictEqual(held(body('"\\u00e9"')), body('"\\u00e9"').length + 1)
+    for (const [plain, escaped] of [
+      ['{"file_id":"x"}', '{"\\u0066ile_id":"x"}'],
+      ['{"type":"document"}', '{"type":"docu\\u006Dent"}'],
+      ['{"image_url":"x"}', '{"image\\u005furl":"x"}'],
+      ['{"ttl":"1h"}', '{"ttl":"\\u0031h"}']
+    ] as const) {
+      assert.deepEqual(JSON.parse(plain), JSON.parse(escaped))
+      assert.isAtLeast(held(body(escaped)), held(body(plain)), escaped)
+      assert.isAbove(held(body(plain)), body(plain).length + 1, plain)
+    }
+  })
+
   it("what is kept in the shared upstream account is nobody's: earlier answers are refused", () => {
     for (const name of ["previous_response_id", "conversation"]) {
       const fault = Result.getFailure(
@@ -104,5 +133,47 @@ describe("the hold of a call is the most that it can cost", () => {
       assert.strictEqual(fault.value.errors?.[0]?.pointer, `#/${name}`)
       assert.isTrue(Result.isSuccess(planOf("responses", { input: "go on", [name]: null }).plan))
     }
+  })
+})
+
+describe("a plain body needs no decoder", () => {
+  const value = fc.oneof(
+    fc.constantFrom<unknown>(null, true, false, "", "m", "nobody", 0, 1, -1, 1.5, 1e9, [], {}),
+    fc.constantFrom<unknown>({ include_usage: true }, { include_usage: 1 }, [null], "1")
+  )
+  const names = [
+    "model",
+    "stream",
+    "background",
+    "n",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "stream_options",
+    "generationConfig",
+    "conversation",
+    "toString",
+    "__proto__"
+  ] as const
+  const body = fc.dictionary(fc.constantFrom(...names), value, { maxKeys: 4 })
+
+  it("what is held, and every fault, is as the decoder has it", () => {
+    const kinds = new Set<string>()
+    fc.assert(
+      fc.property(body, (members) => {
+        const told = (more: string) => {
+          const { plan } = planOf("chat", { ...members, [more]: null })
+          kinds.add(plan._tag)
+          return Result.match(plan, {
+            onFailure: ({ code, errors }) => ({ code, errors }),
+            onSuccess: ({ hidesUsage, hold, model }) => ({ hidesUsage, hold, model })
+          })
+        }
+        // A member of the decoder's, however empty, is left to it
+        assert.deepStrictEqual(told("generation_konfig"), told("generation_config"))
+      }),
+      { numRuns: 2000 }
+    )
+    assert.strictEqual(kinds.size, 2)
   })
 })

@@ -1,0 +1,41 @@
+/** Spec, point 4; contract 1: provider A is OpenAI. */
+const aliasVendor = "openai"
+
+/** Where a call of the passthrough is to go. */
+export interface Target {
+  readonly vendor: string
+  /** Behind the vendor, as the client wrote it. */
+  readonly path: string
+  readonly query: string
+}
+
+/** Splits the raw request target; nothing is decoded here. */
+export const targetOf = (url: string): Target | undefined => {
+  const mark = url.indexOf("?")
+  const path = mark < 0 ? url : url.slice(0, mark)
+  const query = mark < 0 ? "" : withoutKey(url.slice(mark))
+  if (path.startsWith("/v1/")) return { vendor: aliasVendor, path, query }
+  const match = /^\/vendors\/([A-Za-z0-9._-]+)(\/.*)$/u.exec(path)
+  return match?.[1] === undefined || match[2] === undefined
+    ? undefined
+    : { vendor: match[1], path: match[2], query }
+}
+
+/** A credential in the query is the client's, and goes no further. Nor do characters that no URL holds. */
+const withoutKey = (query: string): string => {
+  const kept = query
+    .slice(1)
+    .split("&")
+    .filter((pair) => !/^(?:key|api_key|access_token)(?:=|$)/iu.test(decodedName(pair)))
+    .join("&")
+  return kept === "" ? "" : `?${kept.replaceAll(/[^\x21-\x7e]|#/gu, encodeURIComponent)}`
+}
+
+const decodedName = (pair: string): string => {
+  const name = pair.split("=", 1)[0] ?? ""
+  try {
+    return decodeURIComponent(name)
+  } catch {
+    return name
+  }
+}
