@@ -5,6 +5,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { createServer } from "node:http"
 import { AppConfig } from "../src/Config.ts"
 import * as Gateway from "../src/Gateway.ts"
+import { OpenLanes } from "../src/services/OpenLanes.ts"
 import { Wake } from "../src/services/Wake.ts"
 import { layerPostgres } from "../src/store/Database.ts"
 
@@ -15,7 +16,7 @@ import { layerPostgres } from "../src/store/Database.ts"
  */
 const gateway = Gateway.http.pipe(
   Layer.provide(Gateway.services),
-  Layer.provide(Wake.layerSilent),
+  Layer.provide([Wake.layerSilent, OpenLanes.layer]),
   Layer.provide(Gateway.stores),
   Layer.provide(Gateway.leaves),
   Layer.provide(Gateway.database)

@@ -16,6 +16,44 @@ union all
 select id, seq, endpoint_id, due_at, claimed_at, null, null, null, null, null, null
 from delivery_queue where owner is not null;
 
+-- A delivery that is under way is `pending` in its own row: its claim says that it is `delivering`, and since
+-- when. Whoever shows a delivery reads this view (ADR 0114).
+update deliveries d set status = 'pending' from delivery_queue q
+where q.owner is not null and d.id = q.id and d.created_at = q.created_at and d.status = 'delivering';
+
+create view deliveries_and_claims as
+select d.id, d.created_at, d.user_id, d.endpoint_id, d.event_id, d.event_created_at, d.event_type, d.task_id,
+  case when q.owner is null then d.status else 'delivering' end as status, d.attempts,
+  case when q.owner is null then d.updated_at else greatest(d.updated_at, q.claimed_at) end as updated_at,
+  case when q.owner is null then q.due_at end as next_due_at
+from deliveries d left join lateral (
+  select c.owner, c.claimed_at, c.due_at from delivery_queue c where c.id = d.id offset 0
+) q on true;
+
+-- A delivery is inserted and updated once, by the record of its attempt: with half of each page left free
+-- the new version lies beside the old one, and no index is written again.
+alter table deliveries_default set (fillfactor = 50);
+
+-- As before, and with that space in partitions of deliveries.
+create or replace function day_partition(p_table text, p_column text, p_day date) returns boolean language plpgsql as $$
+declare
+  part text := p_table || '_' || to_char(p_day, 'YYYYMMDD');
+  since timestamptz := p_day::timestamp at time zone 'UTC';
+  until timestamptz := (p_day + 1)::timestamp at time zone 'UTC';
+begin
+  if to_regclass(part) is not null then return false; end if;
+  execute format('lock table %I in access exclusive mode', p_table);
+  execute format(
+    'create table %I (like %I including defaults including constraints) with (fillfactor = %s)',
+    part, p_table, case p_table when 'deliveries' then 50 else 100 end);
+  execute format(
+    'with moved as (delete from %I where %I >= %L and %I < %L returning *) insert into %I select * from moved',
+    p_table || '_default', p_column, since, p_column, until, part);
+  execute format(
+    'alter table %I attach partition %I for values from (%L) to (%L)', p_table, part, since, until);
+  return true;
+end $$;
+
 -- The two functions below serve many rows with one statement, by plans that an empty queue cannot spoil
 -- (ADR 0112): a table is only ever looked into by keys that are given before (`= any`, or a lateral
 -- sub-select with `offset 0`), and sets of the batch are matched by hashing, never each with each.
@@ -48,18 +86,16 @@ begin
   ), claimed as (
     update delivery_queue q set owner = p_owner, claimed_at = p_now, seq = q.seq + 1
     where q.id = any (array(select id from due))
-  ), moved as (
-    update deliveries d set status = 'delivering', updated_at = p_now
-    where d.id = any (array(select id from due))
-      and d.created_at between (select min(created_at) from due) and (select max(created_at) from due)
-    returning d.id, d.event_id, d.event_created_at
   )
   select due.id, due.created_at, due.attempt, due.seq, due.due_at, p_now, e.body, due.endpoint_id,
     due.url, due.secret, due.previous_secret, due.previous_secret_until
   from due
-  join moved m on m.id = due.id
   cross join lateral (
-    select e.body from events e where e.id = m.event_id and e.created_at = m.event_created_at offset 0
+    select d.event_id, d.event_created_at from deliveries d
+    where d.id = due.id and d.created_at = due.created_at offset 0
+  ) d
+  cross join lateral (
+    select e.body from events e where e.id = d.event_id and e.created_at = d.event_created_at offset 0
   ) e
   order by due.due_at, due.id;
 end $$;
@@ -157,8 +193,11 @@ create or replace function delivery_free(
   select count(*)::integer from dead
 $$;
 
--- As before (ADR 0104), but what is under way stands in the queue.
-create or replace function delivery_room(
+-- How many deliveries each endpoint may be sent now, as an upper bound for `delivery_claim`: what was
+-- asked for, or what all processes together leave of the limit. A process that was alone for the last
+-- two minutes knows its own attempts, and pays for nothing here. The locks, in one order, are held to
+-- the end of the claim, so that two processes do not give away the same place.
+create function delivery_room(
   p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz, p_per_minute integer
 ) returns integer[] language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan

@@ -41,16 +41,20 @@ export interface ConnectorOptions {
   /** Bound of each phase: the TCP connection with its DNS look-up, and the TLS handshake. */
   readonly connectTimeoutMillis: number
   readonly connectionsPerOriginMax: number
+  /** A connection to this origin has come about; called again by what it answers when it is closed. */
+  readonly onOpened?: ((origin: string) => () => void) | undefined
 }
 
 /** The connection that carries a request. */
 export interface Peer {
+  /** Until it is closed. */
+  socket: Socket | undefined
   remoteAddress: string | null
 }
 
 /** A dispatch handler that is told which connection carries its request. */
 export abstract class PeerHandler {
-  peer: Peer = { remoteAddress: null }
+  peer: Peer = { socket: undefined, remoteAddress: null }
 }
 
 /** How long one of several addresses is tried before the next: Node's 250 ms is too short for far hosts. */
@@ -86,10 +90,17 @@ export const makeGuardedAgent = (options: ConnectorOptions): Agent => {
         connections: options.connectionsPerOriginMax,
         allowH2: false,
         factory: (origin) => {
-          const peer: Peer = { remoteAddress: null }
+          const peer: Peer = { socket: undefined, remoteAddress: null }
           return new PeerClient(origin, peer, (target, callback) =>
             connectTo(target, (...result) => {
-              peer.remoteAddress = result[1]?.remoteAddress ?? null
+              const socket = result[1] ?? undefined
+              peer.socket = socket
+              peer.remoteAddress = socket?.remoteAddress ?? null
+              const onClosed = socket && options.onOpened?.(origin.origin)
+              socket?.once("close", () => {
+                if (peer.socket === socket) peer.socket = undefined
+                onClosed?.()
+              })
               callback(...result)
             })
           )

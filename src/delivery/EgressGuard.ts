@@ -22,6 +22,8 @@ export interface GuardedDispatcherOptions {
   readonly connectTimeoutMillis?: number
   /** Connections to one origin; further requests queue. Default 128. */
   readonly connectionsPerOriginMax?: number
+  /** A connection to this origin has come about; called again by what it answers when it is closed. */
+  readonly onOpened?: (origin: string) => () => void
 }
 
 /**
@@ -77,7 +79,9 @@ const makeEgressGuard = ({
           resolve,
           ca: options.ca,
           connectTimeoutMillis: options.connectTimeoutMillis ?? connectTimeoutMillisDefault,
-          connectionsPerOriginMax: options.connectionsPerOriginMax ?? connectionsPerOriginMaxDefault
+          connectionsPerOriginMax:
+            options.connectionsPerOriginMax ?? connectionsPerOriginMaxDefault,
+          onOpened: options.onOpened
         })
       ),
       (agent) => Effect.promise(() => agent.destroy())

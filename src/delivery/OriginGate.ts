@@ -5,14 +5,24 @@ interface Waiting {
 
 interface Origin {
   underWay: number
+  /** Connections that are open. */
+  open: number
   /** Attempts under way to each URL. */
   readonly byUrl: Map<string, number>
   /** Oldest first. */
   readonly waiting: Set<Waiting>
+  /** One more connection may be begun when it fires. */
+  pace: NodeJS.Timeout | undefined
 }
 
 /** Attempts that every URL may have under way, however busy its origin is. */
 const ownMax = 2
+
+/**
+ * Connections to one origin are begun this far apart, save the first two of a URL: a handshake costs as
+ * much CPU as ten deliveries, and what waits for its turn may find a connection free before. ADR 0114.
+ */
+const connectEveryMillis = 2
 
 /**
  * Bounds the attempts under way to one origin, and with them its connections. Many endpoints may lie
@@ -30,18 +40,21 @@ export class OriginGate {
 
   /** Starts an attempt, now or when it has a place. Answers how to leave, also while it waits. */
   enter({ href, origin: name }: URL, attempt: () => void): () => void {
-    const origin = this.#origins.get(name) ?? { underWay: 0, byUrl: new Map(), waiting: new Set() }
-    this.#origins.set(name, origin)
+    const origin = this.#origin(name)
     let state: "waiting" | "started" | "left" = "waiting"
     const start = () => {
       state = "started"
+      origin.waiting.delete(waiting)
       origin.underWay += 1
       origin.byUrl.set(href, ownOf(origin, href) + 1)
       attempt()
     }
     const waiting = { url: href, start }
-    if (origin.underWay < this.#max || ownOf(origin, href) < ownMax) start()
-    else origin.waiting.add(waiting)
+    if (ownOf(origin, href) < ownMax) start()
+    else {
+      origin.waiting.add(waiting)
+      this.#admit(origin)
+    }
     return () => {
       if (state === "waiting") origin.waiting.delete(waiting)
       // A turn later: until then undici does not use the connection again, and would open another.
@@ -50,22 +63,60 @@ export class OriginGate {
     }
   }
 
+  /** A connection to this origin has come about. Answers what to call when it is closed. */
+  opened(name: string): () => void {
+    const origin = this.#origin(name)
+    origin.open += 1
+    this.#admit(origin)
+    return () => {
+      origin.open -= 1
+      this.#forget(name, origin)
+    }
+  }
+
+  #origin(name: string): Origin {
+    const known = this.#origins.get(name)
+    if (known !== undefined) return known
+    const origin: Origin = {
+      underWay: 0,
+      open: 0,
+      byUrl: new Map(),
+      waiting: new Set(),
+      pace: undefined
+    }
+    this.#origins.set(name, origin)
+    return origin
+  }
+
   #leave(name: string, origin: Origin, href: string): void {
     origin.underWay -= 1
     const own = ownOf(origin, href) - 1
     if (own > 0) origin.byUrl.set(href, own)
     else origin.byUrl.delete(href)
-    const next = this.#next(origin, href)
-    if (next !== undefined) {
-      origin.waiting.delete(next)
-      next.start()
-    } else if (origin.underWay === 0) this.#origins.delete(name)
+    if (own < ownMax) [...origin.waiting].find((one) => one.url === href)?.start()
+    this.#admit(origin)
+    this.#forget(name, origin)
   }
 
-  #next(origin: Origin, left: string): Waiting | undefined {
-    if (origin.underWay < this.#max) return origin.waiting.values().next().value
-    if (ownOf(origin, left) >= ownMax) return undefined
-    return [...origin.waiting].find((one) => one.url === left)
+  /** Starts what may: on a connection that is free, or on a new one when it is time for one. */
+  #admit(origin: Origin): void {
+    for (const next of origin.waiting) {
+      if (origin.underWay >= this.#max) return
+      if (origin.underWay >= origin.open) {
+        if (origin.pace !== undefined) return
+        origin.pace = setTimeout(() => {
+          origin.pace = undefined
+          this.#admit(origin)
+        }, connectEveryMillis)
+      }
+      next.start()
+    }
+  }
+
+  #forget(name: string, origin: Origin): void {
+    if (origin.underWay === 0 && origin.open === 0 && origin.waiting.size === 0) {
+      this.#origins.delete(name)
+    }
   }
 }
 

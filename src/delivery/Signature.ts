@@ -45,17 +45,33 @@ export const deliveryHeaders = (
   secret: string,
   previousSecret?: string
 ): Record<string, string> => {
+  const names = namesOf(serviceName)
   const headers: Record<string, string> = {
     "Content-Type": "application/json",
-    "User-Agent": `${serviceName}-Webhook/1.0`,
-    [`X-${serviceName}-Webhook-Id`]: parts.deliveryId,
-    [`X-${serviceName}-Webhook-Timestamp`]: String(parts.timestampSeconds),
-    [`X-${serviceName}-Webhook-Signature`]: sign(secret, parts)
+    "User-Agent": names.userAgent,
+    [names.id]: parts.deliveryId,
+    [names.timestamp]: String(parts.timestampSeconds),
+    [names.signature]: sign(secret, parts)
   }
-  if (previousSecret !== undefined) {
-    headers[`X-${serviceName}-Webhook-Signature-Previous`] = sign(previousSecret, parts)
-  }
+  if (previousSecret !== undefined) headers[names.previous] = sign(previousSecret, parts)
   return headers
+}
+
+const namesFor = (serviceName: string) => ({
+  serviceName,
+  userAgent: `${serviceName}-Webhook/1.0`,
+  id: `X-${serviceName}-Webhook-Id`,
+  timestamp: `X-${serviceName}-Webhook-Timestamp`,
+  signature: `X-${serviceName}-Webhook-Signature`,
+  previous: `X-${serviceName}-Webhook-Signature-Previous`
+})
+
+let namesLately = namesFor("Service")
+
+/** The same strings each time: undici looks at a name that it has not met letter by letter. */
+const namesOf = (serviceName: string) => {
+  if (namesLately.serviceName !== serviceName) namesLately = namesFor(serviceName)
+  return namesLately
 }
 
 /** A new signing secret: `whsec_` and 32 random bytes as base64url. Spec, Webhook endpoint. */

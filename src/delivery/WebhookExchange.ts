@@ -11,6 +11,7 @@ import { EgressRefused } from "./EgressRules.ts"
  */
 export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchHandler {
   #settle: (outcome: AttemptOutcome) => void = () => {}
+  #outcome: AttemptOutcome | undefined
   #controller: Dispatcher.DispatchController | undefined
   #status: number | undefined
   #location: string | undefined
@@ -18,22 +19,37 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
   #bytes = 0
   #done = false
 
-  /** Who hears what the attempt came to. Called once at most, and not after `abort`. */
+  /**
+   * Who hears what the attempt came to, as soon as its connection is closed or free for the next request.
+   * Called once at most, and not after `abort`.
+   */
   onSettled(settle: (outcome: AttemptOutcome) => void): void {
     this.#settle = settle
   }
 
   /** Gives the attempt up: nothing more is sent or read, and its connection is closed. */
   abort(): void {
-    this.#done = true
-    this.#controller?.abort(new errors.RequestAbortedError())
+    this.#settle = () => {}
+    this.#close()
   }
 
-  /** What the attempt came to when its time is over. A status line that came in time still counts. */
-  timedOut(timeoutMillis: number): AttemptOutcome {
-    if (this.#status !== undefined) return this.#answered(this.#status)
+  /** The attempt's time is over. A status line that came in time still counts. */
+  expire(timeoutMillis: number): void {
+    if (this.#done) return this.#tell()
+    this.#finish(
+      this.#status === undefined ? this.#late(timeoutMillis) : this.#answered(this.#status)
+    )
+    this.#close()
+  }
+
+  #late(timeoutMillis: number): AttemptOutcome {
     const phase = this.#controller === undefined ? "no connection" : "no answer"
     return failed("timeout", `${phase} within ${timeoutMillis / 1000} s`, this.#address())
+  }
+
+  #close(): void {
+    this.#done = true
+    this.#controller?.abort(new errors.RequestAbortedError())
   }
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
@@ -59,7 +75,7 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
     this.#bytes += chunk.length
     if (this.#bytes > webhookAnswerBytesMax) {
       this.#finish(this.#answered(this.#status))
-      this.abort()
+      this.#close()
     }
   }
 
@@ -78,8 +94,20 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
   #finish(outcome: AttemptOutcome): void {
     if (this.#done) return
     this.#done = true
-    // Later, so that what follows never runs inside the parser.
-    queueMicrotask(() => this.#settle(outcome))
+    this.#outcome = outcome
+    // Later, so that what follows never runs inside the parser, which then has decided what becomes of
+    // the connection.
+    queueMicrotask(() => {
+      const socket = this.#controller === undefined ? undefined : this.peer.socket
+      if (socket?.destroyed !== true) this.#tell()
+      else socket.once("close", () => this.#tell())
+    })
+  }
+
+  #tell(): void {
+    const outcome = this.#outcome
+    this.#outcome = undefined
+    if (outcome !== undefined) this.#settle(outcome)
   }
 
   #address(): string | null {

@@ -120,7 +120,8 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
     ca,
     connectTimeoutMillis: socketTimeoutMillis,
     // The gate bounds them.
-    connectionsPerOriginMax: Number.MAX_SAFE_INTEGER
+    connectionsPerOriginMax: Number.MAX_SAFE_INTEGER,
+    onOpened: (origin) => gate.opened(origin)
   })
 
   const deadline = yield* makeDeadlines(timeout)
@@ -151,12 +152,7 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
         bodyTimeout: socketTimeoutMillis
       }
       const leave = gate.enter(url, () => dispatcher.dispatch(options, exchange))
-      const inTime = deadline(clock, () => {
-        const outcome = exchange.timedOut(timeoutMillis)
-        leave()
-        exchange.abort()
-        resume(Effect.succeed(outcome))
-      })
+      const inTime = deadline(clock, () => exchange.expire(timeoutMillis))
       exchange.onSettled((outcome) => {
         inTime()
         leave()

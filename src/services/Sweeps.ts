@@ -17,11 +17,11 @@ const wakesPerSweepMax = 1000
 const fullLookMillis = 5000
 
 /**
- * A full look also wakes the endpoints whose next delivery falls due within this time, and one is made
- * this long before a quiet time ends: their actors are open by then, and what they look for first is
- * found to be not due yet. ADR 0106.
+ * A full look also wakes the endpoints whose next delivery falls due until the next full look, or 1.5 s
+ * after it: their actors are open by then, and what they look for first is found to be not due yet.
+ * ADR 0106 and 0114.
  */
-const openAhead = Duration.millis(1500)
+const openAhead = Duration.millis(fullLookMillis + 1500)
 
 const millisBetween = (a: DateTime.Utc, b: DateTime.Utc): number =>
   DateTime.toEpochMillis(b) - DateTime.toEpochMillis(a)
@@ -34,7 +34,7 @@ export class Sweeps extends Context.Service<
     readonly orphans: Effect.Effect<void, StoreUnavailable>
     /** Removes what nobody may ask for again: idempotency keys older than 24 hours. */
     readonly forgotten: Effect.Effect<void, StoreUnavailable>
-    /** Wakes every endpoint with a due delivery, or soon one; answers when to look again. */
+    /** Wakes every endpoint with a due delivery, or soon one; answers when the next falls due. */
     readonly dueDeliveries: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
   }
 >()("gateway/services/Sweeps") {
@@ -48,8 +48,6 @@ export class Sweeps extends Context.Service<
       const wake = yield* Wake
       let lastLook = Option.none<DateTime.Utc>()
       let lastFullLook = Option.none<DateTime.Utc>()
-      /** When the look ahead of a quiet time's end is to be made. */
-      let aheadAt = Option.none<DateTime.Utc>()
       const isFull = (now: DateTime.Utc) =>
         Option.match(lastFullLook, {
           onNone: () => true,
@@ -72,18 +70,14 @@ export class Sweeps extends Context.Service<
         forgotten: replays.forgetOld,
         dueDeliveries: Effect.gen(function* () {
           const now = yield* DateTime.now
-          const all = isFull(now) || Option.exists(aheadAt, DateTime.isLessThanOrEqualTo(now))
-          const ahead = DateTime.addDuration(now, openAhead)
+          const all = isFull(now)
           const due = all
-            ? yield* deliveries.due(Option.none(), now, ahead)
+            ? yield* deliveries.due(Option.none(), now, DateTime.addDuration(now, openAhead))
             : yield* deliveries.due(lastLook, now, now)
           lastLook = Option.some(now)
           if (all) lastFullLook = lastLook
           yield* wake.endpoints(due.endpoints)
-          aheadAt = Option.filter(due.next, DateTime.isGreaterThan(ahead)).pipe(
-            Option.map((next) => DateTime.subtractDuration(next, openAhead))
-          )
-          return Option.orElse(aheadAt, () => due.next)
+          return due.next
         })
       })
     })

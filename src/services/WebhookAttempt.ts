@@ -1,4 +1,4 @@
-import { DateTime, Duration, Effect, Option } from "effect"
+import { Clock, DateTime, Duration, Effect, Option } from "effect"
 import { nextAttemptAt } from "../delivery/RetryPolicy.ts"
 import { failed } from "../delivery/WebhookExchange.ts"
 import { WebhookSender } from "../delivery/WebhookSender.ts"
@@ -17,7 +17,7 @@ const claimMillisMax = 8000
 
 /** Records written by one statement, and statements under way at once. ADR 0050. */
 const recordsPerRunMax = 200
-export const recordRunsMax = 2
+export const recordRunsMax = 1
 
 /** How long an actor that moves away tries to give its attempts back; a sweep does it later. */
 const giveBackBound = Duration.seconds(3)
@@ -34,11 +34,11 @@ export const makeAttempt = Effect.gen(function* () {
   })
 
   const send = Effect.fnUntraced(function* (claimed: Claimed) {
-    const now = yield* DateTime.now
-    const millis = DateTime.toEpochMillis(now)
+    const millis = yield* Clock.currentTimeMillis
     if (millis - DateTime.toEpochMillis(claimed.startedAt) > claimMillisMax) return notSent
     const overlaps =
-      claimed.previousSecretUntil !== null && DateTime.isLessThan(now, claimed.previousSecretUntil)
+      claimed.previousSecretUntil !== null &&
+      millis < DateTime.toEpochMillis(claimed.previousSecretUntil)
     return yield* sender.send({
       url: claimed.url,
       secret: yield* open(claimed.secret),
@@ -104,13 +104,14 @@ const openedMax = 1000
 const makeOpener = Effect.gen(function* () {
   const secrets = yield* Secrets
   const opened = new Map<string, string>()
-  return Effect.fnUntraced(function* (sealed: Uint8Array) {
+  return (sealed: Uint8Array) => {
     const key = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength).toString("latin1")
     const known = opened.get(key)
-    if (known !== undefined) return known
-    const secret = yield* secrets.decrypt(sealed)
-    if (opened.size >= openedMax) opened.clear()
-    opened.set(key, secret)
-    return secret
-  })
+    if (known !== undefined) return Effect.succeed(known)
+    return Effect.map(secrets.decrypt(sealed), (secret) => {
+      if (opened.size >= openedMax) opened.clear()
+      opened.set(key, secret)
+      return secret
+    })
+  }
 })

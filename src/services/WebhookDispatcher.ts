@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, FiberSet, Layer, Queue } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, FiberSet, Layer, Queue } from "effect"
 import type { Scope } from "effect"
 import type { EndpointId } from "../domain/Ids.ts"
 import { deliveriesPerEndpointPerMinuteMax } from "../domain/Limits.ts"
@@ -6,6 +6,7 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStore } from "../store/DeliveryStore.ts"
 import type { Claimed } from "../store/DeliveryStore.ts"
 import { makeBatch } from "./Batch.ts"
+import { OpenLanes } from "./OpenLanes.ts"
 import { Process } from "./Process.ts"
 import { retryStore } from "./RetryStore.ts"
 import { SlidingWindow } from "./SlidingWindow.ts"
@@ -39,6 +40,7 @@ export class WebhookDispatcher extends Context.Service<
       const store = yield* DeliveryStore
       const claim = yield* makeClaim
       const attempt = yield* makeAttempt
+      const lanes = yield* OpenLanes
       yield* Effect.forkScoped(warmUp(store))
 
       return WebhookDispatcher.of({
@@ -51,7 +53,13 @@ export class WebhookDispatcher extends Context.Service<
             windowMillis,
             ends.map(DateTime.toEpochMillis)
           )
-          return yield* makeLane(id, window, (limit) => claim({ endpointId: id, limit }), attempt)
+          const lane = yield* makeLane(
+            id,
+            window,
+            (limit) => claim({ endpointId: id, limit }),
+            attempt
+          )
+          return { deliver: yield* lanes.add(id, lane.deliver) }
         })
       })
     })
@@ -65,7 +73,8 @@ const makeLane = Effect.fnUntraced(function* (
   attempt: (claimed: Claimed, ended: Effect.Effect<void>) => Effect.Effect<void>
 ) {
   // In the background: a message that took as long as the sending would hold up the actor's end.
-  const fibers = yield* FiberSet.make<void>()
+  // Whoever wakes the lane, it runs with what its actor has.
+  const run = yield* FiberSet.makeRuntime<never, void>()
   const signals = yield* Queue.sliding<void>(1)
   const signal = Effect.asVoid(Queue.offer(signals, undefined))
   /** Attempts under way at the receiver. Their records are written while others begin. */
@@ -73,13 +82,11 @@ const makeLane = Effect.fnUntraced(function* (
   let sending = false
   let lookAgain = false
 
-  const ended = Effect.andThen(
-    Effect.map(DateTime.now, (now) => {
-      busy -= 1
-      window.end(DateTime.toEpochMillis(now))
-    }),
-    signal
-  )
+  const ended = Effect.map(Clock.currentTimeMillis, (now) => {
+    busy -= 1
+    window.end(now)
+    Queue.offerUnsafe(signals, undefined)
+  })
 
   /** Starts as many due attempts as the limit allows; answers how many. */
   const startDue = (limit: number) =>
@@ -89,7 +96,7 @@ const makeLane = Effect.fnUntraced(function* (
       busy += claimed.length
       window.begin(claimed.length)
       for (const one of claimed) {
-        yield* FiberSet.run(fibers, Effect.interruptible(attempt(one, ended)))
+        run(attempt(one, ended))
       }
       return claimed.length
       // What is claimed must be sent or given back, even if the actor moves away just now.
@@ -129,7 +136,8 @@ const makeLane = Effect.fnUntraced(function* (
     lookAgain = true
     if (sending) return signal
     sending = true
-    return Effect.asVoid(FiberSet.run(fibers, sendAll))
+    run(sendAll)
+    return Effect.void
   })
   return { deliver } satisfies DeliveryLane
 })
@@ -151,7 +159,7 @@ const warmUp = (store: DeliveryStore["Service"]) =>
 
 /** Endpoints served by one statement, and statements under way at once. ADR 0050. */
 const claimEndpointsMax = 100
-const claimsMax = 2
+const claimsMax = 1
 
 /** Claims for all lanes of this process together. */
 const makeClaim = Effect.gen(function* () {

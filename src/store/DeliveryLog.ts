@@ -95,15 +95,15 @@ const createdAt = (id: DeliveryId): Date =>
 
 function reads(sql: PgClient.PgClient) {
   const columns = sql.literal(`
-    d.id, d.endpoint_id, d.event_id, d.event_type, d.task_id, d.status, d.attempts, d.created_at, d.updated_at,
-    (SELECT q.due_at FROM delivery_queue q WHERE q.id = d.id AND q.owner IS NULL) AS next_due_at,
+    d.id, d.endpoint_id, d.event_id, d.event_type, d.task_id, d.status, d.attempts, d.next_due_at,
+    d.created_at, d.updated_at,
     (SELECT e.deleted_at IS NOT NULL FROM webhook_endpoints e WHERE e.id = d.endpoint_id) AS endpoint_deleted`)
   const Body = Schema.Struct({ body: Bytes })
   return {
     list: (userId: UserId, filter: DeliveryFilter, page: DeliveryCut) => {
       const before = Option.filter(page.before, (id) => Option.isSome(deliveryTimeMillis(id)))
       return sql`
-        SELECT ${columns} FROM deliveries d WHERE ${sql.and([
+        SELECT ${columns} FROM deliveries_and_claims d WHERE ${sql.and([
           sql`d.user_id = ${userId}`,
           ...Option.toArray(
             Option.map(before, (id) => sql`d.id < ${id} AND d.created_at <= ${createdAt(id)}`)
@@ -115,7 +115,7 @@ function reads(sql: PgClient.PgClient) {
     },
     find: (userId: UserId, id: DeliveryId) =>
       sql`
-        SELECT ${columns} FROM deliveries d
+        SELECT ${columns} FROM deliveries_and_claims d
         WHERE d.id = ${id} AND d.created_at = ${createdAt(id)} AND d.user_id = ${userId}`.pipe(
         rowsOf(DeliveryRow),
         Effect.map(Array.head),

@@ -120,7 +120,7 @@ function history(sql: PgClient.PgClient) {
     sql`
       SELECT d.id, d.endpoint_id, d.event_id, d.event_type, d.status, d.created_at, d.updated_at,
         e.trace_id, a.seq, a.due_at, a.started_at, a.ended_at, a.status AS http_status, a.failure
-      FROM deliveries d
+      FROM deliveries_and_claims d
       LEFT JOIN events e ON e.id = d.event_id AND e.created_at = d.event_created_at
       LEFT JOIN attempts_and_claims a ON a.delivery_id = d.id
       WHERE d.task_id = ${id}

@@ -3,11 +3,13 @@ import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { mockOutcome } from "../../src/delivery/WebhookSender.ts"
 import { EndpointId, EventId, UserId } from "../../src/domain/Ids.ts"
+import type { DeliveryId } from "../../src/domain/Ids.ts"
 import { DeliveryLog } from "../../src/store/DeliveryLog.ts"
 import type { AttemptRow } from "../../src/store/DeliveryLog.ts"
 import { DeliveryStore } from "../../src/store/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../src/store/DeliveryStoreLive.ts"
 import { PartitionStore } from "../../src/store/PartitionStore.ts"
+import { queueDeliveries } from "../support/deliveries.ts"
 import { describeStores } from "../support/stores.ts"
 
 const user = UserId.make("019a0c5e-7f3a-7a00-9e2b-4f6a8c0d1e2f")
@@ -123,6 +125,69 @@ describeStores("deliveries and their log", (database) => {
     }).pipe(Effect.provide(Live))
   )
 
+  it.effect("is shown as delivering since its claim, in lists by status too", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const log = yield* DeliveryLog
+      yield* prepare
+      const waiting = yield* publish(1, later(1))
+      const sent = yield* publish(2, start)
+      const [claimed] = yield* store.claim({
+        wanted: [{ endpointId, limit: 1 }],
+        owner: "p",
+        now: later(5)
+      })
+      assert.strictEqual(claimed?.id, sent)
+      const shown = Effect.fnUntraced(function* (id: DeliveryId) {
+        const row = Option.getOrThrow(yield* log.find(user, id))
+        return [row.status, row.updatedAt, row.nextDueAt]
+      })
+      assert.deepStrictEqual(yield* shown(sent), ["delivering", later(5), null])
+      assert.deepStrictEqual(yield* shown(waiting), ["pending", later(1), later(1)])
+      const listed = (status: "pending" | "delivering" | "failed") =>
+        Effect.map(
+          log.list(
+            user,
+            { endpointId: Option.none(), status: Option.some(status), type: Option.none() },
+            { before: Option.none(), limit: 10 }
+          ),
+          (rows) => rows.map((row) => row.id)
+        )
+      assert.deepStrictEqual(yield* listed("delivering"), [sent])
+      assert.deepStrictEqual(yield* listed("pending"), [waiting])
+      const nextDueAt = Option.some(later(21))
+      const outcome = mockOutcome(500)
+      yield* store.record([{ claimed: claimed!, endedAt: later(6), outcome, nextDueAt }])
+      assert.deepStrictEqual(yield* shown(sent), ["pending", later(6), later(21)])
+      assert.deepStrictEqual(yield* listed("delivering"), [])
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("what another process has claimed has its place in the minute before it ends", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      yield* prepare
+      yield* queueDeliveries(endpointId, 610, DateTime.toDateUtc(start))
+      yield* beat("one", start)
+      yield* beat("two", start)
+      const take = (owner: string, limit: number, second: number) =>
+        store.claim({ wanted: [{ endpointId, limit }], owner, now: later(second) })
+      const first = yield* take("one", 590, 1)
+      assert.lengthOf(first, 590)
+      assert.lengthOf(yield* take("two", 16, 2), 10, "what 590 under way leave of 600")
+      assert.lengthOf(yield* take("two", 16, 3), 0)
+      const ended = first.slice(0, 4).map((claimed) => ({
+        claimed,
+        endedAt: later(4),
+        outcome: mockOutcome(200),
+        nextDueAt: Option.none()
+      }))
+      yield* store.record(ended)
+      assert.lengthOf(yield* take("two", 16, 63), 0, "a minute after their end at the earliest")
+      assert.lengthOf(yield* take("two", 16, 65), 4)
+    }).pipe(Effect.provide(Live))
+  )
+
   it.effect("a failure that is told again, because the store's answer was lost, counts once", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
@@ -225,6 +290,14 @@ describeStores("deliveries and their log", (database) => {
       assert.deepStrictEqual(first, { made: 32, dropped: 0 })
       const again = yield* partitions.keep(later(3), 7, later(-30 * 86_400))
       assert.deepStrictEqual(again, { made: 0, dropped: 0 })
+      const spacious = yield* sql`
+        SELECT relname::text AS part FROM pg_class WHERE 'fillfactor=50' = ANY(reloptions)
+          AND relname IN ('events_20260301', 'deliveries_20260301', 'delivery_attempts_20260301')`
+      assert.deepStrictEqual(
+        spacious.map((row) => row["part"]),
+        ["deliveries_20260301"],
+        "the row that is updated once has room beside it"
+      )
       const where = yield* sql`
         SELECT tableoid::regclass::text AS part FROM deliveries
         UNION ALL SELECT tableoid::regclass::text FROM events

@@ -184,7 +184,7 @@ const statuses = (endpointId: EndpointId) =>
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
     const rows = yield* sql<{ status: string }>`
-      SELECT status FROM deliveries WHERE endpoint_id = ${endpointId} ORDER BY id`
+      SELECT status FROM deliveries_and_claims WHERE endpoint_id = ${endpointId} ORDER BY id`
     return rows.map((row) => row.status)
   })
 

@@ -95,8 +95,7 @@ describe("bad receivers", () => {
               [failure],
               name
             )
-            // A slot is free at the answer (ADR 0106): a connection that closes may overlap with the next
-            assert.isAtMost(mostOpen(), 2 * atOnce, name)
+            assert.isAtMost(mostOpen(), atOnce, name)
           }
           assert.strictEqual(trap.mostOpen(), 0, "redirects are not followed")
           const gigabytes = bad.find((it) => it.name === "answers 10 GB")!

@@ -4,6 +4,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { mockOutcome, WebhookSenderLog } from "../../src/delivery/WebhookSender.ts"
 import type { WebhookRequest } from "../../src/delivery/WebhookSender.ts"
+import type { DeliveryStore } from "../../src/store/DeliveryStore.ts"
 import { mostWithin, queueDeliveries } from "../support/deliveries.ts"
 import { eventually, layerGateway, makeUser } from "../support/gateway.ts"
 import { embeddedDatabase } from "../support/stores.ts"
@@ -125,50 +126,122 @@ describe("a flood of 3,000 events to one endpoint", () => {
 })
 
 describe("two processes on one store", () => {
-  /** When, by either. */
-  const sent: Array<number> = []
-  const total = Effect.sync(() => sent.length)
+  /** Both on one store; `asks` are the claims of each, and who is in `held` gets nothing. */
+  const processes = Effect.gen(function* () {
+    const database = Layer.succeedContext(yield* Layer.build(embeddedDatabase))
+    /** When, by either. */
+    const sent: Array<number> = []
+    const held = new Set<string>()
+    const asks = new Map<string, number>()
+    /** Whose lane is open: what it sees of the log it has read before that. */
+    const opened = new Set<string>()
+    const alongside = (name: string) => {
+      const webhook = () =>
+        Effect.map(DateTime.now, (now) => {
+          sent.push(DateTime.toEpochMillis(now))
+          return mockOutcome(200)
+        })
+      const deliveries = (live: DeliveryStore["Service"]): DeliveryStore["Service"] => ({
+        ...live,
+        endedSince: (...of) =>
+          Effect.tap(live.endedSince(...of), () => Effect.sync(() => opened.add(name))),
+        claim: (of) => {
+          if (held.has(name)) return Effect.succeed([])
+          if (of.wanted.length > 0) asks.set(name, (asks.get(name) ?? 0) + 1)
+          return live.claim(of)
+        }
+      })
+      // The variable says that the store is shared, so that none forgets the other
+      const env = { DATABASE_URL: "postgres://localhost/shared" }
+      return Effect.provide(layerGateway({ database, deliveries, env, webhook }), { local: true })
+    }
+    const reaches = (total: number) =>
+      eventually(
+        Effect.sync(() => sent.length),
+        (n) => n >= total
+      )
+    /** The process has asked again since, and been answered. */
+    const asksAgain = Effect.fnUntraced(function* (name: string, before: number) {
+      yield* eventually(
+        Effect.sync(() => asks.get(name) ?? 0),
+        (n) => n > before
+      )
+      yield* settled
+    })
+    /** The alarm clocks look at least every 5 s: that is how late a place of both may be. */
+    const toTime = Effect.fnUntraced(function* (millis: number) {
+      while ((yield* DateTime.now).epochMilliseconds < millis) {
+        yield* TestClock.adjust(1000)
+        yield* settled
+      }
+    })
+    return { alongside, asks, asksAgain, held, opened, reaches, sent, toTime }
+  })
+
+  const flooded = Effect.gen(function* () {
+    const endpoint = yield* makeEndpoint(yield* makeUser(), "https://127.0.0.1/flooded")
+    yield* queueDeliveries(endpoint, 1500, new Date(0))
+  })
 
   it.effect(
     "600 in any sliding minute hold over both together, and when one of them has left",
     () =>
       Effect.gen(function* () {
-        const database = Layer.succeedContext(yield* Layer.build(embeddedDatabase))
-        const alongside = () => {
-          const webhook = () =>
-            Effect.map(DateTime.now, (now) => {
-              sent.push(DateTime.toEpochMillis(now))
-              return mockOutcome(200)
-            })
-          // The variable says that the store is shared, so that none forgets the other
-          const env = { DATABASE_URL: "postgres://localhost/shared" }
-          return Effect.provide(layerGateway({ database, env, webhook }), { local: true })
-        }
-        /** The alarm clocks look at least every 5 s: that is how late a place of both may be. */
-        const toTime = Effect.fnUntraced(function* (millis: number) {
-          while ((yield* DateTime.now).epochMilliseconds < millis) {
-            yield* TestClock.adjust(1000)
-            yield* settled
-          }
-        })
+        const { alongside, reaches, sent, toTime } = yield* processes
         yield* Effect.gen(function* () {
           yield* Effect.gen(function* () {
-            const endpoint = yield* makeEndpoint(yield* makeUser(), "https://127.0.0.1/flooded")
-            yield* queueDeliveries(endpoint, 1500, new Date(0))
+            yield* flooded
             yield* toTime(5000)
-            yield* eventually(total, (n) => n >= perMinute)
+            yield* reaches(perMinute)
             // Whoever looks first may send all of a minute
             yield* toTime(sent[0]! + 59_000)
             assert.strictEqual(sent.length, perMinute)
             yield* toTime(70_000)
-            yield* eventually(total, (n) => n >= 2 * perMinute)
-          }).pipe(alongside())
+            yield* reaches(2 * perMinute)
+          }).pipe(alongside("leaves"))
           yield* toTime(sent[perMinute]! + 59_000)
           assert.strictEqual(sent.length, 2 * perMinute)
           yield* toTime(140_000)
-          yield* eventually(total, (n) => n >= 1500)
-        }).pipe(alongside())
+          yield* reaches(1500)
+        }).pipe(alongside("stays"))
         assert.strictEqual(sent.length, 1500)
+        assert.isAtMost(mostWithin(sent, minute), perMinute)
+      }),
+    180_000
+  )
+
+  it.effect(
+    "what the one sent counts for the other, while it is there and when it has left",
+    () =>
+      Effect.gen(function* () {
+        const { alongside, asks, asksAgain, held, opened, reaches, sent, toTime } = yield* processes
+        held.add("stays").add("leaves")
+        yield* Effect.gen(function* () {
+          yield* Effect.gen(function* () {
+            yield* flooded
+            yield* toTime(5000)
+            yield* eventually(
+              Effect.sync(() => opened.size),
+              (n) => n === 2
+            )
+            held.delete("leaves")
+            yield* toTime(10_000)
+            yield* reaches(perMinute)
+            yield* settled
+            assert.isUndefined(asks.get("stays"), "all were sent by the other")
+            held.delete("stays")
+            yield* toTime(sent[0]! + 20_000)
+            yield* asksAgain("stays", 0)
+            assert.strictEqual(sent.length, perMinute)
+          }).pipe(alongside("leaves"))
+          const before = asks.get("stays")!
+          yield* toTime(sent[0]! + 59_000)
+          yield* asksAgain("stays", before)
+          assert.strictEqual(sent.length, perMinute, "what the other sent still counts")
+          yield* toTime(sent[perMinute - 1]! + 65_000)
+          yield* reaches(2 * perMinute)
+          assert.strictEqual(sent.length, 2 * perMinute)
+        }).pipe(alongside("stays"))
         assert.isAtMost(mostWithin(sent, minute), perMinute)
       }),
     180_000
