@@ -105,7 +105,14 @@ const fill = Effect.fnUntraced(function* (stage: number) {
     `INSERT INTO processes (id, started_at, heartbeat_at) VALUES ('proc_old', '${now}', '${now}')`
   )
   yield* run(`SELECT 1 FROM delivery_claim('{${endpoint}}', '{2}', 'proc_old', '${now}')`)
-  yield* run(`SELECT 1 FROM partitions_keep('${now}', 1, '2026-02-01')`)
+  for (const [table, column] of [
+    ["events", "created_at"],
+    ["deliveries", "created_at"],
+    ["delivery_attempts", "started_at"]
+  ] as const) {
+    const which = stage < 11 ? "" : `'${table}', '${column}', `
+    yield* run(`SELECT 1 FROM partitions_keep(${which}'${now}', 1, '2026-02-01')`)
+  }
   yield* run(
     `INSERT INTO artifacts VALUES ('art_1', '${user}', '${done}', 'output', 'image/png', 1, '\\x01', '${now}', '${now}')`
   )
