@@ -23,7 +23,8 @@ create type allowance_notice as
 create function allowances_write(
   p_keys text[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[],
   p_ended uuid[], p_drawn_on text[], p_begun timestamptz[], p_amounts bigint[], p_captured bigint[],
-  p_outcomes text[], p_statuses integer[], p_accounts text[], p_usages text[], p_notes text[],
+  p_outcomes text[], p_statuses integer[], p_accounts text[], p_usages text[],
+  p_vendors text[], p_models text[], p_routes text[], p_sandboxes boolean[], p_traces text[],
   p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
 ) returns setof allowance_notice language plpgsql
 set plan_cache_mode = force_generic_plan as $$
@@ -46,13 +47,13 @@ begin
     delete from holds h where h.kind = 'allowance' and h.process_id = p_process and h.api_key_id = any (p_keys)
     returning h.id, h.api_key_id as key, h.user_id, h.amount
   ), ended as materialized (
-    select x.*, n.*, t.user_id, g.id as hold_id, least(x.cost, x.amount) as captured,
+    select x.*, t.user_id, g.id as hold_id, least(x.cost, x.amount) as captured,
       sum(case when e.subject_id is null then least(x.cost, x.amount) else 0 end) over (partition by x.key order by x.n) as drawn,
       e.subject_id is not null as known, g.amount as cover
-    from unnest(p_ended, p_drawn_on, p_begun, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_notes)
-      with ordinality as x(id, key, begun, amount, cost, outcome, status, account, usage, note, n)
+    from unnest(p_ended, p_drawn_on, p_begun, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages,
+        p_vendors, p_models, p_routes, p_sandboxes, p_traces) with ordinality
+      as x(id, key, begun, amount, cost, outcome, status, account, usage, vendor, model, route, sandbox, trace, n)
     join unnest(p_keys, p_users) as t(key, user_id) on t.key = x.key
-    cross join lateral json_to_record(x.note::json) as n(vendor text, model text, route text, sandbox boolean, trace text)
     left join gone g on g.key = x.key
     left join lateral (
       select e.subject_id from wallet_entries e where e.subject_id = x.id and e.kind = 'capture' offset 0

@@ -7,7 +7,6 @@ import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { settle } from "./Batches.ts"
 import type { Alerting } from "./Batches.ts"
-import { noteOf } from "./CallStore.ts"
 import type { CallEnd, CallStart } from "./CallStore.ts"
 import { column } from "./Columns.ts"
 import { storeFailures } from "./Failures.ts"
@@ -121,7 +120,8 @@ const grantOf = (row: typeof Notice.Type): ReadonlyArray<AllowanceGrant> => {
 }
 
 const statement = `SELECT * FROM allowances_write(
-  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, make_interval(secs => $17), $18, $19)`
+  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
+  make_interval(secs => $21), $22, $23)`
 
 const { OID } = PgTypes
 
@@ -143,7 +143,11 @@ const parametersOf = (
   column(ended, OID.int4, ({ end }) => end.status),
   column(ended, OID.text, ({ end }) => end.account),
   column(ended, OID.text, ({ end }) => (end.usage === null ? null : JSON.stringify(end.usage))),
-  column(ended, OID.text, ({ start }) => noteOf(start)),
+  column(ended, OID.text, ({ start }) => start.vendor),
+  column(ended, OID.text, ({ start }) => start.model),
+  column(ended, OID.text, ({ start }) => start.route),
+  column(ended, OID.bool, ({ start }) => start.sandbox),
+  column(ended, OID.text, ({ start }) => start.trace),
   processId,
   throttleSeconds,
   alerts,

@@ -184,5 +184,5 @@ const parametersOf = (
 ]
 
 /** What the receipt of a call says, kept with its hold: it may be another process that writes it. */
-export const noteOf = ({ key, model, route, sandbox, trace, vendor }: CallStart): string =>
+const noteOf = ({ key, model, route, sandbox, trace, vendor }: CallStart): string =>
   JSON.stringify({ key, vendor, model, route, sandbox, trace })
