@@ -61,12 +61,8 @@ interface Allowance {
   ended: Array<DrawnCall>
 }
 
-/** A call under way that was drawn. */
-interface Drawn {
-  readonly allowance: Allowance
-  readonly start: CallStart
-  readonly begunAt: number
-}
+/** Takes the end of a call that was drawn, once. */
+export type CloseDrawn = (end: CallEnd) => void
 
 const max = (a: bigint, b: bigint) => (a > b ? a : b)
 const min = (a: bigint, b: bigint) => (a < b ? a : b)
@@ -78,7 +74,6 @@ const min = (a: bigint, b: bigint) => (a < b ? a : b)
  */
 export class AllowanceBook {
   readonly #allowances = new Map<string, Allowance>()
-  readonly #drawn = new Map<string, Drawn>()
   /** Calls by key since `#countedSince`. */
   readonly #counts = new Map<string, number>()
   #countedSince = 0
@@ -88,10 +83,14 @@ export class AllowanceBook {
     return this.#allowances.size === 0
   }
 
-  /** Covers a call that begins, if there is room; otherwise it has to be held for by itself. */
-  draw(start: CallStart, now: Moment): boolean {
+  /**
+   * Covers a call that begins, if there is room; otherwise it has to be held for by itself. Its end is
+   * not looked up but remembered: a map that fills and empties with the calls keeps what it held from
+   * the collection of short-lived objects.
+   */
+  draw(start: CallStart, now: Moment): CloseDrawn | undefined {
     const allowance = this.#allowances.get(start.key) ?? this.#count(start, now)
-    if (allowance === undefined) return false
+    if (allowance === undefined) return undefined
     allowance.begun += start.amount
     if (
       allowance.open + start.amount > allowance.limit ||
@@ -99,24 +98,15 @@ export class AllowanceBook {
       now.wall >= allowance.validUntil.wall ||
       now.wall >= allowance.expiresAt
     ) {
-      return false
+      return undefined
     }
     allowance.open += start.amount
     allowance.running += start.amount
-    this.#drawn.set(start.id, { allowance, start, begunAt: now.wall })
-    return true
-  }
-
-  /** Takes the end of a call; `false`: it was not drawn here. */
-  close(end: CallEnd): boolean {
-    const drawn = this.#drawn.get(end.id)
-    if (drawn === undefined) return false
-    this.#drawn.delete(end.id)
-    const { allowance, begunAt, start } = drawn
-    allowance.running -= start.amount
-    allowance.open -= start.amount - end.captured
-    allowance.ended.push({ start, begunAt, end })
-    return true
+    return (end) => {
+      allowance.running -= start.amount
+      allowance.open -= start.amount - end.captured
+      allowance.ended.push({ start, begunAt: now.wall, end })
+    }
   }
 
   /** A turn: what is to be written now. `undefined`: nothing. At the end nothing is held ahead. */

@@ -4,9 +4,9 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import * as Credits from "../domain/Credits.ts"
 import type { AllowanceGrant, AllowanceSize, DrawnCall } from "../store/AllowanceStore.ts"
-import type { CallEnd, CallStart } from "../store/CallStore.ts"
+import type { CallStart } from "../store/CallStore.ts"
 import { AllowanceBook, costOf } from "./AllowanceBook.ts"
-import type { Taken } from "./AllowanceBook.ts"
+import type { CloseDrawn, Taken } from "./AllowanceBook.ts"
 import { isDeath, retryMillis } from "./CallBatches.ts"
 
 /** Writes a batch and answers what was granted. Safe to repeat. */
@@ -16,10 +16,11 @@ export type WriteAllowances = (
 
 /** Calls that need no commit of their own before they go upstream. */
 export interface Allowances {
-  /** Covers a call that begins; `false`: it has to be held for by itself. */
-  readonly drawUnsafe: (start: CallStart, nowMillis: number) => boolean
-  /** Settles soon, whatever happens: never waits, never fails. `false`: it was not drawn here. */
-  readonly closeUnsafe: (end: CallEnd) => boolean
+  /**
+   * Covers a call that begins. Answers what settles it soon, once, whatever happens: that never waits
+   * and never fails. `undefined`: the call has to be held for by itself.
+   */
+  readonly drawUnsafe: (start: CallStart, nowMillis: number) => CloseDrawn | undefined
 }
 
 /** Pause between two writings: what gathers meanwhile shares a commit. */
@@ -62,11 +63,10 @@ export const makeAllowances = Effect.fnUntraced(function* (
 
   return {
     drawUnsafe: (start, nowMillis) => {
-      const isDrawn = book.draw(start, { monotonic: monotonic(), wall: nowMillis })
+      const close = book.draw(start, { monotonic: monotonic(), wall: nowMillis })
       if (!book.isEmpty) busy.openUnsafe()
-      return isDrawn
-    },
-    closeUnsafe: (end) => book.close(end)
+      return close
+    }
   }
 })
 

@@ -4,7 +4,7 @@ import type { Problem } from "../domain/Problem.ts"
 import type { CallPlan } from "../models/CallPlan.ts"
 import type { OpenRoute } from "../models/OpenRoutes.ts"
 import { CallBill } from "./CallBill.ts"
-import type { CallStart, Metering } from "./Metering.ts"
+import type { CallEnd, CallStart, Metering } from "./Metering.ts"
 import { relay, requestOf } from "./PassthroughCall.ts"
 import type { ForwardEnd, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 import type { Reached, ReachEnd, UpstreamCalls } from "./UpstreamCalls.ts"
@@ -26,6 +26,7 @@ export class MeteredCall implements ReachEnd {
   readonly #end: ForwardEnd
   readonly #id: string
   readonly #bill: CallBill
+  #close: (end: CallEnd) => void
   #state: "asked" | "held" | "answered" | "abandoned" = "asked"
   /** Ends what is under way. */
   #stop: () => void = () => {}
@@ -44,13 +45,18 @@ export class MeteredCall implements ReachEnd {
     this.#end = end
     this.#id = makeCallId(nowMillis)
     const owner = { id: this.#id, user: call.principal.userId }
-    this.#bill = new CallBill(owner, plan, call.body.length, services.metering.closeUnsafe)
+    this.#close = services.metering.closeUnsafe
+    this.#bill = new CallBill(owner, plan, call.body.length, (end) => this.#close(end))
   }
 
   begin(): void {
     const { metering } = this.#services
     const start = this.#start()
-    if (metering.drawUnsafe(start, this.#nowMillis)) return this.#reach()
+    const close = metering.drawUnsafe(start, this.#nowMillis)
+    if (close !== undefined) {
+      this.#close = close
+      return this.#reach()
+    }
     const giveUp = metering.openUnsafe(start, (held) => {
       if (Exit.isSuccess(held)) this.#reach()
       else this.#end.otherwise(Exit.failCause(held.cause))

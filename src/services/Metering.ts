@@ -35,10 +35,13 @@ export class Metering extends Context.Service<
   Metering,
   {
     /**
-     * Covers a call by what is held ahead for its key, which was looked at a moment ago (`true`): it may
-     * go upstream at once. Otherwise it has to be opened.
+     * Covers a call by what is held ahead for its key, which was looked at a moment ago: it may go
+     * upstream at once. Answers what closes it. `undefined`: it has to be opened.
      */
-    readonly drawUnsafe: (start: CallStart, nowMillis: number) => boolean
+    readonly drawUnsafe: (
+      start: CallStart,
+      nowMillis: number
+    ) => ((end: CallEnd) => void) | undefined
     /**
      * Holds, and checks the key once more; for a caller who is no fiber. `answer` hears of the commit
      * and must not throw: 1101, or 1003 when the key died since it was recognized. Answers what gives
@@ -48,7 +51,7 @@ export class Metering extends Context.Service<
       start: CallStart,
       answer: (exit: Exit.Exit<void, Problem | StoreUnavailable>) => void
     ) => () => void
-    /** Settles soon, whatever happens: never waits, never fails. */
+    /** Of a call that was opened. Settles soon, whatever happens: never waits, never fails. */
     readonly closeUnsafe: (end: CallEnd) => void
     readonly list: CallStore["Service"]["list"]
     /** Fails with 2005. */
@@ -67,9 +70,7 @@ export class Metering extends Context.Service<
       const writes = yield* makeWrites
       const batches = yield* makeCallBatches(writes.calls)
       const allowances = yield* makeAllowances(writes.allowances(process.id))
-      const closeUnsafe = (end: CallEnd) => {
-        if (!allowances.closeUnsafe(end)) batches.closeUnsafe(end)
-      }
+      const { closeUnsafe } = batches
 
       const sweep = Effect.gen(function* () {
         const now = yield* DateTime.now

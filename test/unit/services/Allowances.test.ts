@@ -7,7 +7,8 @@ import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { makeAllowances } from "../../../src/services/Allowances.ts"
 import type { WriteAllowances } from "../../../src/services/Allowances.ts"
 import type { AllowanceGrant } from "../../../src/store/AllowanceStore.ts"
-import type { CallStart } from "../../../src/store/CallStore.ts"
+import type { CloseDrawn } from "../../../src/services/AllowanceBook.ts"
+import type { CallEnd, CallStart } from "../../../src/store/CallStore.ts"
 import { callEnd, callStart, credits } from "../../support/wallets.ts"
 
 /** What a process holds ahead for keys that call often, under a clock that is moved by hand. ADR 0116. */
@@ -37,13 +38,19 @@ const make = Effect.fnUntraced(function* (
     })
   ).pipe(Scope.provide(scope))
   const clock = yield* Clock.Clock
-  const draw = (start: CallStart) => allowances.drawUnsafe(start, clock.currentTimeMillisUnsafe())
+  const closes = new Map<string, CloseDrawn>()
+  const draw = (start: CallStart) => {
+    const close = allowances.drawUnsafe(start, clock.currentTimeMillisUnsafe())
+    if (close !== undefined) closes.set(start.id, close)
+    return close !== undefined
+  }
+  const close = (end: CallEnd) => closes.get(end.id)?.(end)
   /** Calls so often that there is an allowance afterwards. */
   const heat = Effect.suspend(() => {
     for (let n = 0; n < 20; n += 1) draw(callStart(user, 1))
     return TestClock.adjust("10 millis")
   })
-  return { ...allowances, draw, heat, stop: Scope.close(scope, Exit.void), written }
+  return { close, draw, heat, stop: Scope.close(scope, Exit.void), written }
 })
 
 const sizesOf = (batches: ReadonlyArray<Batch>) =>
@@ -73,19 +80,18 @@ describe("the allowance of a key that calls often", () => {
     "what ends is settled 10 ms later, together; after 50 quiet ms nothing is held ahead",
     () =>
       Effect.gen(function* () {
-        const { closeUnsafe, draw, heat, stop, written } = yield* make()
+        const { close, draw, heat, stop, written } = yield* make()
         yield* heat
         const [one, two, long] = [callStart(user, 1), callStart(user, 1), callStart(user, 1)]
         for (const start of [one, two, long]) assert.isTrue(draw(start))
-        assert.isTrue(closeUnsafe(callEnd(one, 1)))
-        assert.isTrue(closeUnsafe(callEnd(two, 0)))
-        assert.isFalse(closeUnsafe(callEnd(callStart(user, 1), 1)), "was never drawn")
+        close(callEnd(one, 1))
+        close(callEnd(two, 0))
         yield* TestClock.adjust("10 millis")
         assert.deepStrictEqual(endsOf(written.slice(1)), [[one.id, two.id]])
         yield* TestClock.adjust("1 second")
         // The call that still runs is held for, and nothing else
         assert.deepStrictEqual(sizesOf(written.slice(2)), [[[credits(1), credits(0)]]])
-        closeUnsafe(callEnd(long, 1))
+        close(callEnd(long, 1))
         yield* TestClock.adjust("1 second")
         assert.deepStrictEqual(endsOf(written.slice(3)), [[long.id]])
         assert.deepStrictEqual(sizesOf(written.slice(3)), [[[credits(0), credits(0)]]])
@@ -129,7 +135,7 @@ describe("the allowance of a key that calls often", () => {
     () =>
       Effect.gen(function* () {
         let isThere = true
-        const { closeUnsafe, draw, heat, stop, written } = yield* make((batch) =>
+        const { close, draw, heat, stop, written } = yield* make((batch) =>
           isThere
             ? Effect.succeed(grantAll(batch))
             : Effect.fail(new StoreUnavailable({ cause: undefined }))
@@ -139,12 +145,12 @@ describe("the allowance of a key that calls often", () => {
         draw(one)
         draw(two)
         isThere = false
-        closeUnsafe(callEnd(one, 1))
+        close(callEnd(one, 1))
         yield* TestClock.adjust("1 minute")
         const tries = endsOf(written).filter((ids) => ids.includes(one.id)).length
         assert.isAbove(tries, 5)
         assert.isBelow(tries, 30)
-        closeUnsafe(callEnd(two, 1))
+        close(callEnd(two, 1))
         isThere = true
         yield* stop
         const last = written.at(-1)!
@@ -156,7 +162,7 @@ describe("the allowance of a key that calls often", () => {
   it.effect("a call that cannot be written is given up alone", () =>
     Effect.gen(function* () {
       const [bad, good] = [callStart(user, 1), callStart(user, 1)]
-      const { closeUnsafe, draw, heat, stop, written } = yield* make((batch) =>
+      const { close, draw, heat, stop, written } = yield* make((batch) =>
         endsOf([batch]).flat().includes(bad.id)
           ? Effect.die("broken")
           : Effect.succeed(grantAll(batch))
@@ -164,7 +170,7 @@ describe("the allowance of a key that calls often", () => {
       yield* heat
       for (const start of [bad, good]) {
         draw(start)
-        closeUnsafe(callEnd(start, 1))
+        close(callEnd(start, 1))
       }
       yield* TestClock.adjust("1 second")
       const apart = endsOf(written).filter((ids) => ids.length > 0)

@@ -24,7 +24,7 @@ const forwarded = (
   const metering = Layer.succeed(
     Metering,
     Metering.of({
-      drawUnsafe: draw,
+      drawUnsafe: () => (draw() ? (end) => void closed.push(end) : undefined),
       openUnsafe: () => () => {},
       closeUnsafe: (end) => void closed.push(end),
       list: () => Effect.die("not asked"),
