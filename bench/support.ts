@@ -139,7 +139,9 @@ export const queue = Effect.fnUntraced(function* (
   first = 1
 ) {
   const sql = yield* PgClient.PgClient
-  yield* sql`SELECT partitions_keep(date_trunc('milliseconds', now()), 1, now() - interval '30 days')`
+  yield* sql`
+    SELECT partitions_keep(name, col, date_trunc('milliseconds', now()), 1, now() - interval '30 days')
+    FROM (VALUES ('events', 'created_at'), ('deliveries', 'created_at'), ('delivery_attempts', 'started_at')) t (name, col)`
   yield* sql`
     WITH new AS MATERIALIZED (
       SELECT n, date_trunc('milliseconds', now()) AS at,
