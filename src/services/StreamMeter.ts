@@ -3,11 +3,12 @@ import type { UsageProtocol } from "../models/OpenRoutes.ts"
 import type { TokenUsage } from "../models/Price.ts"
 import { isErrorEvent, isUsageChunk, mergeUsage, usageOf } from "../models/Usage.ts"
 import { EventText, usageMark } from "./EventText.ts"
+import { LongEvent } from "./LongEvent.ts"
 
 const empty = Buffer.alloc(0)
 
-/** An event that never ends is relayed as it is: it is no usage chunk. */
-const eventBytesMax = 1024 * 1024
+/** An event that is longer is relayed as it comes, for it is no usage chunk, and read on the way. */
+const eventBytesMax = 64 * 1024
 
 /**
  * Reads a stream of server-sent events as it passes: the upstream's usage figures, how many pieces
@@ -18,6 +19,8 @@ export class StreamMeter {
   readonly #protocol: UsageProtocol
   readonly #hides: boolean
   #rest: Buffer = empty
+  /** The event that is too long to be held. */
+  #long: LongEvent | undefined
   #usage: TokenUsage | undefined
   #pieces = 0
   #failed = false
@@ -50,6 +53,16 @@ export class StreamMeter {
 
   /** Takes what came from upstream, answers what goes to the client. */
   push(chunk: Buffer): Buffer {
+    if (this.#long === undefined) return this.#events(chunk)
+    const end = this.#long.push(chunk)
+    if (end === 0) return chunk
+    this.#endLong(this.#long)
+    if (end === chunk.length) return chunk
+    const behind = this.#events(chunk.subarray(end))
+    return this.#hides ? Buffer.concat([chunk.subarray(0, end), behind]) : chunk
+  }
+
+  #events(chunk: Buffer): Buffer {
     const data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     const text = new EventText(data, pieceMarks[this.#protocol])
     const kept: Array<Buffer> = []
@@ -64,6 +77,8 @@ export class StreamMeter {
     }
     this.#rest = start === data.length ? empty : data.subarray(start)
     if (this.#rest.length > eventBytesMax) {
+      this.#long = new LongEvent()
+      this.#long.push(this.#rest)
       start = data.length
       this.#rest = empty
     }
@@ -75,6 +90,7 @@ export class StreamMeter {
 
   /** What is left when the upstream has ended. */
   flush(): Buffer {
+    if (this.#long !== undefined) this.#endLong(this.#long)
     const rest = this.#rest
     this.#rest = empty
     const text = new EventText(rest, pieceMarks[this.#protocol])
@@ -86,7 +102,18 @@ export class StreamMeter {
   #event(text: EventText, start: number, end: number): boolean {
     if (text.hasPiece(start, end)) this.#pieces += 1
     if (!text.mayReport(start, end)) return false
-    const event = text.bytes.toString("utf8", start, end)
+    const value = this.#report(text.bytes.toString("utf8", start, end))
+    return this.#hides && isUsageChunk(value)
+  }
+
+  #endLong(event: LongEvent): void {
+    this.#long = undefined
+    this.#pieces += 1
+    this.#report(event.text)
+  }
+
+  /** Takes what an event says of usage and failure; answers its value. */
+  #report(event: string): unknown {
     const value = dataOf(event)
     if (isErrorEvent(value)) this.#failed = true
     const reported = usageOf(this.#protocol, value)
@@ -94,7 +121,7 @@ export class StreamMeter {
       this.#usage = mergeUsage(this.#usage, reported)
       this.#isFinal ||= event.includes(finalMarks[this.#protocol])
     }
-    return this.#hides && isUsageChunk(value)
+    return value
   }
 }
 
