@@ -7,10 +7,9 @@ import {
   Effect,
   Layer,
   Option,
-  Redacted,
   Schema
 } from "effect"
-import type { LogLevel } from "effect"
+import type { LogLevel, Redacted } from "effect"
 import { readAccounts } from "./ConfigAccounts.ts"
 import { artifactStore } from "./ConfigArtifacts.ts"
 import type { ArtifactStore } from "./ConfigArtifacts.ts"
@@ -18,6 +17,7 @@ import { fault, read, readSecret } from "./ConfigRead.ts"
 import { artifactHours } from "./domain/Limits.ts"
 import type { ConfigFault } from "./ConfigRead.ts"
 import { publicUrl } from "./ConfigPublicUrl.ts"
+import { checkSecrets, masterKeyRemedy } from "./ConfigSecrets.ts"
 import type { AccountSetting } from "./domain/Provider.ts"
 
 export { ConfigFault } from "./ConfigRead.ts"
@@ -173,36 +173,6 @@ const store = (dataDir: string) =>
         "set the path of a JSON file"
       ),
       artifactStore: yield* artifactStore(dataDir)
-    }
-  })
-
-const masterKeyRemedy = "set 32 bytes as Base64, such as the output of: openssl rand -base64 32"
-
-const adminTokenCharactersMin = 16
-
-const is32Bytes = (base64: string): boolean =>
-  Option.exists(decodeBase64(base64), (bytes) => bytes.length === 32)
-const decodeBase64 = Schema.decodeUnknownOption(Schema.Uint8ArrayFromBase64)
-
-const checkSecrets = (
-  required: boolean,
-  adminToken: Option.Option<Redacted.Redacted>,
-  masterKey: Option.Option<Redacted.Redacted>
-) =>
-  Effect.gen(function* () {
-    const missing = "is required with DATABASE_URL"
-    const tokenRemedy = `set a secret of at least ${adminTokenCharactersMin} characters`
-    if (required && Option.isNone(adminToken)) {
-      return yield* fault("ADMIN_TOKEN", missing, tokenRemedy)
-    }
-    if (Option.exists(adminToken, (t) => Redacted.value(t).length < adminTokenCharactersMin)) {
-      return yield* fault("ADMIN_TOKEN", "is too short", tokenRemedy)
-    }
-    if (required && Option.isNone(masterKey)) {
-      return yield* fault("MASTER_KEY", missing, masterKeyRemedy)
-    }
-    if (Option.exists(masterKey, (key) => !is32Bytes(Redacted.value(key)))) {
-      return yield* fault("MASTER_KEY", "is not 32 bytes of Base64", masterKeyRemedy)
     }
   })
 

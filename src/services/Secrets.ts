@@ -9,6 +9,7 @@ import {
   timingSafeEqual
 } from "node:crypto"
 import { AppConfig, ConfigFault } from "../Config.ts"
+import { isAdminToken, isMasterKey } from "../ConfigSecrets.ts"
 
 /** Ciphertext that this key cannot open: the wrong `MASTER_KEY`, or damage. */
 export class SecretUnreadable extends Schema.TaggedError<SecretUnreadable>()(
@@ -35,14 +36,16 @@ export class Secrets extends Context.Service<
     Secrets,
     Effect.gen(function* () {
       const config = yield* AppConfig
-      const token = yield* given(
-        config.adminToken,
-        "admin-token",
-        () => `op_${randomBytes(24).toString("base64url")}`
-      )
-      const master = yield* given(config.masterKey, "master-key", () =>
-        randomBytes(32).toString("base64")
-      )
+      const token = yield* given(config.adminToken, {
+        name: "admin-token",
+        generate: () => `op_${randomBytes(24).toString("base64url")}`,
+        isWhole: isAdminToken
+      })
+      const master = yield* given(config.masterKey, {
+        name: "master-key",
+        generate: () => randomBytes(32).toString("base64"),
+        isWhole: isMasterKey
+      })
       return makeSecrets(token, master.value)
     })
   )
@@ -61,11 +64,18 @@ interface Given {
   readonly generated: boolean
 }
 
+/** A secret that lies in `DATA_DIR`. */
+interface OwnSecret {
+  /** Of its file. */
+  readonly name: string
+  readonly generate: () => string
+  readonly isWhole: (value: string) => boolean
+}
+
 /** The configured secret; else the one in `DATA_DIR`; else a new one, written there for the owner only. */
 const given = Effect.fnUntraced(function* (
   configured: Option.Option<Redacted.Redacted>,
-  name: string,
-  generate: () => string
+  { generate, isWhole, name }: OwnSecret
 ) {
   if (Option.isSome(configured)) {
     return { value: Redacted.value(configured.value), generated: false }
@@ -73,20 +83,39 @@ const given = Effect.fnUntraced(function* (
   const { dataDir } = yield* AppConfig
   const fs = yield* FileSystem.FileSystem
   const file = (yield* Path.Path).join(dataDir, name)
-  const unusable = (error: { readonly message: string }) =>
-    new ConfigFault({
-      message: `DATA_DIR: ${file}: ${error.message}; set a folder that can be written`
-    })
-  const exists = yield* fs.exists(file).pipe(Effect.mapError(unusable))
-  if (exists) {
-    const text = yield* fs.readFileString(file).pipe(Effect.mapError(unusable))
-    return { value: text.trim(), generated: false }
+  const unusable = Effect.mapError(
+    (error: { readonly message: string }) =>
+      new ConfigFault({
+        message: `DATA_DIR: ${file}: ${error.message}; set a folder that can be written`
+      })
+  )
+  if (yield* unusable(fs.exists(file))) {
+    const value = (yield* unusable(fs.readFileString(file))).trim()
+    // An empty one would be a key that everybody has
+    return isWhole(value) ? { value, generated: false } : yield* damaged(file)
   }
   const value = generate()
-  yield* fs.makeDirectory(dataDir, { recursive: true }).pipe(Effect.mapError(unusable))
-  yield* fs.writeFileString(file, `${value}\n`, { mode: 0o600 }).pipe(Effect.mapError(unusable))
+  yield* unusable(fs.makeDirectory(dataDir, { recursive: true }))
+  yield* unusable(writeWhole(fs, file, `${value}\n`))
   return { value, generated: true }
 })
+
+const damaged = (file: string) =>
+  new ConfigFault({
+    message: `DATA_DIR: ${file} is damaged; restore it from a backup, or remove it to have a new one made (what was encrypted with a master key that is lost is lost too)`
+  })
+
+/** There with all of its bytes on the disk, or not at all. */
+const writeWhole = (fs: FileSystem.FileSystem, file: string, text: string) => {
+  const aside = `${file}.new`
+  return Effect.gen(function* () {
+    yield* fs.remove(aside, { force: true })
+    const draft = yield* fs.open(aside, { flag: "wx", mode: 0o600 })
+    yield* draft.writeAll(new TextEncoder().encode(text))
+    yield* draft.sync
+    yield* fs.rename(aside, file)
+  }).pipe(Effect.scoped)
+}
 
 const nonceBytes = 12
 const tagBytes = 16
