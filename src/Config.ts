@@ -16,8 +16,8 @@ import type { ArtifactStore } from "./ConfigArtifacts.ts"
 import { fault, read, readSecret } from "./ConfigRead.ts"
 import { artifactHours } from "./domain/Limits.ts"
 import type { ConfigFault } from "./ConfigRead.ts"
-import { publicUrl } from "./ConfigPublicUrl.ts"
 import { checkSecrets, masterKeyRemedy } from "./ConfigSecrets.ts"
+import { baseUrl, publicUrl } from "./ConfigUrls.ts"
 import type { AccountSetting } from "./domain/Provider.ts"
 
 export { ConfigFault } from "./ConfigRead.ts"
@@ -117,11 +117,6 @@ const load = Effect.gen(function* () {
 
 const addresses = (port: number) =>
   Effect.gen(function* () {
-    const baseUrl = yield* read(
-      "BASE_URL",
-      Config.option(Config.URL("BASE_URL")),
-      "set an absolute URL, such as https://gateway.example.com"
-    )
     return {
       publicUrl: yield* publicUrl,
       host: yield* read(
@@ -129,10 +124,7 @@ const addresses = (port: number) =>
         Config.NonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
         "set an address to listen on"
       ),
-      baseUrl: Option.match(baseUrl, {
-        onNone: () => `http://localhost:${port}`,
-        onSome: (url) => url.href.replace(/\/+$/u, "")
-      }),
+      baseUrl: yield* baseUrl(port),
       serviceName: yield* read(
         "SERVICE_NAME",
         Config.schema(

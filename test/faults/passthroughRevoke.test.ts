@@ -116,7 +116,8 @@ describe("a key that calls often at one process", () => {
           const sql = yield* PgClient.PgClient
           return (yield* sql`SELECT FROM holds WHERE kind = 'allowance'`).length
         }).pipe(Effect.provide(layerPostgres({ url: Redacted.make(database.href) })))
-        yield* Effect.promise(() => story(database.href, () => Effect.runPromise(counted)))
+        const run = Effect.runPromiseWith(yield* Effect.context<never>())
+        yield* Effect.promise(() => story(database.href, () => run(counted)))
       }),
     180_000
   )

@@ -102,6 +102,41 @@ describe("PUBLIC_URL", () => {
   }
 })
 
+describe("BASE_URL", () => {
+  const baseUrlOf = (text: string) =>
+    Effect.map(AppConfig, ({ baseUrl }) => baseUrl).pipe(
+      Effect.provide(AppConfig.layerOf({ BASE_URL: text }))
+    )
+
+  for (const [text, expected] of [
+    ["", "http://localhost:8080"],
+    ["https://gateway.example.com/edge/", "https://gateway.example.com/edge"],
+    ["http://gateway.example.com:8080", "http://gateway.example.com:8080"]
+  ] as const) {
+    it.effect(`"${text}" is ${expected}`, () =>
+      Effect.map(baseUrlOf(text), (url) => assert.strictEqual(url, expected))
+    )
+  }
+
+  // Links to artifacts begin with it
+  for (const text of [
+    "localhost:8080",
+    "gateway.example.com",
+    "ftp://gateway.example.com",
+    "https://gateway.example.com/?x=1",
+    "https://gateway.example.com/#x",
+    "https://user:secret-1@gateway.example.com"
+  ]) {
+    it.effect(`"${text}" stops the start`, () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(baseUrlOf(text))
+        assert.match(error.message, /^BASE_URL: .*; set an absolute http or https URL/u)
+        assert.notInclude(error.message, "secret-1")
+      })
+    )
+  }
+})
+
 describe("a duration", () => {
   for (const name of ["TASK_DEADLINE", "BALANCE_ALERT_THROTTLE", "UPSTREAM_TIMEOUT"]) {
     it.effect(`${name} is above 0, and media that are kept for 24 hours outlive it`, () =>

@@ -7,8 +7,7 @@ import { Secrets } from "../../../src/services/Secrets.ts"
 /** The secrets as a start finds or makes them in this folder. */
 const startIn = (folder: string) =>
   Effect.scoped(Layer.build(Secrets.layer)).pipe(
-    Effect.map((context) => context.pipe((it) => Effect.provide(Secrets, it))),
-    Effect.flatten,
+    Effect.flatMap((context) => Effect.provide(Secrets, context)),
     Effect.provide(AppConfig.layerOf({ DATA_DIR: folder }))
   )
 
