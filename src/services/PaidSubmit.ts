@@ -69,9 +69,9 @@ export class PaidSubmit extends Context.Service<
     Effect.gen(function* () {
       const output = yield* TaskOutput
       const store = yield* TaskStore
-      const changes = yield* TaskChanges
       const slots = yield* Slots
       const turn = turnOf(yield* Pacing, slots)
+      const begin = beginWith(store, yield* TaskChanges)
       const abandon = abandonWith(store)
       const wanted = wantedWith(yield* Callbacks)
       const handleOf = handleWith(output)
@@ -85,24 +85,6 @@ export class PaidSubmit extends Context.Service<
         if (submit.state !== "submitted") yield* slots.lookAgain
       })
 
-      const begin = Effect.fnUntraced(function* (purchase: Purchase, n: number) {
-        const { account, entry, owned } = purchase
-        const began = yield* retryStore(
-          store.beginAttempt({
-            taskId: owned.task.id,
-            epoch: owned.epoch,
-            n,
-            vendor: entry.vendor,
-            accountId: account.accountId,
-            bodyHash: createHash("sha256").update(JSON.stringify(owned.task.body)).digest(),
-            now: yield* DateTime.now
-          })
-        )
-        if (!began) return yield* new Fenced()
-        yield* changes.publish(owned.task.id)
-      })
-
-      /** From the POST to the record of its answer nothing interrupts: a bought job is not forgotten. */
       const post = (purchase: Purchase, n: number) => {
         const { account, owned } = purchase
         return account.submit(wanted(purchase)).pipe(
@@ -124,15 +106,22 @@ export class PaidSubmit extends Context.Service<
               handle: null,
               failure: failureText(error)
             })
-          ),
-          Effect.uninterruptible
+          )
         )
       }
 
+      /**
+       * From the statement that begins the attempt to the record of its answer nothing interrupts, save
+       * the wait for a store that is away: no bought job is forgotten, and none that was not is in doubt.
+       */
+      const buy = (purchase: Purchase, n: number) =>
+        Effect.uninterruptibleMask((restore) =>
+          Effect.andThen(begin(purchase, n, restore), post(purchase, n))
+        )
+
       const submit = (purchase: Purchase, n: number): Effect.Effect<Bought, VendorError | Fenced> =>
         turn(purchase).pipe(
-          Effect.andThen(begin(purchase, n)),
-          Effect.andThen(post(purchase, n)),
+          Effect.andThen(buy(purchase, n)),
           Effect.catchTag("VendorError", (error) =>
             Effect.flatMap(waitBefore(purchase, error, n), (wait) =>
               Effect.delay(submit(purchase, n + 1), wait)
@@ -166,6 +155,26 @@ const turnOf =
       rate === undefined ? Effect.void : pacing.take(rate)
     )
   }
+
+/** `restore`: interruptible. */
+const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"]) =>
+  Effect.fnUntraced(function* (
+    { account, entry, owned }: Purchase,
+    n: number,
+    restore: (wait: Effect.Effect<void>) => Effect.Effect<void>
+  ) {
+    const attempt = {
+      taskId: owned.task.id,
+      epoch: owned.epoch,
+      n,
+      vendor: entry.vendor,
+      accountId: account.accountId,
+      bodyHash: createHash("sha256").update(JSON.stringify(owned.task.body)).digest(),
+      now: yield* DateTime.now
+    }
+    if (!(yield* retryStore(store.beginAttempt(attempt), restore))) return yield* new Fenced()
+    yield* changes.publish(owned.task.id)
+  })
 
 /** What a process that comes after needs: the job's handle, or the result that came at once. */
 const handleWith =

@@ -1,0 +1,129 @@
+import { assert, describe, it } from "@effect/vitest"
+import { DateTime, Deferred, Duration, Effect, Fiber, Layer, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { TaskId, UserId } from "../../../src/domain/Ids.ts"
+import { StoreUnavailable } from "../../../src/domain/Problem.ts"
+import { zero } from "../../../src/domain/Credits.ts"
+import { builtInEntries } from "../../../src/models/Catalog.ts"
+import { Callbacks } from "../../../src/services/Callbacks.ts"
+import { PaidSubmit } from "../../../src/services/PaidSubmit.ts"
+import { Pacing } from "../../../src/services/Pacing.ts"
+import { Slots } from "../../../src/services/Slots.ts"
+import { TaskChanges } from "../../../src/services/TaskChanges.ts"
+import { TaskOutput } from "../../../src/services/TaskOutput.ts"
+import { OwnedTask, TaskRow, TaskStore } from "../../../src/store/TaskStore.ts"
+import type { AttemptEnd } from "../../../src/store/TaskStore.ts"
+import type { VendorAccount } from "../../../src/vendors/VendorClient.ts"
+
+const entry = builtInEntries.find(({ label }) => label === "text-to-image-max")!
+const epoch = DateTime.makeUnsafe(0)
+
+const owned = new OwnedTask({
+  task: new TaskRow({
+    id: TaskId.make("019a0000-0000-7000-8000-000000000001"),
+    userId: UserId.make("019a0000-0000-7000-8000-000000000002"),
+    vendor: entry.vendor,
+    model: entry.model,
+    action: entry.action,
+    resultKind: entry.result,
+    status: "pending",
+    body: { prompt: "A lighthouse" },
+    sandbox: false,
+    price: zero,
+    captured: null,
+    result: null,
+    error: null,
+    traceId: null,
+    createdAt: epoch,
+    startedAt: null,
+    updatedAt: epoch
+  }),
+  epoch: 1,
+  deadlineAt: DateTime.add(epoch, { hours: 1 }),
+  attempt: Option.none()
+})
+
+/** A store whose answer to the begin of an attempt is the test's, and what was done meanwhile. */
+const bench = Effect.gen(function* () {
+  const begins: Array<Deferred.Deferred<boolean, StoreUnavailable>> = []
+  const ended: Array<AttemptEnd["state"]> = []
+  let submits = 0
+  const account: VendorAccount = {
+    accountId: "a",
+    submit: () =>
+      Effect.sync(() => {
+        submits += 1
+        return { _tag: "Accepted", handle: { id: "job" }, pollAfter: Duration.seconds(1) }
+      }),
+    poll: () => Effect.die("not asked"),
+    cancel: () => Effect.succeed("Unsupported"),
+    reconcile: () => Effect.succeed([])
+  }
+  const stubs = Layer.mergeAll(
+    Layer.mock(TaskStore, {
+      beginAttempt: () =>
+        Effect.suspend(() => {
+          const answer = Deferred.makeUnsafe<boolean, StoreUnavailable>()
+          begins.push(answer)
+          return Deferred.await(answer)
+        }),
+      endAttempt: ({ state }) =>
+        Effect.sync(() => {
+          ended.push(state)
+          return true
+        })
+    }),
+    Layer.mock(TaskOutput, {}),
+    Layer.mock(Callbacks, { isOn: false, addressOf: () => undefined }),
+    Layer.mock(Pacing, {}),
+    Layer.mock(Slots, { lookAgain: Effect.void, lines: Effect.succeed([]) }),
+    TaskChanges.layer
+  )
+  const paid = yield* Effect.provide(PaidSubmit, PaidSubmit.layer.pipe(Layer.provide(stubs)))
+  const purchase = { owned, entry, account, media: [] }
+  const fiber = yield* Effect.forkChild(paid.submit(purchase, 1))
+  yield* TestClock.adjust(0)
+  return { fiber, begins, ended, submits: Effect.sync(() => submits) }
+})
+
+describe("a run that is interrupted (shutdown, shard move) while its submit begins", () => {
+  it.effect(
+    "goes on to the record of the submit: an attempt that was begun is not left in doubt",
+    () =>
+      Effect.gen(function* () {
+        const { begins, ended, fiber, submits } = yield* bench
+        const interrupted = yield* Effect.forkChild(Fiber.interrupt(fiber))
+        yield* TestClock.adjust(0)
+        // It was committed, and the answer was on its way
+        yield* Deferred.succeed(begins[0]!, true)
+        yield* Fiber.join(interrupted)
+        assert.strictEqual(yield* submits, 1)
+        assert.deepStrictEqual(ended, ["submitted"])
+      })
+  )
+
+  it.effect("and does not wait for a store that is away", () =>
+    Effect.gen(function* () {
+      const { begins, ended, fiber, submits } = yield* bench
+      yield* Deferred.fail(begins[0]!, new StoreUnavailable({ cause: "away" }))
+      yield* TestClock.adjust("100 millis")
+      yield* Deferred.fail(begins[1]!, new StoreUnavailable({ cause: "away" }))
+      yield* TestClock.adjust(0)
+      yield* Fiber.interrupt(fiber)
+      assert.strictEqual(begins.length, 2)
+      assert.strictEqual(yield* submits, 0)
+      assert.deepStrictEqual(ended, [])
+    })
+  )
+
+  it.effect("else it begins again when the store is back", () =>
+    Effect.gen(function* () {
+      const { begins, ended, fiber } = yield* bench
+      yield* Deferred.fail(begins[0]!, new StoreUnavailable({ cause: "away" }))
+      yield* TestClock.adjust("100 millis")
+      yield* Deferred.succeed(begins[1]!, true)
+      assert.deepStrictEqual((yield* Fiber.join(fiber)).handle, { id: "job" })
+      assert.deepStrictEqual(ended, ["submitted"])
+    })
+  )
+})
