@@ -17,6 +17,10 @@ interface Waiting<In, Out, E> {
 /**
  * Turns calls for one item into runs for many: what comes while all runs are busy goes together
  * into the next. One call alone waits for nobody, so nothing is slower for it. ADR 0050.
+ *
+ * `GroupCommit` gathers for a transaction of the store and is of its layer: at its end it interrupts,
+ * and a call that died is tried alone. What is gathered here was sent already, and has to be written
+ * down also while the services end; its runs are statements that take or leave each row by itself.
  */
 export const makeBatch = Effect.fnUntraced(function* <In, Out, E>(
   options: BatchOptions<In, Out, E>
@@ -29,7 +33,7 @@ export const makeBatch = Effect.fnUntraced(function* <In, Out, E>(
   const runOnce = Effect.suspend(() => {
     const batch = waiting.slice(0, options.itemsMax)
     waiting = waiting.slice(options.itemsMax)
-    return options.run(batch.map((one) => one.item)).pipe(
+    return Effect.suspend(() => options.run(batch.map((one) => one.item))).pipe(
       Effect.exit,
       Effect.map((exit) => {
         batch.forEach((one, index) => one.resume(answerOf(exit, index)))

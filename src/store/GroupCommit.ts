@@ -22,6 +22,9 @@ interface Waiting<Call, Outcome> {
  * call is tried alone, so that one that cannot be written does not fail the others; when the store
  * is unavailable, all of them fail. A call that is interrupted before its commit has begun is never
  * made; afterwards its outcome is waited for.
+ *
+ * `services/Batch` is not this: its calls are no commits of one transaction, outlive the layer that
+ * gathers them, and are never taken back.
  */
 export const makeGroupCommit = Effect.fnUntraced(function* <Call, Outcome>(
   run: (calls: ReadonlyArray<Call>) => Effect.Effect<ReadonlyArray<Outcome>, StoreUnavailable>,
@@ -50,7 +53,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Call, Outcome>(
 
   const commit = (batch: ReadonlyArray<One>): Effect.Effect<void> => {
     const runAlone = (exit: Exit.Exit<unknown, unknown>) => batch.length > 1 && isDeath(exit)
-    return run(batch.map(({ call }) => call)).pipe(
+    return Effect.suspend(() => run(batch.map(({ call }) => call))).pipe(
       Effect.onExit((exit) => (runAlone(exit) ? Effect.void : answer(batch, exit))),
       Effect.exit,
       Effect.flatMap((exit) =>
