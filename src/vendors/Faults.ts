@@ -51,6 +51,10 @@ export const classOf = (
       (rule.says === undefined || rule.says.test(message))
   )?.class ?? byStatus(status)
 
+/** A vendor may quote a whole picture: its words go to the log and into a row. */
+const wordsMax = 4000
+const brief = (words: string): string => words.slice(0, wordsMax)
+
 const made = (
   kind: VendorErrorClass,
   refusal: Refusal,
@@ -59,10 +63,12 @@ const made = (
 ): VendorError =>
   new VendorError({
     class: kind,
-    message: refusal.message === undefined || refusal.message === "" ? fallback : refusal.message,
+    message: brief(
+      refusal.message === undefined || refusal.message === "" ? fallback : refusal.message
+    ),
     ...(httpStatus === undefined ? {} : { httpStatus }),
-    ...(refusal.code === undefined ? {} : { vendorCode: refusal.code }),
-    ...(refusal.requestId === undefined ? {} : { requestId: refusal.requestId }),
+    ...(refusal.code === undefined ? {} : { vendorCode: brief(refusal.code) }),
+    ...(refusal.requestId === undefined ? {} : { requestId: brief(refusal.requestId) }),
     ...(refusal.retryAfterMillis === undefined || kind !== "RATE_LIMITED"
       ? {}
       : { retryAfterMillis: refusal.retryAfterMillis })
