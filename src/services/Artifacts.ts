@@ -58,6 +58,7 @@ export class Artifacts extends Context.Service<
     readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
     /** The bytes, for the service's own use. */
     readonly read: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
+    /** Bytes and rows; what cannot be removed now is removed when it has expired. */
     readonly remove: (ids: ReadonlyArray<ArtifactId>) => Effect.Effect<void, StoreUnavailable>
     /** Removes all that has expired, bytes and rows. */
     readonly sweep: Effect.Effect<void, StoreUnavailable>
@@ -104,13 +105,13 @@ export class Artifacts extends Context.Service<
         }),
         find: index.find,
         read: blobs.get,
-        remove,
+        remove: (ids) => Effect.asVoid(remove(ids)),
         sweep: Effect.gen(function* () {
           const expired = yield* index.expired(yield* DateTime.now, sweepMax)
-          yield* remove(expired)
-          return expired.length
+          const removed = yield* remove(expired)
+          return removed > 0 && expired.length === sweepMax
         }).pipe(
-          Effect.repeat({ while: (removed) => removed === sweepMax }),
+          Effect.repeat({ while: (isMore) => isMore }),
           Effect.asVoid,
           Effect.withSpan("Artifacts.sweep")
         )
@@ -121,10 +122,17 @@ export class Artifacts extends Context.Service<
 
 /** Puts and removes media, bytes and rows together. */
 const keepingIn = (blobs: ArtifactBlobs["Service"], index: ArtifactIndex["Service"]) => {
+  /** What cannot be removed now keeps its row, and holds up no other. Answers how many were. */
   const remove = Effect.fn("Artifacts.remove")(function* (ids: ReadonlyArray<ArtifactId>) {
-    if (ids.length === 0) return
-    yield* Effect.forEach(ids, blobs.remove, { discard: true, concurrency: 8 })
-    yield* index.remove(ids)
+    if (ids.length === 0) return 0
+    const [gone, kept] = yield* Effect.partition(ids, (id) => Effect.as(blobs.remove(id), id), {
+      concurrency: 8
+    })
+    if (kept[0] !== undefined) {
+      yield* Effect.logWarning(`${kept.length} media could not be removed`, kept[0])
+    }
+    yield* index.remove(gone)
+    return gone.length
   })
 
   /** The row first: a crash between leaves a row, which expires, and never bytes that nobody knows. */
