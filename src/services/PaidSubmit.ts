@@ -89,7 +89,7 @@ export class PaidSubmit extends Context.Service<
         const { account, owned } = purchase
         return account.submit(wanted(purchase)).pipe(
           Effect.flatMap((submitted) =>
-            Effect.flatMap(handleOf(owned.task, submitted), (handle) =>
+            Effect.flatMap(handleOf(owned, submitted), (handle) =>
               record(owned, { n, state: "submitted", handle, failure: null }).pipe(
                 Effect.tapErrorTag("Fenced", () => abandon(account, handle, owned)),
                 Effect.as({
@@ -179,10 +179,10 @@ const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"])
 /** What a process that comes after needs: the job's handle, or the result that came at once. */
 const handleWith =
   (output: TaskOutput["Service"]) =>
-  (task: TaskRow, submitted: Submitted): Effect.Effect<Handle> =>
+  ({ deadlineAt, task }: OwnedTask, submitted: Submitted): Effect.Effect<Handle, VendorError> =>
     submitted._tag === "Accepted"
       ? Effect.succeed(submitted.handle)
-      : Effect.map(output.stash(task, submitted.result), doneHandle)
+      : Effect.map(output.stash(task, submitted.result, deadlineAt), doneHandle)
 
 /** Cancelled while its job was being bought: nobody else knows the handle. */
 const abandonWith =

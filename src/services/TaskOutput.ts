@@ -1,4 +1,14 @@
-import { Context, Duration, Effect, Layer, Option, Schedule, Schema, Stream } from "effect"
+import {
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  Layer,
+  Option,
+  Schedule,
+  Schema,
+  Stream
+} from "effect"
 import type { Scope } from "effect"
 import { MediaFetch } from "../delivery/MediaFetch.ts"
 import type { Credits } from "../domain/Credits.ts"
@@ -36,11 +46,15 @@ type WithoutBytes = Exclude<ResultItem, { readonly _tag: "Bytes" }>
 export class TaskOutput extends Context.Service<
   TaskOutput,
   {
-    /** Puts inline bytes into the artifact store, so that the result can be recorded. */
+    /**
+     * Puts inline bytes into the artifact store, so that the result can be recorded. Fails when the
+     * store stays away until then: nobody interrupts this.
+     */
     readonly stash: (
       task: TaskRow,
-      result: VendorResult
-    ) => Effect.Effect<ReadonlyArray<WithoutBytes>>
+      result: VendorResult,
+      until: DateTime.Utc
+    ) => Effect.Effect<ReadonlyArray<WithoutBytes>, VendorError>
     /**
      * Copies what needs the vendor's key or does not last 24 hours, and the rest as the catalog says
      * (`artifacts`). Fails when the vendor's success holds nothing, as `LOST` when a URL is gone.
@@ -58,8 +72,11 @@ export class TaskOutput extends Context.Service<
       const output = (task: TaskRow, mime: string) =>
         ({ userId: task.userId, taskId: task.id, role: "output", mime }) as const
 
-      const put = (task: TaskRow, bytes: Uint8Array, mime: string): Effect.Effect<string> =>
-        Effect.map(persistently(artifacts.put({ ...output(task, mime), bytes })), artifacts.urlOf)
+      const put = (task: TaskRow, bytes: Uint8Array, mime: string, until?: DateTime.Utc) =>
+        Effect.map(
+          persistently(artifacts.put({ ...output(task, mime), bytes }), until),
+          artifacts.urlOf
+        )
 
       const copy = Effect.fnUntraced(function* (
         task: TaskRow,
@@ -96,10 +113,10 @@ export class TaskOutput extends Context.Service<
       })
 
       return TaskOutput.of({
-        stash: (task, { items }) =>
+        stash: (task, { items }, until) =>
           Effect.forEach(items, (item) =>
             item._tag === "Bytes"
-              ? Effect.map(put(task, item.bytes, item.mime), (url) => ({
+              ? Effect.map(put(task, item.bytes, item.mime, until), (url) => ({
                   _tag: "Kept" as const,
                   url
                 }))
@@ -132,14 +149,30 @@ const resultLost = (error: VendorError): VendorError =>
 
 const isStoreUnavailable = Schema.is(StoreUnavailable)
 
-/** The store may be away; the result is worth waiting for it until the deadline. */
-const persistently = <E>(keeping: Effect.Effect<ArtifactRow, E | StoreUnavailable>) =>
+/**
+ * The store may be away; the result is worth waiting for it until the deadline, which interrupts, or is
+ * named where nothing may.
+ */
+const persistently = <E>(
+  keeping: Effect.Effect<ArtifactRow, E | StoreUnavailable>,
+  until?: DateTime.Utc
+) =>
   keeping.pipe(
     Effect.tapErrorTag("StoreUnavailable", (error) =>
       Effect.logWarning("An artifact was not kept", error)
     ),
-    Effect.retry({ schedule: Schedule.spaced(Duration.seconds(5)), while: isStoreUnavailable }),
-    Effect.catchTag("StoreUnavailable", Effect.die)
+    Effect.retry({
+      schedule: Schedule.spaced(Duration.seconds(5)),
+      while: (error) =>
+        Effect.map(
+          DateTime.now,
+          (now) =>
+            isStoreUnavailable(error) && (until === undefined || DateTime.isLessThan(now, until))
+        )
+    }),
+    Effect.catchTag("StoreUnavailable", () =>
+      Effect.fail(lost("the artifact store cannot be reached"))
+    )
   )
 
 /** From the vendor's own host as the operator chose it, from anywhere else through the guard. */
