@@ -74,6 +74,9 @@ const made = (
       : { retryAfterMillis: refusal.retryAfterMillis })
   })
 
+/** A page of somebody on the way (a firewall, a proxy) says nothing of the job that was asked about. */
+const nobodys: ReadonlySet<number> = new Set([401, 402, 403, 404, 408])
+
 /**
  * An answer that is not 2xx. Without the vendor's own words it comes from an edge on the way: then
  * a submit may have passed through it, unless the status says that nobody took it (vendors.md C).
@@ -87,8 +90,7 @@ export const refused = (
   const { status } = answer
   if (refusal === undefined) {
     const unsure = purpose === "submit" && status >= 500 && status !== 503
-    // A page of somebody on the way says nothing of the job that was asked about
-    const isNobodys = status < 400 || (purpose === "ask" && status === 404)
+    const isNobodys = status < 400 || (purpose === "ask" && nobodys.has(status))
     const kind = unsure ? "AMBIGUOUS" : isNobodys ? "RETRYABLE" : byStatus(status)
     return made(
       purpose === "submit" && status < 400 ? "AMBIGUOUS" : kind,

@@ -357,6 +357,8 @@ for (const subject of subjects) {
 
     const pollFaults: ReadonlyArray<readonly [Fault, VendorErrorClass]> = [
       ["drop-before", "RETRYABLE"],
+      // A page of a firewall on the way: the job runs, and is paid
+      ["edge-403", "RETRYABLE"],
       ["edge-502", "RETRYABLE"],
       ["edge-504", "RETRYABLE"],
       ["unavailable", "RETRYABLE"],

@@ -1,5 +1,5 @@
 import { Duration, Effect, Schema } from "effect"
-import { jobFailed, refused, unanswered } from "../Faults.ts"
+import { refused, unanswered } from "../Faults.ts"
 import type { MediumText } from "../MediaTexts.ts"
 import { multipart } from "../Multipart.ts"
 import type { VendorHttp } from "../VendorHttp.ts"
@@ -62,15 +62,7 @@ export const urlOrUpload =
             body: form.body,
             timeout: uploadTimeout
           }).pipe(Effect.mapError((failure) => unanswered("ask", failure)))
-          if (answer.status >= 300) {
-            const failure = refused([], "ask", answer, undefined)
-            // The store's 403 says nothing about the account that generates
-            return yield* failure.class === "OPERATOR"
-              ? jobFailed([], {
-                  message: `The upload of an input was refused: HTTP ${answer.status}`
-                })
-              : failure
-          }
+          if (answer.status >= 300) return yield* refused([], "ask", answer, undefined)
           return `oss://${key}`
         })
       : Effect.succeed(medium.sourceUrl)

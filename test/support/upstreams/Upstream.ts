@@ -8,6 +8,7 @@ export type Fault =
   | "429"
   | "429-wait"
   | "unavailable"
+  | "edge-403"
   | "edge-502"
   | "edge-504"
   | "drop-before"
@@ -309,6 +310,8 @@ export class Upstream {
         return refusals["429"]
       case "429-wait":
         return { ...refusals["429"], headers: { ...refusals["429"].headers, "retry-after": "7" } }
+      case "edge-403":
+        return { status: 403, bytes: Buffer.from("<html>Forbidden</html>") }
       case "edge-502":
         return { status: 502, bytes: Buffer.from("<html>Bad Gateway</html>") }
       case "edge-504":
