@@ -165,9 +165,21 @@ const medium = (schemes: ReadonlyArray<string>, inline: boolean, description: st
 export const image = (description: string) =>
   medium(["https:", "http:"], true, `${description}: public URL, data URI or Base64`)
 
-/** Contract 5: a public https URL, a `data:` URI or bare Base64. */
-export const audio = (description: string) =>
-  medium(["https:"], true, `${description}: public https URL, data URI or Base64`)
+/** Spec, custom audio. Contract 5: a public https URL, a `data:` URI or bare Base64. */
+export const audioUrl = (more = "") =>
+  Schema.optionalKey(
+    Schema.NullOr(
+      medium(
+        ["https:"],
+        true,
+        "Custom audio (WAV or MP3, 3 to 30 seconds, at most 15 MB): public https URL, data URI or Base64"
+      )
+    ).annotate({
+      description:
+        "Custom audio, overrides `audio`: WAV or MP3, 3 to 30 seconds, at most 15 MB, as a public " +
+        `https URL, data URI or Base64${more}`
+    })
+  )
 
 /** Videos are too large for a body: a public https URL only. */
 export const video = (description: string) =>

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { promptLongCodePointsMax } from "../domain/Limits.ts"
 import {
-  audio,
+  audioUrl,
   choice,
   Duration,
   image,
@@ -19,13 +19,7 @@ export const ImageToVideoSpark = Schema.Struct({
   image: image("First frame (JPEG, PNG without transparency, BMP or WEBP)"),
   negative_prompt: Schema.optionalKey(NegativePrompt),
   audio: nullableFlag(true, "Automatic audio; `false` forces silent output"),
-  audio_url: Schema.optionalKey(
-    Schema.NullOr(audio("Custom audio (WAV or MP3, 3 to 30 seconds, at most 15 MB)")).annotate({
-      description:
-        "Custom audio, overrides `audio`: WAV or MP3, 3 to 30 seconds, at most 15 MB, as a public " +
-        "https URL, data URI or Base64"
-    })
-  ),
+  audio_url: audioUrl(),
   resolution: choice(["480P", "720P", "1080P"], "720P", "Tier of the video; affects the cost"),
   duration: Schema.optionalKey(Duration),
   prompt_extend: promptExtend(true),

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { promptLongCodePointsMax } from "../domain/Limits.ts"
 import {
-  audio,
+  audioUrl,
   choice,
   Duration,
   NegativePrompt,
@@ -18,13 +18,7 @@ export const TextToVideoSpark = Schema.Struct({
   prompt: prompt(promptLongCodePointsMax, "What the video shows"),
   negative_prompt: Schema.optionalKey(NegativePrompt),
   audio: nullableFlag(true, "Automatic audio; `false` forces silent output"),
-  audio_url: Schema.optionalKey(
-    Schema.NullOr(audio("Custom audio (WAV or MP3, 3 to 30 seconds, at most 15 MB)")).annotate({
-      description:
-        "Custom audio, overrides `audio`: WAV or MP3, 3 to 30 seconds, at most 15 MB, as a public " +
-        "https URL, data URI or Base64. If shorter than the video the rest is silent, if longer it is cut"
-    })
-  ),
+  audio_url: audioUrl(". If shorter than the video the rest is silent, if longer it is cut"),
   size: choice(
     [...videoSizes["720P"], ...videoSizes["1080P"]],
     "1280*720",

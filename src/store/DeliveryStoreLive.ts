@@ -6,7 +6,7 @@ import { deliveriesPerEndpointPerMinuteMax, webhookTimeoutSeconds } from "../dom
 import { Claimed, DeliveryStore } from "./DeliveryStore.ts"
 import type { Recorded } from "./DeliveryStore.ts"
 import { storeFailures } from "./Failures.ts"
-import { rowsOf, Time, toDate } from "./Rows.ts"
+import { rowOf, rowsOf, Time, toDate } from "./Rows.ts"
 import type { EventBody } from "./TaskStore.ts"
 
 /** `DeliveryStore` on Postgres. */
@@ -175,9 +175,7 @@ function publishTo(sql: PgClient.PgClient) {
       )
       INSERT INTO delivery_queue (id, created_at, endpoint_id, due_at)
       SELECT id, created_at, endpoint_id, created_at FROM delivery RETURNING id`.pipe(
-      rowsOf(Row),
-      Effect.flatMap((rows) => Effect.fromOption(Array.head(rows))),
-      Effect.catchTag("NoSuchElementError", Effect.die),
+      rowOf(Row),
       Effect.map((row) => row.id),
       storeFailures
     )

@@ -19,3 +19,10 @@ export const rowsOf = <S extends Schema.Constraint>(schema: S) => {
   return <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
     Effect.flatMap(statement, (rows) => decode(rows))
 }
+
+/** Of a statement that answers one row, always. */
+export const rowOf = <S extends Schema.Constraint>(schema: S) => {
+  const decode = Schema.decodeUnknownEffect(Schema.NonEmptyArray(schema))
+  return <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
+    Effect.flatMap(statement, (rows) => Effect.map(decode(rows), ([row]) => row))
+}

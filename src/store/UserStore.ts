@@ -6,7 +6,7 @@ import { ApiKeyId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
 import { storeFailures } from "./Failures.ts"
-import { rowsOf, Time, toDate } from "./Rows.ts"
+import { rowOf, rowsOf, Time, toDate } from "./Rows.ts"
 
 export class UserRow extends Schema.Class<UserRow>("UserRow")({
   id: UserId,
@@ -163,12 +163,7 @@ function keys(sql: PgClient.PgClient) {
         INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, expires_at)
         VALUES (${key.id}, ${key.userId}, ${key.keyHash}, ${key.preview}, ${key.name},
           ${key.scopes}::text[], ${toDate(key.now)}, ${key.expiresAt === null ? null : toDate(key.expiresAt)})
-        RETURNING *`.pipe(
-        rowsOf(ApiKeyRow),
-        Effect.flatMap((rows) => Effect.fromOption(Array.head(rows))),
-        Effect.catchTag("NoSuchElementError", Effect.die),
-        storeFailures
-      ),
+        RETURNING *`.pipe(rowOf(ApiKeyRow), storeFailures),
     findKeyByHash: (hash: Uint8Array) =>
       sql`SELECT * FROM api_keys WHERE key_hash = ${hash}`.pipe(
         rowsOf(ApiKeyRow),

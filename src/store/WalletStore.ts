@@ -10,7 +10,7 @@ import type { AuditedPage, AuditPage } from "./WalletAudit.ts"
 import { entries } from "./WalletEntries.ts"
 import type { EntryPage, EntryRow } from "./WalletEntries.ts"
 import { sqlState, storeFailures } from "./Failures.ts"
-import { Micro, rowsOf, toDate } from "./Rows.ts"
+import { Micro, rowOf, rowsOf, toDate } from "./Rows.ts"
 
 export class WalletRow extends Schema.Class<WalletRow>("WalletRow")({
   userId: UserId,
@@ -117,9 +117,7 @@ function add(sql: PgClient.PgClient) {
         p_operation => ${a.operationId}, p_note => ${a.note}, p_trace => ${a.traceId},
         p_now => ${toDate(a.now)}
       )`.pipe(
-      rowsOf(Row),
-      Effect.flatMap((rows) => Effect.fromOption(Array.head(rows))),
-      Effect.catchTag("NoSuchElementError", Effect.die),
+      rowOf(Row),
       Effect.map(({ repeated, ...wallet }): AdditionOutcome => ({
         _tag: "Added",
         wallet: new WalletRow(wallet),
