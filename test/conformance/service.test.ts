@@ -187,6 +187,22 @@ describe("Authentication", () => {
     }
   })
 
+  it("One key serves all providers", async () => {
+    const messages = [{ role: "user", content: "Hello" }]
+    const contents = [{ parts: [{ text: "Hello" }] }]
+    for (const [path, body] of [
+      [image, { prompt: "x" }],
+      [spark, { prompt: "x" }],
+      [editPath, { prompt: "x", images: [await dataUri()] }],
+      ["/v1/chat/completions", { model: "gpt-4o-mini", messages }],
+      ["/vendors/anthropic/v1/messages", { model: "claude-haiku-4-5", max_tokens: 9, messages }],
+      ["/vendors/google/v1beta/models/gemini-2.5-flash:generateContent", { contents }]
+    ] as const) {
+      const answer = await gateway.call("POST", path, body)
+      assert.include([200, 202], answer.status, `${path} ${answer.text}`)
+    }
+  })
+
   it("a task of somebody else is not found", async () => {
     const id = (await created(image, { prompt: "x" })).json.task_info.id
     const other = await gateway.makeUser()

@@ -196,6 +196,31 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
       })
     )
 
+    it.effect("is stamped and signed anew on every attempt, its id and bytes the same", () =>
+      Effect.gen(function* () {
+        const target = yield* receiver(status(500))
+        const send = yield* sender()
+        yield* send(target.url)
+        yield* TestClock.adjust("15 seconds")
+        yield* send(target.url)
+        const [first, second] = target.received.map(({ body, headers }) => ({
+          id: headers["x-service-webhook-id"],
+          at: Number(headers["x-service-webhook-timestamp"]),
+          signature: headers["x-service-webhook-signature"],
+          body: String(body)
+        }))
+        assert.deepStrictEqual([second!.id, second!.body], [first!.id, first!.body])
+        assert.strictEqual(second!.at - first!.at, 15)
+        assert.notStrictEqual(second!.signature, first!.signature)
+        const at = new Date(second!.at * 1000)
+        const { body, headers } = target.received[1]!
+        const verified = yield* Effect.promise(() =>
+          verifyWebhook({ headers, body, secret, now: at })
+        )
+        assert.deepStrictEqual(verified, { valid: true })
+      }).pipe(Effect.provide(TestClock.layer()))
+    )
+
     it.effect("of 64 KiB is sent; one byte more is not", () =>
       Effect.gen(function* () {
         const target = yield* receiver(status(200))

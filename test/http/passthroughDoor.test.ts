@@ -175,6 +175,58 @@ describe("the door", () => {
     })
   }
 
+  const text = JSON.stringify(chat)
+  const head = (start: string, ...lines: ReadonlyArray<string>) =>
+    [
+      start,
+      `authorization: Bearer ${gateway.key}`,
+      "content-type: application/json",
+      "connection: close",
+      ...lines
+    ].join("\r\n")
+  const host = "host: a"
+  const length = `content-length: ${text.length}`
+  /** Requests that are not ordinary, and what the routes make of them. */
+  const odd: Record<string, readonly [bytes: () => string, status: number]> = {
+    "a body above 1 MiB": [
+      () => {
+        const large = JSON.stringify({ ...chat, user: "x".repeat(1024 * 1024) })
+        return `${head(`POST ${path} HTTP/1.1`, host, `content-length: ${large.length}`)}\r\n\r\n${large}`
+      },
+      200
+    ],
+    "no length and no body": [() => `${head(`POST ${path} HTTP/1.1`, host)}\r\n\r\n`, 400],
+    "two hosts": [
+      () => `${head(`POST ${path} HTTP/1.1`, host, "host: b", length)}\r\n\r\n${text}`,
+      400
+    ],
+    "another method": [() => `${head(`GET ${path} HTTP/1.1`, host, length)}\r\n\r\n${text}`, 405],
+    "a query": [
+      () => `${head(`POST /vendors/openai${path}?a=b HTTP/1.1`, host, length)}\r\n\r\n${text}`,
+      200
+    ]
+  }
+  for (const [what, [bytes, status]] of Object.entries(odd)) {
+    it(`leaves ${what} to the routes`, async () => {
+      const before = gateway.routed()
+      const received = await new Promise<string>((resolve, reject) => {
+        const socket = connect(gateway.port, "127.0.0.1")
+        let all = ""
+        socket.on("data", (chunk) => (all += chunk.toString("latin1")))
+        socket.on("end", () => resolve(all))
+        socket.on("error", reject)
+        socket.write(bytes())
+      })
+      assert.match(
+        received.replace("HTTP/1.1 100 Continue\r\n\r\n", ""),
+        new RegExp(`^HTTP/1.1 ${status} `)
+      )
+      assert.equal(gateway.routed(), before + 1)
+      assert.equal(upstream.seen.length, status === 200 ? 1 : 0)
+      if (what === "a query") assert.match(upstream.seen[0]!.url, /\?a=b$/)
+    })
+  }
+
   it("a path that the routes do not bring to the passthrough stays theirs", async () => {
     for (const other of ["/v1/embeddings", "/v1/responses", "/v1/chat/completions/"]) {
       const answer = await gateway.post(other, chat)

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Latch } from "effect"
+import { Clock, Effect, Exit, Latch, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { WebhookSenderLog } from "../../src/delivery/WebhookSender.ts"
 import { EndpointId } from "../../src/domain/Ids.ts"
@@ -141,5 +141,30 @@ describe("open lanes", () => {
         assert.isFalse(yield* lanes.tell(id), "it is closed")
         assert.strictEqual(calls, 4)
       }).pipe(Effect.provide(OpenLanes.layer))
+  )
+
+  it.effect("that were opened again are not closed with the one before", () =>
+    Effect.gen(function* () {
+      const lanes = yield* OpenLanes
+      const id = EndpointId.make("whe_1")
+      const before = yield* Scope.make()
+      yield* yield* Scope.provide(lanes.add(id, Effect.void), before)
+      const message = yield* lanes.add(id, Effect.void)
+      yield* message
+      yield* Scope.close(before, Exit.void)
+      assert.isTrue(yield* lanes.tell(id))
+    }).pipe(Effect.scoped, Effect.provide(OpenLanes.layer))
+  )
+
+  it.effect("get a message soon after the clock was set back", () =>
+    Effect.gen(function* () {
+      const lanes = yield* OpenLanes
+      const id = EndpointId.make("whe_1")
+      yield* TestClock.setTime(60_000)
+      yield* yield* lanes.add(id, Effect.void)
+      assert.isTrue(yield* lanes.tell(id))
+      yield* TestClock.setTime(0)
+      assert.isFalse(yield* lanes.tell(id))
+    }).pipe(Effect.scoped, Effect.provide(OpenLanes.layer))
   )
 })
