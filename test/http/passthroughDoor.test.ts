@@ -320,6 +320,28 @@ describe("the door", () => {
     await stopped
   })
 
+  it("a service that stops leaves a stream that the routes have to them", async () => {
+    const stopping = await start()
+    assert.equal((await tell(stopping, chat, false)).status, 200)
+    const gate = Promise.withResolvers<void>()
+    upstream.script = (_, response) =>
+      events(response, chatEvents(["a", "b"], true), () => gate.promise)
+    const before = stopping.routed()
+    const told = tell(stopping, { ...chat, stream: true }, false)
+    await until("the routes have it", () => stopping.routed() === before + 1)
+    const stopped = stopping.stop()
+    const refused = () =>
+      fetch(stopping.origin).then(
+        () => false,
+        () => true
+      )
+    while (!(await refused())) await new Promise((resolve) => setImmediate(resolve))
+    gate.resolve()
+    assert.include((await told).body, "[DONE]")
+    assert.equal(stopping.routed(), before + 1)
+    await stopped
+  })
+
   it("answers that wait behind another on a broken connection are forgotten", async () => {
     const stopping = await start()
     assert.equal((await tell(stopping, chat, false)).status, 200)
