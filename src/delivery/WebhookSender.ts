@@ -195,7 +195,6 @@ interface Ways {
 
 /** One attempt: through the gate, onto the wire, and out. */
 const makePost = ({ deadline, dispatcher, gate, patience, serviceName, timeoutMillis }: Ways) => {
-  const socketTimeoutMillis = timeoutMillis + backstopMillis
   return ({ origin, path, url }: Target, request: WebhookRequest, clock: Clock.Clock) =>
     Effect.callback<AttemptOutcome, NoPlace>((resume) => {
       let exchange: WebhookExchange | undefined
@@ -222,8 +221,9 @@ const makePost = ({ deadline, dispatcher, gate, patience, serviceName, timeoutMi
             method: "POST",
             headers: deliveryHeaders(serviceName, request, request.secret, request.previousSecret),
             body: request.body,
-            headersTimeout: socketTimeoutMillis,
-            bodyTimeout: socketTimeoutMillis
+            // The bound is ours.
+            headersTimeout: 0,
+            bodyTimeout: 0
           },
           attempt
         )

@@ -19,6 +19,9 @@ const attemptsAtOnceMax = 16
 
 const windowMillis = 60_000
 
+/** How many attempts of a lane may begin at this time. */
+type Room = (millis: number) => number
+
 /** The sending side of one endpoint, alive as long as its actor. */
 export interface DeliveryLane {
   /** Something may be due: sends it in the background until nothing is. Returns at once. */
@@ -58,7 +61,7 @@ export class WebhookDispatcher extends Context.Service<
           const lane = yield* makeLane(
             id,
             window,
-            (limit) => claim({ endpointId: id, limit }),
+            (room) => claim({ endpointId: id, room }),
             attempts
           )
           return { deliver: yield* lanes.add(id, lane.deliver) }
@@ -71,7 +74,7 @@ export class WebhookDispatcher extends Context.Service<
 const makeLane = Effect.fnUntraced(function* (
   id: EndpointId,
   window: SlidingWindow,
-  claim: (limit: number) => Effect.Effect<ReadonlyArray<Claimed>, StoreUnavailable>,
+  claim: (room: Room) => Effect.Effect<ReadonlyArray<Claimed>, StoreUnavailable>,
   attempts: Effect.Success<typeof makeAttempts>
 ) {
   yield* Effect.addFinalizer(() => attempts.written)
@@ -104,32 +107,31 @@ const makeLane = Effect.fnUntraced(function* (
     })
   }
 
-  /** Starts as many due attempts as the limit allows; answers how many. */
-  const startDue = (limit: number) =>
-    Effect.gen(function* () {
-      lookAgain = false
-      const claimed = yield* claim(limit)
-      if (isClosing()) {
-        yield* attempts.giveBack(claimed)
-        return 0
-      }
-      busy += claimed.length
-      window.begin(claimed.length)
-      for (const one of claimed) run(attempts.attempt(one, watch))
-      return claimed.length
-      // What is claimed must be sent or given back, even if the actor moves away just now.
-    }).pipe(Effect.uninterruptible)
+  const roomAt = (millis: number) => Math.min(attemptsAtOnceMax - busy, window.room(millis))
+
+  /** Starts as many due attempts as there is room for when they are claimed. */
+  const startDue = Effect.gen(function* () {
+    lookAgain = false
+    let room = 0
+    const claimed = yield* claim((millis) => (room = roomAt(millis)))
+    mayHaveMore = claimed.length === room
+    if (isClosing()) return yield* attempts.giveBack(claimed)
+    busy += claimed.length
+    window.begin(claimed.length)
+    for (const one of claimed) run(attempts.attempt(one, watch))
+    // What is claimed must be sent or given back, even if the actor moves away just now.
+  }).pipe(Effect.uninterruptible)
 
   const send = Effect.gen(function* () {
     mayHaveMore = true
     while (true) {
       const now = DateTime.toEpochMillis(yield* DateTime.now)
-      const limit = Math.min(attemptsAtOnceMax - busy, window.room(now))
-      if (limit > 0 && (mayHaveMore || lookAgain)) {
-        mayHaveMore = (yield* startDue(limit)) === limit
+      const hasRoom = roomAt(now) > 0
+      if (hasRoom && (mayHaveMore || lookAgain)) {
+        yield* startDue
         continue
       }
-      if (busy === 0 && limit > 0) return
+      if (busy === 0 && hasRoom) return
       const wait = window.waitMillis(now)
       const signalled = Queue.take(signals)
       yield* wait > 0 ? Effect.raceFirst(signalled, Effect.sleep(Duration.millis(wait))) : signalled
@@ -202,6 +204,9 @@ const warmUp = (store: DeliveryStore["Service"]) =>
 const claimEndpointsMax = 100
 const claimsMax = 1
 
+/** Claims begin this far apart, so that under load one serves many lanes. ADR 0117. */
+const claimsApartMillis = 10
+
 /** Claims for all lanes of this process together. */
 const makeClaim = Effect.gen(function* () {
   const store = yield* DeliveryStore
@@ -220,10 +225,15 @@ const makeClaim = Effect.gen(function* () {
   return yield* makeBatch({
     itemsMax: claimEndpointsMax,
     runsMax: claimsMax,
+    apartMillis: claimsApartMillis,
     run: Effect.fnUntraced(function* (
-      wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
+      asked: ReadonlyArray<{ readonly endpointId: EndpointId; readonly room: Room }>
     ) {
       const now = yield* DateTime.now
+      const wanted = asked.map(({ endpointId, room }) => ({
+        endpointId,
+        limit: room(DateTime.toEpochMillis(now))
+      }))
       const claimed = yield* store
         .claim({ wanted, owner: process.id, now })
         .pipe(Effect.tapError(() => abandon(wanted, now)))
