@@ -104,10 +104,16 @@ const Notice = Schema.Struct({
   threshold: Schema.NullOr(Micro)
 })
 
+/** What is out of the ordinary is done with care, in a transaction that its alerts belong into. */
 const write = (sql: PgClient.PgClient) => (batch: AllowanceBatch) =>
   Effect.map(
     settle(sql, batch, (alerts) =>
-      sql.unsafe<object>(statement, parametersOf(batch, alerts)).pipe(rowsOf(Notice))
+      sql
+        .unsafe<object>(
+          statement(alerts ? "allowances_settle_again" : "allowances_settle"),
+          parametersOf(batch, alerts)
+        )
+        .pipe(rowsOf(Notice))
     ),
     ({ endpoints, rows }): AllowanceOutcome => ({ endpoints, grants: rows.flatMap(grantOf) })
   )
@@ -119,37 +125,65 @@ const grantOf = (row: typeof Notice.Type): ReadonlyArray<AllowanceGrant> => {
     : [{ key: apiKeyId, granted, available, alive, expiresAt }]
 }
 
-const statement = `SELECT * FROM allowances_write(
-  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20,
-  make_interval(secs => $21), $22, $23)`
+const statement = (name: string) => `SELECT * FROM ${name}(
+  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,
+  make_interval(secs => $25), $26, $27)`
 
 const { OID } = PgTypes
 
 const parametersOf = (
   { ended, now, processId, sizes, throttleSeconds }: AllowanceBatch,
   alerts: boolean
-) => [
-  column(sizes, OID.text, ({ key }) => key),
-  column(sizes, OID.uuid, ({ user }) => user),
-  column(sizes, OID.uuid, ({ hold }) => hold),
-  column(sizes, OID.int8, ({ needs }) => needs),
-  column(sizes, OID.int8, ({ extra }) => extra),
-  column(ended, OID.uuid, ({ start }) => start.id),
-  column(ended, OID.text, ({ start }) => start.key),
-  column(ended, OID.timestamptz, ({ begunAt }) => new Date(begunAt)),
-  column(ended, OID.int8, ({ start }) => start.amount),
-  column(ended, OID.int8, ({ end }) => end.captured),
-  column(ended, OID.text, ({ end }) => end.outcome),
-  column(ended, OID.int4, ({ end }) => end.status),
-  column(ended, OID.text, ({ end }) => end.account),
-  column(ended, OID.text, ({ end }) => (end.usage === null ? null : JSON.stringify(end.usage))),
-  column(ended, OID.text, ({ start }) => start.vendor),
-  column(ended, OID.text, ({ start }) => start.model),
-  column(ended, OID.text, ({ start }) => start.route),
-  column(ended, OID.bool, ({ start }) => start.sandbox),
-  column(ended, OID.text, ({ start }) => start.trace),
-  processId,
-  throttleSeconds,
-  alerts,
-  toDate(now)
-]
+) => {
+  const { calls, keys } = linesOf(ended, sizes)
+  return [
+    column(sizes, OID.text, ({ key }) => key),
+    column(sizes, OID.uuid, ({ user }) => user),
+    column(sizes, OID.uuid, ({ hold }) => hold),
+    column(sizes, OID.int8, ({ needs }) => needs),
+    column(sizes, OID.int8, ({ extra }) => extra),
+    column(keys, OID.int8, ({ captures }) => captures),
+    column(keys, OID.int8, ({ charged }) => charged),
+    column(ended, OID.uuid, ({ start }) => start.id),
+    column(calls, OID.int4, ({ place }) => place),
+    column(calls, OID.int8, ({ line }) => line),
+    column(calls, OID.int8, ({ drawn }) => drawn),
+    column(ended, OID.int8, ({ begunAt }) => BigInt(begunAt)),
+    column(ended, OID.int8, ({ start }) => start.amount),
+    column(calls, OID.int8, ({ captured }) => captured),
+    column(ended, OID.text, ({ end }) => end.outcome),
+    column(ended, OID.int4, ({ end }) => end.status),
+    column(ended, OID.text, ({ end }) => end.account),
+    column(ended, OID.text, ({ end }) => (end.usage === null ? null : JSON.stringify(end.usage))),
+    column(ended, OID.text, ({ start }) => start.vendor),
+    column(ended, OID.text, ({ start }) => start.model),
+    column(ended, OID.text, ({ start }) => start.route),
+    column(ended, OID.bool, ({ start }) => start.sandbox),
+    column(ended, OID.text, ({ start }) => start.trace),
+    processId,
+    throttleSeconds,
+    alerts,
+    toDate(now)
+  ]
+}
+
+/**
+ * Where each call's capture stands among those of its key, and what they come to with it: running
+ * sums that the server then need not sort for. `place` is that of the key, from 1.
+ */
+const linesOf = (ended: AllowanceBatch["ended"], sizes: AllowanceBatch["sizes"]) => {
+  const keys = sizes.map((_, n) => ({ place: n + 1, captures: 0n, charged: 0n }))
+  const byKey = new Map(sizes.map(({ key }, n) => [key, keys[n]]))
+  const calls = ended.map(({ end, start }) => {
+    // The store refuses a call whose key has no size
+    const key = byKey.get(start.key) ?? { place: 0, captures: 0n, charged: 0n }
+    const captured = end.captured < start.amount ? end.captured : start.amount
+    if (captured > 0n) {
+      key.captures += 1n
+      key.charged += captured
+    }
+    const line = captured > 0n ? key.captures : 0n
+    return { place: key.place, line, drawn: key.charged, captured }
+  })
+  return { keys, calls }
+}

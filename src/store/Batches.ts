@@ -76,8 +76,11 @@ export interface Settlement<Row> {
   readonly endpoints: ReadonlyArray<EndpointId>
 }
 
-const isAlertDue = (error: unknown) =>
-  SqlError.isSqlError(error) && Option.contains(sqlState(error), "GW428")
+/** An alert is due, or a call is settled already or has no cover. */
+const needsCare = /^(?:GW428|GW409|23505)$/u
+
+const isOutOfTheOrdinary = (error: unknown) =>
+  SqlError.isSqlError(error) && Option.exists(sqlState(error), (state) => needsCare.test(state))
 
 /** One statement; a transaction with several only when an alert has to go with the charges. */
 export const settle = <Row extends Crossing, E>(
@@ -96,7 +99,7 @@ export const settle = <Row extends Crossing, E>(
   }).pipe(sql.withTransaction)
   return statement(false).pipe(
     Effect.map((rows): Settlement<Row> => ({ rows, endpoints: [] })),
-    Effect.catchIf(isAlertDue, () => withAlerts),
+    Effect.catchIf(isOutOfTheOrdinary, () => withAlerts),
     retryDeadlock,
     storeFailures
   )
