@@ -17,6 +17,7 @@ import type { ArtifactStore } from "./ConfigArtifacts.ts"
 import { fault, read, readSecret } from "./ConfigRead.ts"
 import { artifactHours } from "./domain/Limits.ts"
 import type { ConfigFault } from "./ConfigRead.ts"
+import { logging } from "./ConfigLogging.ts"
 import { publicUrl } from "./ConfigPublicUrl.ts"
 import type { AccountSetting } from "./domain/Provider.ts"
 
@@ -73,6 +74,8 @@ export class AppConfig extends Context.Service<
     readonly serviceName: string
     readonly logLevel: LogLevel.LogLevel
     readonly logFormat: "pretty" | "json"
+    /** The OpenTelemetry collector (OTLP over HTTP) that hears of traces, metrics and logs. */
+    readonly otlpEndpoint: Option.Option<string>
   }
 >()("gateway/Config/AppConfig") {
   /** Reads the process environment. A variable that is set but empty counts as unset. */
@@ -277,18 +280,3 @@ const byteCount = (text: string): Effect.Effect<number, ConfigFault> =>
     Effect.fromOption,
     Effect.mapError(() => fault("MAX_BODY_BYTES", `"${text}" is no size`, sizeRemedy))
   )
-
-const logging = Effect.gen(function* () {
-  return {
-    logLevel: yield* read(
-      "LOG_LEVEL",
-      Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const)),
-      "set Trace, Debug, Info, Warn, Error or None"
-    ),
-    logFormat: yield* read(
-      "LOG_FORMAT",
-      Config.Literals(["pretty", "json"], "LOG_FORMAT").pipe(Config.withDefault("pretty" as const)),
-      "set pretty or json"
-    )
-  }
-})

@@ -2,6 +2,7 @@ import { NodeRuntime } from "@effect/platform-node"
 import { Layer } from "effect"
 import * as FirstStart from "./cli/FirstStart.ts"
 import * as Logging from "./cli/Logging.ts"
+import * as Telemetry from "./cli/Telemetry.ts"
 import { AppConfig } from "./Config.ts"
 import * as Gateway from "./Gateway.ts"
 
@@ -12,6 +13,7 @@ const main = FirstStart.layer.pipe(
   Layer.provide(Gateway.stores),
   Layer.provide(Gateway.leaves),
   Layer.provide(Gateway.database),
+  Layer.provide(Telemetry.layer),
   Layer.provide(Logging.layer),
   Layer.provide(AppConfig.layer),
   Layer.provide(Gateway.platform)

@@ -1,4 +1,4 @@
-import { ByteSize, Context, Effect } from "effect"
+import { ByteSize, Context, Effect, Tracer } from "effect"
 import {
   HttpEffect,
   HttpIncomingMessage,
@@ -12,7 +12,7 @@ import type { Problem } from "../domain/Problem.ts"
 import { begunOf } from "./BegunCall.ts"
 import { hasOneHost } from "./HostHeader.ts"
 import { rescue } from "./Problems.ts"
-import { RequestTrace, traceOf } from "./RequestTrace.ts"
+import { RequestTrace, tracedBy, traceOf } from "./RequestTrace.ts"
 import { makeIsSandbox } from "./SandboxHeader.ts"
 
 /**
@@ -28,7 +28,13 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
     return (httpEffect) =>
       Effect.withFiber((fiber) => {
         const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-        const trace = begunOf(request.source)?.trace ?? traceOf(request.headers)
+        const trace =
+          begunOf(request.source)?.trace ??
+          tracedBy(
+            fiber.getRef(Tracer.Tracer),
+            Context.getOption(fiber.context, Tracer.ParentSpan)
+          ) ??
+          traceOf(request.headers)
         const headers = {
           traceparent: trace.traceparent,
           ...(isSandbox(request.originalUrl) ? { [sandbox]: "true" } : {})

@@ -123,3 +123,29 @@ describe("a duration", () => {
     )
   }
 })
+
+describe("OTEL_EXPORTER_OTLP_ENDPOINT", () => {
+  const endpointOf = (OTEL_EXPORTER_OTLP_ENDPOINT: string) =>
+    Effect.map(AppConfig, ({ otlpEndpoint }) => Option.getOrUndefined(otlpEndpoint)).pipe(
+      Effect.provide(AppConfig.layerOf({ OTEL_EXPORTER_OTLP_ENDPOINT }))
+    )
+
+  for (const [text, expected] of [
+    ["", undefined],
+    ["http://localhost:4318", "http://localhost:4318"],
+    ["https://collector.example.com/otlp/", "https://collector.example.com/otlp"]
+  ] as const) {
+    it.effect(`"${text}" is ${expected}`, () =>
+      Effect.map(endpointOf(text), (url) => assert.strictEqual(url, expected))
+    )
+  }
+
+  for (const text of ["localhost:4318", "collector", "grpc://localhost:4317"]) {
+    it.effect(`"${text}" is refused by name`, () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(endpointOf(text))
+        assert.include(error.message, "OTEL_EXPORTER_OTLP_ENDPOINT")
+      })
+    )
+  }
+})
