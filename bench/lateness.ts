@@ -1,37 +1,48 @@
 /**
  * How late attempts begin, in milliseconds after their due time, while receivers keep up; what a
  * process with as many waiting ones costs; and whether a flood of one endpoint is felt by others.
+ * Beside it a bare loop that sends as many at the same times: what this machine can do at all.
  *
  *   node bench/lateness.ts [deliveries] [spread in seconds]
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
+import { execFile } from "node:child_process"
+import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { EndpointId } from "../src/domain/Ids.ts"
 import { Wake } from "../src/services/Wake.ts"
-import { cpuMillis, database, makeEndpoints, queue, receiver, sending } from "./support.ts"
+import { cpuMillis, percentiles } from "./measures.ts"
+import { database, makeEndpoints, postgresMicros, queue, receiver, sending } from "./support.ts"
 
 const deliveries = Number(process.argv[2] ?? 10_000)
 const spreadSeconds = Number(process.argv[3] ?? 10)
 const endpoints = Math.ceil(deliveries / 100)
 const flood = 3000
 
-const percentiles = (what: string, late: ReadonlyArray<number>) => {
-  const sorted = [...late].sort((a, b) => a - b)
-  const at = (share: number) => (sorted[Math.floor(sorted.length * share)] ?? Number.NaN).toFixed(1)
-  console.log(
-    `${what}: ${sorted.length} attempts, lateness ms p50 ${at(0.5)}, p99 ${at(0.99)}, p99.9 ${at(0.999)}, max ${at(0.999999)}`
-  )
-}
+type Receiver = Effect.Success<ReturnType<typeof receiver>>
 
-const lateness = Effect.gen(function* () {
+const bare = ({ ca, url }: Receiver) =>
+  Effect.promise(async () => {
+    const { stdout } = await promisify(execFile)(process.execPath, [
+      fileURLToPath(new URL("bareSender.ts", import.meta.url)),
+      JSON.stringify({ ca, url, deliveries, spreadSeconds })
+    ])
+    process.stdout.write(stdout)
+  })
+
+const attempts = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const rows = yield* sql`
-    SELECT extract(epoch FROM started_at - due_at)::float8 * 1000 AS late, endpoint_id,
+    SELECT delivery_id, endpoint_id, extract(epoch FROM due_at)::float8 * 1000 AS due,
+      extract(epoch FROM started_at)::float8 * 1000 AS started,
       extract(epoch FROM due_at - min(due_at) OVER ())::float8 AS second
     FROM delivery_attempts`
   return rows.map((row) => ({
-    late: Number(row["late"]),
+    id: String(row["deliveryId"]),
     endpoint: String(row["endpointId"]),
+    due: Number(row["due"]),
+    late: Number(row["started"]) - Number(row["due"]),
     second: Number(row["second"])
   }))
 })
@@ -39,61 +50,93 @@ const lateness = Effect.gen(function* () {
 const untilLeft = Effect.fnUntraced(function* (left: number) {
   const sql = yield* PgClient.PgClient
   while (true) {
-    const rows = yield* sql`SELECT count(*)::int AS n FROM delivery_queue`
-    if (Number(rows[0]?.["n"]) <= left) return
-    yield* Effect.sleep("200 millis")
+    const rows = yield* sql`SELECT 1 FROM delivery_queue LIMIT 1 OFFSET ${left}::int`
+    if (rows.length === 0) return
+    yield* Effect.sleep("100 millis")
   }
 })
 
-const fallingDue = Effect.fnUntraced(function* (url: string, first: number, withFlood: boolean) {
+/** What each of the three spends while it runs. */
+const cpuShares = Effect.fnUntraced(function* <A, E, R>(
+  receiving: Receiver,
+  work: Effect.Effect<A, E, R>
+) {
+  const now = Effect.map(postgresMicros, (postgres) => ({
+    process: cpuMillis() * 1000,
+    postgres,
+    receiver: receiving.cpuMicros()
+  }))
+  const before = yield* now
+  yield* work
+  const after = yield* now
+  const each = (of: keyof typeof before) => ((after[of] - before[of]) / deliveries).toFixed(0)
+  console.log(
+    `  µs CPU each: process ${each("process")}, Postgres ${each("postgres")}, receiver ${each("receiver")}`
+  )
+})
+
+const waiting = Effect.gen(function* () {
+  // All waiting, none due yet
+  yield* Effect.sleep("2 seconds")
+  const before = cpuMillis()
+  yield* Effect.sleep("8 seconds")
+  const share = (cpuMillis() - before) / 80
+  console.log(`${deliveries} waiting: ${share.toFixed(2)} % of a core (goal below 2)`)
+})
+
+const floodOne = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const wake = yield* Wake
-  yield* makeEndpoints(endpoints, url, first)
+  yield* sql`
+    INSERT INTO webhook_endpoints SELECT 'whe_flood', user_id, url, events, description, enabled, secret,
+      secret_preview, previous_secret, previous_secret_until, created_at, updated_at, deleted_at
+    FROM webhook_endpoints LIMIT 1`
+  yield* sql`
+    WITH d AS (
+      INSERT INTO deliveries
+      SELECT time_sorted_id('whd_', d.created_at), d.created_at, d.user_id, 'whe_flood', d.event_id,
+        d.event_created_at, d.event_type, d.task_id, d.status, 0, d.updated_at
+      FROM deliveries d LIMIT ${flood}::int RETURNING id, created_at
+    )
+    INSERT INTO delivery_queue (id, created_at, endpoint_id, due_at)
+    SELECT id, created_at, 'whe_flood', created_at FROM d`
+  yield* wake.endpoints([EndpointId.make("whe_flood")])
+})
+
+const fallingDue = Effect.fnUntraced(function* (
+  receiving: Receiver,
+  first: number,
+  withFlood: boolean
+) {
+  yield* makeEndpoints(endpoints, receiving.url, first)
   yield* queue(deliveries, endpoints, 12, spreadSeconds, first)
-  if (withFlood) {
-    yield* sql`
-      INSERT INTO webhook_endpoints SELECT 'whe_flood', user_id, url, events, description, enabled, secret,
-        secret_preview, previous_secret, previous_secret_until, created_at, updated_at, deleted_at
-      FROM webhook_endpoints LIMIT 1`
-    yield* sql`
-      WITH d AS (
-        INSERT INTO deliveries
-        SELECT time_sorted_id('whd_', d.created_at), d.created_at, d.user_id, 'whe_flood', d.event_id,
-          d.event_created_at, d.event_type, d.task_id, d.status, 0, d.updated_at
-        FROM deliveries d LIMIT ${flood}::int RETURNING id, created_at
-      )
-      INSERT INTO delivery_queue (id, created_at, endpoint_id, due_at)
-      SELECT id, created_at, 'whe_flood', created_at FROM d`
-    yield* wake.endpoints([EndpointId.make("whe_flood")])
-  } else {
-    // All waiting, none due yet
-    yield* Effect.sleep("2 seconds")
-    const before = cpuMillis()
-    yield* Effect.sleep("8 seconds")
-    const share = (cpuMillis() - before) / 80
-    console.log(`${deliveries} waiting: ${share.toFixed(2)} % of a core (goal below 2)`)
-  }
-  yield* untilLeft(withFlood ? flood - 600 : 0)
-  const all = yield* lateness
+  yield* withFlood ? floodOne : waiting
+  yield* receiving.arrivals
+  console.log(
+    `${deliveries} due within ${spreadSeconds} s on ${endpoints} endpoints${withFlood ? `, one more flooded with ${flood}` : ""}`
+  )
+  yield* cpuShares(receiving, untilLeft(withFlood ? flood - 600 : 0))
+  const arrivals = yield* receiving.arrivals
+  const all = yield* attempts
   const others = all.filter((row) => row.endpoint !== "whe_flood")
-  percentiles(
-    `${deliveries} due within ${spreadSeconds} s on ${endpoints} endpoints${withFlood ? `, one more flooded with ${flood}` : ""}`,
-    others.map((row) => row.late)
-  )
-  percentiles(
-    "  of these, all but the first second",
-    others.filter((row) => row.second >= 1).map((row) => row.late)
-  )
-  if (withFlood) console.log(`the flooded endpoint got ${all.length - others.length} (limit 600)`)
+  const late = others.map((row) => row.late)
+  const lateFrom = (second: number) =>
+    others.filter((row) => row.second >= second).map((row) => row.late)
+  console.log(percentiles("  begun", late))
+  const came = others.map((row) => (arrivals.get(row.id) ?? Number.NaN) - row.due)
+  console.log(percentiles("  at the receiver", came))
+  if (spreadSeconds > 1) console.log(percentiles("  begun after the first second", lateFrom(1)))
+  if (withFlood) console.log(`  the flooded endpoint got ${all.length - others.length} (limit 600)`)
 })
 
 const program = Effect.gen(function* () {
   const databaseUrl = yield* database
-  const { ca, url } = yield* receiver()
+  const receiving = yield* receiver()
+  yield* bare(receiving)
   yield* Effect.gen(function* () {
-    yield* fallingDue(url, 1, false)
-    yield* fallingDue(url, endpoints + 1, true)
-  }).pipe(Effect.provide(sending(databaseUrl, ca)))
+    yield* fallingDue(receiving, 1, false)
+    yield* fallingDue(receiving, endpoints + 1, true)
+  }).pipe(Effect.provide(sending(databaseUrl, receiving.ca)))
 }).pipe(Effect.scoped)
 
 await Effect.runPromise(program)

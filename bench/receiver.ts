@@ -8,12 +8,14 @@ const { cert, delayMillis, key } = JSON.parse(process.argv[2] ?? "{}") as {
   readonly delayMillis: number
 }
 const answer = Buffer.from("ok")
-let received = 0
+/** By delivery id; a Unix time in milliseconds. */
+const arrivals = new Map<string, number>()
 
 const server = createServer({ cert, key, keepAlive: true }, (request, response) => {
+  const id = request.headers["x-service-webhook-id"]
+  if (typeof id === "string") arrivals.set(id, Date.now())
   request.resume()
   request.on("end", () => {
-    received += 1
     const end = () => {
       response.writeHead(200, { "content-length": answer.length })
       response.end(answer)
@@ -26,5 +28,8 @@ server.keepAliveTimeout = 60_000
 server.listen(0, "127.0.0.1", () => {
   process.send?.({ port: (server.address() as AddressInfo).port })
 })
-process.on("message", () => process.send?.({ received }))
+process.on("message", () => {
+  process.send?.({ arrivals: [...arrivals] })
+  arrivals.clear()
+})
 process.on("disconnect", () => process.exit(0))

@@ -27,8 +27,8 @@ import { layerPostgres } from "../src/store/Database.ts"
 import * as Migrations from "../src/store/Migrations.ts"
 import { makeAuthority } from "../test/support/certificates.ts"
 import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
-
-export const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"
+import { body, secret } from "./measures.ts"
+import { cpuMicros } from "./processes.ts"
 
 /** A Postgres of its own, or `DATABASE_URL`. */
 export const database = Effect.gen(function* () {
@@ -57,14 +57,32 @@ export const receiver = Effect.fnUntraced(function* (delayMillis = 0) {
     (process) => Effect.sync(() => process.kill("SIGKILL"))
   )
   const ask = () =>
-    new Promise<Record<string, number>>((resolve) => child.once("message", resolve as () => void))
+    new Promise<Told>((resolve) => child.once("message", resolve as (told: unknown) => void))
   const { port } = yield* Effect.promise(ask)
-  const count = Effect.promise(async () => {
+  const arrivals = Effect.promise(async () => {
     const answer = ask()
-    child.send("count")
-    return (await answer).received ?? 0
+    child.send("arrivals")
+    return new Map((await answer).arrivals)
   })
-  return { url: `https://127.0.0.1:${port}/hook`, ca: authority.ca, count }
+  return {
+    url: `https://127.0.0.1:${port}/hook`,
+    ca: authority.ca,
+    /** When each delivery came, in milliseconds since 1970; those of before are not told again. */
+    arrivals,
+    cpuMicros: () => cpuMicros(child.pid ?? 0)
+  }
+})
+
+interface Told {
+  readonly port?: number
+  readonly arrivals?: ReadonlyArray<readonly [string, number]>
+}
+
+/** CPU microseconds of all processes of a Postgres on this machine so far. */
+export const postgresMicros = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  const rows = yield* sql`SELECT pid FROM pg_stat_activity`
+  return rows.reduce((sum, row) => sum + cpuMicros(Number(row["pid"])), 0)
 })
 
 /** The stores and all that sends webhooks, as the service composes them. */
@@ -93,27 +111,6 @@ export const sending = (url: string, ca: string) => {
     Layer.orDie
   )
 }
-
-export const body = new TextEncoder().encode(
-  JSON.stringify({
-    id: "evt_019a0c5e7f3a7b009e2b4f6a8c0d1e2f",
-    type: "task.succeeded",
-    created_at: "2026-01-01T00:00:00.000Z",
-    data: {
-      vendor: "alibaba",
-      model_name: "text-to-image-max",
-      payload: {
-        task_info: {
-          id: "019a0c5e-7f3a-7a00-9e2b-4f6a8c0d1e2f",
-          status: "completed",
-          created_at: "2026-01-01T00:00:00.000Z",
-          updated_at: "2026-01-01T00:00:09.000Z"
-        },
-        images: ["https://gateway.example.com/artifacts/art_019a0c5e7f3a7b009e2b4f6a8c0d1e2f"]
-      }
-    }
-  })
-)
 
 /** Makes endpoints for the receiver, all of one user. */
 export const makeEndpoints = Effect.fnUntraced(function* (count: number, url: string, first = 1) {
@@ -173,9 +170,3 @@ export const drained = Effect.gen(function* () {
     yield* Effect.sleep("20 millis")
   }
 })
-
-/** CPU milliseconds of this process so far. */
-export const cpuMillis = () => {
-  const { system, user } = process.cpuUsage()
-  return (system + user) / 1000
-}

@@ -6,56 +6,21 @@
  */
 import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
-import { createHmac } from "node:crypto"
 import { PgBoss } from "pg-boss"
 import { Agent } from "undici"
 import { Wake } from "../src/services/Wake.ts"
 import { EndpointId } from "../src/domain/Ids.ts"
 import { DeliveryStore } from "../src/store/DeliveryStore.ts"
-import {
-  body,
-  cpuMillis,
-  database,
-  drained,
-  makeEndpoints,
-  queue,
-  receiver,
-  secret,
-  sending
-} from "./support.ts"
+import { connections, post } from "./bareSender.ts"
+import { body, cpuMillis } from "./measures.ts"
+import { database, drained, makeEndpoints, queue, receiver, sending } from "./support.ts"
 
 const deliveries = Number(process.argv[2] ?? 9_000)
 const rounds = Number(process.argv[3] ?? 3)
 const endpoints = Math.ceil(deliveries / 300)
-/** The most connections that our sender opens to one origin; the others get as many. */
-const connections = 128
 
 /** Workers of pg-boss, each with batches of 100: more made it no faster. */
 const bossWorkers = 4
-
-const post = async (agent: Agent, url: string, id: string, bytes: Uint8Array) => {
-  const timestamp = Math.floor(Date.now() / 1000)
-  const signature = createHmac("sha256", secret)
-    .update(`${id}.${timestamp}.`)
-    .update(bytes)
-    .digest("hex")
-  const { origin, pathname } = new URL(url)
-  const answer = await agent.request({
-    origin,
-    path: pathname,
-    method: "POST",
-    headers: {
-      "Content-Type": "application/json",
-      "User-Agent": "Service-Webhook/1.0",
-      "X-Service-Webhook-Id": id,
-      "X-Service-Webhook-Timestamp": String(timestamp),
-      "X-Service-Webhook-Signature": `v1=${signature}`
-    },
-    body: bytes
-  })
-  await answer.body.text()
-  if (answer.statusCode !== 200) throw new Error(`HTTP ${answer.statusCode}`)
-}
 
 interface Figure {
   readonly perSecond: number

@@ -9,7 +9,7 @@ import { Sweeps } from "../services/Sweeps.ts"
 const looksAtLeastEvery = Duration.seconds(5)
 
 /** Rows that fall due within this time are served by one look. */
-const looksAtMostEvery = Duration.millis(5)
+const looksAtMostEvery = Duration.millis(10)
 
 export const layer = Singleton.make(
   "AlarmClock",

@@ -24,6 +24,12 @@ const ownMax = 2
  */
 const connectEveryMillis = 2
 
+/** Attempts that had to wait are getting their places, if one did within this time. */
+const crowdedMillis = 20
+
+/** How long others wait for calm at most. */
+const calmMillisMax = 1000
+
 /**
  * Bounds the attempts under way to one origin, and with them its connections. Many endpoints may lie
  * at one origin: one that never answers holds its places for 30 seconds, so a URL with less than two
@@ -33,9 +39,14 @@ const connectEveryMillis = 2
 export class OriginGate {
   readonly #max: number
   readonly #origins = new Map<string, Origin>()
+  /** When an attempt last got a place that it had waited for. */
+  #admittedAt = -Infinity
 
-  constructor(max: number) {
+  readonly #now: () => number
+
+  constructor(max: number, now = () => performance.now()) {
     this.#max = max
+    this.#now = now
   }
 
   /** Starts an attempt, now or when it has a place. Answers how to leave, also while it waits. */
@@ -44,7 +55,7 @@ export class OriginGate {
     let state: "waiting" | "started" | "left" = "waiting"
     const start = () => {
       state = "started"
-      origin.waiting.delete(waiting)
+      if (origin.waiting.delete(waiting)) this.#admittedAt = this.#now()
       origin.underWay += 1
       origin.byUrl.set(href, ownOf(origin, href) + 1)
       attempt()
@@ -72,6 +83,17 @@ export class OriginGate {
       origin.open -= 1
       this.#forget(name, origin)
     }
+  }
+
+  /** Calls back at once, or when the crowd is gone, or is there for too long. */
+  onCalm(calm: () => void): void {
+    const until = this.#now() + calmMillisMax
+    const look = () => {
+      const now = this.#now()
+      if (now >= until || now - this.#admittedAt >= crowdedMillis) calm()
+      else setTimeout(look, crowdedMillis)
+    }
+    look()
   }
 
   #origin(name: string): Origin {

@@ -1,7 +1,9 @@
-import { Clock, Context, Duration, Effect, Layer } from "effect"
+import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
+import type { Dispatcher } from "undici"
 import { webhookPayloadBytesMax, webhookTimeoutSeconds } from "../domain/Limits.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
 import { makeDeadlines } from "./Deadlines.ts"
+import type { Deadline } from "./Deadlines.ts"
 import { EgressGuard } from "./EgressGuard.ts"
 import type { EgressRefused } from "./EgressRules.ts"
 import { OriginGate } from "./OriginGate.ts"
@@ -21,18 +23,25 @@ export interface WebhookRequest {
   readonly body: Uint8Array
   /** Unix time of this attempt's signing. Spec, Signature 6. */
   readonly timestampSeconds: number
+  /** Unix time after which an attempt that had to wait for a place is not begun any more. */
+  readonly beginBeforeMillis?: number | undefined
 }
+
+/** The attempt waited for a place at its origin until it was too late for it: nothing was sent. */
+export class NoPlace extends Schema.TaggedError<NoPlace>()("NoPlace", {}) {}
 
 export interface WebhookSenderOptions {
   /** The name in the headers, `SERVICE_NAME`. Default `Service` (contract 2). */
   readonly serviceName?: string
   /** Bound on the whole attempt. Default 30 s (spec, Retries; contract 8). */
   readonly timeout?: Duration.Input
+  /** Bound on the wait for a place. Default 8 s (ADR 0117). */
+  readonly placeTimeout?: Duration.Input
   /** PEM certificates that are trusted in place of the system's, for tests. */
   readonly ca?: string | undefined
   /**
-   * Attempts under way to one origin; further ones queue within their bound, save the first two of a
-   * URL. Default 128.
+   * Attempts under way to one origin; further ones wait for a place, save the first two of a URL.
+   * Default 128.
    */
   readonly connectionsPerOriginMax?: number
 }
@@ -41,8 +50,13 @@ export interface WebhookSenderOptions {
 export class WebhookSender extends Context.Service<
   WebhookSender,
   {
-    /** Never fails: every way to fail is a class of the outcome. Interruption aborts the request. */
-    readonly send: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>
+    /**
+     * Every way to fail is a class of the outcome, save that nothing was begun. Waiting for a place is no
+     * part of the attempt, nor of its bound. Interruption aborts the request.
+     */
+    readonly send: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, NoPlace>
+    /** Waits while attempts that had to wait for a place get theirs, for a second at most. */
+    readonly calm: Effect.Effect<void>
   }
 >()("gateway/delivery/WebhookSender") {
   /** Sends over HTTPS through the egress guard. Connections are kept alive and closed with the layer. */
@@ -56,7 +70,7 @@ export class WebhookSender extends Context.Service<
    * by the script, which may wait or never end. Without a script every attempt gets a 200.
    */
   static readonly layerMock = (
-    script: (request: WebhookRequest) => Effect.Effect<AttemptOutcome> = () =>
+    script: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, NoPlace> = () =>
       Effect.succeed(mockOutcome(200))
   ): Layer.Layer<WebhookSender | WebhookSenderLog> =>
     Layer.effectContext(
@@ -66,7 +80,7 @@ export class WebhookSender extends Context.Service<
           sent.push({ request, atMillis: yield* Clock.currentTimeMillis })
           return yield* script(request)
         })
-        return Context.make(WebhookSender, { send }).pipe(
+        return Context.make(WebhookSender, { send, calm: Effect.void }).pipe(
           Context.add(WebhookSenderLog, { sent: Effect.sync(() => [...sent]) })
         )
       })
@@ -104,6 +118,9 @@ interface Target {
 /** URLs that the guard judged lately. */
 const targetsMax = 1000
 
+/** Then the claim of the attempt is too old to be sent (ADR 0052). */
+const placeTimeout = Duration.seconds(8)
+
 /** undici's own timers stand this far behind the bound: Effect's clock decides, they only clean up. */
 const backstopMillis = 5000
 
@@ -115,16 +132,19 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
     options.timeout ?? Duration.seconds(webhookTimeoutSeconds)
   )
   const timeoutMillis = Duration.toMillis(timeout)
-  const socketTimeoutMillis = timeoutMillis + backstopMillis
   const dispatcher = yield* guard.dispatcher({
     ca,
-    connectTimeoutMillis: socketTimeoutMillis,
+    connectTimeoutMillis: timeoutMillis + backstopMillis,
     // The gate bounds them.
     connectionsPerOriginMax: Number.MAX_SAFE_INTEGER,
     onOpened: (origin) => gate.opened(origin)
   })
 
   const deadline = yield* makeDeadlines(timeout)
+  const patience = yield* makeDeadlines(
+    Duration.fromInputUnsafe(options.placeTimeout ?? placeTimeout)
+  )
+  const post = makePost({ serviceName, gate, dispatcher, deadline, timeoutMillis, patience })
   const targets = new Map<string, Target>()
 
   /** What the guard says of a URL depends on its text alone; every connect is judged again. */
@@ -139,33 +159,7 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
     })
   }
 
-  const post = ({ origin, path, url }: Target, request: WebhookRequest, clock: Clock.Clock) =>
-    Effect.callback<AttemptOutcome>((resume) => {
-      const exchange = new WebhookExchange()
-      const options = {
-        origin,
-        path,
-        method: "POST" as const,
-        headers: deliveryHeaders(serviceName, request, request.secret, request.previousSecret),
-        body: request.body,
-        headersTimeout: socketTimeoutMillis,
-        bodyTimeout: socketTimeoutMillis
-      }
-      const leave = gate.enter(url, () => dispatcher.dispatch(options, exchange))
-      const inTime = deadline(clock, () => exchange.expire(timeoutMillis))
-      exchange.onSettled((outcome) => {
-        inTime()
-        leave()
-        resume(Effect.succeed(outcome))
-      })
-      return Effect.sync(() => {
-        inTime()
-        leave()
-        exchange.abort()
-      })
-    })
-
-  const send = (request: WebhookRequest): Effect.Effect<AttemptOutcome> =>
+  const send = (request: WebhookRequest): Effect.Effect<AttemptOutcome, NoPlace> =>
     request.body.byteLength > webhookPayloadBytesMax
       ? Effect.succeed(tooLarge(request.body.byteLength))
       : Effect.clockWith((clock) =>
@@ -177,9 +171,78 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
           )
         )
 
-  return { send }
+  const calm = Effect.callback<void>((resume) => gate.onCalm(() => resume(Effect.void)))
+
+  return { send, calm }
 })
+
+const noPlace = Effect.fail(new NoPlace())
 
 /** Contract 8: a body above 64 KB is not sent. */
 const tooLarge = (bytes: number): AttemptOutcome =>
   failed("payload_too_large", `${bytes} bytes, more than the ${webhookPayloadBytesMax} allowed`)
+
+interface Ways {
+  readonly serviceName: string
+  readonly gate: OriginGate
+  readonly dispatcher: Dispatcher
+  /** Bound of an attempt. */
+  readonly deadline: Deadline
+  readonly timeoutMillis: number
+  /** Bound of the wait for a place. */
+  readonly patience: Deadline
+}
+
+/** One attempt: through the gate, onto the wire, and out. */
+const makePost = ({ deadline, dispatcher, gate, patience, serviceName, timeoutMillis }: Ways) => {
+  return ({ origin, path, url }: Target, request: WebhookRequest, clock: Clock.Clock) =>
+    Effect.callback<AttemptOutcome, NoPlace>((resume) => {
+      let exchange: WebhookExchange | undefined
+      let inTime = () => {}
+      let isWaiting = false
+
+      const giveUp = () => {
+        leave()
+        resume(noPlace)
+      }
+      const begin = () => {
+        if (isWaiting) {
+          inTime()
+          if (clock.currentTimeMillisUnsafe() > (request.beginBeforeMillis ?? Infinity)) {
+            return giveUp()
+          }
+        }
+        const attempt = new WebhookExchange()
+        exchange = attempt
+        dispatcher.dispatch(
+          {
+            origin,
+            path,
+            method: "POST",
+            headers: deliveryHeaders(serviceName, request, request.secret, request.previousSecret),
+            body: request.body,
+            // The bound is ours.
+            headersTimeout: 0,
+            bodyTimeout: 0
+          },
+          attempt
+        )
+        inTime = deadline(clock, () => attempt.expire(timeoutMillis))
+        attempt.onSettled((outcome) => {
+          inTime()
+          leave()
+          resume(Effect.succeed(outcome))
+        })
+      }
+      const leave = gate.enter(url, begin)
+      if (exchange === undefined) {
+        isWaiting = true
+        inTime = patience(clock, giveUp)
+      }
+      return Effect.sync(() => {
+        inTime()
+        leave()
+        exchange?.abort()
+      })
+    })
+}

@@ -51,22 +51,27 @@ const hexOf = (millis: number): string => {
   return lastHex
 }
 
+/** Two bits of a random hex digit, as the variant of RFC 9562. */
+const variantOf = (digit: string): string => "89ab".charAt(Number.parseInt(digit, 16) & 3)
+
 /** 32 hex digits: 48 bits of milliseconds, then version, variant and 74 random bits (RFC 9562, UUID 7). */
 const timeSorted = (nowMillis: number): string => {
   const random = randomHex(19)
-  const time = hexOf(nowMillis)
-  const variant = (8 + (Number.parseInt(random.charAt(3), 16) & 3)).toString(16)
-  return `${time}7${random.slice(0, 3)}${variant}${random.slice(4)}`
+  return `${hexOf(nowMillis)}7${random.slice(0, 3)}${variantOf(random.charAt(3))}${random.slice(4)}`
 }
 
-const uuid = (hex: string): string =>
-  `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+/** The same with its dashes, in one piece: each call has one. */
+const uuid = (nowMillis: number): string => {
+  const random = randomHex(19)
+  const time = hexOf(nowMillis)
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-${variantOf(random.charAt(3))}${random.slice(4, 7)}-${random.slice(7)}`
+}
 
 /** The makers take the time from the caller's clock, so that an id and its row agree on it. */
-export const makeTaskId = (nowMillis: number): TaskId => TaskId.make(uuid(timeSorted(nowMillis)))
+export const makeTaskId = (nowMillis: number): TaskId => TaskId.make(uuid(nowMillis))
 /** Id of a metered passthrough call: a UUID as that of a task. */
-export const makeCallId = (nowMillis: number): string => uuid(timeSorted(nowMillis))
-export const makeUserId = (nowMillis: number): UserId => UserId.make(uuid(timeSorted(nowMillis)))
+export const makeCallId = (nowMillis: number): string => uuid(nowMillis)
+export const makeUserId = (nowMillis: number): UserId => UserId.make(uuid(nowMillis))
 export const makeApiKeyId = (nowMillis: number): ApiKeyId =>
   ApiKeyId.make(`key_${timeSorted(nowMillis)}`)
 export const makeEndpointId = (nowMillis: number): EndpointId =>

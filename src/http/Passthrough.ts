@@ -107,9 +107,8 @@ export const onBody = (source: IncomingMessage, done: (body: Uint8Array) => void
   source.on("data", (chunk: Buffer) => {
     chunks.push(chunk)
   })
-  source.once("end", () =>
-    done(chunks.length === 1 ? (chunks[0] ?? noBody) : Buffer.concat(chunks))
-  )
+  // Once in any case
+  source.on("end", () => done(chunks.length === 1 ? (chunks[0] ?? noBody) : Buffer.concat(chunks)))
 }
 
 const respond = (relayed: Relayed, names: HeaderNames): HttpServerResponse.HttpServerResponse => {

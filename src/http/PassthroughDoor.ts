@@ -7,8 +7,8 @@ import { ApiKeys } from "../services/ApiKeys.ts"
 import type { Principal } from "../services/ApiKeys.ts"
 import { Passthrough } from "../services/Passthrough.ts"
 import type { ForwardEnd, OpenPath, Relayed } from "../services/Passthrough.ts"
-import { clientTokenOf } from "./Authentication.ts"
 import { handOver } from "./BegunCall.ts"
+import { makeKeyOf } from "./ClientKeys.ts"
 import { hasOneHost } from "./HostHeader.ts"
 import { isPlainJson } from "./JsonBody.ts"
 import { Listener } from "./Listener.ts"
@@ -49,14 +49,15 @@ const makeDoor = Effect.fnUntraced(function* (calls: RunningCalls<DoorCall>) {
   const bodyBytesMax = Math.min(smallBodyBytesMax, maxBodyBytes)
   const pathOf = makePathOf(passthrough)
   const services = { calls, keys, passthrough, clock, toRoutes, names: namesOf(serviceName) }
+  const keyOf = makeKeyOf()
 
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const to = isOrdinary(request, bodyBytesMax) ? pathOf(request.url ?? "") : undefined
     if (to === undefined) return false
-    const token = clientTokenOf(request.headers)
-    const principal = Exit.isSuccess(token) ? keys.recognized(token.value) : undefined
-    if (principal === undefined || Exit.isFailure(token)) return false
-    const call = new DoorCall(services, { request, response, to, principal, token: token.value })
+    const key = keyOf(request)
+    const principal = key && keys.recognized(key.digest)
+    if (principal === undefined || key === undefined) return false
+    const call = new DoorCall(services, { request, response, to, principal, token: key.token })
     response.on("close", () => call.closed())
     return true
   }

@@ -155,6 +155,7 @@ const isPlain = (value: Partial<Record<keyof RequestBody, unknown>>): value is R
   value.generation_config === undefined
 
 interface ReadBody {
+  readonly bytes: Uint8Array
   readonly text: string
   readonly value: unknown
   readonly body: RequestBody
@@ -172,11 +173,11 @@ const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
   if (Array.isArray(value) || typeof value !== "object" || value === null) {
     return Result.fail(invalid([{ pointer: "#", detail: "Expected an object" }]))
   }
-  if (isPlain(value)) return Result.succeed({ text: text.success, value, body: value })
+  if (isPlain(value)) return Result.succeed({ bytes, text: text.success, value, body: value })
   const body = decodeBody(value)
   return Result.isFailure(body)
     ? Result.fail(invalid(faultsOf(body.failure.issue)))
-    : Result.succeed({ text: text.success, value, body: body.success })
+    : Result.succeed({ bytes, text: text.success, value, body: body.success })
 }
 
 /** As it is: what is in it is decoded below, where it matters. */
@@ -184,10 +185,10 @@ const parseJson = (text: string): Result.Result<unknown, unknown> =>
   Result.try((): unknown => JSON.parse(text))
 
 /** A token is at least one byte of text, and what the body does not show is counted by its most. */
-const holdOf = (model: TokenModel, { body, text, value }: ReadBody): Credits => {
+const holdOf = (model: TokenModel, { body, bytes, text, value }: ReadBody): Credits => {
   const { asksLongCache, hasFile, pictures } = hiddenInputOf(text, value)
-  const bytes = Buffer.byteLength(text) + pictures * tokensPerPictureMax
-  const input = hasFile ? model.inputTokensMax : Math.min(bytes, model.inputTokensMax)
+  const shown = bytes.length + pictures * tokensPerPictureMax
+  const input = hasFile ? model.inputTokensMax : Math.min(shown, model.inputTokensMax)
   const { generationConfig, generation_config } = body
   const asked = largest(
     body.max_tokens,
@@ -205,8 +206,11 @@ const holdOf = (model: TokenModel, { body, text, value }: ReadBody): Credits => 
 
 /** Whichever of them the upstream heeds. */
 const largest = (...limits: ReadonlyArray<number | null | undefined>): number | undefined => {
-  const given = limits.filter((limit) => limit !== null && limit !== undefined)
-  return given.length === 0 ? undefined : Math.max(...given)
+  let most: number | undefined
+  for (const limit of limits) {
+    if (limit !== null && limit !== undefined) most = Math.max(most ?? limit, limit)
+  }
+  return most
 }
 
 const utf8 = new TextEncoder()

@@ -122,6 +122,12 @@ export interface TokenUsage {
   readonly reasoningTokens?: number
 }
 
+/** Of what a million tokens cost, for so many: not an amount yet, which is rounded up at the end. */
+const forTokens = (rate: Credits, tokens: number): bigint => {
+  const count = Math.trunc(tokens)
+  return count > 0 ? rate * BigInt(count) : 0n
+}
+
 const roundedUp = (total: bigint): Credits => Credits.make((total + million - 1n) / million)
 
 /** A call with a long prompt costs more for all of its tokens, not only for those beyond. */
@@ -137,12 +143,12 @@ export const chargeTokens = (price: TokenPrice, usage: TokenUsage): Credits => {
   const reasoning = Math.min(usage.reasoningTokens ?? 0, usage.outputTokens)
   const write = rates.cacheWrite ?? rates.input
   const total =
-    times(rates.input, usage.inputTokens - cached - written) +
-    times(rates.cachedInput ?? rates.input, cached) +
-    times(write, written - long) +
-    times(rates.cacheWriteLong ?? write, long) +
-    times(rates.output, usage.outputTokens - reasoning) +
-    times(rates.reasoning ?? rates.output, reasoning)
+    forTokens(rates.input, usage.inputTokens - cached - written) +
+    forTokens(rates.cachedInput ?? rates.input, cached) +
+    forTokens(write, written - long) +
+    forTokens(rates.cacheWriteLong ?? write, long) +
+    forTokens(rates.output, usage.outputTokens - reasoning) +
+    forTokens(rates.reasoning ?? rates.output, reasoning)
   return roundedUp(total)
 }
 
@@ -159,8 +165,8 @@ export const holdTokens = (
   const rates = ratesOf(price, inputTokens)
   const written = keepsLong ? rates.cacheWriteLong : undefined
   return roundedUp(
-    times(dearest(rates.input, rates.cacheWrite, written), inputTokens) +
-      times(dearest(rates.output, rates.reasoning), outputTokens)
+    forTokens(dearest(rates.input, rates.cacheWrite, written), inputTokens) +
+      forTokens(dearest(rates.output, rates.reasoning), outputTokens)
   )
 }
 

@@ -5,10 +5,11 @@ import { at } from "./Usage.ts"
  * What makes a call cost more than its tokens, or its tokens more than their price: refused, for it
  * would be given away (contract 6; ADR 0103). Each with its pointer.
  */
-export const surchargesOf = (body: unknown): ReadonlyArray<FieldFault> => [
-  ...settingsOf(body),
-  ...toolsOf(body)
-]
+export const surchargesOf = (body: unknown): ReadonlyArray<FieldFault> => {
+  const settings = settingsOf(body)
+  const tools = toolsOf(body)
+  return tools.length === 0 ? settings : [...settings, ...tools]
+}
 
 /** The values that cost no more than the list price; left out means the first. */
 const ordinary: ReadonlyArray<readonly [name: string, values: ReadonlySet<unknown>]> = [

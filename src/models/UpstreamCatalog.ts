@@ -104,6 +104,12 @@ export const makeUpstreamCatalog = (additions: Additions = {}): UpstreamCatalog 
     [...routes.values()].map((route) => ({ route, pattern: route.path.slice(1).split("/") })),
     ({ route }) => route.vendor
   )
+  // Asked at each call: by two short names rather than by one that is put together
+  const modelsOf = new Map(
+    Map.groupBy(models.values(), ({ vendor }) => vendor)
+      .entries()
+      .map(([vendor, own]) => [vendor, new Map(own.map((model) => [model.model, model]))])
+  )
   return {
     routes: [...routes.values()],
     tokenModels: [...models.values()],
@@ -119,8 +125,9 @@ export const makeUpstreamCatalog = (additions: Additions = {}): UpstreamCatalog 
       }
       return allow.length === 0 ? { _tag: "Closed" } : { _tag: "OtherMethod", allow }
     },
-    priced: (vendor, model) =>
-      models.get(`${vendor}/${model}`) ??
-      models.get(`${vendor}/${model.replace(versionSuffix, "")}`)
+    priced: (vendor, model) => {
+      const own = modelsOf.get(vendor)
+      return own?.get(model) ?? own?.get(model.replace(versionSuffix, ""))
+    }
   }
 }

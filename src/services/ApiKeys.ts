@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { hash, randomBytes } from "node:crypto"
 import { crc32 } from "node:zlib"
 import { makeApiKeyId } from "../domain/Ids.ts"
@@ -32,6 +32,9 @@ export interface RateState {
   /** `false`: the limit is reached, answer 1201. */
   readonly admitted: boolean
 }
+
+export const KeyDigest = Schema.String.pipe(Schema.brand("KeyDigest"))
+export type KeyDigest = typeof KeyDigest.Type
 
 /** A request that may use a model. */
 export interface Admitted {
@@ -74,8 +77,11 @@ export class ApiKeys extends Context.Service<
      * (`Metering.open`). ADR 0072.
      */
     readonly recognize: (key: string) => Effect.Effect<Admitted, Problem | StoreUnavailable>
-    /** The same at once, for a caller who is no fiber: `undefined` when it has to be looked up. */
-    readonly recognized: (key: string) => Principal | undefined
+    /**
+     * The same at once, by the digest of the key and for a caller who is no fiber: `undefined` when it
+     * has to be looked up.
+     */
+    readonly recognized: (digest: KeyDigest) => Principal | undefined
     /** A recognized key turned out to be dead. */
     readonly forget: (key: string) => void
     readonly list: (
@@ -96,9 +102,9 @@ export class ApiKeys extends Context.Service<
       const door = yield* AdmissionStore
       const { rateLimitPerMinute } = yield* AppConfig
       const admit = makeAdmit(store, door, rateLimitPerMinute)
-      const remembered = new Map<string, Principal>()
-      const recognized = (key: string) =>
-        rateLimitPerMinute > 0 ? undefined : remembered.get(hashText(key))
+      const remembered = new Map<KeyDigest, Principal>()
+      const recognized = (digest: KeyDigest) =>
+        rateLimitPerMinute > 0 ? undefined : remembered.get(digest)
       return ApiKeys.of({
         create: Effect.fn("ApiKeys.create")(function* (request) {
           const now = yield* DateTime.now
@@ -126,16 +132,17 @@ export class ApiKeys extends Context.Service<
         }),
         admit,
         recognize: (key) => {
-          const principal = recognized(key)
+          const digest = digestOf(key)
+          const principal = recognized(digest)
           return principal === undefined
             ? Effect.tap(admit(key, Option.none()), ({ principal }) =>
-                Effect.sync(() => remember(remembered, hashText(key), principal))
+                Effect.sync(() => remember(remembered, digest, principal))
               )
             : Effect.succeed({ principal, rate: Option.none(), task: Option.none() })
         },
         recognized,
         forget: (key) => {
-          remembered.delete(hashText(key))
+          remembered.delete(digestOf(key))
         },
         list: store.listKeys,
         revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
@@ -241,13 +248,17 @@ const isWellFormed = (key: string): boolean => {
 /** The keys that one process remembers. */
 const recognizedMax = 10_000
 
-const remember = (known: Map<string, Principal>, digest: string, principal: Principal): void => {
+const remember = (
+  known: Map<KeyDigest, Principal>,
+  digest: KeyDigest,
+  principal: Principal
+): void => {
   if (known.size >= recognizedMax) known.clear()
   known.set(digest, principal)
 }
 
-/** The key itself is not kept in memory. */
-const hashText = (key: string): string => hash("sha256", key, "base64")
+/** Of a key, which is not kept in memory itself. */
+export const digestOf = (key: string): KeyDigest => KeyDigest.make(hash("sha256", key, "base64"))
 
 /** Keys have 238 random bits, so a plain hash is as safe as a slow one, and the look-up is by index. */
 const hashKey = (key: string): Uint8Array => hash("sha256", key, "buffer")

@@ -7,6 +7,8 @@ export interface BatchOptions<In, Out, E> {
   readonly itemsMax: number
   /** Runs under way at once. */
   readonly runsMax: number
+  /** Runs begin this far apart, so that more goes together; one that comes after a while waits for nobody. */
+  readonly apartMillis?: number
 }
 
 interface Waiting<In, Out, E> {
@@ -27,10 +29,20 @@ export const makeBatch = Effect.fnUntraced(function* <In, Out, E>(
 ): Effect.fn.Return<(item: In) => Effect.Effect<Out, E>> {
   // In no scope: an actor that ends after its services still writes down what it sent.
   const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const { apartMillis = 0 } = options
   let waiting: Array<Waiting<In, Out, E>> = []
   let runs = 0
 
+  let begunAt = -Infinity
+  /** Real time, whatever the clock of a test says: it spares work and decides nothing. */
+  const apart = Effect.callback<void>((resume) => {
+    const wait = begunAt + apartMillis - performance.now()
+    if (wait > 0) setTimeout(() => resume(Effect.void), wait)
+    else resume(Effect.void)
+  })
+
   const runOnce = Effect.suspend(() => {
+    begunAt = performance.now()
     const batch = waiting.slice(0, options.itemsMax)
     waiting = waiting.slice(options.itemsMax)
     return Effect.suspend(() => options.run(batch.map((one) => one.item))).pipe(
@@ -44,7 +56,10 @@ export const makeBatch = Effect.fnUntraced(function* <In, Out, E>(
   const work = Effect.gen(function* () {
     // Calls of the same turn join.
     yield* Effect.yieldNow
-    while (waiting.length > 0) yield* runOnce
+    while (waiting.length > 0) {
+      if (apartMillis > 0) yield* apart
+      yield* runOnce
+    }
   }).pipe(
     Effect.ensuring(
       Effect.sync(() => {

@@ -11,9 +11,16 @@ import type { CallEnd } from "./Metering.ts"
 import { StreamMeter } from "./StreamMeter.ts"
 import type { Reached, StreamWatch } from "./UpstreamCalls.ts"
 
-const parseJson = (bytes: Uint8Array): unknown =>
-  Result.getOrUndefined(Result.try((): unknown => JSON.parse(utf8.decode(bytes))))
-const utf8 = new TextDecoder()
+const parseJson = (bytes: Uint8Array): unknown => {
+  const text = textOf(bytes)
+  return Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
+}
+
+/** Without the mark that some put before it. */
+const textOf = (bytes: Uint8Array): string => {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8")
+  return text.startsWith("\uFEFF") ? text.slice(1) : text
+}
 
 /** Text per token, where an upstream reports no figures: the rule of thumb of the vendors. */
 const bytesPerToken = 4

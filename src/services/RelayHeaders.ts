@@ -67,21 +67,37 @@ const textOf = (value: string | ReadonlyArray<string>): string =>
 
 /** The headers that a connection names as its own. */
 const namedBy = (connection: HeaderValues[string]): ReadonlyArray<string> =>
-  connection === undefined
-    ? []
+  // What most say is in the lists above
+  connection === undefined || connection === "keep-alive"
+    ? none
     : textOf(connection)
         .split(",")
         .map((name) => name.trim().toLowerCase())
+const none: ReadonlyArray<string> = []
 
-/** What goes to the vendor of a client's headers. ADR 0074. */
-export const toUpstreamHeaders = (headers: HeaderValues): Record<string, string> => {
-  const relayed: Record<string, string> = {}
+/** The names that one process remembers. */
+const namesMax = 1000
+const known = new Map<string, boolean>()
+
+/** Names recur, and are many in a request. */
+const isForVendor = (name: string): boolean => {
+  const before = known.get(name)
+  if (before !== undefined) return before
+  const isRelayed =
+    !fromClient.has(name) && !prefixesFromClient.some((prefix) => name.startsWith(prefix))
+  if (known.size >= namesMax) known.clear()
+  known.set(name, isRelayed)
+  return isRelayed
+}
+
+/** What goes to the vendor of a client's headers: name and value in turn. ADR 0074. */
+export const toUpstreamHeaders = (headers: HeaderValues): ReadonlyArray<string> => {
+  const relayed: Array<string> = []
   const named = namedBy(headers["connection"])
   for (const name of Object.keys(headers)) {
     const value = headers[name]
-    if (value === undefined || fromClient.has(name) || named.includes(name)) continue
-    if (prefixesFromClient.some((prefix) => name.startsWith(prefix))) continue
-    relayed[name] = textOf(value)
+    if (value === undefined || !isForVendor(name) || named.includes(name)) continue
+    relayed.push(name, textOf(value))
   }
   return relayed
 }

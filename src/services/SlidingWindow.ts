@@ -53,6 +53,11 @@ export class SlidingWindow {
     this.#ends.push(Math.max(nowMillis, this.#ends.at(-1) ?? nowMillis))
   }
 
+  /** One attempt that took a place was never begun. */
+  giveBack(): void {
+    this.#underWay -= 1
+  }
+
   /** Milliseconds until time alone makes room; 0 when there is room, or when only an end makes it. */
   waitMillis(nowMillis: number): number {
     if (this.room(nowMillis) > 0) return 0

@@ -1,41 +1,51 @@
-import { Clock, DateTime, Duration, Effect, Option } from "effect"
+import { Cause, Clock, DateTime, Duration, Effect, Exit, Option } from "effect"
 import { nextAttemptAt } from "../delivery/RetryPolicy.ts"
 import { failed } from "../delivery/WebhookExchange.ts"
 import { WebhookSender } from "../delivery/WebhookSender.ts"
+import type { NoPlace } from "../delivery/WebhookSender.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
 import { DeliveryStore } from "../store/DeliveryStore.ts"
-import type { Claimed, Recorded } from "../store/DeliveryStore.ts"
+import type { Claimed } from "../store/DeliveryStore.ts"
+import { makeAttemptRecords } from "./AttemptRecords.ts"
 import { makeBatch } from "./Batch.ts"
 import { retryStore } from "./RetryStore.ts"
 import { Secrets } from "./Secrets.ts"
+import type { SecretUnreadable } from "./Secrets.ts"
 
 /**
- * A claim older than this is not sent any more: the process was paused, and another may have taken
- * the delivery over (heartbeats count as dead after 10 s). ADR 0052.
+ * A claim older than this is not sent any more: the process was paused, or the attempt waited for a
+ * place, and another may have taken the delivery over (heartbeats count as dead after 10 s). ADR 0052.
  */
 const claimMillisMax = 8000
 
-/** Records written by one statement, and statements under way at once. ADR 0050. */
-const recordsPerRunMax = 200
-export const recordRunsMax = 1
-
-/** How long an actor that moves away tries to give its attempts back; a sweep does it later. */
+/** Claims given back by one statement, and how long an actor that moves away tries; a sweep does it later. */
+const givenBackPerRunMax = 200
 const giveBackBound = Duration.seconds(3)
 
-/** One attempt from signing to its record; never fails. `ended` runs once the receiver is done with it. */
-export const makeAttempt = Effect.gen(function* () {
+/** What a lane is told of an attempt. */
+export interface AttemptWatch {
+  /** The receiver is done with it. */
+  readonly ended: (millis: number) => void
+  /** It was never begun, and another claim may take the delivery. */
+  readonly givenBack: Effect.Effect<void>
+}
+
+/** Attempts from signing to their record. */
+export const makeAttempts = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const sender = yield* WebhookSender
   const open = yield* makeOpener
-  const record = yield* makeBatch({
-    itemsMax: recordsPerRunMax,
-    runsMax: recordRunsMax,
-    run: (all: ReadonlyArray<Recorded>) => Effect.as(retryStore(store.record(all)), all)
+  const records = yield* makeAttemptRecords
+  const giveBackOne = yield* makeBatch({
+    itemsMax: givenBackPerRunMax,
+    runsMax: 1,
+    run: (all: ReadonlyArray<Claimed>) => Effect.as(retryStore(store.giveBack(all)), all)
   })
 
   const send = Effect.fnUntraced(function* (claimed: Claimed) {
     const millis = yield* Clock.currentTimeMillis
-    if (millis - DateTime.toEpochMillis(claimed.startedAt) > claimMillisMax) return notSent
+    const beginBeforeMillis = DateTime.toEpochMillis(claimed.startedAt) + claimMillisMax
+    if (millis > beginBeforeMillis) return notSent
     const overlaps =
       claimed.previousSecretUntil !== null &&
       millis < DateTime.toEpochMillis(claimed.previousSecretUntil)
@@ -48,39 +58,49 @@ export const makeAttempt = Effect.gen(function* () {
           : undefined,
       deliveryId: claimed.id,
       body: claimed.body,
-      timestampSeconds: Math.floor(millis / 1000)
+      timestampSeconds: Math.floor(millis / 1000),
+      beginBeforeMillis
     })
   })
 
-  /** Our own fault counts as a failed attempt, so that the delivery goes on by its schedule. */
-  const outcomeOf = (claimed: Claimed): Effect.Effect<AttemptOutcome> =>
-    send(claimed).pipe(
-      Effect.catchCause((cause) =>
-        Effect.as(
-          Effect.logError(`Delivery ${claimed.id} could not be sent`, cause),
-          failed("protocol", "internal error before sending")
-        )
-      )
+  /** Claims that were not sent are as if they had not been made. Bounded: the lane may have to end. */
+  const giveBack = (all: ReadonlyArray<Claimed>): Effect.Effect<void> =>
+    Effect.forEach(all, giveBackOne, { concurrency: "unbounded", discard: true }).pipe(
+      Effect.timeoutOption(giveBackBound),
+      Effect.asVoid
     )
 
-  const end = Effect.fnUntraced(function* (claimed: Claimed, outcome: AttemptOutcome) {
-    const endedAt = yield* DateTime.now
-    yield* record({ claimed, endedAt, outcome, nextDueAt: nextDueAt(claimed, outcome, endedAt) })
-  })
+  const end = (claimed: Claimed, watch: AttemptWatch, outcome: AttemptOutcome) =>
+    Effect.map(Clock.currentTimeMillis, (millis) => {
+      watch.ended(millis)
+      const endedAt = DateTime.makeUnsafe(millis)
+      records.tell({ claimed, endedAt, outcome, nextDueAt: nextDueAt(claimed, outcome, millis) })
+    })
 
   /** What was sent is recorded, even if the actor moves away meanwhile. */
-  const endSurely = (claimed: Claimed, outcome: AttemptOutcome) =>
-    Effect.onInterrupt(end(claimed, outcome), () => lastly(claimed, outcome))
-
-  const lastly = (claimed: Claimed, outcome: AttemptOutcome) =>
-    Effect.timeoutOption(end(claimed, outcome), giveBackBound)
-
-  return (claimed: Claimed, ended: Effect.Effect<void>): Effect.Effect<void> =>
-    outcomeOf(claimed).pipe(
-      Effect.ensuring(ended),
-      Effect.onInterrupt(() => lastly(claimed, movedAway)),
-      Effect.flatMap((outcome) => endSurely(claimed, outcome))
+  const conclude = (
+    claimed: Claimed,
+    watch: AttemptWatch,
+    exit: Exit.Exit<AttemptOutcome, NoPlace | SecretUnreadable>
+  ): Effect.Effect<void> => {
+    if (Exit.isSuccess(exit)) return end(claimed, watch, exit.value)
+    const failure = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
+    if (failure?._tag === "NoPlace") return Effect.andThen(giveBack([claimed]), watch.givenBack)
+    if (Cause.hasInterruptsOnly(exit.cause)) return end(claimed, watch, movedAway)
+    // Our own fault counts as a failed attempt, so that the delivery goes on by its schedule.
+    return Effect.andThen(
+      Effect.logError(`Delivery ${claimed.id} could not be sent`, exit.cause),
+      end(claimed, watch, failed("protocol", "internal error before sending"))
     )
+  }
+
+  return {
+    giveBack,
+    written: records.written,
+    /** One attempt, from signing until its record is to be written in the background; never fails. */
+    attempt: (claimed: Claimed, watch: AttemptWatch): Effect.Effect<unknown> =>
+      Effect.exit(Effect.onExit(send(claimed), (exit) => conclude(claimed, watch, exit)))
+  }
 })
 
 const notSent = failed("lost", "the process was paused before it could send; sent again")
@@ -90,11 +110,11 @@ const movedAway = failed("lost", "the sending process stopped during this attemp
 const nextDueAt = (
   claimed: Claimed,
   outcome: AttemptOutcome,
-  endedAt: DateTime.Utc
+  endedMillis: number
 ): Option.Option<DateTime.Utc> => {
-  if (outcome.failure === "lost") return Option.some(endedAt)
+  if (outcome.failure === "lost") return Option.some(DateTime.makeUnsafe(endedMillis))
   if (outcome.failure === null || outcome.failure === "payload_too_large") return Option.none()
-  const next = nextAttemptAt(claimed.attempt + 1, DateTime.toEpochMillis(endedAt))
+  const next = nextAttemptAt(claimed.attempt + 1, endedMillis)
   return Option.map(next, (millis) => DateTime.makeUnsafe(millis))
 }
 

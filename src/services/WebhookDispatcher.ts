@@ -1,21 +1,26 @@
-import { Clock, Context, DateTime, Duration, Effect, FiberSet, Layer, Queue } from "effect"
+import { Context, DateTime, Duration, Effect, FiberSet, Layer, Queue } from "effect"
 import type { Scope } from "effect"
 import type { EndpointId } from "../domain/Ids.ts"
 import { deliveriesPerEndpointPerMinuteMax } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStore } from "../store/DeliveryStore.ts"
 import type { Claimed } from "../store/DeliveryStore.ts"
+import { recordRunsMax } from "./AttemptRecords.ts"
 import { makeBatch } from "./Batch.ts"
 import { OpenLanes } from "./OpenLanes.ts"
 import { Process } from "./Process.ts"
 import { retryStore } from "./RetryStore.ts"
 import { SlidingWindow } from "./SlidingWindow.ts"
-import { makeAttempt, recordRunsMax } from "./WebhookAttempt.ts"
+import { makeAttempts } from "./WebhookAttempt.ts"
+import type { AttemptWatch } from "./WebhookAttempt.ts"
 
 /** Attempts under way to one endpoint at once: a slow receiver slows itself, within this bound. */
 const attemptsAtOnceMax = 16
 
 const windowMillis = 60_000
+
+/** How many attempts of a lane may begin at this time. */
+type Room = (millis: number) => number
 
 /** The sending side of one endpoint, alive as long as its actor. */
 export interface DeliveryLane {
@@ -39,7 +44,7 @@ export class WebhookDispatcher extends Context.Service<
     Effect.gen(function* () {
       const store = yield* DeliveryStore
       const claim = yield* makeClaim
-      const attempt = yield* makeAttempt
+      const attempts = yield* makeAttempts
       const lanes = yield* OpenLanes
       yield* Effect.forkScoped(warmUp(store))
 
@@ -56,8 +61,8 @@ export class WebhookDispatcher extends Context.Service<
           const lane = yield* makeLane(
             id,
             window,
-            (limit) => claim({ endpointId: id, limit }),
-            attempt
+            (room) => claim({ endpointId: id, room }),
+            attempts
           )
           return { deliver: yield* lanes.add(id, lane.deliver) }
         })
@@ -69,77 +74,115 @@ export class WebhookDispatcher extends Context.Service<
 const makeLane = Effect.fnUntraced(function* (
   id: EndpointId,
   window: SlidingWindow,
-  claim: (limit: number) => Effect.Effect<ReadonlyArray<Claimed>, StoreUnavailable>,
-  attempt: (claimed: Claimed, ended: Effect.Effect<void>) => Effect.Effect<void>
+  claim: (room: Room) => Effect.Effect<ReadonlyArray<Claimed>, StoreUnavailable>,
+  attempts: Effect.Success<typeof makeAttempts>
 ) {
+  yield* Effect.addFinalizer(() => attempts.written)
   // In the background: a message that took as long as the sending would hold up the actor's end.
   // Whoever wakes the lane, it runs with what its actor has.
-  const run = yield* FiberSet.makeRuntime<never, void>()
+  const run = yield* FiberSet.makeRuntime<never, unknown>()
+  const isClosing = yield* makeIsClosing
   const signals = yield* Queue.sliding<void>(1)
   const signal = Effect.asVoid(Queue.offer(signals, undefined))
   /** Attempts under way at the receiver. Their records are written while others begin. */
   let busy = 0
-  let sending = false
   let lookAgain = false
+  let mayHaveMore = true
 
-  const ended = Effect.map(Clock.currentTimeMillis, (now) => {
+  const freed = () => {
     busy -= 1
-    window.end(now)
-    Queue.offerUnsafe(signals, undefined)
-  })
+    // A place alone is nothing to wake up for.
+    if (busy === 0 || mayHaveMore || lookAgain) Queue.offerUnsafe(signals, undefined)
+  }
 
-  /** Starts as many due attempts as the limit allows; answers how many. */
-  const startDue = (limit: number) =>
-    Effect.gen(function* () {
-      lookAgain = false
-      const claimed = yield* claim(limit)
-      busy += claimed.length
-      window.begin(claimed.length)
-      for (const one of claimed) {
-        run(attempt(one, ended))
-      }
-      return claimed.length
-      // What is claimed must be sent or given back, even if the actor moves away just now.
-    }).pipe(Effect.uninterruptible)
+  const watch: AttemptWatch = {
+    ended: (millis) => {
+      window.end(millis)
+      freed()
+    },
+    givenBack: Effect.suspend(() => {
+      window.giveBack()
+      freed()
+      return deliver
+    })
+  }
+
+  const roomAt = (millis: number) => Math.min(attemptsAtOnceMax - busy, window.room(millis))
+
+  /** Starts as many due attempts as there is room for when they are claimed. */
+  const startDue = Effect.gen(function* () {
+    lookAgain = false
+    let room = 0
+    const claimed = yield* claim((millis) => (room = roomAt(millis)))
+    mayHaveMore = claimed.length === room
+    if (isClosing()) return yield* attempts.giveBack(claimed)
+    busy += claimed.length
+    window.begin(claimed.length)
+    for (const one of claimed) run(attempts.attempt(one, watch))
+    // What is claimed must be sent or given back, even if the actor moves away just now.
+  }).pipe(Effect.uninterruptible)
 
   const send = Effect.gen(function* () {
-    let mayHaveMore = true
+    mayHaveMore = true
     while (true) {
       const now = DateTime.toEpochMillis(yield* DateTime.now)
-      const limit = Math.min(attemptsAtOnceMax - busy, window.room(now))
-      if (limit > 0 && (mayHaveMore || lookAgain)) {
-        mayHaveMore = (yield* startDue(limit)) === limit
+      const hasRoom = roomAt(now) > 0
+      if (hasRoom && (mayHaveMore || lookAgain)) {
+        yield* startDue
         continue
       }
-      if (busy === 0 && limit > 0) return
+      if (busy === 0 && hasRoom) return
       const wait = window.waitMillis(now)
       const signalled = Queue.take(signals)
       yield* wait > 0 ? Effect.raceFirst(signalled, Effect.sleep(Duration.millis(wait))) : signalled
     }
   })
 
+  const begin = onceAtATime(id, run, send, () => lookAgain)
+  const deliver: Effect.Effect<void> = Effect.suspend(() => {
+    lookAgain = true
+    return begin() ? Effect.void : signal
+  })
+  return { deliver } satisfies DeliveryLane
+})
+
+/** Begins to send in the background; false: that is under way, and looks once more before its end. */
+const onceAtATime = (
+  id: EndpointId,
+  run: (effect: Effect.Effect<void>) => unknown,
+  send: Effect.Effect<void, StoreUnavailable>,
+  hasToLook: () => boolean
+) => {
+  let isSending = false
   /** Looks and leaves in one step, so that no call falls between the last look and the end. */
   const sendOn: Effect.Effect<void, StoreUnavailable> = Effect.suspend(() => {
-    if (lookAgain) return Effect.andThen(send, sendOn)
-    sending = false
+    if (hasToLook()) return Effect.andThen(send, sendOn)
+    isSending = false
     return Effect.void
   })
-
   const sendAll = sendOn.pipe(
     Effect.catchCause((cause) => {
-      sending = false
+      isSending = false
       return Effect.logWarning(`Endpoint ${id} stopped sending`, cause)
     })
   )
-
-  const deliver = Effect.suspend(() => {
-    lookAgain = true
-    if (sending) return signal
-    sending = true
+  return (): boolean => {
+    if (isSending) return false
+    isSending = true
     run(sendAll)
-    return Effect.void
-  })
-  return { deliver } satisfies DeliveryLane
+    return true
+  }
+}
+
+/** Is the scope being closed? Then a lane's fibers are interrupted, and none is begun any more. */
+const makeIsClosing = Effect.gen(function* () {
+  let isClosing = false
+  yield* Effect.addFinalizer(() =>
+    Effect.sync(() => {
+      isClosing = true
+    })
+  )
+  return () => isClosing
 })
 
 /**
@@ -161,6 +204,9 @@ const warmUp = (store: DeliveryStore["Service"]) =>
 const claimEndpointsMax = 100
 const claimsMax = 1
 
+/** Claims begin this far apart, so that under load one serves many lanes. ADR 0117. */
+const claimsApartMillis = 10
+
 /** Claims for all lanes of this process together. */
 const makeClaim = Effect.gen(function* () {
   const store = yield* DeliveryStore
@@ -179,10 +225,15 @@ const makeClaim = Effect.gen(function* () {
   return yield* makeBatch({
     itemsMax: claimEndpointsMax,
     runsMax: claimsMax,
+    apartMillis: claimsApartMillis,
     run: Effect.fnUntraced(function* (
-      wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
+      asked: ReadonlyArray<{ readonly endpointId: EndpointId; readonly room: Room }>
     ) {
       const now = yield* DateTime.now
+      const wanted = asked.map(({ endpointId, room }) => ({
+        endpointId,
+        limit: room(DateTime.toEpochMillis(now))
+      }))
       const claimed = yield* store
         .claim({ wanted, owner: process.id, now })
         .pipe(Effect.tapError(() => abandon(wanted, now)))

@@ -1,4 +1,4 @@
-import { PgClient, PgTypes } from "@effect/sql-pg"
+import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
 import type { Credits } from "../domain/Credits.ts"
@@ -8,7 +8,7 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { settle } from "./Batches.ts"
 import type { Alerting } from "./Batches.ts"
 import type { CallEnd, CallStart } from "./CallStore.ts"
-import { column } from "./Columns.ts"
+import { amounts, booleans, counts, integers, texts, uuids } from "./Columns.ts"
 import { storeFailures } from "./Failures.ts"
 import { Micro, rowsOf, Time, toDate } from "./Rows.ts"
 
@@ -129,37 +129,35 @@ const statement = (name: string) => `SELECT * FROM ${name}(
   $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,
   make_interval(secs => $25), $26, $27)`
 
-const { OID } = PgTypes
-
 const parametersOf = (
   { ended, now, processId, sizes, throttleSeconds }: AllowanceBatch,
   alerts: boolean
 ) => {
   const { calls, keys } = linesOf(ended, sizes)
   return [
-    column(sizes, OID.text, ({ key }) => key),
-    column(sizes, OID.uuid, ({ user }) => user),
-    column(sizes, OID.uuid, ({ hold }) => hold),
-    column(sizes, OID.int8, ({ needs }) => needs),
-    column(sizes, OID.int8, ({ extra }) => extra),
-    column(keys, OID.int8, ({ captures }) => captures),
-    column(keys, OID.int8, ({ charged }) => charged),
-    column(ended, OID.uuid, ({ start }) => start.id),
-    column(calls, OID.int4, ({ place }) => place),
-    column(calls, OID.int8, ({ line }) => line),
-    column(calls, OID.int8, ({ drawn }) => drawn),
-    column(ended, OID.int8, ({ begunAt }) => BigInt(begunAt)),
-    column(ended, OID.int8, ({ start }) => start.amount),
-    column(calls, OID.int8, ({ captured }) => captured),
-    column(ended, OID.text, ({ end }) => end.outcome),
-    column(ended, OID.int4, ({ end }) => end.status),
-    column(ended, OID.text, ({ end }) => end.account),
-    column(ended, OID.text, ({ end }) => (end.usage === null ? null : JSON.stringify(end.usage))),
-    column(ended, OID.text, ({ start }) => start.vendor),
-    column(ended, OID.text, ({ start }) => start.model),
-    column(ended, OID.text, ({ start }) => start.route),
-    column(ended, OID.bool, ({ start }) => start.sandbox),
-    column(ended, OID.text, ({ start }) => start.trace),
+    texts(sizes, ({ key }) => key),
+    uuids(sizes, ({ user }) => user),
+    uuids(sizes, ({ hold }) => hold),
+    amounts(sizes, ({ needs }) => needs),
+    amounts(sizes, ({ extra }) => extra),
+    counts(keys, ({ captures }) => captures),
+    amounts(keys, ({ charged }) => charged),
+    uuids(ended, ({ start }) => start.id),
+    integers(calls, ({ place }) => place),
+    counts(calls, ({ line }) => line),
+    amounts(calls, ({ drawn }) => drawn),
+    counts(ended, ({ begunAt }) => begunAt),
+    amounts(ended, ({ start }) => start.amount),
+    amounts(calls, ({ captured }) => captured),
+    texts(ended, ({ end }) => end.outcome),
+    integers(ended, ({ end }) => end.status),
+    texts(ended, ({ end }) => end.account),
+    texts(ended, ({ end }) => (end.usage === null ? null : JSON.stringify(end.usage))),
+    texts(ended, ({ start }) => start.vendor),
+    texts(ended, ({ start }) => start.model),
+    texts(ended, ({ start }) => start.route),
+    booleans(ended, ({ start }) => start.sandbox),
+    texts(ended, ({ start }) => start.trace),
     processId,
     throttleSeconds,
     alerts,
@@ -172,17 +170,17 @@ const parametersOf = (
  * sums that the server then need not sort for. `place` is that of the key, from 1.
  */
 const linesOf = (ended: AllowanceBatch["ended"], sizes: AllowanceBatch["sizes"]) => {
-  const keys = sizes.map((_, n) => ({ place: n + 1, captures: 0n, charged: 0n }))
+  const keys = sizes.map((_, n) => ({ place: n + 1, captures: 0, charged: 0n }))
   const byKey = new Map(sizes.map(({ key }, n) => [key, keys[n]]))
   const calls = ended.map(({ end, start }) => {
     // The store refuses a call whose key has no size
-    const key = byKey.get(start.key) ?? { place: 0, captures: 0n, charged: 0n }
+    const key = byKey.get(start.key) ?? { place: 0, captures: 0, charged: 0n }
     const captured = end.captured < start.amount ? end.captured : start.amount
     if (captured > 0n) {
-      key.captures += 1n
+      key.captures += 1
       key.charged += captured
     }
-    const line = captured > 0n ? key.captures : 0n
+    const line = captured > 0n ? key.captures : 0
     return { place: key.place, line, drawn: key.charged, captured }
   })
   return { keys, calls }

@@ -1,4 +1,4 @@
-import { PgClient, PgTypes } from "@effect/sql-pg"
+import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
 import type { Credits } from "../domain/Credits.ts"
@@ -7,7 +7,7 @@ import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { settle } from "./Batches.ts"
 import type { Alerting } from "./Batches.ts"
-import { column } from "./Columns.ts"
+import { amounts, integers, texts, uuids } from "./Columns.ts"
 import { storeFailures } from "./Failures.ts"
 import { Micro, rowsOf, Time, toDate } from "./Rows.ts"
 
@@ -159,24 +159,22 @@ const outcomeOf = (
 const statement = `SELECT * FROM calls_write(
   $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, make_interval(secs => $14), $15, $16)`
 
-const { OID } = PgTypes
-
 const parametersOf = (
   { ends, now, processId, starts, throttleSeconds }: CallBatch,
   alerts: boolean
 ) => [
-  column(ends, OID.uuid, ({ id }) => id),
-  column(ends, OID.uuid, ({ user }) => user),
-  column(ends, OID.int8, ({ captured }) => captured),
-  column(ends, OID.text, ({ outcome }) => outcome),
-  column(ends, OID.int4, ({ status }) => status),
-  column(ends, OID.text, ({ account }) => account),
-  column(ends, OID.text, ({ usage }) => (usage === null ? null : JSON.stringify(usage))),
-  column(starts, OID.uuid, ({ id }) => id),
-  column(starts, OID.uuid, ({ user }) => user),
-  column(starts, OID.text, ({ key }) => key),
-  column(starts, OID.int8, ({ amount }) => amount),
-  column(starts, OID.text, noteOf),
+  uuids(ends, ({ id }) => id),
+  uuids(ends, ({ user }) => user),
+  amounts(ends, ({ captured }) => captured),
+  texts(ends, ({ outcome }) => outcome),
+  integers(ends, ({ status }) => status),
+  texts(ends, ({ account }) => account),
+  texts(ends, ({ usage }) => (usage === null ? null : JSON.stringify(usage))),
+  uuids(starts, ({ id }) => id),
+  uuids(starts, ({ user }) => user),
+  texts(starts, ({ key }) => key),
+  amounts(starts, ({ amount }) => amount),
+  texts(starts, noteOf),
   processId,
   throttleSeconds,
   alerts,

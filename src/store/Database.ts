@@ -10,6 +10,7 @@ import {
   parseDatabaseUrl,
   tooOld
 } from "./DatabaseUnavailable.ts"
+import { makeTypes } from "./Columns.ts"
 import { openEmbedded } from "./Embedded.ts"
 import type { EmbeddedOptions } from "./Embedded.ts"
 import { upkeep } from "./Upkeep.ts"
@@ -47,7 +48,8 @@ const settings = {
   transformResultNames: memoize(String.snakeToCamel),
   transformQueryNames: memoize(String.camelToSnake),
   transformJson: false,
-  applicationName: "generation-gateway"
+  applicationName: "generation-gateway",
+  types: makeTypes()
 }
 
 const ServerVersion = Schema.NonEmptyArray(

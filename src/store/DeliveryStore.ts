@@ -59,6 +59,8 @@ export class DeliveryStore extends Context.Service<
       readonly owner: string
       readonly claimedAt: DateTime.Utc
     }) => Effect.Effect<void, StoreUnavailable>
+    /** Undoes claims that were not sent: due again as before, without a trace in the log. */
+    readonly giveBack: (claimed: ReadonlyArray<Claimed>) => Effect.Effect<void, StoreUnavailable>
     /** Completes attempts: done, or due again (architecture, rule 6). */
     readonly record: (recorded: ReadonlyArray<Recorded>) => Effect.Effect<void, StoreUnavailable>
     /**

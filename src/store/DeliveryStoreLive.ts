@@ -16,6 +16,7 @@ export const layer: Layer.Layer<DeliveryStore, never, PgClient.PgClient> = Layer
     DeliveryStore.of({
       claim: claim(sql),
       abandon: abandon(sql),
+      giveBack: giveBack(sql),
       record: record(sql),
       ...schedule(sql),
       freeLost: freeLost(sql),
@@ -57,6 +58,19 @@ function abandon(sql: PgClient.PgClient) {
       UPDATE delivery_queue SET owner = ${nobody}
       WHERE owner = ${c.owner} AND claimed_at = ${toDate(c.claimedAt)}
         AND endpoint_id = ANY(${c.endpoints}::text[])`.pipe(Effect.asVoid, storeFailures)
+}
+
+function giveBack(sql: PgClient.PgClient) {
+  return (all: ReadonlyArray<Claimed>) => {
+    const ids = all.map((one) => one.id)
+    return sql`
+      UPDATE delivery_queue q SET owner = NULL
+      FROM unnest(${ids}::text[], ${all.map((one) => one.seq)}::int[]) AS r (id, seq)
+      WHERE q.id = ANY(${ids}::text[]) AND q.id = r.id AND q.seq = r.seq`.pipe(
+      Effect.asVoid,
+      storeFailures
+    )
+  }
 }
 
 /** An array parameter whose type the driver cannot tell when nothing but nulls are in it. */

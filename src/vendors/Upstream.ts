@@ -1,8 +1,10 @@
 import { Context, Duration, Effect, Exit, Layer, Redacted, Schema } from "effect"
-import { Agent } from "undici"
+import { buildConnector } from "undici"
+import type { Client } from "undici"
 import type { AccountSetting } from "../domain/Provider.ts"
 import { Catalog } from "../models/Catalog.ts"
 import { makeSimulator } from "./simulator/UpstreamSimulator.ts"
+import { UpstreamConnections } from "./UpstreamConnections.ts"
 import { UpstreamExchange } from "./UpstreamExchange.ts"
 import type { StreamWatch, UpstreamAnswer } from "./UpstreamExchange.ts"
 
@@ -13,7 +15,8 @@ export interface UpstreamRequest {
   readonly path: string
   /** With its question mark, or empty. */
   readonly query: string
-  readonly headers: Readonly<Record<string, string>>
+  /** Name and value in turn. */
+  readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array
   /** Present: an event stream is relayed as it comes, under this watch. */
   readonly watch: StreamWatch | undefined
@@ -52,11 +55,11 @@ export class Upstream extends Context.Service<
       Upstream,
       Effect.gen(function* () {
         const { upstream } = yield* Catalog
-        const agent = yield* makeAgent(Duration.toMillis(options.timeout))
+        const origins = yield* makeOrigins(Duration.toMillis(options.timeout))
         return Upstream.of({
           send: (account, request) =>
-            Effect.callback((resume) => Effect.sync(sendUnsafe(agent, account, request, resume))),
-          sendUnsafe: (account, request, done) => sendUnsafe(agent, account, request, done),
+            Effect.callback((resume) => Effect.sync(sendUnsafe(origins, account, request, resume))),
+          sendUnsafe: (account, request, done) => sendUnsafe(origins, account, request, done),
           simulate: makeSimulator(upstream)
         })
       })
@@ -69,24 +72,38 @@ const connectMillis = 10_000
 /** Idle connections are closed before most servers would do it, so that none breaks under a call. */
 const keepAliveMillis = 4000
 
-const makeAgent = (timeoutMillis: number) =>
-  Effect.acquireRelease(
-    Effect.sync(
-      () =>
-        new Agent({
-          allowH2: false,
-          pipelining: 1,
-          connect: { timeout: Math.min(connectMillis, timeoutMillis) },
-          headersTimeout: timeoutMillis,
-          bodyTimeout: timeoutMillis,
-          keepAliveTimeout: keepAliveMillis
-        })
-    ),
-    (agent) => Effect.promise(() => agent.destroy())
+/** The connections of each origin. */
+type Origins = (origin: string) => UpstreamConnections
+
+const makeOrigins = Effect.fnUntraced(function* (timeoutMillis: number) {
+  const optionsOf = (): Client.Options => ({
+    allowH2: false,
+    pipelining: 1,
+    // One for the connections of an origin, which resume each other's TLS sessions
+    connect: buildConnector({
+      allowH2: false,
+      timeout: Math.min(connectMillis, timeoutMillis)
+    }),
+    headersTimeout: timeoutMillis,
+    bodyTimeout: timeoutMillis,
+    keepAliveTimeout: keepAliveMillis
+  })
+  const origins = new Map<string, UpstreamConnections>()
+  yield* Effect.addFinalizer(() =>
+    Effect.promise(() => Promise.all(Array.from(origins.values(), (it) => it.destroy())))
   )
+  // As many as there are base addresses in the settings
+  return (origin: string): UpstreamConnections => {
+    const known = origins.get(origin)
+    if (known !== undefined) return known
+    const made = new UpstreamConnections(origin, optionsOf())
+    origins.set(origin, made)
+    return made
+  }
+})
 
 const sendUnsafe = (
-  agent: Agent,
+  origins: Origins,
   account: AccountSetting,
   request: UpstreamRequest,
   done: (exit: Exit.Exit<UpstreamAnswer, UpstreamFailure>) => void
@@ -101,16 +118,12 @@ const sendUnsafe = (
     request.watch
   )
   try {
-    agent.dispatch(
-      {
-        origin: target.origin,
-        path: `${target.path}${request.query}`,
-        method: request.method,
-        headers: { ...request.headers, ...credentials(account) },
-        body: request.body.length === 0 ? null : request.body
-      },
-      exchange
-    )
+    exchange.begin(origins(target.origin), {
+      path: `${target.path}${request.query}`,
+      method: request.method,
+      headers: request.headers.concat(credentials(account)),
+      body: request.body.length === 0 ? null : request.body
+    })
   } catch (defect) {
     done(Exit.die(defect))
   }
@@ -118,15 +131,15 @@ const sendUnsafe = (
 }
 
 /** The key where the vendor wants it. vendors.md A2 to A4. */
-const credentials = ({ key, provider }: AccountSetting): Readonly<Record<string, string>> => {
+const credentials = ({ key, provider }: AccountSetting): ReadonlyArray<string> => {
   const value = Redacted.value(key)
   switch (provider) {
     case "anthropic":
-      return { "x-api-key": value }
+      return ["x-api-key", value]
     case "gemini":
-      return { "x-goog-api-key": value }
+      return ["x-goog-api-key", value]
     default:
-      return { authorization: `Bearer ${value}` }
+      return ["authorization", `Bearer ${value}`]
   }
 }
 

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream"
 import { errors } from "undici"
-import type { Dispatcher } from "undici"
+import type { Client, Dispatcher } from "undici"
+import type { UpstreamConnections } from "./UpstreamConnections.ts"
 
 export type UpstreamHeaders = Readonly<Record<string, string | Array<string> | undefined>>
 
@@ -103,10 +104,20 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   #stream: RelayedStream | undefined
   #chunks: Array<Buffer> = []
   #bytes = 0
+  #connections: UpstreamConnections | undefined
+  /** In use for this call. */
+  #client: Client | undefined
 
   constructor(end: ExchangeEnd, watch: StreamWatch | undefined) {
     this.#end = end
     this.#watch = watch
+  }
+
+  /** Once. */
+  begin(connections: UpstreamConnections, options: Dispatcher.DispatchOptions): void {
+    this.#connections = connections
+    this.#client = connections.take()
+    this.#client.dispatch(options, this)
   }
 
   /** The client went away: nothing more is sent or read. */
@@ -146,15 +157,25 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    if (this.#stream !== undefined) return this.#stream.finish()
+    if (this.#stream === undefined) this.#answeredWhole()
+    else this.#stream.finish()
+    this.#giveBack()
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    if (this.#stream === undefined) this.#failed(error)
+    else this.#stream.breakOff(error)
+    this.#giveBack()
+  }
+
+  #answeredWhole(): void {
     const first = this.#chunks[0]
     const body =
       first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
     this.#end.answered({ status: this.#status, headers: this.#headers, body })
   }
 
-  onResponseError(_controller: unknown, error: Error): void {
-    if (this.#stream !== undefined) return this.#stream.breakOff(error)
+  #failed(error: Error): void {
     const kind =
       this.#controller === undefined
         ? "unsent"
@@ -162,6 +183,12 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
           ? "timeout"
           : "broken"
     this.#end.failed(kind, error)
+  }
+
+  #giveBack(): void {
+    if (this.#client === undefined) return
+    this.#connections?.giveBack(this.#client)
+    this.#client = undefined
   }
 }
 

@@ -697,6 +697,66 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
         })
     )
 
+    /** Three attempts at an origin with two places: two are at the receiver, the third waits. */
+    const crowded = Effect.fnUntraced(function* (overrides: Partial<WebhookRequest> = {}) {
+      const open: Array<ServerResponse> = []
+      const target = yield* receiver((response) => open.push(response))
+      const send = yield* sender({ connectionsPerOriginMax: 2, timeout: "30 seconds" })
+      const first = [
+        yield* Effect.forkChild(send(target.url)),
+        yield* Effect.forkChild(send(target.url))
+      ]
+      const third = yield* Effect.forkChild(send(target.url, overrides))
+      const received = (count: number) =>
+        Effect.promise(async () => {
+          while (target.received.length < count)
+            await new Promise((resolve) => setImmediate(resolve))
+        })
+      yield* received(2)
+      /** The two are answered, so that the third has a place. */
+      const makeRoom = Effect.gen(function* () {
+        for (const response of open) response.end("ok")
+        for (const fiber of first) assert.isNull((yield* Fiber.join(fiber)).failure)
+      })
+      return { makeRoom, received, target, third }
+    })
+
+    it.effect("an attempt's 30 seconds begin when it has a place, not while it waits for one", () =>
+      Effect.gen(function* () {
+        const { makeRoom, received, third } = yield* crowded()
+        yield* TestClock.adjust("7999 millis")
+        yield* makeRoom
+        yield* received(3)
+        yield* TestClock.adjust("29999 millis")
+        assert.isUndefined(third.pollUnsafe())
+        yield* TestClock.adjust("1 millis")
+        assert.strictEqual((yield* Fiber.join(third)).failure, "timeout")
+      }).pipe(Effect.provide(TestClock.layer()))
+    )
+
+    it.effect("one that gets no place within 8 seconds is not begun", () =>
+      Effect.gen(function* () {
+        const { makeRoom, target, third } = yield* crowded()
+        yield* TestClock.adjust("7999 millis")
+        assert.isUndefined(third.pollUnsafe())
+        yield* TestClock.adjust("1 millis")
+        assert.strictEqual((yield* Effect.flip(Fiber.join(third)))._tag, "NoPlace")
+        yield* makeRoom
+        assert.strictEqual(target.received.length, 2)
+      }).pipe(Effect.provide(TestClock.layer()))
+    )
+
+    it.effect("one whose place comes when its claim is too old is not begun", () =>
+      Effect.gen(function* () {
+        const { makeRoom, target, third } = yield* crowded({ beginBeforeMillis: 3000 })
+        yield* TestClock.adjust("3001 millis")
+        assert.isUndefined(third.pollUnsafe())
+        yield* makeRoom
+        assert.strictEqual((yield* Effect.flip(Fiber.join(third)))._tag, "NoPlace")
+        assert.strictEqual(target.received.length, 2)
+      }).pipe(Effect.provide(TestClock.layer()))
+    )
+
     it.effect("are closed with the layer", () =>
       Effect.gen(function* () {
         const target = yield* receiver(status(200))

@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { connect } from "node:net"
 import { request } from "node:http"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
-import { ApiKeys } from "../../src/services/ApiKeys.ts"
+import { ApiKeys, digestOf } from "../../src/services/ApiKeys.ts"
 import { chatAnswer, chatEvents, mockOpenAi, openAiScript } from "../support/mockOpenAi.ts"
 import { events, json } from "../support/mockVendors.ts"
 import type { MockVendor } from "../support/mockVendors.ts"
@@ -254,7 +254,9 @@ describe("the door", () => {
     const refused = await tell(gateway, chat, false, own)
     assert.equal(refused.status, 401)
     assert.equal(JSON.parse(refused.body).code, 1003)
-    assert.isUndefined(await gateway.run(Effect.map(ApiKeys, (keys) => keys.recognized(key))))
+    assert.isUndefined(
+      await gateway.run(Effect.map(ApiKeys, (keys) => keys.recognized(digestOf(key))))
+    )
   })
 
   it("requests in one piece on a connection are answered in their order", async () => {

@@ -10,7 +10,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { AppConfig } from "../../src/Config.ts"
 import { WebhookSender, WebhookSenderLog } from "../../src/delivery/WebhookSender.ts"
-import type { WebhookRequest } from "../../src/delivery/WebhookSender.ts"
+import type { NoPlace, WebhookRequest } from "../../src/delivery/WebhookSender.ts"
 import * as Credits from "../../src/domain/Credits.ts"
 import type { Scope as KeyScope } from "../../src/domain/Scope.ts"
 import type { AttemptOutcome } from "../../src/domain/Webhook.ts"
@@ -37,7 +37,7 @@ export interface GatewayOptions {
   /** A migrated database. Default: a fresh embedded one in memory. */
   readonly database?: Layer.Layer<Database>
   /** What each webhook attempt comes to; it may wait or never end. Default: 200 at once. */
-  readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>
+  readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, NoPlace>
   /** Sends webhooks for real instead, such as `WebhookSender.layer({ ca })`. */
   readonly sender?: typeof WebhookSender.layer extends (options?: infer O) => unknown ? O : never
   /** The vendor of all models. Default: the simulator, whose jobs take 3 seconds. */

@@ -1,9 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { DateTime, Effect } from "effect"
+import { DateTime, Effect, Exit, Fiber, Latch, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { StoreUnavailable } from "../../src/domain/Problem.ts"
-import { mockOutcome, WebhookSenderLog } from "../../src/delivery/WebhookSender.ts"
+import { mockOutcome, NoPlace, WebhookSenderLog } from "../../src/delivery/WebhookSender.ts"
+import { EndpointId } from "../../src/domain/Ids.ts"
+import { WebhookDispatcher } from "../../src/services/WebhookDispatcher.ts"
 import type { DeliveryStore } from "../../src/store/DeliveryStore.ts"
+import { queueDeliveries } from "../support/deliveries.ts"
 import { advance, eventually, layerGateway, makeUser } from "../support/gateway.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
@@ -92,5 +95,76 @@ describe("a store that is away for a moment", () => {
           })
         )
       )
+  )
+})
+
+/** Refused a place so many times, and then sent. */
+const waitsInVain = (times: number) => {
+  let tries = 0
+  return () =>
+    Effect.suspend(() => {
+      tries += 1
+      return tries <= times ? Effect.fail(new NoPlace()) : Effect.succeed(mockOutcome(200))
+    })
+}
+
+describe("a claim that is not sent", () => {
+  it.effect(
+    "because there was no place at the origin is given back: no attempt burned, none logged, sent when there is one",
+    () =>
+      Effect.gen(function* () {
+        const { log } = yield* begin
+        const shown = yield* eventually(log, (now) => now.status === "succeeded")
+        assert.strictEqual(shown.attempt_count, 1)
+        assert.deepStrictEqual(
+          shown.attempts.map((it: { readonly failure: string | null }) => it.failure),
+          [null]
+        )
+        assert.strictEqual((yield* (yield* WebhookSenderLog).sent).length, 8)
+      }).pipe(Effect.provide(layerGateway({ webhook: waitsInVain(7) })))
+  )
+
+  /** The first claim that takes something is committed, and answered when the test says so. */
+  const taken = Latch.makeUnsafe()
+  const answered = Latch.makeUnsafe()
+  const slowly = (live: DeliveryStore["Service"]): DeliveryStore["Service"] => ({
+    ...live,
+    claim: (wanted) =>
+      Effect.tap(live.claim(wanted), (claimed) =>
+        claimed.length === 0 ? Effect.void : Effect.andThen(taken.open, answered.await)
+      )
+  })
+  it.effect("because its actor ended before the claim was answered is given back at once", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const dispatcher = yield* WebhookDispatcher
+      const sender = yield* WebhookSenderLog
+      const user = yield* makeUser()
+      const { id } = (yield* user.call("POST", endpoints, hook)).json
+      yield* queueDeliveries(id, 3, new Date(0))
+      const owners = Effect.map(sql`SELECT owner FROM delivery_queue`, (rows) =>
+        rows.map((row) => row["owner"])
+      )
+      const actor = yield* Scope.make()
+      const lane = yield* Scope.provide(dispatcher.open(EndpointId.make(id)), actor)
+      yield* lane.deliver
+      yield* taken.await
+      assert.notInclude(yield* owners, null)
+      const ending = yield* Effect.forkChild(Scope.close(actor, Exit.void))
+      yield* Effect.yieldNow
+      yield* answered.open
+      yield* Fiber.join(ending)
+      assert.deepStrictEqual(yield* owners, [null, null, null])
+      assert.deepStrictEqual(yield* sender.sent, [])
+      // The next look of the alarm clock opens a lane that sends them, once each
+      yield* advance("5 seconds", "500 millis")
+      yield* eventually(sender.sent, (all) => all.length === 3)
+      const attempts = sql`SELECT failure FROM delivery_attempts`
+      const logged = yield* eventually(attempts, (rows) => rows.length === 3)
+      assert.deepStrictEqual(
+        logged.map((row) => row["failure"]),
+        [null, null, null]
+      )
+    }).pipe(Effect.provide(layerGateway({ deliveries: slowly })))
   )
 })

@@ -1,28 +1,32 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit } from "effect"
+import { Effect, Fiber } from "effect"
 import { makeBatch } from "../../../src/services/Batch.ts"
-import { makeGroupCommit } from "../../../src/store/GroupCommit.ts"
 
-type Run = (items: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<string>>
-
-const kinds = {
-  "a batch": (run: Run) => makeBatch({ run, itemsMax: 2, runsMax: 1 }),
-  "a group commit": (run: Run) => makeGroupCommit(run, { callsMax: 2, commitsMax: 1 })
-}
-
-for (const [name, make] of Object.entries(kinds)) {
-  describe(name, () => {
-    it.effect("that cannot even be begun fails its own calls, and holds up no other", () =>
-      Effect.scoped(
-        Effect.gen(function* () {
-          const call = yield* make((items) => {
-            if (items.includes("broken")) throw new Error("cannot be written")
-            return Effect.succeed(items.map((item) => `${item} done`))
+describe("runs of a batch that are kept apart", () => {
+  it.effect("take together what comes meanwhile, and the first one waits for nobody", () =>
+    Effect.gen(function* () {
+      const runs: Array<ReadonlyArray<number>> = []
+      const times: Array<number> = []
+      const ask = yield* makeBatch({
+        itemsMax: 100,
+        runsMax: 1,
+        apartMillis: 40,
+        run: (items: ReadonlyArray<number>) =>
+          Effect.sync(() => {
+            runs.push(items)
+            times.push(performance.now())
+            return items
           })
-          assert.isTrue(Exit.hasDies(yield* Effect.exit(call("broken"))))
-          assert.strictEqual(yield* call("later"), "later done")
-        })
-      )
-    )
-  })
-}
+      })
+      const asked = performance.now()
+      assert.strictEqual(yield* ask(1), 1)
+      const second = yield* Effect.forkChild(ask(2))
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      const third = yield* Effect.forkChild(ask(3))
+      assert.deepStrictEqual([yield* Fiber.join(second), yield* Fiber.join(third)], [2, 3])
+      assert.deepStrictEqual(runs, [[1], [2, 3]])
+      // Timers of Node fire up to a millisecond early
+      assert.isAtLeast(times[1]! - asked, 39)
+    })
+  )
+})

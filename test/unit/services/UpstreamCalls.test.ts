@@ -19,7 +19,7 @@ const request: UpstreamRequest = {
   method: "POST",
   path: "/v1/chat/completions",
   query: "",
-  headers: {},
+  headers: [],
   body: new Uint8Array(),
   watch: undefined
 }

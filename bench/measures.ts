@@ -1,0 +1,37 @@
+/** What the webhook benchmarks measure with, and what they send. */
+
+export const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"
+
+export const body = new TextEncoder().encode(
+  JSON.stringify({
+    id: "evt_019a0c5e7f3a7b009e2b4f6a8c0d1e2f",
+    type: "task.succeeded",
+    created_at: "2026-01-01T00:00:00.000Z",
+    data: {
+      vendor: "alibaba",
+      model_name: "text-to-image-max",
+      payload: {
+        task_info: {
+          id: "019a0c5e-7f3a-7a00-9e2b-4f6a8c0d1e2f",
+          status: "completed",
+          created_at: "2026-01-01T00:00:00.000Z",
+          updated_at: "2026-01-01T00:00:09.000Z"
+        },
+        images: ["https://gateway.example.com/artifacts/art_019a0c5e7f3a7b009e2b4f6a8c0d1e2f"]
+      }
+    }
+  })
+)
+
+/** CPU milliseconds of this process so far. */
+export const cpuMillis = () => {
+  const { system, user } = process.cpuUsage()
+  return (system + user) / 1000
+}
+
+/** How late, in milliseconds. */
+export const percentiles = (what: string, late: ReadonlyArray<number>): string => {
+  const sorted = [...late].sort((a, b) => a - b)
+  const at = (share: number) => (sorted[Math.floor(sorted.length * share)] ?? Number.NaN).toFixed(1)
+  return `${what}: ${sorted.length} attempts, lateness ms p50 ${at(0.5)}, p99 ${at(0.99)}, p99.9 ${at(0.999)}, max ${at(0.999999)}`
+}

@@ -1,0 +1,95 @@
+import { assert, describe, it } from "@effect/vitest"
+import { DateTime, Effect, Fiber, Latch, Option } from "effect"
+import { mockOutcome, WebhookSender } from "../../../src/delivery/WebhookSender.ts"
+import { DeliveryId, EndpointId } from "../../../src/domain/Ids.ts"
+import { makeAttemptRecords } from "../../../src/services/AttemptRecords.ts"
+import { Claimed, DeliveryStore } from "../../../src/store/DeliveryStore.ts"
+import type { Recorded } from "../../../src/store/DeliveryStore.ts"
+import { eventually } from "../../support/gateway.ts"
+
+const epoch = DateTime.makeUnsafe(0)
+
+const record = (n: number): Recorded => ({
+  claimed: new Claimed({
+    id: DeliveryId.make(`whd_${n}`),
+    createdAt: epoch,
+    attempt: 0,
+    seq: 1,
+    dueAt: epoch,
+    startedAt: epoch,
+    body: new Uint8Array(),
+    endpointId: EndpointId.make("whe_1"),
+    url: "https://hooks.example.com/",
+    secret: new Uint8Array(),
+    previousSecret: null,
+    previousSecretUntil: null
+  }),
+  endedAt: epoch,
+  outcome: mockOutcome(200),
+  nextDueAt: Option.none()
+})
+
+/** Records into an array of statements; the sender is calm when the test says so. */
+const recording = Effect.gen(function* () {
+  const statements: Array<ReadonlyArray<string>> = []
+  const calm = Latch.makeUnsafe(true)
+  const store: Partial<DeliveryStore["Service"]> = {
+    record: (all) => Effect.sync(() => void statements.push(all.map(({ claimed }) => claimed.id)))
+  }
+  const records = yield* makeAttemptRecords.pipe(
+    Effect.provideService(DeliveryStore, store as DeliveryStore["Service"]),
+    Effect.provideService(WebhookSender, {
+      send: () => Effect.succeed(mockOutcome(200)),
+      calm: calm.await
+    })
+  )
+  return { ...records, calm, statements }
+})
+
+describe("records of attempts", () => {
+  it.effect("are written at once, those of one turn together", () =>
+    Effect.gen(function* () {
+      const { statements, tell, written } = yield* recording
+      tell(record(1))
+      tell(record(2))
+      yield* written
+      assert.deepStrictEqual(statements, [["whd_1", "whd_2"]])
+      tell(record(3))
+      yield* written
+      assert.deepStrictEqual(statements, [["whd_1", "whd_2"], ["whd_3"]])
+    })
+  )
+
+  it.effect(
+    "wait while attempts queue for a connection, and are then all written, 200 at once",
+    () =>
+      Effect.gen(function* () {
+        const { calm, statements, tell, written } = yield* recording
+        yield* calm.close
+        for (let n = 0; n < 450; n += 1) tell(record(n))
+        const waiting = yield* Effect.forkChild(written)
+        for (let turn = 0; turn < 10; turn += 1) yield* Effect.yieldNow
+        assert.deepStrictEqual(statements, [])
+        yield* calm.open
+        yield* Fiber.join(waiting)
+        assert.deepStrictEqual(
+          statements.map((ids) => ids.length),
+          [200, 200, 50]
+        )
+        assert.strictEqual(statements.flat().at(-1), "whd_449")
+      })
+  )
+
+  it.effect("that gathered while others were written are written too", () =>
+    Effect.gen(function* () {
+      const { calm, statements, tell } = yield* recording
+      yield* calm.close
+      tell(record(1))
+      yield* Effect.yieldNow
+      yield* calm.open
+      tell(record(2))
+      const all = Effect.sync(() => statements.flat())
+      assert.deepStrictEqual(yield* eventually(all, (ids) => ids.length === 2), ["whd_1", "whd_2"])
+    })
+  )
+})

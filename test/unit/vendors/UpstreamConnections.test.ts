@@ -1,0 +1,90 @@
+import { once } from "node:events"
+import { createServer } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { AddressInfo, Socket } from "node:net"
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { UpstreamConnections } from "../../../src/vendors/UpstreamConnections.ts"
+import { UpstreamExchange } from "../../../src/vendors/UpstreamExchange.ts"
+
+let answer: (request: IncomingMessage, response: ServerResponse) => void = () => {}
+/** The connection of each call that was received. */
+const sockets: Array<Socket> = []
+const server = createServer((request, response) => {
+  sockets.push(request.socket)
+  answer(request, response)
+})
+let connections: UpstreamConnections
+
+beforeAll(async () => {
+  server.listen(0, "127.0.0.1")
+  await once(server, "listening")
+})
+afterAll(async () => {
+  server.close()
+  server.closeAllConnections()
+  await once(server, "close")
+})
+beforeEach(() => {
+  sockets.length = 0
+  answer = (_, response) => response.end("{}")
+  const { port } = server.address() as AddressInfo
+  connections = new UpstreamConnections(`http://127.0.0.1:${port}`, { allowH2: false })
+  return () => connections.destroy()
+})
+
+const call = () =>
+  new Promise<string>((resolve) => {
+    new UpstreamExchange(
+      { answered: ({ status }) => resolve(String(status)), failed: resolve },
+      undefined
+    ).begin(connections, { path: "/", method: "POST", body: "{}" })
+  })
+
+const until = async (is: () => boolean) => {
+  while (!is()) await new Promise((resolve) => setImmediate(resolve))
+}
+
+/** Holds the answers back until so many calls wait. */
+const together = (count: number) => {
+  const waiting: Array<ServerResponse> = []
+  answer = (_, response) => {
+    waiting.push(response)
+    if (waiting.length === count) for (const each of waiting.splice(0)) each.end("{}")
+  }
+}
+
+describe("the connections to an upstream", () => {
+  it("one call after the other goes over the same one", async () => {
+    for (let n = 0; n < 3; n += 1) assert.strictEqual(await call(), "200")
+    assert.strictEqual(new Set(sockets).size, 1)
+  })
+
+  it("calls at the same time have one each, and what was used last is used next", async () => {
+    together(3)
+    assert.deepStrictEqual(await Promise.all([call(), call(), call()]), ["200", "200", "200"])
+    assert.strictEqual(new Set(sockets).size, 3)
+    together(1)
+    await call()
+    await call()
+    assert.strictEqual(sockets[4], sockets[3])
+  })
+
+  it("one that closes is not used again, whoever closes it", async () => {
+    answer = (_, response) => response.setHeader("connection", "close").end("{}")
+    assert.strictEqual(await call(), "200")
+    assert.strictEqual(await call(), "200")
+    answer = (request) => request.socket.destroy()
+    assert.strictEqual(await call(), "broken")
+    answer = (_, response) => response.end("{}")
+    assert.strictEqual(await call(), "200")
+    assert.strictEqual(new Set(sockets).size, 4)
+  })
+
+  it("what is under way fails when they are destroyed", async () => {
+    answer = () => {}
+    const running = call()
+    await until(() => sockets.length === 1)
+    await connections.destroy()
+    assert.strictEqual(await running, "broken")
+  })
+})
