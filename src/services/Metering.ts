@@ -21,7 +21,7 @@ import { Wake } from "./Wake.ts"
 export type { CallEnd, CallRow, CallStart } from "../store/CallStore.ts"
 
 /** Lost calls of one sweep at most. */
-const orphansMax = 200
+const orphansMax = 5000
 
 /** No call lives longer than this: its hold is released, should all else have failed. */
 const callHoursMax = 24

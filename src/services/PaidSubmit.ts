@@ -1,5 +1,6 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Semaphore } from "effect"
 import { createHash } from "node:crypto"
+import { submitMediaBytesMax } from "../domain/Limits.ts"
 import { isTerminal } from "../domain/Task.ts"
 import type { CatalogEntry } from "../models/CatalogEntry.ts"
 import { TaskStore } from "../store/TaskStore.ts"
@@ -75,6 +76,7 @@ export class PaidSubmit extends Context.Service<
       const abandon = abandonWith(store)
       const wanted = wantedWith(yield* Callbacks)
       const handleOf = handleWith(output)
+      const roomFor = roomOf(yield* Semaphore.make(submitMediaBytesMax))
 
       const record = Effect.fnUntraced(function* (owned: OwnedTask, submit: SubmitRecord) {
         const now = yield* DateTime.now
@@ -121,7 +123,7 @@ export class PaidSubmit extends Context.Service<
 
       const submit = (purchase: Purchase, n: number): Effect.Effect<Bought, VendorError | Fenced> =>
         turn(purchase).pipe(
-          Effect.andThen(buy(purchase, n)),
+          Effect.andThen(roomFor(purchase, buy(purchase, n))),
           Effect.catchTag("VendorError", (error) =>
             Effect.flatMap(waitBefore(purchase, error, n), (wait) =>
               Effect.delay(submit(purchase, n + 1), wait)
@@ -154,6 +156,17 @@ const turnOf =
       limit === undefined ? Effect.void : slots.take(taker, limit),
       rate === undefined ? Effect.void : pacing.take(rate)
     )
+  }
+
+/**
+ * An adapter has the media as bytes and as text until the vendor has answered: what does not fit beside
+ * those of other tasks waits, before the attempt begins. ADR 0122.
+ */
+const roomOf =
+  (room: Semaphore.Semaphore) =>
+  <A, E>({ media }: Purchase, buy: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+    const bytes = media.reduce((sum, { size }) => sum + size, 0)
+    return bytes === 0 ? buy : room.withPermits(Math.min(bytes, submitMediaBytesMax))(buy)
   }
 
 /** `restore`: interruptible. */

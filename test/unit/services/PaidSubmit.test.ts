@@ -13,7 +13,7 @@ import { TaskChanges } from "../../../src/services/TaskChanges.ts"
 import { TaskOutput } from "../../../src/services/TaskOutput.ts"
 import { OwnedTask, TaskRow, TaskStore } from "../../../src/store/TaskStore.ts"
 import type { AttemptEnd } from "../../../src/store/TaskStore.ts"
-import type { VendorAccount } from "../../../src/vendors/VendorClient.ts"
+import type { SubmitMedium, Submitted, VendorAccount } from "../../../src/vendors/VendorClient.ts"
 
 const entry = builtInEntries.find(({ label }) => label === "text-to-image-max")!
 const epoch = DateTime.makeUnsafe(0)
@@ -43,6 +43,22 @@ const owned = new OwnedTask({
   attempt: Option.none()
 })
 
+const stubsOf = (store: Partial<TaskStore["Service"]>) =>
+  Layer.mergeAll(
+    Layer.mock(TaskStore, store),
+    Layer.mock(TaskOutput, {}),
+    Layer.mock(Callbacks, { isOn: false, addressOf: () => undefined }),
+    Layer.mock(Pacing, {}),
+    Layer.mock(Slots, { lookAgain: Effect.void, lines: Effect.succeed([]) }),
+    TaskChanges.layer
+  )
+
+const accepted: Submitted = {
+  _tag: "Accepted",
+  handle: { id: "job" },
+  pollAfter: Duration.seconds(1)
+}
+
 /** A store whose answer to the begin of an attempt is the test's, and what was done meanwhile. */
 const bench = Effect.gen(function* () {
   const begins: Array<Deferred.Deferred<boolean, StoreUnavailable>> = []
@@ -53,32 +69,25 @@ const bench = Effect.gen(function* () {
     submit: () =>
       Effect.sync(() => {
         submits += 1
-        return { _tag: "Accepted", handle: { id: "job" }, pollAfter: Duration.seconds(1) }
+        return accepted
       }),
     poll: () => Effect.die("not asked"),
     cancel: () => Effect.succeed("Unsupported"),
     reconcile: () => Effect.succeed([])
   }
-  const stubs = Layer.mergeAll(
-    Layer.mock(TaskStore, {
-      beginAttempt: () =>
-        Effect.suspend(() => {
-          const answer = Deferred.makeUnsafe<boolean, StoreUnavailable>()
-          begins.push(answer)
-          return Deferred.await(answer)
-        }),
-      endAttempt: ({ state }) =>
-        Effect.sync(() => {
-          ended.push(state)
-          return true
-        })
-    }),
-    Layer.mock(TaskOutput, {}),
-    Layer.mock(Callbacks, { isOn: false, addressOf: () => undefined }),
-    Layer.mock(Pacing, {}),
-    Layer.mock(Slots, { lookAgain: Effect.void, lines: Effect.succeed([]) }),
-    TaskChanges.layer
-  )
+  const stubs = stubsOf({
+    beginAttempt: () =>
+      Effect.suspend(() => {
+        const answer = Deferred.makeUnsafe<boolean, StoreUnavailable>()
+        begins.push(answer)
+        return Deferred.await(answer)
+      }),
+    endAttempt: ({ state }) =>
+      Effect.sync(() => {
+        ended.push(state)
+        return true
+      })
+  })
   const paid = yield* Effect.provide(PaidSubmit, PaidSubmit.layer.pipe(Layer.provide(stubs)))
   const purchase = { owned, entry, account, media: [] }
   const fiber = yield* Effect.forkChild(paid.submit(purchase, 1))
@@ -125,5 +134,66 @@ describe("a run that is interrupted (shutdown, shard move) while its submit begi
       assert.deepStrictEqual((yield* Fiber.join(fiber)).handle, { id: "job" })
       assert.deepStrictEqual(ended, ["submitted"])
     })
+  )
+})
+
+describe("the media of submits under way", () => {
+  it.effect(
+    "have 256 MiB together; what does not fit waits, and one task with more goes by itself",
+    () =>
+      Effect.gen(function* () {
+        const begun: Array<number> = []
+        const answers = new Map<number, Deferred.Deferred<Submitted>>()
+        const stubs = stubsOf({
+          beginAttempt: ({ n }) =>
+            Effect.as(
+              Effect.sync(() => begun.push(n)),
+              true
+            ),
+          endAttempt: () => Effect.succeed(true)
+        })
+        const paid = yield* Effect.provide(PaidSubmit, PaidSubmit.layer.pipe(Layer.provide(stubs)))
+        /** A task by the number of its attempt, with one medium of so many MiB. */
+        const buy = Effect.fnUntraced(function* (n: number, mebibytes: number) {
+          const answer = yield* Deferred.make<Submitted>()
+          answers.set(n, answer)
+          const account: VendorAccount = {
+            accountId: "a",
+            submit: () => Deferred.await(answer),
+            poll: () => Effect.die("not asked"),
+            cancel: () => Effect.succeed("Unsupported"),
+            reconcile: () => Effect.succeed([])
+          }
+          const medium: SubmitMedium = {
+            pointer: "#/images/0",
+            mime: "image/png",
+            size: mebibytes * 1024 * 1024,
+            artifactUrl: "https://gateway.example.com/artifacts/1",
+            bytes: Effect.die("not read")
+          }
+          yield* Effect.forkChild(paid.submit({ owned, entry, account, media: [medium] }, n))
+          yield* TestClock.adjust(0)
+        })
+        const answer = (n: number) =>
+          Effect.andThen(Deferred.succeed(answers.get(n)!, accepted), TestClock.adjust(0))
+
+        yield* buy(1, 200)
+        yield* buy(2, 100)
+        yield* buy(3, 20)
+        assert.deepStrictEqual(begun, [1, 3])
+        yield* answer(1)
+        assert.deepStrictEqual(begun, [1, 3, 2])
+        yield* buy(4, 900)
+        assert.deepStrictEqual(begun, [1, 3, 2])
+        yield* answer(2)
+        yield* answer(3)
+        assert.deepStrictEqual(begun, [1, 3, 2, 4])
+        yield* buy(5, 1)
+        assert.deepStrictEqual(begun, [1, 3, 2, 4])
+        yield* answer(4)
+        assert.deepStrictEqual(begun, [1, 3, 2, 4, 5])
+        // A submit under way cannot be interrupted
+        yield* answer(5)
+      })
   )
 })
