@@ -24,12 +24,6 @@ const ownMax = 2
  */
 const connectEveryMillis = 2
 
-/** Attempts that had to wait are getting their places, if one did within this time. */
-const crowdedMillis = 20
-
-/** How long others wait for calm at most. */
-const calmMillisMax = 1000
-
 /**
  * Bounds the attempts under way to one origin, and with them its connections. Many endpoints may lie
  * at one origin: one that never answers holds its places for 30 seconds, so a URL with less than two
@@ -39,14 +33,9 @@ const calmMillisMax = 1000
 export class OriginGate {
   readonly #max: number
   readonly #origins = new Map<string, Origin>()
-  /** When an attempt last got a place that it had waited for. */
-  #admittedAt = -Infinity
 
-  readonly #now: () => number
-
-  constructor(max: number, now = () => performance.now()) {
+  constructor(max: number) {
     this.#max = max
-    this.#now = now
   }
 
   /** Starts an attempt, now or when it has a place. Answers how to leave, also while it waits. */
@@ -55,7 +44,7 @@ export class OriginGate {
     let state: "waiting" | "started" | "left" = "waiting"
     const start = () => {
       state = "started"
-      if (origin.waiting.delete(waiting)) this.#admittedAt = this.#now()
+      origin.waiting.delete(waiting)
       origin.underWay += 1
       origin.byUrl.set(href, ownOf(origin, href) + 1)
       attempt()
@@ -83,17 +72,6 @@ export class OriginGate {
       origin.open -= 1
       this.#forget(name, origin)
     }
-  }
-
-  /** Calls back at once, or when the crowd is gone, or is there for too long. */
-  onCalm(calm: () => void): void {
-    const until = this.#now() + calmMillisMax
-    const look = () => {
-      const now = this.#now()
-      if (now >= until || now - this.#admittedAt >= crowdedMillis) calm()
-      else setTimeout(look, crowdedMillis)
-    }
-    look()
   }
 
   #origin(name: string): Origin {

@@ -55,8 +55,6 @@ export class WebhookSender extends Context.Service<
      * part of the attempt, nor of its bound. Interruption aborts the request.
      */
     readonly send: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, NoPlace>
-    /** Waits while attempts that had to wait for a place get theirs, for a second at most. */
-    readonly calm: Effect.Effect<void>
   }
 >()("gateway/delivery/WebhookSender") {
   /** Sends over HTTPS through the egress guard. Connections are kept alive and closed with the layer. */
@@ -80,7 +78,7 @@ export class WebhookSender extends Context.Service<
           sent.push({ request, atMillis: yield* Clock.currentTimeMillis })
           return yield* script(request)
         })
-        return Context.make(WebhookSender, { send, calm: Effect.void }).pipe(
+        return Context.make(WebhookSender, { send }).pipe(
           Context.add(WebhookSenderLog, { sent: Effect.sync(() => [...sent]) })
         )
       })
@@ -171,9 +169,7 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
           )
         )
 
-  const calm = Effect.callback<void>((resume) => gate.onCalm(() => resume(Effect.void)))
-
-  return { send, calm }
+  return { send }
 })
 
 const noPlace = Effect.fail(new NoPlace())

@@ -1,5 +1,4 @@
 import { Duration, Effect } from "effect"
-import { WebhookSender } from "../delivery/WebhookSender.ts"
 import { DeliveryStore } from "../store/DeliveryStore.ts"
 import type { Recorded } from "../store/DeliveryStore.ts"
 import { retryStore } from "./RetryStore.ts"
@@ -12,12 +11,11 @@ export const recordRunsMax = 1
 const writtenBound = Duration.seconds(3)
 
 /**
- * Writes down what attempts came to, in their order and many at once. While attempts queue for a
- * connection they come first, for a second at most: then what has gathered is written (ADR 0117).
+ * Writes down what attempts came to, in their order, at once: what gathers while some are written goes
+ * together. ADR 0117.
  */
 export const makeAttemptRecords = Effect.gen(function* () {
   const store = yield* DeliveryStore
-  const sender = yield* WebhookSender
   // In no scope: an actor that ends after its services still writes down what it sent.
   const fork = Effect.runForkWith(yield* Effect.context<never>())
   let waiting: Array<Recorded> = []
@@ -44,20 +42,10 @@ export const makeAttemptRecords = Effect.gen(function* () {
     )
   })
 
-  /** All that is there by now, however long it takes: nothing waits for two calms. */
-  const writeAll = Effect.suspend(() =>
-    Effect.replicateEffect(writeSome, Math.ceil(waiting.length / recordsPerRunMax), {
-      discard: true
-    })
-  )
-
   /** Looks and leaves in one step, so that nothing is told between the last look and the end. */
   const write: Effect.Effect<void> = Effect.suspend(() => {
     if (waiting.length > 0) {
-      return sender.calm.pipe(
-        Effect.andThen(writeAll),
-        Effect.andThen(() => write)
-      )
+      return Effect.andThen(writeSome, () => write)
     }
     isWriting = false
     return Effect.void

@@ -20,11 +20,10 @@ const die = Effect.andThen(
  */
 const sender = Layer.effect(
   WebhookSender,
-  Effect.map(WebhookSender, ({ calm, send }) => {
+  Effect.map(WebhookSender, ({ send }) => {
     const [point, n = "1"] = (process.env["WEBHOOK_CRASH"] ?? "").split(":")
     let requests = 0
     return WebhookSender.of({
-      calm,
       send: (request) =>
         Effect.suspend(() => {
           requests += 1

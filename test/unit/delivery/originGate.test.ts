@@ -5,8 +5,8 @@ import { OriginGate } from "../../../src/delivery/OriginGate.ts"
 const url = new URL("https://hooks.example.com/hook")
 
 /** A gate, with attempts that enter and leave by their number. */
-const gateOf = (max: number, now?: () => number) => {
-  const gate = new OriginGate(max, now)
+const gateOf = (max: number) => {
+  const gate = new OriginGate(max)
   const started: Array<number> = []
   const leave: Array<() => void> = []
   const enter = (count: number) => {
@@ -64,58 +64,6 @@ describe("attempts at one origin that has no free connection", () => {
       yield* turn
       enter(8)
       assert.strictEqual(started.length, 16)
-    })
-  )
-})
-
-describe("calm at a gate", () => {
-  it.effect("is at once while nobody has to wait", () =>
-    Effect.sync(() => {
-      const { enter, gate } = gateOf(128)
-      enter(2)
-      let calm = false
-      gate.onCalm(() => (calm = true))
-      assert.isTrue(calm)
-    })
-  )
-
-  it.effect("comes when those who had to wait have their places", () =>
-    Effect.gen(function* () {
-      const { enter, gate, started } = gateOf(128)
-      enter(8)
-      let startedBefore = 0
-      gate.onCalm(() => (startedBefore = started.length))
-      assert.strictEqual(startedBefore, 0)
-      yield* until(() => startedBefore > 0)
-      assert.strictEqual(startedBefore, 8)
-    })
-  )
-
-  it.effect("comes after a second, though others still get places", () =>
-    Effect.gen(function* () {
-      let now = 0
-      const { enter, gate, leave, started } = gateOf(3, () => now)
-      /** The oldest that has a place leaves, and one that waits has it. */
-      const admit = Effect.suspend(() => {
-        enter(1)
-        leave[started.length - 3]!()
-        return turn
-      })
-      for (let n = 0; n < 3; n += 1) gate.opened(url.origin)
-      enter(3)
-      yield* admit
-      let calmAt = -1
-      gate.onCalm(() => (calmAt = now))
-      for (now = 15; now < 1000; now += 195) {
-        yield* admit
-        // Longer than it takes to look again
-        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 21)))
-        assert.strictEqual(calmAt, -1)
-      }
-      now = 1000
-      yield* admit
-      yield* until(() => calmAt >= 0)
-      assert.strictEqual(calmAt, 1000)
     })
   )
 })
