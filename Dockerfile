@@ -27,5 +27,5 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
   CMD ["/app/node_modules/node/bin/node", "-e", "fetch(`http://127.0.0.1:${process.env.PORT}/readyz`).then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["/app/node_modules/node/bin/node"]
-# The two flags keep the heap small (ADR 0101); as in package.json.
-CMD ["--max-semi-space-size=16", "--heap-growing-percent=50", "src/main.ts"]
+# The flags keep the heap small and its collection cheap (ADR 0101, 0123); as in package.json.
+CMD ["--max-semi-space-size=16", "--heap-growing-percent=50", "--no-allocation-site-pretenuring", "src/main.ts"]

@@ -34,7 +34,7 @@ export const makeAttemptRecords = Effect.gen(function* () {
   const writeSome = Effect.suspend(() => {
     const some = waiting.slice(0, recordsPerRunMax)
     waiting = waiting.slice(recordsPerRunMax)
-    return retryStore(store.record(some)).pipe(
+    return retryStore(Effect.suspend(() => store.record(some))).pipe(
       Effect.catchCause((cause) =>
         Effect.logError(`${some.length} webhook attempts could not be recorded`, cause)
       ),

@@ -7,6 +7,7 @@ import { Claimed, DeliveryStore } from "../../../src/store/DeliveryStore.ts"
 import type { Recorded } from "../../../src/store/DeliveryStore.ts"
 
 const epoch = DateTime.makeUnsafe(0)
+const unwritable = mockOutcome(200)
 
 const record = (n: number): Recorded => ({
   claimed: new Claimed({
@@ -34,6 +35,7 @@ const recording = Effect.gen(function* () {
   const open = Latch.makeUnsafe(true)
   const store: Partial<DeliveryStore["Service"]> = {
     record: (all) => {
+      if (all[0]?.outcome === unwritable) throw new Error("no row can be made of this")
       statements.push(all.map(({ claimed }) => claimed.id))
       return open.await
     }
@@ -73,6 +75,17 @@ describe("records of attempts", () => {
         [200, 200, 50]
       )
       assert.strictEqual(statements.flat().at(-1), "whd_449")
+    })
+  )
+
+  it.effect("hold up no other when one throws before it is written", () =>
+    Effect.gen(function* () {
+      const { statements, tell, written } = yield* recording
+      tell({ ...record(1), outcome: unwritable })
+      yield* written
+      tell(record(2))
+      yield* written
+      assert.deepStrictEqual(statements, [["whd_2"]])
     })
   )
 })
