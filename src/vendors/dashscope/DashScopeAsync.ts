@@ -1,6 +1,7 @@
 import { Clock, Effect, Option, Schema } from "effect"
 import { empty, jobFailed } from "../Faults.ts"
 import type { Line } from "../Line.ts"
+import { maybe } from "../Maybe.ts"
 import { mediaTexts, urlOrDataUri } from "../MediaTexts.ts"
 import type { MediumText } from "../MediaTexts.ts"
 import { waitAtAge } from "../Polling.ts"
@@ -24,19 +25,19 @@ import { urlOrUpload } from "./DashScopeUpload.ts"
 const Created = Schema.Struct({ output: Schema.Struct({ task_id: Schema.NonEmptyString }) })
 
 const Item = Schema.Struct({
-  url: Schema.optionalKey(Schema.String),
-  code: Schema.optionalKey(Schema.String),
-  message: Schema.optionalKey(Schema.String)
+  url: maybe(Schema.String),
+  code: maybe(Schema.String),
+  message: maybe(Schema.String)
 })
 
 const Task = Schema.Struct({
-  request_id: Schema.optionalKey(Schema.String),
+  request_id: maybe(Schema.String),
   output: Schema.Struct({
     task_status: Schema.String,
-    video_url: Schema.optionalKey(Schema.String),
-    results: Schema.optionalKey(Schema.Array(Item)),
-    code: Schema.optionalKey(Schema.String),
-    message: Schema.optionalKey(Schema.String)
+    video_url: maybe(Schema.String),
+    results: maybe(Schema.Array(Item)),
+    code: maybe(Schema.String),
+    message: maybe(Schema.String)
   })
 })
 type Task = typeof Task.Type

@@ -1,6 +1,7 @@
 import { Option, Schema } from "effect"
 import { readAs } from "../Faults.ts"
 import type { FaultRule, Refusal } from "../Faults.ts"
+import { maybe } from "../Maybe.ts"
 import type { VendorAnswer } from "../VendorHttp.ts"
 
 /** vendors.md A1, HTTP / code. The first row that fits decides; codes hold in polls and answers alike. */
@@ -56,8 +57,8 @@ export const rules: ReadonlyArray<FaultRule> = [
 
 const Failure = Schema.Struct({
   code: Schema.String,
-  message: Schema.optionalKey(Schema.String),
-  request_id: Schema.optionalKey(Schema.String)
+  message: maybe(Schema.String),
+  request_id: maybe(Schema.String)
 })
 const read = readAs(Failure)
 

@@ -1,17 +1,18 @@
 import { DateTime, Duration, Effect, Schema } from "effect"
+import { maybe } from "../Maybe.ts"
 import type { Candidate, SubmitRequest } from "../VendorClient.ts"
 import { createTimeout } from "./DashScopeCalls.ts"
 import type { Calls } from "./DashScopeCalls.ts"
 
 const Listed = Schema.Struct({
   task_id: Schema.String,
-  model_name: Schema.optionalKey(Schema.String),
+  model_name: maybe(Schema.String),
   gmt_create: Schema.Finite
 })
 
 const Page = Schema.Struct({
-  data: Schema.optionalKey(Schema.NullOr(Schema.Array(Listed))),
-  total_page: Schema.optionalKey(Schema.Finite)
+  data: maybe(Schema.Array(Listed)),
+  total_page: maybe(Schema.Finite)
 })
 
 /** The two clocks may differ by this much. */

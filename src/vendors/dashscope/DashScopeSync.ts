@@ -2,6 +2,7 @@ import { Effect, Schema } from "effect"
 import { blocking } from "../Blocking.ts"
 import { empty } from "../Faults.ts"
 import type { Line } from "../Line.ts"
+import { maybe } from "../Maybe.ts"
 import { mediaTexts, urlOrDataUri } from "../MediaTexts.ts"
 import type { VendorError } from "../VendorClient.ts"
 import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
@@ -10,12 +11,12 @@ import * as Calls from "./DashScopeCalls.ts"
 import { rateOf, slotsOf } from "./DashScopeRates.ts"
 
 const Generated = Schema.Struct({
-  request_id: Schema.optionalKey(Schema.String),
+  request_id: maybe(Schema.String),
   output: Schema.Struct({
     choices: Schema.Array(
       Schema.Struct({
         message: Schema.Struct({
-          content: Schema.Array(Schema.Struct({ image: Schema.optionalKey(Schema.String) }))
+          content: Schema.Array(Schema.Struct({ image: maybe(Schema.String) }))
         })
       })
     )

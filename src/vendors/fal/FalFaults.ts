@@ -1,6 +1,7 @@
 import { Option, Schema } from "effect"
 import { readAs } from "../Faults.ts"
 import type { FaultRule, Refusal } from "../Faults.ts"
+import { maybe } from "../Maybe.ts"
 import type { VendorAnswer } from "../VendorHttp.ts"
 
 /** vendors.md A5, fal: the `type` of the first item of `detail`, or the text of `detail`. */
@@ -14,8 +15,8 @@ export const rules: ReadonlyArray<FaultRule> = [
 ]
 
 const Detail = Schema.Struct({
-  msg: Schema.optionalKey(Schema.String),
-  type: Schema.optionalKey(Schema.String)
+  msg: maybe(Schema.String),
+  type: maybe(Schema.String)
 })
 const Failure = Schema.Struct({ detail: Schema.Union([Schema.String, Schema.Array(Detail)]) })
 const read = readAs(Failure)

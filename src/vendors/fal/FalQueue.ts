@@ -4,6 +4,7 @@ import type { Dialect } from "../Ask.ts"
 import { empty, jobFailed, readAs, unreadable } from "../Faults.ts"
 import { flatInput, mediaIn } from "../FlatInput.ts"
 import type { Line } from "../Line.ts"
+import { maybe } from "../Maybe.ts"
 import { ownJob, ownUrl } from "../OwnUrls.ts"
 import { waitAtAge } from "../Polling.ts"
 import type {
@@ -22,15 +23,15 @@ const createTimeout = Duration.seconds(60)
 
 const Created = Schema.Struct({
   request_id: Schema.NonEmptyString,
-  status_url: Schema.optionalKey(Schema.String),
-  response_url: Schema.optionalKey(Schema.String),
-  cancel_url: Schema.optionalKey(Schema.String)
+  status_url: maybe(Schema.String),
+  response_url: maybe(Schema.String),
+  cancel_url: maybe(Schema.String)
 })
 
 const Status = Schema.Struct({
   status: Schema.String,
-  error: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  error_type: Schema.optionalKey(Schema.NullOr(Schema.String))
+  error: maybe(Schema.String),
+  error_type: maybe(Schema.String)
 })
 
 const Job = Schema.Struct({
@@ -119,8 +120,8 @@ const poll = Effect.fnUntraced(function* (
     const age = (yield* Clock.currentTimeMillis) - job.submittedAtMillis
     return { _tag: "Running", pollAfter: waitAtAge(age) }
   }
-  if (typeof error === "string") {
-    return yield* jobFailed(rules, { code: code ?? undefined, message: error, requestId })
+  if (error !== undefined) {
+    return yield* jobFailed(rules, { code, message: error, requestId })
   }
   const call = { purpose: "ask", url: job.responseUrl, schema: Schema.Unknown } as const
   const answer = yield* send(dialect, call)

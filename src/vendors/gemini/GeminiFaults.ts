@@ -1,6 +1,7 @@
 import { Option, Schema } from "effect"
 import { readAs } from "../Faults.ts"
 import type { FaultRule, Refusal } from "../Faults.ts"
+import { maybe } from "../Maybe.ts"
 import type { VendorAnswer } from "../VendorHttp.ts"
 
 /** vendors.md A2: block forms (inside a 200) and the statuses of Google's errors. */
@@ -24,11 +25,9 @@ export const blockedPrompt: ReadonlyArray<FaultRule> = [{ class: "CONTENT" }]
 
 const Failure = Schema.Struct({
   error: Schema.Struct({
-    message: Schema.optionalKey(Schema.String),
-    status: Schema.optionalKey(Schema.String),
-    details: Schema.optionalKey(
-      Schema.Array(Schema.Struct({ retryDelay: Schema.optionalKey(Schema.String) }))
-    )
+    message: maybe(Schema.String),
+    status: maybe(Schema.String),
+    details: maybe(Schema.Array(Schema.Struct({ retryDelay: maybe(Schema.String) })))
   })
 })
 const read = readAs(Failure)

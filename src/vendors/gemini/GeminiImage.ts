@@ -6,6 +6,7 @@ import { blocking } from "../Blocking.ts"
 import { bodyFields } from "../BodyFields.ts"
 import { jobFailed } from "../Faults.ts"
 import type { Line } from "../Line.ts"
+import { maybe } from "../Maybe.ts"
 import { base64 } from "../MediaTexts.ts"
 import type { VendorError } from "../VendorClient.ts"
 import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
@@ -23,27 +24,25 @@ const fieldsOf = bodyFields(
 )
 
 const Part = Schema.Struct({
-  inlineData: Schema.optionalKey(Schema.Struct({ mimeType: Schema.String, data: Schema.String })),
-  text: Schema.optionalKey(Schema.String),
-  thought: Schema.optionalKey(Schema.Boolean)
+  inlineData: maybe(Schema.Struct({ mimeType: Schema.String, data: Schema.String })),
+  text: maybe(Schema.String),
+  thought: maybe(Schema.Boolean)
 })
 
 const Generated = Schema.Struct({
-  responseId: Schema.optionalKey(Schema.String),
-  promptFeedback: Schema.optionalKey(
+  responseId: maybe(Schema.String),
+  promptFeedback: maybe(
     Schema.Struct({
-      blockReason: Schema.optionalKey(Schema.String),
-      blockReasonMessage: Schema.optionalKey(Schema.String)
+      blockReason: maybe(Schema.String),
+      blockReasonMessage: maybe(Schema.String)
     })
   ),
-  candidates: Schema.optionalKey(
+  candidates: maybe(
     Schema.Array(
       Schema.Struct({
-        content: Schema.optionalKey(
-          Schema.Struct({ parts: Schema.optionalKey(Schema.Array(Part)) })
-        ),
-        finishReason: Schema.optionalKey(Schema.String),
-        finishMessage: Schema.optionalKey(Schema.String)
+        content: maybe(Schema.Struct({ parts: maybe(Schema.Array(Part)) })),
+        finishReason: maybe(Schema.String),
+        finishMessage: maybe(Schema.String)
       })
     )
   )

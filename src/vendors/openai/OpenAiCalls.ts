@@ -4,6 +4,7 @@ import { withVersion } from "../Bases.ts"
 import { readAs } from "../Faults.ts"
 import type { FaultRule, Refusal } from "../Faults.ts"
 import type { Line } from "../Line.ts"
+import { maybe } from "../Maybe.ts"
 import type { VendorAnswer } from "../VendorHttp.ts"
 
 /** vendors.md A3: codes first, then types. */
@@ -19,9 +20,9 @@ export const rules: ReadonlyArray<FaultRule> = [
 
 const Failure = Schema.Struct({
   error: Schema.Struct({
-    message: Schema.optionalKey(Schema.NullOr(Schema.String)),
-    type: Schema.optionalKey(Schema.NullOr(Schema.String)),
-    code: Schema.optionalKey(Schema.NullOr(Schema.String))
+    message: maybe(Schema.String),
+    type: maybe(Schema.String),
+    code: maybe(Schema.String)
   })
 })
 const read = readAs(Failure)
@@ -29,8 +30,8 @@ const read = readAs(Failure)
 const refusalOf = (answer: VendorAnswer): Refusal | undefined =>
   Option.getOrUndefined(
     Option.map(read(answer), ({ error: { code, message, type } }) => ({
-      code: code ?? type ?? undefined,
-      message: message ?? undefined,
+      code: code ?? type,
+      message,
       requestId: answer.headers["x-request-id"]
     }))
   )

@@ -4,6 +4,7 @@ import { blocking } from "../Blocking.ts"
 import { bodyFields } from "../BodyFields.ts"
 import { empty } from "../Faults.ts"
 import type { Line } from "../Line.ts"
+import { maybe } from "../Maybe.ts"
 import { multipart } from "../Multipart.ts"
 import type { FormFile } from "../Multipart.ts"
 import type {
@@ -27,15 +28,15 @@ const readFields = bodyFields(
 )
 
 const Generated = Schema.Struct({
-  data: Schema.optionalKey(
+  data: maybe(
     Schema.Array(
       Schema.Struct({
-        b64_json: Schema.optionalKey(Schema.NullOr(Schema.String)),
-        url: Schema.optionalKey(Schema.NullOr(Schema.String))
+        b64_json: maybe(Schema.String),
+        url: maybe(Schema.String)
       })
     )
   ),
-  output_format: Schema.optionalKey(Schema.String)
+  output_format: maybe(Schema.String)
 })
 
 /** GPT-image makes three shapes only. */
@@ -77,15 +78,13 @@ export const make = (line: Line): VendorAccount => {
 
 const itemOf = (
   mime: string,
-  data: string | null | undefined,
-  url: string | null | undefined
+  data: string | undefined,
+  url: string | undefined
 ): ReadonlyArray<ResultItem> => {
-  if (typeof data === "string") {
+  if (data !== undefined) {
     return [{ _tag: "Bytes", bytes: new Uint8Array(Buffer.from(data, "base64")), mime }]
   }
-  return typeof url === "string"
-    ? [{ _tag: "Url", url, mime, needsAuth: false, isShortLived: true }]
-    : []
+  return url === undefined ? [] : [{ _tag: "Url", url, mime, needsAuth: false, isShortLived: true }]
 }
 
 const fieldsOf = (request: SubmitRequest) =>

@@ -3,6 +3,7 @@ import { ask } from "../Ask.ts"
 import { bodyFields } from "../BodyFields.ts"
 import { jobFailed } from "../Faults.ts"
 import type { Line } from "../Line.ts"
+import { maybe } from "../Maybe.ts"
 import { multipart } from "../Multipart.ts"
 import { waitAtAge } from "../Polling.ts"
 import { VendorError } from "../VendorClient.ts"
@@ -31,23 +32,16 @@ const readFields = bodyFields(
 const Video = Schema.Struct({
   id: Schema.NonEmptyString,
   status: Schema.String,
-  model: Schema.optionalKey(Schema.String),
-  prompt: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  created_at: Schema.optionalKey(Schema.Finite),
-  error: Schema.optionalKey(
-    Schema.NullOr(
-      Schema.Struct({
-        code: Schema.optionalKey(Schema.NullOr(Schema.String)),
-        message: Schema.optionalKey(Schema.NullOr(Schema.String))
-      })
-    )
-  )
+  model: maybe(Schema.String),
+  prompt: maybe(Schema.String),
+  created_at: maybe(Schema.Finite),
+  error: maybe(Schema.Struct({ code: maybe(Schema.String), message: maybe(Schema.String) }))
 })
 type Video = typeof Video.Type
 
 const Page = Schema.Struct({
   data: Schema.Array(Video),
-  has_more: Schema.optionalKey(Schema.Boolean)
+  has_more: maybe(Schema.Boolean)
 })
 
 /** Pages of 100, newest first. */
@@ -166,9 +160,7 @@ const progressOf = (
       })
     case "failed":
     case "cancelled":
-      return Effect.fail(
-        jobFailed(rules, { code: error?.code ?? undefined, message: error?.message ?? undefined })
-      )
+      return Effect.fail(jobFailed(rules, { code: error?.code, message: error?.message }))
     default:
       return Effect.succeed({ _tag: "Running", pollAfter: waitAtAge(ageMillis) })
   }

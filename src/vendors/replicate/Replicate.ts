@@ -6,6 +6,7 @@ import { empty, jobFailed, readAs } from "../Faults.ts"
 import type { FaultRule, Refusal } from "../Faults.ts"
 import { flatInput, mediaIn } from "../FlatInput.ts"
 import type { Line } from "../Line.ts"
+import { maybe } from "../Maybe.ts"
 import { ownJob, ownUrl } from "../OwnUrls.ts"
 import { waitAtAge } from "../Polling.ts"
 import type {
@@ -43,10 +44,10 @@ const Prediction = Schema.Struct({
   status: Schema.String,
   output: Schema.optionalKey(Schema.Unknown),
   error: Schema.optionalKey(Schema.Unknown),
-  urls: Schema.optionalKey(
+  urls: maybe(
     Schema.Struct({
-      get: Schema.optionalKey(Schema.String),
-      cancel: Schema.optionalKey(Schema.String)
+      get: maybe(Schema.String),
+      cancel: maybe(Schema.String)
     })
   )
 })

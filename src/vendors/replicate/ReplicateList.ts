@@ -2,23 +2,22 @@ import { Duration, Effect, Schema } from "effect"
 import { ask } from "../Ask.ts"
 import type { Dialect } from "../Ask.ts"
 import { isSameOrigin } from "../Bases.ts"
+import { maybe } from "../Maybe.ts"
 import type { SubmitRequest } from "../VendorClient.ts"
 
 /** One prediction of the list; some of it is left out for what is older than an hour. */
 const Listed = Schema.Struct({
   id: Schema.NonEmptyString,
   created_at: Schema.String,
-  model: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  version: Schema.optionalKey(Schema.NullOr(Schema.String)),
-  input: Schema.optionalKey(
-    Schema.NullOr(Schema.Struct({ prompt: Schema.optionalKey(Schema.Unknown) }))
-  )
+  model: maybe(Schema.String),
+  version: maybe(Schema.String),
+  input: maybe(Schema.Struct({ prompt: Schema.optionalKey(Schema.Unknown) }))
 })
 type Listed = typeof Listed.Type
 
 const Page = Schema.Struct({
   results: Schema.Array(Listed),
-  next: Schema.optionalKey(Schema.NullOr(Schema.String))
+  next: maybe(Schema.String)
 })
 
 const decodePrompt = Schema.decodeUnknownOption(Schema.Struct({ prompt: Schema.String }))
@@ -55,7 +54,7 @@ export const listed = Effect.fnUntraced(function* (
     found.push(...answer.results.filter((it) => isOf(request, it, window)))
     const oldest = Date.parse(answer.results.at(-1)?.created_at ?? "")
     // The key goes to the account's own origin alone
-    const next: string | undefined = answer.next ?? undefined
+    const { next } = answer
     url = oldest >= window.from && next !== undefined && isSameOrigin(base, next) ? next : undefined
   }
   return found
