@@ -63,13 +63,12 @@ const makeDoor = Effect.fnUntraced(function* (calls: RunningCalls<DoorCall>) {
   }
 })
 
+/** Node brings no request here that has a length and a transfer coding, or that waits for leave to send. */
 const isOrdinary = (request: IncomingMessage, bodyBytesMax: number): boolean => {
   const { headers, method } = request
   return (
     method === "POST" &&
     Number(headers["content-length"] ?? Infinity) <= bodyBytesMax &&
-    headers["transfer-encoding"] === undefined &&
-    headers["expect"] === undefined &&
     isPlainJson(headers) &&
     hasOneHost(request)
   )

@@ -1,6 +1,9 @@
 import { Effect, Option } from "effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { connect } from "node:net"
 import { request } from "node:http"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { ApiKeys, digestOf } from "../../src/services/ApiKeys.ts"
 import { chatAnswer, chatEvents, mockOpenAi, openAiScript } from "../support/mockOpenAi.ts"
@@ -13,8 +16,12 @@ import type { TestGateway } from "../support/passthroughGateway.ts"
 let upstream: MockVendor
 let gateway: TestGateway
 
-const start = () =>
-  startGateway({ OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `${upstream.origin}/v1` })
+const start = (env: Record<string, string> = {}) =>
+  startGateway({
+    OPENAI_API_KEY: "sk-vendor",
+    OPENAI_BASE_URL: `${upstream.origin}/v1`,
+    ...env
+  })
 
 beforeAll(async () => {
   upstream = await mockOpenAi()
@@ -206,24 +213,57 @@ describe("the door", () => {
       200
     ]
   }
+  const exchange = (bytes: string) =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect(gateway.port, "127.0.0.1")
+      let all = ""
+      socket.on("data", (chunk) => (all += chunk.toString("latin1")))
+      socket.on("end", () => resolve(all))
+      socket.on("error", reject)
+      socket.write(bytes)
+    })
   for (const [what, [bytes, status]] of Object.entries(odd)) {
     it(`leaves ${what} to the routes`, async () => {
       const before = gateway.routed()
-      const received = await new Promise<string>((resolve, reject) => {
-        const socket = connect(gateway.port, "127.0.0.1")
-        let all = ""
-        socket.on("data", (chunk) => (all += chunk.toString("latin1")))
-        socket.on("end", () => resolve(all))
-        socket.on("error", reject)
-        socket.write(bytes())
-      })
-      assert.match(
-        received.replace("HTTP/1.1 100 Continue\r\n\r\n", ""),
-        new RegExp(`^HTTP/1.1 ${status} `)
-      )
+      const received = await exchange(bytes())
+      assert.match(received, new RegExp(`^HTTP/1.1 ${status} `))
       assert.equal(gateway.routed(), before + 1)
       assert.equal(upstream.seen.length, status === 200 ? 1 : 0)
       if (what === "a query") assert.match(upstream.seen[0]!.url, /\?a=b$/)
+    })
+  }
+
+  for (const [expects, interim] of [
+    ["100-continue", "HTTP/1.1 100 Continue\r\n\r\n"],
+    ["something", ""]
+  ] as const) {
+    it(`a call that expects ${expects} is answered once, and charged once`, async () => {
+      await gateway.settled()
+      const [before] = await gateway.calls()
+      const lines = [host, `expect: ${expects}`, length]
+      const received = await exchange(`${head(`POST ${path} HTTP/1.1`, ...lines)}\r\n\r\n${text}`)
+      assert.isTrue(received.startsWith(`${interim}HTTP/1.1 200 `), received)
+      await gateway.settled()
+      assert.equal((await gateway.calls())[1]?.id, before?.id)
+      assert.equal(upstream.seen.length, 1)
+    })
+  }
+
+  for (const coding of ["chunked", "gzip", "identity", ""]) {
+    it(`a length beside the transfer coding "${coding}" is no request for anybody`, async () => {
+      const before = gateway.routed()
+      for (const lines of [
+        [length, `transfer-encoding: ${coding}`],
+        [`transfer-encoding: ${coding}`, length]
+      ]) {
+        const start = `${head(`POST ${path} HTTP/1.1`, host, ...lines)}\r\n\r\n`
+        const received = await exchange(
+          `${start}${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`
+        )
+        assert.match(received, /^HTTP\/1.1 400 /)
+      }
+      assert.equal(gateway.routed(), before)
+      assert.equal(upstream.seen.length, 0)
     })
   }
 
@@ -257,6 +297,61 @@ describe("the door", () => {
     assert.isUndefined(
       await gateway.run(Effect.map(ApiKeys, (keys) => keys.recognized(digestOf(key))))
     )
+  })
+
+  it("a call that costs nothing has its key looked up each time: a revoked one is refused", async () => {
+    const { key, row } = await gateway.run(
+      Effect.gen(function* () {
+        const keys = yield* ApiKeys
+        return yield* keys.create({
+          userId: gateway.userId,
+          name: "third",
+          scopes: ["inference"],
+          expiresAt: Option.none()
+        })
+      })
+    )
+    upstream.script = (_, response) => json(response, 200, { results: [] })
+    const own = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+    const moderate = () =>
+      fetch(`${gateway.origin}/vendors/openai/v1/moderations`, {
+        method: "POST",
+        headers: own,
+        body: JSON.stringify({ input: "x" })
+      })
+    assert.equal((await moderate()).status, 200)
+    // Known from now on, for the statement that holds looks it up again
+    upstream.script = openAiScript
+    assert.equal((await tell(gateway, chat, false, own)).status, 200)
+    await gateway.run(Effect.flatMap(ApiKeys, (keys) => keys.revoke(gateway.userId, row.id)))
+    upstream.seen.length = 0
+    assert.equal((await moderate()).status, 401)
+    assert.equal(upstream.seen.length, 0)
+    await gateway.settled()
+  })
+
+  it("the path of a task stays the tasks', whatever routes a catalog opens", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "gateway-door-"))
+    const file = join(folder, "catalog.json")
+    const route = {
+      vendor: "openai",
+      provider: "openai",
+      method: "POST",
+      path: "/v1/{model}/edit",
+      meter: { per: "call", amount: "1.00" }
+    }
+    writeFileSync(file, JSON.stringify({ routes: [route] }))
+    const own = await start({ CATALOG_FILE: file })
+    try {
+      assert.equal((await tell(own, chat, false)).status, 200)
+      upstream.seen.length = 0
+      const answer = await own.post("/vendors/openai/v1/gpt-4o/edit", chat)
+      assert.equal(answer.status, 404)
+      assert.equal(upstream.seen.length, 0)
+    } finally {
+      await own.stop()
+      rmSync(folder, { recursive: true })
+    }
   })
 
   it("requests in one piece on a connection are answered in their order", async () => {
