@@ -6,7 +6,7 @@ import { TaskStore } from "../store/TaskStore.ts"
 import type { OwnedTask, TaskRow } from "../store/TaskStore.ts"
 import { pollAtMost } from "../vendors/Polling.ts"
 import { VendorClient, VendorError } from "../vendors/VendorClient.ts"
-import type { Handle, VendorAccount } from "../vendors/VendorClient.ts"
+import type { Handle, Progress, VendorAccount } from "../vendors/VendorClient.ts"
 import { CallbackBells } from "./CallbackBells.ts"
 import type { Bell } from "./CallbackBells.ts"
 import { doneIn } from "./DoneHandle.ts"
@@ -118,6 +118,11 @@ const makeAsking = Effect.gen(function* () {
   const faults = yield* OperatorFaults
   const pacing = yield* Pacing
 
+  const report = (account: VendorAccount, upstreamModel: string, error: VendorError) =>
+    account.isPretended === true
+      ? Effect.void
+      : faults.report(account.accountId, upstreamModel, error)
+
   /** A fault of the service's own account is told to the operator, and holds up later creates. */
   const watched = <A, E>(
     account: VendorAccount,
@@ -125,12 +130,15 @@ const makeAsking = Effect.gen(function* () {
     work: Effect.Effect<A, VendorError | E>
   ) =>
     Effect.tapError(work, (error) =>
-      error instanceof VendorError && error.class === "OPERATOR" && account.isPretended !== true
-        ? faults.report(account.accountId, upstreamModel, error)
+      error instanceof VendorError && error.class === "OPERATOR"
+        ? report(account, upstreamModel, error)
         : Effect.void
     )
 
-  /** Asks until the job has ended; a poll that went wrong for the moment is asked again. */
+  /**
+   * Asks until the job has ended. A poll that went wrong for the moment is asked again, and so is one
+   * that the vendor refuses to the account: the job was bought, and the operator can mend it. ADR 0115.
+   */
   const poll = Effect.fnUntraced(function* (
     account: VendorAccount,
     upstreamModel: string,
@@ -147,6 +155,9 @@ const makeAsking = Effect.gen(function* () {
           _tag: "Running" as const,
           pollAfter: Duration.millis(error.retryAfterMillis ?? troubledPollMillis)
         })
+      ),
+      Effect.catchIf(isAccountRefused, (error) =>
+        Effect.as(report(account, upstreamModel, error), refusedProgress)
       )
     )
     for (;;) {
@@ -165,3 +176,10 @@ const makeAsking = Effect.gen(function* () {
 
 /** The wait after a poll that went wrong, when the vendor names none. */
 const troubledPollMillis = 5000
+
+/** The question itself was refused. A job that has failed for the account's sake is told in an answer. */
+const isAccountRefused = (error: VendorError): boolean =>
+  error.class === "OPERATOR" && error.httpStatus !== undefined
+
+/** Mending an account takes minutes, and each refusal is told and shared by all processes. */
+const refusedProgress: Progress = { _tag: "Running", pollAfter: pollAtMost }

@@ -33,6 +33,7 @@ export class VendorError extends Schema.TaggedError<VendorError>()("VendorError"
   class: VendorErrorClass,
   /** The upstream's words, not yet sanitized. */
   message: Schema.String,
+  /** Of the answer that is the failure; absent when a job's failure is told in a good one. */
   httpStatus: Schema.optionalKey(Schema.Int),
   vendorCode: Schema.optionalKey(Schema.String),
   /** The upstream's request id, for the log. */

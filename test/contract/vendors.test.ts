@@ -379,6 +379,21 @@ for (const subject of subjects) {
       )
     }
 
+    it.effect(
+      "a poll that is refused to the account says so by its status: the job is not over",
+      () =>
+        Effect.gen(function* () {
+          const account = yield* connect
+          const submitted = yield* account.submit(bench.order())
+          assert(submitted._tag === "Accepted")
+          upstream.askFaults = ["operator"]
+          const error = yield* Effect.flip(account.poll(submitted.handle))
+          assert.strictEqual(error.class, "OPERATOR", error.message)
+          assert.isAtLeast(error.httpStatus ?? 0, 400)
+          assert.strictEqual((yield* finish(bench, submitted.handle)).length, subject.count)
+        })
+    )
+
     for (const fault of ["hang", "stall"] as const) {
       it.effect(`a poll that meets a ${fault} is RETRYABLE after ${askSeconds} seconds`, () =>
         Effect.gen(function* () {
