@@ -25,6 +25,8 @@ export interface WebhookRequest {
   readonly timestampSeconds: number
   /** Unix time after which an attempt that had to wait for a place is not begun any more. */
   readonly beginBeforeMillis?: number | undefined
+  /** Called when the attempt has its place, before anything of it is sent. */
+  readonly onBegin?: (() => void) | undefined
 }
 
 /** The attempt waited for a place at its origin until it was too late for it: nothing was sent. */
@@ -76,6 +78,7 @@ export class WebhookSender extends Context.Service<
         const sent: Array<SentRequest> = []
         const send = Effect.fnUntraced(function* (request: WebhookRequest) {
           sent.push({ request, atMillis: yield* Clock.currentTimeMillis })
+          request.onBegin?.()
           return yield* script(request)
         })
         return Context.make(WebhookSender, { send }).pipe(
@@ -208,6 +211,7 @@ const makePost = ({ deadline, dispatcher, gate, patience, serviceName, timeoutMi
             return giveUp()
           }
         }
+        request.onBegin?.()
         const attempt = new WebhookExchange()
         exchange = attempt
         dispatcher.dispatch(

@@ -42,7 +42,7 @@ export const makeAttempts = Effect.gen(function* () {
     run: (all: ReadonlyArray<Claimed>) => Effect.as(retryStore(store.giveBack(all)), all)
   })
 
-  const send = Effect.fnUntraced(function* (claimed: Claimed) {
+  const send = Effect.fnUntraced(function* (claimed: Claimed, onBegin: () => void) {
     const millis = yield* Clock.currentTimeMillis
     const beginBeforeMillis = DateTime.toEpochMillis(claimed.startedAt) + claimMillisMax
     if (millis > beginBeforeMillis) return notSent
@@ -59,7 +59,8 @@ export const makeAttempts = Effect.gen(function* () {
       deliveryId: claimed.id,
       body: claimed.body,
       timestampSeconds: Math.floor(millis / 1000),
-      beginBeforeMillis
+      beginBeforeMillis,
+      onBegin
     })
   })
 
@@ -77,15 +78,17 @@ export const makeAttempts = Effect.gen(function* () {
       records.tell({ claimed, endedAt, outcome, nextDueAt: nextDueAt(claimed, outcome, millis) })
     })
 
-  /** What was sent is recorded, even if the actor moves away meanwhile. */
+  /** What was sent is recorded, even if the actor moves away meanwhile; what was not begun is given back. */
   const conclude = (
     claimed: Claimed,
     watch: AttemptWatch,
+    isBegun: boolean,
     exit: Exit.Exit<AttemptOutcome, NoPlace | SecretUnreadable>
   ): Effect.Effect<void> => {
     if (Exit.isSuccess(exit)) return end(claimed, watch, exit.value)
-    const failure = Option.getOrUndefined(Cause.findErrorOption(exit.cause))
-    if (failure?._tag === "NoPlace") return Effect.andThen(giveBack([claimed]), watch.givenBack)
+    if (foundNoPlace(exit.cause, isBegun)) {
+      return Effect.andThen(giveBack([claimed]), watch.givenBack)
+    }
     if (Cause.hasInterruptsOnly(exit.cause)) return end(claimed, watch, movedAway)
     // Our own fault counts as a failed attempt, so that the delivery goes on by its schedule.
     return Effect.andThen(
@@ -99,9 +102,18 @@ export const makeAttempts = Effect.gen(function* () {
     written: records.written,
     /** One attempt, from signing until its record is to be written in the background; never fails. */
     attempt: (claimed: Claimed, watch: AttemptWatch): Effect.Effect<unknown> =>
-      Effect.exit(Effect.onExit(send(claimed), (exit) => conclude(claimed, watch, exit)))
+      Effect.suspend(() => {
+        let isBegun = false
+        const sent = send(claimed, () => (isBegun = true))
+        return Effect.exit(Effect.onExit(sent, (exit) => conclude(claimed, watch, isBegun, exit)))
+      })
   }
 })
+
+/** In time, or before its actor ended. */
+const foundNoPlace = (cause: Cause.Cause<NoPlace | SecretUnreadable>, isBegun: boolean): boolean =>
+  Option.exists(Cause.findErrorOption(cause), ({ _tag }) => _tag === "NoPlace") ||
+  (!isBegun && Cause.hasInterruptsOnly(cause))
 
 const notSent = failed("lost", "the process was paused before it could send; sent again")
 const movedAway = failed("lost", "the sending process stopped during this attempt; sent again")
