@@ -86,12 +86,18 @@ import type { MockStep } from "./vendors/mock/MockVendor.ts"
 
 /** The database that the configuration names, migrated. */
 export const database = Layer.unwrap(
-  Effect.map(AppConfig, (config) =>
-    config.database._tag === "Embedded"
-      ? Database.layerEmbedded({ dataDir: config.dataDir, durable: config.database.durable })
-      : Database.layerPostgres({ url: config.database.url })
-  )
-).pipe((client) => Migrations.layer().pipe(Layer.provideMerge(client)))
+  Effect.map(AppConfig, ({ dataDir, database: options }) => {
+    if (options._tag === "Embedded") {
+      const embedded = Database.layerEmbedded({ dataDir, durable: options.durable })
+      return Migrations.layer().pipe(Layer.provideMerge(embedded))
+    }
+    const { url } = options
+    // A migration may take long, and wait for that of another process
+    const patient = Database.layerPostgres({ url, patience: "endless", maxConnections: 1 })
+    const migrated = Migrations.layer().pipe(Layer.provide(patient))
+    return Database.layerPostgres({ url }).pipe(Layer.provide(migrated))
+  })
+)
 
 /** The tables. */
 export const stores = Layer.mergeAll(

@@ -12,6 +12,8 @@ import {
 } from "./DatabaseUnavailable.ts"
 import { makeTypes } from "./Columns.ts"
 import { openEmbedded } from "./Embedded.ts"
+import { idleMillis, openWatched, usualPatience } from "./SilentConnections.ts"
+import type { Patience } from "./SilentConnections.ts"
 import type { EmbeddedOptions } from "./Embedded.ts"
 import { upkeep } from "./Upkeep.ts"
 
@@ -63,20 +65,30 @@ export const layerPostgres = (options: {
   readonly maxConnections?: number
   /** Default `ownerDeadSeconds`. */
   readonly idleTransactionMillis?: number
+  /** Default `usualPatience`; `endless` for what may take long, such as a migration. */
+  readonly patience?: Patience | "endless"
 }): Layer.Layer<Database, DatabaseUnavailable> =>
   PgClient.layerFrom(
     Effect.gen(function* () {
       const address = parseDatabaseUrl(Redacted.value(options.url))
       if (address instanceof DatabaseUnavailable) return yield* address
+      const { patience = usualPatience } = options
       const client = PgClient.make({
         ...settings,
         url: options.url,
+        ...(patience === "endless"
+          ? {}
+          : {
+              stream: openWatched(address, patience),
+              idleTimeout: idleMillis(patience)
+            }),
         maxConnections: options.maxConnections ?? 10,
         startupParameters: {
           TimeZone: "UTC",
           ...planning,
           // A process that is paused or cut off between two statements must not keep a wallet locked
-          idle_in_transaction_session_timeout: `${options.idleTransactionMillis ?? ownerDeadSeconds * 1000}`
+          idle_in_transaction_session_timeout: `${options.idleTransactionMillis ?? ownerDeadSeconds * 1000}`,
+          ...(patience === "endless" ? {} : { statement_timeout: `${patience.statementMillis}` })
         }
       })
       return yield* client.pipe(

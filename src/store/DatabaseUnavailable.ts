@@ -24,6 +24,8 @@ export interface DatabaseAddress {
   readonly port: string
   readonly user: string
   readonly database: string
+  /** How long a connection may take to come about, in seconds; 0: for ever. As libpq's, default 5. */
+  readonly connectSeconds: number
 }
 
 const unavailable = (fault: string, remedy: string): DatabaseUnavailable =>
@@ -50,7 +52,8 @@ export const parseDatabaseUrl = (text: string): DatabaseAddress | DatabaseUnavai
     host: query.get("host") ?? (url.hostname === "" ? "localhost" : url.hostname),
     port: query.get("port") ?? (url.port === "" ? "5432" : url.port),
     user,
-    database: query.get("dbname") ?? (url.pathname.length > 1 ? (decoded[2] ?? "") : user)
+    database: query.get("dbname") ?? (url.pathname.length > 1 ? (decoded[2] ?? "") : user),
+    connectSeconds: Number(query.get("connect_timeout") ?? 5)
   }
 }
 

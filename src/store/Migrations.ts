@@ -80,6 +80,8 @@ const applyOne = Effect.fnUntraced(function* (
   migration: Migration
 ) {
   const sql = yield* SqlClient
+  // Whatever the role or the database is set to
+  yield* sql`SET LOCAL statement_timeout = 0`.unprepared
   yield* sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.unprepared
   yield* sql`CREATE TABLE IF NOT EXISTS schema_migrations (
     id int PRIMARY KEY,
