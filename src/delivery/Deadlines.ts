@@ -1,6 +1,6 @@
 import { Duration, Effect, FiberSet } from "effect"
 import type { Clock, Scope } from "effect"
-import { Line } from "./Line.ts"
+import { LinkedList } from "./LinkedList.ts"
 
 interface Entry {
   readonly atNanos: bigint
@@ -20,10 +20,10 @@ export const makeDeadlines = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Deadline, never, Scope.Scope> {
   const run = yield* FiberSet.makeRuntime()
   const boundNanos = BigInt(Math.round(Duration.toMillis(bound) * 1e6))
-  /** Oldest first; a clock that has a line here has a fiber. */
-  const watched = new Map<Clock.Clock, Line<Entry>>()
+  /** Oldest first; a clock that has a list here has a fiber. */
+  const watched = new Map<Clock.Clock, LinkedList<Entry>>()
 
-  const watch = (clock: Clock.Clock, entries: Line<Entry>): Effect.Effect<void> =>
+  const watch = (clock: Clock.Clock, entries: LinkedList<Entry>): Effect.Effect<void> =>
     Effect.suspend(() => {
       const oldest = entries.first
       if (oldest === undefined) {
@@ -34,18 +34,18 @@ export const makeDeadlines = Effect.fnUntraced(function* (
       if (leftNanos > 0n) {
         return Effect.andThen(clock.sleep(Duration.nanos(leftNanos)), watch(clock, entries))
       }
-      entries.leave(oldest)
+      entries.remove(oldest)
       oldest.value.expire()
       return watch(clock, entries)
     })
 
   return (clock, expire) => {
-    const entries = watched.get(clock) ?? new Line<Entry>()
-    const place = entries.join({ atNanos: clock.monotonicTimeNanosUnsafe() + boundNanos, expire })
+    const entries = watched.get(clock) ?? new LinkedList<Entry>()
+    const node = entries.add({ atNanos: clock.monotonicTimeNanosUnsafe() + boundNanos, expire })
     if (!watched.has(clock)) {
       watched.set(clock, entries)
       run(watch(clock, entries))
     }
-    return () => entries.leave(place)
+    return () => entries.remove(node)
   }
 })

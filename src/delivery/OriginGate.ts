@@ -1,5 +1,5 @@
-import { Line } from "./Line.ts"
-import type { Place } from "./Line.ts"
+import { LinkedList } from "./LinkedList.ts"
+import type { ListNode } from "./LinkedList.ts"
 
 interface Waiting {
   readonly url: string
@@ -13,7 +13,7 @@ interface Origin {
   /** Attempts under way to each URL. */
   readonly byUrl: Map<string, number>
   /** Oldest first. */
-  readonly waiting: Line<Waiting>
+  readonly waiting: LinkedList<Waiting>
   /** One more connection may be begun when it fires. */
   pace: NodeJS.Timeout | undefined
 }
@@ -45,21 +45,21 @@ export class OriginGate {
   enter({ href, origin: name }: URL, attempt: () => void): () => void {
     const origin = this.#origin(name)
     let state: "waiting" | "started" | "left" = "waiting"
-    let place: Place<Waiting> | undefined
+    let node: ListNode<Waiting> | undefined
     const start = () => {
       state = "started"
-      if (place !== undefined) origin.waiting.leave(place)
+      if (node !== undefined) origin.waiting.remove(node)
       origin.underWay += 1
       origin.byUrl.set(href, ownOf(origin, href) + 1)
       attempt()
     }
     if (ownOf(origin, href) < ownMax) start()
     else {
-      place = origin.waiting.join({ url: href, start })
+      node = origin.waiting.add({ url: href, start })
       this.#admit(origin)
     }
     return () => {
-      if (state === "waiting" && place !== undefined) origin.waiting.leave(place)
+      if (state === "waiting" && node !== undefined) origin.waiting.remove(node)
       // A turn later: until then undici does not use the connection again, and would open another.
       else if (state === "started") setImmediate(() => this.#leave(name, origin, href))
       state = "left"
@@ -95,7 +95,7 @@ export class OriginGate {
       underWay: 0,
       open: 0,
       byUrl: new Map(),
-      waiting: new Line(),
+      waiting: new LinkedList(),
       pace: undefined
     }
     this.#origins.set(name, origin)
