@@ -11,6 +11,12 @@ export const promptLongCodePointsMax = 2000
 export const promptShortCodePointsMax = 800
 export const negativePromptCodePointsMax = 500
 
+/** The spec gives no length: a row of the store has to be read back in one message (ADR 0125). */
+export const textCodePointsMax = 100_000
+
+/** What is kept of the words in which a vendor refused a submit, in UTF-16 units. */
+export const failureCharactersMax = 4000
+
 /** Spec, `image-edit`. */
 export const imageEditImagesMax = 3
 export const imageEditCountMax = 4
