@@ -13,7 +13,10 @@ import { promisify } from "node:util"
 import { EndpointId } from "../src/domain/Ids.ts"
 import { Wake } from "../src/services/Wake.ts"
 import { cpuMillis, percentiles } from "./measures.ts"
+import { startFlags, withStartFlags } from "./startFlags.ts"
 import { database, makeEndpoints, postgresMicros, queue, receiver, sending } from "./support.ts"
+
+withStartFlags()
 
 const deliveries = Number(process.argv[2] ?? 10_000)
 const spreadSeconds = Number(process.argv[3] ?? 10)
@@ -25,6 +28,7 @@ type Receiver = Effect.Success<ReturnType<typeof receiver>>
 const bare = ({ ca, url }: Receiver) =>
   Effect.promise(async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [
+      ...startFlags,
       fileURLToPath(new URL("bareSender.ts", import.meta.url)),
       JSON.stringify({ ca, url, deliveries, spreadSeconds })
     ])
@@ -75,13 +79,19 @@ const cpuShares = Effect.fnUntraced(function* <A, E, R>(
   )
 })
 
+/** So long before the first falls due they are queued: half the time is looked at, then lanes open ahead. */
+const leadSeconds = 32
+
 const waiting = Effect.gen(function* () {
-  // All waiting, none due yet
-  yield* Effect.sleep("2 seconds")
+  yield* Effect.sleep("4 seconds")
   const before = cpuMillis()
-  yield* Effect.sleep("8 seconds")
-  const share = (cpuMillis() - before) / 80
+  yield* Effect.sleep("16 seconds")
+  const share = (cpuMillis() - before) / 160
   console.log(`${deliveries} waiting: ${share.toFixed(2)} % of a core (goal below 2)`)
+  const atRest = cpuMillis()
+  yield* Effect.sleep("10 seconds")
+  const opening = cpuMillis() - atRest - share * 100
+  console.log(`  ${endpoints} lanes opened ahead: ${opening.toFixed(0)} ms of CPU, once`)
 })
 
 const floodOne = Effect.gen(function* () {
@@ -109,7 +119,7 @@ const fallingDue = Effect.fnUntraced(function* (
   withFlood: boolean
 ) {
   yield* makeEndpoints(endpoints, receiving.url, first)
-  yield* queue(deliveries, endpoints, 12, spreadSeconds, first)
+  yield* queue(deliveries, endpoints, withFlood ? 12 : leadSeconds, spreadSeconds, first)
   yield* withFlood ? floodOne : waiting
   yield* receiving.arrivals
   console.log(

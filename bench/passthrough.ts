@@ -15,6 +15,7 @@ import { fileURLToPath } from "node:url"
 import { Agent } from "undici"
 import { load as rawLoad } from "./load.ts"
 import { cpuMicros, postgresProcesses } from "./processes.ts"
+import { startFlags } from "./startFlags.ts"
 
 const here = fileURLToPath(new URL(".", import.meta.url))
 const rounds = Number(process.argv[2] ?? 3)
@@ -29,13 +30,6 @@ const folder = mkdtempSync(join(tmpdir(), "gateway-bench-"))
 
 // Postgres runs as a user of its own
 chmodSync(folder, 0o755)
-
-/** The flags of `npm start`. */
-const startFlags = (
-  JSON.parse(readFileSync(join(here, "../package.json"), "utf8")) as { scripts: { start: string } }
-).scripts.start
-  .split(" ")
-  .filter((word) => word.startsWith("--"))
 
 const children: Array<ChildProcess> = []
 const start = (core: string, args: ReadonlyArray<string>, env: Record<string, string>) => {

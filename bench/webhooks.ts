@@ -13,7 +13,10 @@ import { EndpointId } from "../src/domain/Ids.ts"
 import { DeliveryStore } from "../src/store/DeliveryStore.ts"
 import { connections, post } from "./bareSender.ts"
 import { body, cpuMillis } from "./measures.ts"
+import { withStartFlags } from "./startFlags.ts"
 import { database, drained, makeEndpoints, queue, receiver, sending } from "./support.ts"
+
+withStartFlags()
 
 const deliveries = Number(process.argv[2] ?? 9_000)
 const rounds = Number(process.argv[3] ?? 3)

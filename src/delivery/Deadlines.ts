@@ -1,5 +1,6 @@
 import { Duration, Effect, FiberSet } from "effect"
 import type { Clock, Scope } from "effect"
+import { LinkedList } from "./LinkedList.ts"
 
 interface Entry {
   readonly atNanos: bigint
@@ -19,37 +20,32 @@ export const makeDeadlines = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Deadline, never, Scope.Scope> {
   const run = yield* FiberSet.makeRuntime()
   const boundNanos = BigInt(Math.round(Duration.toMillis(bound) * 1e6))
-  /** Oldest first; a clock that has an entry here has a fiber. */
-  const watched = new Map<Clock.Clock, Set<Entry>>()
+  /** Oldest first; a clock that has a list here has a fiber. */
+  const watched = new Map<Clock.Clock, LinkedList<Entry>>()
 
-  const watch = (clock: Clock.Clock, entries: Set<Entry>): Effect.Effect<void> =>
+  const watch = (clock: Clock.Clock, entries: LinkedList<Entry>): Effect.Effect<void> =>
     Effect.suspend(() => {
-      const [oldest] = entries
+      const oldest = entries.first
       if (oldest === undefined) {
         watched.delete(clock)
         return Effect.void
       }
-      const leftNanos = oldest.atNanos - clock.monotonicTimeNanosUnsafe()
+      const leftNanos = oldest.value.atNanos - clock.monotonicTimeNanosUnsafe()
       if (leftNanos > 0n) {
         return Effect.andThen(clock.sleep(Duration.nanos(leftNanos)), watch(clock, entries))
       }
-      entries.delete(oldest)
-      oldest.expire()
+      entries.remove(oldest)
+      oldest.value.expire()
       return watch(clock, entries)
     })
 
   return (clock, expire) => {
-    const entry = { atNanos: clock.monotonicTimeNanosUnsafe() + boundNanos, expire }
-    let entries = watched.get(clock)
-    if (entries === undefined) {
-      entries = new Set<Entry>()
+    const entries = watched.get(clock) ?? new LinkedList<Entry>()
+    const node = entries.add({ atNanos: clock.monotonicTimeNanosUnsafe() + boundNanos, expire })
+    if (!watched.has(clock)) {
       watched.set(clock, entries)
-      entries.add(entry)
       run(watch(clock, entries))
-    } else {
-      entries.add(entry)
     }
-    const mine = entries
-    return () => mine.delete(entry)
+    return () => entries.remove(node)
   }
 })

@@ -1,3 +1,6 @@
+import { LinkedList } from "./LinkedList.ts"
+import type { ListNode } from "./LinkedList.ts"
+
 interface Waiting {
   readonly url: string
   readonly start: () => void
@@ -10,7 +13,7 @@ interface Origin {
   /** Attempts under way to each URL. */
   readonly byUrl: Map<string, number>
   /** Oldest first. */
-  readonly waiting: Set<Waiting>
+  readonly waiting: LinkedList<Waiting>
   /** One more connection may be begun when it fires. */
   pace: NodeJS.Timeout | undefined
 }
@@ -42,25 +45,36 @@ export class OriginGate {
   enter({ href, origin: name }: URL, attempt: () => void): () => void {
     const origin = this.#origin(name)
     let state: "waiting" | "started" | "left" = "waiting"
+    let node: ListNode<Waiting> | undefined
     const start = () => {
       state = "started"
-      origin.waiting.delete(waiting)
+      if (node !== undefined) origin.waiting.remove(node)
       origin.underWay += 1
       origin.byUrl.set(href, ownOf(origin, href) + 1)
       attempt()
     }
-    const waiting = { url: href, start }
     if (ownOf(origin, href) < ownMax) start()
     else {
-      origin.waiting.add(waiting)
+      node = origin.waiting.add({ url: href, start })
       this.#admit(origin)
     }
     return () => {
-      if (state === "waiting") origin.waiting.delete(waiting)
+      if (state === "waiting" && node !== undefined) origin.waiting.remove(node)
       // A turn later: until then undici does not use the connection again, and would open another.
       else if (state === "started") setImmediate(() => this.#leave(name, origin, href))
       state = "left"
     }
+  }
+
+  /**
+   * Attempts that a URL may have under way, when those that are busy at its origin share the places: who
+   * begins no more than these hardly waits.
+   */
+  shareOf({ href, origin: name }: URL): number {
+    const busy = this.#origins.get(name)?.byUrl
+    if (busy === undefined) return this.#max
+    const urls = busy.size + (busy.has(href) ? 0 : 1)
+    return Math.max(ownMax, Math.floor(this.#max / urls))
   }
 
   /** A connection to this origin has come about. Answers what to call when it is closed. */
@@ -81,7 +95,7 @@ export class OriginGate {
       underWay: 0,
       open: 0,
       byUrl: new Map(),
-      waiting: new Set(),
+      waiting: new LinkedList(),
       pace: undefined
     }
     this.#origins.set(name, origin)
@@ -93,15 +107,16 @@ export class OriginGate {
     const own = ownOf(origin, href) - 1
     if (own > 0) origin.byUrl.set(href, own)
     else origin.byUrl.delete(href)
-    if (own < ownMax) [...origin.waiting].find((one) => one.url === href)?.start()
+    if (own < ownMax) origin.waiting.find((one) => one.url === href)?.start()
     this.#admit(origin)
     this.#forget(name, origin)
   }
 
   /** Starts what may: on a connection that is free, or on a new one when it is time for one. */
   #admit(origin: Origin): void {
-    for (const next of origin.waiting) {
-      if (origin.underWay >= this.#max) return
+    while (origin.underWay < this.#max) {
+      const next = origin.waiting.first
+      if (next === undefined) return
       if (origin.underWay >= origin.open) {
         if (origin.pace !== undefined) return
         origin.pace = setTimeout(() => {
@@ -109,12 +124,12 @@ export class OriginGate {
           this.#admit(origin)
         }, connectEveryMillis)
       }
-      next.start()
+      next.value.start()
     }
   }
 
   #forget(name: string, origin: Origin): void {
-    if (origin.underWay === 0 && origin.open === 0 && origin.waiting.size === 0) {
+    if (origin.underWay === 0 && origin.open === 0 && origin.waiting.first === undefined) {
       this.#origins.delete(name)
     }
   }

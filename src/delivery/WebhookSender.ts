@@ -55,6 +55,8 @@ export class WebhookSender extends Context.Service<
      * part of the attempt, nor of its bound. Interruption aborts the request.
      */
     readonly send: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, NoPlace>
+    /** Attempts that may be under way to this URL now, so that none waits long for a place. */
+    readonly shareOf: (url: string) => number
   }
 >()("gateway/delivery/WebhookSender") {
   /** Sends over HTTPS through the egress guard. Connections are kept alive and closed with the layer. */
@@ -69,7 +71,8 @@ export class WebhookSender extends Context.Service<
    */
   static readonly layerMock = (
     script: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, NoPlace> = () =>
-      Effect.succeed(mockOutcome(200))
+      Effect.succeed(mockOutcome(200)),
+    shareOf: (url: string) => number = () => Number.POSITIVE_INFINITY
   ): Layer.Layer<WebhookSender | WebhookSenderLog> =>
     Layer.effectContext(
       Effect.sync(() => {
@@ -78,7 +81,7 @@ export class WebhookSender extends Context.Service<
           sent.push({ request, atMillis: yield* Clock.currentTimeMillis })
           return yield* script(request)
         })
-        return Context.make(WebhookSender, { send }).pipe(
+        return Context.make(WebhookSender, { send, shareOf }).pipe(
           Context.add(WebhookSenderLog, { sent: Effect.sync(() => [...sent]) })
         )
       })
@@ -169,7 +172,12 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
           )
         )
 
-  return { send }
+  const shareOf = (text: string): number => {
+    const target = targets.get(text)
+    return target === undefined ? connectionsPerOriginMax : gate.shareOf(target.url)
+  }
+
+  return { send, shareOf }
 })
 
 const noPlace = Effect.fail(new NoPlace())

@@ -1,9 +1,10 @@
-import { Cause, Effect, Exit, FiberSet } from "effect"
+import { Cause, Effect, Exit } from "effect"
 import type { Scope } from "effect"
 import { zero } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { CallEnd, CallRefusal, CallStart } from "../store/CallStore.ts"
+import { makeFiberPlaces } from "./FiberPlaces.ts"
 
 /** What goes into one transaction. */
 export interface Batch {
@@ -143,7 +144,7 @@ export const makeCallBatches = Effect.fnUntraced(function* (
   const commit = makeCommit(waiting, write)
   let isWorking = false
   let idle: (() => void) | undefined
-  const fork = yield* FiberSet.makeRuntime()
+  const fork = yield* makeFiberPlaces
 
   const work = Effect.gen(function* () {
     while (true) {

@@ -95,6 +95,7 @@ export const makeAttempts = Effect.gen(function* () {
   }
 
   return {
+    shareOf: sender.shareOf,
     giveBack,
     written: records.written,
     /** One attempt, from signing until its record is to be written in the background; never fails. */

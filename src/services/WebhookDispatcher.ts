@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, FiberSet, Layer, Queue } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Queue } from "effect"
 import type { Scope } from "effect"
 import type { EndpointId } from "../domain/Ids.ts"
 import { deliveriesPerEndpointPerMinuteMax } from "../domain/Limits.ts"
@@ -7,6 +7,7 @@ import { DeliveryStore } from "../store/DeliveryStore.ts"
 import type { Claimed } from "../store/DeliveryStore.ts"
 import { recordRunsMax } from "./AttemptRecords.ts"
 import { makeBatch } from "./Batch.ts"
+import { makeFiberPlaces } from "./FiberPlaces.ts"
 import { OpenLanes } from "./OpenLanes.ts"
 import { Process } from "./Process.ts"
 import { retryStore } from "./RetryStore.ts"
@@ -80,7 +81,7 @@ const makeLane = Effect.fnUntraced(function* (
   yield* Effect.addFinalizer(() => attempts.written)
   // In the background: a message that took as long as the sending would hold up the actor's end.
   // Whoever wakes the lane, it runs with what its actor has.
-  const run = yield* FiberSet.makeRuntime<never, unknown>()
+  const run = yield* makeFiberPlaces
   const isClosing = yield* makeIsClosing
   const signals = yield* Queue.sliding<void>(1)
   const signal = Effect.asVoid(Queue.offer(signals, undefined))
@@ -88,6 +89,8 @@ const makeLane = Effect.fnUntraced(function* (
   let busy = 0
   let lookAgain = false
   let mayHaveMore = true
+  /** Where the last attempt went; nowhere yet. */
+  let url = ""
 
   const freed = () => {
     busy -= 1
@@ -107,7 +110,10 @@ const makeLane = Effect.fnUntraced(function* (
     })
   }
 
-  const roomAt = (millis: number) => Math.min(attemptsAtOnceMax - busy, window.room(millis))
+  const roomAt = (millis: number) => {
+    const atOnce = Math.min(attemptsAtOnceMax, attempts.shareOf(url))
+    return Math.max(0, Math.min(atOnce - busy, window.room(millis)))
+  }
 
   /** Starts as many due attempts as there is room for when they are claimed. */
   const startDue = Effect.gen(function* () {
@@ -115,6 +121,7 @@ const makeLane = Effect.fnUntraced(function* (
     let room = 0
     const claimed = yield* claim((millis) => (room = roomAt(millis)))
     mayHaveMore = claimed.length === room
+    url = claimed.at(-1)?.url ?? url
     if (isClosing()) return yield* attempts.giveBack(claimed)
     busy += claimed.length
     window.begin(claimed.length)

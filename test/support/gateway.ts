@@ -38,6 +38,8 @@ export interface GatewayOptions {
   readonly database?: Layer.Layer<Database>
   /** What each webhook attempt comes to; it may wait or never end. Default: 200 at once. */
   readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, NoPlace>
+  /** Attempts that may be under way to a URL. Default: as many as one likes. */
+  readonly shareOf?: (url: string) => number
   /** Sends webhooks for real instead, such as `WebhookSender.layer({ ca })`. */
   readonly sender?: typeof WebhookSender.layer extends (options?: infer O) => unknown ? O : never
   /** The vendor of all models. Default: the simulator, whose jobs take 3 seconds. */
@@ -84,7 +86,7 @@ export const layerGateway = (options: GatewayOptions = {}) =>
     Effect.map(temporaryFolder, (folder) => {
       const sender =
         options.sender === undefined
-          ? WebhookSender.layerMock(options.webhook)
+          ? WebhookSender.layerMock(options.webhook, options.shareOf)
           : Layer.merge(
               Layer.provide(WebhookSender.layer(options.sender), Gateway.leaves),
               Layer.succeed(WebhookSenderLog, { sent: Effect.succeed([]) })

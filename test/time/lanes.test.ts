@@ -1,7 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Exit, Latch, Scope } from "effect"
 import { TestClock } from "effect/testing"
-import { WebhookSenderLog } from "../../src/delivery/WebhookSender.ts"
+import { SqlClient } from "effect/sql"
+import { mockOutcome, WebhookSenderLog } from "../../src/delivery/WebhookSender.ts"
 import { EndpointId } from "../../src/domain/Ids.ts"
 import { OpenLanes } from "../../src/services/OpenLanes.ts"
 import type { DeliveryStore } from "../../src/store/DeliveryStore.ts"
@@ -95,6 +96,44 @@ describe("the lane of an endpoint", () => {
         )
         assert.lengthOf(asked.opened, 1)
       }).pipe(Effect.provide(layerGateway({ deliveries })))
+  )
+})
+
+describe("a lane whose origin is busy", () => {
+  const answers: Array<Latch.Latch> = []
+  const webhook = () =>
+    Effect.suspend(() => {
+      const answer = Latch.makeUnsafe()
+      answers.push(answer)
+      return Effect.as(answer.await, mockOutcome(200))
+    })
+  let share = 3
+  it.effect(
+    "claims no more than its share of the places there, and the rest as these are free",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const log = yield* WebhookSenderLog
+        const user = yield* makeUser()
+        const endpoint = yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)
+        yield* queueDeliveries(String(endpoint.json.id), 10, new Date(0))
+        yield* TestClock.adjust("5 seconds")
+        yield* eventually(log.sent, (all) => all.length === 3)
+        const left = sql`SELECT owner FROM delivery_queue WHERE owner IS NULL`
+        assert.lengthOf(yield* left, 7)
+        // Others have come to that origin
+        share = 2
+        yield* answers[0]!.open
+        yield* answers[1]!.open
+        yield* eventually(log.sent, (all) => all.length === 4)
+        assert.lengthOf(yield* left, 6)
+        share = 16
+        yield* answers[2]!.open
+        yield* eventually(log.sent, (all) => all.length === 10)
+        assert.lengthOf(yield* left, 0)
+        for (const answer of answers) yield* answer.open
+        yield* eventually(sql`SELECT id FROM delivery_queue`, (rows) => rows.length === 0)
+      }).pipe(Effect.provide(layerGateway({ webhook, shareOf: () => share })))
   )
 })
 

@@ -67,3 +67,31 @@ describe("attempts at one origin that has no free connection", () => {
     })
   )
 })
+
+describe("the share of a URL at its origin", () => {
+  it.effect(
+    "is all places alone, else as many as each that is busy there may have, and two at least",
+    () =>
+      Effect.gen(function* () {
+        const gate = new OriginGate(8)
+        const urlOf = (n: number) => new URL(`https://hooks.example.com/${n}`)
+        const begin = (n: number) => gate.enter(urlOf(n), () => {})
+        assert.strictEqual(gate.shareOf(urlOf(1)), 8)
+        const first = begin(1)
+        assert.strictEqual(gate.shareOf(urlOf(1)), 8)
+        assert.strictEqual(gate.shareOf(urlOf(2)), 4, "it would be the second")
+        assert.strictEqual(gate.shareOf(new URL("https://other.example.com/1")), 8)
+        begin(2)
+        begin(3)
+        assert.strictEqual(gate.shareOf(urlOf(1)), 2)
+        for (let n = 4; n <= 20; n += 1) begin(n)
+        assert.strictEqual(gate.shareOf(urlOf(1)), 2, "as many as it need not wait for")
+        const gateOfTwo = new OriginGate(8)
+        const leave = [1, 2].map((n) => gateOfTwo.enter(urlOf(n), () => {}))
+        leave[0]!()
+        yield* turn
+        assert.strictEqual(gateOfTwo.shareOf(urlOf(2)), 8, "who has left has no share")
+        first()
+      })
+  )
+})
