@@ -11,6 +11,12 @@ export const promptLongCodePointsMax = 2000
 export const promptShortCodePointsMax = 800
 export const negativePromptCodePointsMax = 500
 
+/** The spec gives no length: a row of the store has to be read back in one message (ADR 0125). */
+export const textCodePointsMax = 100_000
+
+/** What is kept of the words in which a vendor refused a submit, in UTF-16 units. */
+export const failureCharactersMax = 4000
+
 /** Spec, `image-edit`. */
 export const imageEditImagesMax = 3
 export const imageEditCountMax = 4
@@ -92,6 +98,8 @@ export const idempotencyKeyCharactersMax = 255
 
 /** ADR 0110: all large request bodies in memory are together at most so many of the largest. */
 export const largestBodiesAtOnce = 4
+/** Of these, those of one caller: a user, the operator, or all vendors that call back. */
+export const largestBodiesOfOneCaller = 2
 /** ADR 0122: the media of all submits under way in a process, in bytes. One task with more goes by itself. */
 export const submitMediaBytesMax = 256 * 1024 * 1024
 /** Up to this a body waits for no room. */

@@ -25,10 +25,17 @@ const formatted = (format: string) =>
 const rfc3339 =
   /^(\d{4})-(\d\d)-(\d\d)T(?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)$/iu
 
-/** Is it a time as JSON Schema's `date-time` has it, on a day that there is? */
+const yearFirst = Date.UTC(-1, 11, 31, 23, 59, 59, 999) + 1
+const yearLast = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
+
+/**
+ * Is it a time as JSON Schema's `date-time` has it, on a day that there is? In UTC too its year has four
+ * digits: what is taken can be shown.
+ */
 const isTime = (text: string): boolean => {
   const [, year, month, day] = rfc3339.exec(text) ?? []
-  if (day === undefined || Number.isNaN(Date.parse(text))) return false
+  const millis = Date.parse(text)
+  if (day === undefined || !(millis >= yearFirst && millis <= yearLast)) return false
   return new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === +day
 }
 

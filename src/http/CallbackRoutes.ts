@@ -16,9 +16,10 @@ export const layer = Layer.unwrap(
       const addressee = yield* callbacks.addressee(String(token))
       const request = yield* HttpServerRequest.HttpServerRequest
       const { headers } = request
-      yield* room.within(request)(
-        Effect.flatMap(body, (bytes) => callbacks.take(addressee, { headers, body: bytes }))
-      )
+      yield* room.within(
+        request,
+        "vendors"
+      )(Effect.flatMap(body, (bytes) => callbacks.take(addressee, { headers, body: bytes })))
       return HttpServerResponse.empty({ status: 204 })
     })
     return callbacks.isOn

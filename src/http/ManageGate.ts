@@ -7,7 +7,7 @@ import { Secrets } from "../services/Secrets.ts"
 import { authenticateManagement, CurrentCaller } from "./Authentication.ts"
 import { BodyRoom } from "./BodyRoom.ts"
 import { manageErrors } from "./ManageErrors.ts"
-import { replayed } from "./ManageReplay.ts"
+import { nameOf, replayed } from "./ManageReplay.ts"
 import { checkRequest } from "./ManageRequest.ts"
 import { rescue } from "./Problems.ts"
 
@@ -34,7 +34,10 @@ export class ManageGate extends HttpApiMiddleware.Service<
         bearer: (httpEffect, { endpoint }) =>
           Effect.flatMap(caller, (it) =>
             Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-              room.within(request)(
+              room.within(
+                request,
+                nameOf(it)
+              )(
                 Effect.andThen(
                   checkRequest(endpoint),
                   replayed(replays, it, Effect.provideService(httpEffect, CurrentCaller, it))

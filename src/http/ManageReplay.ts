@@ -35,7 +35,8 @@ export const replayed = <E, R>(
     ).pipe(Effect.uninterruptible)
   })
 
-const nameOf = (caller: Caller): string =>
+/** Whose keys and bodies. */
+export const nameOf = (caller: Caller): string =>
   caller._tag === "Operator" ? "operator" : caller.principal.userId
 
 /** HttpApi answers with whole bodies only. */

@@ -2,13 +2,15 @@ import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import { invalid } from "../domain/Problem.ts"
+import { crowdFaults } from "../models/Decode.ts"
 import { pointerOf } from "../models/Pointers.ts"
 import { readJsonBody } from "./JsonBody.ts"
 import { refuseUnknownQuery } from "./QueryNames.ts"
 
 /**
  * What `HttpApi` alone lets pass: a query that the endpoint does not declare, a body that is not
- * said to be JSON or not UTF-8, and fields sent where no body is read. Contract 1 and 2.
+ * said to be JSON or not UTF-8, absurdly many fields, and fields sent where no body is read.
+ * Contract 1 and 2.
  */
 export const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   if (endpoint.query === undefined) yield* refuseUnknownQuery([])
@@ -20,6 +22,8 @@ export const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoi
   if (!takesBody && !hasBody) return
   // A body that cannot be read is a defect here and told as a problem by `rescue`
   const { value } = yield* Effect.catchTag(readJsonBody, "HttpServerError", Effect.die)
+  const crowd = crowdFaults(value)
+  if (crowd.length > 0) return yield* invalid(crowd)
   if (takesBody) return
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return yield* invalid([{ pointer: "#", detail: "Expected no body, or an object" }])

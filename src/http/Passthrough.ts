@@ -54,7 +54,10 @@ const makeHandler = Effect.gen(function* () {
           passthrough.forward({ principal, to, query, headers, body, traceId })
         )
         return room
-          .within(request)(answered)
+          .within(
+            request,
+            principal.userId
+          )(answered)
           .pipe(
             Effect.map((relayed) => respond(relayed, names)),
             Effect.tapError((error) => Effect.sync(() => forgetDead(keys, token, error)))

@@ -64,7 +64,7 @@ const makeCreate = Effect.fnUntraced(function* (header: Header) {
     const path = yield* modelPath(action)
     const isDryRun = yield* readDryRun
     const request = yield* HttpServerRequest.HttpServerRequest
-    return yield* room.within(request)(accept(request, principal, path, isDryRun))
+    return yield* room.within(request, principal.userId)(accept(request, principal, path, isDryRun))
   })
 })
 

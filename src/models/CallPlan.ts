@@ -124,13 +124,14 @@ const planTokens = (
   }
   const asksUsage = protocol === "openai-chat" && body.stream === true
   const hidesUsage = asksUsage && body.stream_options?.include_usage !== true
-  return Result.succeed({
+  const sent = hidesUsage ? withUsageAsked(text, value) : Result.succeed(bytes)
+  return Result.map(sent, (sent) => ({
     metered: { _tag: "Tokens", protocol, model },
     model: name,
     hold: holdOf(model, read.success),
-    body: hidesUsage ? withUsageAsked(text, value) : bytes,
+    body: sent,
     hidesUsage
-  })
+  }))
 }
 
 const isFlag = (value: unknown): boolean =>
@@ -185,8 +186,8 @@ const parseJson = (text: string): Result.Result<unknown, unknown> =>
   Result.try((): unknown => JSON.parse(text))
 
 /** A token is at least one byte of text, and what the body does not show is counted by its most. */
-const holdOf = (model: TokenModel, { body, bytes, text, value }: ReadBody): Credits => {
-  const { asksLongCache, hasFile, pictures } = hiddenInputOf(text, value)
+const holdOf = (model: TokenModel, { body, bytes, text }: ReadBody): Credits => {
+  const { asksLongCache, hasFile, pictures } = hiddenInputOf(text)
   const shown = bytes.length + pictures * tokensPerPictureMax
   const input = hasFile ? model.inputTokensMax : Math.min(shown, model.inputTokensMax)
   const { generationConfig, generation_config } = body
@@ -217,17 +218,24 @@ const utf8 = new TextEncoder()
 
 /**
  * Asks for the usage chunk of a chat stream. The client's bytes stay as they are behind the new
- * member; only a body that has `stream_options` of its own is written anew.
+ * member; only a body that has `stream_options` of its own is written anew, unless it is nested more
+ * deeply than can be written.
  */
-const withUsageAsked = (text: string, value: unknown): Uint8Array => {
+const withUsageAsked = (text: string, value: unknown): Result.Result<Uint8Array, Problem> => {
   const members = Option.getOrElse(decodeRecord(value), () => ({}) as const)
   const own: unknown = Object.getOwnPropertyDescriptor(members, "stream_options")?.value
   if (own === undefined) {
     const start = text.indexOf("{") + 1
-    return utf8.encode(`{"stream_options":{"include_usage":true},${text.slice(start)}`)
+    return Result.succeed(
+      utf8.encode(`{"stream_options":{"include_usage":true},${text.slice(start)}`)
+    )
   }
   const options = Option.getOrElse(decodeRecord(own), () => ({}) as const)
-  return utf8.encode(
-    JSON.stringify({ ...members, stream_options: { ...options, include_usage: true } })
-  )
+  return Result.try({
+    try: () =>
+      utf8.encode(
+        JSON.stringify({ ...members, stream_options: { ...options, include_usage: true } })
+      ),
+    catch: () => problem(2002, "The body is nested too deeply")
+  })
 }

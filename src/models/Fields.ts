@@ -3,6 +3,7 @@ import {
   mediaUrlCharactersMax,
   negativePromptCodePointsMax,
   seedMax,
+  textCodePointsMax,
   videoSecondsLong,
   videoSecondsShort
 } from "../domain/Limits.ts"
@@ -53,16 +54,15 @@ const notEmpty = Schema.makeFilter<string>(
   { toJsonSchema: () => ({ minLength: 1 }), arbitraryConstraint: { minCodePoints: 1 } }
 )
 
-/** A text that may be stored, of any length. */
+/** A text that may be stored; its length is for who uses it to bound. */
 export const Text = Schema.String.check(storable)
 
 /** A required prompt: at least 1 character, at most `maximum`, in Unicode code points (contract 1). */
 export const prompt = (maximum: number, description: string) =>
   Text.check(notEmpty, atMost(maximum)).annotate({ description })
 
-/** A required prompt for which the spec gives no length. */
-export const unboundedPrompt = (description: string) =>
-  Text.check(notEmpty).annotate({ description })
+/** A text for which the spec gives no length. */
+export const LongText = Text.check(atMost(textCodePointsMax))
 
 /** Spec, Limits: at most 500 characters; may be empty. */
 export const NegativePrompt = Text.check(atMost(negativePromptCodePointsMax)).annotate({

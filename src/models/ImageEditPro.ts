@@ -1,10 +1,10 @@
 import { Schema } from "effect"
-import { imageEditProImagesMax } from "../domain/Limits.ts"
-import { choice, images, unboundedPrompt } from "./Fields.ts"
+import { imageEditProImagesMax, textCodePointsMax } from "../domain/Limits.ts"
+import { choice, images, prompt } from "./Fields.ts"
 
 /** Spec, Request bodies: `image-edit-pro` (path ends in `/edit`); 1 to 10 images by contract 1. Result: `images`. */
 export const ImageEditPro = Schema.Struct({
-  prompt: unboundedPrompt("Editing instruction"),
+  prompt: prompt(textCodePointsMax, "Editing instruction"),
   images: images(imageEditProImagesMax, "Pictures to edit"),
   aspect_ratio: choice(
     ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"],

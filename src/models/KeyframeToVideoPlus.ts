@@ -3,13 +3,13 @@ import { promptShortCodePointsMax } from "../domain/Limits.ts"
 import {
   choice,
   image,
+  LongText,
   NegativePrompt,
   prompt,
   promptExtend,
   SafetyFilter,
   Seed,
-  ShortDuration,
-  Text
+  ShortDuration
 } from "./Fields.ts"
 
 /** Spec, Request bodies: `keyframe-to-video-plus`. Result: `videos`. */
@@ -19,7 +19,7 @@ export const KeyframeToVideoPlus = Schema.Struct({
   last_frame: image("Last keyframe, same constraints"),
   negative_prompt: Schema.optionalKey(NegativePrompt),
   template: Schema.optionalKey(
-    Schema.NullOr(Text).annotate({ description: "Name of a video effect template" })
+    Schema.NullOr(LongText).annotate({ description: "Name of a video effect template" })
   ),
   resolution: choice(["720P"], "720P", "Only `720P`"),
   duration: Schema.optionalKey(ShortDuration),

@@ -10,12 +10,12 @@ export class TaskChanges extends Context.Service<
   TaskChanges,
   {
     readonly publish: (id: TaskId) => Effect.Effect<void>
+    /** How many tasks are being watched now. */
+    readonly watched: Effect.Effect<number>
     /**
      * Hears moves of one task from now on, until the scope closes. Volatile, and moves made by
      * other processes are not heard: a waiter also looks again by itself.
      */
-    /** How many tasks are being watched now. */
-    readonly watched: Effect.Effect<number>
     readonly watch: (id: TaskId) => Effect.Effect<Bell, never, Scope.Scope>
   }
 >()("gateway/services/TaskChanges") {

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { errorDetailCharactersMax } from "../domain/Limits.ts"
+import { errorDetailCharactersMax, failureCharactersMax } from "../domain/Limits.ts"
 import type { TaskError } from "../domain/Task.ts"
 import { VendorError, VendorErrorClass } from "../vendors/VendorClient.ts"
 
@@ -19,7 +19,7 @@ const codes: Record<VendorErrorClass, { readonly code: number; readonly title: s
 
 /** What is stored of a failed submit, for the process that goes on with the task. */
 export const failureText = (error: VendorError): string =>
-  withoutNul(`${error.class}: ${error.message}`)
+  withoutNul(`${error.class}: ${error.message}`.slice(0, failureCharactersMax).toWellFormed())
 
 /** Postgres keeps no U+0000 in a text. */
 const withoutNul = (text: string): string => text.replaceAll("\u0000", "\uFFFD")

@@ -108,6 +108,20 @@ const cases: ReadonlyArray<
     ["#/query/cursor"]
   ],
   ["a limit out of range", `${keys}?limit=101`, {}, 2001, ["#/query/limit"]],
+  [
+    "absurdly many fields to a management path",
+    keys,
+    post(JSON.stringify(Object.fromEntries(Array.from({ length: 101 }, (_, n) => [`k${n}`, n])))),
+    2001,
+    ["#"]
+  ],
+  [
+    "absurdly many items to a management path",
+    keys,
+    post(JSON.stringify({ name: "a", scopes: Array.from({ length: 101 }, (_, n) => `s${n}`) })),
+    2001,
+    ["#/scopes"]
+  ],
   ["an unknown management path", "/manage/v1/nope", {}, 2006],
   ["a slip in dry_run", `${path}?dryrun=true`, post('{"prompt":"x"}'), 2001, ["#/query/dryrun"]],
   ["a parameter where none is read", "/manage/v1/wallet?x=1", {}, 2001, ["#/query/x"]],
@@ -202,6 +216,23 @@ describe("errors are RFC 9457 problems with all members", () => {
     const later = "2030-01-01T01:30:00.5+02:00"
     const key = await gateway.call("POST", keys, { name: "a", expires_at: later })
     assert.strictEqual(key.json.expires_at, "2029-12-31T23:30:00.500Z")
+  })
+
+  it("a time whose year has more than four digits in UTC is none: what is taken can be shown", async () => {
+    for (const expires_at of ["9999-12-31T23:59:59.999-00:01", "9999-12-31T12:00:00-14:00"]) {
+      const made = await gateway.call("POST", keys, { name: "a", expires_at })
+      assertProblem(made, 2001, keys, ["#/expires_at"])
+    }
+    const last = "9999-12-31T23:59:59.999Z"
+    const key = await gateway.call("POST", keys, { name: "last", expires_at: last })
+    assert.strictEqual(key.json.expires_at, last)
+    const listed = await gateway.call("GET", keys)
+    assert.strictEqual(listed.status, 200, listed.text)
+    const entries = "/manage/v1/wallet/entries"
+    const before = await gateway.call("GET", `${entries}?since=0000-01-01T00:00:00%2B00:01`)
+    assertProblem(before, 2001, entries, ["#/query/since"])
+    const first = await gateway.call("GET", `${entries}?since=0000-01-01T00:00:00Z`)
+    assert.strictEqual(first.json.data.length, 1, first.text)
   })
 
   it("a password is not quoted, whatever is wrong with it", async () => {

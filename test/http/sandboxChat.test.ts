@@ -40,6 +40,15 @@ const message = { model: "claude-haiku-4-5", max_tokens: 600, messages: [user] }
 const vendorOpenAi = () =>
   new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.origin}/vendors/openai/v1` })
 
+const post = async (path: string, body: string) => {
+  const answer = await fetch(`${gateway.origin}${path}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${gateway.key}`, "content-type": "application/json" },
+    body
+  })
+  return { status: answer.status, text: await answer.text() }
+}
+
 const schema = {
   type: "object" as const,
   properties: {
@@ -304,5 +313,61 @@ describe("every route in the sandbox", () => {
     }
     await gateway.settled()
     assert.equal(await gateway.drift(), 0)
+  })
+
+  it("refuses in the vendor's words what is nested too deeply", async () => {
+    const deep = "[".repeat(60_000) + "]".repeat(60_000)
+    const example = `{"type":"function","name":"f","parameters":{"default":{"a":${deep}}}}`
+    const google = "/vendors/google/v1/models/gemini-2.5-flash:generateContent"
+    for (const [route, body, type] of [
+      ["/v1/chat/completions", `{"model":"gpt-4o","tools":[${example}]}`, "invalid_request_error"],
+      ["/v1/chat/completions", `{"model":"gpt-4o","messages":${deep},"x":"\\u0041"}`, undefined],
+      ["/vendors/openai/v1/moderations", `{"tool_choice":{"type":${deep}}}`, "invalid_request"],
+      [
+        "/vendors/anthropic/v1/messages",
+        `{"model":"claude-haiku-4-5","tools":[${example}]}`,
+        "invalid"
+      ],
+      [
+        google,
+        `{"tools":[{"functionDeclarations":[{"name":"f","parameters":{"default":{"a":${deep}}}}]}]}`,
+        "INVALID"
+      ]
+    ] as const) {
+      const answer = await post(route, body)
+      assert.equal(
+        answer.status,
+        type === undefined ? 200 : 400,
+        `${route} ${answer.text.slice(0, 300)}`
+      )
+      assert.include(answer.text, type ?? "chat.completion")
+    }
+    await gateway.settled()
+    assert.equal(await gateway.drift(), 0)
+  })
+
+  it("makes of a small request no answer that is out of all proportion", async () => {
+    const input = (count: number) => ({
+      model: "text-embedding-3-small",
+      dimensions: 2,
+      input: Array.from({ length: count }, () => "x")
+    })
+    for (const route of ["/vendors/openai/v1/embeddings", "/vendors/openai/v1/moderations"]) {
+      assert.equal((await gateway.post(route, input(2048))).status, 200, route)
+      const refused = await gateway.post(route, input(2049))
+      assert.equal(refused.status, 400, route)
+      assert.include(await refused.text(), "2048")
+    }
+    let nested: object = { type: "string" }
+    for (let level = 0; level < 8; level += 1) {
+      nested = { type: "object", properties: { a: nested }, required: Array(1000).fill("a") }
+    }
+    const tools = [{ type: "function", function: { name: "f", parameters: nested } }]
+    const called = await gateway.post("/v1/chat/completions", { ...chat, tools })
+    assert.include(await called.text(), "tool_calls")
+    const large = { type: "object", default: { a: "x".repeat(100_000) } }
+    const long = [{ type: "function", function: { name: "f", parameters: large } }]
+    const cut = await gateway.post("/v1/chat/completions", { ...chat, n: 128, tools: long })
+    assert.isBelow((await cut.text()).length, 100_000)
   })
 })

@@ -11,6 +11,12 @@ const dimensionsOf = (model: string): number => (model.includes("-large") ? dime
 const inputsOf = (input: unknown): ReadonlyArray<unknown> =>
   Array.isArray(input) && typeof input[0] !== "number" ? input : [input]
 
+/** OpenAI takes so many at most. */
+export const inputsMax = 2048
+
+export const hasTooManyInputs = (body: unknown): boolean =>
+  inputsOf(at(body, "input")).length > inputsMax
+
 /** Unit vectors, from a hash of each input. vendors.md A3. */
 export const embeddingsAnswer = ({ body, said }: Heard) => {
   const asked = at(body, "dimensions")

@@ -96,14 +96,19 @@ const choicesOf = (body: unknown): number =>
     ) ?? 1
   )
 
-const limitOf = (body: unknown): number =>
+/** No answer is longer, whatever it is asked for: a tool's example may be as large as the body. */
+const answerTokensMax = 16_384
+
+const limitOf = (body: unknown): number => Math.min(answerTokensMax, askedOf(body) ?? Infinity)
+
+const askedOf = (body: unknown): number | undefined =>
   wholeNumber(
     at(body, "max_completion_tokens") ??
       at(body, "max_output_tokens") ??
       at(body, "max_tokens") ??
       at(body, "generationConfig", "maxOutputTokens") ??
       at(body, "generation_config", "max_output_tokens")
-  ) ?? Infinity
+  )
 
 const choiceOf = (body: unknown): Choice => {
   const limit = limitOf(body)

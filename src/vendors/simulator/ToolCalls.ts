@@ -101,6 +101,9 @@ const membersOf = (schema: unknown, depth: number): unknown => {
   if (form !== undefined) return exampleOf(form, depth + 1)
   const properties = at(schema, "properties")
   const required = listOf(at(schema, "required"))
-  const names = required.length > 0 ? required.map(String) : Object.keys(properties ?? {})
-  return Object.fromEntries(names.map((name) => [name, exampleOf(at(properties, name), depth + 1)]))
+  // Each once: a name that stands there ten times on eight levels would be made a hundred million times
+  const names = required.length > 0 ? new Set(required.map(String)) : Object.keys(properties ?? {})
+  return Object.fromEntries(
+    Array.from(names, (name) => [name, exampleOf(at(properties, name), depth + 1)])
+  )
 }

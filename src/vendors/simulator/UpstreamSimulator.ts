@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import type { Provider } from "../../domain/Provider.ts"
 import type { UpstreamCatalog } from "../../models/UpstreamCatalog.ts"
 import { at } from "../../models/Usage.ts"
@@ -6,17 +6,24 @@ import type { UpstreamRequest } from "../Upstream.ts"
 import { RelayedStream } from "../UpstreamExchange.ts"
 import type { UpstreamAnswer } from "../UpstreamExchange.ts"
 import { anthropicAnswer, anthropicEvents } from "./AnthropicFormat.ts"
-import { embeddingsAnswer, moderationsAnswer } from "./EmbeddingsFormat.ts"
+import {
+  embeddingsAnswer,
+  hasTooManyInputs,
+  inputsMax,
+  moderationsAnswer
+} from "./EmbeddingsFormat.ts"
 import { geminiAnswer, geminiChunks } from "./GeminiFormat.ts"
 import { modelsAnswer } from "./ModelsFormat.ts"
 import { chatAnswer, chatEvents } from "./OpenAiFormat.ts"
 import { responsesAnswer, responsesEvents } from "./ResponsesFormat.ts"
+import { refusalOf } from "./Refusal.ts"
 import { hear } from "./Said.ts"
 import type { Heard } from "./Said.ts"
 
 /**
  * Answers as the vendor would: chat, responses, messages, contents, embeddings, tools and lists of
  * models, whole or as a stream. Deterministic: the same request gives the same bytes. Contract 7.
+ * What no vendor would answer is refused: a few bytes of a request must not cost much.
  */
 export const makeSimulator =
   (catalog: UpstreamCatalog) =>
@@ -26,19 +33,38 @@ export const makeSimulator =
         const { status, value } = modelsAnswer(catalog, provider, request.path)
         return json(value, status)
       }
-      const heard = hear(request)
-      switch (provider) {
-        case "anthropic":
-          return anthropic(request, heard)
-        case "gemini":
-          return gemini(request, heard)
-        default:
-          return openAi(request, heard)
+      const answer = Result.try({
+        try: () => answerOf(provider, request),
+        catch: (error) => error
+      })
+      if (Result.isSuccess(answer)) return answer.success
+      // The stack ran out, or a text would be too long
+      if (answer.failure instanceof RangeError) {
+        return refused(provider, "The body is nested too deeply, or asks for too much")
       }
+      throw answer.failure
     })
+
+const answerOf = (provider: Provider, request: UpstreamRequest): UpstreamAnswer => {
+  const heard = hear(request)
+  switch (provider) {
+    case "anthropic":
+      return anthropic(request, heard)
+    case "gemini":
+      return gemini(request, heard)
+    default:
+      return openAi(request, heard)
+  }
+}
+
+const refused = (provider: Provider, message: string): UpstreamAnswer =>
+  json(refusalOf(provider, message), 400)
 
 const openAi = (request: UpstreamRequest, heard: Heard): UpstreamAnswer => {
   const { body, said } = heard
+  if (/\/(?:embeddings|moderations)$/u.test(request.path) && hasTooManyInputs(body)) {
+    return refused("openai", `'input' must have at most ${inputsMax} items`)
+  }
   if (request.path.endsWith("/embeddings")) return json(embeddingsAnswer(heard))
   if (request.path.endsWith("/moderations")) return json(moderationsAnswer(heard))
   if (request.path.endsWith("/responses")) {

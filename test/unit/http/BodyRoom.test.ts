@@ -16,14 +16,20 @@ const sized = (bytes: number) => request({ "content-length": String(bytes) })
 const chunked = request({ "transfer-encoding": "chunked" })
 
 /** How many of so many requests are let in at once, and that all are in the end. */
-const together = (requests: ReadonlyArray<HttpServerRequest.HttpServerRequest>) =>
+const together = (
+  requests: ReadonlyArray<HttpServerRequest.HttpServerRequest>,
+  callerOf = (index: number) => `user ${index}`
+) =>
   Effect.gen(function* () {
     const room = yield* BodyRoom
     const door = yield* Deferred.make<void>()
     let inside = 0
-    const fibers = yield* Effect.forEach(requests, (it) =>
+    const fibers = yield* Effect.forEach(requests, (it, index) =>
       Effect.forkChild(
-        room.within(it)(
+        room.within(
+          it,
+          callerOf(index)
+        )(
           Effect.andThen(
             Effect.sync(() => (inside += 1)),
             Deferred.await(door)
@@ -54,6 +60,16 @@ describe("room for request bodies", () => {
       assert.strictEqual(yield* together([...times(4, sized(16 * mebi)), sized(mebi)]), 5)
       assert.strictEqual(yield* together([...times(4, sized(16 * mebi)), request({})]), 5)
       assert.strictEqual(yield* together(times(100, sized(mebi))), 100)
+    })
+  )
+
+  it.effect("one caller has half of the room, and the rest of it is for others", () =>
+    Effect.gen(function* () {
+      const one = () => "one"
+      assert.strictEqual(yield* together(times(20, sized(16 * mebi)), one), 2)
+      assert.strictEqual(yield* together(times(50, chunked), one), 16)
+      const mostly = (index: number) => (index < 20 ? "one" : `${index}`)
+      assert.strictEqual(yield* together(times(25, sized(16 * mebi)), mostly), 4)
     })
   )
 

@@ -99,6 +99,20 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(held.output, 1000)
   })
 
+  it("a body may be nested as deeply as it likes, unless it has to be written anew", () => {
+    const deep = "[".repeat(60_000) + "]".repeat(60_000)
+    const match = catalog.match("openai", "POST", "/v1/chat/completions")
+    assert(match._tag === "Open")
+    const plan = (more: string) => {
+      const text = `{"model":"m","max_tokens":5,${more}"x":"\\u0041","messages":${deep}}`
+      return planCall(catalog, match.route, match.model, new TextEncoder().encode(text))
+    }
+    assert.isTrue(Result.isSuccess(plan("")))
+    assert.isTrue(Result.isSuccess(plan('"stream":true,')))
+    const written = plan('"stream":true,"stream_options":{},')
+    assert.strictEqual(Result.isFailure(written) && written.failure.code, 2002)
+  })
+
   it("a word that is written in escapes is held for as the word", () => {
     const dear = { ...model("anthropic"), price: { ...price, cacheWriteLong: make(9_000_000n) } }
     const prices = makeUpstreamCatalog({ tokenModels: [dear] })

@@ -1,0 +1,142 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect, Option, Redacted } from "effect"
+import { AppConfig } from "../../src/Config.ts"
+
+/** Contract 9: every variable by its default, by a value with its unit, and by wrong ones. */
+
+type Settings = AppConfig["Service"]
+
+const settingsOf = (env: Readonly<Record<string, string>>) =>
+  Effect.provide(AppConfig, AppConfig.layerOf(env))
+
+/** What stops the start. */
+const faultOf = (env: Readonly<Record<string, string>>) =>
+  Effect.map(Effect.flip(settingsOf(env)), ({ message }) => message)
+
+const masterKey = Buffer.alloc(32, 1).toString("base64")
+
+const defaults: { readonly [name: string]: (it: Settings) => readonly [unknown, unknown] } = {
+  PORT: (it) => [it.port, 8080],
+  HOST: (it) => [it.host, "127.0.0.1"],
+  BASE_URL: (it) => [it.baseUrl, "http://localhost:8080"],
+  DATABASE_URL: (it) => [it.database, { _tag: "Embedded", durable: true }],
+  DATA_DIR: (it) => [it.dataDir, "./data"],
+  ADMIN_TOKEN: (it) => [it.adminToken, Option.none()],
+  MASTER_KEY: (it) => [it.masterKey, Option.none()],
+  OPENAI_API_KEY: (it) => [it.accounts, []],
+  CATALOG_FILE: (it) => [it.catalogFile, Option.none()],
+  EGRESS_ALLOW: (it) => [it.egressAllow, ""],
+  SIMULATOR_DELAY: (it) => [millisOf(it), [2000, 6000]],
+  TASK_DEADLINE: (it) => [Duration.toMillis(it.taskDeadline), 3_600_000],
+  BALANCE_ALERT_THROTTLE: (it) => [Duration.toMillis(it.balanceAlertThrottle), 3_600_000],
+  MAX_BODY_BYTES: (it) => [it.maxBodyBytes, 128 * 1024 * 1024],
+  SERVICE_NAME: (it) => [it.serviceName, "Service"],
+  RATE_LIMIT_PER_MINUTE: (it) => [it.rateLimitPerMinute, 0],
+  CONCURRENT_TASKS_PER_KEY: (it) => [it.concurrentTasksPerKey, 0],
+  LOG_LEVEL: (it) => [it.logLevel, "Info"],
+  LOG_FORMAT: (it) => [it.logFormat, "pretty"],
+  OTEL_EXPORTER_OTLP_ENDPOINT: (it) => [it.otlpEndpoint, Option.none()],
+  DASHSCOPE_INSPECTION_OPT_OUT: (it) => [it.dashScopeInspectionOptOut, false],
+  UPSTREAM_TIMEOUT: (it) => [Duration.toMillis(it.upstreamTimeout), 600_000]
+}
+
+const millisOf = ({ simulatorDelay: { max, min } }: Settings) =>
+  [min, max].map((it) => Duration.toMillis(it))
+
+const given: ReadonlyArray<
+  readonly [Readonly<Record<string, string>>, (it: Settings) => unknown, unknown]
+> = [
+  [{ PORT: "9000" }, (it) => [it.port, it.baseUrl], [9000, "http://localhost:9000"]],
+  [{ HOST: "0.0.0.0" }, (it) => it.host, "0.0.0.0"],
+  [{ EMBEDDED_DURABLE: "false" }, (it) => it.database, { _tag: "Embedded", durable: false }],
+  [{ SIMULATOR_DELAY: "3 seconds" }, millisOf, [3000, 3000]],
+  [{ SIMULATOR_DELAY: "100 millis to 1 minute" }, millisOf, [100, 60_000]],
+  [{ TASK_DEADLINE: "90 minutes" }, (it) => Duration.toMinutes(it.taskDeadline), 90],
+  [{ BALANCE_ALERT_THROTTLE: "5 minutes" }, (it) => Duration.toMinutes(it.balanceAlertThrottle), 5],
+  [{ MAX_BODY_BYTES: "4096" }, (it) => it.maxBodyBytes, 4096],
+  [{ MAX_BODY_BYTES: "1 MiB" }, (it) => it.maxBodyBytes, 1024 * 1024],
+  [{ SERVICE_NAME: "Acme-2" }, (it) => it.serviceName, "Acme-2"],
+  [{ RATE_LIMIT_PER_MINUTE: "60" }, (it) => it.rateLimitPerMinute, 60],
+  [{ CONCURRENT_TASKS_PER_KEY: "3" }, (it) => it.concurrentTasksPerKey, 3],
+  [
+    { LOG_LEVEL: "Debug", LOG_FORMAT: "json" },
+    (it) => [it.logLevel, it.logFormat],
+    ["Debug", "json"]
+  ],
+  [{ DASHSCOPE_INSPECTION_OPT_OUT: "true" }, (it) => it.dashScopeInspectionOptOut, true],
+  [
+    { MASTER_KEY: masterKey },
+    (it) => Option.map(it.masterKey, Redacted.value),
+    Option.some(masterKey)
+  ]
+]
+
+/** One line: the variable, the value's fault, the remedy. */
+const wrong: ReadonlyArray<readonly [name: string, value: string, line: RegExp]> = [
+  ["PORT", "0", /^PORT: .+; set a number from 1 to 65535/u],
+  ["PORT", "65536", /^PORT: .+; set a number from 1 to 65535/u],
+  ["EMBEDDED_DURABLE", "perhaps", /^EMBEDDED_DURABLE: .+; set true or false$/u],
+  ["ADMIN_TOKEN", "too-short", /^ADMIN_TOKEN: is too short; set a secret of at least 16/u],
+  ["MASTER_KEY", "AAAA", /^MASTER_KEY: is not 32 bytes of Base64; set 32 bytes as Base64/u],
+  ["SIMULATOR_DELAY", "soon", /^SIMULATOR_DELAY: .+; set one duration or two/u],
+  [
+    "SIMULATOR_DELAY",
+    "1 second to 2 seconds to 3",
+    /^SIMULATOR_DELAY: .+; set one duration or two/u
+  ],
+  ["MAX_BODY_BYTES", "0", /^MAX_BODY_BYTES: .+; set a size/u],
+  ["MAX_BODY_BYTES", "many", /^MAX_BODY_BYTES: .+; set a size/u],
+  ["SERVICE_NAME", "two words", /^SERVICE_NAME: .+; set 1 to 32 letters/u],
+  ["SERVICE_NAME", "x".repeat(33), /^SERVICE_NAME: .+; set 1 to 32 letters/u],
+  ["RATE_LIMIT_PER_MINUTE", "-1", /^RATE_LIMIT_PER_MINUTE: .+; set a whole number up to/u],
+  ["RATE_LIMIT_PER_MINUTE", "1.5", /^RATE_LIMIT_PER_MINUTE: .+; set a whole number up to/u],
+  ["CONCURRENT_TASKS_PER_KEY", "all", /^CONCURRENT_TASKS_PER_KEY: .+; set a whole number up to/u],
+  ["LOG_LEVEL", "loud", /^LOG_LEVEL: .+; set Trace, Debug/u],
+  ["LOG_FORMAT", "xml", /^LOG_FORMAT: .+; set pretty or json$/u],
+  [
+    "DASHSCOPE_INSPECTION_OPT_OUT",
+    "maybe",
+    /^DASHSCOPE_INSPECTION_OPT_OUT: .+; set true or false$/u
+  ]
+]
+
+describe("configuration: contract 9", () => {
+  for (const [name, read] of Object.entries(defaults)) {
+    for (const env of [{}, { [name]: "" }]) {
+      it.effect(`${name}${name in env ? " that is empty" : ""} has its default`, () =>
+        Effect.map(settingsOf(env), (it) => {
+          const [actual, expected] = read(it)
+          assert.deepStrictEqual(actual, expected)
+        })
+      )
+    }
+  }
+
+  for (const [env, read, expected] of given) {
+    it.effect(`${JSON.stringify(env)} is taken`, () =>
+      Effect.map(settingsOf(env), (it) => assert.deepStrictEqual(read(it), expected))
+    )
+  }
+
+  for (const [name, value, line] of wrong) {
+    it.effect(`${name}=${value} stops the start with one line that says what to set`, () =>
+      Effect.map(faultOf({ [name]: value }), (message) => {
+        assert.match(message, line)
+        assert.notInclude(message, "\n")
+      })
+    )
+  }
+
+  it.effect("with DATABASE_URL both secrets have to be given", () =>
+    Effect.gen(function* () {
+      const server = { DATABASE_URL: "postgres://u:p@127.0.0.1:5432/x" }
+      const token = { ADMIN_TOKEN: "op_a_token_for_this_test" }
+      assert.match(yield* faultOf(server), /^ADMIN_TOKEN: is required with DATABASE_URL; set /u)
+      const half = { ...server, ...token }
+      assert.match(yield* faultOf(half), /^MASTER_KEY: is required with DATABASE_URL; set /u)
+      const { database } = yield* settingsOf({ ...half, MASTER_KEY: masterKey })
+      assert.strictEqual(database._tag, "Postgres")
+      assert.notInclude(JSON.stringify(database), "u:p@")
+    })
+  )
+})
