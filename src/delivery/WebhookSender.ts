@@ -79,9 +79,10 @@ export class WebhookSender extends Context.Service<
     Layer.effectContext(
       Effect.sync(() => {
         const sent: Array<SentRequest> = []
-        const send = Effect.fnUntraced(function* (request: WebhookRequest) {
+        const send = Effect.fnUntraced(function* ({ onBegin, ...request }: WebhookRequest) {
+          // Without what would keep the caller in memory for as long as the log
           sent.push({ request, atMillis: yield* Clock.currentTimeMillis })
-          request.onBegin?.()
+          onBegin?.()
           return yield* script(request)
         })
         return Context.make(WebhookSender, { send, shareOf }).pipe(
