@@ -12,10 +12,10 @@ import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { makeCallId } from "../src/domain/Ids.ts"
-import type { AllowanceStore } from "../src/store/AllowanceStore.ts"
-import type { CallStart, CallStore } from "../src/store/CallStore.ts"
-import { layerPostgres } from "../src/store/Database.ts"
-import * as Migrations from "../src/store/Migrations.ts"
+import type { AllowanceStore } from "../src/passthrough/ReservationStore.ts"
+import type { CallStart, CallStore } from "../src/passthrough/CallStore.ts"
+import { layerPostgres } from "../src/db/Database.ts"
+import * as Migrations from "../src/db/Migrations.ts"
 import {
   allowance,
   breaches,

@@ -3,11 +3,11 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect, Layer, Redacted } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { createServer } from "node:http"
-import { AppConfig } from "../src/Config.ts"
+import { AppConfig } from "../src/config/Config.ts"
 import * as Gateway from "../src/Gateway.ts"
-import { OpenLanes } from "../src/services/OpenLanes.ts"
-import { Wake } from "../src/services/Wake.ts"
-import { layerPostgres } from "../src/store/Database.ts"
+import { OpenLanes } from "../src/webhooks/LocalSenders.ts"
+import { Wake } from "../src/process/WorkNotifier.ts"
+import { layerPostgres } from "../src/db/Database.ts"
 
 /**
  * The servers that `tasks.ts` loads, each in a process of its own: `gateway` is everything but the

@@ -1,5 +1,5 @@
 import { Context, Schema } from "effect"
-import type { UpstreamInput } from "../models/UpstreamInput.ts"
+import type { UpstreamInput } from "../catalog/UpstreamInput.ts"
 import type { Duration, Effect, Option, Scope, Stream } from "effect"
 import type { CallbackScheme } from "./CallbackScheme.ts"
 
@@ -47,7 +47,7 @@ export class VendorError extends Schema.TaggedError<VendorError>()("VendorError"
  * and kept as an artifact. Contract 5.
  */
 export interface SubmitMedium {
-  /** Where it stands in the body, as `mapMedia` of models/Media.ts names it: `#/images/0`. */
+  /** Where it stands in the body, as `mapMedia` of catalog/media/Media.ts names it: `#/images/0`. */
   readonly pointer: string
   /** By magic bytes, never as declared. */
   readonly mime: string

@@ -16,9 +16,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, inject } from "vitest"
-import { layerEmbedded, layerPostgres } from "../../src/store/Database.ts"
-import type { Database } from "../../src/store/Database.ts"
-import * as Migrations from "../../src/store/Migrations.ts"
+import { layerEmbedded, layerPostgres } from "../../src/db/Database.ts"
+import type { Database } from "../../src/db/Database.ts"
+import * as Migrations from "../../src/db/Migrations.ts"
 import { serverUrl } from "./postgresProcess.ts"
 
 const schema = fileURLToPath(new URL("../../schema/migrations/", import.meta.url))

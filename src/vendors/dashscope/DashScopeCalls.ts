@@ -1,9 +1,9 @@
 import { Duration, Option, Schema } from "effect"
 import type { Effect } from "effect"
-import { ask } from "../Ask.ts"
-import type { Call as AnyCall } from "../Ask.ts"
+import { ask } from "../VendorCall.ts"
+import type { Call as AnyCall } from "../VendorCall.ts"
 import { withVersion } from "../Bases.ts"
-import type { Line } from "../Line.ts"
+import type { Line } from "../AdapterContext.ts"
 import type { VendorError } from "../VendorClient.ts"
 import { refusalOf, rules } from "./DashScopeFaults.ts"
 

@@ -1,10 +1,10 @@
 import { Option, Schema } from "effect"
-import type { Dialect } from "../Ask.ts"
+import type { Dialect } from "../VendorCall.ts"
 import { withVersion } from "../Bases.ts"
 import { readAs } from "../Faults.ts"
 import type { FaultRule, Refusal } from "../Faults.ts"
-import type { Line } from "../Line.ts"
-import { maybe } from "../Maybe.ts"
+import type { Line } from "../AdapterContext.ts"
+import { maybe } from "../OptionalField.ts"
 import type { VendorAnswer } from "../VendorHttp.ts"
 
 /** vendors.md A3: codes first, then types. */

@@ -1,10 +1,10 @@
 import { Duration, Effect, Schema } from "effect"
-import { ask } from "../Ask.ts"
+import { ask } from "../VendorCall.ts"
 import { blocking } from "../Blocking.ts"
 import { bodyFields } from "../BodyFields.ts"
 import { empty } from "../Faults.ts"
-import type { Line } from "../Line.ts"
-import { maybe } from "../Maybe.ts"
+import type { Line } from "../AdapterContext.ts"
+import { maybe } from "../OptionalField.ts"
 import { multipart } from "../Multipart.ts"
 import type { FormFile } from "../Multipart.ts"
 import type {
