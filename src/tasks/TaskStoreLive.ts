@@ -136,8 +136,8 @@ function attempts(sql: PgClient.PgClient) {
   /** A submit that bought nothing, or may have, gives its slot back in the same statement. */
   const freed = (a: AttemptEnd) => sql`
     WITH freed AS (
-      UPDATE runs SET slot = NULL, slot_held = false
-      WHERE task_id = ${a.taskId} AND epoch = ${a.epoch} AND slot IS NOT NULL
+      UPDATE runs SET slot_key = NULL, slot_held = false
+      WHERE task_id = ${a.taskId} AND epoch = ${a.epoch} AND slot_key IS NOT NULL
     )`
   return {
     beginAttempt: (a: AttemptStart) =>

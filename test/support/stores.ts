@@ -21,14 +21,16 @@ import type { Database } from "../../src/db/Database.ts"
 import * as Migrations from "../../src/db/Migrations.ts"
 import { serverUrl } from "./postgresProcess.ts"
 
-const schema = fileURLToPath(new URL("../../schema/migrations/", import.meta.url))
+const schema = fileURLToPath(new URL("../../schema/", import.meta.url))
 
-/** Changes with the migrations and with PGlite's version, so that no template is ever stale. */
+/** Changes with the schema and with PGlite's version, so that no template is ever stale. */
 const schemaHash = () => {
   const hash = createHash("sha256")
   hash.update(readFileSync(createRequire(import.meta.url).resolve("@electric-sql/pglite")))
-  for (const file of readdirSync(schema).sort())
-    hash.update(file).update(readFileSync(join(schema, file)))
+  for (const folder of ["migrations", "functions"]) {
+    for (const file of readdirSync(join(schema, folder)).sort())
+      hash.update(file).update(readFileSync(join(schema, folder, file)))
+  }
   return hash.digest("hex").slice(0, 16)
 }
 

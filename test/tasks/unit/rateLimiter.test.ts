@@ -6,7 +6,7 @@ import { VendorTurns } from "../../../src/tasks/submission/RateLeaseStore.ts"
 
 const polls = { key: "dashscope:1/polls", calls: 20, perMillis: 1000 }
 
-/** Leases as `vendor_turns_lease` does, in memory, so that only the clock of the test passes. */
+/** Leases as `rate_leases_take` does, in memory, so that only the clock of the test passes. */
 const turnsInMemory = Layer.sync(VendorTurns, () => {
   let next = 0
   return VendorTurns.of({
