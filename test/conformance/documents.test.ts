@@ -1,14 +1,14 @@
-import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { OpenApi } from "effect/http-api"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { Api } from "../../src/http/manage/Api.ts"
-import { providerVariables } from "../../src/domain/Provider.ts"
 import { Catalog } from "../../src/catalog/Catalog.ts"
+import { providerVariables } from "../../src/domain/Provider.ts"
+import { Api } from "../../src/http/manage/Api.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
