@@ -1,88 +1,87 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { Duration, Effect, FileSystem, Layer, Option } from "effect"
-import * as AlarmClock from "./actors/AlarmClock.ts"
-import * as Audit from "./actors/Audit.ts"
-import * as Cluster from "./actors/Cluster.ts"
-import * as EndpointActor from "./actors/EndpointActor.ts"
-import * as Retention from "./actors/Retention.ts"
-import * as Sweeper from "./actors/Sweeper.ts"
-import * as TaskActor from "./actors/TaskActor.ts"
-import * as Wakes from "./actors/Wakes.ts"
-import * as WalletAudit from "./actors/WalletAudit.ts"
-import { AppConfig, ConfigFault } from "./Config.ts"
-import { parseEgressAllow } from "./delivery/EgressAllow.ts"
-import { EgressGuard } from "./delivery/EgressGuard.ts"
-import { MediaFetch } from "./delivery/MediaFetch.ts"
-import { WebhookSender } from "./delivery/WebhookSender.ts"
-import type { WebhookRequest } from "./delivery/WebhookSender.ts"
+import { ArtifactBlobs } from "./artifacts/ArtifactBlobs.ts"
+import { ArtifactIndexStore } from "./artifacts/ArtifactIndexStore.ts"
+import { Artifacts } from "./artifacts/Artifacts.ts"
+import * as S3Blobs from "./artifacts/S3Blobs.ts"
+import { Catalog } from "./catalog/Catalog.ts"
+import { AppConfig, ConfigFault } from "./config/Config.ts"
+import * as Database from "./db/Database.ts"
+import * as Migrations from "./db/Migrations.ts"
 import type { AttemptOutcome } from "./domain/Webhook.ts"
-import { Listener } from "./http/Listener.ts"
-import type { ListenerBounds } from "./http/Listener.ts"
+import { parseEgressAllow } from "./egress/EgressAllow.ts"
+import { EgressGuard } from "./egress/EgressGuard.ts"
+import { MediaFetch } from "./egress/MediaFetch.ts"
 import * as Routes from "./http/Routes.ts"
-import { Catalog } from "./models/Catalog.ts"
-import { ApiKeys } from "./services/ApiKeys.ts"
-import { Artifacts } from "./services/Artifacts.ts"
-import { CallbackBells } from "./services/CallbackBells.ts"
-import { CallbackKeys } from "./services/CallbackKeys.ts"
-import { Callbacks } from "./services/Callbacks.ts"
-import { Deliveries } from "./services/Deliveries.ts"
-import { Endpoints } from "./services/Endpoints.ts"
-import { Metering } from "./services/Metering.ts"
-import { OperatorFaults } from "./services/OperatorFaults.ts"
-import { Pacing } from "./services/Pacing.ts"
-import { LogRetention } from "./services/LogRetention.ts"
-import { PaidSubmit } from "./services/PaidSubmit.ts"
-import { Passthrough } from "./services/Passthrough.ts"
-import { Process } from "./services/Process.ts"
-import { Reconcile } from "./services/Reconcile.ts"
-import { Replays } from "./services/Replays.ts"
-import { RunningTasks } from "./services/RunningTasks.ts"
-import { Router } from "./services/Router.ts"
-import { Secrets } from "./services/Secrets.ts"
-import { SignatureHelp } from "./services/SignatureHelp.ts"
-import { Slots } from "./services/Slots.ts"
-import { Sweeps } from "./services/Sweeps.ts"
-import { TaskChanges } from "./services/TaskChanges.ts"
-import { TaskCreation } from "./services/TaskCreation.ts"
-import { TaskEnding } from "./services/TaskEnding.ts"
-import { TaskHistory } from "./services/TaskHistory.ts"
-import { TaskMedia } from "./services/TaskMedia.ts"
-import { TaskOutput } from "./services/TaskOutput.ts"
-import { TaskRunner } from "./services/TaskRunner.ts"
-import { UpstreamCalls } from "./services/UpstreamCalls.ts"
-import { TaskWatch } from "./services/TaskWatch.ts"
-import { Users } from "./services/Users.ts"
-import { VendorWork } from "./services/VendorWork.ts"
-import { Wallet } from "./services/Wallet.ts"
-import { WebhookDispatcher } from "./services/WebhookDispatcher.ts"
-import { AdmissionStore } from "./store/AdmissionStore.ts"
-import { ArtifactBlobs } from "./store/ArtifactBlobs.ts"
-import { ArtifactIndex } from "./store/ArtifactIndex.ts"
-import { CallbackStore } from "./store/CallbackStore.ts"
-import { AllowanceStore } from "./store/AllowanceStore.ts"
-import { CallStore } from "./store/CallStore.ts"
-import { AttemptStore } from "./store/AttemptStore.ts"
-import * as Database from "./store/Database.ts"
-import { DeliveryLog } from "./store/DeliveryLog.ts"
-import * as DeliveryStore from "./store/DeliveryStoreLive.ts"
-import { EndpointStore } from "./store/EndpointStore.ts"
-import * as Migrations from "./store/Migrations.ts"
-import { PartitionStore } from "./store/PartitionStore.ts"
-import { ProcessStore } from "./store/ProcessStore.ts"
-import { TaskHistoryStore } from "./store/TaskHistoryStore.ts"
-import { ReplayStore } from "./store/ReplayStore.ts"
-import * as TaskStore from "./store/TaskStoreLive.ts"
-import * as S3Blobs from "./store/S3Blobs.ts"
-import { UserStore } from "./store/UserStore.ts"
-import { VendorSlots } from "./store/VendorSlots.ts"
-import { VendorTurns } from "./store/VendorTurns.ts"
-import { WalletStore } from "./store/WalletStore.ts"
+import { Listener } from "./http/server/Listener.ts"
+import type { ListenerBounds } from "./http/server/Listener.ts"
+import { CallStore } from "./passthrough/CallStore.ts"
+import { Metering } from "./passthrough/Metering.ts"
+import { Passthrough } from "./passthrough/Passthrough.ts"
+import { ReservationStore } from "./passthrough/ReservationStore.ts"
+import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
+import * as Cluster from "./process/Cluster.ts"
+import { LogRetention } from "./process/LogRetention.ts"
+import { PartitionStore } from "./process/PartitionStore.ts"
+import { Process } from "./process/Process.ts"
+import { ProcessStore } from "./process/ProcessStore.ts"
+import * as Retention from "./process/Retention.ts"
+import { Secrets } from "./process/Secrets.ts"
+import { CallbackKeys } from "./tasks/callbacks/CallbackKeys.ts"
+import { Callbacks } from "./tasks/callbacks/Callbacks.ts"
+import { CallbackSignals } from "./tasks/callbacks/CallbackSignals.ts"
+import { CallbackStore } from "./tasks/callbacks/CallbackStore.ts"
+import * as OwnershipReconciler from "./tasks/OwnershipReconciler.ts"
+import { Rescuer } from "./tasks/Rescuer.ts"
+import { Router } from "./tasks/Router.ts"
+import { RunningTasks } from "./tasks/RunningTasks.ts"
+import { ConcurrencyLimiter } from "./tasks/submission/ConcurrencyLimiter.ts"
+import { ConcurrencySlotStore } from "./tasks/submission/ConcurrencySlotStore.ts"
+import { OperatorFaults } from "./tasks/submission/OperatorFaults.ts"
+import { PaidSubmit } from "./tasks/submission/PaidSubmit.ts"
+import { RateLeaseStore } from "./tasks/submission/RateLeaseStore.ts"
+import { RateLimiter } from "./tasks/submission/RateLimiter.ts"
+import { Reconcile } from "./tasks/submission/Reconcile.ts"
+import { VendorAttemptStore } from "./tasks/submission/VendorAttemptStore.ts"
+import { VendorWork } from "./tasks/submission/VendorWork.ts"
+import * as TaskActor from "./tasks/TaskActor.ts"
+import { TaskChanges } from "./tasks/TaskChanges.ts"
+import { TaskCompletion } from "./tasks/TaskCompletion.ts"
+import { TaskCreation } from "./tasks/TaskCreation.ts"
+import { TaskHistory } from "./tasks/TaskHistory.ts"
+import { TaskHistoryStore } from "./tasks/TaskHistoryStore.ts"
+import { TaskMedia } from "./tasks/TaskMedia.ts"
+import { TaskOutput } from "./tasks/TaskOutput.ts"
+import { TaskRunner } from "./tasks/TaskRunner.ts"
+import * as TaskStore from "./tasks/TaskStoreLive.ts"
+import { TaskWatch } from "./tasks/TaskWatch.ts"
+import * as WorkNotifierLive from "./tasks/WorkNotifierLive.ts"
 import { TestGateway } from "./testing/TestGateway.ts"
+import { AdmissionStore } from "./users/AdmissionStore.ts"
+import { ApiKeys } from "./users/ApiKeys.ts"
+import { ManageReplays } from "./users/ManageReplays.ts"
+import { ManageReplayStore } from "./users/ManageReplayStore.ts"
+import { Users } from "./users/Users.ts"
+import { UserStore } from "./users/UserStore.ts"
 import { Accounts } from "./vendors/Accounts.ts"
-import { Upstream } from "./vendors/Upstream.ts"
 import * as LiveVendors from "./vendors/LiveVendors.ts"
 import { MockVendor } from "./vendors/mock/MockVendor.ts"
 import type { MockStep } from "./vendors/mock/MockVendor.ts"
+import { Upstream } from "./vendors/Upstream.ts"
+import { Wallet } from "./wallet/Wallet.ts"
+import * as WalletAudit from "./wallet/WalletAudit.ts"
+import { WalletStore } from "./wallet/WalletStore.ts"
+import { Deliveries } from "./webhooks/Deliveries.ts"
+import { DeliveryLogStore } from "./webhooks/DeliveryLogStore.ts"
+import { DeliveryScheduler } from "./webhooks/DeliveryScheduler.ts"
+import * as DeliveryStore from "./webhooks/DeliveryStoreLive.ts"
+import * as EndpointActor from "./webhooks/EndpointActor.ts"
+import { Endpoints } from "./webhooks/Endpoints.ts"
+import { EndpointStore } from "./webhooks/EndpointStore.ts"
+import { SignatureHelp } from "./webhooks/SignatureHelp.ts"
+import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
+import { WebhookSender } from "./webhooks/WebhookSender.ts"
+import type { WebhookRequest } from "./webhooks/WebhookSender.ts"
 
 /** The database that the configuration names, migrated. */
 export const database = Layer.unwrap(
@@ -93,7 +92,7 @@ export const database = Layer.unwrap(
     }
     const { url } = options
     // A migration may take long, and wait for that of another process
-    const patient = Database.layerPostgres({ url, patience: "endless", maxConnections: 1 })
+    const patient = Database.layerPostgres({ url, timeouts: "endless", maxConnections: 1 })
     const migrated = Migrations.layer().pipe(Layer.provide(patient))
     return Database.layerPostgres({ url }).pipe(Layer.provide(migrated))
   })
@@ -105,19 +104,19 @@ export const stores = Layer.mergeAll(
   TaskHistoryStore.layer,
   TaskStore.layer,
   DeliveryStore.layer,
-  DeliveryLog.layer,
-  ArtifactIndex.layer,
+  DeliveryLogStore.layer,
+  ArtifactIndexStore.layer,
   CallbackStore.layer,
-  AllowanceStore.layer,
+  ReservationStore.layer,
   CallStore.layer,
-  AttemptStore.layer,
+  VendorAttemptStore.layer,
   EndpointStore.layer,
   PartitionStore.layer,
   ProcessStore.layer,
-  ReplayStore.layer,
+  ManageReplayStore.layer,
   UserStore.layer,
-  VendorSlots.layer,
-  VendorTurns.layer,
+  ConcurrencySlotStore.layer,
+  RateLeaseStore.layer,
   WalletStore.layer
 )
 
@@ -155,16 +154,16 @@ export const leaves = Layer.unwrap(
 /** The services that the edge and the actors call. */
 export const services = Layer.mergeAll(
   Passthrough.layer,
-  Deliveries.layer,
   LogRetention.layer,
   SignatureHelp.layer,
   Router.layer,
-  Sweeps.layer,
+  Rescuer.layer,
   TaskHistory.layer,
   TaskRunner.layer,
   TaskWatch.layer,
   WebhookDispatcher.layer
 ).pipe(
+  Layer.provideMerge(Layer.mergeAll(Deliveries.layer, DeliveryScheduler.layer)),
   Layer.provideMerge(Endpoints.layer),
   Layer.provideMerge(RunningTasks.layer),
   Layer.provideMerge(
@@ -173,19 +172,19 @@ export const services = Layer.mergeAll(
       UpstreamCalls.layer,
       TaskCreation.layer,
       TaskOutput.layer,
-      TaskEnding.layer,
+      TaskCompletion.layer,
       VendorWork.layer.pipe(
         Layer.provide([PaidSubmit.layer, Reconcile.layer, TaskMedia.layer]),
-        Layer.provide([Pacing.layer, TaskOutput.layer])
+        Layer.provide([RateLimiter.layer, TaskOutput.layer])
       )
     )
   ),
   Layer.provideMerge(
     Layer.mergeAll(
-      Slots.layer,
+      ConcurrencyLimiter.layer,
       Callbacks.layer.pipe(
         Layer.provide(CallbackKeys.layer),
-        Layer.provideMerge(CallbackBells.layer)
+        Layer.provideMerge(CallbackSignals.layer)
       )
     )
   ),
@@ -195,7 +194,7 @@ export const services = Layer.mergeAll(
       Artifacts.layer,
       OperatorFaults.layer,
       Process.layer,
-      Replays.layer,
+      ManageReplays.layer,
       TaskChanges.layer,
       Users.layer,
       Wallet.layer
@@ -204,21 +203,33 @@ export const services = Layer.mergeAll(
   Layer.provideMerge(Secrets.layer)
 )
 
+/** What is kept for a time only. */
+const retention = Effect.gen(function* () {
+  const artifacts = yield* Artifacts
+  const callbacks = yield* Callbacks
+  const log = yield* LogRetention
+  return [
+    { name: "delivery log", run: log.keep },
+    { name: "expired artifacts", run: artifacts.sweep },
+    { name: "old callbacks", run: callbacks.forget }
+  ]
+})
+
 /** The actors that wait, and the sweeps that find what was lost. */
 export const actors = Layer.mergeAll(
   TaskActor.layer,
   EndpointActor.layer,
-  Retention.layer,
-  Sweeper.layer,
-  AlarmClock.layer,
-  Audit.layer,
+  Retention.layer(retention),
+  Rescuer.layerLoop,
+  DeliveryScheduler.layerLoop,
+  OwnershipReconciler.layer,
   WalletAudit.layer
 )
 
 /** All but the HTTP server: what a developer's test composes with other leaves. */
 export const core = actors.pipe(
   Layer.provideMerge(services),
-  Layer.provideMerge(Wakes.layer),
+  Layer.provideMerge(WorkNotifierLive.layer),
   Layer.provideMerge(Cluster.layerSingle)
 )
 

@@ -3,7 +3,7 @@ import { Layer } from "effect"
 import * as FirstStart from "./cli/FirstStart.ts"
 import * as Logging from "./cli/Logging.ts"
 import * as Telemetry from "./cli/Telemetry.ts"
-import { AppConfig } from "./Config.ts"
+import { AppConfig } from "./config/Config.ts"
 import * as Gateway from "./Gateway.ts"
 
 /** The process: layers in order. */

@@ -1,5 +1,5 @@
 import { Cause, Effect, Exit, Layer, Logger, Option, References, Runtime, Schema } from "effect"
-import { AppConfig, ConfigFault } from "../Config.ts"
+import { AppConfig, ConfigFault } from "../config/Config.ts"
 
 /** `LOG_LEVEL` and `LOG_FORMAT`. Contract 9. */
 export const layer = Layer.unwrap(

@@ -1,7 +1,7 @@
 import { Effect, Layer, Option, Semaphore } from "effect"
 import { FetchHttpClient, HttpClient, HttpClientError } from "effect/http"
 import { Otlp } from "effect/observability"
-import { AppConfig } from "../Config.ts"
+import { AppConfig } from "../config/Config.ts"
 
 /** Exports under way at once. A collector that answers late, or never, does not fill the memory. */
 const exportsMax = 16
@@ -34,7 +34,7 @@ export const bounded = (client: HttpClient.HttpClient): HttpClient.HttpClient =>
 
 /**
  * `OTEL_EXPORTER_OTLP_ENDPOINT`: traces, metrics and logs go to a collector too. Contract 9. What no
- * trace may hold is left out by `http/Redaction`.
+ * trace may hold is left out by `http/server/Redaction`.
  */
 export const layer = Layer.unwrap(
   Effect.map(AppConfig, ({ otlpEndpoint, serviceName }) =>

@@ -1,6 +1,6 @@
 import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Path } from "effect"
-import { schemaFiles } from "../http/SchemaFiles.ts"
+import { schemaFiles } from "../http/openapi/SchemaFiles.ts"
 
 /** `npm run schema`: writes the files of `schema/` that are made from the code. */
 const main = Effect.gen(function* () {

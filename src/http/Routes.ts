@@ -1,26 +1,26 @@
 import { Layer } from "effect"
 import { HttpRouter } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
-import { Api } from "./Api.ts"
-import * as ApiKeysHandlers from "./ApiKeysHandlers.ts"
-import * as ArtifactRoutes from "./ArtifactRoutes.ts"
-import * as CallbackRoutes from "./CallbackRoutes.ts"
-import { BodyRoom } from "./BodyRoom.ts"
-import * as CallsHandlers from "./CallsHandlers.ts"
-import * as Edge from "./Edge.ts"
-import { ManageGate, ManageProblems } from "./ManageGate.ts"
-import * as Passthrough from "./Passthrough.ts"
-import * as PassthroughDoor from "./PassthroughDoor.ts"
-import * as ModelsHandlers from "./ModelsHandlers.ts"
-import * as ManageMethods from "./ManageMethods.ts"
-import * as Redaction from "./Redaction.ts"
-import * as ServiceRoutes from "./ServiceRoutes.ts"
-import * as TaskRoutes from "./TaskRoutes.ts"
-import * as TasksHandlers from "./TasksHandlers.ts"
-import * as UsersHandlers from "./UsersHandlers.ts"
-import * as WalletHandlers from "./WalletHandlers.ts"
-import * as WebhookDeliveriesHandlers from "./WebhookDeliveriesHandlers.ts"
-import * as WebhookEndpointsHandlers from "./WebhookEndpointsHandlers.ts"
+import { Api } from "./manage/Api.ts"
+import * as ApiKeysHandlers from "./manage/ApiKeysHandlers.ts"
+import * as CallsHandlers from "./manage/CallsHandlers.ts"
+import { ManageGate, ManageProblems } from "./manage/ManageGate.ts"
+import * as ManageMethods from "./manage/ManageMethods.ts"
+import * as ModelsHandlers from "./manage/ModelsHandlers.ts"
+import * as TasksHandlers from "./manage/TasksHandlers.ts"
+import * as UsersHandlers from "./manage/UsersHandlers.ts"
+import * as WalletHandlers from "./manage/WalletHandlers.ts"
+import * as WebhookDeliveriesHandlers from "./manage/WebhookDeliveriesHandlers.ts"
+import * as WebhookEndpointsHandlers from "./manage/WebhookEndpointsHandlers.ts"
+import * as FastPath from "./passthrough/FastPath.ts"
+import * as Passthrough from "./passthrough/PassthroughRoutes.ts"
+import * as Edge from "./server/Edge.ts"
+import * as Redaction from "./server/Redaction.ts"
+import { RequestBodyLimiter } from "./server/RequestBodyLimiter.ts"
+import * as ServiceRoutes from "./server/ServiceRoutes.ts"
+import * as ArtifactRoutes from "./tasks/ArtifactRoutes.ts"
+import * as CallbackRoutes from "./tasks/CallbackRoutes.ts"
+import * as TaskRoutes from "./tasks/TaskRoutes.ts"
 
 const manage = HttpApiBuilder.layer(Api).pipe(
   Layer.provide([
@@ -45,13 +45,13 @@ export const layer = Layer.mergeAll(
   ServiceRoutes.layer,
   ManageMethods.layer,
   manage
-).pipe(Layer.provideMerge(Edge.layer), Layer.provide(BodyRoom.layer))
+).pipe(Layer.provideMerge(Edge.layer), Layer.provide(RequestBodyLimiter.layer))
 
 /**
  * The routes on a server, without the per-request logger that costs more than all the rest, and the
  * door in front of them.
  */
-export const serve = PassthroughDoor.layer.pipe(
+export const serve = FastPath.layer.pipe(
   Layer.provideMerge(HttpRouter.serve(layer, { disableLogger: true })),
   Layer.provide(Redaction.layer)
 )

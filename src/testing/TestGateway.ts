@@ -2,12 +2,12 @@ import { Context, Effect, Layer, Option } from "effect"
 import type { Scope } from "effect"
 import { HttpEffect, HttpRouter } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
-import { AppConfig } from "../Config.ts"
+import { AppConfig } from "../config/Config.ts"
 import { make as makeCredits, microPerCredit } from "../domain/Credits.ts"
 import * as Routes from "../http/Routes.ts"
-import { ApiKeys } from "../services/ApiKeys.ts"
-import { Users } from "../services/Users.ts"
-import { Wallet } from "../services/Wallet.ts"
+import { ApiKeys } from "../users/ApiKeys.ts"
+import { Users } from "../users/Users.ts"
+import { Wallet } from "../wallet/Wallet.ts"
 
 /** A gateway in the test's own process, with one user who has 1000 credits and a key. */
 export class TestGateway extends Context.Service<

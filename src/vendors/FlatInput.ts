@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { upstreamInput } from "../models/UpstreamInput.ts"
+import { upstreamInput } from "../catalog/UpstreamInput.ts"
 import { bodyFields } from "./BodyFields.ts"
 import { dataUri, mediaTexts } from "./MediaTexts.ts"
 import type { ResultItem, SubmitRequest } from "./VendorClient.ts"

@@ -3,7 +3,7 @@ import { Duration, Effect } from "effect"
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { WebhookSenderLog } from "../../src/delivery/WebhookSender.ts"
+import { WebhookSenderLog } from "../../src/webhooks/WebhookSender.ts"
 import { advance, eventually, layerGateway, makeUser } from "../support/gateway.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Option, Redacted } from "effect"
-import { AppConfig } from "../../src/Config.ts"
+import { AppConfig } from "../../src/config/Config.ts"
 
 /** Contract 9: every variable by its default, by a value with its unit, and by wrong ones. */
 

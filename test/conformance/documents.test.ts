@@ -1,14 +1,14 @@
-import { assert, describe, it } from "@effect/vitest"
 import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { OpenApi } from "effect/http-api"
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { Api } from "../../src/http/Api.ts"
+import { Catalog } from "../../src/catalog/Catalog.ts"
 import { providerVariables } from "../../src/domain/Provider.ts"
-import { Catalog } from "../../src/models/Catalog.ts"
+import { Api } from "../../src/http/manage/Api.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
@@ -50,9 +50,8 @@ const family = (name: string): string => {
 
 describe("README.md", () => {
   it("has every variable that the configuration reads, and no other", () => {
-    const code = readdirSync(join(root, "src"))
-      .filter((name) => /^Config.*\.ts$/u.test(name))
-      .map((name) => read(`src/${name}`))
+    const code = readdirSync(join(root, "src/config"))
+      .map((name) => read(`src/config/${name}`))
       .join("\n")
     const inCode = new Set<string>()
     for (const [, name = ""] of code.matchAll(/"([A-Z][A-Z0-9_]{3,})"/gu)) inCode.add(name)
@@ -108,7 +107,7 @@ describe("every guide", () => {
       )
       const paths = quoted(text)
         .filter((it) =>
-          /^(?:\.ci|src|test|docs|bench|examples|schema|actors|cli|delivery|domain|http|models|services|store|testing|vendors)\/[\w./-]+$/u.test(
+          /^(?:\.ci|src|test|docs|bench|examples|schema|config|domain|catalog|db|egress|vendors|sandbox|process|users|wallet|artifacts|webhooks|tasks|passthrough|http|testing|cli)\/[\w./-]+$/u.test(
             it
           )
         )

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Label } from "../../src/models/Bodies.ts"
-import { acceptBody } from "../../src/models/Media.ts"
+import type { Label } from "../../src/catalog/bodies/Bodies.ts"
+import { acceptBody } from "../../src/catalog/media/Media.ts"
 import { accept, bodyWith, faults, picture, pictureUrl, pointers } from "../support/bodies.ts"
 import { base64, bmp, dataUri, jpeg, mp3, png, pngOfBytes, wav, webp } from "../support/media.ts"
 

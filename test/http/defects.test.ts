@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { layerPostgres } from "../../src/store/Database.ts"
-import * as Migrations from "../../src/store/Migrations.ts"
+import { layerPostgres } from "../../src/db/Database.ts"
+import * as Migrations from "../../src/db/Migrations.ts"
 import { adminToken, callWith, eventually, layerGateway, makeUser } from "../support/gateway.ts"
 import { freshDatabase, postgresServer } from "../support/stores.ts"
 

@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
-import { TaskChanges } from "../../src/services/TaskChanges.ts"
-import { TaskStore } from "../../src/store/TaskStore.ts"
+import { TaskChanges } from "../../src/tasks/TaskChanges.ts"
+import { TaskStore } from "../../src/tasks/TaskStore.ts"
 import { eventually, layerGateway, makeUser } from "../support/gateway.ts"
 import { layerListening, Listening } from "../support/sockets.ts"
 

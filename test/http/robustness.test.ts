@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import { listenerBounds } from "../../src/http/Listener.ts"
+import { listenerBounds } from "../../src/http/server/Listener.ts"
 import { rawAnswers, rawHttp } from "../support/rawHttp.ts"
 import { call, json, Running, runningGateway } from "../support/running.ts"
 

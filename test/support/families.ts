@@ -1,4 +1,4 @@
-import type { Adapter } from "../../src/models/CatalogEntry.ts"
+import type { Adapter } from "../../src/catalog/CatalogEntry.ts"
 import { dashscope } from "./upstreams/dashscope.ts"
 import { fal } from "./upstreams/fal.ts"
 import { gemini } from "./upstreams/gemini.ts"

@@ -1,6 +1,6 @@
 import { lookup } from "node:dns/promises"
 import { readFile } from "node:fs/promises"
-import { makeResolve } from "../../src/delivery/Resolver.ts"
+import { makeResolve } from "../../src/egress/Resolver.ts"
 import { startNameServer } from "./nameServer.ts"
 
 /**

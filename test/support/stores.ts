@@ -1,5 +1,5 @@
-import { PGlite } from "@electric-sql/pglite"
 import { PgClient } from "@effect/sql-pg"
+import { PGlite } from "@electric-sql/pglite"
 import { Effect, Layer, Redacted } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import {
@@ -16,9 +16,9 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, inject } from "vitest"
-import { layerEmbedded, layerPostgres } from "../../src/store/Database.ts"
-import type { Database } from "../../src/store/Database.ts"
-import * as Migrations from "../../src/store/Migrations.ts"
+import { layerEmbedded, layerPostgres } from "../../src/db/Database.ts"
+import type { Database } from "../../src/db/Database.ts"
+import * as Migrations from "../../src/db/Migrations.ts"
 import { serverUrl } from "./postgresProcess.ts"
 
 const schema = fileURLToPath(new URL("../../schema/migrations/", import.meta.url))

@@ -1,7 +1,7 @@
 import { Option, Schema } from "effect"
 import { readAs } from "../Faults.ts"
 import type { FaultRule, Refusal } from "../Faults.ts"
-import { maybe } from "../Maybe.ts"
+import { maybe } from "../OptionalField.ts"
 import type { VendorAnswer } from "../VendorHttp.ts"
 
 /** vendors.md A1, HTTP / code. The first row that fits decides; codes hold in polls and answers alike. */

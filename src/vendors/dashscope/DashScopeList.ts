@@ -1,5 +1,5 @@
 import { DateTime, Duration, Effect, Schema } from "effect"
-import { maybe } from "../Maybe.ts"
+import { maybe } from "../OptionalField.ts"
 import type { Candidate, SubmitRequest } from "../VendorClient.ts"
 import { createTimeout } from "./DashScopeCalls.ts"
 import type { Calls } from "./DashScopeCalls.ts"

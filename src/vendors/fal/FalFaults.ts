@@ -1,7 +1,7 @@
 import { Option, Schema } from "effect"
 import { readAs } from "../Faults.ts"
 import type { FaultRule, Refusal } from "../Faults.ts"
-import { maybe } from "../Maybe.ts"
+import { maybe } from "../OptionalField.ts"
 import type { VendorAnswer } from "../VendorHttp.ts"
 
 /** vendors.md A5, fal: the `type` of the first item of `detail`, or the text of `detail`. */

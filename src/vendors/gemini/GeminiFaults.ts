@@ -1,7 +1,7 @@
 import { Option, Schema } from "effect"
 import { readAs } from "../Faults.ts"
 import type { FaultRule, Refusal } from "../Faults.ts"
-import { maybe } from "../Maybe.ts"
+import { maybe } from "../OptionalField.ts"
 import type { VendorAnswer } from "../VendorHttp.ts"
 
 /** vendors.md A2: block forms (inside a 200) and the statuses of Google's errors. */

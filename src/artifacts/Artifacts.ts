@@ -1,0 +1,198 @@
+import { Clock, Context, DateTime, Effect, Layer, Option, Stream } from "effect"
+import { createHash, timingSafeEqual } from "node:crypto"
+import { AppConfig } from "../config/Config.ts"
+import { makeArtifactId } from "../domain/Ids.ts"
+import type { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
+import { artifactHours } from "../domain/Limits.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { Secrets } from "../process/Secrets.ts"
+import { ArtifactBlobs } from "./ArtifactBlobs.ts"
+import type { ByteRange } from "./ArtifactBlobs.ts"
+import { ArtifactIndexStore, ArtifactRow, unfinished } from "./ArtifactIndexStore.ts"
+
+export type { ArtifactRow } from "./ArtifactIndexStore.ts"
+
+export interface NewArtifact {
+  readonly userId: UserId
+  readonly taskId: TaskId
+  readonly role: "input" | "output"
+  readonly mime: string
+  readonly bytes: Uint8Array
+}
+
+/** A kept medium, opened by its signed URL. */
+export interface OpenedArtifact {
+  readonly mime: string
+  /** Bytes. */
+  readonly size: number
+  /** The bytes of a range that lies within `size`, in pieces. Fails with 2005 when they are gone. */
+  readonly stream: (
+    range: ByteRange
+  ) => Effect.Effect<Stream.Stream<Uint8Array, StoreUnavailable>, Problem | StoreUnavailable>
+  /** SHA-256 as hex, the entity tag. */
+  readonly sha256: string
+  readonly expiresAt: DateTime.Utc
+}
+
+/** Media that the service keeps for 24 hours behind signed URLs. Contract 3 and 5. */
+export class Artifacts extends Context.Service<
+  Artifacts,
+  {
+    readonly put: (artifact: NewArtifact) => Effect.Effect<ArtifactRow, StoreUnavailable>
+    /**
+     * Keeps what comes in pieces, hashed and counted on the way and never held whole. When it breaks
+     * off, or the process dies, nothing of it is to be seen.
+     */
+    readonly putStream: <E>(
+      artifact: Omit<NewArtifact, "bytes">,
+      bytes: Stream.Stream<Uint8Array, E>
+    ) => Effect.Effect<ArtifactRow, StoreUnavailable | E>
+    /** The public URL, with its expiry and signature. */
+    readonly urlOf: (artifact: ArtifactRow) => string
+    /** Fails with 2012 (expired or forged) or 2005 (gone). */
+    readonly open: (
+      id: ArtifactId,
+      expires: string,
+      signature: string
+    ) => Effect.Effect<OpenedArtifact, Problem | StoreUnavailable>
+    /** What is known of an artifact, for the service's own use. */
+    readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
+    /** The bytes, for the service's own use. */
+    readonly read: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
+    /** Bytes and rows; what cannot be removed now is removed when it has expired. */
+    readonly remove: (ids: ReadonlyArray<ArtifactId>) => Effect.Effect<void, StoreUnavailable>
+    /** Removes all that has expired, bytes and rows. */
+    readonly sweep: Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/artifacts/Artifacts") {
+  static readonly layer = Layer.effect(
+    Artifacts,
+    Effect.gen(function* () {
+      const blobs = yield* ArtifactBlobs
+      const index = yield* ArtifactIndexStore
+      const secrets = yield* Secrets
+      const { baseUrl } = yield* AppConfig
+
+      const signatureOf = (id: string, expires: string) =>
+        secrets.mac("artifact", `${id}.${expires}`)
+
+      const { put, putStream, remove } = keepingIn(blobs, index)
+
+      return Artifacts.of({
+        put,
+        putStream,
+        urlOf: (artifact) => {
+          const expires = String(Math.floor(DateTime.toEpochMillis(artifact.expiresAt) / 1000))
+          return `${baseUrl}/artifacts/${artifact.id}?expires=${expires}&signature=${signatureOf(artifact.id, expires)}`
+        },
+        open: Effect.fn("Artifacts.open")(function* (id, expires, signature) {
+          const nowSeconds = (yield* Clock.currentTimeMillis) / 1000
+          if (!sameText(signature, signatureOf(id, expires)) || Number(expires) <= nowSeconds) {
+            return yield* problem(2012, "This link has expired or was altered")
+          }
+          const gone = problem(2005, `There is no artifact ${id}`)
+          const row = yield* index.find(id)
+          if (Option.isNone(row)) return yield* gone
+          return {
+            mime: row.value.mime,
+            size: Number(row.value.bytes),
+            stream: (range) =>
+              Effect.flatMap(blobs.stream(id, range), (found) =>
+                Effect.mapError(Effect.fromOption(found), () => gone)
+              ),
+            sha256: Buffer.from(row.value.sha256).toString("hex"),
+            expiresAt: row.value.expiresAt
+          }
+        }),
+        find: index.find,
+        read: blobs.get,
+        remove: (ids) => Effect.asVoid(remove(ids)),
+        sweep: Effect.gen(function* () {
+          const expired = yield* index.expired(yield* DateTime.now, sweepMax)
+          const removed = yield* remove(expired)
+          return removed > 0 && expired.length === sweepMax
+        }).pipe(
+          Effect.repeat({ while: (isMore) => isMore }),
+          Effect.asVoid,
+          Effect.withSpan("Artifacts.sweep")
+        )
+      })
+    })
+  )
+}
+
+/** Puts and removes media, bytes and rows together. */
+const keepingIn = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore["Service"]) => {
+  /** What cannot be removed now keeps its row, and holds up no other. Answers how many were. */
+  const remove = Effect.fn("Artifacts.remove")(function* (ids: ReadonlyArray<ArtifactId>) {
+    if (ids.length === 0) return 0
+    const [gone, kept] = yield* Effect.partition(ids, (id) => Effect.as(blobs.remove(id), id), {
+      concurrency: 8
+    })
+    if (kept[0] !== undefined) {
+      yield* Effect.logWarning(`${kept.length} media could not be removed`, kept[0])
+    }
+    yield* index.remove(gone)
+    return gone.length
+  })
+
+  /** The row first: a crash between leaves a row, which expires, and never bytes that nobody knows. */
+  const store = <E>(row: ArtifactRow, writing: Effect.Effect<ArtifactRow, E>) =>
+    Effect.andThen(
+      index.add(row),
+      Effect.onError(writing, () => Effect.ignore(remove([row.id])))
+    )
+
+  const put = Effect.fn("Artifacts.put")(function* ({ bytes, ...known }: NewArtifact) {
+    const row = rowOf(known, yield* DateTime.now, {
+      bytes: BigInt(bytes.byteLength),
+      sha256: createHash("sha256").update(bytes).digest()
+    })
+    return yield* store(row, Effect.as(blobs.put(row.id, Stream.succeed(bytes)), row))
+  })
+
+  const putStream = Effect.fn("Artifacts.putStream")(function* <E>(
+    known: Omit<NewArtifact, "bytes">,
+    bytes: Stream.Stream<Uint8Array, E>
+  ) {
+    const row = rowOf(known, yield* DateTime.now, { bytes: 0n, sha256: unfinished })
+    const hash = createHash("sha256")
+    let size = 0n
+    const counted = Stream.map(bytes, (piece) => {
+      hash.update(piece)
+      size += BigInt(piece.length)
+      return piece
+    })
+    const finish = Effect.gen(function* () {
+      const finished = new ArtifactRow({ ...row, bytes: size, sha256: hash.digest() })
+      yield* index.finish(finished)
+      return finished
+    })
+    return yield* store(row, Effect.andThen(blobs.put(row.id, counted), finish))
+  })
+
+  return { put, putStream, remove }
+}
+
+const rowOf = (
+  known: Omit<NewArtifact, "bytes">,
+  now: DateTime.Utc,
+  content: Pick<ArtifactRow, "bytes" | "sha256">
+): ArtifactRow =>
+  new ArtifactRow({
+    ...known,
+    ...content,
+    id: makeArtifactId(DateTime.toEpochMillis(now)),
+    createdAt: now,
+    expiresAt: DateTime.add(now, { hours: artifactHours })
+  })
+
+/** How many expired artifacts are removed at a time. */
+const sweepMax = 500
+
+const sameText = (a: string, b: string): boolean => {
+  const left = Buffer.from(a)
+  const right = Buffer.from(b)
+  return left.length === right.length && timingSafeEqual(left, right)
+}

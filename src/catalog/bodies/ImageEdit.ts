@@ -1,0 +1,29 @@
+import { Schema } from "effect"
+import {
+  imageEditCountMax,
+  imageEditImagesMax,
+  promptLongCodePointsMax
+} from "../../domain/Limits.ts"
+import {
+  imageCount,
+  images,
+  NegativePrompt,
+  prompt,
+  promptExtend,
+  SafetyFilter,
+  Seed
+} from "./Fields.ts"
+import { AreaSize } from "./Size.ts"
+
+/** Spec, Request bodies: `image-edit`; at most 3 images by contract 1. Result: `images`. */
+export const ImageEdit = Schema.Struct({
+  prompt: prompt(promptLongCodePointsMax, "What to do with the pictures"),
+  images: images(imageEditImagesMax, "Reference pictures (JPEG, PNG, BMP or WEBP)"),
+  negative_prompt: Schema.optionalKey(NegativePrompt),
+  size: AreaSize,
+  n: imageCount(imageEditCountMax, imageEditCountMax),
+  seed: Schema.optionalKey(Seed),
+  prompt_extend: promptExtend(false),
+  safety_filter: SafetyFilter
+}).annotate({ identifier: "ImageEdit" })
+export type ImageEdit = typeof ImageEdit.Type

@@ -1,0 +1,16 @@
+import { Schema } from "effect"
+import { imageEditProImagesMax, textCodePointsMax } from "../../domain/Limits.ts"
+import { choice, images, prompt } from "./Fields.ts"
+
+/** Spec, Request bodies: `image-edit-pro` (path ends in `/edit`); 1 to 10 images by contract 1. Result: `images`. */
+export const ImageEditPro = Schema.Struct({
+  prompt: prompt(textCodePointsMax, "Editing instruction"),
+  images: images(imageEditProImagesMax, "Pictures to edit"),
+  aspect_ratio: choice(
+    ["1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9"],
+    "1:1",
+    "Width to height of the result"
+  ),
+  resolution: choice(["1K", "2K"], "2K", "Preset of the longest side")
+}).annotate({ identifier: "ImageEditPro" })
+export type ImageEditPro = typeof ImageEditPro.Type

@@ -1,0 +1,88 @@
+import { Effect, Schema } from "effect"
+import {
+  imageEditAspectRatioMax,
+  imageEditPixelsMax,
+  imageEditPixelsMin
+} from "../../domain/Limits.ts"
+import { quote } from "../Pointers.ts"
+
+/** Spec, `text-to-video-spark`: the sizes of each tier, `width*height` in pixels. */
+export const videoSizes = {
+  "720P": ["1280*720", "720*1280", "960*960", "1088*832", "832*1088"],
+  "1080P": ["1920*1080", "1080*1920", "1440*1440", "1632*1248", "1248*1632"]
+} as const
+
+export type VideoTier = "480P" | "720P" | "1080P"
+
+/** The tier of a video size, by which seconds are priced. */
+export const tierOfSize = (size: string): VideoTier =>
+  videoSizes["1080P"].some((it) => it === size) ? "1080P" : "720P"
+
+const pattern = /^([1-9]\d{0,8})\*([1-9]\d{0,8})$/u
+
+/** Bounds on a free size; all of them included. */
+export interface SizeRules {
+  readonly pixelsMin?: number
+  readonly pixelsMax?: number
+  /** The longer side is at most this many times the shorter one. */
+  readonly aspectRatioMax?: number
+  readonly sideMin?: number
+  readonly sideMax?: number
+}
+
+const pixelFault = (width: number, height: number, rules: SizeRules): string | undefined => {
+  const { pixelsMin = 1, pixelsMax = Infinity } = rules
+  const pixels = width * height
+  return pixels >= pixelsMin && pixels <= pixelsMax
+    ? undefined
+    : `Expected ${pixelsMin} to ${pixelsMax} pixels in total, got ${pixels}`
+}
+
+const aspectFault = (width: number, height: number, rules: SizeRules): string | undefined => {
+  const { aspectRatioMax: ratio = Infinity } = rules
+  return Math.max(width, height) <= ratio * Math.min(width, height)
+    ? undefined
+    : `Expected an aspect ratio between 1:${ratio} and ${ratio}:1, got ${width}:${height}`
+}
+
+const sideFault = (width: number, height: number, rules: SizeRules): string | undefined => {
+  const { sideMin = 1, sideMax = Infinity } = rules
+  return Math.min(width, height) >= sideMin && Math.max(width, height) <= sideMax
+    ? undefined
+    : `Expected a width and a height of ${sideMin} to ${sideMax} pixels each, got ${width}*${height}`
+}
+
+/** A size of the form `width*height` in pixels within bounds. Spec, `image-edit`. */
+export const freeSize = (rules: SizeRules) =>
+  Schema.String.check(
+    Schema.makeFilter<string>(
+      (text) => {
+        const match = pattern.exec(text)
+        if (match === null) {
+          return `Expected "width*height" in pixels, such as "1280*1280", got ${quote(text)}`
+        }
+        const [width, height] = [Number(match[1]), Number(match[2])]
+        return [pixelFault, aspectFault, sideFault].flatMap((fault) => {
+          const detail = fault(width, height, rules)
+          return detail === undefined ? [] : [detail]
+        })
+      },
+      { toJsonSchema: () => ({ pattern: pattern.source }) }
+    )
+  )
+
+/** Spec, `image-edit`: any shape within bounds of area and aspect ratio. */
+export const AreaSize = Schema.NullOr(
+  freeSize({
+    pixelsMin: imageEditPixelsMin,
+    pixelsMax: imageEditPixelsMax,
+    aspectRatioMax: imageEditAspectRatioMax
+  })
+)
+  .annotate({
+    default: "1280*1280",
+    description:
+      "`width*height`; total pixels between 768*768 and 1440*1440, aspect ratio between 1:4 and 4:1; " +
+      "`null` leaves the choice to the model"
+  })
+  .pipe(Schema.withDecodingDefaultKey(Effect.succeed("1280*1280")))

@@ -1,0 +1,16 @@
+import { Schema } from "effect"
+import { imageEditCountMax, promptLongCodePointsMax } from "../../domain/Limits.ts"
+import { imageCount, NegativePrompt, prompt, promptExtend, SafetyFilter, Seed } from "./Fields.ts"
+import { AreaSize } from "./Size.ts"
+
+/** `text-to-image-preview`: the spec shows its result only, so the body follows the upstream (vendors.md A1). Result: `images`. */
+export const TextToImagePreview = Schema.Struct({
+  prompt: prompt(promptLongCodePointsMax, "What the image shows, in Chinese or English"),
+  negative_prompt: Schema.optionalKey(NegativePrompt),
+  size: AreaSize,
+  n: imageCount(imageEditCountMax, imageEditCountMax),
+  prompt_extend: promptExtend(true),
+  seed: Schema.optionalKey(Seed),
+  safety_filter: SafetyFilter
+}).annotate({ identifier: "TextToImagePreview" })
+export type TextToImagePreview = typeof TextToImagePreview.Type

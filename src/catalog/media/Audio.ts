@@ -1,0 +1,47 @@
+import { Effect, Result } from "effect"
+import { MediaFault } from "./Bytes.ts"
+import type { AudioHeader } from "./Headers.ts"
+import type { AudioRules } from "./InspectionRules.ts"
+import { checkedFormat } from "./InspectionRules.ts"
+import { readMp3 } from "./Mp3.ts"
+import { mimesOf } from "./Sniff.ts"
+import type { AudioFormat } from "./Sniff.ts"
+import { readWav } from "./Wav.ts"
+
+/** Audio that keeps all rules of its field. */
+export interface AudioInfo {
+  readonly kind: "audio"
+  readonly format: AudioFormat
+  readonly mime: string
+  readonly bytes: number
+  readonly seconds: number
+}
+
+const readers = {
+  WAV: readWav,
+  MP3: readMp3
+} satisfies Record<AudioFormat, (bytes: Uint8Array) => Result.Result<AudioHeader, string>>
+
+/** Checks audio by its bytes alone: format, size, and length counted from the sound itself. Pure. Contract 5. */
+export const inspectAudio = (
+  bytes: Uint8Array,
+  rules: AudioRules
+): Effect.Effect<AudioInfo, MediaFault> => {
+  const checked = checkedFormat(bytes, rules).pipe(
+    Result.flatMap((format) => readers[format](bytes)),
+    Result.flatMap(({ format, seconds, slackSeconds }): Result.Result<AudioInfo, string> =>
+      seconds < rules.secondsMin || seconds > rules.secondsMax + slackSeconds
+        ? Result.fail(
+            `Expected ${rules.secondsMin} to ${rules.secondsMax} seconds, got ${seconds.toFixed(2)}`
+          )
+        : Result.succeed({
+            kind: "audio",
+            format,
+            mime: mimesOf[format][0],
+            bytes: bytes.length,
+            seconds
+          })
+    )
+  )
+  return Effect.fromResult(Result.mapError(checked, (detail) => new MediaFault({ detail })))
+}

@@ -1,0 +1,87 @@
+import { Result } from "effect"
+import { isZeroFrom, latin1, trailing, truncated, u16be, u8 } from "./Bytes.ts"
+import type { ImageHeader } from "./Headers.ts"
+
+interface Picture {
+  readonly width: number
+  readonly height: number
+  /** Where the end marker ends. */
+  readonly end: number
+}
+
+/** Start-of-frame markers: all of C0 to CF but the tables C4, C8 and CC. */
+const isFrame = (marker: number): boolean =>
+  marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
+
+const isRestart = (marker: number): boolean => marker >= 0xd0 && marker <= 0xd7
+
+/** Where the entropy-coded data from `at` ends: at the next marker that is not part of it. */
+const endOfScan = (bytes: Uint8Array, at: number): number => {
+  for (let found = bytes.indexOf(0xff, at); found !== -1; found = bytes.indexOf(0xff, found + 1)) {
+    const marker = u8(bytes, found + 1)
+    if (marker !== 0 && marker !== 0xff && !isRestart(marker)) return found
+  }
+  return bytes.length
+}
+
+/** Reads one picture from its start marker to its end marker. */
+const readPicture = (bytes: Uint8Array, start: number): Result.Result<Picture, string> => {
+  let size: { readonly width: number; readonly height: number } | undefined
+  let scans = 0
+  for (let at = start + 2; at + 2 <= bytes.length;) {
+    if (u8(bytes, at) !== 0xff) return Result.fail("The JPEG is damaged: a marker is missing")
+    const marker = u8(bytes, at + 1)
+    if (marker === 0xff) {
+      at += 1
+    } else if (marker === 0xd9) {
+      return size === undefined || scans === 0
+        ? Result.fail("The JPEG has no picture in it")
+        : Result.succeed({ ...size, end: at + 2 })
+    } else if (marker === 0x01 || isRestart(marker)) {
+      at += 2
+    } else {
+      const length = u16be(bytes, at + 2)
+      if (at + 2 + length > bytes.length) return Result.fail(truncated)
+      if (length < 2 || marker === 0xd8 || marker === 0) {
+        return Result.fail("The JPEG is damaged: a marker is wrong")
+      }
+      if (isFrame(marker)) {
+        const found = { height: u16be(bytes, at + 5), width: u16be(bytes, at + 7) }
+        const isWhole = length === 8 + 3 * u8(bytes, at + 9)
+        if (size !== undefined || !isWhole) {
+          return Result.fail("The JPEG announces its size twice or wrongly")
+        }
+        size = found
+      }
+      at += 2 + length
+      if (marker === 0xda) {
+        if (size === undefined) return Result.fail("The JPEG has a picture without a size")
+        scans += 1
+        at = endOfScan(bytes, at)
+      }
+    }
+  }
+  return Result.fail(truncated)
+}
+
+/** Phones of one maker end their pictures with a table that starts with SEFH and ends with SEFT. */
+const isPhoneTrailer = (bytes: Uint8Array, at: number): boolean =>
+  latin1(bytes, bytes.length - 4, 4) === "SEFT" && bytes.length - at >= 8
+
+/**
+ * Reads a JPEG marker by marker to its end; pixels are not decoded. Behind the end there may be
+ * zero padding, further pictures (multi-picture format of phones) and a phone's own table, nothing else.
+ */
+export const readJpeg = (bytes: Uint8Array): Result.Result<ImageHeader, string> =>
+  Result.flatMap(readPicture(bytes, 0), ({ end, height, width }) => {
+    const header: ImageHeader = { format: "JPEG", width, height, alpha: false }
+    for (let at = end; ;) {
+      while (at < bytes.length && u8(bytes, at) === 0) at += 1
+      if (isZeroFrom(bytes, at) || isPhoneTrailer(bytes, at)) return Result.succeed(header)
+      const further = u16be(bytes, at) === 0xffd8 ? readPicture(bytes, at) : undefined
+      if (further === undefined || Result.isFailure(further)) {
+        return Result.fail(trailing(bytes.length - at))
+      }
+      at = further.success.end
+    }
+  })

@@ -1,0 +1,109 @@
+import { Result } from "effect"
+import { isZeroFrom, latin1, trailing, truncated, u16be, u32be, u8 } from "./Bytes.ts"
+import type { AudioHeader } from "./Headers.ts"
+
+/** Kilobits a second of layer III by bitrate index, for MPEG 1 and for MPEG 2 and 2.5. */
+const kilobits1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
+const kilobits2 = [0, 8, 16, 24, 32, 40, 48, 56, 64, 80, 96, 112, 128, 144, 160]
+const hertz1 = [44_100, 48_000, 32_000]
+
+interface Frame {
+  /** Version and sample rate: the same in each frame of one file. */
+  readonly stream: number
+  readonly length: number
+  readonly samples: number
+  readonly hertz: number
+  /** Bytes between the header and the sound data, where a Xing tag begins. */
+  readonly sideBytes: number
+}
+
+/** The frame that starts here: MPEG 1, 2 or 2.5, layer III. */
+const frameAt = (bytes: Uint8Array, at: number): Frame | undefined => {
+  const [second, third] = [u8(bytes, at + 1), u8(bytes, at + 2)]
+  if (at + 4 > bytes.length || u8(bytes, at) !== 0xff || (second & 0xe6) !== 0xe2) return undefined
+  const version = (second >> 3) & 3
+  const isMpeg1 = version === 3
+  const kilobits = (isMpeg1 ? kilobits1 : kilobits2)[third >> 4]
+  const base = hertz1[(third >> 2) & 3]
+  if (version === 1 || base === undefined || !kilobits) return undefined
+  const hertz = isMpeg1 ? base : version === 2 ? base / 2 : base / 4
+  const samples = isMpeg1 ? 1152 : 576
+  const isMono = u8(bytes, at + 3) >> 6 === 3
+  return {
+    stream: (second & 0xfe) * 0x100 + (third & 0x0c),
+    length: Math.floor(((samples / 8) * kilobits * 1000) / hertz) + ((third >> 1) & 1),
+    samples,
+    hertz,
+    sideBytes: isMpeg1 ? (isMono ? 17 : 32) : isMono ? 9 : 17
+  }
+}
+
+/** Where the sound starts: behind any ID3v2 tags. */
+const startOfSound = (bytes: Uint8Array): number => {
+  let at = 0
+  while (latin1(bytes, at, 3) === "ID3") {
+    const size = [6, 7, 8, 9].reduce((sum, it) => sum * 128 + (u8(bytes, at + it) & 0x7f), 0)
+    at += 10 + size + ((u8(bytes, at + 5) & 0x10) === 0 ? 0 : 10)
+  }
+  while (at < bytes.length && u8(bytes, at) === 0) at += 1
+  return at
+}
+
+const tails = ["TAG", "APETAGEX", "LYRICSBEGIN", "ID3", "3DI"]
+
+/** Behind the last frame there may be tags or zero padding, nothing else. */
+const isTail = (bytes: Uint8Array, at: number): boolean =>
+  tails.some((tail) => latin1(bytes, at, tail.length) === tail) || isZeroFrom(bytes, at)
+
+interface Announced {
+  readonly frames: number | undefined
+  /** Samples of silence that the encoder put before and behind the sound. */
+  readonly silentSamples: number
+}
+
+/** What a Xing, Info or VBRI tag in the first frame announces; such a frame holds no sound. */
+const announcedBy = (bytes: Uint8Array, at: number, frame: Frame): Announced | undefined => {
+  if (latin1(bytes, at + 36, 4) === "VBRI") {
+    return { frames: u32be(bytes, at + 36 + 14), silentSamples: 0 }
+  }
+  const tag = at + 4 + frame.sideBytes
+  if (!["Xing", "Info"].includes(latin1(bytes, tag, 4))) return undefined
+  const flags = u32be(bytes, tag + 4)
+  const delays = (flags & 0x0f) === 0x0f && tag + 144 <= at + frame.length ? tag + 141 : undefined
+  return {
+    frames: (flags & 1) === 1 ? u32be(bytes, tag + 8) : undefined,
+    silentSamples:
+      delays === undefined ? 0 : (u16be(bytes, delays) >> 4) + (u16be(bytes, delays + 1) & 0x0fff)
+  }
+}
+
+const announcedFault = (announced: number | undefined, frames: number): string | undefined => {
+  if (announced === undefined || Math.abs(announced - frames) <= 1) return undefined
+  return announced > frames
+    ? truncated
+    : `The MP3 announces ${announced} frames and holds ${frames}`
+}
+
+/** Counts an MP3 frame by frame, so that the length is what is there and not what a tag announces. */
+export const readMp3 = (bytes: Uint8Array): Result.Result<AudioHeader, string> => {
+  const start = startOfSound(bytes)
+  const first = frameAt(bytes, start)
+  if (first === undefined) return Result.fail("The MP3 has no sound in it")
+  const announced = announcedBy(bytes, start, first)
+  let at = start + (announced === undefined ? 0 : first.length)
+  let frames = 0
+  for (let frame = frameAt(bytes, at); frame?.stream === first.stream; frame = frameAt(bytes, at)) {
+    at += frame.length
+    frames += 1
+  }
+  if (at > bytes.length) return Result.fail(truncated)
+  if (at < bytes.length && !isTail(bytes, at)) return Result.fail(trailing(bytes.length - at))
+  const lie = announcedFault(announced?.frames, frames)
+  if (lie !== undefined) return Result.fail(lie)
+  const samples = frames * first.samples - (announced?.silentSamples ?? 0)
+  return Result.succeed({
+    format: "MP3",
+    seconds: Math.max(0, samples) / first.hertz,
+    slackSeconds: (2 * first.samples) / first.hertz
+  })
+}

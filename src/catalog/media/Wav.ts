@@ -1,0 +1,59 @@
+import { Result } from "effect"
+import { latin1, trailing, truncated, u16le, u32le } from "./Bytes.ts"
+import type { AudioHeader } from "./Headers.ts"
+
+/** PCM, float, A-law and µ-law: encodings whose length follows from their bytes. */
+const codings = new Set([1, 3, 6, 7])
+const extensible = 0xfffe
+
+interface Coding {
+  readonly bytesPerSecond: number
+}
+
+const readCoding = (
+  bytes: Uint8Array,
+  at: number,
+  length: number
+): Result.Result<Coding, string> => {
+  const tag = u16le(bytes, at)
+  const coding = tag === extensible && length >= 26 ? u16le(bytes, at + 24) : tag
+  if (length < 16 || !codings.has(coding)) {
+    return Result.fail("The WAV holds compressed sound; expected PCM")
+  }
+  const [channels, rate] = [u16le(bytes, at + 2), u32le(bytes, at + 4)]
+  const [bytesPerSecond, block] = [u32le(bytes, at + 8), u16le(bytes, at + 12)]
+  const sampleBytes = Math.ceil(u16le(bytes, at + 14) / 8)
+  const isHonest = block === channels * sampleBytes && bytesPerSecond === rate * block
+  return isHonest && bytesPerSecond > 0
+    ? Result.succeed({ bytesPerSecond })
+    : Result.fail("The numbers in the WAV header contradict each other")
+}
+
+/** Reads a WAV chunk by chunk to its end; the length is counted from the bytes that are there. */
+export const readWav = (bytes: Uint8Array): Result.Result<AudioHeader, string> => {
+  const end = u32le(bytes, 4) + 8
+  if (end > bytes.length + 1) return Result.fail(truncated)
+  if (end + 1 < bytes.length) return Result.fail(trailing(bytes.length - end))
+  let coding: Coding | undefined
+  let seconds: number | undefined
+  for (let at = 12; at + 8 <= bytes.length;) {
+    const type = latin1(bytes, at, 4)
+    const length = u32le(bytes, at + 4)
+    if (at + 8 + length > bytes.length) return Result.fail(truncated)
+    if (type === "fmt ") {
+      const read = readCoding(bytes, at + 8, length)
+      if (Result.isFailure(read)) return Result.fail(read.failure)
+      coding = read.success
+    }
+    if (type === "data") {
+      if (coding === undefined || seconds !== undefined) {
+        return Result.fail("The chunks of the WAV are out of order")
+      }
+      seconds = length / coding.bytesPerSecond
+    }
+    at += 8 + length + (length % 2)
+  }
+  return seconds === undefined
+    ? Result.fail("The WAV has no sound in it")
+    : Result.succeed({ format: "WAV", seconds, slackSeconds: 0 })
+}

@@ -1,0 +1,244 @@
+import {
+  ByteSize,
+  Config,
+  ConfigProvider,
+  Context,
+  Duration,
+  Effect,
+  Layer,
+  Option,
+  Schema
+} from "effect"
+import type { LogLevel, Redacted } from "effect"
+import { artifactHours } from "../domain/Limits.ts"
+import type { AccountSetting } from "../domain/Provider.ts"
+import { artifactStore } from "./ArtifactLocation.ts"
+import type { ArtifactStore } from "./ArtifactLocation.ts"
+import { logging } from "./LogSettings.ts"
+import { baseUrl, publicUrl } from "./PublicUrls.ts"
+import { checkSecrets, masterKeyRemedy } from "./SecretSettings.ts"
+import { fault, read, readSecret } from "./Setting.ts"
+import type { ConfigFault } from "./Setting.ts"
+import { readAccounts } from "./VendorAccounts.ts"
+
+export { ConfigFault } from "./Setting.ts"
+
+/** How long simulated jobs take: somewhere between the two. */
+export interface DelayRange {
+  readonly min: Duration.Duration
+  readonly max: Duration.Duration
+}
+
+const withoutEmpty = (env: Readonly<Record<string, string | undefined>>) =>
+  ConfigProvider.fromEnv({
+    env: Object.fromEntries(
+      Object.entries(env).flatMap(([name, value]) =>
+        value === undefined || value === "" ? [] : [[name, value]]
+      )
+    )
+  })
+
+/** All settings, decoded. Secrets are `Redacted`. Contract 9. */
+export class AppConfig extends Context.Service<
+  AppConfig,
+  {
+    readonly port: number
+    readonly host: string
+    /** Without a trailing slash. */
+    readonly baseUrl: string
+    /** Where vendors reach this service with callbacks, without a trailing slash. ADR 0107. */
+    readonly publicUrl: Option.Option<string>
+    readonly database:
+      | { readonly _tag: "Embedded"; readonly durable: boolean }
+      | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted }
+    readonly dataDir: string
+    readonly adminToken: Option.Option<Redacted.Redacted>
+    readonly masterKey: Option.Option<Redacted.Redacted>
+    readonly catalogFile: Option.Option<string>
+    readonly artifactStore: ArtifactStore
+    readonly egressAllow: string
+    /** Upstream accounts; a provider without one is served by the simulator. ADR 0070. */
+    readonly accounts: ReadonlyArray<AccountSetting>
+    /** `safety_filter: false` is passed on to DashScope, which must have allowed it. */
+    readonly dashScopeInspectionOptOut: boolean
+    /** How long an upstream may stay silent, before its answer and between two pieces of it. */
+    readonly upstreamTimeout: Duration.Duration
+    readonly simulatorDelay: DelayRange
+    readonly taskDeadline: Duration.Duration
+    readonly balanceAlertThrottle: Duration.Duration
+    readonly maxBodyBytes: number
+    /** Inference requests of one key a minute; 0: no limit. */
+    readonly rateLimitPerMinute: number
+    /** Unfinished tasks of one key; 0: no limit. */
+    readonly concurrentTasksPerKey: number
+    readonly serviceName: string
+    readonly logLevel: LogLevel.LogLevel
+    readonly logFormat: "pretty" | "json"
+    /** The OpenTelemetry collector (OTLP over HTTP) that hears of traces, metrics and logs. */
+    readonly otlpEndpoint: Option.Option<string>
+  }
+>()("gateway/Config/AppConfig") {
+  /** Reads the process environment. A variable that is set but empty counts as unset. */
+  static readonly layer = Layer.effect(
+    AppConfig,
+    Effect.suspend(() => load).pipe(
+      Effect.provideService(ConfigProvider.ConfigProvider, withoutEmpty(globalThis.process.env))
+    )
+  )
+
+  /** Reads the given variables instead, for tests. */
+  static readonly layerOf = (env: Readonly<Record<string, string | undefined>>) =>
+    Layer.effect(
+      AppConfig,
+      Effect.suspend(() => load).pipe(
+        Effect.provideService(ConfigProvider.ConfigProvider, withoutEmpty(env))
+      )
+    )
+}
+
+const load = Effect.gen(function* () {
+  const port = yield* read(
+    "PORT",
+    Config.Port("PORT").pipe(Config.withDefault(8080)),
+    "set a number from 1 to 65535, such as 8080"
+  )
+  const dataDir = yield* read(
+    "DATA_DIR",
+    Config.NonEmptyString("DATA_DIR").pipe(Config.withDefault("./data")),
+    "set a folder"
+  )
+  return AppConfig.of({
+    port,
+    dataDir,
+    ...(yield* addresses(port)),
+    ...(yield* store(dataDir)),
+    ...(yield* limits),
+    accounts: yield* readAccounts,
+    ...(yield* logging)
+  })
+})
+
+const addresses = (port: number) =>
+  Effect.gen(function* () {
+    return {
+      publicUrl: yield* publicUrl,
+      host: yield* read(
+        "HOST",
+        Config.NonEmptyString("HOST").pipe(Config.withDefault("127.0.0.1")),
+        "set an address to listen on"
+      ),
+      baseUrl: yield* baseUrl(port),
+      serviceName: yield* read(
+        "SERVICE_NAME",
+        Config.schema(
+          Schema.String.check(Schema.isPattern(/^[A-Za-z][A-Za-z0-9-]{0,31}$/u)),
+          "SERVICE_NAME"
+        ).pipe(Config.withDefault("Service")),
+        "set 1 to 32 letters, digits or hyphens, beginning with a letter"
+      ),
+      egressAllow: yield* read(
+        "EGRESS_ALLOW",
+        Config.String("EGRESS_ALLOW").pipe(Config.withDefault("")),
+        "set hosts and CIDRs, separated by commas"
+      )
+    }
+  })
+
+const store = (dataDir: string) =>
+  Effect.gen(function* () {
+    const url = yield* readSecret("DATABASE_URL", "set a postgres:// URL")
+    const durable = yield* read(
+      "EMBEDDED_DURABLE",
+      Config.Boolean("EMBEDDED_DURABLE").pipe(Config.withDefault(true)),
+      "set true or false"
+    )
+    const adminToken = yield* readSecret("ADMIN_TOKEN", "set a secret")
+    const masterKey = yield* readSecret("MASTER_KEY", masterKeyRemedy)
+    yield* checkSecrets(Option.isSome(url), adminToken, masterKey)
+    return {
+      database: Option.match(url, {
+        onNone: () => ({ _tag: "Embedded" as const, durable }),
+        onSome: (value) => ({ _tag: "Postgres" as const, url: value })
+      }),
+      adminToken,
+      masterKey,
+      catalogFile: yield* read(
+        "CATALOG_FILE",
+        Config.option(Config.NonEmptyString("CATALOG_FILE")),
+        "set the path of a JSON file"
+      ),
+      artifactStore: yield* artifactStore(dataDir)
+    }
+  })
+
+const limits = Effect.gen(function* () {
+  const delay = yield* read(
+    "SIMULATOR_DELAY",
+    Config.NonEmptyString("SIMULATOR_DELAY").pipe(Config.withDefault("2 seconds to 6 seconds")),
+    delayRemedy
+  )
+  const size = yield* read(
+    "MAX_BODY_BYTES",
+    Config.NonEmptyString("MAX_BODY_BYTES").pipe(Config.withDefault("128 MiB")),
+    sizeRemedy
+  )
+  /** Media are kept for 24 hours, and so are holds of calls: nothing may wait for longer. */
+  const duration = (name: string, preset = Duration.hours(1)) =>
+    read(name, Config.Duration(name).pipe(Config.withDefault(preset)), durationRemedy).pipe(
+      Effect.filterOrFail(
+        (it) => Duration.isPositive(it) && Duration.isLessThanOrEqualTo(it, durationMax),
+        (it) => fault(name, `${Duration.format(it)} is out of bounds`, durationRemedy)
+      )
+    )
+  const count = (name: string) =>
+    read(
+      name,
+      Config.schema(countFromString, name).pipe(Config.withDefault(0)),
+      `set a whole number up to ${countMax}, or 0 for no limit`
+    )
+  return {
+    rateLimitPerMinute: yield* count("RATE_LIMIT_PER_MINUTE"),
+    concurrentTasksPerKey: yield* count("CONCURRENT_TASKS_PER_KEY"),
+    simulatorDelay: yield* delayRange(delay),
+    maxBodyBytes: yield* byteCount(size),
+    taskDeadline: yield* duration("TASK_DEADLINE"),
+    balanceAlertThrottle: yield* duration("BALANCE_ALERT_THROTTLE"),
+    dashScopeInspectionOptOut: yield* read(
+      "DASHSCOPE_INSPECTION_OPT_OUT",
+      Config.Boolean("DASHSCOPE_INSPECTION_OPT_OUT").pipe(Config.withDefault(false)),
+      "set true or false"
+    ),
+    upstreamTimeout: yield* duration("UPSTREAM_TIMEOUT", Duration.minutes(10))
+  }
+})
+
+const countMax = 1_000_000
+const countFromString = Schema.NumberFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: 0, maximum: countMax })
+)
+
+const durationMax = Duration.hours(artifactHours)
+const durationRemedy = `set a duration above 0 and up to ${artifactHours} hours, such as 1 hour`
+
+const delayRemedy = "set one duration or two, such as 2 seconds to 6 seconds"
+const decodeDuration = Schema.decodeUnknownOption(Schema.DurationFromString)
+
+const delayRange = (text: string): Effect.Effect<DelayRange, ConfigFault> => {
+  const [first, second, ...rest] = text.split(" to ")
+  const min = decodeDuration(first)
+  const max = decodeDuration(second ?? first)
+  return Option.isSome(min) && Option.isSome(max) && rest.length === 0
+    ? Effect.succeed({ min: min.value, max: Duration.max(min.value, max.value) })
+    : Effect.fail(fault("SIMULATOR_DELAY", `"${text}" is no duration`, delayRemedy))
+}
+
+const sizeRemedy = "set a size, such as 128 MiB, or a number of bytes"
+
+const byteCount = (text: string): Effect.Effect<number, ConfigFault> =>
+  ByteSize.fromString(/^\d+$/u.test(text) ? `${text} B` : text).pipe(
+    Option.flatMap(ByteSize.toNumber),
+    Option.filter((bytes) => bytes > 0),
+    Effect.fromOption,
+    Effect.mapError(() => fault("MAX_BODY_BYTES", `"${text}" is no size`, sizeRemedy))
+  )

@@ -1,0 +1,37 @@
+import { Effect, Option, Redacted, Schema } from "effect"
+import { fault } from "./Setting.ts"
+
+export const masterKeyRemedy =
+  "set 32 bytes as Base64, such as the output of: openssl rand -base64 32"
+
+const adminTokenCharactersMin = 16
+
+/** Long enough not to be guessed. */
+export const isAdminToken = (token: string): boolean => token.length >= adminTokenCharactersMin
+
+/** Such as `MASTER_KEY` has to be. */
+export const isMasterKey = (base64: string): boolean =>
+  Option.exists(decodeBase64(base64), (bytes) => bytes.length === 32)
+const decodeBase64 = Schema.decodeUnknownOption(Schema.Uint8ArrayFromBase64)
+
+export const checkSecrets = (
+  required: boolean,
+  adminToken: Option.Option<Redacted.Redacted>,
+  masterKey: Option.Option<Redacted.Redacted>
+) =>
+  Effect.gen(function* () {
+    const missing = "is required with DATABASE_URL"
+    const tokenRemedy = `set a secret of at least ${adminTokenCharactersMin} characters`
+    if (required && Option.isNone(adminToken)) {
+      return yield* fault("ADMIN_TOKEN", missing, tokenRemedy)
+    }
+    if (Option.exists(adminToken, (token) => !isAdminToken(Redacted.value(token)))) {
+      return yield* fault("ADMIN_TOKEN", "is too short", tokenRemedy)
+    }
+    if (required && Option.isNone(masterKey)) {
+      return yield* fault("MASTER_KEY", missing, masterKeyRemedy)
+    }
+    if (Option.exists(masterKey, (key) => !isMasterKey(Redacted.value(key)))) {
+      return yield* fault("MASTER_KEY", "is not 32 bytes of Base64", masterKeyRemedy)
+    }
+  })

@@ -1,0 +1,159 @@
+import { Config, Effect, Option, Redacted, Result, Struct } from "effect"
+import { createHash } from "node:crypto"
+import { providerBases, providerVariables } from "../domain/Provider.ts"
+import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import { fault, read, readSecret } from "./Setting.ts"
+import type { ConfigFault } from "./Setting.ts"
+
+/** What is wrong with a list of keys; never quotes a key. */
+interface KeysFault {
+  readonly fault: string
+}
+
+/** Told with a fault of `…_API_KEY`. ADR 0070. */
+const keysRemedy =
+  "set one key, or several as key;weight=2;name=main,key;name=spare with an optional ;base=URL each"
+
+/** Told with a fault of `…_BASE_URL`. */
+const baseRemedy = "set an absolute http or https URL without a query"
+
+/** `undefined` when the text is no absolute http(s) URL fit as a base. No trailing slash. */
+const parseBase = (text: string): string | undefined => {
+  const url = URL.parse(text.trim())
+  if (url === null || !/^https?:$/u.test(url.protocol)) return undefined
+  if (url.search !== "" || url.hash !== "" || url.username !== "" || url.password !== "") {
+    return undefined
+  }
+  return url.href.replace(/\/+$/u, "")
+}
+
+const weightMax = 1000
+const concurrentMax = 100_000
+
+/**
+ * Reads `…_API_KEY`: keys separated by commas, each with settings behind semicolons
+ * (`key;weight=3;name=eu;base=https://…;concurrent=5`). ADR 0070 and 0108.
+ */
+const parseAccounts = (
+  provider: Provider,
+  text: string,
+  base: string = providerBases[provider]
+): Result.Result<ReadonlyArray<AccountSetting>, KeysFault> => {
+  const accounts: Array<AccountSetting> = []
+  for (const part of text.split(",")) {
+    const account = parseAccount(provider, part, base)
+    if (Result.isFailure(account)) {
+      return Result.fail({ fault: `key ${accounts.length + 1} ${account.failure}` })
+    }
+    if (accounts.some(({ id }) => id === account.success.id)) {
+      return Result.fail({ fault: `key ${accounts.length + 1} stands there twice` })
+    }
+    accounts.push(account.success)
+  }
+  return Result.succeed(accounts)
+}
+
+const parseAccount = (
+  provider: Provider,
+  part: string,
+  base: string
+): Result.Result<AccountSetting, string> => {
+  const [key = "", ...settings] = part.split(";").map((it) => it.trim())
+  if (key === "") return Result.fail("is empty")
+  if (!/^[\x21-\x7e]+$/u.test(key)) return Result.fail("has characters that no header may hold")
+  const read: { -readonly [name in keyof Settings]: Settings[name] } = {}
+  for (const setting of settings) {
+    const at = Math.max(0, setting.indexOf("="))
+    const parse = readers.get(setting.slice(0, at).trim())
+    if (parse === undefined) return Result.fail("has an unknown setting behind it")
+    const parsed = parse(setting.slice(at + 1).trim())
+    if (typeof parsed === "string") return Result.fail(parsed)
+    Object.assign(read, parsed)
+  }
+  const { name = createHash("sha256").update(key).digest("hex").slice(0, 10), ...others } = read
+  return Result.succeed({
+    weight: 1,
+    baseUrl: base,
+    ...others,
+    id: `${provider}:${name}`,
+    provider,
+    key: Redacted.make(key, { label: `${provider} key` })
+  })
+}
+
+/** What may stand behind a key. */
+interface Settings extends Partial<
+  Pick<AccountSetting, "weight" | "baseUrl" | "concurrent" | "jwksUrl">
+> {
+  readonly name?: string
+}
+
+/** A whole number from 1. */
+const count = (text: string, max: number): number | undefined =>
+  /^\d{1,6}$/u.test(text) && Number(text) >= 1 && Number(text) <= max ? Number(text) : undefined
+
+/** Each setting by its name: what it sets, or what is wrong with it. */
+const readers = new Map<string, (value: string) => Settings | string>([
+  [
+    "weight",
+    (value) => {
+      const weight = count(value, weightMax)
+      return weight === undefined ? `has no weight of 1 to ${weightMax}` : { weight }
+    }
+  ],
+  [
+    "concurrent",
+    (value) => {
+      const concurrent = count(value, concurrentMax)
+      return concurrent === undefined
+        ? `has no concurrent of 1 to ${concurrentMax}`
+        : { concurrent }
+    }
+  ],
+  [
+    "name",
+    (name) => (/^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$/u.test(name) ? { name } : "has no usable name")
+  ],
+  [
+    "base",
+    (value) => {
+      const baseUrl = parseBase(value)
+      return baseUrl === undefined ? "has no usable base" : { baseUrl }
+    }
+  ],
+  [
+    "jwks",
+    (value) => {
+      const jwksUrl = parseBase(value)
+      return jwksUrl === undefined ? "has no usable jwks" : { jwksUrl }
+    }
+  ]
+])
+
+const accountsOf = Effect.fnUntraced(function* (provider: Provider) {
+  const variable = providerVariables[provider]
+  const keys = yield* readSecret(`${variable}_API_KEY`, keysRemedy)
+  const text = yield* read(
+    `${variable}_BASE_URL`,
+    Config.option(Config.NonEmptyString(`${variable}_BASE_URL`)),
+    baseRemedy
+  )
+  const base = Option.map(text, parseBase)
+  if (Option.isSome(base) && base.value === undefined) {
+    return yield* fault(`${variable}_BASE_URL`, "is no URL that can be a base", baseRemedy)
+  }
+  if (Option.isNone(keys)) return []
+  const parsed = parseAccounts(provider, Redacted.value(keys.value), Option.getOrUndefined(base))
+  return Result.isSuccess(parsed)
+    ? parsed.success
+    : yield* fault(`${variable}_API_KEY`, parsed.failure.fault, keysRemedy)
+})
+
+/** Every provider that has a variable, in its order. */
+const providers = Struct.keys(providerVariables)
+
+/** All upstream accounts that the environment names. Contract 9; ADR 0070. */
+export const readAccounts: Effect.Effect<ReadonlyArray<AccountSetting>, ConfigFault> = Effect.map(
+  Effect.forEach(providers, accountsOf),
+  (lists) => lists.flat()
+)

@@ -1,0 +1,106 @@
+import type { PgClient } from "@effect/sql-pg"
+import { Effect, Option, Schema } from "effect"
+import type * as DateTime from "effect/DateTime"
+import { SqlError } from "effect/sql"
+import type { Credits } from "../domain/Credits.ts"
+import type { EventBody } from "../domain/Event.ts"
+import { EndpointId } from "../domain/Ids.ts"
+import type { UserId } from "../domain/Ids.ts"
+import { rowsOf, toDate } from "./Rows.ts"
+import { sqlState, storeFailures } from "./StoreFailures.ts"
+
+/** Bounds of a group commit (ADR 0060). */
+export const groupCommit = { callsMax: 128, commitsMax: 2 } as const
+
+/** How `bytea` is written in JSON. */
+export const hex = (bytes: Uint8Array): string => `\\x${Buffer.from(bytes).toString("hex")}`
+
+/** The outcome of each call, in order, from rows that bear the call's place as `n`. */
+export const outcomes = <Call, Row extends { readonly n: number }, Outcome>(
+  calls: ReadonlyArray<Call>,
+  rows: ReadonlyArray<Row>,
+  outcomeOf: (row: Row | undefined, call: Call) => Outcome
+): ReadonlyArray<Outcome> => {
+  const byPlace = new Map(rows.map((row) => [row.n, row]))
+  return calls.map((call, n) => outcomeOf(byPlace.get(n), call))
+}
+
+/** How often a batch that the server gave up for another's sake is tried again. */
+const deadlockRetries = 3
+
+/** Tries again what lost a deadlock or a serialization race: nothing of it was done. */
+export const retryDeadlock = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.retry(self, { times: deadlockRetries, while: isDeadlock })
+
+const isDeadlock = (error: unknown): boolean =>
+  SqlError.isSqlError(error) &&
+  (error.reason._tag === "DeadlockError" || error.reason._tag === "SerializationError")
+
+const Published = Schema.Struct({ endpoints: Schema.Array(EndpointId) })
+
+/** Writes a `balance.low` event and its deliveries into the transaction of the charge. */
+export const publishAlert = (
+  sql: PgClient.PgClient,
+  userId: UserId,
+  event: EventBody,
+  now: DateTime.Utc
+) =>
+  sql`
+    SELECT event_publish(${event.id}, ${userId}, 'balance.low', NULL, ${event.body}, NULL, ${toDate(now)})
+      AS endpoints`.pipe(
+    rowsOf(Published),
+    Effect.map((rows) => rows.flatMap((row) => row.endpoints))
+  )
+
+/** How the alerts of a batch are told, and when. */
+export interface Alerting {
+  readonly alert: (wallet: {
+    readonly userId: UserId
+    readonly available: Credits
+    readonly threshold: Credits
+  }) => EventBody
+  readonly throttleSeconds: number
+  readonly now: DateTime.Utc
+}
+
+/** A row of a batch that settles: an alert when it has all three. */
+interface Crossing {
+  readonly userId: UserId | null
+  readonly available: Credits | null
+  readonly threshold: Credits | null
+}
+
+/** The rows of a batch that settles, and the endpoints to wake for its `balance.low`. */
+export interface Settlement<Row> {
+  readonly rows: ReadonlyArray<Row>
+  readonly endpoints: ReadonlyArray<EndpointId>
+}
+
+/** An alert is due, or a call is settled already or has no cover. */
+const needsCare = /^(?:GW428|GW409|23505)$/u
+
+const isOutOfTheOrdinary = (error: unknown) =>
+  SqlError.isSqlError(error) && Option.exists(sqlState(error), (state) => needsCare.test(state))
+
+/** One statement; a transaction with several only when an alert has to go with the charges. */
+export const settle = <Row extends Crossing, E>(
+  sql: PgClient.PgClient,
+  { alert, now }: Alerting,
+  statement: (alerts: boolean) => Effect.Effect<ReadonlyArray<Row>, E | SqlError.SqlError>
+) => {
+  const withAlerts = Effect.gen(function* () {
+    const rows = yield* statement(true)
+    const woken = yield* Effect.forEach(rows, ({ available, threshold, userId }) =>
+      userId === null || available === null || threshold === null
+        ? Effect.succeed([])
+        : publishAlert(sql, userId, alert({ userId, available, threshold }), now)
+    )
+    return { rows, endpoints: woken.flat() }
+  }).pipe(sql.withTransaction)
+  return statement(false).pipe(
+    Effect.map((rows): Settlement<Row> => ({ rows, endpoints: [] })),
+    Effect.catchIf(isOutOfTheOrdinary, () => withAlerts),
+    retryDeadlock,
+    storeFailures
+  )
+}

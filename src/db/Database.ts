@@ -1,0 +1,131 @@
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Redacted, Schema, String } from "effect"
+import type { Layer } from "effect"
+import type { SqlClient } from "effect/sql/SqlClient"
+import type { SqlError } from "effect/sql/SqlError"
+import { ownerDeadSeconds } from "../domain/Limits.ts"
+import { makeTypes } from "./Columns.ts"
+import { idleMillis, openWatched, defaultTimeouts } from "./ConnectionWatchdog.ts"
+import type { Timeouts } from "./ConnectionWatchdog.ts"
+import {
+  DatabaseUnavailable,
+  explainSqlError,
+  parseDatabaseUrl,
+  tooOld
+} from "./DatabaseUnavailable.ts"
+import { openEmbedded } from "./EmbeddedPostgres.ts"
+import type { EmbeddedOptions } from "./EmbeddedPostgres.ts"
+import { upkeep } from "./EmbeddedUpkeep.ts"
+
+/** The services of either store: one driver and one dialect (architecture, The embedded store). */
+export type Database = PgClient.PgClient | SqlClient
+
+/**
+ * Plans are by index (ADR 0112): tables that fill and empty like queues are planned for while empty,
+ * and a plan that reads them through is then kept. JIT would compile what such a plan seems to cost.
+ */
+export const planning = { enable_seqscan: "off", jit: "off" } as const
+
+/** Contract 9: the oldest Postgres that is served. */
+const serverVersionMin = 150_000
+
+/** Names recur on each row; the transforms are pure. */
+const memoize = (transform: (name: string) => string): ((name: string) => string) => {
+  const known = new Map<string, string>()
+  return (name) => {
+    const before = known.get(name)
+    if (before !== undefined) return before
+    const transformed = transform(name)
+    known.set(name, transformed)
+    return transformed
+  }
+}
+
+/**
+ * Settings common to both stores. Names are camelCase here and snake_case there, JSON values stay
+ * as they are. sql-pg's codecs: `bigint` is a JS bigint, `bytea` a `Uint8Array`, `timestamptz` a
+ * `Date` (milliseconds), `jsonb` parsed. A `Date`, bigint or `Uint8Array` binds as it is.
+ */
+const settings = {
+  transformResultNames: memoize(String.snakeToCamel),
+  transformQueryNames: memoize(String.camelToSnake),
+  transformJson: false,
+  applicationName: "generation-gateway",
+  types: makeTypes()
+}
+
+const ServerVersion = Schema.NonEmptyArray(
+  Schema.Struct({ serverVersion: Schema.String, number: Schema.Int })
+)
+
+/** A Postgres server at `DATABASE_URL`; connects once so that a wrong value stops the start. */
+export const layerPostgres = (options: {
+  readonly url: Redacted.Redacted
+  /** Default 10. */
+  readonly maxConnections?: number
+  /** Default `ownerDeadSeconds`. */
+  readonly idleTransactionMillis?: number
+  /** Default `defaultTimeouts`; `endless` for what may take long, such as a migration. */
+  readonly timeouts?: Timeouts | "endless"
+}): Layer.Layer<Database, DatabaseUnavailable> =>
+  PgClient.layerFrom(
+    Effect.gen(function* () {
+      const address = parseDatabaseUrl(Redacted.value(options.url))
+      if (address instanceof DatabaseUnavailable) return yield* address
+      const { timeouts = defaultTimeouts } = options
+      const client = PgClient.make({
+        ...settings,
+        url: options.url,
+        ...(timeouts === "endless"
+          ? {}
+          : {
+              stream: openWatched(address, timeouts),
+              idleTimeout: idleMillis(timeouts)
+            }),
+        maxConnections: options.maxConnections ?? 10,
+        startupParameters: {
+          TimeZone: "UTC",
+          ...planning,
+          // A process that is paused or cut off between two statements must not keep a wallet locked
+          idle_in_transaction_session_timeout: `${options.idleTransactionMillis ?? ownerDeadSeconds * 1000}`,
+          ...(timeouts === "endless" ? {} : { statement_timeout: `${timeouts.statementMillis}` })
+        }
+      })
+      return yield* client.pipe(
+        Effect.tap(checkVersion),
+        Effect.catchTags({
+          SqlError: (error) => explainSqlError(error, address),
+          SchemaError: Effect.die
+        })
+      )
+    })
+  )
+
+const checkVersion = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
+  const rows = yield* sql`SELECT current_setting('server_version') AS server_version,
+    current_setting('server_version_num')::int AS number`
+  const [version] = yield* Schema.decodeUnknownEffect(ServerVersion)(rows)
+  if (version.number < serverVersionMin) return yield* tooOld(version.serverVersion)
+})
+
+/**
+ * The embedded store in `dataDir` (`DATA_DIR`), or in memory: PGlite driven by the same client over
+ * a stream, a pool of one. Its upkeep runs while the layer lives.
+ */
+export const layerEmbedded = (
+  options: EmbeddedOptions
+): Layer.Layer<Database, DatabaseUnavailable | SqlError> =>
+  PgClient.layerFrom(
+    Effect.gen(function* () {
+      const session = yield* openEmbedded(options)
+      const client = yield* PgClient.make({
+        ...settings,
+        stream: session.connect,
+        username: "postgres",
+        database: "postgres",
+        maxConnections: 1
+      })
+      if (options.dataDir !== "memory") yield* upkeep(client)
+      return client
+    })
+  )

@@ -1,0 +1,212 @@
+import { Result, Schema } from "effect"
+import { isIP } from "node:net"
+import type { LookupFunction, Socket } from "node:net"
+import { createSecureContext } from "node:tls"
+import { Agent, Client, Pool, buildConnector, errors } from "undici"
+import type { Dispatcher } from "undici"
+import { parseAddress } from "./EgressAddress.ts"
+import type { EgressAllow } from "./EgressAllow.ts"
+import { EgressRefused, judgeAddresses, judgeHost } from "./EgressRules.ts"
+
+/** The host name has no address, or the DNS did not answer. */
+export class NameNotResolved extends Schema.TaggedError<NameNotResolved>()("NameNotResolved", {
+  host: Schema.String,
+  /** The resolver's code, such as `ENOTFOUND`. */
+  code: Schema.String
+}) {
+  override get message(): string {
+    return `${this.host} does not resolve (${this.code})`
+  }
+}
+
+/** No connection came about: on the way to the host, or in the TLS handshake with it. */
+export class ConnectionFailed extends Schema.TaggedError<ConnectionFailed>()("ConnectionFailed", {
+  phase: Schema.Literals(["connect", "tls"]),
+  timedOut: Schema.Boolean,
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return this.detail
+  }
+}
+
+/** All addresses of a name. The default is `makeResolve`. */
+export type Resolve = (host: string) => Promise<ReadonlyArray<string>>
+
+export interface ConnectorOptions {
+  readonly allow: EgressAllow
+  readonly resolve: Resolve
+  /** PEM certificates that are trusted in place of the system's, for tests. */
+  readonly ca?: string | undefined
+  /** Bound of each phase: the TCP connection with its DNS look-up, and the TLS handshake. */
+  readonly connectTimeoutMillis: number
+  readonly connectionsPerOriginMax: number
+  /** A connection to this origin has come about; called again by what it answers when it is closed. */
+  readonly onOpened?: ((origin: string) => () => void) | undefined
+}
+
+/** The connection that carries a request. */
+export interface Peer {
+  /** Until it is closed. */
+  socket: Socket | undefined
+  remoteAddress: string | null
+}
+
+/** A dispatch handler that is told which connection carries its request. */
+export abstract class PeerHandler {
+  peer: Peer = { socket: undefined, remoteAddress: null }
+}
+
+/** How long one of several addresses is tried before the next: Node's 250 ms is too short for far hosts. */
+const addressAttemptMillis = 2000
+
+/** Resolves a name and judges every address that it has. One bad address refuses them all. */
+export const resolveAndJudge = async (
+  allow: EgressAllow,
+  resolve: Resolve,
+  host: string
+): Promise<Result.Result<ReadonlyArray<string>, EgressRefused | NameNotResolved>> => {
+  const resolved = await resolve(host).then(Result.succeed, (cause: unknown) =>
+    Result.fail(new NameNotResolved({ host, code: codeOf(cause) }))
+  )
+  if (Result.isFailure(resolved)) return resolved
+  if (resolved.success.length === 0) {
+    return Result.fail(new NameNotResolved({ host, code: "ENODATA" }))
+  }
+  return Result.map(judgeAddresses(allow, host, resolved.success), () => resolved.success)
+}
+
+/**
+ * An agent whose every new connection passes the egress guard. Names are resolved once, inside the
+ * connection attempt, and the addresses that were judged are the ones connected to: no rebinding
+ * between check and connect. Connections are kept alive; HTTP/1.1 only; no redirects are followed.
+ */
+export const makeGuardedAgent = (options: ConnectorOptions): Agent => {
+  const connectTo = makeConnector(options)
+  return new Agent({
+    allowH2: false,
+    factory: (origin) =>
+      new Pool(origin, {
+        connections: options.connectionsPerOriginMax,
+        allowH2: false,
+        factory: (origin) => {
+          const peer: Peer = { socket: undefined, remoteAddress: null }
+          return new PeerClient(origin, peer, (target, callback) =>
+            connectTo(target, (...result) => {
+              const socket = result[1] ?? undefined
+              peer.socket = socket
+              peer.remoteAddress = socket?.remoteAddress ?? null
+              const onClosed = socket && options.onOpened?.(origin.origin)
+              socket?.once("close", () => {
+                if (peer.socket === socket) peer.socket = undefined
+                onClosed?.()
+              })
+              callback(...result)
+            })
+          )
+        }
+      })
+  })
+}
+
+/** One connection of a pool; it tells the handler of each request about itself. */
+class PeerClient extends Client {
+  readonly #peer: Peer
+  constructor(origin: URL, peer: Peer, connect: buildConnector.connector) {
+    super(origin, { connect, allowH2: false })
+    this.#peer = peer
+  }
+  override dispatch(
+    options: Dispatcher.DispatchOptions,
+    handler: Dispatcher.DispatchHandler
+  ): boolean {
+    if (handler instanceof PeerHandler) handler.peer = this.#peer
+    return super.dispatch(options, handler)
+  }
+}
+
+/** TCP first and TLS over it second, so that it is known which of the two failed. */
+const makeConnector = (options: ConnectorOptions): buildConnector.connector => {
+  const { allow, ca, connectTimeoutMillis: timeout } = options
+  const toTcp = buildConnector({
+    timeout,
+    allowH2: false,
+    lookup: guardedLookup(options),
+    autoSelectFamily: true,
+    autoSelectFamilyAttemptTimeout: addressAttemptMillis
+  })
+  // One for all connections: making it costs as much as a good part of a handshake. Deno reads `ca`.
+  const trust = ca === undefined ? {} : { ca }
+  const secureContext = createSecureContext(trust)
+  const toTls = buildConnector({ timeout, allowH2: false, ...trust, secureContext })
+  return (target, callback) => {
+    // The look-up hook is not called for addresses, so the host itself is judged here.
+    const judged = judgeHost(allow, target.hostname)
+    if (Result.isFailure(judged)) return callback(judged.failure, null)
+    const secure = target.protocol === "https:"
+    const { servername: _servername, ...plain } = target
+    const port = target.port === "" ? (secure ? "443" : "80") : target.port
+    toTcp({ ...plain, protocol: "http:", port }, (...result) => {
+      if (result[0] !== null) return callback(connectionError("connect", result[0]), null)
+      const socket = result[1]
+      const refused = judgePeer(allow, target.hostname, socket)
+      if (refused !== undefined) {
+        socket.destroy()
+        return callback(refused, null)
+      }
+      if (!secure) return callback(null, socket)
+      toTls({ ...target, port, httpSocket: socket }, (...result) => {
+        if (result[0] === null) return callback(null, result[1])
+        socket.destroy()
+        callback(connectionError("tls", result[0]), null)
+      })
+    })
+  }
+}
+
+/** Belt and braces, should a runtime not use the look-up hook: the address really connected to. */
+const judgePeer = (
+  allow: EgressAllow,
+  hostname: string,
+  socket: Socket
+): EgressRefused | undefined => {
+  const judged = judgeAddresses(allow, hostname, [socket.remoteAddress ?? "nowhere"])
+  return Result.isFailure(judged) ? judged.failure : undefined
+}
+
+/** The `lookup` hook of `net.connect`: answers with judged addresses only. */
+const guardedLookup =
+  ({ allow, resolve }: ConnectorOptions): LookupFunction =>
+  (host, hook, callback) => {
+    void resolveAndJudge(allow, resolve, host).then((result) => {
+      if (Result.isFailure(result)) return callback(result.failure, [])
+      const family = hook.family === 4 || hook.family === "IPv4" ? 4 : hook.family === 6 ? 6 : 0
+      const found = result.success
+        .map((address) => ({ address, family: isIP(address) }))
+        .filter((entry) => family === 0 || entry.family === family)
+      const first = found[0]
+      if (first === undefined) {
+        return callback(new NameNotResolved({ host, code: "ENODATA" }), [])
+      }
+      return hook.all === true ? callback(null, found) : callback(null, first.address, first.family)
+    })
+  }
+
+const connectionError = (phase: "connect" | "tls", error: Error): Error => {
+  if (error instanceof EgressRefused || error instanceof NameNotResolved) return error
+  const timedOut = error instanceof errors.ConnectTimeoutError || codeOf(error) === "ETIMEDOUT"
+  // With several addresses tried Node reports an AggregateError without a text of its own.
+  const detail = error instanceof AggregateError ? textOf(error.errors[0]) : textOf(error)
+  return new ConnectionFailed({ phase, timedOut, detail })
+}
+
+const codeOf = (cause: unknown): string =>
+  cause instanceof Error && "code" in cause && typeof cause.code === "string"
+    ? cause.code
+    : "UNKNOWN"
+
+const textOf = (cause: unknown): string =>
+  cause instanceof Error && cause.message !== "" ? cause.message : codeOf(cause)
+
+/** Is the host an address rather than a name? Then there is nothing to resolve. */
+export const isAddressHost = (host: string): boolean => parseAddress(host) !== undefined

@@ -1,0 +1,31 @@
+import { HttpApi, OpenApi } from "effect/http-api"
+import { bodyParseOptions } from "../../catalog/Pointers.ts"
+import { ApiKeysApi } from "./ApiKeysApi.ts"
+import { CallsApi } from "./CallsApi.ts"
+import { ManageGate, ManageProblems } from "./ManageGate.ts"
+import { ModelsApi } from "./ModelsApi.ts"
+import { TasksApi } from "./TasksApi.ts"
+import { UsersApi } from "./UsersApi.ts"
+import { WalletApi } from "./WalletApi.ts"
+import { WebhookDeliveriesApi } from "./WebhookDeliveriesApi.ts"
+import { WebhookEndpointsApi } from "./WebhookEndpointsApi.ts"
+
+/** Of package.json; a test compares them. */
+const version = "0.1.0"
+
+/** The management API. Contract 3. */
+export class Api extends HttpApi.make("manage")
+  .add(UsersApi)
+  .add(ApiKeysApi)
+  .add(WalletApi)
+  .add(CallsApi)
+  .add(WebhookEndpointsApi)
+  .add(TasksApi)
+  .add(ModelsApi)
+  .add(WebhookDeliveriesApi)
+  .prefix("/manage/v1")
+  .middleware(ManageGate)
+  .middleware(ManageProblems)
+  .annotate(HttpApi.PayloadParseOptions, bodyParseOptions)
+  .annotate(HttpApi.QueryParseOptions, bodyParseOptions)
+  .annotateMerge(OpenApi.annotations({ title: "Generation Gateway", version })) {}

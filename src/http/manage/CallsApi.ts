@@ -1,0 +1,39 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { CreditsFromString } from "../../domain/Credits.ts"
+import { Timestamp } from "../../domain/Task.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
+import { pageOf, pageQuery } from "./Paging.ts"
+
+export const CallId = Schema.String.check(Schema.isUUID())
+
+/** The receipt of a metered passthrough call. ADR 0072. */
+export const CallView = Schema.Struct({
+  id: Schema.String,
+  vendor: Schema.String,
+  model: Schema.NullOr(Schema.String),
+  route: Schema.String,
+  outcome: Schema.Literals(["settled", "released", "lost"]),
+  http_status: Schema.NullOr(Schema.Int),
+  held: CreditsFromString,
+  cost: CreditsFromString,
+  usage: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
+  sandbox: Schema.Boolean,
+  trace_id: Schema.NullOr(Schema.String),
+  created_at: Timestamp,
+  ended_at: Timestamp
+}).annotate({ identifier: "Call" })
+
+/** A user's own metered calls, newest first. */
+export class CallsApi extends HttpApiGroup.make("calls").add(
+  HttpApiEndpoint.get("listCalls", "/calls", {
+    query: pageQuery(CallId),
+    success: pageOf(CallView),
+    error
+  }),
+  HttpApiEndpoint.get("getCall", "/calls/:id", {
+    params: { id: CallId },
+    success: CallView,
+    error
+  })
+) {}

@@ -1,0 +1,44 @@
+import { Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Metering } from "../../passthrough/Metering.ts"
+import type { CallRow } from "../../passthrough/Metering.ts"
+import { requireUser } from "../server/Authentication.ts"
+import { Api } from "./Api.ts"
+import { CallId } from "./CallsApi.ts"
+import { readPage, toPage } from "./Paging.ts"
+
+/** Receipts of metered calls. ADR 0072. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "calls",
+  Effect.fnUntraced(function* (handlers) {
+    const metering = yield* Metering
+    return handlers.handleAll({
+      listCalls: Effect.fnUntraced(function* ({ query }) {
+        const userId = yield* requireUser
+        const { before, limit } = readPage(query, CallId)
+        const rows = yield* metering.list(userId, { before, limit: limit + 1 })
+        return toPage(rows, limit, (row) => row.id, showCall)
+      }),
+      getCall: Effect.fnUntraced(function* ({ params }) {
+        return showCall(yield* metering.find(yield* requireUser, params.id))
+      })
+    })
+  })
+)
+
+const showCall = (row: CallRow) => ({
+  id: row.id,
+  vendor: row.vendor,
+  model: row.model,
+  route: row.route,
+  outcome: row.outcome,
+  http_status: row.httpStatus,
+  held: row.held,
+  cost: row.captured,
+  usage: row.usage,
+  sandbox: row.sandbox,
+  trace_id: row.traceId,
+  created_at: row.createdAt,
+  ended_at: row.endedAt
+})

@@ -1,0 +1,36 @@
+import { Effect } from "effect"
+import { HttpMethod, HttpRouter, HttpServerRequest } from "effect/http"
+import { HttpApi } from "effect/http-api"
+import { Problem } from "../../domain/Problem.ts"
+import { Api } from "./Api.ts"
+
+/**
+ * Answers the methods that a management path has not with 405 and `Allow`: `HttpApi` alone answers
+ * 404. The paths are read from the declared API, so none is forgotten. Contract 2.
+ */
+export const layer = HttpRouter.use((router) =>
+  router.addAll(
+    [...methodsOfPaths()].flatMap(([path, allow]) =>
+      [...HttpMethod.all]
+        .filter((method) => !allow.has(method) && !(method === "HEAD" && allow.has("GET")))
+        .map((method) => HttpRouter.route(method, path, notAllowed([...allow])))
+    )
+  )
+)
+
+const methodsOfPaths = (): ReadonlyMap<`/${string}`, ReadonlySet<string>> => {
+  const methods = new Map<`/${string}`, Set<string>>()
+  HttpApi.reflect(Api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint }) => {
+      const path = `/${endpoint.path.slice(1)}` as const
+      methods.set(path, (methods.get(path) ?? new Set()).add(endpoint.method))
+    }
+  })
+  return methods
+}
+
+const notAllowed = (allow: ReadonlyArray<string>) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ method }) =>
+    Effect.fail(new Problem({ code: 2007, detail: `${method} is not allowed here`, allow }))
+  )

@@ -1,0 +1,66 @@
+import { Option, Schema, SchemaTransformation } from "effect"
+import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
+
+type KeySchema = Schema.ConstraintDecoder<unknown> & { readonly Encoded: string }
+
+const wholeNumber = /^[0-9]{1,3}$/u
+
+/** One fault, however many ways a text is not a page's length. */
+const Limit = Schema.String.check(
+  Schema.makeFilter<string>(
+    (text) =>
+      (wholeNumber.test(text) && Number(text) >= 1 && Number(text) <= pageSizeMax) ||
+      `Expected a whole number from 1 to ${pageSizeMax}`
+  )
+).pipe(Schema.decodeTo(Schema.Finite, SchemaTransformation.numberFromString))
+
+/** `?cursor&limit` of every list; a cursor that is none of ours is a fault of the client. Contract 3. */
+export const pageQuery = (key: KeySchema) => ({
+  cursor: Schema.optionalKey(
+    Schema.String.check(
+      Schema.makeFilter<string>(
+        (cursor) =>
+          Option.isSome(keyOfCursor(cursor, key)) || "Expected next_cursor of the page before"
+      )
+    ).annotate({ description: "`next_cursor` of the page before" })
+  ),
+  limit: Schema.optionalKey(Limit)
+})
+
+/** A page: newest first. Contract 3. */
+export const pageOf = <S extends Schema.Constraint>(item: S) =>
+  Schema.Struct({ data: Schema.Array(item), next_cursor: Schema.NullOr(Schema.String) })
+
+const encodeCursor = (key: string): string => Buffer.from(key).toString("base64url")
+
+const keyOfCursor = <Key extends KeySchema>(
+  cursor: string,
+  key: Key
+): Option.Option<Key["Type"]> => {
+  const text = Buffer.from(cursor, "base64url").toString("utf8")
+  return encodeCursor(text) === cursor ? Schema.decodeOption(key)(text) : Option.none()
+}
+
+/** Where a page begins and how long it is. */
+export const readPage = <Key extends KeySchema>(
+  query: { readonly cursor?: string; readonly limit?: number },
+  key: Key
+) => ({
+  before: Option.flatMap(Option.fromUndefinedOr(query.cursor), (it) => keyOfCursor(it, key)),
+  limit: query.limit ?? pageSizeDefault
+})
+
+/** Cuts what was read with one row more than asked for into a page. */
+export const toPage = <Row, Item>(
+  rows: ReadonlyArray<Row>,
+  limit: number,
+  keyOf: (row: Row) => string,
+  show: (row: Row) => Item
+): { readonly data: ReadonlyArray<Item>; readonly next_cursor: string | null } => {
+  const shown = rows.slice(0, limit)
+  const last = shown.at(-1)
+  return {
+    data: shown.map(show),
+    next_cursor: rows.length > limit && last !== undefined ? encodeCursor(keyOf(last)) : null
+  }
+}

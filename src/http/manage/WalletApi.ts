@@ -1,0 +1,87 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { CreditsFromString } from "../../domain/Credits.ts"
+import { UserId } from "../../domain/Ids.ts"
+import { Timestamp } from "../../domain/Task.ts"
+import { manageErrors as error } from "./ManageErrors.ts"
+import { pageOf, pageQuery } from "./Paging.ts"
+
+export const WalletView = Schema.Struct({
+  available_balance: CreditsFromString,
+  settled_balance: CreditsFromString,
+  held_balance: CreditsFromString,
+  trigger_threshold: CreditsFromString,
+  currency: Schema.Literal("credits"),
+  state: Schema.Literals(["NORMAL", "ALERTED"])
+}).annotate({ identifier: "Wallet" })
+
+const Threshold = CreditsFromString.check(
+  Schema.isGreaterThanOrEqualToBigInt(0n, { message: "Expected an amount that is not negative" })
+)
+
+export const WalletEntry = Schema.Struct({
+  seq: Schema.Int,
+  kind: Schema.Literals(["top_up", "adjustment", "hold", "capture", "release"]),
+  amount: CreditsFromString,
+  settled_after: CreditsFromString,
+  held_after: CreditsFromString,
+  task_id: Schema.NullOr(Schema.String),
+  note: Schema.NullOr(Schema.String),
+  trace_id: Schema.NullOr(Schema.String),
+  created_at: Timestamp
+}).annotate({ identifier: "WalletEntry" })
+
+/** The number of an entry, as Postgres counts: 64 bits. */
+export const EntryKey = Schema.BigIntFromString.check(
+  Schema.isBetweenBigInt({ minimum: 0n, maximum: 2n ** 63n - 1n })
+)
+
+const Uuid = Schema.String.check(Schema.isUUID())
+
+/** Which entries: of one kind, of one task or call, in a time. `format=csv` answers a file. */
+const EntryQuery = Schema.Struct({
+  ...pageQuery(EntryKey),
+  kind: Schema.optionalKey(WalletEntry.fields.kind),
+  task_id: Schema.optionalKey(Uuid),
+  since: Schema.optionalKey(
+    Timestamp.annotate({ description: "Created at this time or later, ISO 8601" })
+  ),
+  until: Schema.optionalKey(
+    Timestamp.annotate({ description: "Created before this time, ISO 8601" })
+  ),
+  format: Schema.optionalKey(
+    Schema.Literals(["json", "csv"]).annotate({
+      description: "`csv` answers all entries as a file; so does `Accept: text/csv`"
+    })
+  )
+})
+export type EntryQuery = typeof EntryQuery.Type
+
+/** `application/json`, or `text/csv` written by the handler itself. */
+const entryList = pageOf(WalletEntry)
+
+/** A user's own wallet and ledger, and the operator's view of them. Contract 3. */
+export class WalletApi extends HttpApiGroup.make("wallet").add(
+  HttpApiEndpoint.get("getWallet", "/wallet", { success: WalletView, error }),
+  HttpApiEndpoint.patch("updateWallet", "/wallet", {
+    payload: Schema.Struct({ trigger_threshold: Threshold }),
+    success: WalletView,
+    error
+  }),
+  HttpApiEndpoint.get("listWalletEntries", "/wallet/entries", {
+    query: EntryQuery,
+    success: entryList,
+    error
+  }),
+  HttpApiEndpoint.get("getUserWallet", "/users/:id/wallet", {
+    params: { id: UserId },
+    success: WalletView,
+    error
+  }),
+  HttpApiEndpoint.get("listUserWalletEntries", "/users/:id/wallet/entries", {
+    params: { id: UserId },
+    query: EntryQuery,
+    success: entryList,
+    error
+  })
+) {}

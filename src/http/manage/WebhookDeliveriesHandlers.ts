@@ -1,0 +1,63 @@
+import { DateTime, Effect, Option } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { DeliveryId } from "../../domain/Ids.ts"
+import { Deliveries } from "../../webhooks/Deliveries.ts"
+import type { AttemptRow, DeliveryRow } from "../../webhooks/Deliveries.ts"
+import { requireUser } from "../server/Authentication.ts"
+import { Api } from "./Api.ts"
+import { readPage, toPage } from "./Paging.ts"
+
+/** A user's delivery log. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "webhookDeliveries",
+  Effect.fnUntraced(function* (handlers) {
+    const deliveries = yield* Deliveries
+    return handlers.handleAll({
+      listWebhookDeliveries: Effect.fnUntraced(function* ({ query }) {
+        const userId = yield* requireUser
+        const { before, limit } = readPage(query, DeliveryId)
+        const filter = {
+          endpointId: Option.fromUndefinedOr(query.endpoint_id),
+          status: Option.fromUndefinedOr(query.status),
+          type: Option.fromUndefinedOr(query.type)
+        }
+        const rows = yield* deliveries.list(userId, filter, { before, limit: limit + 1 })
+        return toPage(rows, limit, (row) => row.id, show)
+      }),
+      getWebhookDelivery: Effect.fnUntraced(function* ({ params }) {
+        const { attempts, row } = yield* deliveries.get(yield* requireUser, params.id)
+        return { ...show(row), attempts: attempts.map(showAttempt) }
+      }),
+      redeliverWebhookDelivery: Effect.fnUntraced(function* ({ params }) {
+        return show(yield* deliveries.redeliver(yield* requireUser, params.id))
+      })
+    })
+  })
+)
+
+const show = (row: DeliveryRow) => ({
+  id: row.id,
+  endpoint_id: row.endpointId,
+  event_id: row.eventId,
+  type: row.eventType,
+  task_id: row.taskId,
+  status: row.status,
+  attempt_count: row.attempts,
+  next_attempt_at: row.nextDueAt,
+  created_at: row.createdAt,
+  updated_at: row.updatedAt
+})
+
+const showAttempt = (row: AttemptRow) => ({
+  seq: row.seq,
+  due_at: row.dueAt,
+  started_at: row.startedAt,
+  ended_at: row.endedAt,
+  lateness_ms: DateTime.toEpochMillis(row.startedAt) - DateTime.toEpochMillis(row.dueAt),
+  remote_address: row.remoteAddress,
+  status: row.status,
+  failure: row.failure,
+  detail: row.detail,
+  answer: row.answer
+})

@@ -1,0 +1,187 @@
+import { OpenApi } from "effect/http-api"
+import type { Label } from "../../catalog/bodies/Bodies.ts"
+import type { Catalog } from "../../catalog/Catalog.ts"
+import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
+import { Api } from "../manage/Api.ts"
+import { pathsOf, taskComponents, taskParameters } from "./OpenApiModels.ts"
+import {
+  asRecord,
+  bodyComponent,
+  componentOf,
+  eventComponents,
+  headerComponents,
+  problemComponent,
+  problemResponses,
+  problems,
+  refTo,
+  everyAnswer
+} from "./OpenApiParts.ts"
+import type { Json } from "./OpenApiParts.ts"
+import { servicePaths, webhooks } from "./OpenApiService.ts"
+import { vendorParameters, vendorPaths } from "./OpenApiVendors.ts"
+
+/**
+ * The one document: the management API as declared, each model of the catalog with its own body, the
+ * vendors' routes that the catalog opens, the service's own endpoints and the webhooks. `serviceName` stands in the names of headers.
+ */
+export const documentedApi = (catalog: Catalog["Service"], serviceName = "Service") =>
+  Api.annotate(OpenApi.Transform, (document) =>
+    renamed(complete(asRecord(document), catalog), serviceName)
+  )
+
+const title = "Generation Gateway"
+const description =
+  "One address and one API key in front of many model vendors: asynchronous image and video generation, signed webhooks, a prepaid wallet."
+
+const complete = (document: Json, catalog: Catalog["Service"]): Json => {
+  const components = asRecord(document["components"])
+  const paths = {
+    ...Object.assign({}, ...catalog.all.map(pathsOf)),
+    ...vendorPaths(catalog.upstream.routes),
+    ...servicePaths,
+    ...manageable(asRecord(document["paths"]))
+  }
+  const labels: ReadonlyArray<Label> = [...new Set(catalog.all.map(({ label }) => label))]
+  return {
+    ...document,
+    info: { ...asRecord(document["info"]), title, description },
+    servers: [{ url: "/", description: "This gateway" }],
+    tags: tagsOf(paths),
+    paths,
+    webhooks,
+    components: {
+      ...components,
+      securitySchemes: {
+        bearer: { type: "http", scheme: "bearer", description: "An API key of the gateway" }
+      },
+      headers: headerComponents,
+      parameters: { ...taskParameters, ...vendorParameters },
+      responses: problemResponses(),
+      schemas: {
+        ...withoutInner(asRecord(components["schemas"])),
+        ...eventComponents(),
+        ...taskComponents,
+        Problem: problemComponent,
+        ...Object.fromEntries(labels.map((label) => [componentOf(label), bodyComponent(label)]))
+      }
+    }
+  }
+}
+
+/** What the service's errors look like inside is not what a client sees of them. */
+const withoutInner = (schemas: Json): Json =>
+  Object.fromEntries(
+    Object.entries(schemas).filter(
+      ([name]) => name !== "ProblemEncoded" && name !== "StoreUnavailableEncoded"
+    )
+  )
+
+const methods = new Set(["get", "post", "put", "patch", "delete"])
+
+/** The management API: what is left out in the declaration, the same for all of it. */
+const manageable = (paths: Json): Json =>
+  Object.fromEntries(
+    Object.entries(paths).map(([path, item]) => [
+      path,
+      Object.fromEntries(
+        Object.entries(asRecord(item)).map(([method, operation]) => [
+          method,
+          methods.has(method) ? managed(path, method, asRecord(operation)) : operation
+        ])
+      )
+    ])
+  )
+
+const managed = (path: string, method: string, operation: Json): Json => {
+  const name = String(operation["operationId"]).split(".").at(-1) ?? ""
+  const hasBody = operation["requestBody"] !== undefined
+  const statuses = [
+    400,
+    401,
+    403,
+    ...(path.includes("{") ? [404] : []),
+    405,
+    409,
+    ...(hasBody ? [408, 413, 415, 422] : []),
+    429,
+    431,
+    500,
+    503
+  ]
+  return {
+    summary: sentenceOf(name),
+    ...operation,
+    parameters: parametersOf(operation, method),
+    tags: asTags(operation["tags"]).map(sentenceOf),
+    operationId: name,
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(asRecord(operation["responses"]))
+          .filter(([status]) => status.startsWith("2"))
+          .map(([status, response]) => [status, { ...asRecord(response), headers: everyAnswer }])
+      ),
+      ...problems(...statuses)
+    }
+  }
+}
+
+/** Every POST takes an idempotency key, and what arrives as a text in the query is told as what it means. */
+const parametersOf = (operation: Json, method: string): ReadonlyArray<unknown> => {
+  const declared = Array.isArray(operation["parameters"]) ? operation["parameters"] : []
+  return [
+    ...declared
+      .map(asRecord)
+      .filter((parameter) => parameter["in"] !== "header")
+      .map((parameter) => (parameter["name"] === "limit" ? limitParameter : parameter)),
+    ...(method === "post" ? [refTo("parameters", "IdempotencyKey")] : [])
+  ]
+}
+
+const limitParameter = {
+  name: "limit",
+  in: "query",
+  required: false,
+  schema: { type: "integer", minimum: 1, maximum: pageSizeMax, default: pageSizeDefault }
+}
+
+/** `listApiKeys` reads "List api keys". */
+const sentenceOf = (name: string): string => {
+  const words = name.replaceAll(/([A-Z])/gu, (letter) => ` ${letter.toLowerCase()}`).trim()
+  return words.charAt(0).toUpperCase() + words.slice(1)
+}
+
+const tagWords: Readonly<Record<string, string>> = {
+  Gateway: "The gateway itself",
+  OpenAI: "Paths as OpenAI has them",
+  Webhooks: "What is sent to webhook endpoints",
+  Users: "The operator's endpoints"
+}
+
+const wordsOf = (name: string): string =>
+  name.startsWith("Models of ")
+    ? "Create, get and cancel tasks"
+    : name.startsWith("Routes of ")
+      ? "As the vendor has them: its own clients work unchanged"
+      : `${name} of the caller`
+
+const asTags = (tags: unknown): ReadonlyArray<string> =>
+  Array.isArray(tags) ? tags.map(String) : []
+
+/** Every tag that is used, told once. */
+const tagsOf = (paths: Json): ReadonlyArray<Json> => {
+  const used = Object.values(paths).flatMap((item) =>
+    Object.values(asRecord(item)).flatMap((operation) => {
+      return asTags(asRecord(operation)["tags"])
+    })
+  )
+  return [...new Set([...used, "Webhooks"])].map((name) => ({
+    name,
+    description: tagWords[name] ?? wordsOf(name)
+  }))
+}
+
+/** The headers of the service carry its name (contract 2). */
+const renamed = (document: Json, serviceName: string): Json =>
+  serviceName === "Service"
+    ? document
+    : asRecord(JSON.parse(JSON.stringify(document).replaceAll("X-Service-", `X-${serviceName}-`)))

@@ -1,0 +1,164 @@
+import { Schema } from "effect"
+import { jsonSchemaOf } from "../../catalog/bodies/Bodies.ts"
+import type { Label } from "../../catalog/bodies/Bodies.ts"
+import { EventEnvelope } from "../../domain/Event.ts"
+import { problemCodes } from "../../domain/Problem.ts"
+
+export type Json = Record<string, unknown>
+
+export const asRecord = (value: unknown): Json =>
+  typeof value === "object" && value !== null ? { ...value } : {}
+
+export const refTo = (kind: "schemas" | "headers" | "parameters" | "responses", name: string) => ({
+  $ref: `#/components/${kind}/${name}`
+})
+
+export const jsonContent = (schema: unknown, example?: unknown) => ({
+  content: { "application/json": { schema, ...(example === undefined ? {} : { example }) } }
+})
+
+/** `text-to-image-max` is described by the component `TextToImageMax`. */
+export const componentOf = (label: Label): string =>
+  label
+    .split("-")
+    .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
+    .join("")
+
+export const bodyComponent = (label: Label): Json => ({
+  ...asRecord(JSON.parse(JSON.stringify(jsonSchemaOf(label)), withoutLoneForm)),
+  title: componentOf(label)
+})
+
+/** `anyOf` of one form is that form. */
+const withoutLoneForm = (_key: string, value: unknown): unknown => {
+  const { anyOf, ...rest } = asRecord(value)
+  return Array.isArray(anyOf) && anyOf.length === 1 ? { ...rest, ...asRecord(anyOf[0]) } : value
+}
+
+/** The events, and the task that they carry, as components. */
+export const eventComponents = (): Json => {
+  const { definitions } = Schema.toJsonSchemaDocument(EventEnvelope, {
+    onExcessProperty: "ignore",
+    generateDescriptions: false
+  })
+  return asRecord(
+    JSON.parse(JSON.stringify(definitions).replaceAll("#/$defs/", "#/components/schemas/"))
+  )
+}
+
+/** Contract 2: RFC 9457 with our codes; `error` on the routes that OpenAI's SDKs call. */
+export const problemComponent: Json = {
+  type: "object",
+  description: "RFC 9457, with a code of its own. Contract: each code is explained at its `type`",
+  required: ["type", "title", "status", "detail", "instance", "code"],
+  properties: {
+    type: { type: "string", format: "uri-reference" },
+    title: { type: "string" },
+    status: { type: "integer", minimum: 400, maximum: 599 },
+    detail: { type: "string" },
+    instance: { type: "string", format: "uri-reference" },
+    code: { type: "integer", enum: Object.keys(problemCodes).map(Number) },
+    errors: {
+      type: "array",
+      description: "Every fault of the request, with code 2001",
+      items: {
+        type: "object",
+        required: ["pointer", "detail"],
+        properties: { pointer: { type: "string" }, detail: { type: "string" } }
+      }
+    },
+    error: {
+      type: "object",
+      description: "On OpenAI-shaped routes only",
+      required: ["message", "type", "param", "code"],
+      properties: {
+        message: { type: "string" },
+        type: { type: "string" },
+        param: { type: ["string", "null"] },
+        code: { type: "string" }
+      }
+    }
+  }
+}
+
+const textHeader = (description: string, example: string) => ({
+  description,
+  schema: { type: "string", examples: [example] }
+})
+
+/** Headers of answers; those of the service carry its name. */
+export const headerComponents: Json = {
+  Traceparent: textHeader(
+    "W3C trace context of the request: quote it when reporting a problem",
+    "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+  ),
+  Cost: textHeader("Credits held, later settled, with two decimals", "7.50"),
+  CallId: textHeader(
+    "The receipt of the call: `/manage/v1/calls/{id}`",
+    "01a1fde8-21f4-7d82-8c09-ff1738b15d2e"
+  ),
+  Balance: textHeader("Credits available after the hold, with two decimals", "992.50"),
+  Sandbox: textHeader("Present when the simulator stands behind the answer", "true"),
+  IdempotencyReplayed: textHeader("Present when this is the first answer again", "true"),
+  PreferenceApplied: textHeader("The preference that was honoured", "wait=30"),
+  ETag: textHeader("Names this very answer, for `If-None-Match`", '"abc"'),
+  RetryAfter: {
+    description: "Seconds to wait before the next request",
+    schema: { type: "integer", minimum: 0 }
+  },
+  Allow: textHeader("The methods of the path", "GET, DELETE"),
+  WWWAuthenticate: textHeader("How to authenticate", "Bearer")
+}
+
+/** Contract 2 and 7. */
+export const everyAnswer = {
+  Traceparent: refTo("headers", "Traceparent"),
+  "X-Service-Sandbox": refTo("headers", "Sandbox")
+}
+
+/** A header that other statuses of the problem lack. */
+const extraHeaders: Readonly<Record<number, Json>> = {
+  401: { "WWW-Authenticate": refTo("headers", "WWWAuthenticate") },
+  405: { Allow: refTo("headers", "Allow") },
+  429: { "Retry-After": refTo("headers", "RetryAfter") },
+  503: { "Retry-After": refTo("headers", "RetryAfter") }
+}
+
+const codesOf = (status: number) =>
+  Object.entries(problemCodes).filter(([, problem]) => problem.status === status)
+
+const statuses = [...new Set(Object.values(problemCodes).map(({ status }) => status))]
+
+/** One response a status: which codes it has, and one of them as the example. */
+export const problemResponses = (): Json =>
+  Object.fromEntries(
+    statuses.map((status) => {
+      const codes = codesOf(status)
+      const [code = "5000", first] = codes[0] ?? []
+      const title = first?.title ?? ""
+      const example = {
+        type: `/docs/errors#${code}`,
+        title,
+        status,
+        detail: title,
+        instance: "/the/path",
+        code: Number(code)
+      }
+      return [
+        `Problem${status}`,
+        {
+          description: codes.map(([code, { title }]) => `${code}: ${title}`).join("; "),
+          headers: { ...everyAnswer, ...extraHeaders[status] },
+          content: {
+            "application/problem+json": { schema: refTo("schemas", "Problem"), example }
+          }
+        }
+      ]
+    })
+  )
+
+/** The problem responses of an operation, by status. */
+export const problems = (...statuses: ReadonlyArray<number>): Json =>
+  Object.fromEntries(
+    statuses.map((status) => [String(status), refTo("responses", `Problem${status}`)])
+  )

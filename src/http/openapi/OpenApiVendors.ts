@@ -1,0 +1,146 @@
+import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
+import { format } from "../../domain/Credits.ts"
+import { jsonContent, problems, refTo, everyAnswer } from "./OpenApiParts.ts"
+import type { Json } from "./OpenApiParts.ts"
+
+/** The vendors' own routes as the catalog opens them, and their aliases. Spec, points 2 to 4; ADR 0073. */
+export const vendorPaths = (routes: ReadonlyArray<OpenRoute>): Json => {
+  const paths: Record<string, Json> = {}
+  for (const route of routes) {
+    const own = `/vendors/${route.vendor}${route.path}`
+    paths[own] = { ...paths[own], ...itemOf(route, `Routes of ${route.vendor}`, idOf(route)) }
+    const alias = aliases.get(route.path)
+    if (route.vendor === aliasVendor && alias !== undefined) {
+      paths[route.path] = { ...paths[route.path], ...itemOf(route, "OpenAI", alias) }
+    }
+  }
+  return paths
+}
+
+/** Spec, point 4; contract 1: provider A is OpenAI. By their operation's name. */
+const aliasVendor = "openai"
+const aliases = new Map([
+  ["/v1/chat/completions", "createChatCompletion"],
+  ["/v1/models", "listUpstreamModels"],
+  ["/v1/models/{model}", "getUpstreamModel"]
+])
+
+const idOf = ({ method, path, vendor }: OpenRoute): string =>
+  `${method.toLowerCase()}_${vendor}${path}`.replaceAll(/[^A-Za-z0-9]+/gu, "_").replace(/_$/u, "")
+
+const itemOf = (route: OpenRoute, tag: string, operationId: string): Json => ({
+  [route.method.toLowerCase()]: {
+    tags: [tag],
+    security: [{ bearer: [] }],
+    operationId,
+    summary: `${route.method} ${route.path.replace(/^\/v\d\w*/u, "")} of ${route.vendor}`,
+    description: `As ${route.vendor} has it: body, answer and errors are the vendor's own. ${paid(route)}`,
+    ...(route.path.includes("{model}") ? { parameters: [refTo("parameters", "VendorModel")] } : {}),
+    ...(route.method === "POST" ? { requestBody: bodyOf(route) } : {}),
+    responses: { 200: answerOf(route), ...failuresOf(route) }
+  }
+})
+
+const paid = ({ meter }: OpenRoute): string => {
+  switch (meter.per) {
+    case "nothing":
+      return "Free."
+    case "call":
+      return `${format(meter.amount)} credits a call.`
+    case "tokens":
+      return "Paid by the token: the most that it can cost is held before, what it cost is settled after."
+  }
+}
+
+const isMetered = ({ meter }: OpenRoute): boolean => meter.per !== "nothing"
+
+const text = { type: "string" }
+const list = { type: "array", items: { type: "object", additionalProperties: true } }
+
+/** What the gateway itself reads of a body, with an example; the rest is the vendor's business. */
+const bodies: Readonly<Record<string, { readonly properties: Json; readonly example: Json }>> = {
+  "openai-chat": {
+    properties: { messages: list, stream: { type: "boolean" } },
+    example: { model: "gpt-4o-mini", messages: [{ role: "user", content: "Hello" }] }
+  },
+  "openai-responses": {
+    properties: { stream: { type: "boolean" } },
+    example: { model: "gpt-4o-mini", input: "Hello" }
+  },
+  "openai-embeddings": {
+    properties: {},
+    example: { model: "text-embedding-3-small", input: ["Hello"] }
+  },
+  "anthropic-messages": {
+    properties: { messages: list, max_tokens: { type: "integer" }, stream: { type: "boolean" } },
+    example: {
+      model: "claude-haiku-4-5",
+      max_tokens: 100,
+      messages: [{ role: "user", content: "Hello" }]
+    }
+  },
+  "gemini-generate": {
+    properties: { contents: list },
+    example: { contents: [{ role: "user", parts: [{ text: "Hello" }] }] }
+  }
+}
+
+const bodyOf = ({ meter, path }: OpenRoute): Json => {
+  const known = meter.per === "tokens" ? bodies[meter.protocol] : undefined
+  const namesModel = known !== undefined && !path.includes("{model}")
+  return {
+    required: true,
+    ...jsonContent(
+      {
+        type: "object",
+        ...(namesModel ? { required: ["model"] } : {}),
+        properties: { ...(namesModel ? { model: text } : {}), ...known?.properties },
+        additionalProperties: true
+      },
+      known?.example ?? {}
+    )
+  }
+}
+
+const answerOf = (route: OpenRoute): Json => {
+  const streams = route.meter.per === "tokens" && route.meter.protocol !== "openai-embeddings"
+  return {
+    description: "The vendor's own answer",
+    headers: {
+      ...everyAnswer,
+      ...(isMetered(route)
+        ? {
+            "X-Service-Cost": refTo("headers", "Cost"),
+            "X-Service-Call-Id": refTo("headers", "CallId")
+          }
+        : {})
+    },
+    content: {
+      "application/json": { schema: { type: "object", additionalProperties: true } },
+      ...(streams
+        ? { "text/event-stream": { schema: { ...text, description: "The vendor's own events" } } }
+        : {})
+    }
+  }
+}
+
+const failuresOf = (route: OpenRoute): Json => {
+  const withBody = route.method === "POST" ? [400, 408, 413, 415] : []
+  const withPrice = isMetered(route) ? [402] : []
+  return problems(
+    ...[...withBody, ...withPrice, 401, 403, 404, 405, 429, 431, 500, 502, 503, 504].sort(
+      (a, b) => a - b
+    )
+  )
+}
+
+/** Components of what the vendors' routes are asked with. */
+export const vendorParameters: Json = {
+  VendorModel: {
+    name: "model",
+    in: "path",
+    required: true,
+    description: "The vendor's id of the model",
+    schema: { ...text, pattern: "^[A-Za-z0-9._:@-]{1,128}$" }
+  }
+}

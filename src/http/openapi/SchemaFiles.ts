@@ -1,0 +1,43 @@
+import { Effect, Schema } from "effect"
+import { OpenApi } from "effect/http-api"
+import { Catalog } from "../../catalog/Catalog.ts"
+import { BalanceLow, TaskCreated, TaskFailed, TaskSucceeded } from "../../domain/Event.ts"
+import { documentedApi } from "./OpenApiDocument.ts"
+
+const events = {
+  "task.created": TaskCreated,
+  "task.succeeded": TaskSucceeded,
+  "task.failed": TaskFailed,
+  "balance.low": BalanceLow
+}
+
+const eventSchema = (type: string, event: Schema.Top): unknown => {
+  const { definitions, schema } = Schema.toJsonSchemaDocument(event, {
+    onExcessProperty: "ignore",
+    generateDescriptions: false
+  })
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: type,
+    ...schema,
+    $defs: definitions
+  }
+}
+
+/** One line a value: a change in the code shows as a change of lines. */
+const textOf = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
+
+/**
+ * The files under `schema/` that are made from the code, by their path there. `npm run schema` writes
+ * them, and a test compares them.
+ */
+export const schemaFiles: Effect.Effect<ReadonlyMap<string, string>> = Effect.map(
+  Catalog,
+  (catalog) =>
+    new Map([
+      ["openapi.json", textOf(OpenApi.fromApi(documentedApi(catalog)))],
+      ...Object.entries(events).map(
+        ([type, event]) => [`events/${type}.json`, textOf(eventSchema(type, event))] as const
+      )
+    ])
+).pipe(Effect.provide(Catalog.layer))

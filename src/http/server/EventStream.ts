@@ -1,0 +1,45 @@
+import { Duration, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { eventStreamHeartbeatSeconds } from "../../domain/Limits.ts"
+
+const qualityOf = (parameters: ReadonlyArray<string>): number => {
+  const q = parameters.map((it) => /^\s*q\s*=\s*([\d.]+)\s*$/iu.exec(it)?.[1]).find(Boolean)
+  return q === undefined ? 1 : Number(q)
+}
+
+/** Does the client name `text/event-stream`, and not like `application/json` better? RFC 9110, 12.5.1. */
+export const wantsEventStream = (accept: string | undefined): boolean => {
+  if (accept === undefined || !/text\/event-stream/iu.test(accept)) return false
+  const qualities = new Map(
+    accept.split(",").map((range) => {
+      const [type = "", ...parameters] = range.split(";")
+      return [type.trim().toLowerCase(), qualityOf(parameters)]
+    })
+  )
+  const stream = qualities.get("text/event-stream") ?? 0
+  return stream > 0 && stream >= (qualities.get("application/json") ?? 0)
+}
+
+const utf8 = new TextEncoder()
+
+/** A comment: readers skip it, proxies see that the stream lives. */
+const heartbeat = utf8.encode(": still here\n\n")
+
+/**
+ * Each text as one `data:` event, and the end when the texts end. A client that goes away
+ * interrupts the stream and all that feeds it. Contract 2.
+ */
+export const eventStream = <E>(
+  texts: Stream.Stream<string, E>,
+  headers: Readonly<Record<string, string>>
+): HttpServerResponse.HttpServerResponse => {
+  const beats = Stream.tick(Duration.seconds(eventStreamHeartbeatSeconds)).pipe(
+    Stream.drop(1),
+    Stream.map(() => heartbeat)
+  )
+  const events = Stream.map(texts, (text) => utf8.encode(`data: ${text}\n\n`))
+  return HttpServerResponse.stream(Stream.merge(events, beats, { haltStrategy: "left" }), {
+    contentType: "text/event-stream; charset=utf-8",
+    headers: { "cache-control": "no-store", "x-accel-buffering": "no", ...headers }
+  })
+}

@@ -1,0 +1,44 @@
+import { Effect, Schema } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { problem } from "../../domain/Problem.ts"
+import { headerText } from "./HeaderText.ts"
+import type { HeaderValues } from "./HeaderText.ts"
+
+/** A JSON body: its bytes, for the idempotency hash, and its value. */
+export interface JsonBody {
+  readonly bytes: Uint8Array
+  readonly value: unknown
+}
+
+const jsonType = /^application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/iu
+const strictUtf8 = new TextDecoder("utf-8", { fatal: true })
+
+/** Is the body said to be JSON, and not compressed? ADR 0043. */
+export const isPlainJson = (headers: HeaderValues): boolean =>
+  jsonType.test(headerText(headers, "content-type") ?? "") &&
+  (headerText(headers, "content-encoding") ?? "identity") === "identity"
+
+export const notJson = problem(
+  2003,
+  "Send the body as plain JSON with Content-Type: application/json"
+)
+
+/**
+ * Reads a JSON request body: 2003 when it is not JSON, 2002 when it does not parse. `Edge` has seen
+ * to its length. Contract 2.
+ */
+export const readJsonBody = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  if (!isPlainJson(request.headers)) return yield* notJson
+  const bytes = new Uint8Array(yield* request.arrayBuffer)
+  const text = yield* Effect.try({
+    try: () => strictUtf8.decode(bytes),
+    catch: () => problem(2002, "The body is not valid UTF-8")
+  })
+  const value = yield* Effect.mapError(parseJson(text), () =>
+    problem(2002, text.trim() === "" ? "The body is empty" : "The body is not valid JSON")
+  )
+  return { bytes, value } satisfies JsonBody
+})
+
+const parseJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))

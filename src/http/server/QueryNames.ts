@@ -1,0 +1,13 @@
+import { Effect } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { pointerOf } from "../../catalog/Pointers.ts"
+import { invalid } from "../../domain/Problem.ts"
+
+/** A parameter that nobody reads is a slip: `?dryrun=true` must not buy anything. ADR 0110. */
+export const refuseUnknownQuery = (known: ReadonlyArray<string>) =>
+  Effect.flatMap(HttpServerRequest.ParsedSearchParams, (query) => {
+    const faults = Object.keys(query)
+      .filter((name) => !known.includes(name))
+      .map((name) => ({ pointer: pointerOf(["query", name]), detail: "Unknown field" }))
+    return faults.length === 0 ? Effect.void : Effect.fail(invalid(faults))
+  })

@@ -1,0 +1,108 @@
+import { DateTime, Effect, Layer, Option } from "effect"
+import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpApiScalar, OpenApi } from "effect/http-api"
+import { PrometheusMetrics } from "effect/observability"
+import { Catalog } from "../../catalog/Catalog.ts"
+import { AppConfig } from "../../config/Config.ts"
+import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
+import type { AccountState } from "../../passthrough/UpstreamCalls.ts"
+import { Process } from "../../process/Process.ts"
+import { ConcurrencyLimiter } from "../../tasks/submission/ConcurrencyLimiter.ts"
+import { Wallet } from "../../wallet/Wallet.ts"
+import { documentedApi } from "../openapi/OpenApiDocument.ts"
+import { errorsPage } from "./ErrorsPage.ts"
+import { resource } from "./Resource.ts"
+
+/** Health, metrics and documentation; none needs a key. Contract 3. */
+export const layer = Layer.unwrap(
+  Effect.gen(function* () {
+    const catalog = yield* Catalog
+    const { serviceName } = yield* AppConfig
+    const api = documentedApi(catalog, serviceName)
+    const document = HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
+    const process = yield* Process
+    const wallet = yield* Wallet
+    const upstream = yield* UpstreamCalls
+    const slots = yield* ConcurrencyLimiter
+    const ok = HttpServerResponse.jsonUnsafe({ status: "ok" })
+    const routes = HttpRouter.addAll([
+      resource("/", { GET: Effect.succeed(HttpServerResponse.redirect("/docs")) }),
+      resource("/healthz", { GET: Effect.succeed(ok) }),
+      resource("/readyz", { GET: Effect.as(process.ping, ok) }),
+      resource("/openapi.json", { GET: Effect.succeed(document) }),
+      resource("/docs/errors", { GET: Effect.succeed(errorsPage) }),
+      resource("/metrics", {
+        GET: Effect.gen(function* () {
+          const drift = yield* wallet.drift
+          const auditedAt = yield* wallet.auditedAt
+          const text = yield* PrometheusMetrics.format()
+          const accounts = accountGauges(yield* upstream.accounts)
+          const lines = slotGauges(yield* slots.lines)
+          return HttpServerResponse.text(`${text}${gauge(drift, auditedAt)}${accounts}${lines}`, {
+            contentType: "text/plain; version=0.0.4; charset=utf-8"
+          })
+        })
+      })
+    ])
+    return Layer.merge(routes, HttpApiScalar.layer(api, { path: "/docs", scalar: scalarLook }))
+  })
+)
+
+/** The page loads nothing from elsewhere. */
+const scalarLook = {
+  withDefaultFonts: false,
+  authentication: { preferredSecurityScheme: "bearer" }
+}
+
+/** Contract 6: must read 0. When the audit last ended stands beside it: a 0 that is old says nothing. */
+const gauge = (drift: number, auditedAt: Option.Option<DateTime.Utc>): string =>
+  [
+    "# HELP gateway_wallet_drift Wallets that differ from their ledger or holds; must be 0.",
+    "# TYPE gateway_wallet_drift gauge",
+    `gateway_wallet_drift ${drift}`,
+    "# HELP gateway_wallet_audit_timestamp_seconds When every wallet was last compared with its ledger.",
+    "# TYPE gateway_wallet_audit_timestamp_seconds gauge",
+    ...Option.toArray(
+      Option.map(
+        auditedAt,
+        (time) => `gateway_wallet_audit_timestamp_seconds ${DateTime.toEpochMillis(time) / 1000}`
+      )
+    ),
+    ""
+  ].join("\n")
+
+/** Circuit (0 closed, 1 half open, 2 open) and pause of each upstream account. ADR 0071. */
+const accountGauges = (accounts: ReadonlyArray<AccountState>): string =>
+  accounts.length === 0
+    ? ""
+    : [
+        "# HELP gateway_account_circuit Circuit of the account: 0 closed, 1 half open, 2 open.",
+        "# TYPE gateway_account_circuit gauge",
+        ...accounts.map(
+          ({ circuit, id }) =>
+            `gateway_account_circuit{account="${id}"} ${["Closed", "HalfOpen", "Open"].indexOf(circuit)}`
+        ),
+        "# HELP gateway_account_paused_seconds How long the account is left alone from now on.",
+        "# TYPE gateway_account_paused_seconds gauge",
+        ...accounts.map(
+          ({ id, pausedMillis }) =>
+            `gateway_account_paused_seconds{account="${id}"} ${pausedMillis / 1000}`
+        ),
+        ""
+      ].join("\n")
+
+type Line = Effect.Success<ConcurrencyLimiter["Service"]["lines"]>[number]
+
+/** Tasks that hold a slot of an account, and those that wait for one. ADR 0108. */
+const slotGauges = (lines: ReadonlyArray<Line>): string =>
+  lines.length === 0
+    ? ""
+    : [
+        "# HELP gateway_vendor_slots Unfinished tasks by the line of their account: with a slot, and waiting.",
+        "# TYPE gateway_vendor_slots gauge",
+        ...lines.flatMap(({ held, line, waiting }) => [
+          `gateway_vendor_slots{line=${JSON.stringify(line)},state="held"} ${held}`,
+          `gateway_vendor_slots{line=${JSON.stringify(line)},state="waiting"} ${waiting}`
+        ]),
+        ""
+      ].join("\n")

@@ -1,0 +1,87 @@
+import { DateTime, Duration, Effect, Schema } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Artifacts } from "../../artifacts/Artifacts.ts"
+import type { OpenedArtifact } from "../../artifacts/Artifacts.ts"
+import { ArtifactId } from "../../domain/Ids.ts"
+import { problem } from "../../domain/Problem.ts"
+import { matches, selectRange } from "../server/ByteRanges.ts"
+import { pathOf, toResponse } from "../server/Problems.ts"
+import { resource } from "../server/Resource.ts"
+
+/** Media kept by the service: the signed URL is the permission. Contract 3. */
+export const layer = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const artifacts = yield* Artifacts
+    const open = Effect.gen(function* () {
+      const { id = "" } = yield* HttpRouter.params
+      const query = yield* HttpServerRequest.ParsedSearchParams
+      const artifactId = yield* Effect.mapError(Effect.fromOption(decodeId(id)), () =>
+        problem(2005, "There is no such artifact")
+      )
+      const artifact = yield* artifacts.open(
+        artifactId,
+        single(query["expires"]),
+        single(query["signature"])
+      )
+      return yield* answer(artifact)
+    })
+    yield* router.addAll([resource("/artifacts/:id", { GET: open })])
+  })
+)
+
+/**
+ * Whatever the bytes hold, a browser runs nothing of it: no script, no sniffing, an origin of its
+ * own. Pages elsewhere may show it, that is what the URL is for.
+ */
+const sandbox = {
+  "content-security-policy":
+    "default-src 'none'; img-src 'self'; media-src 'self'; style-src 'unsafe-inline'; sandbox",
+  "cross-origin-resource-policy": "cross-origin",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff"
+}
+
+/** The medium, a part of it, or that the client has it: RFC 9110, sections 13 and 14. */
+const answer = Effect.fnUntraced(function* (artifact: OpenedArtifact) {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  const { mime, size } = artifact
+  const left = DateTime.distance(yield* DateTime.now, artifact.expiresAt)
+  const etag = `"${artifact.sha256}"`
+  const headers = {
+    ...sandbox,
+    etag,
+    "accept-ranges": "bytes",
+    "cache-control": `private, max-age=${Math.max(0, Math.floor(Duration.toSeconds(left)))}, immutable`,
+    "content-disposition": "inline"
+  }
+  if (matches(request.headers["if-none-match"], etag)) {
+    return HttpServerResponse.empty({ status: 304, headers })
+  }
+  const condition = request.headers["if-range"]
+  const isRange = request.method === "GET" && (condition === undefined || condition === etag)
+  const selected = selectRange(isRange ? request.headers["range"] : undefined, size)
+  if (selected._tag === "Unsatisfiable") {
+    return toResponse(problem(2013, `The artifact has ${size} bytes`), pathOf(request)).pipe(
+      HttpServerResponse.setHeader("content-range", `bytes */${size}`)
+    )
+  }
+  const range = selected._tag === "Part" ? selected.range : { start: 0, end: size - 1 }
+  const options = {
+    contentType: mime,
+    contentLength: range.end - range.start + 1,
+    headers:
+      selected._tag === "Part"
+        ? { ...headers, "content-range": `bytes ${range.start}-${range.end}/${size}` }
+        : headers
+  }
+  if (request.method === "HEAD") return HttpServerResponse.raw(null, options)
+  return HttpServerResponse.stream(yield* artifact.stream(range), {
+    ...options,
+    status: selected._tag === "Part" ? 206 : 200
+  })
+})
+
+const decodeId = Schema.decodeUnknownOption(ArtifactId)
+
+const single = (value: string | ReadonlyArray<string> | undefined): string =>
+  typeof value === "string" ? value : ""

@@ -1,0 +1,44 @@
+import { ByteSize, Duration, Effect, Layer } from "effect"
+import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { callbackBytesMax, callbackSeconds } from "../../domain/Limits.ts"
+import { problem } from "../../domain/Problem.ts"
+import { Callbacks } from "../../tasks/callbacks/Callbacks.ts"
+import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
+import { resource } from "../server/Resource.ts"
+
+/** Where vendors call about their jobs: no key, the signature is the permission. ADR 0107. */
+export const layer = Layer.unwrap(
+  Effect.gen(function* () {
+    const callbacks = yield* Callbacks
+    const room = yield* RequestBodyLimiter
+    const receive = Effect.gen(function* () {
+      const { token = "" } = yield* HttpServerRequest.ParsedSearchParams
+      const addressee = yield* callbacks.addressee(String(token))
+      const request = yield* HttpServerRequest.HttpServerRequest
+      const { headers } = request
+      yield* room.within(
+        request,
+        "vendors"
+      )(Effect.flatMap(body, (bytes) => callbacks.take(addressee, { headers, body: bytes })))
+      return HttpServerResponse.empty({ status: 204 })
+    })
+    return callbacks.isOn
+      ? HttpRouter.addAll([resource("/callbacks", { POST: receive })])
+      : Layer.empty
+  })
+)
+
+/** Refused before it is read when its length is told, else at the first byte beyond. */
+const body = Effect.gen(function* () {
+  const request = yield* HttpServerRequest.HttpServerRequest
+  if (Number(request.headers["content-length"] ?? 0) > callbackBytesMax) {
+    return yield* problem(2004, `The body is larger than ${callbackBytesMax} bytes`)
+  }
+  return new Uint8Array(yield* request.arrayBuffer)
+}).pipe(
+  Effect.provideService(HttpIncomingMessage.MaxBodySize, ByteSize.bytes(callbackBytesMax)),
+  Effect.timeoutOrElse({
+    duration: Duration.seconds(callbackSeconds),
+    orElse: () => Effect.fail(problem(2015, "The body did not arrive in time"))
+  })
+)

@@ -1,0 +1,204 @@
+import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import type { Headers } from "effect/http"
+import { AppConfig } from "../../config/Config.ts"
+import * as Credits from "../../domain/Credits.ts"
+import { TaskId } from "../../domain/Ids.ts"
+import { invalid, problem } from "../../domain/Problem.ts"
+import { isTerminal } from "../../domain/Task.ts"
+import { taskBody } from "../../domain/TaskBody.ts"
+import { Router } from "../../tasks/Router.ts"
+import type { Found, ModelPath } from "../../tasks/Router.ts"
+import { TaskWatch } from "../../tasks/TaskWatch.ts"
+import type { Principal } from "../../users/ApiKeys.ts"
+import { admitInference, authenticateInference } from "../server/Authentication.ts"
+import { matches } from "../server/ByteRanges.ts"
+import { eventStream, wantsEventStream } from "../server/EventStream.ts"
+import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
+import { readJsonBody } from "../server/JsonBody.ts"
+import { preferredWait } from "../server/Prefer.ts"
+import { refuseUnknownQuery } from "../server/QueryNames.ts"
+import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
+import { RequestTrace } from "../server/RequestTrace.ts"
+import { resource } from "../server/Resource.ts"
+
+/** Create, get and cancel, on `/generation` and `/edit`. Spec, Endpoints; contract 2 and 3. */
+export const layer = HttpRouter.use(
+  Effect.fnUntraced(function* (router) {
+    const tasks = yield* makeHandlers
+    for (const action of ["generation", "edit"] as const) {
+      const path = `/vendors/:vendor/v1/:model/${action}` as const
+      yield* router.addAll([
+        resource(path, { POST: tasks.create(action) }),
+        resource(`${path}/:task_id`, { GET: tasks.get(action), DELETE: tasks.cancel(action) })
+      ])
+    }
+  })
+)
+
+/** Poll again after this many seconds. Spec, polling guidance; contract 2. */
+const retryAfterSeconds = "2"
+
+type Header = (name: string) => string
+
+const makeHandlers = Effect.gen(function* () {
+  const router = yield* Router
+  const { serviceName } = yield* AppConfig
+  const header: Header = (name) => `x-${serviceName}-${name}`.toLowerCase()
+  const show = makeShow(header)
+  const cancel = Effect.fnUntraced(function* (action: ModelPath["action"]) {
+    const principal = yield* authenticateInference
+    const path = yield* modelPath(action)
+    const { task } = yield* router.cancel(principal.userId, path, yield* taskId)
+    return show(task)
+  })
+
+  return { create: yield* makeCreate(header), get: yield* makeGet(header, show), cancel }
+})
+
+const makeCreate = Effect.fnUntraced(function* (header: Header) {
+  const accept = makeAccept(yield* Router, header)
+  const room = yield* RequestBodyLimiter
+  return Effect.fnUntraced(function* (action: ModelPath["action"]) {
+    const principal = yield* authenticateInference
+    const path = yield* modelPath(action)
+    const isDryRun = yield* readDryRun
+    const request = yield* HttpServerRequest.HttpServerRequest
+    return yield* room.within(request, principal.userId)(accept(request, principal, path, isDryRun))
+  })
+})
+
+const makeAccept = (router: Router["Service"], header: Header) =>
+  Effect.fnUntraced(function* (
+    request: HttpServerRequest.HttpServerRequest,
+    principal: Principal,
+    path: ModelPath,
+    isDryRun: boolean
+  ) {
+    const body = yield* readJsonBody
+    if (isDryRun) {
+      const amount = Credits.format(yield* router.quote(path, body.value))
+      return HttpServerResponse.jsonUnsafe({ quote: { amount, currency: "credits" } })
+    }
+    const created = yield* router.create({
+      principal,
+      path,
+      body: body.value,
+      traceId: (yield* RequestTrace).traceId,
+      idempotency: yield* readIdempotencyKey(request, body.bytes)
+    })
+    return HttpServerResponse.text(created.body, {
+      status: 202,
+      contentType: "application/json",
+      headers: {
+        [header("cost")]: Credits.format(created.cost),
+        [header("balance")]: Credits.format(created.balance),
+        ...(created.sandbox ? { [header("sandbox")]: "true" } : {}),
+        ...(created.replayed ? { "idempotency-replayed": "true" } : {})
+      }
+    })
+  })
+
+const makeShow = (header: Header) => {
+  const cost = header("cost")
+  const sandbox = header("sandbox")
+  return (task: TaskView) => {
+    const headers: Record<string, string> = {
+      "cache-control": "no-store",
+      etag: tagOf(task),
+      [cost]: Credits.format(costOf(task))
+    }
+    if (task.sandbox) headers[sandbox] = "true"
+    if (!isTerminal(task.status)) headers["retry-after"] = retryAfterSeconds
+    return HttpServerResponse.text(bodyOf(task), { contentType: "application/json", headers })
+  }
+}
+
+/** The answer changes with each move and never between: which task, where it stands, since when. */
+const tagOf = ({ id, status, updatedAt }: TaskView): string =>
+  `"${id}-${status}-${DateTime.toEpochMillis(updatedAt).toString(36)}"`
+
+const makeGet = Effect.fnUntraced(function* (
+  header: Header,
+  show: (task: TaskView) => HttpServerResponse.HttpServerResponse
+) {
+  const router = yield* Router
+  const watch = yield* TaskWatch
+  const cost = header("cost")
+  const sandboxed = { [header("sandbox")]: "true" }
+  const answer = (request: HttpServerRequest.HttpServerRequest, task: TaskView) => {
+    const { headers } = request
+    if (request.method === "GET" && wantsEventStream(headers["accept"])) {
+      const texts = Stream.map(watch.moves(task), bodyOf)
+      const headers = { [cost]: Credits.format(costOf(task)), ...(task.sandbox ? sandboxed : {}) }
+      return Effect.succeed(eventStream(texts, headers))
+    }
+    const seconds = preferredWait(headers["prefer"])
+    if (Option.isNone(seconds)) return Effect.succeed(notModified(headers, show(task)))
+    return Effect.map(watch.untilEnd(task, Duration.seconds(seconds.value)), (last) =>
+      HttpServerResponse.setHeader(
+        notModified(headers, show(last)),
+        "preference-applied",
+        `wait=${seconds.value}`
+      )
+    )
+  }
+  return (action: ModelPath["action"]) =>
+    Effect.flatMap(HttpRouter.params, ({ model = "", task_id: text = "", vendor = "" }) => {
+      const id = decodeTaskId(text)
+      return Effect.flatMap(admitInference(id), (admitted) =>
+        Option.isNone(id)
+          ? Effect.fail(noTask(text))
+          : Effect.flatMap(
+              router.place({ vendor, model, action }, id.value, admitted.task),
+              ({ task }) =>
+                Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+                  answer(request, task)
+                )
+            )
+      )
+    })
+})
+
+type TaskView = Found["task"]
+
+/** The JSON of GET, of `data:` in an event stream, and of `payload` in events. */
+const bodyOf = (task: TaskView): string => taskBody(task, task.resultKind)
+
+/** Held while it runs, settled when it has ended. Contract 2. */
+const costOf = (task: TaskView): Credits.Credits =>
+  task.captured ?? (task.status === "failed" ? Credits.zero : task.price)
+
+const modelPath = (action: ModelPath["action"]) =>
+  Effect.map(HttpRouter.params, ({ model = "", vendor = "" }) => ({ vendor, model, action }))
+
+const decodeTaskId = Schema.decodeUnknownOption(TaskId)
+
+/** What is no UUID is no task. */
+const taskId = Effect.flatMap(HttpRouter.params, ({ task_id: id = "" }) =>
+  Effect.mapError(Effect.fromOption(decodeTaskId(id)), () => noTask(id))
+)
+
+const noTask = (id: string) => problem(2005, `There is no task ${id.slice(0, 60)}`)
+
+const readDryRun = Effect.andThen(
+  refuseUnknownQuery(["dry_run"]),
+  Effect.flatMap(HttpServerRequest.ParsedSearchParams, (query) => {
+    const value = query["dry_run"]
+    if (value === undefined || value === "false") return Effect.succeed(false)
+    return value === "true"
+      ? Effect.succeed(true)
+      : Effect.fail(invalid([{ pointer: "#/query/dry_run", detail: "Expected true or false" }]))
+  })
+)
+
+/** 304 when the client has this very answer. RFC 9110, section 13.1.2. */
+const notModified = (
+  headers: Headers.Headers,
+  response: HttpServerResponse.HttpServerResponse
+): HttpServerResponse.HttpServerResponse => {
+  const tag = response.headers["etag"]
+  return tag !== undefined && matches(headers["if-none-match"], tag)
+    ? HttpServerResponse.empty({ status: 304, headers: response.headers })
+    : response
+}

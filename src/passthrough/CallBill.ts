@@ -1,0 +1,148 @@
+import { Result } from "effect"
+import { chargeTokens } from "../catalog/Price.ts"
+import type { TokenUsage } from "../catalog/Price.ts"
+import { mergeUsage, usageOf } from "../catalog/Usage.ts"
+import { zero } from "../domain/Credits.ts"
+import type { Credits } from "../domain/Credits.ts"
+import type { UserId } from "../domain/Ids.ts"
+import { released } from "./CallBatches.ts"
+import type { CallPlan } from "./CallPlan.ts"
+import type { CallEnd } from "./Metering.ts"
+import { StreamMeter } from "./StreamMeter.ts"
+import type { Reached, StreamWatch } from "./UpstreamCalls.ts"
+
+const parseJson = (bytes: Uint8Array): unknown => {
+  const text = textOf(bytes)
+  return Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
+}
+
+/** Without the mark that some put before it. */
+const textOf = (bytes: Uint8Array): string => {
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8")
+  return text.startsWith("\uFEFF") ? text.slice(1) : text
+}
+
+/** Text per token, where an upstream reports no figures: the rule of thumb of the vendors. */
+const bytesPerToken = 4
+
+interface BilledCall {
+  readonly id: string
+  readonly user: UserId
+}
+
+/** The money of one call: settled or released exactly once, by whatever ends it. Contract 6; ADR 0072. */
+export class CallBill implements StreamWatch {
+  readonly #call: BilledCall
+  readonly #plan: CallPlan
+  readonly #requestBytes: number
+  readonly #close: (end: CallEnd) => void
+  /** Of an event stream that is metered by tokens. */
+  #meter: StreamMeter | undefined
+  #closed = false
+  #status = 0
+  #account: string | null = null
+
+  constructor(
+    call: BilledCall,
+    plan: CallPlan,
+    requestBytes: number,
+    close: (end: CallEnd) => void
+  ) {
+    this.#call = call
+    this.#plan = plan
+    this.#requestBytes = requestBytes
+    this.#close = close
+  }
+
+  /** Meters a piece of an event stream as it passes; answers what goes on to the client. */
+  push(chunk: Buffer): Buffer {
+    const { hidesUsage, metered } = this.#plan
+    if (metered._tag === "Tokens") this.#meter ??= new StreamMeter(metered.protocol, hidesUsage)
+    return this.#meter?.push(chunk) ?? chunk
+  }
+
+  flush(): Buffer {
+    return this.#meter?.flush() ?? Buffer.alloc(0)
+  }
+
+  /** The upstream failed, or nothing was bought. */
+  release(status: number | null): void {
+    this.#end({ ...released(this.#call, status), account: this.#account })
+  }
+
+  /** Takes an answer. Says what it cost, when it came whole; a stream settles at its end. */
+  answered({ accountId, answer }: Reached): Credits | undefined {
+    this.#status = answer.status
+    this.#account = accountId
+    if (!(answer.body instanceof Uint8Array)) return undefined
+    if (answer.status >= 300) {
+      this.release(answer.status)
+      return zero
+    }
+    if (this.#plan.metered._tag !== "Tokens") return this.#settleCall()
+    const value = parseJson(answer.body)
+    const reported = usageOf(this.#plan.metered.protocol, value)
+    return reported === undefined
+      ? this.#settle(this.#estimate(answer.body.length / bytesPerToken), true)
+      : this.#settle(reported, false)
+  }
+
+  /** The end of an event stream. */
+  ended(how: "complete" | "broken" | "abandoned"): void {
+    const meter = this.#meter
+    if (how === "broken" || meter === undefined || meter.failed) return this.release(this.#status)
+    const { pieces, usage } = meter
+    if (usage === undefined && pieces === 0) return this.release(this.#status)
+    // A stream that came to its end carries the upstream's figures; one that was left carries some,
+    // unless it was left behind them: OpenAI's client does that at `[DONE]`.
+    if ((how === "complete" || meter.isFinal) && usage !== undefined) this.#settle(usage, false)
+    else {
+      const counted = this.#estimate(pieces)
+      this.#settle(
+        usage === undefined || usage.inputTokens === 0
+          ? mergeUsage(usage, counted)
+          : mergeUsage(usage, { inputTokens: 0, outputTokens: pieces }),
+        true
+      )
+    }
+  }
+
+  #estimate(outputTokens: number): TokenUsage {
+    return {
+      inputTokens: Math.ceil(this.#requestBytes / bytesPerToken),
+      outputTokens: Math.ceil(outputTokens)
+    }
+  }
+
+  #settleCall(): Credits {
+    this.#end({ ...this.#settled(this.#plan.hold), usage: null })
+    return this.#plan.hold
+  }
+
+  #settle(usage: TokenUsage, counted: boolean): Credits {
+    if (this.#plan.metered._tag !== "Tokens") return this.#settleCall()
+    const cost = chargeTokens(this.#plan.metered.model.price, usage)
+    // What a call costs beyond its hold is not charged (contract 6).
+    const captured = cost > this.#plan.hold ? this.#plan.hold : cost
+    this.#end({ ...this.#settled(captured), usage: { ...usage, counted } })
+    return captured
+  }
+
+  #settled(captured: Credits): CallEnd {
+    return {
+      id: this.#call.id,
+      user: this.#call.user,
+      captured,
+      outcome: "settled",
+      status: this.#status,
+      account: this.#account,
+      usage: null
+    }
+  }
+
+  #end(end: CallEnd): void {
+    if (this.#closed) return
+    this.#closed = true
+    this.#close(end)
+  }
+}

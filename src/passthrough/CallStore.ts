@@ -1,0 +1,186 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer, Option, Schema } from "effect"
+import type { DateTime } from "effect"
+import { settle } from "../db/Batches.ts"
+import type { Alerting } from "../db/Batches.ts"
+import { amounts, integers, texts, uuids } from "../db/Columns.ts"
+import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import type { Credits } from "../domain/Credits.ts"
+import { UserId } from "../domain/Ids.ts"
+import type { EndpointId } from "../domain/Ids.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+
+/** A metered call before it goes upstream: whose, how much is held, and what its receipt will say. */
+export interface CallStart {
+  readonly id: string
+  readonly user: UserId
+  readonly key: string
+  readonly amount: Credits
+  readonly trace: string
+  readonly vendor: string
+  readonly model: string | null
+  readonly route: string
+  readonly sandbox: boolean
+}
+
+/** Why a call may not go upstream: its key died meanwhile, or the balance is too low. */
+export type CallRefusal = "key" | "balance"
+
+/** How a call ended. */
+export interface CallEnd {
+  readonly id: string
+  readonly user: UserId
+  readonly captured: Credits
+  readonly outcome: "settled" | "released" | "lost"
+  readonly status: number | null
+  readonly account: string | null
+  readonly usage: Readonly<Record<string, number | boolean>> | null
+}
+
+/** What goes into one transaction: the calls that have ended, and those that begin. */
+export interface CallBatch extends Alerting {
+  readonly ends: ReadonlyArray<CallEnd>
+  readonly starts: ReadonlyArray<CallStart>
+  readonly processId: string
+}
+
+export interface CallBatchOutcome {
+  /** The calls that may not go upstream. */
+  readonly refused: ReadonlyMap<string, CallRefusal>
+  /** Endpoints to wake for a `balance.low`. */
+  readonly endpoints: ReadonlyArray<EndpointId>
+}
+
+/** An open call that nobody runs. */
+export interface OrphanCall {
+  readonly id: string
+  readonly userId: UserId
+}
+
+export class CallRow extends Schema.Class<CallRow>("CallRow")({
+  id: Schema.String,
+  vendor: Schema.String,
+  model: Schema.NullOr(Schema.String),
+  route: Schema.String,
+  outcome: Schema.Literals(["settled", "released", "lost"]),
+  httpStatus: Schema.NullOr(Schema.Int),
+  held: Micro,
+  captured: Micro,
+  usage: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
+  sandbox: Schema.Boolean,
+  traceId: Schema.NullOr(Schema.String),
+  createdAt: Time,
+  endedAt: Time
+}) {}
+
+/** Metered calls: settled and opened, many in one statement. ADR 0072 and 0100. */
+export class CallStore extends Context.Service<
+  CallStore,
+  {
+    /** Settles and releases what has ended, then holds for all that can pay; alerts with it. */
+    readonly write: (batch: CallBatch) => Effect.Effect<CallBatchOutcome, StoreUnavailable>
+    /** Open calls of dead processes, and those opened before `before`. */
+    readonly orphans: (
+      heartbeatSince: DateTime.Utc,
+      before: DateTime.Utc,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<OrphanCall>, StoreUnavailable>
+    readonly list: (
+      userId: UserId,
+      page: { readonly before: Option.Option<string>; readonly limit: number }
+    ) => Effect.Effect<ReadonlyArray<CallRow>, StoreUnavailable>
+    readonly find: (
+      userId: UserId,
+      id: string
+    ) => Effect.Effect<Option.Option<CallRow>, StoreUnavailable>
+  }
+>()("gateway/passthrough/CallStore") {
+  static readonly layer = Layer.effect(
+    CallStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      CallStore.of({
+        write: write(sql),
+        orphans: (heartbeatSince, before, limit) =>
+          sql`
+            SELECT h.id, h.user_id FROM holds h
+            WHERE h.kind = 'call' AND h.call IS NOT NULL AND (h.created_at < ${toDate(before)} OR NOT EXISTS (
+              SELECT 1 FROM processes p
+              WHERE p.id = h.process_id AND p.heartbeat_at >= ${toDate(heartbeatSince)}
+            ))
+            LIMIT ${limit}`.pipe(rowsOf(Orphan), storeFailures),
+        list: (userId, page) =>
+          sql`
+            SELECT * FROM calls WHERE user_id = ${userId}
+              AND (${Option.getOrNull(page.before)}::uuid IS NULL OR id < ${Option.getOrNull(page.before)}::uuid)
+            ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(CallRow), storeFailures),
+        find: (userId, id) =>
+          sql`SELECT * FROM calls WHERE id = ${id} AND user_id = ${userId}`.pipe(
+            rowsOf(CallRow),
+            Effect.map(Array.head),
+            storeFailures
+          )
+      })
+    )
+  )
+}
+
+const Orphan = Schema.Struct({ id: Schema.String, userId: UserId })
+
+const Notice = Schema.Struct({
+  id: Schema.NullOr(Schema.String),
+  refused: Schema.NullOr(Schema.Literals(["key", "balance"])),
+  userId: Schema.NullOr(UserId),
+  available: Schema.NullOr(Micro),
+  threshold: Schema.NullOr(Micro)
+})
+
+const nothing: CallBatchOutcome = { refused: new Map(), endpoints: [] }
+
+const write = (sql: PgClient.PgClient) => (batch: CallBatch) =>
+  Effect.map(
+    settle(sql, batch, (alerts) =>
+      sql.unsafe<object>(statement, parametersOf(batch, alerts)).pipe(rowsOf(Notice))
+    ),
+    ({ endpoints, rows }) => (rows.length === 0 ? nothing : outcomeOf(rows, endpoints))
+  )
+
+const outcomeOf = (
+  notices: ReadonlyArray<typeof Notice.Type>,
+  endpoints: ReadonlyArray<EndpointId>
+): CallBatchOutcome => {
+  const refused = new Map<string, CallRefusal>()
+  for (const notice of notices) {
+    if (notice.id !== null && notice.refused !== null) refused.set(notice.id, notice.refused)
+  }
+  return { refused, endpoints }
+}
+
+const statement = `SELECT * FROM calls_write(
+  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, make_interval(secs => $14), $15, $16)`
+
+const parametersOf = (
+  { ends, now, processId, starts, throttleSeconds }: CallBatch,
+  alerts: boolean
+) => [
+  uuids(ends, ({ id }) => id),
+  uuids(ends, ({ user }) => user),
+  amounts(ends, ({ captured }) => captured),
+  texts(ends, ({ outcome }) => outcome),
+  integers(ends, ({ status }) => status),
+  texts(ends, ({ account }) => account),
+  texts(ends, ({ usage }) => (usage === null ? null : JSON.stringify(usage))),
+  uuids(starts, ({ id }) => id),
+  uuids(starts, ({ user }) => user),
+  texts(starts, ({ key }) => key),
+  amounts(starts, ({ amount }) => amount),
+  texts(starts, noteOf),
+  processId,
+  throttleSeconds,
+  alerts,
+  toDate(now)
+]
+
+/** What the receipt of a call says, kept with its hold: it may be another process that writes it. */
+const noteOf = ({ key, model, route, sandbox, trace, vendor }: CallStart): string =>
+  JSON.stringify({ key, vendor, model, route, sandbox, trace })

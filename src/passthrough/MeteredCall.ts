@@ -1,0 +1,129 @@
+import { Effect, Exit } from "effect"
+import type { OpenRoute } from "../catalog/OpenRoutes.ts"
+import { makeCallId } from "../domain/Ids.ts"
+import type { Problem } from "../domain/Problem.ts"
+import { CallBill } from "./CallBill.ts"
+import type { CallPlan } from "./CallPlan.ts"
+import type { CallEnd, CallStart, Metering } from "./Metering.ts"
+import { relay, requestOf } from "./PassthroughCall.ts"
+import type { ForwardEnd, PassthroughCall, Relayed } from "./PassthroughCall.ts"
+import type { Reached, ReachEnd, UpstreamCalls } from "./UpstreamCalls.ts"
+
+interface Services {
+  readonly metering: Metering["Service"]
+  readonly upstream: UpstreamCalls["Service"]
+}
+
+/**
+ * A call from its hold to its answer, without a fiber: most calls are one. What is held is settled or
+ * released, however it ends. Contract 6; ADR 0113.
+ */
+export class MeteredCall implements ReachEnd {
+  readonly #services: Services
+  readonly #call: PassthroughCall
+  readonly #plan: CallPlan
+  readonly #nowMillis: number
+  readonly #end: ForwardEnd
+  readonly #id: string
+  readonly #bill: CallBill
+  #close: (end: CallEnd) => void
+  #state: "asked" | "held" | "answered" | "abandoned" = "asked"
+  /** Ends what is under way. */
+  #stop: () => void = () => {}
+
+  constructor(
+    services: Services,
+    call: PassthroughCall,
+    plan: CallPlan,
+    nowMillis: number,
+    end: ForwardEnd
+  ) {
+    this.#services = services
+    this.#call = call
+    this.#plan = plan
+    this.#nowMillis = nowMillis
+    this.#end = end
+    this.#id = makeCallId(nowMillis)
+    const owner = { id: this.#id, user: call.principal.userId }
+    this.#close = services.metering.closeUnsafe
+    this.#bill = new CallBill(owner, plan, call.body.length, (end) => this.#close(end))
+  }
+
+  begin(): void {
+    const { metering } = this.#services
+    const start = this.#start()
+    const close = metering.drawUnsafe(start, this.#nowMillis)
+    if (close !== undefined) {
+      this.#close = close
+      return this.#reach()
+    }
+    const giveUp = metering.openUnsafe(start, (held) => {
+      if (Exit.isSuccess(held)) this.#reach()
+      else this.#end.otherwise(Exit.failCause(held.cause))
+    })
+    if (this.#state === "asked") this.#stop = giveUp
+  }
+
+  /** Nobody wants the answer any more. A stream that was answered ends by itself. */
+  giveUp(): void {
+    if (this.#state === "answered") return
+    // First, so that nobody hears of what comes of it
+    this.#release()
+    this.#stop()
+  }
+
+  answered(reached: Reached): void {
+    if (this.#state !== "abandoned") this.#end.answered(this.#relayed(reached))
+  }
+
+  otherwise(rest: Effect.Effect<Reached, Problem>): void {
+    if (this.#state === "abandoned") return
+    this.#end.otherwise(
+      Effect.interruptible(rest).pipe(
+        Effect.onError(() => Effect.sync(() => this.#release())),
+        Effect.map((reached) => this.#relayed(reached)),
+        Effect.uninterruptible
+      )
+    )
+  }
+
+  #start(): CallStart {
+    const { apiKeyId: key, userId: user } = this.#call.principal
+    const { route } = this.#call.to
+    return {
+      id: this.#id,
+      user,
+      key,
+      amount: this.#plan.hold,
+      trace: this.#call.traceId,
+      vendor: route.vendor,
+      model: this.#plan.model,
+      route: routeName(route),
+      sandbox: this.#services.upstream.isSandbox(route.provider)
+    }
+  }
+
+  #reach(): void {
+    this.#state = "held"
+    try {
+      const request = requestOf(this.#call, this.#plan.body, this.#bill)
+      const { provider } = this.#call.to.route
+      this.#stop = this.#services.upstream.reachUnsafe(provider, request, this.#nowMillis, this)
+    } catch (defect) {
+      this.#release()
+      this.#end.otherwise(Exit.die(defect))
+    }
+  }
+
+  #relayed(reached: Reached): Relayed {
+    this.#state = "answered"
+    return relay(reached, this.#id, this.#bill.answered(reached))
+  }
+
+  #release(): void {
+    if (this.#state === "held") this.#bill.release(null)
+    this.#state = "abandoned"
+  }
+}
+
+const routeName = ({ method, path }: OpenRoute): string => `${method} ${path}`

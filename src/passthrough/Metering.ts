@@ -1,0 +1,166 @@
+import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Schedule, Schema } from "effect"
+import { AppConfig } from "../config/Config.ts"
+import type { Alerting } from "../db/Batches.ts"
+import { zero } from "../domain/Credits.ts"
+import { makeCallId } from "../domain/Ids.ts"
+import type { EndpointId, UserId } from "../domain/Ids.ts"
+import { ownerDeadSeconds } from "../domain/Limits.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { Process } from "../process/Process.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
+import { balanceLow } from "../webhooks/Events.ts"
+import { makeCallBatches, released } from "./CallBatches.ts"
+import type { WriteBatch } from "./CallBatches.ts"
+import { CallStore } from "./CallStore.ts"
+import type { CallEnd, CallRefusal, CallRow, CallStart } from "./CallStore.ts"
+import { makeReservations } from "./Reservations.ts"
+import type { WriteReservations } from "./Reservations.ts"
+import { ReservationStore } from "./ReservationStore.ts"
+
+export type { CallEnd, CallRow, CallStart } from "./CallStore.ts"
+
+/** Lost calls of one sweep at most. */
+const orphansMax = 5000
+
+/** No call lives longer than this: its hold is released, should all else have failed. */
+const callHoursMax = 24
+
+/**
+ * Money of metered calls: a hold before, a settlement after, a receipt. Concurrent calls share one
+ * transaction, so that a busy gateway writes a few large batches instead of thousands of small ones.
+ * Contract 6; ADR 0072 and 0100.
+ */
+export class Metering extends Context.Service<
+  Metering,
+  {
+    /**
+     * Covers a call by what is held ahead for its key, which was looked at a moment ago: it may go
+     * upstream at once. Answers what closes it. `undefined`: it has to be opened.
+     */
+    readonly drawUnsafe: (
+      start: CallStart,
+      nowMillis: number
+    ) => ((end: CallEnd) => void) | undefined
+    /**
+     * Holds, and checks the key once more; for a caller who is no fiber. `answer` hears of the commit
+     * and must not throw: 1101, or 1003 when the key died since it was recognized. Answers what gives
+     * the hold up, which is of no effect once it was answered.
+     */
+    readonly openUnsafe: (
+      start: CallStart,
+      answer: (exit: Exit.Exit<void, Problem | StoreUnavailable>) => void
+    ) => () => void
+    /** Of a call that was opened. Settles soon, whatever happens: never waits, never fails. */
+    readonly closeUnsafe: (end: CallEnd) => void
+    readonly list: CallStore["Service"]["list"]
+    /** Fails with 2005. */
+    readonly find: (
+      userId: UserId,
+      id: string
+    ) => Effect.Effect<CallRow, Problem | StoreUnavailable>
+  }
+>()("gateway/passthrough/Metering") {
+  static readonly layer = Layer.effect(
+    Metering,
+    Effect.gen(function* () {
+      const store = yield* CallStore
+      const reservationStore = yield* ReservationStore
+      const process = yield* Process
+      const writes = yield* makeWrites
+      const batches = yield* makeCallBatches(writes.calls)
+      const allowances = yield* makeReservations(writes.allowances(process.id))
+      const { closeUnsafe } = batches
+
+      const sweep = Effect.gen(function* () {
+        const now = yield* DateTime.now
+        const before = DateTime.subtract(now, { hours: callHoursMax })
+        const aliveSince = yield* process.aliveSince
+        const orphans = yield* store.orphans(aliveSince, before, orphansMax)
+        for (const { id, userId } of orphans) closeUnsafe(lost({ id, user: userId }))
+        const left = yield* reservationStore.lost(aliveSince, orphansMax)
+        for (const { key, processId, userId: user } of left) {
+          const size = { key, user, hold: makeCallId(DateTime.toEpochMillis(now)) }
+          const sizes = [{ ...size, needs: zero, extra: zero }]
+          yield* writes.allowances(processId)({ sizes, ended: [] })
+        }
+        if (orphans.length + left.length > 0) {
+          yield* Effect.logWarning(
+            `${orphans.length} calls and ${left.length} allowances were lost with their process, released`
+          )
+        }
+      })
+      yield* sweep.pipe(
+        Effect.catchCause((cause) => Effect.logWarning("The sweep of calls failed", cause)),
+        Effect.repeat(Schedule.spaced(Duration.seconds(ownerDeadSeconds))),
+        Effect.forkScoped
+      )
+
+      return Metering.of({
+        drawUnsafe: allowances.drawUnsafe,
+        openUnsafe: (start, answer) =>
+          batches.openUnsafe(start, (exit) => {
+            if (Exit.isFailure(exit)) return answer(exit)
+            return answer(
+              exit.value === undefined ? Exit.void : Exit.fail(refusalProblem(exit.value))
+            )
+          }),
+        closeUnsafe,
+        list: store.list,
+        find: Effect.fn("Metering.find")(function* (userId, id) {
+          const found = isCallId(id) ? yield* store.find(userId, id) : Option.none<CallRow>()
+          return yield* Effect.mapError(Effect.fromOption(found), () =>
+            problem(2005, `There is no call ${id.slice(0, 60)}`)
+          )
+        })
+      })
+    })
+  )
+}
+
+const isCallId = Schema.is(Schema.String.check(Schema.isUUID()))
+
+const refusalProblem = (refusal: CallRefusal): Problem =>
+  refusal === "balance"
+    ? problem(1101, "The available balance is lower than the most that this call can cost")
+    : problem(1003, "This API key was revoked or has expired")
+
+/** The process died before the answer was settled: in doubt for the customer. ADR 0072. */
+const lost = (call: { readonly id: string; readonly user: UserId }): CallEnd => ({
+  ...released(call),
+  outcome: "lost"
+})
+
+/** The transactions of a batch, with the alerts of its charges; their endpoints are woken after it. */
+const makeWrites = Effect.gen(function* () {
+  const { balanceAlertThrottle } = yield* AppConfig
+  const calls = yield* CallStore
+  const allowances = yield* ReservationStore
+  const wake = yield* WorkNotifier
+  const { id } = yield* Process
+  const throttleSeconds = Duration.toSeconds(balanceAlertThrottle)
+  const settled = <A extends { readonly endpoints: ReadonlyArray<EndpointId> }>(
+    write: (alerting: Alerting) => Effect.Effect<A, StoreUnavailable>
+  ) =>
+    Effect.flatMap(DateTime.now, (now) =>
+      Effect.tap(
+        write({ now, throttleSeconds, alert: (wallet) => balanceLow(wallet, now) }),
+        ({ endpoints }) => (endpoints.length === 0 ? Effect.void : wake.endpoints(endpoints))
+      )
+    )
+  return {
+    calls: (({ ends, starts }) =>
+      Effect.map(
+        settled((alerting) => calls.write({ ...alerting, ends, starts, processId: id })),
+        ({ refused }) => refused
+      )) satisfies WriteBatch,
+    /** Those of this process, or of one that died. */
+    allowances:
+      (processId: string): WriteReservations =>
+      ({ ended, sizes }) =>
+        Effect.map(
+          settled((alerting) => allowances.write({ ...alerting, ended, sizes, processId })),
+          ({ grants }) => grants
+        )
+  }
+})

@@ -1,0 +1,103 @@
+import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
+import { Catalog } from "../catalog/Catalog.ts"
+import { Problem, problem } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { planCall } from "./CallPlan.ts"
+import { MeteredCall } from "./MeteredCall.ts"
+import { Metering } from "./Metering.ts"
+import { relay, requestOf } from "./PassthroughCall.ts"
+import type { ForwardEnd, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
+import { UpstreamCalls } from "./UpstreamCalls.ts"
+
+export type { ForwardEnd, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
+
+/** Hands a call to its vendor and the answer back, and meters it. Spec, points 2 to 4; contract 3 and 6. */
+export class Passthrough extends Context.Service<
+  Passthrough,
+  {
+    /** Fails with 2006 (vendor or route not open) or 2007. */
+    readonly resolve: (vendor: string, method: string, path: string) => Exit.Exit<OpenPath, Problem>
+    readonly forward: (call: PassthroughCall) => Effect.Effect<Relayed, Problem | StoreUnavailable>
+    /**
+     * The same for a caller who is no fiber. Answers what gives the call up. Never throws.
+     */
+    readonly forwardUnsafe: (
+      call: PassthroughCall,
+      nowMillis: number,
+      end: ForwardEnd
+    ) => () => void
+  }
+>()("gateway/passthrough/Passthrough") {
+  static readonly layer = Layer.effect(
+    Passthrough,
+    Effect.gen(function* () {
+      const { upstream: catalog } = yield* Catalog
+      const metering = yield* Metering
+      const upstream = yield* UpstreamCalls
+      const services = { metering, upstream }
+
+      const resolve = (vendor: string, method: string, path: string) => {
+        const match = catalog.match(vendor, method, path)
+        switch (match._tag) {
+          case "Open":
+            return Exit.succeed(match)
+          case "OtherMethod":
+            return Exit.fail(
+              new Problem({
+                code: 2007,
+                detail: `${method} is not allowed here`,
+                allow: match.allow
+              })
+            )
+          case "Closed":
+            return Exit.fail(problem(2006, "This vendor, or this route of it, is not open here"))
+        }
+      }
+
+      const plain = (call: PassthroughCall) =>
+        Effect.map(
+          upstream.reach(call.to.route.provider, requestOf(call, call.body, undefined)),
+          (reached) => relay(reached, undefined, undefined)
+        )
+
+      // Most calls come here: from the hold to the answer without a fiber.
+      const forwardUnsafe = (call: PassthroughCall, nowMillis: number, end: ForwardEnd) => {
+        try {
+          const { model, route } = call.to
+          const plan = planCall(catalog, route, model, call.body)
+          if (Result.isSuccess(plan) && plan.success.metered._tag !== "Nothing") {
+            const metered = new MeteredCall(services, call, plan.success, nowMillis, end)
+            metered.begin()
+            return () => metered.giveUp()
+          }
+          end.otherwise(Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call))
+        } catch (defect) {
+          end.otherwise(Exit.die(defect))
+        }
+        return () => {}
+      }
+
+      return Passthrough.of({
+        resolve,
+        forwardUnsafe,
+        forward: (call) =>
+          Effect.flatMap(Clock.currentTimeMillis, (now) =>
+            Effect.uninterruptibleMask((restore) => {
+              let giveUp = () => {}
+              const rest = Effect.callback<Effect.Effect<Relayed, Problem | StoreUnavailable>>(
+                (resume) => {
+                  giveUp = forwardUnsafe(call, now, {
+                    answered: (relayed) => resume(Exit.succeed(Exit.succeed(relayed))),
+                    otherwise: (rest) => resume(Exit.succeed(rest))
+                  })
+                }
+              )
+              return Effect.flatMap(restore(rest), restore).pipe(
+                Effect.onError(() => Effect.sync(() => giveUp()))
+              )
+            })
+          )
+      })
+    })
+  )
+}

@@ -1,0 +1,187 @@
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Schema } from "effect"
+import type { DateTime } from "effect"
+import { settle } from "../db/Batches.ts"
+import type { Alerting } from "../db/Batches.ts"
+import { amounts, booleans, counts, integers, texts, uuids } from "../db/Columns.ts"
+import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import type { Credits } from "../domain/Credits.ts"
+import { UserId } from "../domain/Ids.ts"
+import type { EndpointId } from "../domain/Ids.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import type { CallEnd, CallStart } from "./CallStore.ts"
+
+/** What a key's allowance is to be from now on: 0 and 0 close it. */
+export interface ReservationSize {
+  readonly key: string
+  readonly user: UserId
+  /** Id of the hold that takes the place of the last one. */
+  readonly hold: string
+  /** What the calls that run can cost. */
+  readonly needs: Credits
+  /** For calls to come, as far as the wallet has it to spare. */
+  readonly extra: Credits
+}
+
+/** A call that was drawn on its key's allowance, and has ended. */
+export interface DrawnCall {
+  readonly start: CallStart
+  /** Unix time in milliseconds. */
+  readonly begunAt: number
+  readonly end: CallEnd
+}
+
+/** What goes into one transaction. Every call's key has a size. */
+export interface ReservationBatch extends Alerting {
+  readonly sizes: ReadonlyArray<ReservationSize>
+  readonly ended: ReadonlyArray<DrawnCall>
+  readonly processId: string
+}
+
+/** What a key's allowance is now. */
+export interface ReservationGrant {
+  readonly key: string
+  readonly granted: Credits
+  /** What the wallet has beside its holds. */
+  readonly available: Credits
+  /** The key may be used, until it expires. */
+  readonly alive: boolean
+  readonly expiresAt: DateTime.Utc | null
+}
+
+export interface ReservationOutcome {
+  readonly grants: ReadonlyArray<ReservationGrant>
+  /** Endpoints to wake for a `balance.low`. */
+  readonly endpoints: ReadonlyArray<EndpointId>
+}
+
+/** An allowance that no living process draws on. */
+export class LostReservation extends Schema.Class<LostReservation>("LostReservation")({
+  processId: Schema.String,
+  key: Schema.String,
+  userId: UserId
+}) {}
+
+/** What processes hold ahead for keys that call often. ADR 0116. */
+export class ReservationStore extends Context.Service<
+  ReservationStore,
+  {
+    /** Settles what was drawn, and sizes the allowances anew. Safe to repeat, alone or with more. */
+    readonly write: (batch: ReservationBatch) => Effect.Effect<ReservationOutcome, StoreUnavailable>
+    /** The allowances of dead processes. */
+    readonly lost: (
+      heartbeatSince: DateTime.Utc,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<LostReservation>, StoreUnavailable>
+  }
+>()("gateway/passthrough/ReservationStore") {
+  static readonly layer = Layer.effect(
+    ReservationStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      ReservationStore.of({
+        write: write(sql),
+        lost: (heartbeatSince, limit) =>
+          sql`
+            SELECT h.process_id, h.api_key_id AS key, h.user_id FROM holds h
+            WHERE h.kind = 'allowance' AND NOT EXISTS (
+              SELECT 1 FROM processes p
+              WHERE p.id = h.process_id AND p.heartbeat_at >= ${toDate(heartbeatSince)}
+            )
+            LIMIT ${limit}`.pipe(rowsOf(LostReservation), storeFailures)
+      })
+    )
+  )
+}
+
+const Notice = Schema.Struct({
+  apiKeyId: Schema.NullOr(Schema.String),
+  granted: Schema.NullOr(Micro),
+  available: Schema.NullOr(Micro),
+  alive: Schema.NullOr(Schema.Boolean),
+  expiresAt: Schema.NullOr(Time),
+  userId: Schema.NullOr(UserId),
+  threshold: Schema.NullOr(Micro)
+})
+
+/** What is out of the ordinary is done with care, in a transaction that its alerts belong into. */
+const write = (sql: PgClient.PgClient) => (batch: ReservationBatch) =>
+  Effect.map(
+    settle(sql, batch, (alerts) =>
+      sql
+        .unsafe<object>(
+          statement(alerts ? "allowances_settle_again" : "allowances_settle"),
+          parametersOf(batch, alerts)
+        )
+        .pipe(rowsOf(Notice))
+    ),
+    ({ endpoints, rows }): ReservationOutcome => ({ endpoints, grants: rows.flatMap(grantOf) })
+  )
+
+const grantOf = (row: typeof Notice.Type): ReadonlyArray<ReservationGrant> => {
+  const { alive, apiKeyId, available, expiresAt, granted } = row
+  return apiKeyId === null || granted === null || available === null || alive === null
+    ? []
+    : [{ key: apiKeyId, granted, available, alive, expiresAt }]
+}
+
+const statement = (name: string) => `SELECT * FROM ${name}(
+  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,
+  make_interval(secs => $25), $26, $27)`
+
+const parametersOf = (
+  { ended, now, processId, sizes, throttleSeconds }: ReservationBatch,
+  alerts: boolean
+) => {
+  const { calls, keys } = linesOf(ended, sizes)
+  return [
+    texts(sizes, ({ key }) => key),
+    uuids(sizes, ({ user }) => user),
+    uuids(sizes, ({ hold }) => hold),
+    amounts(sizes, ({ needs }) => needs),
+    amounts(sizes, ({ extra }) => extra),
+    counts(keys, ({ captures }) => captures),
+    amounts(keys, ({ charged }) => charged),
+    uuids(ended, ({ start }) => start.id),
+    integers(calls, ({ place }) => place),
+    counts(calls, ({ line }) => line),
+    amounts(calls, ({ drawn }) => drawn),
+    counts(ended, ({ begunAt }) => begunAt),
+    amounts(ended, ({ start }) => start.amount),
+    amounts(calls, ({ captured }) => captured),
+    texts(ended, ({ end }) => end.outcome),
+    integers(ended, ({ end }) => end.status),
+    texts(ended, ({ end }) => end.account),
+    texts(ended, ({ end }) => (end.usage === null ? null : JSON.stringify(end.usage))),
+    texts(ended, ({ start }) => start.vendor),
+    texts(ended, ({ start }) => start.model),
+    texts(ended, ({ start }) => start.route),
+    booleans(ended, ({ start }) => start.sandbox),
+    texts(ended, ({ start }) => start.trace),
+    processId,
+    throttleSeconds,
+    alerts,
+    toDate(now)
+  ]
+}
+
+/**
+ * Where each call's capture stands among those of its key, and what they come to with it: running
+ * sums that the server then need not sort for. `place` is that of the key, from 1.
+ */
+const linesOf = (ended: ReservationBatch["ended"], sizes: ReservationBatch["sizes"]) => {
+  const keys = sizes.map((_, n) => ({ place: n + 1, captures: 0, charged: 0n }))
+  const byKey = new Map(sizes.map(({ key }, n) => [key, keys[n]]))
+  const calls = ended.map(({ end, start }) => {
+    // The store refuses a call whose key has no size
+    const key = byKey.get(start.key) ?? { place: 0, captures: 0, charged: 0n }
+    const captured = end.captured < start.amount ? end.captured : start.amount
+    if (captured > 0n) {
+      key.captures += 1
+      key.charged += captured
+    }
+    const line = captured > 0n ? key.captures : 0
+    return { place: key.place, line, drawn: key.charged, captured }
+  })
+  return { keys, calls }
+}

@@ -1,0 +1,58 @@
+import { at } from "../catalog/Usage.ts"
+import type { FieldFault } from "../domain/Problem.ts"
+
+/**
+ * What makes a call cost more than its tokens, or its tokens more than their price: refused, for it
+ * would be given away (contract 6; ADR 0103). Each with its pointer.
+ */
+export const surchargesOf = (body: unknown): ReadonlyArray<FieldFault> => {
+  const settings = settingsOf(body)
+  const tools = toolsOf(body)
+  return tools.length === 0 ? settings : [...settings, ...tools]
+}
+
+/** The values that cost no more than the list price; left out means the first. */
+const ordinary: ReadonlyArray<readonly [name: string, values: ReadonlySet<unknown>]> = [
+  ["service_tier", new Set([undefined, null, "auto", "default", "standard_only", "flex"])],
+  ["serviceTier", new Set([undefined, null, "standard", "flex"])],
+  ["speed", new Set([undefined, null, "standard"])],
+  ["inference_geo", new Set([undefined, null, "global"])],
+  ["web_search_options", new Set([undefined, null])]
+]
+
+const settingsOf = (body: unknown): ReadonlyArray<FieldFault> =>
+  ordinary
+    .filter(([name, values]) => !values.has(at(body, name)))
+    .map(([name]) => ({
+      pointer: `#/${name}`,
+      detail: "This costs more than the price of the tokens, and is not offered here"
+    }))
+
+/** Tools that the client runs, or that cost nothing but tokens: by their type at OpenAI and Anthropic … */
+const freeTypes =
+  /^(?:function|custom|namespace|mcp|local_shell|apply_patch|tool_search|computer|bash|text_editor|memory|web_fetch)(?:_|$)/u
+/** … and by their member at Google. */
+const freeMembers = /^(?:function_?declarations|code_?execution|url_?context|computer_?use)$/iu
+
+const toolsOf = (body: unknown): ReadonlyArray<FieldFault> => {
+  const tools = at(body, "tools")
+  return Array.isArray(tools)
+    ? tools.flatMap((tool: unknown, index) =>
+        isFree(tool)
+          ? []
+          : [
+              {
+                pointer: `#/tools/${index}`,
+                detail: "The vendor charges for the use of this tool, which is not offered here"
+              }
+            ]
+      )
+    : []
+}
+
+const isFree = (tool: unknown): boolean => {
+  const type = at(tool, "type")
+  if (typeof type === "string") return freeTypes.test(type)
+  if (at(tool, "name") !== undefined) return true
+  return Object.keys(Object(tool)).every((member) => freeMembers.test(member))
+}

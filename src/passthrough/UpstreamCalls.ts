@@ -1,0 +1,206 @@
+import { Clock, Context, Duration, Effect, Exit, Layer, Metric } from "effect"
+import { CircuitBreaker } from "effect/persistence"
+import { Problem, problem } from "../domain/Problem.ts"
+import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import { isAccountRefused } from "../vendors/AccountRefusal.ts"
+import { Accounts } from "../vendors/Accounts.ts"
+import type { AccountState } from "../vendors/Accounts.ts"
+import { Upstream } from "../vendors/Upstream.ts"
+import type { UpstreamFailure } from "../vendors/Upstream.ts"
+import type { UpstreamAnswer, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+
+export type { AccountState } from "../vendors/Accounts.ts"
+export type { StreamWatch, UpstreamAnswer, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+
+/** An answer and the account that gave it; none in the sandbox. */
+export interface Reached {
+  readonly answer: UpstreamAnswer
+  readonly accountId: string | null
+}
+
+/** Who hears of the answer, or what is left to be done for one: one of the two, once. */
+export interface ReachEnd {
+  readonly answered: (reached: Reached) => void
+  readonly otherwise: (rest: Effect.Effect<Reached, Problem>) => void
+}
+
+/** Calls of the passthrough that got no answer, or a refusal of the service's own account. */
+const troubles = Metric.counter("gateway_upstream_troubles_total", {
+  description: "Upstream calls without an answer, or refused for the service's own account",
+  incremental: true
+})
+
+/**
+ * Gets an answer from one of a provider's accounts. Another account is tried only where the first
+ * certainly bought nothing: no byte sent, or refused for its rate, its load or its own key. ADR 0071.
+ */
+export class UpstreamCalls extends Context.Service<
+  UpstreamCalls,
+  {
+    readonly isSandbox: (provider: Provider) => boolean
+    /** Fails with 5002 (unreachable or broken), 5003 (no account free) or 5004 (time-out). */
+    readonly reach: (
+      provider: Provider,
+      request: UpstreamRequest
+    ) => Effect.Effect<Reached, Problem>
+    /**
+     * The same for a caller who is no fiber. Answers what ends the call. Never throws.
+     */
+    readonly reachUnsafe: (
+      provider: Provider,
+      request: UpstreamRequest,
+      nowMillis: number,
+      end: ReachEnd
+    ) => () => void
+    readonly accounts: Effect.Effect<ReadonlyArray<AccountState>>
+  }
+>()("gateway/passthrough/UpstreamCalls") {
+  static readonly layer = Layer.effect(
+    UpstreamCalls,
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const upstream = yield* Upstream
+      const clock = yield* Clock.Clock
+
+      const judged = (
+        account: AccountSetting,
+        call: Effect.Effect<UpstreamAnswer, UpstreamFailure>
+      ) =>
+        accounts
+          .guard(account, call, classify)
+          .pipe(Effect.tap((answer) => accounts.observeResponse(account, asTold(answer))))
+
+      /** `called`: how the call of the first account went, where it was made already. */
+      const reachOne = (
+        request: UpstreamRequest,
+        [account, ...others]: ReadonlyArray<AccountSetting>,
+        called?: Exit.Exit<UpstreamAnswer, UpstreamFailure>
+      ): Effect.Effect<Reached, Problem> =>
+        account === undefined
+          ? Effect.fail(busy(0))
+          : Effect.flatMap(
+              Effect.exit(judged(account, called ?? upstream.send(account, request))),
+              (exit) => {
+                const outcome = outcomeOf(account, exit)
+                if (outcome._tag === "Final") return outcome.result
+                const next = others.length === 0 ? outcome.result : reachOne(request, others)
+                return Effect.andThen(report(account, outcome.reason), next)
+              }
+            )
+
+      const reach = (provider: Provider, request: UpstreamRequest) =>
+        accounts.isConfigured(provider)
+          ? accounts.order(provider).pipe(
+              Effect.mapError(({ retryAfterMillis }) => busy(retryAfterMillis)),
+              Effect.flatMap((order) => reachOne(request, order))
+            )
+          : Effect.map(upstream.simulate(provider, request), (answer) => ({
+              answer,
+              accountId: null
+            }))
+
+      return UpstreamCalls.of({
+        isSandbox: (provider) => !accounts.isConfigured(provider),
+        reach,
+        reachUnsafe: (provider, request, nowMillis, end) => {
+          const order = accounts.healthyOrder(provider, nowMillis)
+          const first = order?.[0]
+          if (order === undefined || first === undefined) {
+            end.otherwise(reach(provider, request))
+            return () => {}
+          }
+          return upstream.sendUnsafe(first, request, (exit) => {
+            if (Exit.isFailure(exit) || classify(exit)._tag !== "Success") {
+              return end.otherwise(reachOne(request, order, exit))
+            }
+            // A pause begins with the answer that asks for it
+            accounts.observeAt(first, asTold(exit.value), clock.currentTimeMillisUnsafe())
+            return end.answered({ answer: exit.value, accountId: first.id })
+          })
+        },
+        accounts: accounts.states
+      })
+    })
+  )
+}
+
+/** A refused account is one whatever the vendor's status says. */
+const asTold = (answer: UpstreamAnswer): UpstreamAnswer =>
+  isAccountRefused(answer) ? { ...answer, status: 401 } : answer
+
+type Attempt = Exit.Exit<UpstreamAnswer, UpstreamFailure | CircuitBreaker.CircuitBreakerError>
+
+/** `Next`: nothing was bought, another account may be asked; `result` counts if there is none. */
+type Outcome =
+  | { readonly _tag: "Final"; readonly result: Effect.Effect<Reached, Problem> }
+  | {
+      readonly _tag: "Next"
+      readonly reason: string
+      readonly result: Effect.Effect<Reached, Problem>
+    }
+
+const outcomeOf = (account: AccountSetting, exit: Attempt): Outcome =>
+  Exit.match(exit, {
+    onSuccess: (answer): Outcome => {
+      const result = Effect.succeed({ answer, accountId: account.id })
+      if (isAccountRefused(answer)) {
+        const reason = `refused the service's own key or payment with HTTP ${answer.status}`
+        return { _tag: "Next", reason, result: Effect.fail(misconfigured) }
+      }
+      return answer.status === 429 || answer.status === 529
+        ? { _tag: "Next", reason: `is at its limit (HTTP ${answer.status})`, result }
+        : { _tag: "Final", result }
+    },
+    onFailure: (cause): Outcome => {
+      const error = cause.reasons.find((reason) => reason._tag === "Fail")?.error
+      if (error === undefined)
+        return { _tag: "Final", result: Effect.orDie(Effect.failCause(cause)) }
+      if (error._tag === "CircuitBreakerError") {
+        const millis =
+          error.reason._tag === "CircuitOpen" ? Duration.toMillis(error.reason.retryAfter) : 0
+        return {
+          _tag: "Next",
+          reason: "is cut off by its circuit",
+          result: Effect.fail(busy(millis))
+        }
+      }
+      const result = Effect.fail(problemOf(error))
+      return error.kind === "unsent"
+        ? { _tag: "Next", reason: `cannot be reached (${error.detail})`, result }
+        : { _tag: "Final", result: Effect.andThen(report(account, error.detail), result) }
+    }
+  })
+
+const report = (account: AccountSetting, reason: string) =>
+  Effect.andThen(
+    Metric.update(Metric.withAttributes(troubles, { account: account.id }), 1),
+    Effect.logWarning(`The upstream account ${account.id} ${reason}`)
+  )
+
+const problemOf = (failure: UpstreamFailure): Problem =>
+  failure.kind === "timeout"
+    ? problem(5004, "The upstream did not answer in time; the call may have been executed")
+    : failure.kind === "unsent"
+      ? problem(5002, "The upstream cannot be reached; nothing was sent")
+      : problem(5002, "The connection to the upstream broke; the call may have been executed")
+
+const misconfigured = problem(
+  5003,
+  "The service's own account with this vendor is not usable now: the operator has been told"
+)
+
+const busy = (retryAfterMillis: number): Problem =>
+  new Problem({
+    code: 5003,
+    detail: "Every account with this vendor is at its limit or cut off: try again later",
+    retryAfterSeconds: Math.max(1, Math.ceil(retryAfterMillis / 1000))
+  })
+
+/** What an outcome says of the account's health: not the client's faults, nor a rate limit. ADR 0071. */
+const classify = (exit: Exit.Exit<UpstreamAnswer, UpstreamFailure>): CircuitBreaker.Outcome => {
+  if (Exit.isFailure(exit)) return CircuitBreaker.failure()
+  if (isAccountRefused(exit.value)) return CircuitBreaker.failure()
+  const { status } = exit.value
+  if (status === 429 || status === 529) return CircuitBreaker.ignored
+  return status >= 500 ? CircuitBreaker.failure() : CircuitBreaker.success
+}

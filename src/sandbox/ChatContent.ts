@@ -1,0 +1,130 @@
+import { Option, Schema } from "effect"
+import { createHash } from "node:crypto"
+import { at } from "../catalog/Usage.ts"
+import type { UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+import { toolCallOf } from "./ToolCalls.ts"
+import type { ToolCall } from "./ToolCalls.ts"
+
+/** One of the answers that were asked for. */
+export interface Choice {
+  readonly words: ReadonlyArray<string>
+  /** Then there are no words. */
+  readonly tool: ToolCall | undefined
+  /** The limit of tokens has cut it off. */
+  readonly isCut: boolean
+}
+
+/** What the simulator says, the same for the same request. */
+export interface Said {
+  /** Hex digits that ids are made of. */
+  readonly seed: string
+  readonly model: string
+  readonly choices: readonly [Choice, ...Array<Choice>]
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+/** A request, read as far as the simulator cares. */
+export interface Heard {
+  readonly body: unknown
+  readonly stream: boolean
+  readonly said: Said
+}
+
+const vocabulary = [
+  "This",
+  "answer",
+  "comes",
+  "from",
+  "the",
+  "built-in",
+  "simulator:",
+  "set",
+  "a",
+  "vendor",
+  "key",
+  "to",
+  "reach",
+  "the",
+  "real",
+  "model."
+]
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+
+/** Text a token, as the vendors' rule of thumb has it; a word of the simulator is one token. */
+const bytesPerToken = 4
+
+/** OpenAI gives so many at most. */
+const choicesMax = 128
+
+export const hear = (request: UpstreamRequest): Heard => {
+  const text = Buffer.from(request.body).toString("utf8")
+  const body = Option.getOrUndefined(decodeJson(text))
+  const seed = createHash("sha256").update(request.path).update(text).digest("hex")
+  const model = at(body, "model")
+  const choice = choiceOf(body)
+  const more = Array.from({ length: choicesOf(body) - 1 }, () => choice)
+  return {
+    body,
+    stream: at(body, "stream") === true || request.path.endsWith(":streamGenerateContent"),
+    said: {
+      seed,
+      model: typeof model === "string" ? model : (pathModel(request.path) ?? "simulated"),
+      choices: [choice, ...more],
+      inputTokens: Math.max(1, Math.ceil(request.body.length / bytesPerToken)),
+      outputTokens: tokensOf(choice) * (1 + more.length)
+    }
+  }
+}
+
+const pathModel = (path: string): string | undefined => /\/models\/([^/:]+):/u.exec(path)?.[1]
+
+const tokensOf = ({ tool, words }: Choice): number =>
+  tool === undefined ? words.length : Math.ceil(JSON.stringify(tool).length / bytesPerToken)
+
+const wholeNumber = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isFinite(value) ? Math.max(1, Math.floor(value)) : undefined
+
+const choicesOf = (body: unknown): number =>
+  Math.min(
+    choicesMax,
+    wholeNumber(
+      at(body, "n") ??
+        at(body, "generationConfig", "candidateCount") ??
+        at(body, "generation_config", "candidate_count")
+    ) ?? 1
+  )
+
+/** No answer is longer, whatever it is asked for: a tool's example may be as large as the body. */
+const answerTokensMax = 16_384
+
+const limitOf = (body: unknown): number => Math.min(answerTokensMax, askedOf(body) ?? Infinity)
+
+const askedOf = (body: unknown): number | undefined =>
+  wholeNumber(
+    at(body, "max_completion_tokens") ??
+      at(body, "max_output_tokens") ??
+      at(body, "max_tokens") ??
+      at(body, "generationConfig", "maxOutputTokens") ??
+      at(body, "generation_config", "max_output_tokens")
+  )
+
+const choiceOf = (body: unknown): Choice => {
+  const limit = limitOf(body)
+  const tool = toolCallOf(body)
+  const call = { words: [], tool, isCut: false }
+  if (tool !== undefined && tokensOf(call) <= limit) return call
+  const words = tool === undefined ? vocabulary : []
+  return {
+    words: words.slice(0, limit),
+    tool: undefined,
+    isCut: tool !== undefined || words.length > limit
+  }
+}
+
+/** The text of a choice in pieces: a word each. */
+export const piecesOf = ({ words }: Choice): ReadonlyArray<string> =>
+  words.map((word, index) => (index === 0 ? word : ` ${word}`))
+
+export const textOf = ({ words }: Choice): string => words.join(" ")

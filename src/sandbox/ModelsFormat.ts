@@ -1,0 +1,85 @@
+import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
+import type { Provider } from "../domain/Provider.ts"
+import { createdSeconds } from "./OpenAiFormat.ts"
+
+const createdAt = "2025-01-01T00:00:00Z"
+
+/** What a vendor answers where its models are listed. */
+export interface ModelsAnswer {
+  readonly status: number
+  readonly value: unknown
+}
+
+/** The list of models, or one of them, in the vendor's format: those that have a price. */
+export const modelsAnswer = (
+  catalog: UpstreamCatalog,
+  provider: Provider,
+  path: string
+): ModelsAnswer => {
+  const vendors = new Set(
+    catalog.routes.filter((route) => route.provider === provider).map(({ vendor }) => vendor)
+  )
+  const wanted = /\/models\/(.+)$/u.exec(path)?.[1]
+  if (wanted !== undefined) {
+    const name = decodeURIComponent(wanted)
+    return [...vendors].some((vendor) => catalog.priced(vendor, name) !== undefined)
+      ? { status: 200, value: modelOf(provider, name) }
+      : { status: 404, value: unknownModel(provider, name) }
+  }
+  const names = catalog.tokenModels
+    .filter(({ vendor }) => vendors.has(vendor))
+    .map(({ model }) => model)
+  return { status: 200, value: listOf(provider, names) }
+}
+
+const listOf = (provider: Provider, names: ReadonlyArray<string>): unknown => {
+  const data = names.map((name) => modelOf(provider, name))
+  switch (provider) {
+    case "anthropic":
+      return { data, has_more: false, first_id: names[0] ?? null, last_id: names.at(-1) ?? null }
+    case "gemini":
+      return { models: data }
+    default:
+      return { object: "list", data }
+  }
+}
+
+const modelOf = (provider: Provider, name: string): unknown => {
+  switch (provider) {
+    case "anthropic":
+      return { type: "model", id: name, display_name: name, created_at: createdAt }
+    case "gemini":
+      return {
+        name: `models/${name}`,
+        displayName: name,
+        supportedGenerationMethods: ["generateContent", "countTokens"]
+      }
+    default:
+      return { id: name, object: "model", created: createdSeconds, owned_by: "simulator" }
+  }
+}
+
+/** The vendor's own words for a model that it does not have. */
+const unknownModel = (provider: Provider, name: string): unknown => {
+  switch (provider) {
+    case "anthropic":
+      return {
+        type: "error",
+        error: { type: "not_found_error", message: `model: ${name}` },
+        request_id: "req_simulated"
+      }
+    case "gemini": {
+      const message = `models/${name} is not found for this API version, or is not supported.`
+      return { error: { code: 404, message, status: "NOT_FOUND" } }
+    }
+    default:
+      return {
+        error: {
+          message: `The model '${name}' does not exist or you do not have access to it.`,
+          type: "invalid_request_error",
+          param: "model",
+          code: "model_not_found"
+        }
+      }
+  }
+}

@@ -1,0 +1,257 @@
+import { Clock, Duration, Effect, Schema } from "effect"
+import type {
+  CancelOutcome,
+  Handle,
+  Progress,
+  ResultItem,
+  SubmitRequest,
+  Submitted,
+  VendorAccount
+} from "../vendors/VendorClient.ts"
+import { VendorError } from "../vendors/VendorError.ts"
+import { renderMp4 } from "./Mp4Renderer.ts"
+import { Plan, planOf, RenderedFields } from "./Plan.ts"
+import { renderPng } from "./PngRenderer.ts"
+import { Ending, parse } from "./Script.ts"
+import type { Script } from "./Script.ts"
+import { hash } from "./Seed.ts"
+import { SubmitLog } from "./SubmitLog.ts"
+import * as Unifont from "./Unifont.ts"
+
+export interface SimulatorOptions {
+  /** How long a job takes: between the two, by the task id. `SIMULATOR_DELAY`. */
+  readonly delay?: { readonly min: Duration.Input; readonly max: Duration.Input }
+  /** What `[[sim:crash=…]]` does, such as killing the process of a test. Default: nothing. */
+  readonly crash?: Effect.Effect<void>
+}
+
+export interface Simulator {
+  readonly account: VendorAccount
+  /** How many submits of a task bought a job since the process started. */
+  readonly paidSubmits: (taskId: string) => Effect.Effect<number>
+}
+
+/** All that a poll needs, so that polls go on after a restart of the process. */
+const Job = Schema.Struct({
+  taskId: Schema.String,
+  model: Schema.String,
+  submittedAtMillis: Schema.Finite,
+  delayMillis: Schema.Finite,
+  ending: Ending,
+  /** How many items are made: fewer than `plan.count` with `[[sim:partial=…]]`. */
+  items: Schema.Int,
+  plan: Plan
+})
+type Job = typeof Job.Type
+
+const accountId = "simulator"
+const pollMillis = 1000
+const defaultDelay = { min: "2 seconds", max: "6 seconds" } as const
+
+/** What a vendor would say, after vendors.md A1. */
+const sayings = {
+  unreadable: {
+    class: "FATAL_CLIENT",
+    httpStatus: 400,
+    vendorCode: "InvalidParameter",
+    message: "The simulator cannot read the body"
+  },
+  throttled: {
+    class: "RATE_LIMITED",
+    httpStatus: 429,
+    vendorCode: "Throttling",
+    message: "Too many requests (simulated)",
+    retryAfterMillis: 1000
+  },
+  unavailable: {
+    class: "RETRYABLE",
+    httpStatus: 503,
+    vendorCode: "ServiceUnavailable",
+    message: "The vendor is not available (simulated)"
+  },
+  content: {
+    class: "CONTENT",
+    httpStatus: 400,
+    vendorCode: "DataInspectionFailed",
+    message: "The prompt is refused (simulated)"
+  },
+  media: {
+    class: "MEDIA",
+    httpStatus: 400,
+    vendorCode: "InvalidURL",
+    message: "An input medium cannot be downloaded (simulated)"
+  },
+  operator: {
+    class: "OPERATOR",
+    httpStatus: 403,
+    vendorCode: "Arrearage",
+    message: "The account is not paid (simulated)"
+  },
+  broken: { class: "AMBIGUOUS", message: "The connection broke before the answer (simulated)" },
+  fail: {
+    class: "FAILED",
+    httpStatus: 500,
+    vendorCode: "InternalError",
+    message: "The job failed upstream (simulated)"
+  },
+  empty: { class: "FAILED", message: "Nothing was made (simulated)" },
+  timeout: {
+    class: "TIMEOUT",
+    httpStatus: 504,
+    vendorCode: "InternalError.Timeout",
+    message: "The job took too long upstream (simulated)"
+  },
+  lost: {
+    class: "LOST",
+    httpStatus: 404,
+    vendorCode: "UNKNOWN",
+    message: "The vendor does not know the job (simulated)"
+  }
+} as const
+
+const failure = (taskId: string, saying: keyof typeof sayings, message?: string): VendorError =>
+  new VendorError({
+    ...sayings[saying],
+    requestId: `sim-${taskId}`,
+    message: message ?? sayings[saying].message
+  })
+
+/** Why a submit fails before anything is bought. */
+const refusalOf = (script: Script, attempts: number) => {
+  const throttled = script.throttledSubmits ?? 0
+  if (attempts <= throttled) return "throttled"
+  if (attempts <= throttled + (script.failedSubmits ?? 0)) return "unavailable"
+  return script.refusal
+}
+
+const decodeFields = Schema.decodeUnknownEffect(RenderedFields)
+const decodeJob = Schema.decodeUnknownEffect(Job)
+
+const jobOf = (handle: Handle) =>
+  decodeJob(handle).pipe(
+    Effect.mapError(
+      () => new VendorError({ class: "LOST", message: "The handle was not made by this simulator" })
+    )
+  )
+
+/** Between `min` and `max`, by the task id; a fixed one with `[[sim:slow=…]]`. */
+const delayOf = (
+  taskId: string,
+  script: Script,
+  range: { readonly min: Duration.Input; readonly max: Duration.Input }
+): number => {
+  const min = Duration.toMillis(range.min)
+  const share = hash(`delay:${taskId}`) / 0xffff_ffff
+  return script.delayMillis ?? Math.round(min + share * (Duration.toMillis(range.max) - min))
+}
+
+const remainingMillis = (job: Job) =>
+  Effect.map(Clock.currentTimeMillis, (now) => job.submittedAtMillis + job.delayMillis - now)
+
+const pollAfter = (remaining: number): Duration.Duration =>
+  Duration.millis(remaining > 0 ? Math.min(pollMillis, remaining) : pollMillis)
+
+/** Reads the media as an upstream would, one after the other: what cannot be had fails the submit. */
+const takeMedia = ({ media, taskId }: SubmitRequest) =>
+  Effect.forEach(
+    media,
+    ({ bytes, pointer, size }) =>
+      Effect.flatMap(bytes, ({ length }) =>
+        length === size
+          ? Effect.void
+          : Effect.fail(failure(taskId, "media", `${pointer} is not what was announced`))
+      ),
+    { discard: true }
+  )
+
+const render = Effect.fnUntraced(function* (job: Job, font: Unifont.Font) {
+  const items: Array<ResultItem> = []
+  for (let index = 0; index < job.items; index += 1) {
+    const scene = { ...job.plan, model: job.model, index }
+    items.push(
+      job.plan.kind === "images"
+        ? { _tag: "Bytes", bytes: yield* renderPng(scene, font), mime: "image/png" }
+        : { _tag: "Bytes", bytes: yield* renderMp4(scene, job.plan, font), mime: "video/mp4" }
+    )
+  }
+  return items
+})
+
+const poll = Effect.fnUntraced(function* (
+  handle: Handle,
+  loadFont: Effect.Effect<Unifont.Font>
+): Effect.fn.Return<Progress, VendorError> {
+  const job = yield* jobOf(handle)
+  const remaining = yield* remainingMillis(job)
+  if (remaining > 0 || job.ending === "hang") {
+    return { _tag: "Running", pollAfter: pollAfter(remaining) }
+  }
+  if (job.ending !== "done") return yield* failure(job.taskId, job.ending)
+  if (job.items === 0) return yield* failure(job.taskId, "empty")
+  return { _tag: "Done", result: { items: yield* render(job, yield* loadFont) } }
+})
+
+const cancel = Effect.fn("Simulator.cancel")(function* (
+  handle: Handle
+): Effect.fn.Return<CancelOutcome, VendorError> {
+  const job = yield* jobOf(handle)
+  const remaining = yield* remainingMillis(job)
+  return remaining > 0 || job.ending === "hang" ? "Canceled" : "TooLate"
+})
+
+/**
+ * The vendor of the sandbox (contract 7): renders real PNG images and MP4 videos after a realistic
+ * delay, by the clock of the fiber. It keeps nothing that a poll needs; the handle carries it all.
+ * Directives in the prompt (`Script.directives`) make it slow, refuse, fail, hang or crash. The
+ * counts behind `[[sim:429=…]]`, `[[sim:503=…]]` and `paidSubmits` start anew with the process.
+ * It cannot list jobs, so `reconcile` finds none.
+ */
+export const make = Effect.fnUntraced(function* (
+  options: SimulatorOptions = {}
+): Effect.fn.Return<Simulator> {
+  const log = new SubmitLog()
+  const loadFont = yield* Effect.cached(Unifont.load)
+  const crash = options.crash ?? Effect.void
+
+  const submit = Effect.fn("Simulator.submit")(function* (
+    request: SubmitRequest
+  ): Effect.fn.Return<Submitted, VendorError> {
+    const { model, taskId } = request
+    const fields = yield* decodeFields(request.body).pipe(
+      Effect.mapError(() => failure(taskId, "unreadable"))
+    )
+    const { faults, script, text } = parse(fields.prompt ?? "")
+    if (faults.length > 0) return yield* failure(taskId, "unreadable", faults.join("; "))
+    yield* takeMedia(request)
+    if (script.crash === "before-submit") yield* crash
+    const refusal = refusalOf(script, log.addAttempt(taskId).attempts)
+    if (refusal !== undefined) return yield* failure(taskId, refusal)
+    log.addPaid(taskId)
+    if (script.crash === "after-submit") yield* crash
+    if (script.isSubmitLost === true) return yield* failure(taskId, "broken")
+    const plan = planOf(request, fields, text)
+    const delayMillis = delayOf(taskId, script, options.delay ?? defaultDelay)
+    const handle: Job = {
+      taskId,
+      model,
+      submittedAtMillis: yield* Clock.currentTimeMillis,
+      delayMillis,
+      ending: script.ending ?? "done",
+      items: Math.min(plan.count, script.itemsMax ?? plan.count),
+      plan
+    }
+    return { _tag: "Accepted", handle, pollAfter: pollAfter(delayMillis) }
+  })
+
+  return {
+    account: {
+      accountId,
+      isPretended: true,
+      submit,
+      poll: Effect.fn("Simulator.poll")((handle: Handle) => poll(handle, loadFont)),
+      cancel,
+      reconcile: () => Effect.succeed([])
+    },
+    paidSubmits: (taskId) => Effect.sync(() => log.of(taskId).paid)
+  }
+})

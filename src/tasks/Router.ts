@@ -1,0 +1,116 @@
+import { Context, Effect, Layer, Option } from "effect"
+import { Catalog } from "../catalog/Catalog.ts"
+import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
+import { quote } from "../catalog/Price.ts"
+import type { TaskView } from "../db/TaskRow.ts"
+import type { Credits } from "../domain/Credits.ts"
+import type { TaskId, UserId } from "../domain/Ids.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
+import { VendorClient } from "../vendors/VendorClient.ts"
+import { TaskCompletion } from "./TaskCompletion.ts"
+import { decodeRequest, TaskCreation } from "./TaskCreation.ts"
+import type { Created, CreateRequest, ModelPath } from "./TaskCreation.ts"
+import { TaskStore } from "./TaskStore.ts"
+
+export type { ModelPath } from "./TaskCreation.ts"
+
+/** A task and the catalog entry of its path. */
+export interface Found {
+  readonly task: TaskView
+  readonly entry: CatalogEntry
+}
+
+type Failure = Problem | StoreUnavailable
+
+/** The one door in: resolves the model, decodes the body, prices, accepts; finds and cancels tasks. */
+export class Router extends Context.Service<
+  Router,
+  {
+    /** Every model of the catalog. Contract 3, `GET /models`. */
+    readonly models: ReadonlyArray<{ readonly entry: CatalogEntry; readonly sandbox: boolean }>
+    readonly create: (request: CreateRequest) => Effect.Effect<Created, Failure>
+    /** Validates all and answers the price: no task, no hold, no event. Contract 2, `dry_run`. */
+    readonly quote: (path: ModelPath, body: unknown) => Effect.Effect<Credits, Problem>
+    /** A task is found under its own vendor, model and owner only, else 2005. Contract 3. */
+    readonly find: (userId: UserId, path: ModelPath, id: TaskId) => Effect.Effect<Found, Failure>
+    /** The same for a task of the caller that was read before: is this its path? */
+    readonly place: (
+      path: ModelPath,
+      id: TaskId,
+      task: Option.Option<TaskView>
+    ) => Effect.Effect<Found, Problem>
+    /** Fails the task with 4004 and releases its hold; 2010 when it has ended. Contract 2. */
+    readonly cancel: (userId: UserId, path: ModelPath, id: TaskId) => Effect.Effect<Found, Failure>
+  }
+>()("gateway/tasks/Router") {
+  static readonly layer = Layer.effect(
+    Router,
+    Effect.gen(function* () {
+      const catalog = yield* Catalog
+      const creation = yield* TaskCreation
+      const tasks = yield* TaskStore
+      const ending = yield* TaskCompletion
+      const vendors = yield* VendorClient
+      const wake = yield* WorkNotifier
+
+      const resolve = (path: ModelPath) =>
+        Effect.mapError(Effect.fromOption(catalog.find(path.vendor, path.model, path.action)), () =>
+          noModel(path)
+        )
+
+      const place = (path: ModelPath, id: TaskId, found: Option.Option<TaskView>) => {
+        const entry = catalog.find(path.vendor, path.model, path.action)
+        if (Option.isNone(entry)) return Effect.fail(noModel(path))
+        return Option.isSome(found) && isAt(found.value, path)
+          ? Effect.succeed({ task: found.value, entry: entry.value })
+          : Effect.fail(problem(2005, `There is no task ${id} at ${pathOf(path)}`))
+      }
+
+      const find = Effect.fnUntraced(function* (userId: UserId, path: ModelPath, id: TaskId) {
+        const found = yield* tasks.view(id)
+        return yield* place(
+          path,
+          id,
+          Option.filter(found, (row) => row.userId === userId)
+        )
+      })
+
+      return Router.of({
+        models: catalog.all.map((entry) => ({
+          entry,
+          sandbox: vendors.isSandbox(entry.vendor, entry.adapter)
+        })),
+        create: (request) =>
+          Effect.flatMap(resolve(request.path), (entry) => creation.create(entry, request)),
+        quote: Effect.fn("Router.quote")(function* (path, body) {
+          const entry = yield* resolve(path)
+          const { body: decoded } = yield* decodeRequest(entry, body)
+          return quote(entry, decoded)
+        }),
+        find,
+        place,
+        cancel: Effect.fn("Router.cancel")(function* (userId, path, id) {
+          const { task } = yield* find(userId, path, id)
+          const cancelled = yield* ending.fail(task, Option.none(), {
+            code: 4004,
+            title: "Cancelled",
+            detail: "The task was cancelled by its owner"
+          })
+          if (!cancelled) return yield* problem(2010, `Task ${id} has already ended`)
+          yield* wake.stop(id)
+          return yield* find(userId, path, id)
+        })
+      })
+    })
+  )
+}
+
+const noModel = (path: ModelPath): Problem => problem(2006, `There is no model at ${pathOf(path)}`)
+
+const isAt = (task: TaskView, path: ModelPath): boolean =>
+  task.vendor === path.vendor && task.model === path.model && task.action === path.action
+
+const pathOf = ({ action, model, vendor }: ModelPath): string =>
+  `/vendors/${vendor}/v1/${model}/${action}`

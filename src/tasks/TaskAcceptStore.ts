@@ -1,0 +1,101 @@
+import type { PgClient } from "@effect/sql-pg"
+import { Array, DateTime, Effect, Option, Schema } from "effect"
+import { groupCommit, hex, outcomes, retryDeadlock } from "../db/Batches.ts"
+import { makeGroupCommit } from "../db/GroupCommit.ts"
+import { Bytes, Micro, rowsOf, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { EndpointId } from "../domain/Ids.ts"
+import type { Acceptance, AcceptOutcome, TaskStore } from "./TaskStore.ts"
+
+const Row = Schema.Struct({
+  n: Schema.Int,
+  outcome: Schema.Literals(["accepted", "replayed", "balance_too_low", "too_many_running"]),
+  requestHash: Schema.NullOr(Bytes),
+  status: Schema.NullOr(Schema.Int),
+  body: Schema.NullOr(Schema.String),
+  cost: Schema.NullOr(Micro),
+  balance: Schema.NullOr(Micro),
+  endpoints: Schema.NullOr(Schema.Array(EndpointId))
+})
+
+/** `TaskStore.accept`: acceptances that arrive together are committed together. */
+export const makeAccept = (sql: PgClient.PgClient) =>
+  makeGroupCommit(
+    (acceptances: ReadonlyArray<Acceptance>) =>
+      sql`SELECT * FROM task_accept_many(${sql.json(acceptances.map(toCall))})`.pipe(
+        rowsOf(Row),
+        Effect.map((rows) => outcomes(acceptances, rows, outcomeOf)),
+        retryDeadlock,
+        storeFailures
+      ),
+    groupCommit
+  )
+
+const Answered = Schema.Struct({
+  requestHash: Bytes,
+  status: Schema.Int,
+  body: Schema.String,
+  cost: Micro,
+  balance: Micro
+})
+
+/** `TaskStore.answered`. */
+export const makeAnswered =
+  (sql: PgClient.PgClient): TaskStore["Service"]["answered"] =>
+  (userId, key, since) =>
+    sql`
+      SELECT request_hash, status, body, cost, balance FROM idempotency_keys
+      WHERE user_id = ${userId} AND key = ${key} AND created_at >= ${toDate(since)}`.pipe(
+      rowsOf(Answered),
+      Effect.map((rows) =>
+        Option.map(Array.head(rows), (row) => ({ _tag: "Replayed" as const, ...row }))
+      ),
+      storeFailures
+    )
+
+const toCall = (a: Acceptance, n: number) => ({
+  n,
+  task: a.taskId,
+  user_id: a.userId,
+  api_key: a.apiKeyId,
+  vendor: a.vendor,
+  model: a.model,
+  action: a.action,
+  kind: a.resultKind,
+  body: a.body,
+  sandbox: a.sandbox,
+  price: String(a.price),
+  deadline: DateTime.formatIso(a.deadlineAt),
+  trace: a.traceId,
+  now: DateTime.formatIso(a.now),
+  event: a.event.id,
+  event_body: hex(a.event.body),
+  running_max: a.runningMax,
+  ...Option.match(a.idempotency, {
+    onNone: () => ({}),
+    onSome: ({ answer, key, requestHash, since }) => ({
+      key,
+      request_hash: hex(requestHash),
+      answer,
+      key_since: DateTime.formatIso(since)
+    })
+  })
+})
+
+const outcomeOf = (row: typeof Row.Type | undefined): AcceptOutcome => {
+  if (row?.outcome === "too_many_running") return { _tag: "TooManyRunning" }
+  if (row === undefined || row.balance === null) return { _tag: "BalanceTooLow" }
+  if (row.outcome === "accepted") {
+    return { _tag: "Accepted", balance: row.balance, endpoints: row.endpoints ?? [] }
+  }
+  return row.requestHash !== null && row.status !== null && row.body !== null && row.cost !== null
+    ? {
+        _tag: "Replayed",
+        requestHash: row.requestHash,
+        status: row.status,
+        body: row.body,
+        cost: row.cost,
+        balance: row.balance
+      }
+    : { _tag: "BalanceTooLow" }
+}

@@ -1,0 +1,89 @@
+import { Context, DateTime, Duration, Effect, Layer } from "effect"
+import type { Option } from "effect"
+import { AppConfig } from "../config/Config.ts"
+import type { TaskView } from "../db/TaskRow.ts"
+import type { Credits } from "../domain/Credits.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import type { TaskError } from "../domain/Task.ts"
+import { taskResult } from "../domain/TaskBody.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
+import { balanceLow, taskEvent } from "../webhooks/Events.ts"
+import { ConcurrencyLimiter } from "./submission/ConcurrencyLimiter.ts"
+import { TaskChanges } from "./TaskChanges.ts"
+import { TaskStore } from "./TaskStore.ts"
+import type { Finish } from "./TaskStore.ts"
+
+/**
+ * The one way a task ends: state, money, event and deliveries in one transaction, then the wake-ups
+ * (architecture, rule 5). `epoch` is the owner's; without it whoever comes first wins (cancel).
+ * Each answers whether it was this call that ended the task.
+ */
+export class TaskCompletion extends Context.Service<
+  TaskCompletion,
+  {
+    readonly complete: (
+      task: TaskView,
+      epoch: Option.Option<number>,
+      result: ReadonlyArray<string>,
+      captured: Credits
+    ) => Effect.Effect<boolean, StoreUnavailable>
+    readonly fail: (
+      task: TaskView,
+      epoch: Option.Option<number>,
+      error: TaskError
+    ) => Effect.Effect<boolean, StoreUnavailable>
+  }
+>()("gateway/tasks/TaskCompletion") {
+  static readonly layer = Layer.effect(
+    TaskCompletion,
+    Effect.gen(function* () {
+      const { balanceAlertThrottle } = yield* AppConfig
+      const changes = yield* TaskChanges
+      const slots = yield* ConcurrencyLimiter
+      const store = yield* TaskStore
+      const wake = yield* WorkNotifier
+
+      const end = Effect.fnUntraced(function* (
+        task: TaskView,
+        epoch: Option.Option<number>,
+        outcome: Finish["outcome"]
+      ) {
+        const now = yield* DateTime.now
+        const payload = taskResult(
+          {
+            id: task.id,
+            status: outcome.status,
+            createdAt: task.createdAt,
+            updatedAt: now,
+            error: outcome.status === "failed" ? outcome.error : null,
+            result: outcome.status === "completed" ? outcome.result : null
+          },
+          task.resultKind
+        )
+        const finished = yield* store.finish({
+          taskId: task.id,
+          epoch,
+          outcome,
+          event: taskEvent(task, payload, now),
+          alert: (wallet) => balanceLow(wallet, now),
+          throttleSeconds: Duration.toSeconds(balanceAlertThrottle),
+          now
+        })
+        if (finished._tag === "Fenced") return false
+        yield* Effect.uninterruptible(
+          Effect.all(
+            [wake.endpoints(finished.endpoints), changes.publish(task.id), slots.lookAgain],
+            { discard: true }
+          )
+        )
+        return true
+      })
+
+      return TaskCompletion.of({
+        complete: (task, epoch, result, captured) =>
+          end(task, epoch, { status: "completed", result, captured }),
+        fail: (task, epoch, error) => end(task, epoch, { status: "failed", error })
+      })
+    })
+  )
+}

@@ -1,0 +1,116 @@
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import type { ArtifactRow } from "../artifacts/Artifacts.ts"
+import { Artifacts } from "../artifacts/Artifacts.ts"
+import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
+import { inspectMedia, mediaIn, referenceIn } from "../catalog/media/Media.ts"
+import type { MediaText } from "../catalog/media/Media.ts"
+import { retryStore } from "../db/RetryStore.ts"
+import type { TaskRow } from "../db/TaskRow.ts"
+import { ArtifactId } from "../domain/Ids.ts"
+import { taskDownloadsMax } from "../domain/Limits.ts"
+import { MediaFetch } from "../egress/MediaFetch.ts"
+import type { SubmitMedium } from "../vendors/VendorClient.ts"
+import { VendorError } from "../vendors/VendorError.ts"
+
+/**
+ * Gets the input media of a task ready before it is submitted: what the client named by URL is
+ * downloaded, checked and kept; what came inline is found in the artifact store. Contract 5; ADR 0040.
+ */
+export class TaskMedia extends Context.Service<
+  TaskMedia,
+  {
+    /**
+     * All media of the task's body, in its order, a few fetched at a time. Fails as `FATAL_CLIENT` when a medium breaks a rule
+     * of the model (400), as `MEDIA` when it cannot be had (4002).
+     */
+    readonly resolve: (
+      task: TaskRow,
+      entry: CatalogEntry
+    ) => Effect.Effect<ReadonlyArray<SubmitMedium>, VendorError>
+  }
+>()("gateway/tasks/TaskMedia") {
+  static readonly layer = Layer.effect(
+    TaskMedia,
+    Effect.gen(function* () {
+      const artifacts = yield* Artifacts
+      const web = yield* MediaFetch
+
+      const mediumOf = (
+        row: ArtifactRow,
+        medium: MediaText,
+        sourceUrl: Partial<SubmitMedium>
+      ): SubmitMedium => ({
+        pointer: medium.pointer,
+        mime: row.mime,
+        size: Number(row.bytes),
+        artifactUrl: artifacts.urlOf(row),
+        bytes: readBack(artifacts, row, medium),
+        ...sourceUrl
+      })
+
+      const kept = Effect.fnUntraced(function* (medium: MediaText, id: ArtifactId) {
+        const row = yield* retryStore(artifacts.find(id))
+        return Option.isSome(row) ? mediumOf(row.value, medium, {}) : yield* gone(medium)
+      })
+
+      /** Fetched, checked and stored in one go, so that the bytes are held only so long. */
+      const fetched = Effect.fnUntraced(function* (task: TaskRow, medium: MediaText) {
+        const { pointer, rules, text: url } = medium
+        const schemes = rules.kind === "image" ? (["https", "http"] as const) : (["https"] as const)
+        const bytes = yield* web
+          .fetch({ url, schemes, bytesMax: rules.bytesMax })
+          .pipe(
+            Effect.mapError(({ detail, reason }) =>
+              mediaError(reason === "too-large" ? "FATAL_CLIENT" : "MEDIA", pointer, detail)
+            )
+          )
+        const { mime } = yield* inspectMedia(bytes, rules).pipe(
+          Effect.mapError(({ detail }) => mediaError("FATAL_CLIENT", pointer, detail))
+        )
+        const row = yield* retryStore(
+          artifacts.put({ userId: task.userId, taskId: task.id, role: "input", mime, bytes })
+        )
+        return mediumOf(row, medium, { sourceUrl: url })
+      })
+
+      return TaskMedia.of({
+        resolve: Effect.fn("TaskMedia.resolve")((task, entry) =>
+          Effect.forEach(
+            mediaIn(entry.label, task.body),
+            (medium) =>
+              Option.match(Option.flatMap(referenceIn(medium.text), decodeId), {
+                onNone: () => fetched(task, medium),
+                onSome: (id) => kept(medium, id)
+              }),
+            { concurrency: taskDownloadsMax }
+          )
+        )
+      })
+    })
+  )
+}
+
+const decodeId = Schema.decodeUnknownOption(ArtifactId)
+
+const mediaError = (kind: "FATAL_CLIENT" | "MEDIA", pointer: string, detail: string): VendorError =>
+  new VendorError({ class: kind, message: `${pointer}: ${detail}` })
+
+const gone = (medium: MediaText) =>
+  mediaError("MEDIA", medium.pointer, "The medium is no longer kept: it expired before it was used")
+
+const readBack = (
+  artifacts: Artifacts["Service"],
+  row: ArtifactRow,
+  medium: MediaText
+): SubmitMedium["bytes"] =>
+  artifacts.read(row.id).pipe(
+    Effect.mapError(
+      () => new VendorError({ class: "RETRYABLE", message: "The artifact store cannot be reached" })
+    ),
+    Effect.flatMap(
+      Option.match({
+        onNone: () => Effect.fail(gone(medium)),
+        onSome: (bytes) => Effect.succeed(bytes)
+      })
+    )
+  )

@@ -1,0 +1,196 @@
+import {
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  Layer,
+  Option,
+  Schedule,
+  Schema,
+  Stream
+} from "effect"
+import type { Scope } from "effect"
+import type { ArtifactRow } from "../artifacts/Artifacts.ts"
+import { Artifacts } from "../artifacts/Artifacts.ts"
+import { Catalog } from "../catalog/Catalog.ts"
+import { chargeHeld, requestedOf } from "../catalog/Price.ts"
+import type { TaskRow } from "../db/TaskRow.ts"
+import type { Credits } from "../domain/Credits.ts"
+import { StoreUnavailable } from "../domain/Problem.ts"
+import { MediaFetch } from "../egress/MediaFetch.ts"
+import type {
+  Download,
+  ResultItem,
+  UrlItem,
+  VendorAccount,
+  VendorResult
+} from "../vendors/VendorClient.ts"
+import { VendorError } from "../vendors/VendorError.ts"
+import { lost, resultStream } from "./ResultStream.ts"
+
+/** What a completed task shows and costs. */
+export interface KeptOutput {
+  readonly urls: ReadonlyArray<string>
+  readonly captured: Credits
+}
+
+/** A result, and the account that made it. */
+export interface Obtained {
+  readonly account: VendorAccount
+  readonly result: VendorResult
+}
+
+type WithoutBytes = Exclude<ResultItem, { readonly _tag: "Bytes" }>
+
+/** Turns a vendor's result into URLs that last, and into the price of what exists. */
+export class TaskOutput extends Context.Service<
+  TaskOutput,
+  {
+    /**
+     * Puts inline bytes into the artifact store, so that the result can be recorded. Fails when the
+     * store stays away until then: nobody interrupts this.
+     */
+    readonly stash: (
+      task: TaskRow,
+      result: VendorResult,
+      until: DateTime.Utc
+    ) => Effect.Effect<ReadonlyArray<WithoutBytes>, VendorError>
+    /**
+     * Copies what needs the vendor's key or does not last 24 hours, and the rest as the catalog says
+     * (`artifacts`). Fails when the vendor's success holds nothing, as `LOST` when a URL is gone.
+     */
+    readonly keep: (task: TaskRow, obtained: Obtained) => Effect.Effect<KeptOutput, VendorError>
+  }
+>()("gateway/tasks/TaskOutput") {
+  static readonly layer = Layer.effect(
+    TaskOutput,
+    Effect.gen(function* () {
+      const artifacts = yield* Artifacts
+      const catalog = yield* Catalog
+      const open = opening(yield* MediaFetch)
+
+      const output = (task: TaskRow, mime: string) =>
+        ({ userId: task.userId, taskId: task.id, role: "output", mime }) as const
+
+      const put = (task: TaskRow, bytes: Uint8Array, mime: string, until?: DateTime.Utc) =>
+        Effect.map(
+          persistently(artifacts.put({ ...output(task, mime), bytes }), until),
+          artifacts.urlOf
+        )
+
+      const copy = Effect.fnUntraced(function* (
+        task: TaskRow,
+        account: VendorAccount,
+        item: UrlItem
+      ) {
+        const { mime, stream } = yield* resultStream(yield* open(account, item))
+        return yield* artifacts.putStream(output(task, mime), stream)
+      }, Effect.scoped)
+
+      const isCopied = (task: TaskRow, item: UrlItem): boolean =>
+        item.needsAuth ||
+        item.isShortLived === true ||
+        Option.match(catalog.find(task.vendor, task.model, task.action), {
+          onNone: () => true,
+          onSome: ({ artifacts: policy }) => policy === "copy"
+        })
+
+      const urlOf = Effect.fnUntraced(function* (
+        task: TaskRow,
+        account: VendorAccount,
+        item: ResultItem
+      ) {
+        if (item._tag === "Kept") return item.url
+        if (item._tag === "Bytes") return yield* put(task, item.bytes, item.mime)
+        if (!isCopied(task, item)) return item.url
+        return artifacts.urlOf(
+          yield* copy(task, account, item).pipe(
+            Effect.retry({ schedule: downloadAgain, times: 3, while: isDownloadedAgain }),
+            persistently,
+            Effect.mapError(resultLost)
+          )
+        )
+      })
+
+      return TaskOutput.of({
+        stash: (task, { items }, until) =>
+          Effect.forEach(items, (item) =>
+            item._tag === "Bytes"
+              ? Effect.map(put(task, item.bytes, item.mime, until), (url) => ({
+                  _tag: "Kept" as const,
+                  url
+                }))
+              : Effect.succeed(item)
+          ),
+        keep: Effect.fn("TaskOutput.keep")(function* (task, { account, result: { items } }) {
+          if (items.length === 0) {
+            return yield* new VendorError({
+              class: "FAILED",
+              message: "The upstream reported success without any result"
+            })
+          }
+          const urls = yield* Effect.forEach(items, (item) => urlOf(task, account, item))
+          return { urls, captured: chargeHeld(task.price, requestedOf(task.body), items.length) }
+        })
+      })
+    })
+  )
+}
+
+/** A fresh result may not be everywhere at once: 1, 2 and 4 seconds later it is asked for again. */
+const downloadAgain = Schedule.exponential("1 second")
+
+const isDownloadedAgain = (error: VendorError | StoreUnavailable): boolean =>
+  error._tag === "VendorError" && error.class !== "OPERATOR" && error.class !== "FAILED"
+
+/** A result that cannot be had is lost, however its host said so. */
+const resultLost = (error: VendorError): VendorError =>
+  error.class === "OPERATOR" || error.class === "LOST" ? error : lost(error.message)
+
+const isStoreUnavailable = Schema.is(StoreUnavailable)
+
+/**
+ * The store may be away; the result is worth waiting for it until the deadline, which interrupts, or is
+ * named where nothing may.
+ */
+const persistently = <E>(
+  keeping: Effect.Effect<ArtifactRow, E | StoreUnavailable>,
+  until?: DateTime.Utc
+) =>
+  keeping.pipe(
+    Effect.tapErrorTag("StoreUnavailable", (error) =>
+      Effect.logWarning("An artifact was not kept", error)
+    ),
+    Effect.retry({
+      schedule: Schedule.spaced(Duration.seconds(5)),
+      while: (error) =>
+        Effect.map(
+          DateTime.now,
+          (now) =>
+            isStoreUnavailable(error) && (until === undefined || DateTime.isLessThan(now, until))
+        )
+    }),
+    Effect.catchTag("StoreUnavailable", () =>
+      Effect.fail(lost("the artifact store cannot be reached"))
+    )
+  )
+
+/** From the vendor's own host as the operator chose it, from anywhere else through the guard. */
+const opening = (web: MediaFetch["Service"]) =>
+  Effect.fnUntraced(function* (
+    account: VendorAccount,
+    item: UrlItem
+  ): Effect.fn.Return<Download, VendorError, Scope.Scope> {
+    const own = yield* account.download?.(item) ?? Effect.succeedNone
+    if (Option.isSome(own)) return own.value
+    if (item.needsAuth) return yield* lost("it lies at another address than the vendor's own")
+    const from = { url: item.url, schemes: ["https", "http"] } as const
+    const { stream, ...found } = yield* Effect.mapError(web.open(from), ({ detail }) =>
+      lost(detail)
+    )
+    return {
+      ...found,
+      mime: item.mime,
+      stream: Stream.mapError(stream, ({ detail }) => lost(detail))
+    }
+  })

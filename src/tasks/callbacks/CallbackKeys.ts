@@ -1,0 +1,100 @@
+import { Clock, Context, Duration, Effect, Layer, Semaphore } from "effect"
+import {
+  callbackKeysBytesMax,
+  callbackKeysHours,
+  callbackKeysRetrySeconds,
+  callbackSeconds
+} from "../../domain/Limits.ts"
+import { problem } from "../../domain/Problem.ts"
+import type { Problem } from "../../domain/Problem.ts"
+import { MediaFetch } from "../../egress/MediaFetch.ts"
+import type { MediaFetchFailed } from "../../egress/MediaFetch.ts"
+import type { Seal } from "../../vendors/CallbackScheme.ts"
+import type { VendorAccount } from "../../vendors/VendorClient.ts"
+import type { VendorError } from "../../vendors/VendorError.ts"
+
+/**
+ * Verifies the signatures of vendors' callbacks. Keys are kept for a day; when none fits, the vendor may
+ * have changed them, so they are asked for again, once a minute at most whatever comes. ADR 0107.
+ */
+export class CallbackKeys extends Context.Service<
+  CallbackKeys,
+  {
+    /** Fails with 5003 while the vendor's keys cannot be had: it calls again later. */
+    readonly isSigned: (account: VendorAccount, seal: Seal) => Effect.Effect<boolean, Problem>
+  }
+>()("gateway/tasks/callbacks/CallbackKeys") {
+  static readonly layer = Layer.effect(
+    CallbackKeys,
+    Effect.gen(function* () {
+      const media = yield* MediaFetch
+      const sources = new Map<string, Source>()
+
+      /** Published keys come through the egress guard, the account's own from its own base. */
+      const fetch = ({
+        keys
+      }: Scheme): Effect.Effect<ReadonlyArray<string>, MediaFetchFailed | VendorError> =>
+        keys._tag === "Asked"
+          ? keys.ask
+          : Effect.map(
+              media.fetch({
+                url: keys.url,
+                schemes: [keys.url.startsWith("https:") ? "https" : "http"],
+                bytesMax: callbackKeysBytesMax
+              }),
+              keys.read
+            )
+
+      const refresh = Effect.fnUntraced(function* (name: string, source: Source, scheme: Scheme) {
+        const now = yield* Clock.currentTimeMillis
+        if (now - source.triedAt < callbackKeysRetrySeconds * 1000) return
+        source.triedAt = now
+        const keys = yield* fetch(scheme).pipe(
+          Effect.timeout(Duration.seconds(callbackSeconds)),
+          Effect.catchCause((cause) =>
+            Effect.as(Effect.logWarning(`The callback keys of ${name} cannot be had`, cause), [])
+          )
+        )
+        if (keys.length > 0) Object.assign(source, { keys, fetchedAt: now })
+      })
+
+      return CallbackKeys.of({
+        isSigned: Effect.fn("CallbackKeys.isSigned")(function* (account, seal) {
+          const scheme = account.callbacks
+          if (scheme === undefined) return false
+          const name = scheme.keys._tag === "Published" ? scheme.keys.url : account.accountId
+          const source = sources.get(name) ?? fresh()
+          sources.set(name, source)
+          const fits = Effect.map(Clock.currentTimeMillis, (now) =>
+            keptBy(source, now).some((key) => scheme.isSigned(seal, key))
+          )
+          if (yield* fits) return true
+          yield* source.lock.withPermit(refresh(name, source, scheme))
+          if (yield* fits) return true
+          if (keptBy(source, yield* Clock.currentTimeMillis).length > 0) return false
+          return yield* problem(5003, "Callbacks cannot be verified now: try again shortly")
+        })
+      })
+    })
+  )
+}
+
+type Scheme = NonNullable<VendorAccount["callbacks"]>
+
+interface Source {
+  /** Those who meet an unknown key together ask once. */
+  readonly lock: Semaphore.Semaphore
+  keys: ReadonlyArray<string>
+  fetchedAt: number
+  triedAt: number
+}
+
+const fresh = (): Source => ({
+  lock: Semaphore.makeUnsafe(1),
+  keys: [],
+  fetchedAt: 0,
+  triedAt: Number.NEGATIVE_INFINITY
+})
+
+const keptBy = ({ fetchedAt, keys }: Source, now: number): ReadonlyArray<string> =>
+  now - fetchedAt < callbackKeysHours * 3_600_000 ? keys : []

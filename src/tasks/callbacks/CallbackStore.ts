@@ -1,0 +1,66 @@
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Schema } from "effect"
+import type { DateTime } from "effect"
+import { rowsOf, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import { TaskId } from "../../domain/Ids.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+
+/** A callback whose signature is good. */
+export interface TakenCallback {
+  /** SHA-256 of what was signed. */
+  readonly digest: Uint8Array
+  /** From then on its timestamp is too old to be taken. */
+  readonly expiresAt: DateTime.Utc
+  readonly taskId: TaskId
+  /** The owner of the task is to be told: it is not this process. */
+  readonly isForOwner: boolean
+}
+
+/** Callbacks of vendors: which were taken, and what they tell the owners of tasks. ADR 0107. */
+export class CallbackStore extends Context.Service<
+  CallbackStore,
+  {
+    /** `false`: the same was taken before, and nothing was changed. */
+    readonly take: (callback: TakenCallback) => Effect.Effect<boolean, StoreUnavailable>
+    /** The tasks of this owner that were called about elsewhere; each is told once. */
+    readonly calledOf: (owner: string) => Effect.Effect<ReadonlyArray<TaskId>, StoreUnavailable>
+    readonly forgetExpired: (now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/tasks/callbacks/CallbackStore") {
+  static readonly layer = Layer.effect(
+    CallbackStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      CallbackStore.of({
+        take: ({ digest, expiresAt, isForOwner, taskId }) =>
+          sql`
+            WITH taken AS (
+              INSERT INTO vendor_callbacks (digest, expires_at) VALUES (${digest}, ${toDate(expiresAt)})
+              ON CONFLICT (digest) DO NOTHING RETURNING digest
+            ), told AS (
+              UPDATE runs SET called = true
+              WHERE task_id = ${taskId} AND ${isForOwner}::boolean AND EXISTS (SELECT FROM taken)
+            )
+            SELECT count(*)::integer AS n FROM taken`.pipe(
+            rowsOf(Count),
+            Effect.map((rows) => rows.some(({ n }) => n > 0)),
+            storeFailures
+          ),
+        calledOf: (owner) =>
+          sql`UPDATE runs SET called = false WHERE owner = ${owner} AND called RETURNING task_id`.pipe(
+            rowsOf(Called),
+            Effect.map((rows) => rows.map(({ taskId }) => taskId)),
+            storeFailures
+          ),
+        forgetExpired: (now) =>
+          sql`DELETE FROM vendor_callbacks WHERE expires_at < ${toDate(now)}`.pipe(
+            Effect.asVoid,
+            storeFailures
+          )
+      })
+    )
+  )
+}
+
+const Count = Schema.Struct({ n: Schema.Int })
+const Called = Schema.Struct({ taskId: TaskId })

@@ -1,0 +1,117 @@
+import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Schedule } from "effect"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+import type { VendorError } from "../../vendors/VendorError.ts"
+import { RateLeaseStore } from "./RateLeaseStore.ts"
+
+/**
+ * Faults of the service's own vendor accounts: told to the operator once, counted, and kept as open
+ * circuits that all processes observeResponse, so that no money is held for what cannot be bought. ADR 0083.
+ */
+export class OperatorFaults extends Context.Service<
+  OperatorFaults,
+  {
+    /** The vendor refused the service itself. */
+    readonly report: (
+      accountId: string,
+      upstreamModel: string,
+      error: VendorError
+    ) => Effect.Effect<void>
+    /** The vendor has just taken a job of this model from this account. */
+    readonly clear: (accountId: string, upstreamModel: string) => Effect.Effect<void>
+    /** Is any fault open? Answered from memory: creates ask it first. */
+    readonly isAny: () => boolean
+    /** How long creates of this model are still refused, if they are. */
+    readonly openFor: (
+      accountId: string,
+      upstreamModel: string
+    ) => Effect.Effect<Option.Option<Duration.Duration>>
+  }
+>()("gateway/tasks/submission/OperatorFaults") {
+  static readonly layer = Layer.effect(
+    OperatorFaults,
+    Effect.gen(function* () {
+      const store = yield* RateLeaseStore
+      const open = new Map<string, DateTime.Utc>()
+
+      /** What other processes found, and what they cleared. */
+      const refresh = Effect.gen(function* () {
+        const rows = yield* store.openFaults(yield* DateTime.now)
+        open.clear()
+        for (const { key, until } of rows) open.set(key, until)
+      })
+      yield* unlessDown(refresh).pipe(
+        Effect.repeat(Schedule.spaced(refreshEvery)),
+        Effect.forkScoped
+      )
+
+      return OperatorFaults.of({
+        report: Effect.fn("OperatorFaults.report")(function* (accountId, upstreamModel, error) {
+          const isAccount = isAboutTheAccount(error)
+          const key = isAccount ? accountId : modelKey(accountId, upstreamModel)
+          const until = DateTime.addDuration(yield* DateTime.now, openDuration)
+          const isNew = !open.has(key)
+          open.set(key, until)
+          yield* Metric.update(Metric.withAttributes(faultsTotal, { account: accountId }), 1)
+          if (isNew) yield* Effect.logError(lineOf(accountId, upstreamModel, isAccount, error))
+          yield* unlessDown(store.openFault({ key, until }))
+        }),
+        clear: Effect.fnUntraced(function* (accountId, upstreamModel) {
+          const keys = [accountId, modelKey(accountId, upstreamModel)].filter((it) => open.has(it))
+          if (keys.length === 0) return
+          for (const key of keys) open.delete(key)
+          yield* unlessDown(store.closeFaults(keys))
+        }),
+        isAny: () => open.size > 0,
+        openFor: (accountId, upstreamModel) =>
+          Effect.map(DateTime.now, (now) => {
+            const left = [accountId, modelKey(accountId, upstreamModel)]
+              .flatMap((key) => Option.toArray(Option.fromUndefinedOr(open.get(key))))
+              .map((until) => DateTime.toEpochMillis(until) - DateTime.toEpochMillis(now))
+              .filter((millis) => millis > 0)
+            return left.length === 0
+              ? Option.none()
+              : Option.some(Duration.millis(Math.max(...left)))
+          })
+      })
+    })
+  )
+}
+
+/** Creates are refused this long; the first task after it tries again. */
+const openDuration = Duration.minutes(1)
+const refreshEvery = Duration.seconds(5)
+
+const faultsTotal = Metric.counter("gateway_vendor_operator_faults_total", {
+  description: "Vendor answers that blame the service's own account: key, bill, model not enabled"
+})
+
+const modelKey = (accountId: string, upstreamModel: string): string =>
+  `${accountId}/${upstreamModel}`
+
+/** A key or a bill: all models of the account; else the one model is not enabled. */
+const isAboutTheAccount = ({ httpStatus, vendorCode = "" }: VendorError): boolean =>
+  httpStatus === 401 ||
+  httpStatus === 402 ||
+  /arrearage|bill|quota|api_?key|unauthenticated/iu.test(vendorCode)
+
+const remedyOf = (isAccount: boolean, upstreamModel: string): string =>
+  isAccount
+    ? "check the account's API key and base URL in the configuration, and its bill at the vendor"
+    : `enable ${upstreamModel} for the account at the vendor, or correct its upstreamModel in CATALOG_FILE`
+
+const lineOf = (
+  accountId: string,
+  upstreamModel: string,
+  isAccount: boolean,
+  { httpStatus, message, requestId, vendorCode }: VendorError
+): string =>
+  [
+    `The vendor refuses account ${accountId} for ${upstreamModel}`,
+    `(${[httpStatus, vendorCode].filter((it) => it !== undefined).join(" ")}: ${message}`,
+    `request ${requestId ?? "unknown"}).`,
+    `Remedy: ${remedyOf(isAccount, upstreamModel)}`
+  ].join(" ")
+
+/** The store may be away: then this process alone knows for now. */
+const unlessDown = (work: Effect.Effect<void, StoreUnavailable>): Effect.Effect<void> =>
+  Effect.catch(work, (error) => Effect.logWarning("Open vendor faults were not shared", error))

@@ -1,0 +1,262 @@
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Semaphore } from "effect"
+import { createHash } from "node:crypto"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import { retryStore } from "../../db/RetryStore.ts"
+import type { TaskRow } from "../../db/TaskRow.ts"
+import { submitMediaBytesMax } from "../../domain/Limits.ts"
+import { isTerminal } from "../../domain/Task.ts"
+import type {
+  Handle,
+  SubmitMedium,
+  SubmitRequest,
+  Submitted,
+  VendorAccount
+} from "../../vendors/VendorClient.ts"
+import type { VendorError } from "../../vendors/VendorError.ts"
+import { Callbacks } from "../callbacks/Callbacks.ts"
+import { TaskChanges } from "../TaskChanges.ts"
+import { TaskOutput } from "../TaskOutput.ts"
+import { TaskStore } from "../TaskStore.ts"
+import type { OwnedTask } from "../TaskStore.ts"
+import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
+import { doneHandle, doneIn } from "./DoneHandle.ts"
+import { RateLimiter } from "./RateLimiter.ts"
+import { failureText } from "./VendorFailure.ts"
+
+/** Another process owns the task, or it has ended: nothing may be written or bought any more. */
+export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", {}) {}
+
+/** A job to be bought: whose, which model, from which account. */
+export interface Submission {
+  readonly owned: OwnedTask
+  readonly entry: CatalogEntry
+  readonly account: VendorAccount
+  readonly media: ReadonlyArray<SubmitMedium>
+}
+
+/** A job that was bought and recorded. */
+export interface SubmittedJob {
+  readonly handle: Handle
+  readonly pollAfter: Duration.Duration
+}
+
+/** What became of a submit. */
+export interface SubmitRecord {
+  readonly n: number
+  readonly state: "submitted" | "refused" | "ambiguous"
+  readonly handle: Handle | null
+  readonly failure: string | null
+}
+
+/** Submits of one task that the vendor may refuse as retryable or rate-limited. */
+const submitsMax = 6
+
+/**
+ * Buys a job at most once: the attempt is committed before the submit, the handle right after, and
+ * only a refusal that certainly bought nothing is tried again. Architecture, rule 4; contract 7.
+ */
+export class PaidSubmit extends Context.Service<
+  PaidSubmit,
+  {
+    /** Submits as attempt `firstN`, and again while the vendor refuses for the moment only. */
+    readonly submit: (
+      purchase: Submission,
+      firstN: number
+    ) => Effect.Effect<SubmittedJob, VendorError | Fenced>
+    readonly record: (owned: OwnedTask, record: SubmitRecord) => Effect.Effect<void, Fenced>
+  }
+>()("gateway/tasks/submission/PaidSubmit") {
+  static readonly layer = Layer.effect(
+    PaidSubmit,
+    Effect.gen(function* () {
+      const output = yield* TaskOutput
+      const store = yield* TaskStore
+      const slots = yield* ConcurrencyLimiter
+      const turn = turnOf(yield* RateLimiter, slots)
+      const begin = beginWith(store, yield* TaskChanges)
+      const abandon = abandonWith(store)
+      const wanted = wantedWith(yield* Callbacks)
+      const handleOf = handleWith(output)
+      const roomFor = roomOf(yield* Semaphore.make(submitMediaBytesMax))
+
+      const record = Effect.fnUntraced(function* (owned: OwnedTask, submit: SubmitRecord) {
+        const now = yield* DateTime.now
+        const { epoch, task } = owned
+        const attempt = { taskId: task.id, epoch, ...submit, now }
+        const written = yield* retryStore(store.endAttempt(attempt))
+        if (!written) return yield* new Fenced()
+        if (submit.state !== "submitted") yield* slots.lookAgain
+      })
+
+      const post = (purchase: Submission, n: number) => {
+        const { account, owned } = purchase
+        return account.submit(wanted(purchase)).pipe(
+          Effect.flatMap((submitted) =>
+            Effect.flatMap(handleOf(owned, submitted), (handle) =>
+              record(owned, { n, state: "submitted", handle, failure: null }).pipe(
+                Effect.tapErrorTag("Fenced", () => abandon(account, handle, owned)),
+                Effect.as({
+                  handle,
+                  pollAfter: submitted._tag === "Accepted" ? submitted.pollAfter : Duration.zero
+                })
+              )
+            )
+          ),
+          Effect.tapErrorTag("VendorError", (error) =>
+            record(owned, {
+              n,
+              state: error.class === "AMBIGUOUS" ? "ambiguous" : "refused",
+              handle: null,
+              failure: failureText(error)
+            })
+          )
+        )
+      }
+
+      /**
+       * From the statement that begins the attempt to the record of its answer nothing interrupts, save
+       * the wait for a store that is away: no bought job is forgotten, and none that was not is in doubt.
+       */
+      const buy = (purchase: Submission, n: number) =>
+        Effect.uninterruptibleMask((restore) =>
+          Effect.andThen(begin(purchase, n, restore), post(purchase, n))
+        )
+
+      const submit = (
+        purchase: Submission,
+        n: number
+      ): Effect.Effect<SubmittedJob, VendorError | Fenced> =>
+        turn(purchase).pipe(
+          Effect.andThen(roomFor(purchase, buy(purchase, n))),
+          Effect.catchTag("VendorError", (error) =>
+            Effect.flatMap(waitBefore(purchase, error, n), (wait) =>
+              Effect.delay(submit(purchase, n + 1), wait)
+            )
+          )
+        )
+
+      return PaidSubmit.of({ submit, record })
+    })
+  )
+}
+
+/** The task's request, with the address for a vendor that calls when the job has ended. */
+const wantedWith =
+  (callbacks: Callbacks["Service"]) =>
+  ({ account, entry, media, owned: { task } }: Submission): SubmitRequest => {
+    const callbackUrl = callbacks.addressOf({ account, taskId: task.id })
+    const request = requestOf(task, entry, media)
+    return callbackUrl === undefined ? request : { ...request, callbackUrl }
+  }
+
+/** A slot first, which may take long, then a turn. A task that waits for them stays `pending`. */
+const turnOf =
+  (pacing: RateLimiter["Service"], slots: ConcurrencyLimiter["Service"]) =>
+  ({ account, entry, owned }: Submission): Effect.Effect<void> => {
+    const limit = account.slotsOf?.(entry.upstreamModel)
+    const rate = account.rateOf?.("submit", entry.upstreamModel)
+    const taker = { taskId: owned.task.id, epoch: owned.epoch }
+    return Effect.andThen(
+      limit === undefined ? Effect.void : slots.take(taker, limit),
+      rate === undefined ? Effect.void : pacing.take(rate)
+    )
+  }
+
+/**
+ * An adapter has the media as bytes and as text until the vendor has answered: what does not fit beside
+ * those of other tasks waits, before the attempt begins. ADR 0122.
+ */
+const roomOf =
+  (room: Semaphore.Semaphore) =>
+  <A, E>({ media }: Submission, buy: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+    const bytes = media.reduce((sum, { size }) => sum + size, 0)
+    return bytes === 0 ? buy : room.withPermits(Math.min(bytes, submitMediaBytesMax))(buy)
+  }
+
+/** `restore`: interruptible. */
+const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"]) =>
+  Effect.fnUntraced(function* (
+    { account, entry, owned }: Submission,
+    n: number,
+    restore: (wait: Effect.Effect<void>) => Effect.Effect<void>
+  ) {
+    const attempt = {
+      taskId: owned.task.id,
+      epoch: owned.epoch,
+      n,
+      vendor: entry.vendor,
+      accountId: account.accountId,
+      bodyHash: createHash("sha256").update(JSON.stringify(owned.task.body)).digest(),
+      now: yield* DateTime.now
+    }
+    if (!(yield* retryStore(store.beginAttempt(attempt), restore))) return yield* new Fenced()
+    yield* changes.publish(owned.task.id)
+  })
+
+/** What a process that comes after needs: the job's handle, or the result that came at once. */
+const handleWith =
+  (output: TaskOutput["Service"]) =>
+  ({ deadlineAt, task }: OwnedTask, submitted: Submitted): Effect.Effect<Handle, VendorError> =>
+    submitted._tag === "Accepted"
+      ? Effect.succeed(submitted.handle)
+      : Effect.map(output.stash(task, submitted.result, deadlineAt), doneHandle)
+
+/** Cancelled while its job was being bought: nobody else knows the handle. */
+const abandonWith =
+  (store: TaskStore["Service"]) =>
+  (account: VendorAccount, handle: Handle, { task }: OwnedTask): Effect.Effect<void> =>
+    Effect.flatMap(retryStore(store.view(task.id)), (now) =>
+      Option.exists(now, ({ status }) => isTerminal(status)) && Option.isNone(doneIn(handle))
+        ? cancelJob(account, handle)
+        : Effect.void
+    )
+
+/** Cancelling upstream is a courtesy: it is not waited for longer than this. */
+const cancelTimeout = Duration.seconds(10)
+
+/** Asks a vendor to cancel a job that nobody wants any more. Best effort: it may be too late. */
+export const cancelJob = (account: VendorAccount, handle: Handle) =>
+  Effect.interruptible(account.cancel(handle)).pipe(
+    Effect.timeout(cancelTimeout),
+    Effect.catchCause((cause) => Effect.logInfo("A vendor did not cancel a job", cause)),
+    Effect.asVoid
+  )
+
+/** What an adapter is given of a task. */
+export const requestOf = (
+  task: TaskRow,
+  entry: CatalogEntry,
+  media: ReadonlyArray<SubmitMedium>
+): SubmitRequest => ({
+  taskId: task.id,
+  model: entry.label,
+  upstreamModel: entry.upstreamModel,
+  body: task.body,
+  media,
+  ...(entry.input === undefined ? {} : { input: entry.input })
+})
+
+/** Nothing was bought, or a poll went wrong: asking again is safe. */
+export const isTransient = (error: VendorError): boolean =>
+  error.class === "RETRYABLE" || error.class === "RATE_LIMITED"
+
+/**
+ * Whether the task is submitted again after this failure of its submit `n`, in this process or, when
+ * that has ended, in the next. A medium that the vendor could not fetch is given once more (vendors.md
+ * A1, media fetch).
+ */
+export const isSubmittedAgain = (error: VendorError, n: number): boolean =>
+  n < submitsMax && (isTransient(error) || (error.class === "MEDIA" && n === 1))
+
+/** The wait before another submit; the failure itself when there is to be none. */
+const waitBefore = ({ owned }: Submission, error: VendorError, n: number) =>
+  Effect.flatMap(DateTime.now, (now) => {
+    const wait = waitOf(error, n)
+    // One of hours (a daily quota) is not begun: the task would only meet its deadline
+    const isInTime = DateTime.isLessThan(DateTime.addDuration(now, wait), owned.deadlineAt)
+    return isSubmittedAgain(error, n) && isInTime ? Effect.succeed(wait) : Effect.fail(error)
+  })
+
+/** Waits between refused submits: 1, 2, 4 … seconds, or what the vendor asked for. */
+const waitOf = (error: VendorError, n: number): Duration.Duration =>
+  Duration.millis(error.retryAfterMillis ?? Math.min(60_000, 1000 * 2 ** (n - 1)))

@@ -1,0 +1,56 @@
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Schema } from "effect"
+import type { DateTime } from "effect"
+import { rowsOf, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import type { TaskId } from "../../domain/Ids.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+
+/** What other tasks bought, or may have bought, from an account around a time. */
+export interface Neighbours {
+  /** Values of their handles: the vendor's job ids stand among them. */
+  readonly handleValues: ReadonlySet<string>
+  /** Submits whose outcome is not known: any unclaimed job may be theirs. */
+  readonly unsettled: number
+}
+
+/** Vendor attempts across tasks, for reconciling. Contract 7. */
+export class VendorAttemptStore extends Context.Service<
+  VendorAttemptStore,
+  {
+    readonly neighbours: (of: {
+      readonly taskId: TaskId
+      readonly accountId: string
+      readonly from: DateTime.Utc
+      readonly until: DateTime.Utc
+    }) => Effect.Effect<Neighbours, StoreUnavailable>
+  }
+>()("gateway/tasks/submission/VendorAttemptStore") {
+  static readonly layer = Layer.effect(
+    VendorAttemptStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      VendorAttemptStore.of({
+        neighbours: ({ accountId, from, taskId, until }) =>
+          sql`
+            SELECT state, handle FROM vendor_attempts
+            WHERE started_at BETWEEN ${toDate(from)} AND ${toDate(until)}
+              AND account_id = ${accountId} AND task_id <> ${taskId}
+              AND state <> 'refused'`.pipe(
+            rowsOf(Row),
+            Effect.map((rows): Neighbours => ({
+              handleValues: new Set(
+                rows.flatMap(({ handle }) => Object.values(handle ?? {}).map(String))
+              ),
+              unsettled: rows.filter(({ state }) => state !== "submitted").length
+            })),
+            storeFailures
+          )
+      })
+    )
+  )
+}
+
+const Row = Schema.Struct({
+  state: Schema.String,
+  handle: Schema.NullOr(Schema.Record(Schema.String, Schema.Json))
+})

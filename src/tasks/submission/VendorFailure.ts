@@ -1,0 +1,66 @@
+import { Schema } from "effect"
+import { errorDetailCharactersMax, failureCharactersMax } from "../../domain/Limits.ts"
+import type { TaskError } from "../../domain/Task.ts"
+import { VendorError, VendorErrorClass } from "../../vendors/VendorError.ts"
+
+/** Contract 4, the codes of `task_info.error`; vendors.md, Error mapping. */
+const codes: Record<VendorErrorClass, { readonly code: number; readonly title: string }> = {
+  FATAL_CLIENT: { code: 400, title: "Invalid Parameter" },
+  CONTENT: { code: 3001, title: "Content Error" },
+  RATE_LIMITED: { code: 3002, title: "Upstream Rate Limited" },
+  TIMEOUT: { code: 3003, title: "Upstream Timeout" },
+  LOST: { code: 3004, title: "Result Unavailable" },
+  AMBIGUOUS: { code: 3004, title: "Result Unavailable" },
+  FAILED: { code: 3005, title: "Upstream Provider Error" },
+  RETRYABLE: { code: 3005, title: "Upstream Provider Error" },
+  MEDIA: { code: 4002, title: "Input Media Error" },
+  OPERATOR: { code: 4008, title: "Service Configuration Error" }
+}
+
+/** What is stored of a failed submit, for the process that goes on with the task. */
+export const failureText = (error: VendorError): string =>
+  withoutNul(`${error.class}: ${error.message}`.slice(0, failureCharactersMax).toWellFormed())
+
+/** Postgres keeps no U+0000 in a text. */
+const withoutNul = (text: string): string => text.replaceAll("\u0000", "\uFFFD")
+
+const isClass = Schema.is(VendorErrorClass)
+
+/** The failure that `failureText` was made from; one that cannot be read is final too. */
+export const storedFailure = (text: string | null): VendorError => {
+  const [name = "", ...rest] = (text ?? "").split(": ")
+  return isClass(name)
+    ? new VendorError({ class: name, message: rest.join(": ") })
+    : new VendorError({ class: "FAILED", message: "The upstream refused the job" })
+}
+
+/** What the client reads when the fault is the operator's: the cause goes to the log alone. */
+const operatorDetail = "The service cannot reach this model now. The operator has been told"
+
+/** The error of a task that its vendor failed. */
+export const taskErrorOf = (error: VendorError): TaskError => ({
+  ...codes[error.class],
+  detail: error.class === "OPERATOR" ? operatorDetail : sanitize(error.message)
+})
+
+const secretsAndAccounts: ReadonlyArray<readonly [RegExp, string]> = [
+  // A URL's query may hold a signature, or be the address of a callback
+  [/(https?:\/\/[^\s"'?#]+)[?#][^\s"']*/giu, "$1"],
+  [/\b(?:bearer|key|token)\s+[\w.~+/=-]{8,}/giu, "[hidden]"],
+  [/\b(?:sk|pk|api|key|fal|r8|AIza)[-_][\w-]{8,}/giu, "[hidden]"],
+  [/\bAIza[\w-]{20,}/gu, "[hidden]"],
+  [
+    /\b(?:account|org|organization|project|workspace|proj)[-_ ]?(?:id)?[-_:= ]+[\w-]*\d[\w-]{5,}/giu,
+    "[hidden]"
+  ]
+]
+
+/** An upstream's words, fit for a client: no keys, signed URLs, account ids; bounded. Contract 4. */
+export const sanitize = (text: string): string => {
+  const hidden = secretsAndAccounts.reduce((t, [pattern, by]) => t.replaceAll(pattern, by), text)
+  const line = withoutNul(hidden.toWellFormed()).replaceAll(/\s+/gu, " ").trim()
+  const points = [...line]
+  return points.length <= errorDetailCharactersMax
+    ? line
+    : `${points.slice(0, errorDetailCharactersMax - 1).join("")}…`
+}

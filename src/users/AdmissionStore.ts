@@ -1,0 +1,160 @@
+import { PgClient } from "@effect/sql-pg"
+import { Context, DateTime, Effect, Layer, Option, Schema, String } from "effect"
+import type { SqlClient } from "effect/sql/SqlClient"
+import { toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { taskColumns, TaskView } from "../db/TaskRow.ts"
+import { ApiKeyId, UserId } from "../domain/Ids.ts"
+import type { TaskId } from "../domain/Ids.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { Scope } from "../domain/Scope.ts"
+
+/** What is asked at the door: whose key, at which rate, and which task if one is meant. */
+export interface AdmissionRequest {
+  readonly keyHash: Uint8Array
+  /** 0: no limit, and nothing is counted. */
+  readonly perMinute: number
+  readonly now: DateTime.Utc
+  readonly taskId: Option.Option<TaskId>
+}
+
+/** A key as the door needs it. */
+export interface AdmittedKey {
+  readonly id: ApiKeyId
+  readonly userId: UserId
+  readonly scopes: ReadonlyArray<Scope>
+  readonly expiresAt: DateTime.Utc | null
+  readonly revokedAt: DateTime.Utc | null
+  readonly lastUsedAt: DateTime.Utc | null
+}
+
+export interface Admission {
+  readonly key: AdmittedKey
+  /** `None`: nothing was counted, because there is no limit or the key is not fit for inference. */
+  readonly rate: Option.Option<{
+    readonly admitted: boolean
+    readonly remaining: number
+    readonly resetSeconds: number
+  }>
+  /** The task, if the key's user has it. */
+  readonly task: Option.Option<TaskView>
+}
+
+/** The door of every inference request: key, request rate and task in one statement. */
+export class AdmissionStore extends Context.Service<
+  AdmissionStore,
+  {
+    /** `None`: no such key. */
+    readonly admit: (
+      request: AdmissionRequest
+    ) => Effect.Effect<Option.Option<Admission>, StoreUnavailable>
+  }
+>()("gateway/users/AdmissionStore") {
+  static readonly layer = Layer.effect(
+    AdmissionStore,
+    Effect.map(PgClient.PgClient, (client) => {
+      const sql = client.withoutTransforms()
+      return AdmissionStore.of({
+        admit: (request) =>
+          Effect.map(statementOf(sql, request), ([row]) =>
+            row === undefined ? Option.none() : Option.some(admissionOf(row))
+          ).pipe(storeFailures)
+      })
+    })
+  )
+}
+
+/**
+ * The rows of the hottest statement. Times stay `Date`s while they are decoded: a transformation
+ * within makes `Schema` take its slow path, which costs three times the rest (ADR 0095).
+ */
+const KeyRow = Schema.Struct({
+  keyId: ApiKeyId,
+  keyUserId: UserId,
+  scopes: Schema.Array(Scope),
+  expiresAt: Schema.NullOr(Schema.Date),
+  revokedAt: Schema.NullOr(Schema.Date),
+  lastUsedAt: Schema.NullOr(Schema.Date)
+})
+const RateRow = Schema.Struct({
+  admitted: Schema.NullOr(Schema.Boolean),
+  remaining: Schema.NullOr(Schema.Int),
+  resetSeconds: Schema.NullOr(Schema.Int)
+})
+const ViewRow = Schema.Struct({
+  ...TaskView.fields,
+  createdAt: Schema.Date,
+  startedAt: Schema.NullOr(Schema.Date),
+  updatedAt: Schema.Date
+})
+
+// What does not decode throws within the effect, and so is a defect, as in every store
+const decodeKey = Schema.decodeUnknownSync(KeyRow)
+const decodeRate = Schema.decodeUnknownSync(RateRow)
+const decodeTask = Schema.decodeUnknownSync(ViewRow)
+
+/** Named as the row's fields, so that the hottest statement needs no renaming in this process. */
+const keyColumns = `k.id AS "keyId", k.user_id AS "keyUserId", k.scopes, k.expires_at AS "expiresAt",
+  k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt"`
+const countedColumns = `${keyColumns}, k.admitted, k.remaining, k.reset_seconds AS "resetSeconds"`
+const namedTaskColumns = taskColumns.replaceAll(
+  /t\.(\w+_\w+)/gu,
+  (column, name: string) => `${column} AS "${String.snakeToCamel(name)}"`
+)
+
+/** The statement of each case, made once. `$1` is the hash of the key. */
+const ofKey = `SELECT ${keyColumns} FROM api_keys k WHERE k.key_hash = $1`
+const ofKeyAndTask = `SELECT ${keyColumns}, ${namedTaskColumns} FROM api_keys k
+  LEFT JOIN tasks t ON t.id = $2 AND t.user_id = k.user_id
+  WHERE k.key_hash = $1`
+const admittedBy = `FROM (
+    SELECT (a.k).*, a.admitted, a.remaining, a.reset_seconds
+    FROM api_key_admit($1, $2::int, $3) a) k`
+const countedKey = `SELECT ${countedColumns} ${admittedBy}`
+const countedKeyAndTask = `SELECT ${countedColumns}, ${namedTaskColumns} ${admittedBy}
+  LEFT JOIN tasks t ON t.id = $4 AND t.user_id = k.user_id`
+
+function statementOf(sql: SqlClient, { keyHash, now, perMinute, taskId }: AdmissionRequest) {
+  if (perMinute === 0) {
+    return Option.isNone(taskId)
+      ? sql.unsafe<Row>(ofKey, [keyHash])
+      : sql.unsafe<Row>(ofKeyAndTask, [keyHash, taskId.value])
+  }
+  const counted = [keyHash, perMinute, toDate(now)]
+  return Option.isNone(taskId)
+    ? sql.unsafe<Row>(countedKey, counted)
+    : sql.unsafe<Row>(countedKeyAndTask, [...counted, taskId.value])
+}
+
+const utc = (date: Date): DateTime.Utc => DateTime.fromDateUnsafe(date)
+const utcOrNull = (date: Date | null): DateTime.Utc | null => (date === null ? null : utc(date))
+
+type Row = Readonly<Record<string, unknown>>
+
+const admissionOf = (row: Row): Admission => {
+  const key = decodeKey(row)
+  return {
+    key: {
+      id: key.keyId,
+      userId: key.keyUserId,
+      scopes: key.scopes,
+      expiresAt: utcOrNull(key.expiresAt),
+      revokedAt: utcOrNull(key.revokedAt),
+      lastUsedAt: utcOrNull(key.lastUsedAt)
+    },
+    rate: row["admitted"] === undefined ? Option.none() : rateOf(decodeRate(row)),
+    task: (row["id"] ?? null) === null ? Option.none() : Option.some(viewOf(decodeTask(row)))
+  }
+}
+
+const rateOf = ({ admitted, remaining, resetSeconds }: typeof RateRow.Type): Admission["rate"] =>
+  admitted === null
+    ? Option.none()
+    : Option.some({ admitted, remaining: remaining ?? 0, resetSeconds: resetSeconds ?? 0 })
+
+const viewOf = (row: typeof ViewRow.Type): TaskView => ({
+  ...row,
+  createdAt: utc(row.createdAt),
+  startedAt: utcOrNull(row.startedAt),
+  updatedAt: utc(row.updatedAt)
+})

@@ -1,0 +1,122 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer, Schema } from "effect"
+import type { DateTime } from "effect"
+import { Bytes, rowsOf, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+
+/** Whose key, and which of their requests claims it. */
+export interface Claim {
+  readonly caller: string
+  readonly key: string
+  readonly claim: string
+}
+
+export interface NewClaim extends Claim {
+  readonly requestHash: Uint8Array
+  readonly now: DateTime.Utc
+  /** Answers older than this are forgotten. */
+  readonly since: DateTime.Utc
+  /** A claim without an answer that is older was lost with its process: the same request may take it. */
+  readonly lostBefore: DateTime.Utc
+}
+
+/** What stands behind a key that somebody else claimed; without an answer it is under way. */
+const Earlier = Schema.Struct({
+  requestHash: Bytes,
+  status: Schema.NullOr(Schema.Int),
+  answer: Schema.NullOr(Bytes)
+})
+
+export type ClaimOutcome =
+  | { readonly _tag: "Claimed" }
+  | ({ readonly _tag: "Earlier" } & typeof Earlier.Type)
+
+/** Answers of management POSTs by `Idempotency-Key`. Contract 2. */
+export class ManageReplayStore extends Context.Service<
+  ManageReplayStore,
+  {
+    readonly claim: (claim: NewClaim) => Effect.Effect<ClaimOutcome, StoreUnavailable>
+    /** Keeps the answer: encrypted, because it may hold a secret. */
+    readonly answer: (
+      claim: Claim,
+      status: number,
+      answer: Uint8Array
+    ) => Effect.Effect<void, StoreUnavailable>
+    /** Gives the key free again. */
+    readonly release: (claim: Claim) => Effect.Effect<void, StoreUnavailable>
+    /** Drops some of what is older, here and of tasks; answers how many. */
+    readonly forget: (
+      before: DateTime.Utc,
+      limit: number
+    ) => Effect.Effect<number, StoreUnavailable>
+  }
+>()("gateway/users/ManageReplayStore") {
+  static readonly layer = Layer.effect(
+    ManageReplayStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      ManageReplayStore.of({
+        claim: claim(sql),
+        answer: ({ caller, claim, key }, status, answer) =>
+          sql`
+            UPDATE manage_answers SET status = ${status}, answer = ${answer}
+            WHERE caller = ${caller} AND key = ${key} AND claim = ${claim}`.pipe(
+            Effect.asVoid,
+            storeFailures
+          ),
+        release: ({ caller, claim, key }) =>
+          sql`
+            DELETE FROM manage_answers
+            WHERE caller = ${caller} AND key = ${key} AND claim = ${claim}`.pipe(
+            Effect.asVoid,
+            storeFailures
+          ),
+        forget: forget(sql)
+      })
+    )
+  )
+}
+
+function claim(sql: PgClient.PgClient) {
+  return Effect.fnUntraced(function* (c: NewClaim) {
+    const claimed = yield* sql`
+      INSERT INTO manage_answers AS m (caller, key, request_hash, claim, created_at)
+      VALUES (${c.caller}, ${c.key}, ${c.requestHash}, ${c.claim}, ${toDate(c.now)})
+      ON CONFLICT (caller, key) DO UPDATE SET request_hash = excluded.request_hash,
+        claim = excluded.claim, status = NULL, answer = NULL, created_at = excluded.created_at
+      WHERE m.created_at < ${toDate(c.since)} OR (
+        m.status IS NULL AND m.request_hash = excluded.request_hash
+        AND m.created_at < ${toDate(c.lostBefore)})
+      RETURNING key`
+    if (claimed.length > 0) return { _tag: "Claimed" } satisfies ClaimOutcome
+    const earlier = yield* sql`
+      SELECT request_hash, status, answer FROM manage_answers
+      WHERE caller = ${c.caller} AND key = ${c.key}`.pipe(rowsOf(Earlier), Effect.map(Array.head))
+    // Given free in between: under way no more, and the next look will claim it
+    return earlier._tag === "None"
+      ? ({
+          _tag: "Earlier",
+          requestHash: c.requestHash,
+          status: null,
+          answer: null
+        } satisfies ClaimOutcome)
+      : ({ _tag: "Earlier", ...earlier.value } satisfies ClaimOutcome)
+  }, storeFailures)
+}
+
+function forget(sql: PgClient.PgClient) {
+  const tables = ["idempotency_keys", "manage_answers"] as const
+  return (before: DateTime.Utc, limit: number) =>
+    Effect.forEach(
+      tables,
+      (table) =>
+        sql`
+          DELETE FROM ${sql(table)} WHERE ctid = ANY (ARRAY(
+            SELECT ctid FROM ${sql(table)} WHERE created_at < ${toDate(before)} LIMIT ${limit}
+          )) RETURNING 1`,
+      { concurrency: 1 }
+    ).pipe(
+      Effect.map((deleted) => deleted.reduce((sum, rows) => sum + rows.length, 0)),
+      storeFailures
+    )
+}

@@ -1,0 +1,197 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer, Option, Schema } from "effect"
+import type { DateTime } from "effect"
+import { SqlError } from "effect/sql"
+import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { ApiKeyId, UserId } from "../domain/Ids.ts"
+import type { PageCut } from "../domain/PageCut.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { Scope } from "../domain/Scope.ts"
+
+export class UserRow extends Schema.Class<UserRow>("UserRow")({
+  id: UserId,
+  email: Schema.String,
+  name: Schema.NullOr(Schema.String),
+  createdAt: Time
+}) {}
+
+export class ApiKeyRow extends Schema.Class<ApiKeyRow>("ApiKeyRow")({
+  id: ApiKeyId,
+  userId: UserId,
+  preview: Schema.String,
+  name: Schema.String,
+  scopes: Schema.Array(Scope),
+  createdAt: Time,
+  expiresAt: Schema.NullOr(Time),
+  revokedAt: Schema.NullOr(Time),
+  lastUsedAt: Schema.NullOr(Time)
+}) {}
+
+export interface NewUser {
+  readonly id: UserId
+  readonly email: string
+  readonly name: string | null
+  readonly passwordHash: string | null
+  readonly now: DateTime.Utc
+}
+
+export interface NewApiKey {
+  readonly id: ApiKeyId
+  readonly userId: UserId
+  readonly keyHash: Uint8Array
+  readonly preview: string
+  readonly name: string
+  readonly scopes: ReadonlyArray<Scope>
+  readonly expiresAt: DateTime.Utc | null
+  readonly now: DateTime.Utc
+}
+
+/** What became of a change of a user. */
+export type UserUpdate =
+  | { readonly _tag: "Updated"; readonly user: UserRow }
+  | { readonly _tag: "Unknown" }
+  | { readonly _tag: "EmailTaken" }
+
+/** Users, their wallets' birth, and API keys. */
+export class UserStore extends Context.Service<
+  UserStore,
+  {
+    /** The user and an empty wallet, in one transaction. `None`: the e-mail address is taken. */
+    readonly create: (user: NewUser) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
+    readonly find: (id: UserId) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
+    readonly list: (page: PageCut) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
+    readonly update: (
+      id: UserId,
+      change: {
+        readonly email?: string
+        readonly name?: string | null
+        readonly passwordHash?: string
+      }
+    ) => Effect.Effect<UserUpdate, StoreUnavailable>
+    readonly createKey: (key: NewApiKey) => Effect.Effect<ApiKeyRow, StoreUnavailable>
+    readonly findKeyByHash: (
+      hash: Uint8Array
+    ) => Effect.Effect<Option.Option<ApiKeyRow>, StoreUnavailable>
+    readonly listKeys: (
+      userId: UserId,
+      page: PageCut
+    ) => Effect.Effect<ReadonlyArray<ApiKeyRow>, StoreUnavailable>
+    /**
+     * `None`: no such key of this user. Revoking twice is no fault. Otherwise, whether a process has an
+     * allowance for the key: one that looked at it before may still let calls through (ADR 0116).
+     */
+    readonly revokeKey: (
+      userId: UserId,
+      id: ApiKeyId,
+      now: DateTime.Utc
+    ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
+    /** Writes when the key was last used, at most once a minute. */
+    readonly touchKey: (id: ApiKeyId, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/users/UserStore") {
+  static readonly layer = Layer.effect(
+    UserStore,
+    Effect.map(PgClient.PgClient, (sql) => UserStore.of({ ...users(sql), ...keys(sql) }))
+  )
+}
+
+const emailTaken = (error: unknown): boolean =>
+  SqlError.isSqlError(error) && error.reason._tag === "UniqueViolation"
+
+function users(sql: PgClient.PgClient) {
+  return {
+    create: (user: NewUser) =>
+      sql`
+        WITH born AS (
+          INSERT INTO users (id, email, name, password_hash, created_at)
+          VALUES (${user.id}, ${user.email}, ${user.name}, ${user.passwordHash}, ${toDate(user.now)})
+          RETURNING *
+        ), purse AS (
+          INSERT INTO wallets (user_id) SELECT id FROM born
+        )
+        SELECT * FROM born`.pipe(
+        rowsOf(UserRow),
+        Effect.map(Array.head),
+        Effect.catchIf(emailTaken, () => Effect.succeed(Option.none<UserRow>())),
+        storeFailures
+      ),
+    find: (id: UserId) =>
+      sql`SELECT * FROM users WHERE id = ${id}`.pipe(
+        rowsOf(UserRow),
+        Effect.map(Array.head),
+        storeFailures
+      ),
+    list: (page: PageCut) =>
+      sql`
+        SELECT * FROM users
+        WHERE ${Option.getOrNull(page.before)}::uuid IS NULL OR id < ${Option.getOrNull(page.before)}::uuid
+        ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(UserRow), storeFailures),
+    update: (
+      id: UserId,
+      change: {
+        readonly email?: string
+        readonly name?: string | null
+        readonly passwordHash?: string
+      }
+    ) =>
+      sql`
+        UPDATE users SET
+          email = coalesce(${change.email ?? null}::text, email),
+          name = CASE WHEN ${change.name !== undefined}::boolean THEN ${change.name ?? null}::text ELSE name END,
+          password_hash = coalesce(${change.passwordHash ?? null}::text, password_hash)
+        WHERE id = ${id} RETURNING *`.pipe(
+        rowsOf(UserRow),
+        Effect.map(([user]): UserUpdate =>
+          user === undefined ? { _tag: "Unknown" } : { _tag: "Updated", user }
+        ),
+        Effect.catchIf(emailTaken, () => Effect.succeed<UserUpdate>({ _tag: "EmailTaken" })),
+        storeFailures
+      )
+  }
+}
+
+function keys(sql: PgClient.PgClient) {
+  return {
+    createKey: (key: NewApiKey) =>
+      sql`
+        INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, expires_at)
+        VALUES (${key.id}, ${key.userId}, ${key.keyHash}, ${key.preview}, ${key.name},
+          ${key.scopes}::text[], ${toDate(key.now)}, ${key.expiresAt === null ? null : toDate(key.expiresAt)})
+        RETURNING *`.pipe(rowOf(ApiKeyRow), storeFailures),
+    findKeyByHash: (hash: Uint8Array) =>
+      sql`SELECT * FROM api_keys WHERE key_hash = ${hash}`.pipe(
+        rowsOf(ApiKeyRow),
+        Effect.map(Array.head),
+        storeFailures
+      ),
+    listKeys: (userId: UserId, page: PageCut) =>
+      sql`
+        SELECT * FROM api_keys
+        WHERE user_id = ${userId} AND revoked_at IS NULL
+          AND (${Option.getOrNull(page.before)}::text IS NULL OR id < ${Option.getOrNull(page.before)}::text)
+        ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(ApiKeyRow), storeFailures),
+    revokeKey: (userId: UserId, id: ApiKeyId, now: DateTime.Utc) =>
+      sql`
+        UPDATE api_keys SET revoked_at = coalesce(revoked_at, ${toDate(now)})
+        WHERE id = ${id} AND user_id = ${userId} RETURNING id`.pipe(
+        Effect.flatMap((rows) =>
+          rows.length === 0
+            ? Effect.succeedNone
+            : // In a statement of its own: it sees whatever was opened before the key was revoked
+              Effect.map(
+                sql`SELECT FROM holds WHERE kind = 'allowance' AND api_key_id = ${id} LIMIT 1`,
+                (open) => Option.some(open.length > 0)
+              )
+        ),
+        storeFailures
+      ),
+    touchKey: (id: ApiKeyId, now: DateTime.Utc) =>
+      sql`
+        UPDATE api_keys SET last_used_at = ${toDate(now)}
+        WHERE id = ${id} AND (last_used_at IS NULL OR last_used_at < ${toDate(now)}::timestamptz - interval '1 minute')`.pipe(
+        Effect.asVoid,
+        storeFailures
+      )
+  }
+}

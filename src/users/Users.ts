@@ -1,0 +1,102 @@
+import { Context, DateTime, Effect, Layer, Option } from "effect"
+import { randomBytes, scrypt } from "node:crypto"
+import { makeUserId } from "../domain/Ids.ts"
+import type { UserId } from "../domain/Ids.ts"
+import type { PageCut } from "../domain/PageCut.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { UserStore } from "./UserStore.ts"
+import type { UserRow } from "./UserStore.ts"
+
+export interface UserFields {
+  readonly email: string
+  readonly name: Option.Option<string>
+  readonly password: Option.Option<string>
+}
+
+export type { UserRow } from "./UserStore.ts"
+
+/** The gateway's users. Contract 3. */
+export class Users extends Context.Service<
+  Users,
+  {
+    /** A user with an empty wallet. Fails with 2010 when the e-mail address is taken. */
+    readonly create: (fields: UserFields) => Effect.Effect<UserRow, Problem | StoreUnavailable>
+    readonly get: (id: UserId) => Effect.Effect<UserRow, Problem | StoreUnavailable>
+    readonly list: (page: PageCut) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
+    /** Fails with 2005, or with 2010 when the e-mail address is taken. */
+    readonly update: (
+      id: UserId,
+      change: {
+        readonly email?: string | undefined
+        readonly name?: string | null | undefined
+        readonly password?: string | undefined
+      }
+    ) => Effect.Effect<UserRow, Problem | StoreUnavailable>
+  }
+>()("gateway/users/Users") {
+  static readonly layer = Layer.effect(
+    Users,
+    Effect.gen(function* () {
+      const store = yield* UserStore
+      return Users.of({
+        create: Effect.fn("Users.create")(function* (fields) {
+          const now = yield* DateTime.now
+          const passwordHash = Option.isSome(fields.password)
+            ? yield* hashPassword(fields.password.value)
+            : null
+          const user = yield* store.create({
+            id: makeUserId(DateTime.toEpochMillis(now)),
+            email: fields.email,
+            name: Option.getOrNull(fields.name),
+            passwordHash,
+            now
+          })
+          if (Option.isNone(user)) {
+            return yield* taken(fields.email)
+          }
+          return user.value
+        }),
+        get: Effect.fn("Users.get")(function* (id) {
+          return yield* Effect.mapError(Effect.fromOption(yield* store.find(id)), () => unknown(id))
+        }),
+        list: store.list,
+        update: Effect.fn("Users.update")(function* (id, change) {
+          const passwordHash =
+            change.password === undefined ? undefined : yield* hashPassword(change.password)
+          const updated = yield* store.update(id, {
+            ...(change.email === undefined ? {} : { email: change.email }),
+            ...(change.name === undefined ? {} : { name: change.name }),
+            ...(passwordHash === undefined ? {} : { passwordHash })
+          })
+          switch (updated._tag) {
+            case "Updated":
+              return updated.user
+            case "EmailTaken":
+              return yield* taken(change.email)
+            case "Unknown":
+              return yield* unknown(id)
+          }
+        })
+      })
+    })
+  )
+}
+
+const unknown = (id: UserId) => problem(2005, `There is no user ${id}`)
+
+const taken = (email: string | undefined) =>
+  problem(2010, `The e-mail address ${email ?? ""} is taken`)
+
+/** `scrypt$<salt>$<hash>`, both Base64url; N = 16384, r = 8, p = 1. */
+const hashPassword = (password: string): Effect.Effect<string> =>
+  Effect.callback((resume) => {
+    const salt = randomBytes(16)
+    scrypt(password.normalize("NFKC"), salt, 32, (error, hash) => {
+      resume(
+        error === null
+          ? Effect.succeed(`scrypt$${salt.toString("base64url")}$${hash.toString("base64url")}`)
+          : Effect.die(error)
+      )
+    })
+  })

@@ -1,0 +1,157 @@
+import { Context, DateTime, Effect, Layer, Option, Stream } from "effect"
+import type * as Credits from "../domain/Credits.ts"
+import type { UserId } from "../domain/Ids.ts"
+import {
+  ledgerExportRowsMax,
+  walletAuditEntriesMax,
+  walletAuditWalletsMax
+} from "../domain/Limits.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import type { EntryPage, EntryRow } from "./WalletEntryStore.ts"
+import { WalletStore } from "./WalletStore.ts"
+import type { WalletRow } from "./WalletStore.ts"
+
+export type { EntryPage, EntryRow } from "./WalletEntryStore.ts"
+export type { WalletRow } from "./WalletStore.ts"
+
+/** What changes a wallet from outside: who, how much, and the id that makes a repeat harmless. */
+export interface WalletChange {
+  readonly userId: UserId
+  readonly amount: Credits.Credits
+  readonly operationId: string
+  readonly note: Option.Option<string>
+  readonly traceId: string
+}
+
+/** A wallet as a change left it; `repeated`: that was an earlier request, and this one changed nothing. */
+export interface Changed {
+  readonly wallet: WalletRow
+  readonly repeated: boolean
+}
+
+/**
+ * The prepaid wallet. Task holds are taken, settled and released inside the transactions that move
+ * the task (`TaskStore`), by SQL functions;
+ * those of passthrough calls by `Metering`. Contract 6.
+ */
+export class Wallet extends Context.Service<
+  Wallet,
+  {
+    readonly get: (userId: UserId) => Effect.Effect<WalletRow, Problem | StoreUnavailable>
+    readonly topUp: (change: WalletChange) => Effect.Effect<Changed, Problem | StoreUnavailable>
+    /** Fails with 2010 when less than what is held would be left. */
+    readonly adjust: (change: WalletChange) => Effect.Effect<Changed, Problem | StoreUnavailable>
+    readonly setThreshold: (
+      userId: UserId,
+      threshold: Credits.Credits
+    ) => Effect.Effect<WalletRow, Problem | StoreUnavailable>
+    /** The ledger, newest first. */
+    readonly entries: (
+      userId: UserId,
+      page: EntryPage
+    ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
+    /** All entries about one task or call, oldest first. */
+    readonly entriesOf: (
+      userId: UserId,
+      subjectId: string
+    ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
+    /** All entries that pass the filters, newest first, read in parts. */
+    readonly ledger: (
+      userId: UserId,
+      filters: Omit<EntryPage, "before" | "limit">
+    ) => Stream.Stream<EntryRow, StoreUnavailable>
+    /** Wallets that the last audit found to differ from their ledger or holds; must read 0. Cheap. */
+    readonly drift: Effect.Effect<number, StoreUnavailable>
+    /** When the audit has last looked at every wallet. */
+    readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
+    /** One round: compares every wallet with its ledger and its open holds. Answers how many differ. */
+    readonly audit: Effect.Effect<number, StoreUnavailable>
+  }
+>()("gateway/wallet/Wallet") {
+  static readonly layer = Layer.effect(
+    Wallet,
+    Effect.gen(function* () {
+      const store = yield* WalletStore
+
+      const get = Effect.fn("Wallet.get")(function* (userId: UserId) {
+        return yield* known(userId, yield* store.find(userId))
+      })
+
+      const add = Effect.fnUntraced(function* (
+        kind: "top_up" | "adjustment",
+        change: WalletChange
+      ) {
+        const outcome = yield* store.add({
+          ...change,
+          kind,
+          note: Option.getOrNull(change.note),
+          now: yield* DateTime.now
+        })
+        switch (outcome._tag) {
+          case "Added":
+            return { wallet: outcome.wallet, repeated: outcome.repeated }
+          case "BelowHeld":
+            return yield* problem(2010, "The adjustment would leave less than what is held")
+          case "TooMuch":
+            return yield* problem(2010, "The balance would be more than a wallet can hold")
+          case "Reused":
+            return yield* problem(2008, "This Idempotency-Key was used before with another request")
+          case "NoWallet":
+            return yield* noUser(change.userId)
+        }
+      })
+
+      return Wallet.of({
+        get,
+        topUp: (change) => add("top_up", change),
+        adjust: (change) => add("adjustment", change),
+        setThreshold: Effect.fn("Wallet.setThreshold")(function* (userId, threshold) {
+          return yield* known(userId, yield* store.setThreshold(userId, threshold))
+        }),
+        entries: store.entries,
+        entriesOf: store.entriesOf,
+        ledger: ledger(store),
+        drift: store.drift,
+        auditedAt: store.auditedAt,
+        audit: audit(store)
+      })
+    })
+  )
+}
+
+const ledger =
+  (store: WalletStore["Service"]) =>
+  (userId: UserId, filters: Omit<EntryPage, "before" | "limit">) =>
+    Stream.paginate(Option.none<bigint>(), (before) =>
+      Effect.map(
+        store.entries(userId, { ...filters, before, limit: ledgerExportRowsMax }),
+        (rows) => {
+          const last = rows.length < ledgerExportRowsMax ? undefined : rows.at(-1)
+          return [rows, Option.fromUndefinedOr(last && Option.some(last.seq))] as const
+        }
+      )
+    )
+
+const audit = (store: WalletStore["Service"]) =>
+  Effect.gen(function* () {
+    let after = Option.none<UserId>()
+    let wallets = 0
+    do {
+      const page = yield* store.audit({
+        after,
+        wallets: walletAuditWalletsMax,
+        entries: walletAuditEntriesMax,
+        now: yield* DateTime.now
+      })
+      wallets += page.wallets
+      after = page.last
+    } while (Option.isSome(after))
+    yield* store.endAudit(wallets, yield* DateTime.now)
+    return yield* store.drift
+  })
+
+const noUser = (userId: UserId) => problem(2005, `There is no user ${userId}`)
+
+const known = (userId: UserId, wallet: Option.Option<WalletRow>) =>
+  Effect.mapError(Effect.fromOption(wallet), () => noUser(userId))

@@ -1,0 +1,33 @@
+import { DateTime, Duration, Effect, Option, Schedule } from "effect"
+import { Singleton } from "effect/cluster"
+import { walletAuditSeconds } from "../domain/Limits.ts"
+import { Wallet } from "./Wallet.ts"
+
+/**
+ * Recomputes balances from the ledger, round after round, for the drift gauge (contract 6; ADR 0061).
+ * Of several processes one does it: the others find that a round has just ended.
+ */
+export const layer = Singleton.make(
+  "WalletAudit",
+  Effect.flatMap(Wallet, (wallet) =>
+    wallet.auditedAt.pipe(
+      Effect.flatMap((last) => Effect.map(DateTime.now, (now) => isDue(last, now))),
+      Effect.flatMap((due) => (due ? wallet.audit : Effect.succeed(0))),
+      Effect.tap((drifting) =>
+        drifting > 0
+          ? Effect.logError(`${drifting} wallets differ from their ledger or their open holds`)
+          : Effect.void
+      ),
+      Effect.catchCause((cause) => Effect.logWarning("The wallet audit failed", cause)),
+      Effect.repeat(Schedule.spaced(Duration.seconds(walletAuditSeconds))),
+      Effect.asVoid
+    )
+  )
+)
+
+const isDue = (last: Option.Option<DateTime.Utc>, now: DateTime.Utc): boolean =>
+  Option.match(last, {
+    onNone: () => true,
+    // A time to come was written by a clock that was ahead
+    onSome: (at) => Math.abs(Duration.toSeconds(DateTime.distance(at, now))) >= walletAuditSeconds
+  })

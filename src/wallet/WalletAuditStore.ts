@@ -1,0 +1,111 @@
+import type { PgClient } from "@effect/sql-pg"
+import { Array, Effect, Option, Schema } from "effect"
+import type { DateTime } from "effect"
+import { rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { UserId } from "../domain/Ids.ts"
+
+/** A part of an audit round: so many wallets after this one, and so many new entries of each. */
+export interface AuditPage {
+  readonly after: Option.Option<UserId>
+  readonly wallets: number
+  readonly entries: number
+  readonly now: DateTime.Utc
+}
+
+export interface AuditedPage {
+  readonly wallets: number
+  /** Where the next page goes on; `None`: this was the last. */
+  readonly last: Option.Option<UserId>
+}
+
+const Page = Schema.Struct({ wallets: Schema.Int, last: Schema.NullOr(UserId) })
+const Count = Schema.Struct({ n: Schema.Int })
+const Finished = Schema.Struct({ finishedAt: Time })
+
+/** The parts of `WalletStore` that compare wallets with their ledger (ADR 0061). */
+export const audits = (sql: PgClient.PgClient) => ({
+  drift: sql`SELECT count(*)::int AS n FROM wallet_audits WHERE drifting`.pipe(
+    rowsOf(Count),
+    Effect.map((rows) => rows[0]?.n ?? 0),
+    storeFailures
+  ),
+  auditedAt: sql`SELECT finished_at FROM wallet_audit_rounds`.pipe(
+    rowsOf(Finished),
+    Effect.map((rows) => Option.map(Array.head(rows), (row) => row.finishedAt)),
+    storeFailures
+  ),
+  audit: audit(sql),
+  endAudit: (wallets: number, now: DateTime.Utc) =>
+    sql`
+      INSERT INTO wallet_audit_rounds (finished_at, wallets) VALUES (${toDate(now)}, ${wallets})
+      ON CONFLICT (only_row) DO UPDATE SET finished_at = excluded.finished_at, wallets = excluded.wallets`.pipe(
+      Effect.asVoid,
+      storeFailures
+    )
+})
+
+/**
+ * One statement, so that wallets, entries and holds are seen as of one moment. Only what has changed
+ * is written. A wallet with more new entries than a page takes is judged when the rest is read.
+ */
+function audit(sql: PgClient.PgClient) {
+  return ({ after, entries, now, wallets }: AuditPage) =>
+    sql`
+      WITH page AS (
+        SELECT w.user_id, w.settled, w.held, w.entry_count, a.user_id IS NULL AS is_new, a.drifting,
+          coalesce(a.seq, 0) AS seen, coalesce(a.settled, 0) AS settled_seen,
+          coalesce(a.held, 0) AS held_seen, coalesce(a.chained, true) AS chained
+        FROM wallets w LEFT JOIN wallet_audits a USING (user_id)
+        WHERE ${Option.getOrNull(after)}::uuid IS NULL OR w.user_id > ${Option.getOrNull(after)}::uuid
+        ORDER BY w.user_id LIMIT ${wallets}
+      ), lines AS (
+        SELECT p.user_id, e.seq, e.settles, e.holds,
+          p.seen + row_number() OVER next = e.seq
+            AND p.settled_seen + sum(e.settles) OVER next = e.settled_after
+            AND p.held_seen + sum(e.holds) OVER next = e.held_after AS chained
+        FROM page p CROSS JOIN LATERAL (
+          SELECT x.seq, x.settled_after, x.held_after,
+            CASE x.kind WHEN 'capture' THEN -x.amount WHEN 'hold' THEN 0 WHEN 'release' THEN 0
+              ELSE x.amount END AS settles,
+            CASE x.kind WHEN 'hold' THEN x.amount WHEN 'capture' THEN -x.amount
+              WHEN 'release' THEN -x.amount ELSE 0 END AS holds
+          FROM wallet_entries x WHERE x.user_id = p.user_id AND x.seq > p.seen
+          ORDER BY x.seq LIMIT ${entries}
+        ) e
+        WINDOW next AS (PARTITION BY p.user_id ORDER BY e.seq)
+      ), sums AS (
+        SELECT user_id, max(seq) AS seq, sum(settles) AS settles, sum(holds) AS holds,
+          bool_and(chained) AS chained, count(*) AS read
+        FROM lines GROUP BY user_id
+      ), open AS (
+        SELECT user_id, sum(amount) AS amount FROM holds
+        WHERE user_id IN (SELECT user_id FROM page) GROUP BY user_id
+      ), found AS (
+        SELECT p.*, coalesce(s.seq, p.seen) AS seq, p.settled_seen + coalesce(s.settles, 0) AS settled_sum,
+          p.held_seen + coalesce(s.holds, 0) AS held_sum, p.chained AND coalesce(s.chained, true) AS unbroken,
+          coalesce(o.amount, 0) AS open, coalesce(s.read, 0) < ${entries}::int AS is_whole
+        FROM page p LEFT JOIN sums s USING (user_id) LEFT JOIN open o USING (user_id)
+      ), judged AS (
+        SELECT f.*, NOT unbroken OR (is_whole AND NOT (
+          seq = entry_count AND settled_sum = settled AND held_sum = held AND held = open)) AS differs
+        FROM found f
+      ), written AS (
+        INSERT INTO wallet_audits AS a (user_id, seq, settled, held, chained, drifting, checked_at)
+        SELECT user_id, seq, settled_sum, held_sum, unbroken, differs, ${toDate(now)}::timestamptz FROM judged
+        WHERE is_new OR seq <> seen OR drifting IS DISTINCT FROM differs
+        ON CONFLICT (user_id) DO UPDATE SET seq = excluded.seq, settled = excluded.settled,
+          held = excluded.held, chained = excluded.chained, drifting = excluded.drifting,
+          checked_at = excluded.checked_at
+      )
+      SELECT count(*)::int AS wallets, (SELECT user_id FROM page ORDER BY user_id DESC LIMIT 1) AS last
+      FROM page`.pipe(
+      rowsOf(Page),
+      Effect.map(([row]): AuditedPage => ({
+        wallets: row?.wallets ?? 0,
+        last:
+          row === undefined || row.wallets < wallets ? Option.none() : Option.fromNullOr(row.last)
+      })),
+      storeFailures
+    )
+}

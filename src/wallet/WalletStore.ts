@@ -1,0 +1,137 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer, Option, Schema } from "effect"
+import type { DateTime } from "effect"
+import { SqlError } from "effect/sql"
+import { Micro, rowOf, rowsOf, toDate } from "../db/Rows.ts"
+import { sqlState, storeFailures } from "../db/StoreFailures.ts"
+import type * as Credits from "../domain/Credits.ts"
+import { UserId } from "../domain/Ids.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { audits } from "./WalletAuditStore.ts"
+import type { AuditedPage, AuditPage } from "./WalletAuditStore.ts"
+import { entries, entriesOf } from "./WalletEntryStore.ts"
+import type { EntryPage, EntryRow } from "./WalletEntryStore.ts"
+
+export class WalletRow extends Schema.Class<WalletRow>("WalletRow")({
+  userId: UserId,
+  settled: Micro,
+  held: Micro,
+  triggerThreshold: Micro,
+  state: Schema.Literals(["NORMAL", "ALERTED"])
+}) {}
+
+/** A change of the settled balance by the operator. */
+export interface Addition {
+  readonly userId: UserId
+  readonly kind: "top_up" | "adjustment"
+  readonly amount: Credits.Credits
+  /** The same id twice changes nothing (contract 6). */
+  readonly operationId: string
+  readonly note: string | null
+  readonly traceId: string
+  readonly now: DateTime.Utc
+}
+
+export type AdditionOutcome =
+  /** `repeated`: nothing was changed; `wallet` is as the first left it. */
+  | { readonly _tag: "Added"; readonly wallet: WalletRow; readonly repeated: boolean }
+  /** The adjustment would leave less than what is held. */
+  | { readonly _tag: "BelowHeld" }
+  /** The balance would be more than a wallet can hold. */
+  | { readonly _tag: "TooMuch" }
+  /** The operation id was used for another change. */
+  | { readonly _tag: "Reused" }
+  | { readonly _tag: "NoWallet" }
+
+/** What `wallet_add` raises. */
+const additionFaults: Readonly<Record<string, AdditionOutcome>> = {
+  GW404: { _tag: "NoWallet" },
+  GW409: { _tag: "BelowHeld" },
+  GW410: { _tag: "TooMuch" },
+  GW422: { _tag: "Reused" }
+}
+
+/**
+ * Wallet rows and their ledger. Holds of tasks are written by `TaskStore`, those of passthrough calls
+ * by `CallStore`, in their own transactions.
+ */
+export class WalletStore extends Context.Service<
+  WalletStore,
+  {
+    readonly find: (userId: UserId) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
+    readonly add: (addition: Addition) => Effect.Effect<AdditionOutcome, StoreUnavailable>
+    /** The ledger, newest first. */
+    readonly entries: (
+      userId: UserId,
+      page: EntryPage
+    ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
+    /** All entries about one task or call, oldest first. */
+    readonly entriesOf: (
+      userId: UserId,
+      subjectId: string
+    ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
+    readonly setThreshold: (
+      userId: UserId,
+      threshold: Credits.Credits
+    ) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
+    /** How many wallets the audit found to differ from their ledger or holds. Must read 0 (contract 6). */
+    readonly drift: Effect.Effect<number, StoreUnavailable>
+    /** When the audit has last looked at every wallet. */
+    readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
+    /** Compares the next page of wallets with their new ledger entries and open holds (ADR 0061). */
+    readonly audit: (page: AuditPage) => Effect.Effect<AuditedPage, StoreUnavailable>
+    /** Records that a round has seen all wallets. */
+    readonly endAudit: (wallets: number, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/wallet/WalletStore") {
+  static readonly layer = Layer.effect(
+    WalletStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      WalletStore.of({
+        find: (userId) =>
+          sql`SELECT * FROM wallets WHERE user_id = ${userId}`.pipe(
+            rowsOf(WalletRow),
+            Effect.map(Array.head),
+            storeFailures
+          ),
+        add: add(sql),
+        entries: entries(sql),
+        entriesOf: entriesOf(sql),
+        setThreshold: (userId, threshold) =>
+          sql`
+            UPDATE wallets SET trigger_threshold = ${threshold},
+              state = CASE WHEN settled >= ${threshold} THEN 'NORMAL' ELSE state END
+            WHERE user_id = ${userId} RETURNING *`.pipe(
+            rowsOf(WalletRow),
+            Effect.map(Array.head),
+            storeFailures
+          ),
+        ...audits(sql)
+      })
+    )
+  )
+}
+
+const faultOf = (state: string) => Option.fromUndefinedOr(additionFaults[state])
+
+function add(sql: PgClient.PgClient) {
+  const Row = Schema.Struct({ ...WalletRow.fields, repeated: Schema.Boolean })
+  return (a: Addition) =>
+    sql`
+      SELECT (w).*, repeated FROM wallet_add(
+        p_user => ${a.userId}, p_kind => ${a.kind}, p_amount => ${a.amount},
+        p_operation => ${a.operationId}, p_note => ${a.note}, p_trace => ${a.traceId},
+        p_now => ${toDate(a.now)}
+      )`.pipe(
+      rowOf(Row),
+      Effect.map(({ repeated, ...wallet }): AdditionOutcome => ({
+        _tag: "Added",
+        wallet: new WalletRow(wallet),
+        repeated
+      })),
+      Effect.catchIf(SqlError.isSqlError, (error) =>
+        Effect.mapError(Effect.fromOption(Option.flatMap(sqlState(error), faultOf)), () => error)
+      ),
+      storeFailures
+    )
+}

@@ -1,0 +1,105 @@
+import { Context, DateTime, Effect, Layer } from "effect"
+import type { DeliveryId, EndpointId, TaskId, UserId } from "../domain/Ids.ts"
+import { deliveryLogDays, recoverDeliveriesMax } from "../domain/Limits.ts"
+import { invalid, problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
+import { DeliveryLogStore } from "./DeliveryLogStore.ts"
+import type {
+  AttemptRow,
+  DeliveryCut,
+  DeliveryFilter,
+  DeliveryRow,
+  TaskDeliveryRow
+} from "./DeliveryLogStore.ts"
+import { Endpoints } from "./Endpoints.ts"
+
+export type { AttemptRow, DeliveryRow, TaskDeliveryRow } from "./DeliveryLogStore.ts"
+
+export interface Recovery {
+  /** Deliveries queued again by this call. */
+  readonly recovered: number
+  /** There are more: call again. */
+  readonly hasMore: boolean
+}
+
+type Failure = Problem | StoreUnavailable
+
+/** The delivery log of a user, and sending again. Contract 3 and 8; ADR 0054. */
+export class Deliveries extends Context.Service<
+  Deliveries,
+  {
+    readonly list: (
+      userId: UserId,
+      filter: DeliveryFilter,
+      page: DeliveryCut
+    ) => Effect.Effect<ReadonlyArray<DeliveryRow>, StoreUnavailable>
+    /** Fails with 2005. */
+    readonly get: (
+      userId: UserId,
+      id: DeliveryId
+    ) => Effect.Effect<
+      { readonly row: DeliveryRow; readonly attempts: ReadonlyArray<AttemptRow> },
+      Failure
+    >
+    /** All deliveries of a task's events, joined with their attempts, in the order of both. */
+    readonly ofTask: (id: TaskId) => Effect.Effect<ReadonlyArray<TaskDeliveryRow>, StoreUnavailable>
+    /** Sends again under the same id, whatever became of it. Fails with 2010 if its endpoint is gone. */
+    readonly redeliver: (userId: UserId, id: DeliveryId) => Effect.Effect<DeliveryRow, Failure>
+    /** Sends again what failed or was skipped since then, oldest first, up to a bound. */
+    readonly recover: (
+      userId: UserId,
+      endpointId: EndpointId,
+      since: DateTime.Utc
+    ) => Effect.Effect<Recovery, Failure>
+  }
+>()("gateway/webhooks/Deliveries") {
+  static readonly layer = Layer.effect(
+    Deliveries,
+    Effect.gen(function* () {
+      const log = yield* DeliveryLogStore
+      const endpoints = yield* Endpoints
+      const wake = yield* WorkNotifier
+
+      const find = Effect.fn("Deliveries.find")(function* (userId: UserId, id: DeliveryId) {
+        const row = yield* log.find(userId, id)
+        return yield* Effect.mapError(Effect.fromOption(row), () =>
+          problem(
+            2005,
+            `There is no webhook delivery ${id}; the log is kept ${deliveryLogDays} days`
+          )
+        )
+      })
+
+      return Deliveries.of({
+        list: log.list,
+        ofTask: log.ofTask,
+        get: Effect.fn("Deliveries.get")(function* (userId, id) {
+          return { row: yield* find(userId, id), attempts: yield* log.attempts(id) }
+        }),
+        redeliver: Effect.fn("Deliveries.redeliver")(function* (userId, id) {
+          const row = yield* find(userId, id)
+          if (row.endpointDeleted) {
+            return yield* problem(
+              2010,
+              `The endpoint ${row.endpointId} of this delivery was deleted`
+            )
+          }
+          yield* wake.endpoints(yield* log.requeue([id], yield* DateTime.now))
+          return yield* find(userId, id)
+        }),
+        recover: Effect.fn("Deliveries.recover")(function* (userId, endpointId, since) {
+          yield* endpoints.get(userId, endpointId)
+          const now = yield* DateTime.now
+          if (DateTime.isGreaterThan(since, now)) {
+            return yield* invalid([{ pointer: "#/since", detail: "Expected a time in the past" }])
+          }
+          const found = yield* log.recoverable(userId, endpointId, since, recoverDeliveriesMax + 1)
+          const ids = found.slice(0, recoverDeliveriesMax)
+          if (ids.length > 0) yield* wake.endpoints(yield* log.requeue(ids, now))
+          return { recovered: ids.length, hasMore: found.length > ids.length }
+        })
+      })
+    })
+  )
+}

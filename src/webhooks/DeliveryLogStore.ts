@@ -1,0 +1,192 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer, Option, Schema } from "effect"
+import type { DateTime } from "effect"
+import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { EventType } from "../domain/Event.ts"
+import { DeliveryId, deliveryTimeMillis, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
+import type { UserId } from "../domain/Ids.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
+
+/** One delivery of the log. */
+export class DeliveryRow extends Schema.Class<DeliveryRow>("DeliveryRow")({
+  id: DeliveryId,
+  endpointId: EndpointId,
+  eventId: EventId,
+  eventType: EventType,
+  taskId: Schema.NullOr(TaskId),
+  status: DeliveryStatus,
+  /** Attempts that ended, lost ones not counted. */
+  attempts: Schema.Int,
+  /** Of the next attempt, while the delivery waits for one. */
+  nextDueAt: Schema.NullOr(Time),
+  endpointDeleted: Schema.Boolean,
+  createdAt: Time,
+  updatedAt: Time
+}) {}
+
+/** One attempt of the log. */
+export class AttemptRow extends Schema.Class<AttemptRow>("AttemptRow")({
+  seq: Schema.Int,
+  dueAt: Time,
+  startedAt: Time,
+  endedAt: Schema.NullOr(Time),
+  status: Schema.NullOr(Schema.Int),
+  failure: Schema.NullOr(FailureClass),
+  detail: Schema.NullOr(Schema.String),
+  answer: Schema.NullOr(Schema.String),
+  remoteAddress: Schema.NullOr(Schema.String)
+}) {}
+
+export interface DeliveryFilter {
+  readonly endpointId: Option.Option<EndpointId>
+  readonly status: Option.Option<DeliveryStatus>
+  readonly type: Option.Option<EventType>
+}
+
+export interface DeliveryCut {
+  readonly before: Option.Option<DeliveryId>
+  readonly limit: number
+}
+
+/** One attempt of one delivery; all columns of the attempt are null when none was made yet. */
+const TaskDeliveryRow = Schema.Struct({
+  id: DeliveryId,
+  endpointId: EndpointId,
+  eventId: EventId,
+  eventType: Schema.String,
+  status: DeliveryStatus,
+  createdAt: Time,
+  updatedAt: Time,
+  traceId: Schema.NullOr(Schema.String),
+  seq: Schema.NullOr(Schema.Int),
+  dueAt: Schema.NullOr(Time),
+  startedAt: Schema.NullOr(Time),
+  endedAt: Schema.NullOr(Time),
+  httpStatus: Schema.NullOr(Schema.Int),
+  failure: Schema.NullOr(FailureClass)
+})
+export type TaskDeliveryRow = typeof TaskDeliveryRow.Type
+
+/** What was read of the delivery log, and what of it is sent again. Contract 3 and 8. */
+export class DeliveryLogStore extends Context.Service<
+  DeliveryLogStore,
+  {
+    readonly list: (
+      userId: UserId,
+      filter: DeliveryFilter,
+      page: DeliveryCut
+    ) => Effect.Effect<ReadonlyArray<DeliveryRow>, StoreUnavailable>
+    readonly find: (
+      userId: UserId,
+      id: DeliveryId
+    ) => Effect.Effect<Option.Option<DeliveryRow>, StoreUnavailable>
+    /** Oldest first. */
+    readonly attempts: (
+      id: DeliveryId
+    ) => Effect.Effect<ReadonlyArray<AttemptRow>, StoreUnavailable>
+    /** All deliveries of a task's events. */
+    readonly ofTask: (id: TaskId) => Effect.Effect<ReadonlyArray<TaskDeliveryRow>, StoreUnavailable>
+    /** The bytes that are sent. */
+    readonly body: (id: DeliveryId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
+    /** Queues them again, due now; answers the endpoints to wake. One under way is left alone. */
+    readonly requeue: (
+      ids: ReadonlyArray<DeliveryId>,
+      now: DateTime.Utc
+    ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
+    /** Failed and skipped deliveries of an endpoint, created since then, oldest first. */
+    readonly recoverable: (
+      userId: UserId,
+      endpointId: EndpointId,
+      since: DateTime.Utc,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<DeliveryId>, StoreUnavailable>
+  }
+>()("gateway/webhooks/DeliveryLogStore") {
+  static readonly layer = Layer.effect(
+    DeliveryLogStore,
+    Effect.map(PgClient.PgClient, (sql) => DeliveryLogStore.of({ ...reads(sql), ...again(sql) }))
+  )
+}
+
+/** The `created_at` that the id carries: the planner visits that day's partition alone. */
+const createdAt = (id: DeliveryId): Date =>
+  new Date(Option.getOrElse(deliveryTimeMillis(id), () => 0))
+
+function reads(sql: PgClient.PgClient) {
+  const columns = sql.literal(`
+    d.id, d.endpoint_id, d.event_id, d.event_type, d.task_id, d.status, d.attempts, d.next_due_at,
+    d.created_at, d.updated_at,
+    (SELECT e.deleted_at IS NOT NULL FROM webhook_endpoints e WHERE e.id = d.endpoint_id) AS endpoint_deleted`)
+  const Body = Schema.Struct({ body: Bytes })
+  return {
+    list: (userId: UserId, filter: DeliveryFilter, page: DeliveryCut) => {
+      const before = Option.filter(page.before, (id) => Option.isSome(deliveryTimeMillis(id)))
+      return sql`
+        SELECT ${columns} FROM deliveries_and_claims d WHERE ${sql.and([
+          sql`d.user_id = ${userId}`,
+          ...Option.toArray(
+            Option.map(before, (id) => sql`d.id < ${id} AND d.created_at <= ${createdAt(id)}`)
+          ),
+          ...Option.toArray(Option.map(filter.endpointId, (id) => sql`d.endpoint_id = ${id}`)),
+          ...Option.toArray(Option.map(filter.status, (status) => sql`d.status = ${status}`)),
+          ...Option.toArray(Option.map(filter.type, (type) => sql`d.event_type = ${type}`))
+        ])} ORDER BY d.id DESC LIMIT ${page.limit}`.pipe(rowsOf(DeliveryRow), storeFailures)
+    },
+    find: (userId: UserId, id: DeliveryId) =>
+      sql`
+        SELECT ${columns} FROM deliveries_and_claims d
+        WHERE d.id = ${id} AND d.created_at = ${createdAt(id)} AND d.user_id = ${userId}`.pipe(
+        rowsOf(DeliveryRow),
+        Effect.map(Array.head),
+        storeFailures
+      ),
+    attempts: (id: DeliveryId) =>
+      sql`
+        SELECT seq, due_at, started_at, ended_at, status, failure, detail, answer, remote_address
+        FROM attempts_and_claims WHERE delivery_id = ${id} AND started_at >= ${createdAt(id)}
+        ORDER BY seq`.pipe(rowsOf(AttemptRow), storeFailures),
+    ofTask: (id: TaskId) =>
+      sql`
+        SELECT d.id, d.endpoint_id, d.event_id, d.event_type, d.status, d.created_at, d.updated_at,
+          e.trace_id, a.seq, a.due_at, a.started_at, a.ended_at, a.status AS http_status, a.failure
+        FROM deliveries_and_claims d
+        LEFT JOIN events e ON e.id = d.event_id AND e.created_at = d.event_created_at
+        LEFT JOIN attempts_and_claims a ON a.delivery_id = d.id
+        WHERE d.task_id = ${id}
+        ORDER BY d.created_at, d.id, a.seq`.pipe(rowsOf(TaskDeliveryRow), storeFailures),
+    body: (id: DeliveryId) =>
+      sql`
+        SELECT e.body FROM deliveries d
+        JOIN events e ON e.id = d.event_id AND e.created_at = d.event_created_at
+        WHERE d.id = ${id} AND d.created_at = ${createdAt(id)}`.pipe(
+        rowsOf(Body),
+        Effect.map((rows) => Option.map(Array.head(rows), (row) => row.body)),
+        storeFailures
+      )
+  }
+}
+
+function again(sql: PgClient.PgClient) {
+  const Woken = Schema.Struct({ endpoints: Schema.Array(EndpointId) })
+  const Id = Schema.Struct({ id: DeliveryId })
+  return {
+    requeue: (ids: ReadonlyArray<DeliveryId>, now: DateTime.Utc) =>
+      sql`SELECT delivery_requeue(${ids}::text[], ${toDate(now)}) AS endpoints`.pipe(
+        rowsOf(Woken),
+        Effect.map((rows) => rows[0]?.endpoints ?? []),
+        storeFailures
+      ),
+    recoverable: (userId: UserId, endpointId: EndpointId, since: DateTime.Utc, limit: number) =>
+      sql`
+        SELECT id FROM deliveries
+        WHERE endpoint_id = ${endpointId} AND user_id = ${userId} AND created_at >= ${toDate(since)}
+          AND status IN ('failed', 'skipped')
+        ORDER BY id LIMIT ${limit}`.pipe(
+        rowsOf(Id),
+        Effect.map(Array.map((row) => row.id)),
+        storeFailures
+      )
+  }
+}

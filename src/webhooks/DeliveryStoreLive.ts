@@ -1,0 +1,196 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import type { EventBody } from "../domain/Event.ts"
+import { DeliveryId, EndpointId } from "../domain/Ids.ts"
+import type { UserId } from "../domain/Ids.ts"
+import { deliveriesPerEndpointPerMinuteMax, webhookTimeoutSeconds } from "../domain/Limits.ts"
+import { Claimed, DeliveryStore } from "./DeliveryStore.ts"
+import type { Recorded } from "./DeliveryStore.ts"
+
+/** `DeliveryStore` on Postgres. */
+export const layer: Layer.Layer<DeliveryStore, never, PgClient.PgClient> = Layer.effect(
+  DeliveryStore,
+  Effect.map(PgClient.PgClient, (sql) =>
+    DeliveryStore.of({
+      claim: claim(sql),
+      abandon: abandon(sql),
+      giveBack: giveBack(sql),
+      record: record(sql),
+      ...schedule(sql),
+      freeLost: freeLost(sql),
+      skipDisabled: skipDisabled(sql),
+      publishTo: publishTo(sql)
+    })
+  )
+)
+
+function claim(sql: PgClient.PgClient) {
+  return (c: {
+    readonly wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
+    readonly owner: string
+    readonly now: DateTime.Utc
+  }) =>
+    Effect.suspend(() => {
+      const endpoints = c.wanted.map((wanted) => wanted.endpointId)
+      const limits = c.wanted.map((wanted) => wanted.limit)
+      return sql`
+        SELECT * FROM delivery_claim(
+          ${endpoints}::text[],
+          delivery_room(${endpoints}::text[], ${limits}::int[], ${c.owner}, ${toDate(c.now)},
+            ${deliveriesPerEndpointPerMinuteMax}::int),
+          ${c.owner}, ${toDate(c.now)}
+        )`
+    }).pipe(rowsOf(Claimed), storeFailures)
+}
+
+/** Nobody's: the next sweep finds that its owner has no heartbeat. */
+const nobody = ""
+
+function abandon(sql: PgClient.PgClient) {
+  return (c: {
+    readonly endpoints: ReadonlyArray<EndpointId>
+    readonly owner: string
+    readonly claimedAt: DateTime.Utc
+  }) =>
+    sql`
+      UPDATE delivery_queue SET owner = ${nobody}
+      WHERE owner = ${c.owner} AND claimed_at = ${toDate(c.claimedAt)}
+        AND endpoint_id = ANY(${c.endpoints}::text[])`.pipe(Effect.asVoid, storeFailures)
+}
+
+function giveBack(sql: PgClient.PgClient) {
+  return (all: ReadonlyArray<Claimed>) => {
+    const ids = all.map((one) => one.id)
+    return sql`
+      UPDATE delivery_queue q SET owner = NULL
+      FROM unnest(${ids}::text[], ${all.map((one) => one.seq)}::int[]) AS r (id, seq)
+      WHERE q.id = ANY(${ids}::text[]) AND q.id = r.id AND q.seq = r.seq`.pipe(
+      Effect.asVoid,
+      storeFailures
+    )
+  }
+}
+
+/** An array parameter whose type the driver cannot tell when nothing but nulls are in it. */
+const nullable = <A>(values: ReadonlyArray<A | null>): ReadonlyArray<A | null> | string =>
+  values.some((value) => value !== null) ? values : `{${values.map(() => "NULL").join(",")}}`
+
+function record(sql: PgClient.PgClient) {
+  return (all: ReadonlyArray<Recorded>) => {
+    const column = <A>(of: (one: Recorded) => A) => all.map(of)
+    const optional = <A>(of: (one: Recorded) => A | null) => nullable(all.map(of))
+    return sql`
+      SELECT delivery_record(
+        ${column((r) => r.claimed.id)}::text[], ${column((r) => toDate(r.claimed.createdAt))}::timestamptz[],
+        ${column((r) => r.claimed.seq)}::int[], ${column((r) => toDate(r.claimed.startedAt))}::timestamptz[],
+        ${column((r) => toDate(r.endedAt))}::timestamptz[],
+        ${optional((r) => Option.getOrNull(Option.map(r.nextDueAt, toDate)))}::timestamptz[],
+        ${column(failedAttempts)}::int[], ${optional((r) => r.outcome.status)}::int[],
+        ${optional((r) => r.outcome.failure)}::text[], ${optional((r) => r.outcome.detail)}::text[],
+        ${optional((r) => r.outcome.answer)}::text[], ${optional((r) => r.outcome.remoteAddress)}::text[]
+      )`.pipe(Effect.asVoid, storeFailures)
+  }
+}
+
+/** A lost attempt is not counted (ADR 0003). */
+const failedAttempts = ({ claimed, outcome }: Recorded): number =>
+  claimed.attempt + (outcome.failure === null || outcome.failure === "lost" ? 0 : 1)
+
+/** Rows committed this much after their due time are still seen by the look that follows. */
+const lateCommitMillis = 1000
+
+function schedule(sql: PgClient.PgClient) {
+  const Due = Schema.Struct({ endpoints: Schema.Array(EndpointId), next: Schema.NullOr(Time) })
+  const Ended = Schema.Struct({ endedAt: Time })
+  return {
+    due: (since: Option.Option<DateTime.Utc>, now: DateTime.Utc, until = now) => {
+      const from = Option.match(since, {
+        onNone: () => "-infinity",
+        onSome: (time) => new Date(DateTime.toEpochMillis(time) - lateCommitMillis)
+      })
+      return sql`
+        SELECT
+          ARRAY(
+            SELECT DISTINCT q.endpoint_id FROM delivery_queue q
+            JOIN webhook_endpoints e ON e.id = q.endpoint_id AND (e.enabled OR q.manual)
+            WHERE q.owner IS NULL AND q.due_at > ${from}::timestamptz AND q.due_at <= ${toDate(until)}
+          ) AS endpoints,
+          (SELECT min(due_at) FROM delivery_queue WHERE owner IS NULL AND due_at > ${toDate(now)}) AS next
+        `.pipe(
+        rowsOf(Due),
+        Effect.map((rows) => ({
+          endpoints: rows[0]?.endpoints ?? [],
+          next: Option.fromNullOr(rows[0]?.next ?? null)
+        })),
+        storeFailures
+      )
+    },
+    endedSince: (id: EndpointId, since: DateTime.Utc, now: DateTime.Utc) =>
+      sql`
+        SELECT coalesce(ended_at, ${toDate(now)}::timestamptz) AS ended_at FROM attempts_and_claims
+        WHERE endpoint_id = ${id}
+          AND started_at > ${toDate(DateTime.subtract(since, { seconds: attemptSecondsMax }))}
+          AND (ended_at > ${toDate(since)} OR ended_at IS NULL)
+        ORDER BY 1`.pipe(rowsOf(Ended), Effect.map(Array.map((row) => row.endedAt)), storeFailures)
+  }
+}
+
+/** Twice the bound of an attempt: how far back one that ended lately may have begun. */
+const attemptSecondsMax = 2 * webhookTimeoutSeconds
+
+function freeLost(sql: PgClient.PgClient) {
+  const Freed = Schema.Struct({ freed: Schema.Int })
+  return (heartbeatSince: DateTime.Utc, claimedBefore: DateTime.Utc, now: DateTime.Utc) =>
+    sql`
+      SELECT delivery_free(${toDate(heartbeatSince)}, ${toDate(claimedBefore)}, ${toDate(now)}) AS freed`.pipe(
+      rowsOf(Freed),
+      Effect.map((rows) => rows[0]?.freed ?? 0),
+      storeFailures
+    )
+}
+
+function skipDisabled(sql: PgClient.PgClient) {
+  return (disabledSince: DateTime.Utc, now: DateTime.Utc) =>
+    sql`
+      WITH gone AS (
+        DELETE FROM delivery_queue q USING webhook_endpoints e
+        WHERE e.id = q.endpoint_id AND NOT e.enabled AND e.updated_at >= ${toDate(disabledSince)}
+          AND q.owner IS NULL AND (NOT q.manual OR e.deleted_at IS NOT NULL)
+        RETURNING q.id, q.created_at
+      )
+      UPDATE deliveries d SET status = 'skipped', updated_at = ${toDate(now)}
+      FROM gone WHERE d.id = gone.id AND d.created_at = gone.created_at`.pipe(
+      Effect.asVoid,
+      storeFailures
+    )
+}
+
+function publishTo(sql: PgClient.PgClient) {
+  const Row = Schema.Struct({ id: DeliveryId })
+  return (
+    userId: UserId,
+    endpointId: EndpointId,
+    event: EventBody & { readonly type: string },
+    now: DateTime.Utc
+  ) =>
+    sql`
+      WITH written AS (
+        INSERT INTO events (id, created_at, user_id, type, body)
+        VALUES (${event.id}, ${toDate(now)}, ${userId}, ${event.type}, ${event.body}) RETURNING id
+      ), delivery AS (
+        INSERT INTO deliveries
+          (id, created_at, user_id, endpoint_id, event_id, event_created_at, event_type, status, updated_at)
+        SELECT time_sorted_id('whd_', ${toDate(now)}::timestamptz), ${toDate(now)}::timestamptz,
+          ${userId}::uuid, ${endpointId}::text, id, ${toDate(now)}::timestamptz, ${event.type}::text,
+          'pending', ${toDate(now)}::timestamptz
+        FROM written RETURNING id, created_at, endpoint_id
+      )
+      INSERT INTO delivery_queue (id, created_at, endpoint_id, due_at)
+      SELECT id, created_at, endpoint_id, created_at FROM delivery RETURNING id`.pipe(
+      rowOf(Row),
+      Effect.map((row) => row.id),
+      storeFailures
+    )
+}

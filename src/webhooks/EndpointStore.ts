@@ -1,0 +1,174 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer, Option, Schema } from "effect"
+import type { DateTime } from "effect"
+import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { EventType } from "../domain/Event.ts"
+import { EndpointId, UserId } from "../domain/Ids.ts"
+import type { PageCut } from "../domain/PageCut.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+
+/** A webhook endpoint; secrets are ciphertext here. */
+export class EndpointRow extends Schema.Class<EndpointRow>("EndpointRow")({
+  id: EndpointId,
+  userId: UserId,
+  url: Schema.String,
+  events: Schema.Array(EventType),
+  description: Schema.NullOr(Schema.String),
+  enabled: Schema.Boolean,
+  secret: Bytes,
+  secretPreview: Schema.String,
+  previousSecret: Schema.NullOr(Bytes),
+  previousSecretUntil: Schema.NullOr(Time),
+  createdAt: Time,
+  updatedAt: Time
+}) {}
+
+export interface NewEndpoint {
+  readonly id: EndpointId
+  readonly userId: UserId
+  readonly url: string
+  readonly events: ReadonlyArray<EventType>
+  readonly description: string | null
+  readonly enabled: boolean
+  readonly secret: Uint8Array
+  readonly secretPreview: string
+  readonly now: DateTime.Utc
+}
+
+export interface EndpointChange {
+  readonly url?: string | undefined
+  readonly events?: ReadonlyArray<EventType> | undefined
+  readonly description?: string | null | undefined
+  readonly enabled?: boolean | undefined
+}
+
+/** Webhook endpoints. Deleted ones stay as rows, so that the delivery log can name them. */
+export class EndpointStore extends Context.Service<
+  EndpointStore,
+  {
+    /** `None`: the user has as many as allowed; the user row is locked, so there is no race. */
+    readonly create: (
+      endpoint: NewEndpoint,
+      most: number
+    ) => Effect.Effect<Option.Option<EndpointRow>, StoreUnavailable>
+    readonly find: (
+      userId: UserId,
+      id: EndpointId
+    ) => Effect.Effect<Option.Option<EndpointRow>, StoreUnavailable>
+    readonly list: (
+      userId: UserId,
+      page: PageCut
+    ) => Effect.Effect<ReadonlyArray<EndpointRow>, StoreUnavailable>
+    readonly update: (
+      userId: UserId,
+      id: EndpointId,
+      change: EndpointChange,
+      now: DateTime.Utc
+    ) => Effect.Effect<Option.Option<EndpointRow>, StoreUnavailable>
+    readonly rotate: (
+      userId: UserId,
+      id: EndpointId,
+      secret: Uint8Array,
+      preview: string,
+      previousUntil: DateTime.Utc,
+      now: DateTime.Utc
+    ) => Effect.Effect<Option.Option<EndpointRow>, StoreUnavailable>
+    readonly remove: (
+      userId: UserId,
+      id: EndpointId,
+      now: DateTime.Utc
+    ) => Effect.Effect<boolean, StoreUnavailable>
+  }
+>()("gateway/webhooks/EndpointStore") {
+  static readonly layer = Layer.effect(
+    EndpointStore,
+    Effect.map(PgClient.PgClient, (sql) => EndpointStore.of({ ...reads(sql), ...writes(sql) }))
+  )
+}
+
+function reads(sql: PgClient.PgClient) {
+  return {
+    find: (userId: UserId, id: EndpointId) =>
+      sql`
+        SELECT * FROM webhook_endpoints
+        WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL`.pipe(
+        rowsOf(EndpointRow),
+        Effect.map(Array.head),
+        storeFailures
+      ),
+    list: (userId: UserId, page: PageCut) =>
+      sql`
+        SELECT * FROM webhook_endpoints
+        WHERE user_id = ${userId} AND deleted_at IS NULL
+          AND (${Option.getOrNull(page.before)}::text IS NULL OR id < ${Option.getOrNull(page.before)}::text)
+        ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(EndpointRow), storeFailures)
+  }
+}
+
+/** Pending deliveries of an endpoint that was disabled or deleted become `skipped` (contract 8). */
+const skipPending = (sql: PgClient.PgClient, id: EndpointId, now: DateTime.Utc) => sql`
+  WITH gone AS (
+    DELETE FROM delivery_queue WHERE endpoint_id = ${id} AND owner IS NULL RETURNING id, created_at
+  )
+  UPDATE deliveries d SET status = 'skipped', updated_at = ${toDate(now)}
+  FROM gone WHERE d.id = gone.id AND d.created_at = gone.created_at`
+
+function writes(sql: PgClient.PgClient) {
+  return {
+    create: (e: NewEndpoint, most: number) =>
+      Effect.gen(function* () {
+        yield* sql`SELECT 1 FROM users WHERE id = ${e.userId} FOR UPDATE`
+        return yield* sql`
+          INSERT INTO webhook_endpoints
+            (id, user_id, url, events, description, enabled, secret, secret_preview, created_at, updated_at)
+          SELECT ${e.id}::text, ${e.userId}::uuid, ${e.url}::text, ${e.events}::text[], ${e.description}::text,
+            ${e.enabled}::boolean, ${e.secret}::bytea, ${e.secretPreview}::text,
+            ${toDate(e.now)}::timestamptz, ${toDate(e.now)}::timestamptz
+          WHERE (SELECT count(*) FROM webhook_endpoints
+            WHERE user_id = ${e.userId} AND deleted_at IS NULL) < ${most}::int
+          RETURNING *`.pipe(rowsOf(EndpointRow), Effect.map(Array.head))
+      }).pipe(sql.withTransaction, storeFailures),
+    update: (userId: UserId, id: EndpointId, change: EndpointChange, now: DateTime.Utc) =>
+      Effect.gen(function* () {
+        const found = yield* sql`
+          UPDATE webhook_endpoints SET
+            url = coalesce(${change.url ?? null}::text, url),
+            events = coalesce(${change.events ?? null}::text[], events),
+            description = CASE WHEN ${change.description !== undefined}::boolean
+              THEN ${change.description ?? null}::text ELSE description END,
+            enabled = coalesce(${change.enabled ?? null}::boolean, enabled),
+            updated_at = ${toDate(now)}
+          WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL RETURNING *`.pipe(
+          rowsOf(EndpointRow),
+          Effect.map(Array.head)
+        )
+        if (Option.isSome(found) && !found.value.enabled) yield* skipPending(sql, id, now)
+        return found
+      }).pipe(sql.withTransaction, storeFailures),
+    rotate: (
+      userId: UserId,
+      id: EndpointId,
+      secret: Uint8Array,
+      preview: string,
+      previousUntil: DateTime.Utc,
+      now: DateTime.Utc
+    ) =>
+      sql`
+        UPDATE webhook_endpoints SET previous_secret = secret, previous_secret_until = ${toDate(previousUntil)},
+          secret = ${secret}, secret_preview = ${preview}, updated_at = ${toDate(now)}
+        WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL RETURNING *`.pipe(
+        rowsOf(EndpointRow),
+        Effect.map(Array.head),
+        storeFailures
+      ),
+    remove: (userId: UserId, id: EndpointId, now: DateTime.Utc) =>
+      Effect.gen(function* () {
+        const rows = yield* sql`
+          UPDATE webhook_endpoints SET deleted_at = ${toDate(now)}, enabled = false, updated_at = ${toDate(now)}
+          WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL RETURNING id`
+        if (rows.length > 0) yield* skipPending(sql, id, now)
+        return rows.length > 0
+      }).pipe(sql.withTransaction, storeFailures)
+  }
+}

@@ -1,0 +1,183 @@
+import { Context, DateTime, Effect, Layer, Option } from "effect"
+import type { EventType } from "../domain/Event.ts"
+import { makeEndpointId, makeTaskId } from "../domain/Ids.ts"
+import type { DeliveryId, EndpointId, EventId, UserId } from "../domain/Ids.ts"
+import {
+  secretOverlapHours,
+  webhookEndpointsPerUserMax,
+  webhookUrlCharactersMax
+} from "../domain/Limits.ts"
+import type { PageCut } from "../domain/PageCut.ts"
+import { Problem, problem } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { taskResult } from "../domain/TaskBody.ts"
+import { secretPreview } from "../domain/Webhook.ts"
+import { EgressGuard } from "../egress/EgressGuard.ts"
+import { Secrets } from "../process/Secrets.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
+import { DeliveryStore } from "./DeliveryStore.ts"
+import { EndpointStore } from "./EndpointStore.ts"
+import type { EndpointChange, EndpointRow } from "./EndpointStore.ts"
+import { testEvent } from "./Events.ts"
+import { generateSecret } from "./Signature.ts"
+
+export type { EndpointRow } from "./EndpointStore.ts"
+
+/** An endpoint and its secret, shown on create and rotate alone. */
+export interface ShownEndpoint {
+  readonly row: EndpointRow
+  readonly secret: string
+}
+
+export interface EndpointFields {
+  readonly userId: UserId
+  readonly url: string
+  readonly events: ReadonlyArray<EventType>
+  readonly description: Option.Option<string>
+  readonly enabled: boolean
+}
+
+type Failure = Problem | StoreUnavailable
+
+/** Webhook endpoints of a user. Spec, Webhook endpoint; contract 3 and 8. */
+export class Endpoints extends Context.Service<
+  Endpoints,
+  {
+    /** Fails with 2011 (URL) or 2010 (a sixth endpoint). */
+    readonly create: (fields: EndpointFields) => Effect.Effect<ShownEndpoint, Failure>
+    readonly get: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointRow, Failure>
+    readonly list: (
+      userId: UserId,
+      page: PageCut
+    ) => Effect.Effect<ReadonlyArray<EndpointRow>, StoreUnavailable>
+    readonly update: (
+      userId: UserId,
+      id: EndpointId,
+      change: EndpointChange
+    ) => Effect.Effect<EndpointRow, Failure>
+    readonly remove: (userId: UserId, id: EndpointId) => Effect.Effect<void, Failure>
+    readonly rotate: (userId: UserId, id: EndpointId) => Effect.Effect<ShownEndpoint, Failure>
+    /** Sends the synthetic `task.succeeded`. */
+    readonly test: (
+      userId: UserId,
+      id: EndpointId
+    ) => Effect.Effect<{ readonly eventId: EventId; readonly deliveryId: DeliveryId }, Failure>
+  }
+>()("gateway/webhooks/Endpoints") {
+  static readonly layer = Layer.effect(
+    Endpoints,
+    Effect.gen(function* () {
+      const store = yield* EndpointStore
+      const secrets = yield* Secrets
+      const checkUrl = yield* makeUrlCheck
+
+      const known = (id: EndpointId, row: Option.Option<EndpointRow>) =>
+        Effect.mapError(Effect.fromOption(row), () =>
+          problem(2005, `There is no webhook endpoint ${id}`)
+        )
+
+      const get = Effect.fn("Endpoints.get")(function* (userId: UserId, id: EndpointId) {
+        return yield* known(id, yield* store.find(userId, id))
+      })
+
+      return Endpoints.of({
+        get,
+        list: store.list,
+        create: Effect.fn("Endpoints.create")(function* ({ description, ...fields }) {
+          yield* checkUrl(fields.url)
+          const now = yield* DateTime.now
+          const secret = generateSecret()
+          const created = yield* store.create(
+            {
+              ...fields,
+              id: makeEndpointId(DateTime.toEpochMillis(now)),
+              description: Option.getOrNull(description),
+              secret: secrets.encrypt(secret),
+              secretPreview: secretPreview(secret),
+              now
+            },
+            webhookEndpointsPerUserMax
+          )
+          if (Option.isNone(created)) {
+            return yield* problem(
+              2010,
+              `A user has at most ${webhookEndpointsPerUserMax} webhook endpoints: delete one first`
+            )
+          }
+          return { row: created.value, secret }
+        }),
+        update: Effect.fn("Endpoints.update")(function* (userId, id, change) {
+          if (change.url !== undefined) yield* checkUrl(change.url)
+          return yield* known(id, yield* store.update(userId, id, change, yield* DateTime.now))
+        }),
+        remove: Effect.fn("Endpoints.remove")(function* (userId, id) {
+          const removed = yield* store.remove(userId, id, yield* DateTime.now)
+          if (!removed) return yield* problem(2005, `There is no webhook endpoint ${id}`)
+        }),
+        rotate: Effect.fn("Endpoints.rotate")(function* (userId, id) {
+          const now = yield* DateTime.now
+          const secret = generateSecret()
+          const until = DateTime.add(now, { hours: secretOverlapHours })
+          const sealed = secrets.encrypt(secret)
+          const rotated = yield* store.rotate(userId, id, sealed, secretPreview(secret), until, now)
+          return { row: yield* known(id, rotated), secret }
+        }),
+        test: yield* makeTest(get)
+      })
+    })
+  )
+}
+
+/** What a URL parser would drop without a word. */
+const blank = /[\s\p{Cc}]/u
+
+const makeUrlCheck = Effect.gen(function* () {
+  const guard = yield* EgressGuard
+  return Effect.fnUntraced(function* (url: string) {
+    if (Array.from(url).length > webhookUrlCharactersMax) {
+      return yield* refused(`The URL is longer than ${webhookUrlCharactersMax} characters`)
+    }
+    if (blank.test(url)) return yield* refused("the URL contains a space or a control character")
+    yield* guard
+      .checkUrl(url, { schemes: ["https"] })
+      .pipe(Effect.catchTag("EgressRefused", (error) => refused(error.reason)))
+  })
+})
+
+/** Contract 4, code 2011, with the pointer to the field. */
+const refused = (detail: string) =>
+  Effect.fail(new Problem({ code: 2011, detail, errors: [{ pointer: "#/url", detail }] }))
+
+const makeTest = Effect.fnUntraced(function* (
+  get: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointRow, Failure>
+) {
+  const deliveries = yield* DeliveryStore
+  const wake = yield* WorkNotifier
+  return Effect.fn("Endpoints.test")(function* (userId: UserId, id: EndpointId) {
+    const endpoint = yield* get(userId, id)
+    if (!endpoint.enabled) {
+      return yield* problem(2010, "The endpoint is disabled: enable it before testing it")
+    }
+    const now = yield* DateTime.now
+    const payload = taskResult(
+      {
+        id: makeTaskId(DateTime.toEpochMillis(now)),
+        status: "completed",
+        createdAt: now,
+        updatedAt: now,
+        error: null,
+        result: ["https://example.com/test.png"]
+      },
+      "images"
+    )
+    const event = testEvent({ vendor: "service", model: "test" }, payload, now)
+    const deliveryId = yield* deliveries.publishTo(
+      userId,
+      id,
+      { ...event, type: "task.succeeded" },
+      now
+    )
+    yield* wake.endpoints([id])
+    return { eventId: event.id, deliveryId }
+  })
+})

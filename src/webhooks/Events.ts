@@ -1,0 +1,76 @@
+import { DateTime, Schema } from "effect"
+import * as Credits from "../domain/Credits.ts"
+import { EventEnvelope } from "../domain/Event.ts"
+import type { EventBody } from "../domain/Event.ts"
+import { makeEventId, makeTestEventId } from "../domain/Ids.ts"
+import type { EventId, UserId } from "../domain/Ids.ts"
+import type { TaskResult } from "../domain/Task.ts"
+
+const encode = Schema.encodeSync(EventEnvelope)
+const utf8 = new TextEncoder()
+
+/** The bytes are made once, stored, signed and sent as they are (contract 8). */
+const toBody = (id: EventId, envelope: EventEnvelope): EventBody => ({
+  id,
+  body: utf8.encode(JSON.stringify(encode(envelope)))
+})
+
+/** Whom a task event is about. */
+export interface TaskSubject {
+  readonly vendor: string
+  readonly model: string
+}
+
+/** Spec, Task events: `task.created`, `task.succeeded`, `task.failed`, by the status of the payload. */
+export const taskEvent = (
+  { model, vendor }: TaskSubject,
+  payload: TaskResult,
+  now: DateTime.Utc
+): EventBody => {
+  const id = makeEventId(DateTime.toEpochMillis(now))
+  const data = { vendor, model_name: model, payload }
+  switch (payload.task_info.status) {
+    case "completed":
+      return toBody(id, { id, type: "task.succeeded", created_at: now, data })
+    case "failed":
+      return toBody(id, { id, type: "task.failed", created_at: now, data })
+    default:
+      return toBody(id, { id, type: "task.created", created_at: now, data })
+  }
+}
+
+/** Spec, Balance events. Amounts are strings with two decimals. */
+export const balanceLow = (
+  wallet: {
+    readonly userId: UserId
+    readonly available: Credits.Credits
+    readonly threshold: Credits.Credits
+  },
+  now: DateTime.Utc
+): EventBody => {
+  const id = makeEventId(DateTime.toEpochMillis(now))
+  return toBody(id, {
+    id,
+    type: "balance.low",
+    created_at: now,
+    data: {
+      user_id: wallet.userId,
+      payload: {
+        available_balance: Credits.format(wallet.available),
+        trigger_threshold: Credits.format(wallet.threshold),
+        currency: "credits"
+      }
+    }
+  })
+}
+
+/** Spec, Test event: a synthetic `task.succeeded` whose id starts with `evt_test_`. */
+export const testEvent = (
+  subject: TaskSubject,
+  payload: TaskResult,
+  now: DateTime.Utc
+): EventBody => {
+  const id = makeTestEventId(DateTime.toEpochMillis(now))
+  const data = { vendor: subject.vendor, model_name: subject.model, payload }
+  return toBody(id, { id, type: "task.succeeded", created_at: now, data })
+}

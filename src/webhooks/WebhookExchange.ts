@@ -1,0 +1,175 @@
+import { errors } from "undici"
+import type { Dispatcher } from "undici"
+import { webhookAnswerBytesMax } from "../domain/Limits.ts"
+import type { AttemptOutcome, FailureClass } from "../domain/Webhook.ts"
+import { ConnectionFailed, NameNotResolved, PeerHandler } from "../egress/EgressConnector.ts"
+import { EgressRefused } from "../egress/EgressRules.ts"
+
+/**
+ * One attempt on the wire, from undici's point of view: takes the answer's status and the first
+ * 16 KiB of its body, then lets go. Settles once, with success decided by the status line. Contract 8.
+ */
+export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchHandler {
+  #settle: (outcome: AttemptOutcome) => void = () => {}
+  #outcome: AttemptOutcome | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #status: number | undefined
+  #location: string | undefined
+  #chunks: Array<Uint8Array> = []
+  #bytes = 0
+  #done = false
+
+  /**
+   * Who hears what the attempt came to, as soon as its connection is closed or free for the next request.
+   * Called once at most, and not after `abort`.
+   */
+  onSettled(settle: (outcome: AttemptOutcome) => void): void {
+    this.#settle = settle
+  }
+
+  /** Gives the attempt up: nothing more is sent or read, and its connection is closed. */
+  abort(): void {
+    this.#settle = () => {}
+    this.#close()
+  }
+
+  /** The attempt's time is over. A status line that came in time still counts. */
+  expire(timeoutMillis: number): void {
+    if (this.#done) return this.#tell()
+    this.#finish(
+      this.#status === undefined ? this.#late(timeoutMillis) : this.#answered(this.#status)
+    )
+    this.#close()
+  }
+
+  #late(timeoutMillis: number): AttemptOutcome {
+    const phase = this.#controller === undefined ? "no connection" : "no answer"
+    return failed("timeout", `${phase} within ${timeoutMillis / 1000} s`, this.#address())
+  }
+
+  #close(): void {
+    this.#done = true
+    this.#controller?.abort(new errors.RequestAbortedError())
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#done) controller.abort(new errors.RequestAbortedError())
+  }
+
+  onResponseStart(
+    _controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Readonly<Record<string, string | Array<string> | undefined>>
+  ): void {
+    // An informational answer (1xx) is not the answer.
+    if (status < 200) return
+    this.#status = status
+    this.#location = [headers["location"]].flat()[0]
+  }
+
+  onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+    if (this.#done || this.#status === undefined) return
+    // A copy: the parser may use the memory of the chunk again.
+    this.#chunks.push(chunk.slice(0, webhookAnswerBytesMax + 1 - this.#bytes))
+    this.#bytes += chunk.length
+    if (this.#bytes > webhookAnswerBytesMax) {
+      this.#finish(this.#answered(this.#status))
+      this.#close()
+    }
+  }
+
+  onResponseEnd(): void {
+    if (this.#status !== undefined) this.#finish(this.#answered(this.#status))
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    this.#finish(
+      this.#status === undefined
+        ? failed(failureClass(error), error.message, this.#address())
+        : this.#answered(this.#status)
+    )
+  }
+
+  #finish(outcome: AttemptOutcome): void {
+    if (this.#done) return
+    this.#done = true
+    this.#outcome = outcome
+    // Later, so that what follows never runs inside the parser, which then has decided what becomes of
+    // the connection.
+    queueMicrotask(() => {
+      const socket = this.#controller === undefined ? undefined : this.peer.socket
+      if (socket?.destroyed !== true) this.#tell()
+      else socket.once("close", () => this.#tell())
+    })
+  }
+
+  #tell(): void {
+    const outcome = this.#outcome
+    this.#outcome = undefined
+    if (outcome !== undefined) this.#settle(outcome)
+  }
+
+  #address(): string | null {
+    return this.#controller === undefined ? null : this.peer.remoteAddress
+  }
+
+  #answered(status: number): AttemptOutcome {
+    const answer = answerText(this.#chunks)
+    const remoteAddress = this.#address()
+    if (status < 300) return { status, failure: null, detail: null, answer, remoteAddress }
+    if (status < 400) {
+      const detail = `HTTP ${status}${originOf(this.#location)}: redirects are not followed`
+      return { status, failure: "redirect", detail, answer, remoteAddress }
+    }
+    return { status, failure: "http_status", detail: `HTTP ${status}`, answer, remoteAddress }
+  }
+}
+
+/** An attempt that got no answer. The detail is cut to one line. */
+export const failed = (
+  failure: FailureClass,
+  detail: string,
+  remoteAddress: string | null = null
+): AttemptOutcome => ({
+  status: null,
+  failure,
+  detail: detail.replaceAll(/\s+/gu, " ").slice(0, detailCharactersMax),
+  answer: null,
+  remoteAddress
+})
+
+const detailCharactersMax = 300
+
+const failureClass = (error: Error): FailureClass => {
+  if (error instanceof EgressRefused) return "blocked"
+  if (error instanceof NameNotResolved) return "dns"
+  if (error instanceof ConnectionFailed) return error.timedOut ? "timeout" : error.phase
+  return error instanceof errors.HeadersTimeoutError ? "timeout" : "protocol"
+}
+
+/**
+ * The first 16 KiB as text. A character cut at the end is dropped, and U+0000, which Postgres cannot
+ * keep in a text, is replaced. Replacements are longer than what they replace, hence the second cut.
+ */
+const answerText = (chunks: ReadonlyArray<Uint8Array>): string => {
+  const [first = noBytes] = chunks
+  const bytes = chunks.length <= 1 ? first : Buffer.concat(chunks)
+  const isCut = bytes.length > webhookAnswerBytesMax
+  const decoded = isCut
+    ? new TextDecoder().decode(bytes.subarray(0, webhookAnswerBytesMax), { stream: true })
+    : decoder.decode(bytes)
+  const text = decoded.replaceAll("\u0000", "\uFFFD")
+  if (!text.includes("\uFFFD")) return text
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(webhookAnswerBytesMax))
+  return text.slice(0, read)
+}
+
+const noBytes = new Uint8Array()
+const decoder = new TextDecoder()
+
+/** Where a redirect points, without the path and query: they may hold secrets. */
+const originOf = (location: string | undefined): string => {
+  const url = location === undefined ? null : URL.parse(location)
+  return url === null ? "" : ` to ${url.origin}`
+}

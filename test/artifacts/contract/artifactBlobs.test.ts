@@ -1,0 +1,297 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Fiber, FileSystem, Layer, Option, Redacted, Schedule, Stream } from "effect"
+import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
+import { createServer } from "node:http"
+import type { Server } from "node:http"
+import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import S3rver from "s3rver"
+import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
+import * as S3Blobs from "../../../src/artifacts/S3Blobs.ts"
+import type { BucketAccess } from "../../../src/domain/Bucket.ts"
+import { makeArtifactId } from "../../../src/domain/Ids.ts"
+import { fakeBucket } from "../../support/fakeBucket.ts"
+
+/** One suite for the directory and for a bucket. Contract 9, `ARTIFACT_STORE`. */
+
+const tempFolder = Effect.flatMap(FileSystem.FileSystem, (files) =>
+  files.makeTempDirectoryScoped({ directory: tmpdir() })
+)
+
+/** A local server that speaks S3, with one bucket. */
+const s3Server = Effect.gen(function* () {
+  const directory = yield* tempFolder
+  return yield* Effect.acquireRelease(
+    Effect.promise(async () => {
+      const server = new S3rver({
+        port: 0,
+        address: "127.0.0.1",
+        silent: true,
+        directory,
+        configureBuckets: [{ name: "media", configs: [] }]
+      })
+      const { port } = await server.run()
+      return { server, url: `http://127.0.0.1:${port}` }
+    }),
+    ({ server }) => Effect.promise(() => server.close())
+  )
+})
+
+const bucketOptions = (endpoint: string): BucketAccess => ({
+  bucket: "media",
+  prefix: "some/prefix",
+  region: "us-east-1",
+  endpoint: Option.some(endpoint),
+  accessKeyId: "S3RVER",
+  secretAccessKey: Redacted.make("S3RVER"),
+  sessionToken: Option.none()
+})
+
+const stores = {
+  directory: Layer.unwrap(Effect.map(tempFolder, ArtifactBlobs.layerDirectory)),
+  bucket: Layer.unwrap(Effect.map(s3Server, ({ url }) => S3Blobs.layer(bucketOptions(url))))
+}
+
+const bytes = Uint8Array.from({ length: 300_000 }, (_, index) => (index * 7 + (index >> 8)) & 255)
+
+/** 20 MB in pieces as a socket brings them: three parts of an upload. */
+const large = Array.from({ length: 320 }, (_, index) => Buffer.alloc(64 * 1024 - index, index))
+
+const read = Effect.fnUntraced(function* (
+  id: ReturnType<typeof makeArtifactId>,
+  start: number,
+  end: number
+) {
+  const blobs = yield* ArtifactBlobs
+  const found = yield* blobs.stream(id, { start, end })
+  const pieces = yield* Stream.runCollect(Option.getOrThrow(found))
+  return Buffer.concat([...pieces])
+})
+
+for (const [name, store] of Object.entries(stores)) {
+  const provided = Effect.provide(store.pipe(Layer.provideMerge(NodeServices.layer)))
+  describe(`ArtifactBlobs (${name})`, () => {
+    it.effect("gives back what was put, whole and in parts", () =>
+      Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        const id = makeArtifactId(1)
+        yield* blobs.put(id, Stream.succeed(bytes))
+        assert.deepStrictEqual(Option.getOrThrow(yield* blobs.get(id)), bytes)
+        for (const [start, end] of [
+          [0, bytes.length - 1],
+          [0, 0],
+          [bytes.length - 1, bytes.length - 1],
+          [1000, 200_000]
+        ] as const) {
+          const part = yield* read(id, start, end)
+          assert.isTrue(part.equals(bytes.subarray(start, end + 1)), `${start} to ${end}`)
+        }
+      }).pipe(provided)
+    )
+    it.effect(
+      "the same id again replaces it; what is removed is gone, and may be removed again",
+      () =>
+        Effect.gen(function* () {
+          const blobs = yield* ArtifactBlobs
+          const id = makeArtifactId(2)
+          yield* blobs.put(id, Stream.succeed(bytes))
+          yield* blobs.put(id, Stream.succeed(bytes.subarray(0, 10)))
+          assert.strictEqual(Option.getOrThrow(yield* blobs.get(id)).length, 10)
+          yield* blobs.remove(id)
+          yield* blobs.remove(id)
+          assert.isTrue(Option.isNone(yield* blobs.get(id)))
+          assert.isTrue(Option.isNone(yield* blobs.stream(id, { start: 0, end: 0 })))
+        }).pipe(provided)
+    )
+    it.effect("takes a medium in pieces of any size, also one of several parts", () =>
+      Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        const id = makeArtifactId(3)
+        yield* blobs.put(id, Stream.fromIterable(large))
+        const size = large.reduce((sum, piece) => sum + piece.length, 0)
+        const all = Buffer.concat(large)
+        assert.isTrue(Buffer.from(Option.getOrThrow(yield* blobs.get(id))).equals(all))
+        const part = yield* read(id, size - 70_000, size - 1)
+        assert.isTrue(part.equals(all.subarray(size - 70_000)))
+      }).pipe(provided)
+    )
+    it.effect("one that breaks off is not there, and leaves what was there before", () =>
+      Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        const id = makeArtifactId(4)
+        const broken = Stream.concat(Stream.fromIterable(large), Stream.fail("broken"))
+        assert.strictEqual(yield* Effect.flip(blobs.put(id, broken)), "broken")
+        assert.isTrue(Option.isNone(yield* blobs.get(id)))
+        yield* blobs.put(id, Stream.succeed(bytes))
+        assert.strictEqual(yield* Effect.flip(blobs.put(id, broken)), "broken")
+        assert.deepStrictEqual(Option.getOrThrow(yield* blobs.get(id)), bytes)
+      }).pipe(provided)
+    )
+  })
+}
+
+describe("S3Blobs, a medium of several parts", () => {
+  const bucket = Effect.acquireRelease(Effect.promise(fakeBucket), ({ close }) =>
+    Effect.sync(close)
+  )
+  const whole = Buffer.concat(large)
+
+  it.live("a part that the bucket refuses for the moment is sent again", () =>
+    Effect.gen(function* () {
+      const { failures, objects, uploads, url } = yield* bucket
+      const id = makeArtifactId(5)
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        failures.push("PUT", "POST")
+        yield* blobs.put(id, Stream.fromIterable(large))
+      }).pipe(Effect.provide(S3Blobs.layer(bucketOptions(url))))
+      assert.isTrue(objects.get(`some/prefix/${id}`)?.equals(whole))
+      assert.strictEqual(uploads.size, 0)
+    })
+  )
+
+  it.live("the upload is aborted when the medium breaks off, or who copies it is interrupted", () =>
+    Effect.gen(function* () {
+      const { objects, uploads, url } = yield* bucket
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        for (const end of [Stream.fail("broken"), Stream.never]) {
+          const stream = Stream.concat(Stream.fromIterable(large), end)
+          const copying = yield* Effect.forkChild(Effect.exit(blobs.put(makeArtifactId(6), stream)))
+          if (end === Stream.never) {
+            const begun = Effect.sync(() => uploads.size)
+            yield* Effect.repeat(begun, { until: (it) => it > 0, schedule: Schedule.spaced(5) })
+            yield* Fiber.interrupt(copying)
+          }
+          yield* Fiber.await(copying)
+        }
+      }).pipe(Effect.provide(S3Blobs.layer(bucketOptions(url))))
+      assert.strictEqual(uploads.size, 0)
+      assert.strictEqual(objects.size, 0)
+    })
+  )
+
+  it.live("what was done is done, even when the answer breaks off behind its status", () =>
+    Effect.gen(function* () {
+      const { breaks, objects, url } = yield* bucket
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        const id = makeArtifactId(7)
+        breaks.push("PUT", "DELETE")
+        yield* blobs.put(id, Stream.succeed(new Uint8Array([1, 2, 3])))
+        assert.strictEqual(objects.size, 1)
+        yield* blobs.remove(id)
+        assert.strictEqual(objects.size, 0)
+      }).pipe(Effect.provide(S3Blobs.layer(bucketOptions(url))))
+      assert.deepStrictEqual(breaks, [])
+    })
+  )
+
+  it.live(
+    "what a process that died was uploading is aborted at the start, younger uploads not",
+    () =>
+      Effect.gen(function* () {
+        const { uploads, url } = yield* bucket
+        const hoursAgo = new Date(Date.now() - 2 * 3_600_000)
+        const parts = new Map<number, Buffer>()
+        uploads.set("old", { key: "some/prefix/a", parts, initiated: hoursAgo })
+        uploads.set("young", { key: "some/prefix/b", parts, initiated: new Date() })
+        uploads.set("other", { key: "some/other", parts, initiated: hoursAgo })
+        yield* Effect.provide(Effect.asVoid(ArtifactBlobs), S3Blobs.layer(bucketOptions(url)))
+        assert.deepStrictEqual([...uploads.keys()], ["young", "other"])
+      })
+  )
+})
+
+describe("S3Blobs.layer", () => {
+  const failure = (options: BucketAccess) =>
+    Effect.flip(Effect.provide(Effect.asVoid(ArtifactBlobs), S3Blobs.layer(options))).pipe(
+      Effect.map(({ message }) => message)
+    )
+
+  it.live(
+    "a bucket that does not exist, or cannot be reached, stops the start with the remedy",
+    () =>
+      Effect.gen(function* () {
+        const { url } = yield* s3Server
+        assert.strictEqual(
+          yield* failure({ ...bucketOptions(url), bucket: "nothing" }),
+          "ARTIFACT_STORE: the bucket nothing does not exist; create it, or name another"
+        )
+        const refusing = yield* Effect.acquireRelease(
+          Effect.promise(
+            () =>
+              new Promise<Server>((resolve) => {
+                const server = createServer((_request, response) => response.writeHead(403).end())
+                server.listen(0, "127.0.0.1", () => resolve(server))
+              })
+          ),
+          (server) => Effect.sync(() => server.close())
+        )
+        const { port } = refusing.address() as AddressInfo
+        assert.strictEqual(
+          yield* failure(bucketOptions(`http://127.0.0.1:${port}`)),
+          "ARTIFACT_STORE: the bucket media answered 403; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the right to list, read, write and delete"
+        )
+        assert.strictEqual(
+          yield* failure(bucketOptions("http://127.0.0.1:1")),
+          "ARTIFACT_STORE: the bucket media cannot be reached; check AWS_ENDPOINT_URL and AWS_REGION"
+        )
+      }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
+
+describe("ArtifactBlobs.layerDirectory", () => {
+  it.live("a folder in which nothing can be written stops the start with the remedy", () =>
+    Effect.gen(function* () {
+      const folder = yield* tempFolder
+      const file = join(folder, "file")
+      writeFileSync(file, "")
+      for (const directory of [file, join(file, "below"), "/proc/artifacts"]) {
+        const error = yield* Effect.flip(
+          Effect.provide(Effect.asVoid(ArtifactBlobs), ArtifactBlobs.layerDirectory(directory))
+        )
+        assert.match(
+          error.message,
+          /^ARTIFACT_STORE: the folder .* cannot be written to \(.+\); make it a folder/u
+        )
+      }
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("nothing is left of what broke off, nor of what a dead process was writing", () =>
+    Effect.gen(function* () {
+      const folder = yield* tempFolder
+      const files = () =>
+        readdirSync(folder, { recursive: true, withFileTypes: true }).filter((it) => it.isFile())
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        const id = makeArtifactId(7)
+        yield* Effect.exit(blobs.put(id, Stream.concat(Stream.succeed(bytes), Stream.fail("x"))))
+        assert.deepStrictEqual(files(), [])
+        writeFileSync(join(folder, id.slice(-2), `${id}.part`), "x")
+        yield* blobs.remove(id)
+        assert.deepStrictEqual(files(), [])
+      }).pipe(Effect.provide(ArtifactBlobs.layerDirectory(folder)))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live(
+    "what a dead process left half written is removed at the start, younger files are not",
+    () =>
+      Effect.gen(function* () {
+        const folder = yield* tempFolder
+        mkdirSync(join(folder, "ab"))
+        const [old, young] = [join(folder, "ab", "old.part"), join(folder, "ab", "young.part")]
+        writeFileSync(old, "x")
+        writeFileSync(young, "x")
+        const hoursAgo = new Date(Date.now() - 2 * 3_600_000)
+        utimesSync(old, hoursAgo, hoursAgo)
+        yield* Effect.provide(Effect.asVoid(ArtifactBlobs), ArtifactBlobs.layerDirectory(folder))
+        assert.isFalse(existsSync(old))
+        assert.isTrue(existsSync(young))
+      }).pipe(Effect.provide(NodeServices.layer))
+  )
+})

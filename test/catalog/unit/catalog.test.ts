@@ -1,0 +1,105 @@
+import { NodeFileSystem } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, FileSystem, Layer, Option } from "effect"
+import { Label } from "../../../src/catalog/bodies/Bodies.ts"
+import { Catalog, CatalogError } from "../../../src/catalog/Catalog.ts"
+import { format } from "../../../src/domain/Credits.ts"
+
+const withFile = (content: unknown) =>
+  Effect.gen(function* () {
+    const files = yield* FileSystem.FileSystem
+    const path = yield* files.makeTempFileScoped()
+    yield* files.writeFileString(
+      path,
+      typeof content === "string" ? content : JSON.stringify(content)
+    )
+    return yield* Catalog.pipe(Effect.provide(Catalog.layerFile(path)))
+  }).pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer))
+
+const failure = (content: unknown) => Effect.flip(withFile(content))
+
+describe("Catalog.layer", () => {
+  it.effect("has each label of the spec once, under its label", () =>
+    Effect.map(Catalog, ({ all }) => {
+      assert.sameMembers(
+        all.map(({ label }) => label),
+        [...Label.literals]
+      )
+      assert.isTrue(all.every(({ label, model }) => label === model))
+    }).pipe(Effect.provide(Catalog.layer))
+  )
+  it.effect("finds a model by vendor, name and action only", () =>
+    Effect.map(Catalog, ({ find }) => {
+      assert.isTrue(Option.isSome(find("service", "text-to-video-spark", "generation")))
+      assert.isTrue(Option.isSome(find("google", "image-edit-pro", "edit")))
+      assert.isTrue(Option.isNone(find("google", "image-edit-pro", "generation")))
+      assert.isTrue(Option.isNone(find("alibaba", "text-to-video-spark", "generation")))
+      assert.isTrue(Option.isNone(find("alibaba", "image-edit", "edit")))
+      assert.isTrue(Option.isNone(find("__proto__", "constructor", "edit")))
+    }).pipe(Effect.provide(Catalog.layer))
+  )
+})
+
+describe("Catalog.layerFile", () => {
+  it.effect("an empty object changes nothing", () =>
+    Effect.map(withFile({}), ({ all }) => assert.strictEqual(all.length, 9))
+  )
+  it.effect("renames, reprices, adds and removes models", () =>
+    Effect.gen(function* () {
+      const { all, find } = yield* withFile({
+        change: {
+          "text-to-image-max": {
+            model: "qwen-image-max",
+            price: { per: "image", amount: "8.00" }
+          }
+        },
+        remove: ["video-edit-plus"],
+        add: [{ label: "image-edit", model: "wan2.6-edit", upstreamModel: "wan2.6-i2i" }]
+      })
+      assert.strictEqual(all.length, 9)
+      const renamed = Option.getOrThrow(find("alibaba", "qwen-image-max", "generation"))
+      assert.strictEqual(renamed.label, "text-to-image-max")
+      assert.strictEqual(renamed.price.per === "image" && format(renamed.price.amount), "8.00")
+      assert.strictEqual(renamed.upstreamModel, "qwen-image-max")
+      const added = Option.getOrThrow(find("alibaba", "wan2.6-edit", "generation"))
+      assert.strictEqual(added.upstreamModel, "wan2.6-i2i")
+      assert.strictEqual(added.adapter, "dashscope-async")
+      assert.isTrue(Option.isNone(find("alibaba", "text-to-image-max", "generation")))
+      assert.isTrue(Option.isNone(find("alibaba", "video-edit-plus", "generation")))
+    })
+  )
+  it.effect("tells where in the file a fault is, what it is and the remedy", () =>
+    Effect.gen(function* () {
+      const error = yield* failure({
+        change: { "image-edit": { price: { per: "image", amount: "free" }, colour: 1 } },
+        remove: ["nothing"],
+        add: [{ label: "image-edit" }]
+      })
+      assert.instanceOf(error, CatalogError)
+      assert.includeMembers("errors" in error ? error.errors.map(({ pointer }) => pointer) : [], [
+        "#/change/image-edit/price/amount",
+        "#/change/image-edit/colour",
+        "#/remove/0",
+        "#/add/0/model"
+      ])
+      assert.include(error.message, "CATALOG_FILE")
+      assert.include(error.message, "unset CATALOG_FILE")
+      assert.notInclude(error.message, "\n")
+    })
+  )
+  it.effect("refuses text that is no JSON, a missing file and two models on one path", () =>
+    Effect.gen(function* () {
+      assert.include((yield* failure("{")).message, "JSON")
+      assert.include((yield* failure([])).message, "Expected an object")
+      const twice = yield* failure({ add: [{ label: "image-edit", model: "image-edit" }] })
+      assert.include(twice.message, "Two models have the path /vendors/alibaba/v1/image-edit")
+      const missing = yield* Catalog.pipe(
+        Effect.provide(
+          Layer.provide(Catalog.layerFile("/nowhere/catalog.json"), NodeFileSystem.layer)
+        ),
+        Effect.flip
+      )
+      assert.include(missing.message, "Cannot be read (NotFound)")
+    })
+  )
+})

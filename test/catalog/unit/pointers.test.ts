@@ -1,0 +1,82 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import { bodyParseOptions, faultsOf, pointerOf, quote } from "../../../src/catalog/Pointers.ts"
+
+const faultsFor = (schema: Schema.Codec<unknown, unknown>, input: unknown, options = {}) =>
+  Schema.decodeUnknownEffect(schema, { ...bodyParseOptions, ...options })(input).pipe(
+    Effect.flip,
+    Effect.map((error) => faultsOf(error.issue))
+  )
+
+describe("pointerOf", () => {
+  it("writes a JSON pointer as a URI fragment (RFC 6901, section 6)", () => {
+    assert.strictEqual(pointerOf([]), "#")
+    assert.strictEqual(pointerOf(["images", 0]), "#/images/0")
+    assert.strictEqual(pointerOf(["a/b"]), "#/a~1b")
+    assert.strictEqual(pointerOf(["m~n"]), "#/m~0n")
+    assert.strictEqual(pointerOf(["c%d"]), "#/c%25d")
+    assert.strictEqual(pointerOf([" "]), "#/%20")
+    assert.strictEqual(pointerOf([""]), "#/")
+    assert.strictEqual(pointerOf(["中"]), "#/%E4%B8%AD")
+  })
+  it("survives names that are no Unicode and cuts long ones", () => {
+    assert.strictEqual(pointerOf(["\ud800"]), "#/%EF%BF%BD")
+    assert.isBelow(pointerOf(["x".repeat(1_000_000)]).length, 100)
+  })
+})
+
+describe("quote", () => {
+  it("never says more than a line", () => {
+    assert.strictEqual(quote("a"), '"a"')
+    assert.strictEqual(quote([1, 2]), "an array of 2 items")
+    assert.strictEqual(quote({ a: 1 }), "an object")
+    assert.strictEqual(quote(null), "null")
+    assert.isBelow(quote("x".repeat(1_000_000)).length, 80)
+  })
+})
+
+describe("faultsOf", () => {
+  const Person = Schema.Struct({
+    name: Schema.String,
+    age: Schema.NullOr(Schema.Finite),
+    pets: Schema.Array(Schema.Struct({ kind: Schema.Literals(["cat", "dog"]) }))
+  })
+
+  it.effect("lists each fault with its place", () =>
+    Effect.map(
+      faultsFor(Person, { age: "x", pets: [{ kind: "cat" }, { kind: "cow", legs: 4 }] }),
+      (faults) =>
+        assert.deepStrictEqual(
+          [...faults].sort((a, b) => a.pointer.localeCompare(b.pointer)),
+          [
+            { pointer: "#/age", detail: 'Expected a finite number or null, got "x"' },
+            { pointer: "#/name", detail: "Required, but missing" },
+            { pointer: "#/pets/1/kind", detail: 'Expected "cat" or "dog", got "cow"' },
+            { pointer: "#/pets/1/legs", detail: "Unknown field" }
+          ]
+        )
+    )
+  )
+  it.effect("quotes no values without reportInput, for bodies that hold secrets", () =>
+    Effect.map(
+      faultsFor(Person, { name: 7, age: 1, pets: "p" }, { reportInput: false }),
+      (faults) =>
+        assert.deepStrictEqual(faults, [
+          { pointer: "#/name", detail: "Expected a string" },
+          { pointer: "#/pets", detail: "Expected an array" }
+        ])
+    )
+  )
+  it.effect("tells at most 100 faults and counts the rest", () =>
+    Effect.map(
+      faultsFor(
+        Schema.Array(Schema.String),
+        Array.from({ length: 250 }, () => 1)
+      ),
+      (faults) => {
+        assert.strictEqual(faults.length, 100)
+        assert.deepStrictEqual(faults[99], { pointer: "#", detail: "And 151 more faults" })
+      }
+    )
+  )
+})

@@ -1,0 +1,211 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Schema } from "effect"
+import * as fc from "fast-check"
+import type { Label } from "../../../src/catalog/bodies/Bodies.ts"
+import { builtInEntries } from "../../../src/catalog/Catalog.ts"
+import {
+  chargeHeld,
+  chargeTokens,
+  holdTokens,
+  PriceRule,
+  quote,
+  requestedOf
+} from "../../../src/catalog/Price.ts"
+import { builtInTokenModels } from "../../../src/catalog/TokenModels.ts"
+import { usageOf } from "../../../src/catalog/Usage.ts"
+import { format, make } from "../../../src/domain/Credits.ts"
+import { accept } from "../../support/bodies.ts"
+
+const entryOf = (label: Label) => builtInEntries.find((entry) => entry.label === label)!
+
+const quoteOf = (label: Label, fields: Record<string, unknown> = {}) =>
+  Effect.map(accept(label, fields), ({ body }) => format(quote(entryOf(label), body)))
+
+describe("quote", () => {
+  it.effect("text-to-image-max costs 7.50 credits an image, which is 0.075 US dollars", () =>
+    Effect.map(quoteOf("text-to-image-max"), (amount) => assert.strictEqual(amount, "7.50"))
+  )
+  it.effect("n multiplies the price of an image, the default n too", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* quoteOf("image-edit"), "12.00")
+      assert.strictEqual(yield* quoteOf("image-edit", { n: 1 }), "3.00")
+      assert.strictEqual(yield* quoteOf("text-to-image-preview", { n: 3 }), "9.00")
+      assert.strictEqual(yield* quoteOf("image-edit-max"), "7.50")
+      assert.strictEqual(yield* quoteOf("image-edit-max", { n: 6 }), "45.00")
+      assert.strictEqual(yield* quoteOf("image-edit-pro"), "13.40")
+    })
+  )
+  it.effect("seconds count by tier; absent means 5", () =>
+    Effect.gen(function* () {
+      const label = "text-to-video-spark"
+      assert.strictEqual(yield* quoteOf(label), "50.00")
+      assert.strictEqual(yield* quoteOf(label, { duration: 10 }), "100.00")
+      for (const size of ["1920*1080", "1080*1920", "1440*1440", "1632*1248", "1248*1632"]) {
+        assert.strictEqual(yield* quoteOf(label, { size }), "75.00")
+      }
+      for (const size of ["1280*720", "720*1280", "960*960", "1088*832", "832*1088"]) {
+        assert.strictEqual(yield* quoteOf(label, { size, duration: 5 }), "50.00")
+      }
+      assert.strictEqual(yield* quoteOf("image-to-video-spark", { resolution: "480P" }), "25.00")
+      assert.strictEqual(yield* quoteOf("image-to-video-spark", { resolution: "1080P" }), "75.00")
+      assert.strictEqual(yield* quoteOf("keyframe-to-video-plus"), "50.00")
+      assert.strictEqual(yield* quoteOf("video-edit-plus"), "50.00")
+    })
+  )
+})
+
+describe("chargeHeld", () => {
+  it.effect("counts what exists, and nothing for nothing", () =>
+    Effect.gen(function* () {
+      const { body } = yield* accept("image-edit")
+      const held = quote(entryOf("image-edit"), body)
+      const of = (produced: number) => format(chargeHeld(held, requestedOf(body), produced))
+      assert.deepStrictEqual([0, 1, 3, 4, 9].map(of), ["0.00", "3.00", "9.00", "12.00", "12.00"])
+    })
+  )
+
+  const amount = fc.bigInt({ min: 0n, max: 10n ** 12n }).map(make)
+  const rule: fc.Arbitrary<PriceRule> = fc.oneof(
+    fc.record({ per: fc.constant("image" as const), amount }),
+    fc.record({ per: fc.constant("call" as const), amount }),
+    fc.record({
+      per: fc.constant("second" as const),
+      amount,
+      tiers: fc.record({ "480P": amount, "720P": amount, "1080P": amount }, { requiredKeys: [] })
+    })
+  )
+  const body = fc.record(
+    {
+      n: fc.integer({ min: 1, max: 10 }),
+      duration: fc.constantFrom(5, 10),
+      size: fc.constantFrom("1280*720", "1920*1080", null),
+      resolution: fc.constantFrom("480P", "720P", "1080P", "2K")
+    },
+    { requiredKeys: [] }
+  )
+  it("is never negative, never above the quote, and grows with what was made", () =>
+    fc.assert(
+      fc.property(rule, body, fc.nat({ max: 20 }), (price, asked, produced) => {
+        const held = quote({ price }, asked)
+        const settled = chargeHeld(held, requestedOf(asked), produced)
+        assert.isTrue(settled >= 0n && settled <= held)
+        assert.isTrue(settled <= chargeHeld(held, requestedOf(asked), produced + 1))
+        assert.strictEqual(chargeHeld(held, requestedOf(asked), asked.n ?? 1), held)
+      })
+    ))
+})
+
+describe("chargeTokens", () => {
+  it("counts a million tokens in and out, rounded up", () => {
+    const price = { per: "million_tokens", input: make(200_000_000n), output: make(1n) } as const
+    const of = (inputTokens: number, outputTokens: number) =>
+      chargeTokens(price, { inputTokens, outputTokens })
+    assert.strictEqual(of(1_000_000, 0), make(200_000_000n))
+    assert.strictEqual(of(0, 1), make(1n))
+    assert.strictEqual(of(0, 0), make(0n))
+    assert.strictEqual(of(1, 1), make(201n))
+  })
+})
+
+describe("token prices", () => {
+  const rates = (input: bigint, output: bigint) => ({
+    input: make(input),
+    output: make(output),
+    cachedInput: make(input / 10n),
+    cacheWrite: make(input + 25n),
+    cacheWriteLong: make(input * 2n),
+    reasoning: make(output * 3n)
+  })
+  const price = {
+    per: "million_tokens",
+    ...rates(100n, 1000n),
+    long: { above: 5_000_000, ...rates(200n, 1500n) }
+  } as const
+  const million = 1_000_000
+  const usage = {
+    inputTokens: 4 * million,
+    cachedInputTokens: million,
+    cacheWriteTokens: 2 * million,
+    cacheWriteLongTokens: million,
+    outputTokens: 2 * million,
+    reasoningTokens: million
+  }
+
+  it("each kind of token has its own price", () => {
+    // plain 100, cached 10, written 125, written for long 200, answered 1000, reasoned 3000
+    assert.strictEqual(chargeTokens(price, usage), make(100n + 10n + 125n + 200n + 1000n + 3000n))
+  })
+
+  it("a long prompt makes all tokens of its call dearer", () => {
+    const of = (inputTokens: number) => chargeTokens(price, { inputTokens, outputTokens: million })
+    assert.strictEqual(of(5 * million), make(5n * 100n + 1000n))
+    assert.strictEqual(of(5 * million + 1), make(5n * 200n + 1500n + 1n))
+  })
+
+  it("what is held covers whatever the tokens turn out to be", () =>
+    fc.assert(
+      fc.property(
+        fc.array(fc.nat(8 * million), { minLength: 6, maxLength: 6 }),
+        fc.boolean(),
+        ([input = 0, cached = 0, write = 0, long = 0, output = 0, reasoning = 0], keeps) => {
+          const found = chargeTokens(price, {
+            inputTokens: input,
+            cachedInputTokens: cached,
+            cacheWriteTokens: write,
+            cacheWriteLongTokens: keeps ? long : 0,
+            outputTokens: output,
+            reasoningTokens: reasoning
+          })
+          assert.isTrue(found <= holdTokens(price, input, output, keeps))
+        }
+      )
+    ))
+
+  it("the built-in ones are never cheaper for a long prompt, nor dearer from the cache", () => {
+    for (const { model, price: it } of builtInTokenModels) {
+      assert.isTrue(it.cachedInput! <= it.input && it.input <= it.cacheWrite!, model)
+      if (it.long !== undefined)
+        assert.isTrue(it.long.input >= it.input && it.long.output >= it.output, model)
+    }
+  })
+})
+
+describe("the usage of an answer", () => {
+  it("names what was written to the cache, and for how long", () => {
+    const details = {
+      cached_tokens: 1,
+      cache_write_tokens: 5,
+      cache_write_tokens_details: { ttl_12h_tokens: 2, ttl_30m_tokens: 3 }
+    }
+    const parts = { cachedInputTokens: 1, cacheWriteTokens: 5, cacheWriteLongTokens: 2 }
+    const chat = usageOf("openai-chat", { usage: { prompt_tokens_details: details } })
+    assert.deepInclude(chat, parts)
+    const responses = usageOf("openai-responses", { usage: { input_tokens_details: details } })
+    assert.deepInclude(responses, parts)
+    const messages = usageOf("anthropic-messages", {
+      usage: {
+        input_tokens: 4,
+        cache_read_input_tokens: 1,
+        cache_creation_input_tokens: 5,
+        cache_creation: { ephemeral_1h_input_tokens: 2, ephemeral_5m_input_tokens: 3 },
+        output_tokens: 9,
+        output_tokens_details: { thinking_tokens: 7 }
+      }
+    })
+    assert.deepEqual(messages, { ...parts, inputTokens: 10, outputTokens: 9, reasoningTokens: 7 })
+  })
+})
+
+describe("PriceRule", () => {
+  it.effect("reads decimal strings and refuses negative amounts", () =>
+    Effect.gen(function* () {
+      const read = Schema.decodeUnknownEffect(PriceRule)
+      assert.deepStrictEqual(yield* read({ per: "image", amount: "7.5" }), {
+        per: "image",
+        amount: make(7_500_000n)
+      })
+      for (const amount of ["-1.00", "1,5", "", 7])
+        yield* Effect.flip(read({ per: "call", amount }))
+    })
+  )
+})

@@ -1,0 +1,86 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Console, Effect, Layer, Option } from "effect"
+import * as FirstStart from "../../../src/cli/FirstStart.ts"
+import { ApiKeys } from "../../../src/users/ApiKeys.ts"
+import { Users } from "../../../src/users/Users.ts"
+import { Wallet } from "../../../src/wallet/Wallet.ts"
+import { layerGateway } from "../../support/gateway.ts"
+
+const place = Layer.merge(layerGateway(), NodeServices.layer)
+
+/** What a start prints; the death comes as a defect. */
+const start = Effect.gen(function* () {
+  const lines: Array<string> = []
+  yield* Effect.scoped(Layer.build(FirstStart.layer)).pipe(
+    Effect.provideService(Console.Console, {
+      ...globalThis.console,
+      log: (line: string) => lines.push(line)
+    })
+  )
+  return lines.join("\n")
+})
+
+const killed = Effect.die(new Error("kill -9"))
+
+/** A start that dies right after it has done this. */
+const dying = {
+  "the user": Effect.flatMap(Users, (users) =>
+    Effect.provideService(start, Users, {
+      ...users,
+      create: (fields) => Effect.andThen(users.create(fields), killed)
+    })
+  ),
+  "the credits": Effect.flatMap(Wallet, (wallet) =>
+    Effect.provideService(start, Wallet, {
+      ...wallet,
+      topUp: (topUp) => Effect.andThen(wallet.topUp(topUp), killed)
+    })
+  ),
+  "the key": Effect.flatMap(ApiKeys, (keys) =>
+    Effect.provideService(start, ApiKeys, {
+      ...keys,
+      create: (request) => Effect.andThen(keys.create(request), killed)
+    })
+  )
+}
+
+const printedKey = (text: string) => /sk-[0-9A-Za-z]{46}/u.exec(text)?.[0] ?? ""
+
+const state = Effect.gen(function* () {
+  const users = yield* (yield* Users).list({ before: Option.none(), limit: 10 })
+  const [owner] = users
+  const wallet = yield* (yield* Wallet).get(owner!.id)
+  const keys = yield* (yield* ApiKeys).list(owner!.id, { before: Option.none(), limit: 10 })
+  return {
+    users: users.length,
+    settled: wallet.settled,
+    valid: keys.filter((key) => key.revokedAt === null).length
+  }
+})
+
+const complete = { users: 1, settled: 1_000_000_000n, valid: 1 }
+
+describe("the first start", () => {
+  it.effect("prints a key that works, once", () =>
+    Effect.gen(function* () {
+      const key = printedKey(yield* start)
+      yield* (yield* ApiKeys).authenticate(key)
+      assert.deepStrictEqual(yield* state, complete)
+      assert.notInclude(yield* start, "sk-")
+      yield* (yield* ApiKeys).authenticate(key)
+    }).pipe(Effect.provide(place))
+  )
+
+  for (const [what, death] of Object.entries(dying)) {
+    it.effect(`killed after it made ${what}, before the key was printed: the next prints one`, () =>
+      Effect.gen(function* () {
+        assert.strictEqual((yield* Effect.exit(death))._tag, "Failure")
+        const key = printedKey(yield* start)
+        yield* (yield* ApiKeys).authenticate(key)
+        assert.deepStrictEqual(yield* state, complete)
+        assert.notInclude(yield* start, "sk-")
+      }).pipe(Effect.provide(place))
+    )
+  }
+})

@@ -1,0 +1,186 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option, Redacted } from "effect"
+import { AppConfig } from "../../../src/config/Config.ts"
+import { providerBases, providerVariables } from "../../../src/domain/Provider.ts"
+
+const accountsOf = (env: Readonly<Record<string, string>>) =>
+  Effect.map(AppConfig, ({ accounts }) => accounts).pipe(Effect.provide(AppConfig.layerOf(env)))
+
+describe("the accounts that the environment names", () => {
+  for (const [provider, variable] of Object.entries(providerVariables)) {
+    it.effect(
+      `${variable}_API_KEY opens ${provider}, at its own base or at ${variable}_BASE_URL`,
+      () =>
+        Effect.gen(function* () {
+          const key = { [`${variable}_API_KEY`]: "key-1" }
+          const [account, ...others] = yield* accountsOf(key)
+          assert.deepEqual(others, [])
+          assert.strictEqual(account?.provider, provider)
+          assert.strictEqual(account?.baseUrl, new Map(Object.entries(providerBases)).get(provider))
+          assert.strictEqual(account && Redacted.value(account.key), "key-1")
+          const elsewhere = { ...key, [`${variable}_BASE_URL`]: "https://proxy.example/v1/" }
+          assert.deepEqual(
+            (yield* accountsOf(elsewhere)).map(({ baseUrl }) => baseUrl),
+            ["https://proxy.example/v1"]
+          )
+        })
+    )
+  }
+
+  it.effect("take weight, name, base, concurrent and jwks from behind their key", () =>
+    Effect.gen(function* () {
+      const [first, second] = yield* accountsOf({
+        FAL_API_KEY:
+          "id:secret;concurrent=5;name=eu;weight=3;base=https://eu.example/;jwks=https://keys.example/jwks.json,id2:secret2"
+      })
+      assert.strictEqual(first?.id, "fal:eu")
+      assert.strictEqual(first?.weight, 3)
+      assert.strictEqual(first?.concurrent, 5)
+      assert.strictEqual(first?.baseUrl, "https://eu.example")
+      assert.strictEqual(first?.jwksUrl, "https://keys.example/jwks.json")
+      assert.strictEqual(second?.weight, 1)
+      assert.isFalse(second !== undefined && ("concurrent" in second || "jwksUrl" in second))
+    })
+  )
+
+  for (const [setting, fault] of [
+    ["weight=0", "no weight"],
+    ["weight=1001", "no weight"],
+    ["concurrent=0", "no concurrent"],
+    ["concurrent=1.5", "no concurrent"],
+    ["concurrent=100001", "no concurrent"],
+    ["concurrent=", "no concurrent"],
+    ["name=a b", "no usable name"],
+    ["base=ftp://x", "no usable base"],
+    ["jwks=keys", "no usable jwks"],
+    ["slots=3", "unknown setting"]
+  ] as const) {
+    it.effect(`refuse ${setting}, and do not print the key`, () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(accountsOf({ FAL_API_KEY: `id:secret-1;${setting}` }))
+        assert.include(error.message, "FAL_API_KEY")
+        assert.include(error.message, fault)
+        assert.notInclude(error.message, "secret-1")
+      })
+    )
+  }
+})
+
+describe("PUBLIC_URL", () => {
+  const publicUrlOf = (PUBLIC_URL: string) =>
+    Effect.map(AppConfig, ({ publicUrl }) => Option.getOrUndefined(publicUrl)).pipe(
+      Effect.provide(AppConfig.layerOf({ PUBLIC_URL }))
+    )
+
+  for (const [text, expected] of [
+    ["", undefined],
+    ["https://gateway.example.com", "https://gateway.example.com"],
+    ["https://gateway.example.com/edge/", "https://gateway.example.com/edge"],
+    ["http://127.0.0.1:8080", "http://127.0.0.1:8080"]
+  ] as const) {
+    it.effect(`"${text}" is ${expected}`, () =>
+      Effect.map(publicUrlOf(text), (url) => assert.strictEqual(url, expected))
+    )
+  }
+
+  for (const text of [
+    "http://gateway.example.com",
+    "gateway.example.com",
+    "ftp://gateway.example.com",
+    "https://gateway.example.com/?x=1",
+    "https://gateway.example.com/#x",
+    "https://user:secret-1@gateway.example.com"
+  ]) {
+    it.effect(`"${text}" stops the start`, () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(publicUrlOf(text))
+        assert.include(error.message, "PUBLIC_URL")
+        assert.include(error.message, "https")
+        assert.notInclude(error.message, "secret-1")
+      })
+    )
+  }
+})
+
+describe("BASE_URL", () => {
+  const baseUrlOf = (text: string) =>
+    Effect.map(AppConfig, ({ baseUrl }) => baseUrl).pipe(
+      Effect.provide(AppConfig.layerOf({ BASE_URL: text }))
+    )
+
+  for (const [text, expected] of [
+    ["", "http://localhost:8080"],
+    ["https://gateway.example.com/edge/", "https://gateway.example.com/edge"],
+    ["http://gateway.example.com:8080", "http://gateway.example.com:8080"]
+  ] as const) {
+    it.effect(`"${text}" is ${expected}`, () =>
+      Effect.map(baseUrlOf(text), (url) => assert.strictEqual(url, expected))
+    )
+  }
+
+  // Links to artifacts begin with it
+  for (const text of [
+    "localhost:8080",
+    "gateway.example.com",
+    "ftp://gateway.example.com",
+    "https://gateway.example.com/?x=1",
+    "https://gateway.example.com/#x",
+    "https://user:secret-1@gateway.example.com"
+  ]) {
+    it.effect(`"${text}" stops the start`, () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(baseUrlOf(text))
+        assert.match(error.message, /^BASE_URL: .*; set an absolute http or https URL/u)
+        assert.notInclude(error.message, "secret-1")
+      })
+    )
+  }
+})
+
+describe("a duration", () => {
+  for (const name of ["TASK_DEADLINE", "BALANCE_ALERT_THROTTLE", "UPSTREAM_TIMEOUT"]) {
+    it.effect(`${name} is above 0, and media that are kept for 24 hours outlive it`, () =>
+      Effect.gen(function* () {
+        const read = (value: string) =>
+          AppConfig.pipe(
+            Effect.as("taken"),
+            Effect.provide(AppConfig.layerOf({ [name]: value })),
+            Effect.catchTag("ConfigFault", ({ message }) => Effect.succeed(message))
+          )
+        for (const value of ["1 second", "24 hours"]) {
+          assert.strictEqual(yield* read(value), "taken")
+        }
+        for (const value of ["0 seconds", "-1 hour", "25 hours"]) {
+          assert.match(yield* read(value), new RegExp(`^${name}: .* is out of bounds; set a `, "u"))
+        }
+        assert.match(yield* read("soon"), new RegExp(`^${name}: .*; set a duration above 0`, "u"))
+      })
+    )
+  }
+})
+
+describe("OTEL_EXPORTER_OTLP_ENDPOINT", () => {
+  const endpointOf = (OTEL_EXPORTER_OTLP_ENDPOINT: string) =>
+    Effect.map(AppConfig, ({ otlpEndpoint }) => Option.getOrUndefined(otlpEndpoint)).pipe(
+      Effect.provide(AppConfig.layerOf({ OTEL_EXPORTER_OTLP_ENDPOINT }))
+    )
+
+  for (const [text, expected] of [
+    ["", undefined],
+    ["http://localhost:4318", "http://localhost:4318"],
+    ["https://collector.example.com/otlp/", "https://collector.example.com/otlp"]
+  ] as const) {
+    it.effect(`"${text}" is ${expected}`, () =>
+      Effect.map(endpointOf(text), (url) => assert.strictEqual(url, expected))
+    )
+  }
+
+  for (const text of ["localhost:4318", "collector", "grpc://localhost:4317"]) {
+    it.effect(`"${text}" is refused by name`, () =>
+      Effect.gen(function* () {
+        const error = yield* Effect.flip(endpointOf(text))
+        assert.include(error.message, "OTEL_EXPORTER_OTLP_ENDPOINT")
+      })
+    )
+  }
+})

@@ -1,0 +1,202 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, DateTime, Effect, Fiber, Layer, Option, Redacted } from "effect"
+import { SqlClient } from "effect/sql/SqlClient"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import { layerPostgres } from "../../../src/db/Database.ts"
+import * as Migrations from "../../../src/db/Migrations.ts"
+import { retryStore } from "../../../src/db/RetryStore.ts"
+import { storeFailures } from "../../../src/db/StoreFailures.ts"
+import type { StoreUnavailable } from "../../../src/domain/Problem.ts"
+import { WalletStore } from "../../../src/wallet/WalletStore.ts"
+import { startSilentProxy } from "../../support/silentProxy.ts"
+import type { Swallows } from "../../support/silentProxy.ts"
+import { freshDatabase } from "../../support/stores.ts"
+import {
+  accept,
+  breaches,
+  credits,
+  finish,
+  newWallet,
+  walletStores
+} from "../../support/wallets.ts"
+
+/** ADR 0124: a cut network says nothing; the store is away then, and what was asked is asked again. */
+
+const timeouts = { statementMillis: 1000, silenceMillis: 1500 }
+const connections = 4
+
+/** A migrated Postgres, the client beside it, and what lies behind a network that can fall silent. */
+const behindNetwork = Effect.gen(function* () {
+  const url = yield* freshDatabase()
+  const near = yield* Layer.build(layerPostgres({ url: Redacted.make(url.href) }))
+  yield* Effect.provide(Migrations.migrate(), near)
+  const network = yield* Effect.acquireDisposable(
+    Effect.promise(() => startSilentProxy(Number(url.port)))
+  )
+  const far = new URL(url)
+  far.port = String(network.port)
+  const options = { timeouts, maxConnections: connections, idleTransactionMillis: 1000 }
+  const database = layerPostgres({ url: Redacted.make(far.href), ...options })
+  return {
+    near: Context.get(near, SqlClient),
+    network,
+    store: Layer.provideMerge(walletStores, database)
+  }
+}).pipe(Effect.orDie)
+
+/** As many at once as there are connections, so that all of them are open. */
+const onAll = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.replicateEffect(effect, connections, { concurrency: "unbounded" })
+
+const isThere = (is: () => boolean): Effect.Effect<void> =>
+  Effect.suspend(() => (is() ? Effect.void : Effect.delay(isThere(is), 10)))
+
+describe("a Postgres that falls silent", { timeout: 60_000 }, () => {
+  it.live(
+    "is away for all who ask, and for who waits for a connection, until it speaks again",
+    () =>
+      Effect.gen(function* () {
+        const { network, store } = yield* behindNetwork
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient
+          const ask = storeFailures(sql`SELECT 1 AS one`)
+          yield* onAll(storeFailures(sql`SELECT pg_sleep(0.1)`))
+          network.swallow("all")
+          const asked = Effect.replicateEffect(Effect.flip(ask), 40, { concurrency: "unbounded" })
+          for (const { _tag } of yield* asked) assert.strictEqual(_tag, "StoreUnavailable")
+          // Nobody waits for what is known to be silent
+          network.swallow("nothing")
+          assert.deepStrictEqual(yield* retryStore(ask), [{ one: 1 }])
+        }).pipe(Effect.provide(store))
+      }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "in a transaction: nothing of it is done, and its connection is used by nobody else",
+    () =>
+      Effect.gen(function* () {
+        const { near, network, store } = yield* behindNetwork
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient
+          yield* near`CREATE TABLE written (n int)`
+          yield* onAll(storeFailures(sql`SELECT pg_sleep(0.1)`))
+          const cut = Effect.gen(function* () {
+            yield* sql`INSERT INTO written VALUES (1)`
+            yield* Effect.sync(() => network.swallow("all"))
+            yield* sql`INSERT INTO written VALUES (2)`
+          })
+          const failure = yield* Effect.flip(storeFailures(sql.withTransaction(cut)))
+          assert.strictEqual(failure._tag, "StoreUnavailable")
+          network.swallow("nothing")
+          const open = sql`
+          SELECT pg_current_xact_id_if_assigned() IS NOT NULL AS open, pg_sleep(0.1)`
+          for (const rows of yield* onAll(retryStore(storeFailures(open)))) {
+            assert.isFalse(rows[0]?.["open"])
+          }
+          assert.deepStrictEqual(yield* near`SELECT n FROM written`, [])
+        }).pipe(Effect.provide(store))
+      }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "a statement that takes too long is ended by the server, and its connection goes on",
+    () =>
+      Effect.gen(function* () {
+        const { near, store } = yield* behindNetwork
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient
+          const failure = yield* Effect.flip(storeFailures(sql`SELECT pg_sleep(600)`))
+          assert.strictEqual(failure._tag, "StoreUnavailable")
+          assert.deepStrictEqual(yield* sql`SELECT 1 AS one`, [{ one: 1 }])
+        }).pipe(Effect.provide(store))
+        assert.deepStrictEqual(yield* near`SHOW statement_timeout`, [{ statementTimeout: "30s" }])
+      }).pipe(Effect.scoped)
+  )
+
+  it.live("does not hold up a migration that takes long: nobody ends it", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase()
+      const folder = yield* Effect.acquireRelease(
+        Effect.promise(() => mkdtemp(join(tmpdir(), "gateway-slow-"))),
+        (it) => Effect.promise(() => rm(it, { recursive: true }))
+      )
+      const slow = "SELECT pg_sleep(1.5);\nCREATE TABLE made (n int);\n"
+      yield* Effect.promise(() => writeFile(join(folder, "0001_slow.sql"), slow))
+      const patient = layerPostgres({ url: Redacted.make(url.href), timeouts: "endless" })
+      const near = Context.get(yield* Layer.build(patient), SqlClient)
+      yield* near.unsafe(`ALTER DATABASE ${url.pathname.slice(1)} SET statement_timeout = '1s'`)
+      // A connection of its own, which the setting concerns
+      const applied = yield* Effect.provide(
+        Migrations.migrate({ directory: pathToFileURL(folder) }),
+        layerPostgres({ url: Redacted.make(url.href), timeouts: "endless" }),
+        { local: true }
+      )
+      assert.deepStrictEqual(applied, ["0001_slow"])
+    }).pipe(Effect.scoped)
+  )
+
+  it.live(
+    "money that moves meanwhile moves once, whether it was the question or the answer that was lost",
+    () =>
+      Effect.gen(function* () {
+        const { network, store } = yield* behindNetwork
+        yield* Effect.gen(function* () {
+          const sql = yield* SqlClient
+          const wallets = yield* WalletStore
+          const userId = yield* newWallet(1000)
+          const now = yield* DateTime.now
+          let away = 0
+          const surely = <A, R>(effect: Effect.Effect<A, StoreUnavailable, R>) =>
+            retryStore(Effect.tapError(effect, () => Effect.sync(() => (away += 1))))
+          let added = 0
+          let captured = 0
+          for (const [round, what] of (
+            ["answers", "questions", "all", "answers"] satisfies ReadonlyArray<Swallows>
+          ).entries()) {
+            const tasks = yield* Effect.replicateEffect(accept(userId, 10), 10)
+            yield* onAll(storeFailures(sql`SELECT pg_sleep(0.1)`))
+            away = 0
+            network.swallow(what)
+            const paying = yield* Effect.forkChild(
+              Effect.all(
+                [
+                  ...tasks.map(({ taskId }) => surely(finish(taskId, 7))),
+                  ...tasks.map((_, n) =>
+                    surely(
+                      wallets.add({
+                        userId,
+                        kind: "top_up",
+                        amount: credits(1),
+                        operationId: `top_up:${round}:${n}`,
+                        note: null,
+                        traceId: "",
+                        now
+                      })
+                    )
+                  )
+                ],
+                { concurrency: "unbounded" }
+              )
+            )
+            yield* isThere(() => away >= tasks.length)
+            network.swallow("nothing")
+            yield* Fiber.join(paying)
+            added += tasks.length
+            captured += 7 * tasks.length
+          }
+          const wallet = Option.getOrThrow(yield* surely(wallets.find(userId)))
+          assert.deepInclude(wallet, {
+            settled: credits(1000 + added - captured),
+            held: credits(0)
+          })
+          assert.strictEqual(yield* surely(storeFailures(breaches)), 0)
+          const page = { after: Option.none(), wallets: 10, entries: 1000, now }
+          yield* surely(wallets.audit(page))
+          assert.strictEqual(yield* surely(wallets.drift), 0)
+        }).pipe(Effect.provide(store))
+      }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,174 @@
+import { PgClient } from "@effect/sql-pg"
+import { assert, describe, layer } from "@effect/vitest"
+import { DateTime, Effect, Layer, Option } from "effect"
+import { EndpointId, EventId } from "../../../src/domain/Ids.ts"
+import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
+import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
+import { singleStores } from "../../support/stores.ts"
+import {
+  accept,
+  allowance,
+  callEnd,
+  callStart,
+  drawnCall,
+  finish,
+  newCaller,
+  newWallet,
+  walletStores,
+  writeAllowances,
+  writeCalls
+} from "../../support/wallets.ts"
+
+/** Rows that statements of this connection have read by reading a table from end to end. */
+const rowsReadThrough = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  yield* sql`SELECT pg_stat_force_next_flush()`
+  yield* sql`SELECT pg_stat_clear_snapshot()`
+  return yield* sql<{ table: string; rows: bigint }>`
+    SELECT relname::text AS "table", seq_tup_read AS rows FROM pg_stat_user_tables
+    WHERE seq_tup_read > 0 AND relname <> 'schema_migrations' ORDER BY relname`
+})
+
+/** Entries of the ledger's indexes that statements of this connection have read. */
+const ledgerEntriesRead = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  yield* sql`SELECT pg_stat_force_next_flush()`
+  yield* sql`SELECT pg_stat_clear_snapshot()`
+  const [row] = yield* sql<{ entries: number }>`
+    SELECT sum(idx_tup_read)::int AS entries FROM pg_stat_user_indexes WHERE relname = 'wallet_entries'`
+  return row!.entries
+})
+
+/** Rows of the queue that index scans of this connection have fetched. */
+const queueRowsFetched = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  yield* sql`SELECT pg_stat_force_next_flush()`
+  yield* sql`SELECT pg_stat_clear_snapshot()`
+  const [row] = yield* sql<{ rows: bigint }>`
+    SELECT idx_tup_fetch AS rows FROM pg_stat_user_tables WHERE relname = 'delivery_queue'`
+  return Number(row?.rows)
+})
+
+const endpoints = Array.from({ length: 20 }, (_, n) => EndpointId.make(`whe_${n}`))
+
+const makeEndpoints = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  const userId = yield* newWallet(0)
+  yield* sql`
+    INSERT INTO webhook_endpoints
+      (id, user_id, url, events, enabled, secret, secret_preview, created_at, updated_at)
+    SELECT id, ${userId}::uuid, 'https://example.com', '{}', true, 'x', 'x', now(), now()
+    FROM unnest(${endpoints}::text[]) AS id`
+  return userId
+})
+
+for (const [name, database] of Object.entries(singleStores)) {
+  describe(`plans (${name})`, () => {
+    const stores = Layer.merge(walletStores, DeliveryStoreLive.layer)
+    layer(Layer.provideMerge(stores, database), {
+      timeout: "60 seconds",
+      excludeTestServices: true
+    })((it) => {
+      it.effect(
+        "a store that was planned for while empty is not read through once it is full",
+        () =>
+          Effect.gen(function* () {
+            const sql = yield* PgClient.PgClient
+            yield* sql`ANALYZE`.unprepared
+            const pairs = (wallets: number, count: number) =>
+              Effect.gen(function* () {
+                const users = yield* Effect.forEach(Array.from({ length: wallets }), () =>
+                  newWallet(10_000)
+                )
+                for (let n = 0; n < count; n += 1) {
+                  const { outcome, taskId } = yield* accept(users[n % wallets]!, 1)
+                  assert.strictEqual(outcome._tag, "Accepted")
+                  // A tenth stays open.
+                  if (n % 10 !== 0) yield* finish(taskId, 1)
+                }
+              })
+            // Plans are kept from the sixth time on.
+            yield* pairs(2, 20)
+            const before = yield* rowsReadThrough
+            yield* pairs(10, 200)
+            assert.deepStrictEqual(yield* rowsReadThrough, before)
+          })
+      )
+
+      it.effect("nor for metered calls, held for one by one or drawn on an allowance", () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          yield* sql`ANALYZE`.unprepared
+          const rounds = (wallets: number, calls: number, count: number) =>
+            Effect.gen(function* () {
+              const users = yield* Effect.forEach(Array.from({ length: wallets }), () =>
+                newCaller(10_000)
+              )
+              for (let n = 0; n < count; n += 1) {
+                const starts = Array.from({ length: calls }, (_, k) =>
+                  callStart(users[k % wallets]!, 1)
+                )
+                yield* writeCalls({ starts })
+                // A tenth stays open.
+                yield* writeCalls({
+                  ends: starts.filter((_, k) => k % 10 !== 0).map((start) => callEnd(start, 1))
+                })
+                yield* writeAllowances({
+                  sizes: users.map((userId) => allowance(userId, 0, 100)),
+                  ended: n === 0 ? [] : starts.map(({ user }) => drawnCall(callStart(user, 1), 1))
+                })
+              }
+            })
+          yield* rounds(2, 2, 20)
+          const before = yield* rowsReadThrough
+          yield* rounds(10, 100, 10)
+          assert.deepStrictEqual(yield* rowsReadThrough, before)
+          // Nor is an index of the ledger, which has thousands of entries by now
+          const read = yield* ledgerEntriesRead
+          yield* rounds(1, 10, 4)
+          assert.isAtMost((yield* ledgerEntriesRead) - read, 60)
+        })
+      )
+
+      it.effect(
+        "a burst of deliveries after quiet hours is claimed row by row, not again and again",
+        () =>
+          Effect.gen(function* () {
+            const sql = yield* PgClient.PgClient
+            const store = yield* DeliveryStore
+            const userId = yield* makeEndpoints
+            const now = yield* DateTime.now
+            const claim = store.claim({
+              wanted: endpoints.map((endpointId) => ({ endpointId, limit: 5 })),
+              owner: "proc_1",
+              now: DateTime.add(now, { seconds: 1 })
+            })
+            yield* sql`ANALYZE delivery_queue`.unprepared
+            yield* Effect.repeat(Effect.asVoid(claim), { times: 7 })
+            for (let n = 0; n < 400; n += 1) {
+              const event = {
+                id: EventId.make(`evt_${n}`),
+                body: new Uint8Array(2),
+                type: "task.created"
+              }
+              yield* store.publishTo(userId, endpoints[n % endpoints.length]!, event, now)
+            }
+            const before = yield* queueRowsFetched
+            const claimed = yield* claim
+            assert.lengthOf(claimed, 100)
+            yield* store.record(
+              claimed.map((one) => ({
+                claimed: one,
+                endedAt: now,
+                outcome: mockOutcome(200),
+                nextDueAt: Option.none()
+              }))
+            )
+            // Found, updated, deleted.
+            assert.isAtMost((yield* queueRowsFetched) - before, 400)
+          })
+      )
+    })
+  })
+}

@@ -1,0 +1,120 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Redacted } from "effect"
+import { SqlClient } from "effect/sql/SqlClient"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { pathToFileURL } from "node:url"
+import { layerPostgres } from "../../../src/db/Database.ts"
+import * as Migrations from "../../../src/db/Migrations.ts"
+import { describeStores, freshDatabase } from "../../support/stores.ts"
+
+const folder = (files: Record<string, string>) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const path = mkdtempSync(join(tmpdir(), "migrations-"))
+      const write = (files: Record<string, string>) => {
+        for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text)
+      }
+      write(files)
+      // Without a slash at the end, as a caller may write it.
+      return { path, write, options: { directory: pathToFileURL(path) } }
+    }),
+    ({ path }) => Effect.sync(() => rmSync(path, { recursive: true }))
+  )
+
+const files = {
+  "0001_things.sql": `-- the things; all of them
+    create table things (id int primary key);
+    create function add_one(n int) returns int language plpgsql as $body$
+      begin return n + 1; end; $body$;`,
+  "0002_more.sql": "insert into things values (add_one(1)); insert into things values (3)"
+}
+
+const empty = Layer.unwrap(
+  Effect.map(freshDatabase(), (url) => layerPostgres({ url: Redacted.make(url.href) }))
+)
+
+const faultOf = (options: Migrations.MigrationsOptions) =>
+  Effect.map(Effect.flip(Migrations.migrate(options)), (error) => error.message)
+
+describe("migrations", () => {
+  it.live("are applied in order, once, and recorded", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      const { options } = yield* folder(files)
+      assert.deepStrictEqual(yield* Migrations.migrate(options), ["0001_things", "0002_more"])
+      assert.deepStrictEqual(yield* Migrations.migrate(options), [])
+      assert.deepStrictEqual(yield* sql`SELECT id FROM things`, [{ id: 2 }, { id: 3 }])
+      const rows =
+        yield* sql`SELECT name, length(sha256) AS length FROM schema_migrations ORDER BY id`
+      assert.deepStrictEqual(rows, [
+        { name: "0001_things", length: 64 },
+        { name: "0002_more", length: 64 }
+      ])
+    }).pipe(Effect.provide(empty))
+  )
+
+  it.live("processes that start at once apply them once", () =>
+    Effect.gen(function* () {
+      const url = yield* freshDatabase()
+      const { options } = yield* folder({
+        ...files,
+        "0003_slow.sql": "select pg_sleep(0.1); create table slow ()"
+      })
+      const process = Migrations.migrate(options).pipe(
+        Effect.provide(layerPostgres({ url: Redacted.make(url.href), maxConnections: 2 }), {
+          local: true
+        })
+      )
+      const done = yield* Effect.all([process, process, process, process], {
+        concurrency: "unbounded"
+      })
+      assert.deepStrictEqual(done.flat().sort(), ["0001_things", "0002_more", "0003_slow"])
+    })
+  )
+
+  it.live("a file that fails is not applied in part", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      const { options, write } = yield* folder({
+        ...files,
+        "0002_more.sql": "insert into things values (9); insert into nowhere values (1)"
+      })
+      const message = yield* faultOf(options)
+      assert.include(message, "0002_more")
+      assert.include(message, 'statement 2 fails (relation "nowhere" does not exist)')
+      assert.deepStrictEqual(yield* sql`SELECT id FROM things`, [])
+      write(files)
+      assert.deepStrictEqual(yield* Migrations.migrate(options), ["0002_more"])
+    }).pipe(Effect.provide(empty))
+  )
+
+  it.live("a changed file, a gap and a migration of the future are refused", () =>
+    Effect.gen(function* () {
+      const { options, write } = yield* folder(files)
+      yield* Migrations.migrate(options)
+      write({ "0001_things.sql": "create table other ()" })
+      assert.include(yield* faultOf(options), "0001_things: its file was changed")
+      write({ ...files, "0004_gap.sql": "select 1" })
+      assert.include(yield* faultOf(options), "0004_gap.sql: it should have the number 3")
+      const older = yield* folder({ "0001_things.sql": files["0001_things.sql"] })
+      assert.include(yield* faultOf(older.options), "0002_more: the database has it")
+      const misnamed = yield* folder({ "1_x.sql": "select 1" })
+      assert.include(yield* faultOf(misnamed.options), "1_x.sql")
+      const missing = { directory: new URL("nowhere/", import.meta.url) }
+      assert.include(yield* faultOf(missing), "it cannot be read")
+    }).pipe(Effect.provide(empty))
+  )
+})
+
+describeStores("the program's own migrations", (database) => {
+  it.live("are current in a fresh test database", () =>
+    Effect.provide(
+      Effect.gen(function* () {
+        assert.deepStrictEqual(yield* Migrations.migrate(), [])
+      }),
+      database
+    )
+  )
+})

@@ -1,0 +1,101 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Effect, Fiber, Layer, Result } from "effect"
+import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
+import { parseEgressAllow } from "../../../src/egress/EgressAllow.ts"
+import { EgressGuard } from "../../../src/egress/EgressGuard.ts"
+import { makeResolve } from "../../../src/egress/Resolver.ts"
+import { generateSecret } from "../../../src/webhooks/Signature.ts"
+import { WebhookSender } from "../../../src/webhooks/WebhookSender.ts"
+import { startHttps } from "../../support/badReceivers.ts"
+import { makeAuthority } from "../../support/certificates.ts"
+import { startNameServer } from "../../support/nameServer.ts"
+import { run } from "../../support/spawnService.ts"
+
+const deno = join(dirname(createRequire(import.meta.url).resolve("deno/package.json")), "deno")
+const program = "test/support/stalledNames.ts"
+
+describe("50 names that never resolve, looked up at once", () => {
+  for (const [runtime, command, words] of [
+    ["Node", process.execPath, [program]],
+    ["Deno", deno, ["run", "--allow-all", program]]
+  ] as const) {
+    it(`hold up no other name, no file and no system look-up on ${runtime}`, async () => {
+      const child = run(command, words, {})
+      try {
+        assert.strictEqual(await child.ended, 0, child.output())
+        assert.deepStrictEqual(JSON.parse(/\{.*\}/u.exec(child.output())?.[0] ?? "{}"), {
+          fine: ["127.0.0.1"],
+          endedBefore: 0,
+          codes: ["ETIMEOUT"]
+        })
+      } finally {
+        child.kill("SIGKILL")
+      }
+    }, 60_000)
+  }
+
+  it.live(
+    "delay no delivery to another name, and fail as `dns` within the attempt",
+    () =>
+      Effect.gen(function* () {
+        const names = yield* Effect.acquireDisposable(
+          Effect.promise(() =>
+            startNameServer((name) => (name.endsWith(".stalled.test") ? "silent" : "address"))
+          )
+        )
+        const authority = yield* Effect.promise(makeAuthority)
+        const receiver = yield* Effect.acquireRelease(
+          Effect.promise(() =>
+            startHttps(authority, (_, response) => response.end(), { name: "*.fine.test" })
+          ),
+          ({ close }) => Effect.promise(close)
+        )
+        const guard = EgressGuard.layer({
+          allow: Result.getOrThrow(parseEgressAllow("127.0.0.1")),
+          resolve: makeResolve({ servers: [names.address], timeoutMillis: 400 })
+        })
+        const live = yield* Layer.build(
+          WebhookSender.layer({ ca: authority.ca }).pipe(Layer.provide(guard))
+        )
+        const sender = Context.get(live, WebhookSender)
+        const { port } = new URL(receiver.url)
+        const send = (name: string) =>
+          sender.send({
+            url: `https://${name}:${port}/hook`,
+            secret: generateSecret(),
+            deliveryId: "whd_1",
+            body: new Uint8Array(),
+            timestampSeconds: 0
+          })
+        const stalled = yield* Effect.forEach(Array.from({ length: 50 }), (_, n) =>
+          Effect.forkScoped(send(`a${n}.stalled.test`))
+        )
+        const fine = yield* Effect.all(
+          Array.from({ length: 20 }, (_, n) => send(`a${n}.fine.test`)),
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(
+          fine.map((it) => it.failure),
+          fine.map(() => null)
+        )
+        assert.isTrue(stalled.every((fiber) => fiber.pollUnsafe() === undefined))
+        for (const fiber of stalled) {
+          const { detail, failure } = yield* Fiber.join(fiber)
+          assert.strictEqual(failure, "dns")
+          assert.include(detail, "does not resolve (ETIMEOUT)")
+        }
+      }),
+    30_000
+  )
+})
+
+describe("a name server that never answers for AAAA", () => {
+  it("does not hold up the address that it gave", async () => {
+    await using names = await startNameServer((_, type) => (type === "A" ? "address" : "silent"))
+    // Longer than this test may take
+    const resolve = makeResolve({ servers: [names.address], timeoutMillis: 60_000 })
+    assert.deepStrictEqual(await resolve("half.test"), ["127.0.0.1"])
+    assert.lengthOf(names.asked, 2)
+  })
+})

@@ -1,0 +1,237 @@
+import { PgClient } from "@effect/sql-pg"
+import { assert, layer } from "@effect/vitest"
+import { DateTime, Effect, Layer, Option } from "effect"
+import type { UserId } from "../../../src/domain/Ids.ts"
+import { CallStore } from "../../../src/passthrough/CallStore.ts"
+import { UserStore } from "../../../src/users/UserStore.ts"
+import { WalletStore } from "../../../src/wallet/WalletStore.ts"
+import { describeStores } from "../../support/stores.ts"
+import {
+  breachesOf,
+  callEnd,
+  callStart,
+  credits,
+  ledgerOf,
+  newCaller,
+  newEvent,
+  newWallet,
+  subscribe,
+  walletStores,
+  writeCalls
+} from "../../support/wallets.ts"
+
+const walletOf = Effect.fnUntraced(function* (userId: UserId) {
+  return Option.getOrThrow(yield* (yield* WalletStore).find(userId))
+})
+
+describeStores("the call store", (database) => {
+  layer(Layer.provideMerge(walletStores, database), {
+    timeout: "60 seconds",
+    excludeTestServices: true
+  })((it) => {
+    it.effect("what ends makes room for what begins in the same batch", () =>
+      Effect.gen(function* () {
+        const userId = yield* newCaller(10)
+        const first = callStart(userId, 9)
+        yield* writeCalls({ starts: [first] })
+        const second = callStart(userId, 9)
+        assert.deepStrictEqual(
+          (yield* writeCalls({ starts: [second] })).refused,
+          new Map([[second.id, "balance"]])
+        )
+        const third = callStart(userId, 8)
+        const { refused } = yield* writeCalls({ ends: [callEnd(first, 2)], starts: [third] })
+        assert.strictEqual(refused.size, 0)
+        assert.deepInclude(yield* walletOf(userId), { settled: credits(8), held: credits(8) })
+        assert.deepStrictEqual(
+          (yield* ledgerOf(userId)).slice(1).map(({ kind, operationId }) => [kind, operationId]),
+          [
+            ["hold", `hold:${first.id}`],
+            ["capture", `capture:${first.id}`],
+            ["release", `release:${first.id}`],
+            ["hold", `hold:${third.id}`]
+          ]
+        )
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
+    )
+
+    it.effect(
+      "of one wallet's calls the smaller are held first; other wallets do not feel it",
+      () =>
+        Effect.gen(function* () {
+          const poor = yield* newCaller(10)
+          const rich = yield* newCaller(1000)
+          const prices = [7, 4, 11, 4, 0]
+          const starts = prices.map((price) => callStart(poor, price))
+          const { refused } = yield* writeCalls({ starts: [...starts, callStart(rich, 500)] })
+          assert.deepStrictEqual(
+            prices.map((_, n) => refused.get(starts[n]!.id)),
+            ["balance", undefined, "balance", undefined, undefined]
+          )
+          assert.deepInclude(yield* walletOf(poor), { held: credits(8) })
+          assert.deepInclude(yield* walletOf(rich), { held: credits(500) })
+        })
+    )
+
+    it.effect("a key that is revoked, expired, without the scope or unknown holds nothing", () =>
+      Effect.gen(function* () {
+        const users = yield* UserStore
+        const sql = yield* PgClient.PgClient
+        const now = yield* DateTime.now
+        const revoked = callStart(yield* newCaller(10), 1)
+        yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${revoked.key}`
+        const expired = callStart(yield* newCaller(10), 1)
+        yield* sql`UPDATE api_keys SET expires_at = ${DateTime.toDateUtc(now)} WHERE id = ${expired.key}`
+        const other = callStart(yield* newCaller(10), 1)
+        yield* sql`UPDATE api_keys SET scopes = '{manage}' WHERE id = ${other.key}`
+        const none = callStart(yield* newWallet(10), 1)
+        const good = callStart(yield* newCaller(10), 1)
+        const { refused } = yield* writeCalls({
+          starts: [revoked, expired, other, none, good],
+          now: DateTime.add(now, { minutes: 5 })
+        })
+        assert.deepStrictEqual(
+          refused,
+          new Map([revoked, expired, other, none].map(({ id }) => [id, "key"]))
+        )
+        assert.deepInclude(yield* walletOf(revoked.user), { held: credits(0) })
+        const [key] = yield* users.listKeys(good.user, { before: Option.none(), limit: 1 })
+        assert.deepStrictEqual(key?.lastUsedAt, DateTime.add(now, { minutes: 5 }))
+      })
+    )
+
+    it.effect("a call ends once, at most at its hold, and has one receipt", () =>
+      Effect.gen(function* () {
+        const calls = yield* CallStore
+        const userId = yield* newCaller(10)
+        const start = callStart(userId, 3)
+        yield* writeCalls({ starts: [start] })
+        yield* writeCalls({ ends: [callEnd(start, 4), callEnd(callStart(userId, 1), 1)] })
+        yield* writeCalls({ ends: [callEnd(start, 1)] })
+        assert.deepInclude(yield* walletOf(userId), { settled: credits(7), held: credits(0) })
+        const [receipt, ...others] = yield* calls.list(userId, { before: Option.none(), limit: 9 })
+        assert.isEmpty(others)
+        assert.deepInclude(receipt, {
+          id: start.id,
+          vendor: start.vendor,
+          model: start.model,
+          route: start.route,
+          outcome: "settled",
+          httpStatus: 200,
+          held: credits(3),
+          captured: credits(3),
+          usage: { inputTokens: 20, outputTokens: 40, counted: false },
+          sandbox: false,
+          traceId: start.trace
+        })
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
+    )
+
+    it.effect(
+      "the charge that crosses the threshold emits one alert, with the balance behind it",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          const userId = yield* newCaller(1010)
+          const deaf = yield* newCaller(1001)
+          yield* subscribe(userId)
+          const starts = [1, 2, 3].map(() => callStart(userId, 8))
+          const unheard = callStart(deaf, 8)
+          yield* writeCalls({ starts: [...starts, unheard] })
+          const told: Array<unknown> = []
+          const { endpoints } = yield* writeCalls({
+            ends: [...starts, unheard].map((start) => callEnd(start, 6)),
+            starts: [callStart(userId, 100)],
+            alert: (wallet) => {
+              told.push(wallet)
+              return newEvent("balance.low")
+            }
+          })
+          // 1004, then 998: of three charges the second crosses; 8 are still held for the third
+          assert.deepStrictEqual(told, [
+            { userId, available: credits(990), threshold: credits(1000) }
+          ])
+          assert.strictEqual(endpoints.length, 1)
+          const events = yield* sql`SELECT type FROM events WHERE user_id IN (${userId}, ${deaf})`
+          assert.deepStrictEqual(
+            events.map(({ type }) => type),
+            ["balance.low"]
+          )
+          const last = callStart(userId, 1)
+          yield* writeCalls({ starts: [last] })
+          assert.isEmpty((yield* writeCalls({ ends: [callEnd(last, 1)] })).endpoints)
+          assert.strictEqual(yield* breachesOf(userId), 0)
+        })
+    )
+
+    it.effect("batches that share wallets in any order come through together", () =>
+      Effect.gen(function* () {
+        const users = yield* Effect.forEach(Array.from({ length: 6 }), () => newCaller(100))
+        const rounds = Array.from({ length: 8 }, (_, n) =>
+          Effect.gen(function* () {
+            const mine = n % 2 === 0 ? users : users.toReversed()
+            const starts = mine.map((userId) => callStart(userId, 5))
+            yield* writeCalls({ starts })
+            yield* writeCalls({ ends: starts.toReversed().map((start) => callEnd(start, 2)) })
+          })
+        )
+        yield* Effect.all(rounds, { concurrency: "unbounded" })
+        for (const userId of users) {
+          assert.deepInclude(yield* walletOf(userId), { settled: credits(84), held: credits(0) })
+          assert.strictEqual(yield* breachesOf(userId), 0)
+        }
+      })
+    )
+
+    it.effect("orphans are the calls of dead processes, and those that are too old", () =>
+      Effect.gen(function* () {
+        const calls = yield* CallStore
+        const sql = yield* PgClient.PgClient
+        const userId = yield* newCaller(100)
+        const now = yield* DateTime.now
+        yield* sql`INSERT INTO processes (id, started_at, heartbeat_at)
+          VALUES ('prc_alive', ${DateTime.toDateUtc(now)}, ${DateTime.toDateUtc(now)})`
+        const [alive, old, dead] = [1, 2, 3].map(() => callStart(userId, 1))
+        yield* writeCalls({ starts: [alive!], processId: "prc_alive", now })
+        const before = DateTime.subtract(now, { hours: 25 })
+        yield* writeCalls({ starts: [old!], processId: "prc_alive", now: before })
+        yield* writeCalls({ starts: [dead!], processId: "prc_dead", now })
+        const found = yield* calls.orphans(
+          DateTime.subtract(now, { seconds: 30 }),
+          DateTime.subtract(now, { hours: 24 }),
+          100
+        )
+        const mine = found.filter((it) => it.userId === userId).map(({ id }) => id)
+        assert.sameMembers(mine, [old!.id, dead!.id])
+      })
+    )
+
+    it.effect("a hold or a ledger row without a wallet is refused, and a wallet stays", () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const userId = yield* newCaller(10)
+        const start = callStart(userId, 1)
+        yield* writeCalls({ starts: [start] })
+        const stranger = callStart(userId, 1).id
+        const statements = [
+          sql`INSERT INTO holds (id, user_id, kind, amount, created_at)
+            VALUES (${stranger}, ${stranger}, 'call', 1, now())`,
+          sql`INSERT INTO wallet_entries (user_id, seq, kind, amount, settled_after, held_after,
+              operation_id, subject_id, created_at)
+            VALUES (${stranger}, 1, 'hold', 1, 2, 1, ${`hold:${stranger}`}, ${stranger}, now())`,
+          sql`UPDATE holds SET user_id = ${stranger} WHERE id = ${start.id}`,
+          sql`DELETE FROM wallets WHERE user_id = ${userId}`,
+          sql`UPDATE wallets SET user_id = ${stranger} WHERE user_id = ${userId}`,
+          sql`TRUNCATE wallets`
+        ]
+        for (const [index, statement] of statements.entries()) {
+          const exit = yield* Effect.exit(statement)
+          assert.strictEqual(exit._tag, "Failure", `statement ${index} was let through`)
+        }
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
+    )
+  })
+})

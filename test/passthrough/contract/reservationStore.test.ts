@@ -1,0 +1,336 @@
+import { PgClient } from "@effect/sql-pg"
+import { assert, layer } from "@effect/vitest"
+import { DateTime, Effect, Layer, Option } from "effect"
+import { ApiKeyId } from "../../../src/domain/Ids.ts"
+import type { UserId } from "../../../src/domain/Ids.ts"
+import { CallStore } from "../../../src/passthrough/CallStore.ts"
+import { ReservationStore } from "../../../src/passthrough/ReservationStore.ts"
+import { UserStore } from "../../../src/users/UserStore.ts"
+import { WalletStore } from "../../../src/wallet/WalletStore.ts"
+import { describeStores } from "../../support/stores.ts"
+import {
+  allowance,
+  breachesOf,
+  callEnd,
+  callStart,
+  credits,
+  drawnCall,
+  ledgerOf,
+  newCaller,
+  newEvent,
+  newWallet,
+  subscribe,
+  walletStores,
+  writeAllowances,
+  writeCalls
+} from "../../support/wallets.ts"
+
+/** What is held ahead for keys that call often (ADR 0116). */
+
+const walletOf = Effect.fnUntraced(function* (userId: UserId) {
+  return Option.getOrThrow(yield* (yield* WalletStore).find(userId))
+})
+
+const grantOf = Effect.fnUntraced(function* (userId: UserId, needs: number, extra = 0) {
+  const { grants } = yield* writeAllowances({ sizes: [allowance(userId, needs, extra)] })
+  return grants[0]!
+})
+
+describeStores("the allowance store", (database) => {
+  layer(Layer.provideMerge(walletStores, database), {
+    timeout: "60 seconds",
+    excludeTestServices: true
+  })((it) => {
+    it.effect("an allowance is held, its calls are captures of it, and its rest is released", () =>
+      Effect.gen(function* () {
+        const calls = yield* CallStore
+        const userId = yield* newCaller(1000)
+        const first = allowance(userId, 0, 20)
+        const { grants } = yield* writeAllowances({ sizes: [first] })
+        assert.deepStrictEqual(grants, [
+          {
+            key: first.key,
+            granted: credits(20),
+            available: credits(1000),
+            alive: true,
+            expiresAt: null
+          }
+        ])
+        assert.deepInclude(yield* walletOf(userId), { settled: credits(1000), held: credits(20) })
+        const [one, two, three] = [3, 4, 5].map((price) => callStart(userId, price))
+        const second = allowance(userId, 5, 10)
+        yield* writeAllowances({
+          sizes: [second],
+          ended: [drawnCall(one!, 2), drawnCall(two!, 0)]
+        })
+        assert.deepInclude(yield* walletOf(userId), { settled: credits(998), held: credits(15) })
+        yield* writeAllowances({ sizes: [allowance(userId, 0)], ended: [drawnCall(three!, 5)] })
+        assert.deepInclude(yield* walletOf(userId), { settled: credits(993), held: credits(0) })
+        assert.deepStrictEqual(
+          (yield* ledgerOf(userId))
+            .slice(1)
+            .map((it) => [it.kind, it.amount, it.operationId, it.note]),
+          [
+            ["hold", credits(20), `hold:${first.hold}`, null],
+            ["release", credits(18), `release:${first.hold}`, null],
+            ["capture", credits(2), `capture:${one!.id}`, first.hold],
+            ["hold", credits(15), `hold:${second.hold}`, null],
+            ["release", credits(10), `release:${second.hold}`, null],
+            ["capture", credits(5), `capture:${three!.id}`, second.hold]
+          ]
+        )
+        const receipts = yield* calls.list(userId, { before: Option.none(), limit: 9 })
+        assert.sameDeepMembers(
+          receipts.map((it) => [it.id, it.outcome, it.held, it.captured]),
+          [
+            [one!.id, "settled", credits(3), credits(2)],
+            [two!.id, "released", credits(4), credits(0)],
+            [three!.id, "settled", credits(5), credits(5)]
+          ]
+        )
+        const receipt = receipts.find(({ id }) => id === one!.id)
+        assert.deepInclude(receipt, {
+          vendor: one!.vendor,
+          model: one!.model,
+          route: one!.route,
+          httpStatus: 200,
+          usage: { inputTokens: 20, outputTokens: 40, counted: false },
+          sandbox: false,
+          traceId: one!.trace,
+          createdAt: DateTime.makeUnsafe(1_800_000_000_000)
+        })
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
+    )
+
+    it.effect("the same again changes nothing, alone or with more", () =>
+      Effect.gen(function* () {
+        const userId = yield* newCaller(1000)
+        yield* writeAllowances({ sizes: [allowance(userId, 0, 20)] })
+        const [one, two] = [callStart(userId, 8), callStart(userId, 8)]
+        // 8 of the 9 that it is said to have cost: what it was drawn for
+        const batch = { sizes: [allowance(userId, 8, 1)], ended: [drawnCall(one, 9)] }
+        yield* writeAllowances(batch)
+        yield* writeAllowances({ ...batch, sizes: [allowance(userId, 8, 1)] })
+        assert.deepInclude(yield* walletOf(userId), { settled: credits(992), held: credits(9) })
+        yield* writeAllowances({
+          sizes: [allowance(userId, 0)],
+          ended: [...batch.ended, drawnCall(two, 7)]
+        })
+        assert.deepInclude(yield* walletOf(userId), { settled: credits(985), held: credits(0) })
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
+    )
+
+    it.effect(
+      "an allowance grows by a sixteenth of what is available, and never shrinks unasked",
+      () =>
+        Effect.gen(function* () {
+          const userId = yield* newCaller(160)
+          assert.strictEqual((yield* grantOf(userId, 0, 50)).granted, credits(10))
+          assert.strictEqual((yield* grantOf(userId, 0, 8)).granted, credits(8))
+          yield* writeCalls({ starts: [callStart(userId, 152)] })
+          const poor = yield* grantOf(userId, 6, 4)
+          assert.deepInclude(poor, { granted: credits(8), available: credits(0) })
+          assert.deepInclude(yield* walletOf(userId), { settled: credits(160), held: credits(160) })
+          assert.strictEqual((yield* grantOf(userId, 1)).granted, credits(1))
+          assert.strictEqual(yield* breachesOf(userId), 0)
+        })
+    )
+
+    it.effect("a key that is revoked, expired, without the scope or unknown gets no more", () =>
+      Effect.gen(function* () {
+        const users = yield* UserStore
+        const sql = yield* PgClient.PgClient
+        const now = yield* DateTime.now
+        const later = DateTime.add(now, { minutes: 5 })
+        const [revoked, expired, other, none, good] = [
+          allowance(yield* newCaller(1000), 0, 10),
+          allowance(yield* newCaller(1000), 0, 10),
+          allowance(yield* newCaller(1000), 0, 10),
+          allowance(yield* newWallet(1000), 0, 10),
+          allowance(yield* newCaller(1000), 0, 10)
+        ]
+        yield* writeAllowances({ sizes: [revoked, expired, good] })
+        const until = (at: DateTime.Utc, key: string) =>
+          sql`UPDATE api_keys SET expires_at = ${DateTime.toDateUtc(at)} WHERE id = ${key}`
+        yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${revoked.key}`
+        yield* until(now, expired.key)
+        yield* until(DateTime.add(later, { minutes: 1 }), good.key)
+        yield* sql`UPDATE api_keys SET scopes = '{manage}' WHERE id = ${other.key}`
+        const again = [revoked, expired, other, none, good].map(({ user }) =>
+          allowance(user, 0, 20)
+        )
+        const { grants } = yield* writeAllowances({ sizes: again, now: later })
+        const byKey = new Map(grants.map((it) => [it.key, it]))
+        const found = again.map(({ key }) => byKey.get(key))
+        assert.deepStrictEqual(
+          found.map((it) => [it?.alive, it?.granted]),
+          [
+            [false, credits(10)],
+            [false, credits(10)],
+            [false, credits(0)],
+            [false, credits(0)],
+            [true, credits(20)]
+          ]
+        )
+        assert.deepStrictEqual(found[4]?.expiresAt, DateTime.add(later, { minutes: 1 }))
+        const [key] = yield* users.listKeys(good.user, { before: Option.none(), limit: 1 })
+        assert.deepStrictEqual(key?.lastUsedAt, later)
+        // Somebody else's key does not spend this wallet
+        const stranger = { ...allowance(yield* newCaller(1000), 0, 10), key: good.key }
+        const { grants: foreign } = yield* writeAllowances({
+          sizes: [stranger],
+          processId: "prc_other",
+          now: later
+        })
+        assert.deepInclude(foreign[0], { alive: false, granted: credits(0) })
+      })
+    )
+
+    it.effect(
+      "a revocation sees every allowance that is opened beside it, or keeps it closed",
+      () =>
+        Effect.gen(function* () {
+          const users = yield* UserStore
+          const now = yield* DateTime.now
+          for (let round = 0; round < 40; round += 1) {
+            const userId = yield* newCaller(1000)
+            const size = allowance(userId, 0, 10)
+            const open = writeAllowances({ sizes: [size] })
+            const revoke = users.revokeKey(userId, ApiKeyId.make(size.key), now)
+            const [opened, revoked] = yield* round % 2 === 0
+              ? Effect.all([open, revoke], { concurrency: 2 })
+              : Effect.map(
+                  Effect.all([revoke, open], { concurrency: 2 }),
+                  ([b, a]) => [a, b] as const
+                )
+            const isOpen = opened.grants[0]!.alive
+            if (isOpen) assert.deepStrictEqual(revoked, Option.some(true), `round ${round}`)
+          }
+        })
+    )
+
+    it.effect("two processes hold for one key side by side", () =>
+      Effect.gen(function* () {
+        const userId = yield* newCaller(1600)
+        yield* writeAllowances({ sizes: [allowance(userId, 0, 30)], processId: "prc_one" })
+        yield* writeAllowances({ sizes: [allowance(userId, 0, 40)], processId: "prc_two" })
+        assert.deepInclude(yield* walletOf(userId), { held: credits(70) })
+        yield* writeAllowances({ sizes: [allowance(userId, 0)], processId: "prc_one" })
+        assert.deepInclude(yield* walletOf(userId), { held: credits(40) })
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
+    )
+
+    it.effect("a call without cover is lost, in the customer's favour", () =>
+      Effect.gen(function* () {
+        const calls = yield* CallStore
+        const userId = yield* newCaller(1000)
+        yield* writeAllowances({ sizes: [allowance(userId, 0, 5)] })
+        const [one, two] = [callStart(userId, 4), callStart(userId, 4)]
+        yield* writeAllowances({
+          sizes: [allowance(userId, 0)],
+          ended: [drawnCall(one, 4), drawnCall(two, 4)]
+        })
+        const three = callStart(userId, 4)
+        yield* writeAllowances({ sizes: [allowance(userId, 0)], ended: [drawnCall(three, 4)] })
+        const receipts = yield* calls.list(userId, { before: Option.none(), limit: 9 })
+        assert.sameDeepMembers(
+          receipts.map((it) => [it.id, it.outcome, it.captured]),
+          [
+            [one.id, "settled", credits(4)],
+            [two.id, "lost", credits(0)],
+            [three.id, "lost", credits(0)]
+          ]
+        )
+        assert.deepInclude(yield* walletOf(userId), { settled: credits(996), held: credits(0) })
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
+    )
+
+    it.effect("the charge that crosses the threshold emits one alert, in its transaction", () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const userId = yield* newCaller(1010)
+        yield* subscribe(userId)
+        yield* writeAllowances({ sizes: [allowance(userId, 0, 40)] })
+        const started = [1, 2, 3].map(() => callStart(userId, 8))
+        const told: Array<unknown> = []
+        const { endpoints, grants } = yield* writeAllowances({
+          sizes: [allowance(userId, 8)],
+          ended: started.map((start) => drawnCall(start, 6)),
+          alert: (wallet) => {
+            told.push(wallet)
+            return newEvent("balance.low")
+          }
+        })
+        // 1004, then 998, of which the third call takes 6 in the same transaction
+        assert.deepStrictEqual(told, [
+          { userId, available: credits(992), threshold: credits(1000) }
+        ])
+        assert.strictEqual(endpoints.length, 1)
+        assert.strictEqual(grants.length, 1)
+        const events = yield* sql`SELECT type FROM events WHERE user_id = ${userId}`
+        assert.strictEqual(events.length, 1)
+        const last = yield* writeAllowances({
+          sizes: [allowance(userId, 0)],
+          ended: [drawnCall(callStart(userId, 8), 6)]
+        })
+        assert.isEmpty(last.endpoints)
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
+    )
+
+    it.effect("batches of many kinds on shared wallets come through together", () =>
+      Effect.gen(function* () {
+        const users = yield* Effect.forEach(Array.from({ length: 6 }), () => newCaller(1000))
+        const rounds = Array.from({ length: 8 }, (_, n) =>
+          Effect.gen(function* () {
+            const mine = n % 2 === 0 ? users : users.toReversed()
+            const processId = `prc_${n}`
+            const starts = mine.map((userId) => callStart(userId, 2))
+            yield* writeAllowances({ sizes: mine.map((it) => allowance(it, 0, 2)), processId })
+            yield* writeCalls({ starts })
+            yield* writeAllowances({
+              sizes: mine.map((it) => allowance(it, 0)),
+              ended: mine.map((it) => drawnCall(callStart(it, 2), 1)),
+              processId
+            })
+            yield* writeCalls({ ends: starts.map((start) => callEnd(start, 1)) })
+          })
+        )
+        yield* Effect.all(rounds, { concurrency: "unbounded" })
+        for (const userId of users) {
+          assert.deepInclude(yield* walletOf(userId), { settled: credits(984), held: credits(0) })
+          assert.strictEqual(yield* breachesOf(userId), 0)
+        }
+      })
+    )
+
+    it.effect("those of dead processes are found, and closed by their names", () =>
+      Effect.gen(function* () {
+        const store = yield* ReservationStore
+        const sql = yield* PgClient.PgClient
+        const userId = yield* newCaller(1000)
+        const now = yield* DateTime.now
+        yield* sql`INSERT INTO processes (id, started_at, heartbeat_at)
+          VALUES ('prc_living', ${DateTime.toDateUtc(now)}, ${DateTime.toDateUtc(now)})`
+        for (const processId of ["prc_living", "prc_dead"]) {
+          yield* writeAllowances({ sizes: [allowance(userId, 0, 10)], processId })
+        }
+        const lost = yield* store.lost(DateTime.subtract(now, { seconds: 30 }), 100)
+        const mine = lost.filter((it) => it.userId === userId)
+        assert.deepStrictEqual(
+          mine.map(({ processId }) => processId),
+          ["prc_dead"]
+        )
+        for (const { processId } of [...mine, ...mine]) {
+          yield* writeAllowances({ sizes: [allowance(userId, 0)], processId })
+        }
+        assert.deepInclude(yield* walletOf(userId), { settled: credits(1000), held: credits(10) })
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
+    )
+  })
+})

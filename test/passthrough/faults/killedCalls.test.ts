@@ -1,0 +1,128 @@
+import { Effect, Exit, Scope } from "effect"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { GatewayProcess } from "../../support/gatewayProcess.ts"
+import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import type { MockVendor } from "../../support/mockVendors.ts"
+import { freshDatabase } from "../../support/stores.ts"
+
+let upstream: MockVendor
+let gateway: GatewayProcess
+
+const until = async (what: string, is: () => boolean | Promise<boolean>) => {
+  for (let tries = 0; tries < 1600; tries += 1) {
+    if (await is()) return
+    await new Promise((resolve) => setTimeout(resolve, 25))
+  }
+  throw new Error(`never happened: ${what}`)
+}
+
+const chat = JSON.stringify({ model: "gpt-4o", max_tokens: 600, messages: [] })
+
+const post = async () =>
+  fetch(`${gateway.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${await gateway.key()}`, "content-type": "application/json" },
+    body: chat
+  })
+
+const wallet = async () => {
+  const answer = await fetch(`${gateway.url}/manage/v1/wallet`, {
+    headers: { authorization: `Bearer ${await gateway.key()}` }
+  })
+  return (await answer.json()) as { held_balance: string; settled_balance: string }
+}
+
+/** On Postgres a dead process is dead when its heartbeat is 10 seconds old. */
+const options = { timeout: 90_000 }
+
+describe.each(["embedded", "postgres"] as const)(
+  "kill -9 in passthrough calls (%s)",
+  options,
+  (store) => {
+    const scope = Scope.makeUnsafe()
+
+    beforeAll(async () => {
+      upstream = await mockOpenAi()
+      const database =
+        store === "embedded"
+          ? {}
+          : { databaseUrl: (await Effect.runPromise(Scope.provide(freshDatabase(), scope))).href }
+      gateway = await GatewayProcess.start({
+        ...database,
+        env: {
+          OPENAI_API_KEY: "sk-vendor",
+          OPENAI_BASE_URL: `${upstream.origin}/v1`,
+          EMBEDDED_DURABLE: "false"
+        }
+      })
+    })
+    afterAll(async () => {
+      await gateway.close()
+      await upstream.close()
+      await Effect.runPromise(Scope.close(scope, Exit.void))
+    })
+
+    it("before the answer: the hold is released by the sweep of the next process, and nothing is charged", async () => {
+      const before = await wallet()
+      upstream.script = () => {}
+      const calls = Array.from({ length: 5 }, () => post().catch(() => undefined))
+      await until("all are upstream", () => upstream.seen.length === 5)
+      assert.notEqual((await wallet()).held_balance, "0.00")
+      await gateway.kill("SIGKILL")
+      await Promise.all(calls)
+      await gateway.start()
+      await until("nothing is held", async () => (await wallet()).held_balance === "0.00")
+      assert.deepEqual(await wallet(), before)
+    })
+
+    it("while a key calls often: nothing stays held, and at most what was answered is charged", async () => {
+      upstream.script = openAiScript
+      const cost = Number((await post()).headers.get("x-service-cost"))
+      await until("it is settled", async () => (await wallet()).held_balance === "0.00")
+      const before = Number((await wallet()).settled_balance)
+      upstream.seen.length = 0
+      const service = { isAlive: true }
+      const client = async () => {
+        while (service.isAlive) {
+          await post().then(
+            (answer) => answer.arrayBuffer().catch(() => {}),
+            () => {}
+          )
+        }
+      }
+      const clients = Promise.all(Array.from({ length: 8 }, client))
+      await until("an allowance is drawn on", () => upstream.seen.length > 200)
+      await gateway.kill("SIGKILL")
+      service.isAlive = false
+      await clients
+      const calls = upstream.seen.length
+      await gateway.start()
+      await until("nothing is held", async () => (await wallet()).held_balance === "0.00")
+      const charged = before - Number((await wallet()).settled_balance)
+      assert.isAbove(charged, cost * 100)
+      assert.isAtMost(charged, (cost + 0.01) * calls)
+      const text = await (await fetch(`${gateway.url}/metrics`)).text()
+      assert.match(text, /gateway_wallet_drift 0/)
+    })
+
+    it("between answer and settlement: settled or released, never left open", async () => {
+      upstream.script = openAiScript
+      for (let round = 0; round < 3; round += 1) {
+        const first = Promise.withResolvers<void>()
+        const calls = Array.from({ length: 30 }, () =>
+          post().then(
+            () => first.resolve(),
+            () => {}
+          )
+        )
+        await first.promise
+        await gateway.kill("SIGKILL")
+        await Promise.all(calls)
+        await gateway.start()
+      }
+      await until("nothing is held", async () => (await wallet()).held_balance === "0.00")
+      const text = await (await fetch(`${gateway.url}/metrics`)).text()
+      assert.match(text, /gateway_wallet_drift 0/)
+    })
+  }
+)

@@ -1,0 +1,124 @@
+import { PgClient } from "@effect/sql-pg"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { layerPostgres } from "../../../src/db/Database.ts"
+import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { mockOpenAi } from "../../support/mockOpenAi.ts"
+import type { Seen } from "../../support/mockVendors.ts"
+import { freshDatabase } from "../../support/stores.ts"
+
+/** What a call of the mock's usage costs: nothing is rounded away. */
+const cost = 0.7
+const clients = 8
+
+/** One call by a key, begun before or after the key was revoked. */
+interface Call {
+  readonly n: number
+  readonly isLate: boolean
+  readonly status: number
+  readonly code: unknown
+}
+
+/** Calls through the process until `isEnough` says so, several clients at a time. */
+const busy = (gateway: GatewayProcess, key: string, state: { readonly isRevoked: boolean }) => {
+  const calls: Array<Call> = []
+  let begun = 0
+  const one = async (): Promise<Call> => {
+    const n = (begun += 1)
+    const isLate = state.isRevoked
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ model: "gpt-4o", max_tokens: 1000, user: `call ${n}`, messages: [] })
+    })
+    const { code } = (await answer.json()) as { readonly code?: unknown }
+    return { n, isLate, status: answer.status, code }
+  }
+  const client = async () => {
+    for (let late = 0; late < 20;) {
+      const call = await one()
+      calls.push(call)
+      if (call.isLate) late += 1
+    }
+  }
+  return { calls, done: Promise.all(Array.from({ length: clients }, client)) }
+}
+
+/** A new key, busy at the first process and revoked at the second; answers how many calls it bought. */
+const revokedWhileBusy = async (
+  first: GatewayProcess,
+  second: GatewayProcess,
+  seen: ReadonlyArray<Seen>,
+  allowances: () => Promise<number>
+): Promise<number> => {
+  const made = await second.call("POST", "/manage/v1/api-keys", { name: "busy" })
+  assert.strictEqual(made.status, 201, made.text)
+  const before = seen.length
+  const state = { isRevoked: false }
+  const { calls, done } = busy(first, made.json.key, state)
+  await until(async () => (seen.length > before + 100 && (await allowances()) > 0) || undefined, {
+    what: "an allowance that is drawn on"
+  })
+  const revoked = await second.call("DELETE", `/manage/v1/api-keys/${made.json.id}`)
+  state.isRevoked = true
+  assert.strictEqual(revoked.status, 204, revoked.text)
+  await done
+
+  const late = calls.filter(({ isLate }) => isLate)
+  assert.isAtLeast(late.length, 20 * clients)
+  assert.deepEqual(
+    new Set(late.map(({ code, status }) => `${status} ${code}`)),
+    new Set(["401 1003"])
+  )
+  const sent = new Set(seen.slice(before).map(({ body }) => JSON.parse(body).user))
+  assert.deepEqual(
+    late.filter(({ n }) => sent.has(`call ${n}`)),
+    []
+  )
+  const answered = calls.filter(({ status }) => status === 200).length
+  assert.strictEqual(answered, seen.length - before)
+  return answered
+}
+
+/** How soon after the commit the first process looks at its keys is chance: so several in turn. */
+const rounds = 5
+
+const story = async (databaseUrl: string, allowances: () => Promise<number>) => {
+  const upstream = await mockOpenAi()
+  const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `${upstream.origin}/v1` }
+  await using first = await GatewayProcess.start({ databaseUrl, env })
+  await using second = await GatewayProcess.start({ databaseUrl, env })
+  second.useKey((await first.makeUser("10000.00")).key)
+  let bought = 0
+  for (let round = 0; round < rounds; round += 1) {
+    bought += await revokedWhileBusy(first, second, upstream.seen, allowances)
+  }
+  await upstream.close()
+  const wallet = await until(
+    async () => {
+      const { json } = await second.call("GET", "/manage/v1/wallet")
+      return json.held_balance === "0.00" ? json : undefined
+    },
+    { what: "a wallet that holds nothing" }
+  )
+  assert.strictEqual(await allowances(), 0)
+  assert.strictEqual(wallet.settled_balance, (10_000 - cost * bought).toFixed(2))
+  assert.match((await second.call("GET", "/metrics")).text, /^gateway_wallet_drift 0$/mu)
+}
+
+describe("a key that calls often at one process", () => {
+  it.live(
+    "and is revoked at another is refused from the answer on: nothing is sent or held, and the sums are exact",
+    () =>
+      Effect.gen(function* () {
+        const database = yield* freshDatabase()
+        const counted = Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          return (yield* sql`SELECT FROM holds WHERE kind = 'allowance'`).length
+        }).pipe(Effect.provide(layerPostgres({ url: Redacted.make(database.href) })))
+        const run = Effect.runPromiseWith(yield* Effect.context<never>())
+        yield* Effect.promise(() => story(database.href, () => run(counted)))
+      }),
+    180_000
+  )
+})

@@ -1,0 +1,169 @@
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { json } from "../../support/mockVendors.ts"
+import type { MockVendor } from "../../support/mockVendors.ts"
+import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+const chat = { model: "gpt-4o", max_tokens: 600, messages: [{ role: "user", content: "Hi" }] }
+const path = "/v1/chat/completions"
+let first: MockVendor
+let second: MockVendor
+const started: Array<TestGateway> = []
+
+/** A gateway with two accounts, `a` with three shares and `b` with one, at two mock upstreams. */
+const start = async (env: Record<string, string> = {}) => {
+  const gateway = await startGateway({
+    OPENAI_API_KEY: [
+      `sk-secret-aaaa;weight=3;name=a;base=${first.origin}/v1`,
+      `sk-secret-bbbb;name=b;base=${second.origin}/v1`
+    ].join(","),
+    ...env
+  })
+  started.push(gateway)
+  first.seen.length = 0
+  second.seen.length = 0
+  first.script = openAiScript
+  second.script = openAiScript
+  return gateway
+}
+
+const metrics = async (gateway: TestGateway) => (await fetch(`${gateway.origin}/metrics`)).text()
+
+beforeAll(async () => {
+  first = await mockOpenAi()
+  second = await mockOpenAi()
+})
+afterAll(async () => {
+  for (const gateway of started) await gateway.stop()
+  await first.close()
+  await second.close()
+})
+
+/** Each test starts a gateway of its own. */
+const options = { timeout: 120_000 }
+
+describe("several accounts of a vendor", options, () => {
+  it("share the calls by their weights, each with its own key", async () => {
+    const gateway = await start()
+    for (let i = 0; i < 8; i += 1) await gateway.post(path, chat)
+    assert.deepEqual([first.seen.length, second.seen.length], [6, 2])
+    assert.equal(first.seen[0]!.headers.authorization, "Bearer sk-secret-aaaa")
+    assert.equal(second.seen[0]!.headers.authorization, "Bearer sk-secret-bbbb")
+  })
+
+  it("a rate limit goes to the other account, and is respected for as long as the vendor says", async () => {
+    const gateway = await start()
+    first.script = (_, response) =>
+      json(response, 429, { error: { message: "slow down" } }, { "retry-after": "30" })
+    for (let i = 0; i < 4; i += 1) assert.equal((await gateway.post(path, chat)).status, 200)
+    assert.equal(first.seen.length, 1)
+    assert.match(await metrics(gateway), /gateway_account_paused_seconds\{account="openai:a"\} 2\d/)
+    second.script = first.script
+    const relayed = await gateway.post(path, chat)
+    assert.equal(relayed.status, 429)
+    assert.equal(relayed.headers.get("retry-after"), "30")
+    const busy = await gateway.post(path, chat)
+    assert.equal(busy.status, 503)
+    assert.equal((await jsonOf(busy)).code, 5003)
+    assert.isAbove(Number(busy.headers.get("retry-after")), 20)
+    assert.equal(first.seen.length + second.seen.length, 6)
+  })
+
+  it("an account that the vendor refuses is the operator's affair, whatever its status", async () => {
+    const gateway = await start()
+    first.script = (_, response) =>
+      json(response, 429, { error: { message: "You exceeded", code: "insufficient_quota" } })
+    for (let i = 0; i < 4; i += 1) assert.equal((await gateway.post(path, chat)).status, 200)
+    assert.equal(first.seen.length, 1)
+    assert.match(
+      await metrics(gateway),
+      /gateway_account_paused_seconds\{account="openai:a"\} [2-6]\d/
+    )
+    second.script = first.script
+    const last = await gateway.post(path, chat)
+    assert.equal(last.status, 503)
+    assert.equal((await jsonOf(last)).code, 5003)
+    await gateway.settled()
+  })
+
+  it("a client whose words an error quotes cannot have an account left alone", async () => {
+    const gateway = await start()
+    for (const message of ["Invalid value: 'API key not valid'", "No: credit balance is too low"]) {
+      first.script = (_, response) => json(response, 400, { error: { message, code: "bad" } })
+      second.script = first.script
+      assert.equal((await gateway.post(path, chat)).status, 400)
+    }
+    assert.notMatch(await metrics(gateway), /gateway_account_paused_seconds\{[^}]*\} [1-9]/)
+    await gateway.settled()
+  })
+
+  it("nothing that may have been executed goes to the other account", async () => {
+    const gateway = await start({ UPSTREAM_TIMEOUT: "1 second" })
+    for (const script of [
+      () => {},
+      (_: unknown, response: { destroy: () => void }) => response.destroy(),
+      (_: unknown, response: Parameters<typeof json>[0]) => json(response, 500, {})
+    ]) {
+      first.script = script
+      second.script = script
+      const before = first.seen.length + second.seen.length
+      await gateway.post(path, chat)
+      assert.equal(first.seen.length + second.seen.length, before + 1)
+    }
+    await gateway.settled()
+  })
+
+  it("an account that cannot be reached costs no call, and its circuit opens", async () => {
+    const gone = await mockOpenAi()
+    await gone.close()
+    const gateway = await start({
+      OPENAI_API_KEY: [
+        `sk-secret-gone;weight=9;name=gone;base=${gone.origin}/v1`,
+        `sk-secret-bbbb;name=b;base=${second.origin}/v1`
+      ].join(",")
+    })
+    for (let i = 0; i < 8; i += 1) assert.equal((await gateway.post(path, chat)).status, 200)
+    assert.match(await metrics(gateway), /gateway_account_circuit\{account="openai:gone"\} 2/)
+    assert.match(await metrics(gateway), /gateway_account_circuit\{account="openai:b"\} 0/)
+    await gateway.settled()
+  })
+
+  it("no key stands in any log line, metric, answer or receipt", async () => {
+    for (const gateway of started) {
+      const receipts = JSON.stringify(await gateway.calls(), (_, value) =>
+        typeof value === "bigint" ? String(value) : value
+      )
+      const all = [...gateway.logs, await metrics(gateway), receipts].join("\n")
+      assert.notInclude(all, "sk-secret")
+      assert.notInclude(all, gateway.key)
+      assert.isAbove(gateway.logs.length, 0)
+    }
+  })
+})
+
+describe("without keys", options, () => {
+  it("the simulator answers in the vendors' formats, the same each time, and says so", async () => {
+    const gateway = await start({ OPENAI_API_KEY: "" })
+    const calls: ReadonlyArray<readonly [string, object]> = [
+      [path, chat],
+      [path, { ...chat, stream: true }],
+      ["/vendors/openai/v1/embeddings", { model: "text-embedding-3-small", input: ["a", "b"] }],
+      ["/vendors/anthropic/v1/messages", { ...chat, model: "claude-haiku-4-5" }],
+      ["/vendors/anthropic/v1/messages", { ...chat, model: "claude-haiku-4-5", stream: true }],
+      ["/vendors/google/v1beta/models/gemini-2.5-flash:generateContent", { contents: [] }]
+    ]
+    for (const [route, body] of calls) {
+      const answers = [await gateway.post(route, body), await gateway.post(route, body)]
+      for (const answer of answers) {
+        assert.equal(answer.status, 200, route)
+        assert.equal(answer.headers.get("x-service-sandbox"), "true", route)
+      }
+      const [one, other] = await Promise.all(answers.map((it) => it.text()))
+      assert.equal(one, other, route)
+    }
+    await gateway.settled()
+    assert.isTrue((await gateway.calls()).every((call) => call.sandbox && call.captured > 0n))
+    assert.equal(await gateway.drift(), 0)
+  })
+})

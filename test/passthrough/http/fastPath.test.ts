@@ -1,0 +1,477 @@
+import { Effect, Option } from "effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { request } from "node:http"
+import { connect } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { ApiKeys, digestOf } from "../../../src/users/ApiKeys.ts"
+import { chatAnswer, chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { events, json } from "../../support/mockVendors.ts"
+import type { MockVendor } from "../../support/mockVendors.ts"
+import { startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+/** ADR 0113: the ordinary call is answered at the door; nobody can tell from outside. */
+let upstream: MockVendor
+let gateway: TestGateway
+
+const start = (env: Record<string, string> = {}) =>
+  startGateway({
+    OPENAI_API_KEY: "sk-vendor",
+    OPENAI_BASE_URL: `${upstream.origin}/v1`,
+    ...env
+  })
+
+beforeAll(async () => {
+  upstream = await mockOpenAi()
+  gateway = await start()
+  // The routes look a key up; from then on it is known
+  await gateway.post(path, chat)
+})
+afterAll(async () => {
+  await gateway.stop()
+  await upstream.close()
+})
+beforeEach(() => {
+  upstream.seen.length = 0
+  upstream.script = openAiScript
+})
+
+const path = "/v1/chat/completions"
+const chat = { model: "gpt-4o", max_tokens: 600, messages: [] }
+const traceparent = "00-0123456789abcdef0123456789abcdef-0123456789abcdef-01"
+
+const until = async (what: string, is: () => boolean) => {
+  for (let tries = 0; tries < 2000; tries += 1) {
+    if (is()) return
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  throw new Error(`never happened: ${what}`)
+}
+
+interface Told {
+  readonly status: number
+  readonly headers: Record<string, unknown>
+  readonly body: string
+}
+
+/** With a length, or in chunks: that one is never the door's. */
+const tell = (
+  gateway: TestGateway,
+  body: unknown,
+  chunked: boolean,
+  headers: Record<string, string> = {}
+) =>
+  new Promise<Told>((resolve, reject) => {
+    const text = typeof body === "string" ? body : JSON.stringify(body)
+    const sent = request(
+      `${gateway.origin}${path}`,
+      {
+        method: "POST",
+        agent: false,
+        headers: {
+          authorization: `Bearer ${gateway.key}`,
+          "content-type": "application/json",
+          traceparent,
+          ...(chunked
+            ? { "transfer-encoding": "chunked" }
+            : { "content-length": Buffer.byteLength(text) }),
+          ...headers
+        }
+      },
+      (answer) => {
+        let received = ""
+        answer.setEncoding("utf8")
+        answer.on("data", (chunk: string) => (received += chunk))
+        answer.on("end", () =>
+          resolve({
+            status: answer.statusCode ?? 0,
+            headers: { ...answer.headers },
+            body: received
+          })
+        )
+        answer.on("error", reject)
+      }
+    )
+    sent.on("error", reject)
+    sent.end(text)
+  })
+
+/** A request as it goes over a connection. */
+const piece = ({ key }: TestGateway, user: string) => {
+  const body = JSON.stringify({ ...chat, user })
+  return `POST ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
+}
+
+/** Without what differs from call to call, by its nature. */
+const alike = ({ headers, ...told }: Told) => {
+  const { "x-service-call-id": call, traceparent: trace, date, ...rest } = headers
+  return {
+    ...told,
+    headers: { ...rest, call: typeof call, trace: String(trace).slice(0, 36), date: typeof date }
+  }
+}
+
+describe("the door", () => {
+  it("answers an ordinary call as the routes do, which never see it", async () => {
+    const before = gateway.routed()
+    const door = await tell(gateway, chat, false)
+    assert.equal(gateway.routed(), before)
+    const routes = await tell(gateway, chat, true)
+    assert.equal(gateway.routed(), before + 1)
+    assert.deepEqual(alike(door), alike(routes))
+    assert.equal(door.status, 200)
+    assert.equal(String(door.headers["traceparent"]).slice(0, 36), traceparent.slice(0, 36))
+    assert.deepEqual(upstream.seen[0], upstream.seen[1])
+    await gateway.settled()
+    const [second, first] = await gateway.calls()
+    assert.equal(second?.id, routes.headers["x-service-call-id"])
+    assert.equal(first?.id, door.headers["x-service-call-id"])
+    assert.deepEqual(first?.captured, second?.captured)
+  })
+
+  const scripts = {
+    "an answer without a type": (_: unknown, response) => {
+      response.writeHead(200).end(JSON.stringify(chatAnswer("gpt-4o")))
+    },
+    "an empty answer": (_: unknown, response) => void response.writeHead(204).end(),
+    "an odd header": (_: unknown, response) => {
+      response.socket?.end(
+        "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-odd: \u20ac\r\nconnection: close\r\n\r\n{}"
+      )
+    },
+    "a refusal": (_: unknown, response) => json(response, 400, { error: { message: "no" } }),
+    "a failure": (_: unknown, response) => json(response, 500, { error: { message: "no" } }),
+    "a broken connection": (_: unknown, response) => void response.socket?.destroy(),
+    "a stream": (_: unknown, response) => events(response, chatEvents(["a", "b"], true))
+  } satisfies Record<string, MockVendor["script"]>
+
+  for (const [what, script] of Object.entries(scripts)) {
+    it(`${what} reaches the client as by the routes`, async () => {
+      upstream.script = script
+      const door = await tell(gateway, chat, false)
+      const routes = await tell(gateway, chat, true)
+      assert.deepEqual(alike(door), alike(routes))
+      await gateway.settled()
+      const [second, first] = await gateway.calls()
+      assert.deepEqual(
+        [first?.outcome, first?.captured, first?.httpStatus],
+        [second?.outcome, second?.captured, second?.httpStatus]
+      )
+    })
+  }
+
+  const faults: Record<string, readonly [body: unknown, headers: Record<string, string>]> = {
+    "a body that is no JSON": ["{", {}],
+    "a body with faults": [{ model: 1, stream: "yes" }, {}],
+    "a model that nobody knows": [{ ...chat, model: "nobody" }, {}],
+    "more than the balance": [{ ...chat, max_tokens: 4e9, n: 128, model: "o1-pro" }, {}],
+    "another type": [chat, { "content-type": "text/plain" }],
+    "a compressed body": [chat, { "content-encoding": "gzip" }],
+    "a key that nobody knows": [chat, { authorization: `Bearer sk-${"a".repeat(46)}` }],
+    "a malformed key": [chat, { authorization: "Basic abc" }]
+  }
+  for (const [what, [body, headers]] of Object.entries(faults)) {
+    it(`${what} is the same problem, and nothing is sent`, async () => {
+      const door = await tell(gateway, body, false, headers)
+      const routes = await tell(gateway, body, true, headers)
+      assert.deepEqual(alike(door), alike(routes))
+      assert.isAtLeast(door.status, 400)
+      assert.equal(upstream.seen.length, 0)
+    })
+  }
+
+  const text = JSON.stringify(chat)
+  const head = (start: string, ...lines: ReadonlyArray<string>) =>
+    [
+      start,
+      `authorization: Bearer ${gateway.key}`,
+      "content-type: application/json",
+      "connection: close",
+      ...lines
+    ].join("\r\n")
+  const host = "host: a"
+  const length = `content-length: ${text.length}`
+  /** Requests that are not ordinary, and what the routes make of them. */
+  const odd: Record<string, readonly [bytes: () => string, status: number]> = {
+    "a body above 1 MiB": [
+      () => {
+        const large = JSON.stringify({ ...chat, user: "x".repeat(1024 * 1024) })
+        return `${head(`POST ${path} HTTP/1.1`, host, `content-length: ${large.length}`)}\r\n\r\n${large}`
+      },
+      200
+    ],
+    "no length and no body": [() => `${head(`POST ${path} HTTP/1.1`, host)}\r\n\r\n`, 400],
+    "two hosts": [
+      () => `${head(`POST ${path} HTTP/1.1`, host, "host: b", length)}\r\n\r\n${text}`,
+      400
+    ],
+    "another method": [() => `${head(`GET ${path} HTTP/1.1`, host, length)}\r\n\r\n${text}`, 405],
+    "a query": [
+      () => `${head(`POST /vendors/openai${path}?a=b HTTP/1.1`, host, length)}\r\n\r\n${text}`,
+      200
+    ]
+  }
+  const exchange = (bytes: string) =>
+    new Promise<string>((resolve, reject) => {
+      const socket = connect(gateway.port, "127.0.0.1")
+      let all = ""
+      socket.on("data", (chunk) => (all += chunk.toString("latin1")))
+      socket.on("end", () => resolve(all))
+      socket.on("error", reject)
+      socket.write(bytes)
+    })
+  for (const [what, [bytes, status]] of Object.entries(odd)) {
+    it(`leaves ${what} to the routes`, async () => {
+      const before = gateway.routed()
+      const received = await exchange(bytes())
+      assert.match(received, new RegExp(`^HTTP/1.1 ${status} `))
+      assert.equal(gateway.routed(), before + 1)
+      assert.equal(upstream.seen.length, status === 200 ? 1 : 0)
+      if (what === "a query") assert.match(upstream.seen[0]!.url, /\?a=b$/)
+    })
+  }
+
+  for (const [expects, interim] of [
+    ["100-continue", "HTTP/1.1 100 Continue\r\n\r\n"],
+    ["something", ""]
+  ] as const) {
+    it(`a call that expects ${expects} is answered once, and charged once`, async () => {
+      await gateway.settled()
+      const [before] = await gateway.calls()
+      const lines = [host, `expect: ${expects}`, length]
+      const received = await exchange(`${head(`POST ${path} HTTP/1.1`, ...lines)}\r\n\r\n${text}`)
+      assert.isTrue(received.startsWith(`${interim}HTTP/1.1 200 `), received)
+      await gateway.settled()
+      assert.equal((await gateway.calls())[1]?.id, before?.id)
+      assert.equal(upstream.seen.length, 1)
+    })
+  }
+
+  for (const coding of ["chunked", "gzip", "identity", ""]) {
+    it(`a length beside the transfer coding "${coding}" is no request for anybody`, async () => {
+      const before = gateway.routed()
+      for (const lines of [
+        [length, `transfer-encoding: ${coding}`],
+        [`transfer-encoding: ${coding}`, length]
+      ]) {
+        const start = `${head(`POST ${path} HTTP/1.1`, host, ...lines)}\r\n\r\n`
+        const received = await exchange(
+          `${start}${text.length.toString(16)}\r\n${text}\r\n0\r\n\r\n`
+        )
+        assert.match(received, /^HTTP\/1.1 400 /)
+      }
+      assert.equal(gateway.routed(), before)
+      assert.equal(upstream.seen.length, 0)
+    })
+  }
+
+  it("a path that the routes do not bring to the passthrough stays theirs", async () => {
+    for (const other of ["/v1/embeddings", "/v1/responses", "/v1/chat/completions/"]) {
+      const answer = await gateway.post(other, chat)
+      assert.equal(answer.status, 404, other)
+    }
+    assert.equal(upstream.seen.length, 0)
+  })
+
+  it("a key that is revoked is refused, and forgotten", async () => {
+    const { key, row } = await gateway.run(
+      Effect.gen(function* () {
+        const keys = yield* ApiKeys
+        return yield* keys.create({
+          userId: gateway.userId,
+          name: "second",
+          scopes: ["inference"],
+          expiresAt: Option.none()
+        })
+      })
+    )
+    const own = { authorization: `Bearer ${key}` }
+    assert.equal((await tell(gateway, chat, false, own)).status, 200)
+    assert.equal((await tell(gateway, chat, false, own)).status, 200)
+    await gateway.run(Effect.flatMap(ApiKeys, (keys) => keys.revoke(gateway.userId, row.id)))
+    const refused = await tell(gateway, chat, false, own)
+    assert.equal(refused.status, 401)
+    assert.equal(JSON.parse(refused.body).code, 1003)
+    assert.isUndefined(
+      await gateway.run(Effect.map(ApiKeys, (keys) => keys.recognized(digestOf(key))))
+    )
+  })
+
+  it("a call that costs nothing has its key looked up each time: a revoked one is refused", async () => {
+    const { key, row } = await gateway.run(
+      Effect.gen(function* () {
+        const keys = yield* ApiKeys
+        return yield* keys.create({
+          userId: gateway.userId,
+          name: "third",
+          scopes: ["inference"],
+          expiresAt: Option.none()
+        })
+      })
+    )
+    upstream.script = (_, response) => json(response, 200, { results: [] })
+    const own = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+    const moderate = () =>
+      fetch(`${gateway.origin}/vendors/openai/v1/moderations`, {
+        method: "POST",
+        headers: own,
+        body: JSON.stringify({ input: "x" })
+      })
+    assert.equal((await moderate()).status, 200)
+    // Known from now on, for the statement that holds looks it up again
+    upstream.script = openAiScript
+    assert.equal((await tell(gateway, chat, false, own)).status, 200)
+    await gateway.run(Effect.flatMap(ApiKeys, (keys) => keys.revoke(gateway.userId, row.id)))
+    upstream.seen.length = 0
+    assert.equal((await moderate()).status, 401)
+    assert.equal(upstream.seen.length, 0)
+    await gateway.settled()
+  })
+
+  it("the path of a task stays the tasks', whatever routes a catalog opens", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "gateway-door-"))
+    const file = join(folder, "catalog.json")
+    const route = {
+      vendor: "openai",
+      provider: "openai",
+      method: "POST",
+      path: "/v1/{model}/edit",
+      meter: { per: "call", amount: "1.00" }
+    }
+    writeFileSync(file, JSON.stringify({ routes: [route] }))
+    const own = await start({ CATALOG_FILE: file })
+    try {
+      assert.equal((await tell(own, chat, false)).status, 200)
+      upstream.seen.length = 0
+      const answer = await own.post("/vendors/openai/v1/gpt-4o/edit", chat)
+      assert.equal(answer.status, 404)
+      assert.equal(upstream.seen.length, 0)
+    } finally {
+      await own.stop()
+      rmSync(folder, { recursive: true })
+    }
+  })
+
+  it("requests in one piece on a connection are answered in their order", async () => {
+    let held: (() => void) | undefined
+    upstream.script = (seen, response) => {
+      const { user } = JSON.parse(seen.body) as { user: string }
+      const answer = () => json(response, 200, { ...chatAnswer("gpt-4o"), id: user })
+      if (user === "first") held = answer
+      else {
+        answer()
+        held?.()
+      }
+    }
+    const received = await new Promise<string>((resolve, reject) => {
+      const socket = connect(gateway.port, "127.0.0.1")
+      let text = ""
+      socket.on("data", (chunk) => {
+        text += chunk.toString("latin1")
+        if (text.split("HTTP/1.1 200 OK").length === 3 && text.includes('"id":"second"')) {
+          socket.destroy()
+          resolve(text)
+        }
+      })
+      socket.on("error", reject)
+      socket.write(piece(gateway, "first") + piece(gateway, "second"))
+    })
+    assert.isBelow(received.indexOf('"id":"first"'), received.indexOf('"id":"second"'))
+    await gateway.settled()
+  })
+
+  it("a client that leaves before its body is whole costs nothing", async () => {
+    const calls = (await gateway.calls()).length
+    const socket = connect(gateway.port, "127.0.0.1")
+    socket.write(
+      `POST ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${gateway.key}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{`
+    )
+    await new Promise((resolve) => socket.on("connect", resolve))
+    socket.destroy()
+    assert.equal((await tell(gateway, chat, false)).status, 200)
+    assert.equal(upstream.seen.length, 1)
+    await gateway.settled()
+    assert.equal((await gateway.calls()).length, calls + 1)
+  })
+
+  it("a service that stops waits for the call, which is answered and charged", async () => {
+    const stopping = await start()
+    assert.equal((await tell(stopping, chat, false)).status, 200)
+    let answer = () => {}
+    upstream.script = (_, response) => {
+      answer = () => json(response, 200, chatAnswer("gpt-4o"))
+    }
+    upstream.seen.length = 0
+    const before = stopping.routed()
+    const told = tell(stopping, chat, false)
+    await until("the upstream is called", () => upstream.seen.length === 1)
+    assert.equal(stopping.routed(), before)
+    const stopped = stopping.stop()
+    await until("the routes have it", () => stopping.routed() === before + 1)
+    answer()
+    const { headers, status } = await told
+    assert.equal(status, 200)
+    assert.match(String(headers["x-service-cost"]), /^\d+\.\d\d$/)
+    await stopped
+  })
+
+  it("a service that stops leaves a stream that the routes have to them", async () => {
+    const stopping = await start()
+    assert.equal((await tell(stopping, chat, false)).status, 200)
+    const gate = Promise.withResolvers<void>()
+    upstream.script = (_, response) =>
+      events(response, chatEvents(["a", "b"], true), () => gate.promise)
+    const before = stopping.routed()
+    const told = tell(stopping, { ...chat, stream: true }, false)
+    await until("the routes have it", () => stopping.routed() === before + 1)
+    const stopped = stopping.stop()
+    const refused = () =>
+      fetch(stopping.origin).then(
+        () => false,
+        () => true
+      )
+    while (!(await refused())) await new Promise((resolve) => setImmediate(resolve))
+    gate.resolve()
+    assert.include((await told).body, "[DONE]")
+    assert.equal(stopping.routed(), before + 1)
+    await stopped
+  })
+
+  it("answers that wait behind another on a broken connection are forgotten", async () => {
+    const stopping = await start()
+    assert.equal((await tell(stopping, chat, false)).status, 200)
+    let answered = 0
+    upstream.script = (seen, response) => {
+      if (JSON.parse(seen.body).user === "first") return
+      response.on("finish", () => (answered += 1))
+      json(response, 200, chatAnswer("gpt-4o"))
+    }
+    upstream.seen.length = 0
+    const socket = connect(stopping.port, "127.0.0.1")
+    socket.write(piece(stopping, "first") + piece(stopping, "second"))
+    await until("the second is answered", () => answered === 1)
+    socket.destroy()
+    const first = upstream.seen.find(({ body }) => body.includes("first"))!
+    await until("the first is given up", () => first.aborted !== undefined)
+    const before = stopping.routed()
+    await stopping.stop()
+    assert.equal(stopping.routed(), before)
+  })
+
+  it("a call that outlasts the service's timeouts is ended, and its upstream with it", async () => {
+    const stopping = await start()
+    assert.equal((await tell(stopping, chat, false)).status, 200)
+    upstream.script = () => {}
+    upstream.seen.length = 0
+    const told = tell(stopping, chat, false).then(
+      ({ status }) => status,
+      () => "broken"
+    )
+    await until("the upstream is called", () => upstream.seen.length === 1)
+    await stopping.stop()
+    assert.include([503, "broken"], await told)
+    await until("the upstream hears of it", () => upstream.seen[0]!.aborted !== undefined)
+  }, 30_000)
+})

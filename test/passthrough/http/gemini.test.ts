@@ -1,0 +1,226 @@
+import { ApiError, GoogleGenAI } from "@google/genai"
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { geminiEvents, geminiScript, mockGemini } from "../../support/mockGemini.ts"
+import { events, json } from "../../support/mockVendors.ts"
+import type { MockVendor } from "../../support/mockVendors.ts"
+import { startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+const clientOf = ({ key, origin }: TestGateway) =>
+  new GoogleGenAI({ apiKey: key, httpOptions: { baseUrl: `${origin}/vendors/google` } })
+
+const until = async (what: string, is: () => boolean) => {
+  for (let tries = 0; tries < 1000; tries += 1) {
+    if (is()) return
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  throw new Error(`never happened: ${what}`)
+}
+
+const fails = (call: PromiseLike<unknown>): Promise<Error> =>
+  Promise.resolve(call).then(
+    () => {
+      throw new Error("expected a failure")
+    },
+    (error: Error) => error
+  )
+
+const ask = { model: "gemini-2.5-flash", contents: "Hi ".repeat(1000) }
+const parameters = {
+  type: "object",
+  properties: { city: { type: "string" }, days: { type: "integer", minimum: 2 } },
+  required: ["city", "days"]
+}
+
+describe("the @google/genai package, unchanged", () => {
+  let mock: MockVendor
+  let gateway: TestGateway
+  let client: GoogleGenAI
+
+  beforeAll(async () => {
+    mock = await mockGemini()
+    gateway = await startGateway({
+      GEMINI_API_KEY: "AIza-vendor-gemini",
+      // With a version, as some write it: the one of the path holds
+      GEMINI_BASE_URL: `${mock.origin}/v1beta`
+    })
+    client = clientOf(gateway)
+  })
+  afterAll(async () => {
+    await gateway.stop()
+    await mock.close()
+  })
+  beforeEach(() => {
+    mock.seen.length = 0
+    mock.script = geminiScript
+  })
+
+  const newest = async () => {
+    await gateway.settled()
+    return (await gateway.calls())[0]!
+  }
+
+  it("generates with its key in x-goog-api-key, and the vendor gets the service's", async () => {
+    const answer = await client.models.generateContent(ask)
+    assert.equal(answer.text, "Hello there")
+    const { headers, url } = mock.seen[0]!
+    assert.match(url, /^\/v1(?:beta)?\/models\/gemini-2\.5-flash:generateContent$/)
+    assert.equal(headers["x-goog-api-key"], "AIza-vendor-gemini")
+    assert.notInclude(JSON.stringify(headers), gateway.key)
+    const call = await newest()
+    assert.deepInclude(call.usage, {
+      inputTokens: 1000,
+      cachedInputTokens: 400,
+      outputTokens: 500,
+      reasoningTokens: 100,
+      counted: false
+    })
+  })
+
+  it("may ask for either version of the API", async () => {
+    for (const apiVersion of ["v1beta", "v1"]) {
+      const config = { httpOptions: { apiVersion } }
+      await client.models.generateContent({ ...ask, config })
+      assert.match(mock.seen.at(-1)!.url, new RegExp(`^/${apiVersion}/models/`))
+    }
+  })
+
+  it("lists models", async () => {
+    const names: Array<string | undefined> = []
+    for await (const model of await client.models.list()) names.push(model.name)
+    assert.deepEqual(names, ["models/gemini-2.5-flash"])
+  })
+
+  it("streams, and the cumulative usage of the stream is charged, once", async () => {
+    await client.models.generateContent(ask)
+    const whole = await newest()
+    let text = ""
+    for await (const chunk of await client.models.generateContentStream(ask)) text += chunk.text
+    assert.equal(text, "Hello there")
+    assert.include(mock.seen.at(-1)!.url, ":streamGenerateContent?alt=sse")
+    assert.equal((await newest()).captured, whole.captured)
+  })
+
+  it("calls functions", async () => {
+    const tools = [{ functionDeclarations: [{ name: "f", parametersJsonSchema: parameters }] }]
+    const answer = await client.models.generateContent({ ...ask, config: { tools } })
+    assert.deepInclude(answer.functionCalls![0], { name: "f", args: { a: 1 } })
+  })
+
+  it("shows our message in its errors, and the upstream's in the upstream's", async () => {
+    const unpriced = await fails(client.models.generateContent({ ...ask, model: "gemini-nope" }))
+    assert.instanceOf(unpriced, ApiError)
+    assert.equal((unpriced as ApiError).status, 404)
+    assert.include(unpriced.message, "gemini-nope is not offered here: it has no price")
+    mock.script = (_, response) =>
+      json(response, 400, {
+        error: { code: 400, message: "bad top_k", status: "INVALID_ARGUMENT" }
+      })
+    const refused = await fails(client.models.generateContent(ask))
+    assert.equal((refused as ApiError).status, 400)
+    assert.include(refused.message, "bad top_k")
+  })
+
+  it("cancels a stream, and the upstream hears of it", async () => {
+    mock.script = (_, response) =>
+      events(response, geminiEvents(), (index) =>
+        index < 2 ? Promise.resolve() : new Promise(() => {})
+      )
+    const controller = new AbortController()
+    const config = { abortSignal: controller.signal }
+    const stream = await client.models.generateContentStream({ ...ask, config })
+    await fails(
+      (async () => {
+        for await (const _ of stream) controller.abort()
+      })()
+    )
+    await until("the upstream is aborted", () => mock.seen[0]!.aborted !== undefined)
+    const call = await newest()
+    assert.isTrue(call.usage!["counted"])
+    assert.equal(call.usage!["inputTokens"], 1000)
+  })
+
+  it("times out by itself", async () => {
+    mock.script = () => {}
+    // Long enough for the call to be upstream by then
+    const config = { httpOptions: { timeout: 2000 } }
+    const error = await fails(client.models.generateContent({ ...ask, config }))
+    assert.match(`${error.name} ${error.message}`, /abort|timeout/iu)
+    await until("the upstream is aborted", () => mock.seen[0]!.aborted !== undefined)
+    assert.equal(mock.seen.length, 1)
+    assert.equal((await newest()).outcome, "released")
+  })
+
+  it("tries again itself where it was told to; the gateway never does", async () => {
+    let calls = 0
+    mock.script = (request, response) => {
+      calls += 1
+      return calls === 1
+        ? json(response, 503, { error: { code: 503, message: "once", status: "UNAVAILABLE" } })
+        : geminiScript(request, response)
+    }
+    const once = await fails(client.models.generateContent(ask))
+    assert.equal((once as ApiError).status, 503)
+    assert.equal(calls, 1)
+    calls = 0
+    const retryOptions = { attempts: 2, initialDelay: 0.001 }
+    const config = { httpOptions: { retryOptions } }
+    assert.equal((await client.models.generateContent({ ...ask, config })).text, "Hello there")
+    assert.equal(calls, 2)
+    await gateway.settled()
+    assert.equal(await gateway.drift(), 0)
+  })
+})
+
+describe("the @google/genai package in the sandbox", () => {
+  const whole =
+    "This answer comes from the built-in simulator: set a vendor key to reach the real model."
+  let gateway: TestGateway
+  let client: GoogleGenAI
+
+  beforeAll(async () => {
+    gateway = await startGateway({})
+    client = clientOf(gateway)
+  })
+  afterAll(() => gateway.stop())
+
+  it("gets a text and a stream, as many candidates as it asks for, cut off at its limit", async () => {
+    assert.equal((await client.models.generateContent(ask)).text, whole)
+    const config = { maxOutputTokens: 3, candidateCount: 2 }
+    const answer = await client.models.generateContent({ ...ask, config })
+    assert.deepEqual(
+      answer.candidates!.map(({ finishReason, index }) => `${index} ${finishReason}`),
+      ["0 MAX_TOKENS", "1 MAX_TOKENS"]
+    )
+    assert.equal(answer.usageMetadata!.candidatesTokenCount, 6)
+    let text = ""
+    for await (const chunk of await client.models.generateContentStream(ask)) text += chunk.text
+    assert.equal(text, whole)
+  })
+
+  it("calls the function that it offers, and answers in words what that has said", async () => {
+    const tools = [
+      { functionDeclarations: [{ name: "weather", parametersJsonSchema: parameters }] }
+    ]
+    const config = { tools }
+    const answer = await client.models.generateContent({ ...ask, config })
+    const args = { city: "simulated", days: 2 }
+    assert.deepInclude(answer.functionCalls![0], { name: "weather", args })
+    const parts = [{ functionResponse: { name: "weather", response: { output: "sunny" } } }]
+    const contents = [
+      { role: "user", parts: [{ text: "Hi" }] },
+      answer.candidates![0]!.content!,
+      { role: "user", parts }
+    ]
+    assert.equal((await client.models.generateContent({ ...ask, contents, config })).text, whole)
+  })
+
+  it("gets the vendor's 404 for a model that is not there, and those that are", async () => {
+    const error = await fails(client.models.get({ model: "nope" }))
+    assert.equal((error as ApiError).status, 404)
+    assert.include(error.message, "models/nope is not found")
+    const { name } = await client.models.get({ model: "gemini-2.5-flash" })
+    assert.equal(name, "models/gemini-2.5-flash")
+    assert.isAbove((await client.models.countTokens(ask)).totalTokens!, 0)
+  })
+})

@@ -1,0 +1,304 @@
+import { Effect, Option } from "effect"
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { ApiKeys } from "../../../src/users/ApiKeys.ts"
+import { chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { events, json } from "../../support/mockVendors.ts"
+import type { MockVendor } from "../../support/mockVendors.ts"
+import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+let upstream: MockVendor
+let gateway: TestGateway
+
+const chat = {
+  model: "gpt-4o",
+  max_tokens: 600,
+  messages: [{ role: "user", content: "x".repeat(1500) }]
+}
+const bytes = JSON.stringify(chat).length
+
+beforeAll(async () => {
+  upstream = await mockOpenAi()
+  const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+  writeFileSync(
+    file,
+    JSON.stringify({
+      routes: [
+        {
+          vendor: "openai",
+          provider: "openai",
+          method: "POST",
+          path: "/v1/images/generations",
+          meter: { per: "call", amount: "4.00" }
+        }
+      ],
+      tokenModels: [
+        {
+          vendor: "openai",
+          model: "thinker",
+          price: { per: "million_tokens", input: "100", output: "1000", reasoning: "3000" },
+          outputTokensMax: 1000,
+          inputTokensMax: 10000
+        }
+      ]
+    })
+  )
+  gateway = await startGateway({
+    OPENAI_API_KEY: "sk-vendor",
+    OPENAI_BASE_URL: upstream.origin,
+    CATALOG_FILE: file
+  })
+})
+afterAll(async () => {
+  await gateway.stop()
+  await upstream.close()
+})
+beforeEach(() => {
+  upstream.seen.length = 0
+  upstream.script = openAiScript
+})
+
+const newest = async () => {
+  await gateway.settled()
+  return (await gateway.calls())[0]!
+}
+
+describe("metering", () => {
+  it("holds the most that the call can cost, settles what it cost, and returns the rest", async () => {
+    await gateway.post("/v1/chat/completions", chat)
+    const call = await newest()
+    // Every byte may be a token at 250, and 600 tokens at 1000 credits a million
+    assert.equal(call.held, BigInt(bytes) * 250n + 600n * 1000n)
+    assert.equal(call.captured, 700_000n)
+    assert.equal(call.outcome, "settled")
+    assert.deepEqual(
+      (await gateway.entries())
+        .slice(0, 3)
+        .map(({ amount, kind, subjectId }) => [kind, BigInt(amount), subjectId]),
+      [
+        ["release", call.held - call.captured, call.id],
+        ["capture", BigInt(call.captured), call.id],
+        ["hold", BigInt(call.held), call.id]
+      ]
+    )
+    assert.equal(await gateway.drift(), 0)
+  })
+
+  it("holds the catalog's figure when the body sets no limit", async () => {
+    const { max_tokens: _, ...open } = chat
+    await gateway.post("/v1/chat/completions", open)
+    const call = await newest()
+    assert.equal(call.held, BigInt(JSON.stringify(open).length) * 250n + 16_384n * 1000n)
+  })
+
+  it("prices cached and reasoning tokens at their own price", async () => {
+    await gateway.post("/v1/chat/completions", {
+      ...chat,
+      model: "thinker",
+      max_completion_tokens: 900
+    })
+    // 1000 input at 100, 400 output at 1000, 100 reasoning at 3000 credits a million
+    assert.equal((await newest()).captured, 100_000n + 400_000n + 300_000n)
+  })
+
+  it("what costs more than its tokens is refused before anything is held or sent", async () => {
+    const web = { type: "web_search_20250305", name: "web_search" }
+    const refused: ReadonlyArray<readonly [string, object, ReadonlyArray<string>]> = [
+      ["/v1/chat/completions", { ...chat, service_tier: "priority" }, ["#/service_tier"]],
+      ["/v1/chat/completions", { ...chat, web_search_options: {} }, ["#/web_search_options"]],
+      [
+        "/vendors/openai/v1/responses",
+        {
+          model: "gpt-4o",
+          input: "Hi",
+          service_tier: "fast",
+          tools: [{ type: "function", name: "f" }, { type: "web_search" }, { type: "file_search" }]
+        },
+        ["#/service_tier", "#/tools/1", "#/tools/2"]
+      ],
+      [
+        "/vendors/anthropic/v1/messages",
+        { ...chat, model: "claude-haiku-4-5", speed: "fast", tools: [{ name: "f" }, web] },
+        ["#/speed", "#/tools/1"]
+      ],
+      [
+        "/vendors/google/v1/models/gemini-2.5-flash:generateContent",
+        { contents: [], tools: [{ functionDeclarations: [] }, { googleSearch: {} }] },
+        ["#/tools/1"]
+      ]
+    ]
+    const count = (await gateway.entries()).length
+    for (const [path, body, pointers] of refused) {
+      const answer = await gateway.post(path, body)
+      assert.equal(answer.status, 400, path)
+      const { code, errors } = (await answer.json()) as {
+        code: number
+        errors: ReadonlyArray<{ pointer: string }>
+      }
+      assert.equal(code, 2001)
+      assert.deepEqual(
+        errors.map(({ pointer }) => pointer),
+        pointers
+      )
+    }
+    assert.equal(upstream.seen.length, 0)
+    assert.equal((await gateway.entries()).length, count)
+    const fine = {
+      ...chat,
+      service_tier: "auto",
+      tools: [
+        { type: "function", function: { name: "f" } },
+        { type: "custom", custom: {} }
+      ]
+    }
+    assert.equal((await gateway.post("/v1/chat/completions", fine)).status, 200)
+    await gateway.settled()
+  })
+
+  it("never takes more than was held", async () => {
+    await gateway.post("/v1/chat/completions", { ...chat, max_tokens: 1, messages: [] })
+    const call = await newest()
+    assert.equal(call.captured, call.held)
+  })
+
+  it("a route that is paid by the call costs its price, a free one nothing", async () => {
+    const image = await gateway.post("/vendors/openai/v1/images/generations", { prompt: "x" })
+    assert.equal(image.headers.get("x-service-cost"), "4.00")
+    assert.equal((await newest()).captured, 4_000_000n)
+    const before = (await gateway.calls()).length
+    await gateway.post("/vendors/openai/v1/moderations", { input: "x" })
+    assert.equal((await gateway.calls()).length, before)
+  })
+
+  it("a client that leaves a stream early is charged for what was counted", async () => {
+    upstream.script = (_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      response.write(chatEvents(["a", "b", "c"], false).slice(0, 3).join(""))
+    }
+    const controller = new AbortController()
+    const answer = await gateway.post(
+      "/v1/chat/completions",
+      { ...chat, stream: true },
+      {},
+      { signal: controller.signal }
+    )
+    await answer.body!.getReader().read()
+    controller.abort()
+    const call = await newest()
+    const input = Math.ceil((bytes + ',"stream":true'.length) / 4)
+    assert.equal(call.captured, BigInt(input) * 250n + 3n * 1000n)
+    assert.isTrue(call.usage!["counted"])
+  })
+
+  it("a client that leaves behind the upstream's last figures pays these and no more", async () => {
+    const upstreamEnds = Promise.withResolvers<void>()
+    upstream.script = (_, response) => {
+      const all = chatEvents(["a", "b", "c"], true)
+      return events(response, [all.join(""), ""], () => upstreamEnds.promise)
+    }
+    const controller = new AbortController()
+    const answer = await gateway.post(
+      "/v1/chat/completions",
+      { ...chat, stream: true },
+      {},
+      { signal: controller.signal }
+    )
+    const reader = answer.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ""
+    while (!text.includes("[DONE]")) text += (await reader.read()).value
+    controller.abort()
+    const call = await newest()
+    upstreamEnds.resolve()
+    assert.equal(call.captured, 700_000n)
+    assert.isFalse(call.usage!["counted"])
+  })
+
+  it("a stream that the upstream breaks off, or ends with an error, is not charged", async () => {
+    for (const tail of ["break", 'data: {"error":{"message":"overloaded"}}\n\n']) {
+      upstream.script = (_, response) => {
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        response.write(chatEvents(["a"], false)[0])
+        if (tail === "break") setTimeout(() => response.destroy(), 20)
+        else response.end(tail)
+      }
+      const answer = await gateway.post("/v1/chat/completions", { ...chat, stream: true })
+      await answer.text().catch(() => {})
+      assert.equal((await newest()).outcome, "released")
+    }
+  })
+
+  it("an upstream error is not charged", async () => {
+    upstream.script = (_, response) => json(response, 500, { error: { message: "broken" } })
+    await gateway.post("/v1/chat/completions", chat)
+    const call = await newest()
+    assert.equal(call.captured, 0n)
+    assert.equal(call.outcome, "released")
+    assert.equal(call.httpStatus, 500)
+  })
+
+  it("no funds is 402 before the upstream is called, and changes nothing", async () => {
+    const count = (await gateway.entries()).length
+    const answer = await gateway.post("/v1/chat/completions", {
+      ...chat,
+      max_tokens: 16_384,
+      n: 128
+    })
+    assert.equal(answer.status, 402)
+    const problem = await jsonOf(answer)
+    assert.equal(problem.code, 1101)
+    assert.equal(problem.error.type, "insufficient_quota")
+    assert.equal(upstream.seen.length, 0)
+    assert.equal((await gateway.entries()).length, count)
+  })
+
+  it("many calls at once hold and settle exactly once each, and the ledger adds up", async () => {
+    const before = await gateway.settled()
+    const many = Array.from({ length: 60 }, () => gateway.post("/v1/chat/completions", chat))
+    const answers = await Promise.all(many)
+    assert.isTrue(answers.every(({ status }) => status === 200))
+    const after = await gateway.settled()
+    assert.equal(before.settled - after.settled, 60n * 700_000n)
+    const seqs = (await gateway.entries()).map(({ seq }) => seq)
+    assert.equal(new Set(seqs).size, seqs.length)
+    assert.equal(await gateway.drift(), 0)
+  })
+
+  it("a key that is revoked is refused at once, though it was good a moment ago", async () => {
+    const { key, row } = await gateway.run(
+      Effect.flatMap(ApiKeys, (keys) =>
+        keys.create({
+          userId: gateway.userId,
+          name: "short",
+          scopes: ["inference"],
+          expiresAt: Option.none()
+        })
+      )
+    )
+    const headers = { authorization: `Bearer ${key}` }
+    assert.equal((await gateway.post("/v1/chat/completions", chat, headers)).status, 200)
+    await gateway.run(Effect.flatMap(ApiKeys, (keys) => keys.revoke(gateway.userId, row.id)))
+    const answer = await gateway.post("/v1/chat/completions", chat, headers)
+    assert.equal(answer.status, 401)
+    assert.equal((await jsonOf(answer)).code, 1003)
+  })
+
+  it("each call has a receipt, for its owner only", async () => {
+    const made = await gateway.post("/v1/chat/completions", chat)
+    const id = made.headers.get("x-service-call-id")!
+    await gateway.settled()
+    const read = (path: string) =>
+      fetch(`${gateway.origin}/manage/v1/calls${path}`, {
+        headers: { authorization: `Bearer ${gateway.key}` }
+      })
+    const receipt = (await (await read(`/${id}`)).json()) as Record<string, unknown>
+    assert.equal(receipt["cost"], "0.70")
+    assert.equal(receipt["model"], "gpt-4o")
+    assert.equal(receipt["trace_id"], made.headers.get("traceparent")!.slice(3, 35))
+    const page = (await (await read("?limit=1")).json()) as { data: Array<{ id: string }> }
+    assert.equal(page.data[0]!.id, id)
+    assert.equal((await read("/01a1fdf6-b9b8-7edc-88b3-1d552f1e44f4")).status, 404)
+  })
+})

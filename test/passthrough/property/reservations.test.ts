@@ -1,0 +1,306 @@
+import { PgClient } from "@effect/sql-pg"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { DateTime, Effect, Layer, Option } from "effect"
+import * as fc from "fast-check"
+import { randomInt, randomUUID } from "node:crypto"
+import { UserId } from "../../../src/domain/Ids.ts"
+import { reservationMillis } from "../../../src/domain/Limits.ts"
+import type { CallStart } from "../../../src/passthrough/CallStore.ts"
+import { ReservationBook } from "../../../src/passthrough/ReservationBook.ts"
+import type { CloseDrawn, Taken } from "../../../src/passthrough/ReservationBook.ts"
+import type {
+  ReservationGrant,
+  ReservationStore
+} from "../../../src/passthrough/ReservationStore.ts"
+import { WalletStore } from "../../../src/wallet/WalletStore.ts"
+import { describeStores } from "../../support/stores.ts"
+import {
+  breachesOf,
+  callEnd,
+  callStart,
+  credits,
+  newCaller,
+  walletStores,
+  writeAllowances
+} from "../../support/wallets.ts"
+
+/** Give `ALLOWANCE_SEED` to run a failure again. */
+const seed = Number(process.env.ALLOWANCE_SEED ?? randomInt(2 ** 31))
+console.log(`allowance properties: ALLOWANCE_SEED=${seed}`)
+
+/** A store with one wallet and one key. */
+interface Ledger {
+  readonly user: UserId
+  readonly write: (taken: Taken) => Effect.Effect<ReadonlyArray<ReservationGrant>>
+  readonly wallet: Effect.Effect<{ readonly settled: bigint; readonly held: bigint }>
+  /** What the process holds ahead. */
+  readonly allowance: Effect.Effect<bigint>
+  readonly revoke: Effect.Effect<void>
+  readonly breaches: Effect.Effect<number>
+}
+
+/** What `allowances_settle` promises, in memory. */
+const memoryLedger = (balance: number): Ledger => {
+  const captured = new Set<string>()
+  let settled: bigint = credits(balance)
+  let held = 0n
+  let alive = true
+  return {
+    user: UserId.make(randomUUID()),
+    wallet: Effect.sync(() => ({ settled, held })),
+    allowance: Effect.sync(() => held),
+    revoke: Effect.sync(() => void (alive = false)),
+    breaches: Effect.sync(() => (settled >= held && held >= 0n ? 0 : 1)),
+    write: ({ ended, sizes }) =>
+      Effect.sync(() =>
+        sizes.map(({ extra, key, needs }) => {
+          for (const { end } of ended) {
+            if (captured.has(end.id) || end.captured === 0n) continue
+            assert.isTrue(end.captured <= held, "a call without cover")
+            captured.add(end.id)
+            settled -= end.captured
+            held -= end.captured
+          }
+          const wanted = needs + extra
+          const kept = wanted < held ? wanted : held
+          const free = settled - kept
+          const growth = alive ? [wanted - kept, free / 16n].reduce((a, b) => (a < b ? a : b)) : 0n
+          held = kept + growth
+          return {
+            key,
+            granted: credits(Number(held) / 1e6),
+            available: credits(Number(free) / 1e6),
+            alive,
+            expiresAt: null
+          }
+        })
+      )
+  }
+}
+
+type Action =
+  | { readonly do: "draw"; readonly amount: number }
+  | { readonly do: "close"; readonly which: number; readonly part: number }
+  | { readonly do: "turn"; readonly fate: "seen" | "unseen" | "undone"; readonly between: number }
+  | { readonly do: "wait"; readonly millis: number }
+  | { readonly do: "skew"; readonly which: "wall" | "monotonic" }
+  | { readonly do: "revoke" }
+
+const actions = fc.array(
+  fc.oneof(
+    {
+      weight: 12,
+      arbitrary: fc.record({
+        do: fc.constant("draw" as const),
+        amount: fc.integer({ min: 0, max: 5 })
+      })
+    },
+    {
+      weight: 8,
+      arbitrary: fc.record({
+        do: fc.constant("close" as const),
+        which: fc.nat(),
+        part: fc.integer({ min: 0, max: 4 })
+      })
+    },
+    {
+      weight: 5,
+      arbitrary: fc.record({
+        do: fc.constant("turn" as const),
+        fate: fc.constantFrom(
+          "seen" as const,
+          "seen" as const,
+          "unseen" as const,
+          "undone" as const
+        ),
+        between: fc.integer({ min: 0, max: 6 })
+      })
+    },
+    {
+      weight: 2,
+      arbitrary: fc.record({
+        do: fc.constant("wait" as const),
+        millis: fc.integer({ min: 1, max: 150 })
+      })
+    },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constant("skew" as const),
+        which: fc.constantFrom("wall" as const, "monotonic" as const)
+      })
+    },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("revoke" as const) }) }
+  ),
+  { minLength: 30, maxLength: 120 }
+)
+
+/** Does it all, and holds the book against the store after every step. Answers how many calls were drawn. */
+const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<Action>) {
+  const book = new ReservationBook()
+  const running: Array<{ readonly start: CallStart; readonly close: CloseDrawn }> = []
+  const spent = new Map<string, bigint>()
+  /** What calls have cost or can cost that the store has not charged yet. */
+  let uncharged = 0n
+  const before = (yield* ledger.wallet).settled
+  let now = 1000
+  /** One clock was set back, or the machine has slept: the other tells the truth. */
+  let late = { monotonic: 0, wall: 0 }
+  const moment = () => ({ monotonic: now - late.monotonic, wall: now - late.wall })
+  let revokedAt = Infinity
+  let count = 0
+
+  const draw = (amount: number) => {
+    const start = callStart(ledger.user, amount)
+    const close = book.draw(start, moment())
+    if (close === undefined) return
+    assert.isTrue(now < revokedAt + reservationMillis, "drawn on a key that was revoked for long")
+    running.push({ start, close })
+    uncharged += start.amount
+    count += 1
+  }
+  const close = (which: number, part: number) => {
+    const [call] = running.splice(which % Math.max(1, running.length), 1)
+    if (call === undefined) return
+    const { start } = call
+    const cost = (Number(start.amount) / 1e6) * (part / 4)
+    const end = callEnd(start, cost)
+    call.close(end)
+    spent.set(start.id, end.captured)
+    uncharged += end.captured - start.amount
+  }
+  const bustle = (calls: number, part: number) => {
+    for (let n = 0; n < calls; n += 1) {
+      if (n % 3 === 2) close(n, part)
+      else draw(1)
+    }
+  }
+  /** The calls whose charge was written, seen or not. */
+  const charged = new Set<string>()
+  const covered = Effect.fnUntraced(function* () {
+    assert.isTrue((yield* ledger.allowance) >= uncharged, "what was drawn is not covered")
+    assert.strictEqual(yield* ledger.breaches, 0)
+  })
+  const write = Effect.fnUntraced(function* (taken: Taken) {
+    const grants = yield* ledger.write(taken)
+    for (const { end } of taken.ended) {
+      if (!charged.has(end.id)) uncharged -= end.captured
+      charged.add(end.id)
+    }
+    return grants
+  })
+  const turn = Effect.fnUntraced(function* (
+    fate: "seen" | "unseen" | "undone",
+    between: number,
+    isEnd = false
+  ) {
+    const taken = book.take(moment(), () => randomUUID(), isEnd)
+    if (taken === undefined) return false
+    // Calls come and go while the statement is under way, before and after it takes place
+    if (!isEnd) bustle(between, 4)
+    const grants = fate === "undone" ? [] : yield* write(taken)
+    yield* covered()
+    if (!isEnd) bustle(between, 2)
+    if (fate === "seen") book.written(taken, grants)
+    else book.failed(taken)
+    return true
+  })
+
+  // Becomes a key that calls often
+  for (let n = 0; n < 20; n += 1) draw(1)
+  for (const step of steps) {
+    if (step.do === "draw") draw(step.amount)
+    else if (step.do === "close") close(step.which, step.part)
+    else if (step.do === "turn") yield* turn(step.fate, step.between)
+    else if (step.do === "wait") now += step.millis
+    else if (step.do === "skew") {
+      const before = late
+      late =
+        step.which === "wall"
+          ? { ...before, wall: before.wall + 200 }
+          : { ...before, monotonic: before.monotonic + 200 }
+      now += 200
+    } else {
+      yield* ledger.revoke
+      revokedAt = Math.min(revokedAt, now)
+    }
+    yield* covered()
+  }
+  while (running.length > 0) close(0, 3)
+  for (let n = 0; n < 20 && !book.isEmpty; n += 1) yield* turn("seen", 0, true)
+  assert.isTrue(book.isEmpty, "something is left in the book")
+  const { held, settled } = yield* ledger.wallet
+  assert.strictEqual(held, 0n)
+  assert.strictEqual(
+    before - settled,
+    [...spent.values()].reduce((sum, cost) => sum + cost, 0n)
+  )
+  assert.strictEqual(yield* ledger.breaches, 0)
+  return count
+})
+
+const balances = fc.constantFrom(0, 3, 40, 1000, 100_000)
+
+describe("what is drawn on an allowance is covered and charged once, whatever is written and seen", () => {
+  it("in memory", () => {
+    let drawn = 0
+    fc.assert(
+      fc.property(balances, actions, (balance, steps) => {
+        drawn += Effect.runSync(play(memoryLedger(balance), steps))
+      }),
+      { seed, numRuns: 400 }
+    )
+    assert.isAbove(drawn, 1000, "hardly a call was drawn")
+  })
+})
+
+const storeLedger = Effect.fnUntraced(function* (balance: number) {
+  const sql = yield* PgClient.PgClient
+  const wallets = yield* WalletStore
+  const services = yield* Effect.context<ReservationStore>()
+  const user = yield* newCaller(balance)
+  const ledger: Ledger = {
+    user,
+    wallet: Effect.orDie(Effect.map(wallets.find(user), Option.getOrThrow)),
+    allowance: Effect.orDie(
+      Effect.map(
+        sql<{ held: bigint }>`
+          SELECT coalesce(sum(amount), 0)::bigint AS held FROM holds WHERE user_id = ${user}`,
+        ([row]) => row!.held
+      )
+    ),
+    revoke: Effect.orDie(
+      Effect.flatMap(DateTime.now, (now) =>
+        Effect.asVoid(
+          sql`UPDATE api_keys SET revoked_at = ${DateTime.toDateUtc(now)} WHERE user_id = ${user}`
+        )
+      )
+    ),
+    breaches: Effect.orDie(
+      Effect.map(breachesOf(user), (it) => it ?? 1).pipe(
+        Effect.provideService(PgClient.PgClient, sql)
+      )
+    ),
+    write: ({ ended, sizes }) =>
+      writeAllowances({ ended, sizes }).pipe(
+        Effect.map(({ grants }) => grants),
+        Effect.orDie,
+        Effect.provideContext(services)
+      )
+  }
+  return ledger
+})
+
+describeStores("what is drawn on an allowance", (database) => {
+  layer(Layer.provideMerge(walletStores, database), {
+    timeout: "120 seconds",
+    excludeTestServices: true
+  })((it) => {
+    it.effect("is covered and charged once", () =>
+      Effect.gen(function* () {
+        const samples = fc.sample(fc.tuple(balances, actions), { seed, numRuns: 6 })
+        for (const [balance, steps] of samples) yield* play(yield* storeLedger(balance), steps)
+      })
+    )
+  })
+})

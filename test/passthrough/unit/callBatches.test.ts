@@ -1,0 +1,147 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Exit, Latch, Scope } from "effect"
+import { UserId } from "../../../src/domain/Ids.ts"
+import { StoreUnavailable } from "../../../src/domain/Problem.ts"
+import { makeCallBatches } from "../../../src/passthrough/CallBatches.ts"
+import type { Batch, WriteBatch } from "../../../src/passthrough/CallBatches.ts"
+import type { CallEnd, CallRefusal, CallStart } from "../../../src/passthrough/CallStore.ts"
+import { callEnd, callStart } from "../../support/wallets.ts"
+
+const user = UserId.make("019aa000-0000-7000-8000-000000000001")
+const start = () => callStart(user, 1)
+
+type Answer = Exit.Exit<CallRefusal | undefined, StoreUnavailable>
+
+/** Batches on a store that is closed by a gate until it is opened, and does what it is told. */
+const make = Effect.fnUntraced(function* (
+  behave: WriteBatch = () => Effect.succeed(new Map<string, CallRefusal>())
+) {
+  const written: Array<Batch> = []
+  const gate = yield* Latch.make()
+  const scope = yield* Scope.make()
+  const batches = yield* makeCallBatches((batch) =>
+    Effect.suspend(() => {
+      written.push(batch)
+      return Effect.andThen(gate.await, behave(batch))
+    })
+  ).pipe(Scope.provide(scope))
+  const answers = new Map<string, Answer>()
+  const open = (one: CallStart) => batches.openUnsafe(one, (exit) => answers.set(one.id, exit))
+  return { ...batches, answers, gate, open, stop: Scope.close(scope, Exit.void), written }
+})
+
+/** Turns of the event loop until it is so: bounded, for what happens within milliseconds. */
+const until = (is: () => boolean) =>
+  Effect.promise(async () => {
+    const end = performance.now() + 5000
+    while (!is() && performance.now() < end) await new Promise((next) => setImmediate(next))
+    assert.isTrue(is())
+  })
+
+const ids = ({ ends, starts }: Batch) => [ends.map(({ id }) => id), starts.map(({ id }) => id)]
+const idsOf = (...items: ReadonlyArray<CallStart | CallEnd>) => items.map(({ id }) => id)
+
+describe("calls that are written together", () => {
+  it.live("a beginning is written at once; what gathers meanwhile is one batch, ends and all", () =>
+    Effect.gen(function* () {
+      const { answers, closeUnsafe, gate, open, stop, written } = yield* make()
+      const [first, second, third] = [start(), start(), start()]
+      open(first)
+      yield* until(() => written.length === 1)
+      const end = callEnd(start(), 1)
+      closeUnsafe(end)
+      open(second)
+      open(third)
+      gate.openUnsafe()
+      yield* until(() => answers.size === 3)
+      assert.deepStrictEqual(written.map(ids), [
+        [[], idsOf(first)],
+        [idsOf(end), idsOf(second, third)]
+      ])
+      yield* stop
+    })
+  )
+
+  it.live("an ending alone is written too, and what is left when the service stops", () =>
+    Effect.gen(function* () {
+      const { closeUnsafe, gate, stop, written } = yield* make()
+      gate.openUnsafe()
+      const [first, second] = [callEnd(start(), 1), callEnd(start(), 1)]
+      closeUnsafe(first)
+      yield* until(() => written.length === 1)
+      closeUnsafe(second)
+      yield* stop
+      assert.deepStrictEqual(
+        written.map(({ ends }) => idsOf(...ends)),
+        [idsOf(first), idsOf(second)]
+      )
+    })
+  )
+
+  it.live("a call that is given up is never answered: not held at all, or released again", () =>
+    Effect.gen(function* () {
+      const { answers, gate, open, stop, written } = yield* make()
+      const [first, second] = [start(), start()]
+      const giveUpFirst = open(first)
+      yield* until(() => written.length === 1)
+      const giveUpSecond = open(second)
+      giveUpFirst()
+      giveUpSecond()
+      gate.openUnsafe()
+      yield* until(() => written.length === 2)
+      yield* stop
+      assert.deepStrictEqual(ids(written[1]!), [idsOf(first), []])
+      assert.strictEqual(written[1]!.ends[0]!.outcome, "released")
+      assert.strictEqual(answers.size, 0)
+    })
+  )
+
+  it.live("a call that cannot be written fails alone", () =>
+    Effect.gen(function* () {
+      const bad = [start(), start()]
+      const refused = start()
+      const { answers, closeUnsafe, gate, open, stop, written } = yield* make((batch) =>
+        ids(batch).flat().includes(bad[0]!.id) || ids(batch).flat().includes(bad[1]!.id)
+          ? Effect.die("broken")
+          : Effect.succeed(new Map([[refused.id, "balance" as const]]))
+      )
+      const good = start()
+      closeUnsafe(callEnd(bad[0]!, 1))
+      const end = callEnd(start(), 1)
+      closeUnsafe(end)
+      for (const one of [bad[1]!, good, refused]) open(one)
+      gate.openUnsafe()
+      yield* until(() => answers.size === 3)
+      assert.isTrue(Exit.isFailure(answers.get(bad[1]!.id)!))
+      assert.deepStrictEqual(answers.get(good.id), Exit.succeed(undefined))
+      assert.deepStrictEqual(answers.get(refused.id), Exit.succeed("balance"))
+      assert.isTrue(written.some((batch) => batch.ends.length === 1 && batch.ends[0] === end))
+      yield* stop
+    })
+  )
+
+  it.live(
+    "while the store is away a beginning fails at once, and an ending is tried until it is back",
+    () =>
+      Effect.gen(function* () {
+        let isAway = true
+        const { answers, closeUnsafe, gate, open, stop, written } = yield* make(() =>
+          isAway
+            ? Effect.fail(new StoreUnavailable({ cause: "away" }))
+            : Effect.succeed(new Map<string, CallRefusal>())
+        )
+        gate.openUnsafe()
+        const [first, end] = [start(), callEnd(start(), 1)]
+        closeUnsafe(end)
+        open(first)
+        yield* until(() => answers.size === 1)
+        assert.isTrue(Exit.isFailure(answers.get(first.id)!))
+        isAway = false
+        const before = written.length
+        yield* until(() => written.length > before)
+        // It may have been held after all: then that is undone
+        assert.deepStrictEqual(idsOf(...written.at(-1)!.ends), idsOf(end, first))
+        yield* stop
+      })
+  )
+})

@@ -1,0 +1,193 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
+import * as fc from "fast-check"
+import type { TokenModel } from "../../../src/catalog/OpenRoutes.ts"
+import { makeUpstreamCatalog } from "../../../src/catalog/UpstreamCatalog.ts"
+import { make } from "../../../src/domain/Credits.ts"
+import { planCall } from "../../../src/passthrough/CallPlan.ts"
+
+const price = {
+  per: "million_tokens",
+  input: make(1_000_000n),
+  output: make(1_000_000n)
+} as const
+
+const model = (vendor: string, reasoning?: bigint): TokenModel => ({
+  vendor,
+  model: "m",
+  price: {
+    ...price,
+    ...(reasoning === undefined ? {} : { reasoning: make(reasoning) })
+  },
+  outputTokensMax: 1000,
+  inputTokensMax: 100_000
+})
+
+/** Both prices are a micro-credit a token: what is held is a count of tokens. */
+const catalog = makeUpstreamCatalog({
+  tokenModels: [model("openai"), model("anthropic"), model("google")]
+})
+
+const routes = {
+  chat: ["openai", "/v1/chat/completions"],
+  responses: ["openai", "/v1/responses"],
+  messages: ["anthropic", "/v1/messages"],
+  gemini: ["google", "/v1beta/models/m:generateContent"]
+} as const
+
+const planOf = (
+  to: keyof typeof routes,
+  body: Readonly<Record<string, unknown>>,
+  prices = catalog
+) => {
+  const match = prices.match(routes[to][0], "POST", routes[to][1])
+  assert(match._tag === "Open")
+  const text = JSON.stringify({ model: "m", ...body })
+  const plan = planCall(prices, match.route, match.model, new TextEncoder().encode(text))
+  return { text, plan }
+}
+
+/** What is held for the input, and for the output. */
+const heldOf = (to: keyof typeof routes, body: Readonly<Record<string, unknown>>) => {
+  const { plan, text } = planOf(to, body)
+  const { hold } = Result.getOrThrow(plan)
+  return { tokens: Number(hold), body: text.length, output: Number(hold) - text.length }
+}
+
+describe("the hold of a call is the most that it can cost", () => {
+  it("the largest of the limits that a body gives counts, whichever the upstream heeds", () => {
+    const body = { max_tokens: 900, max_output_tokens: 1, max_completion_tokens: 2 }
+    assert.strictEqual(heldOf("chat", body).output, 900)
+    assert.strictEqual(heldOf("messages", { max_tokens: 30 }).output, 30)
+    assert.strictEqual(heldOf("responses", { max_output_tokens: 5000 }).output, 1000)
+  })
+
+  it("Gemini's candidates count in both of its spellings", () => {
+    const camel = { generationConfig: { maxOutputTokens: 10, candidateCount: 8 } }
+    assert.strictEqual(heldOf("gemini", camel).output, 80)
+    const snake = { generation_config: { max_output_tokens: 10, candidate_count: 8 } }
+    assert.strictEqual(heldOf("gemini", snake).output, 80)
+  })
+
+  it("reasoning that costs more than an answer is held for", () => {
+    const { plan, text } = planOf(
+      "chat",
+      { max_tokens: 10 },
+      makeUpstreamCatalog({ tokenModels: [model("openai", 3_000_000n)] })
+    )
+    assert.strictEqual(Number(Result.getOrThrow(plan).hold), text.length + 30)
+  })
+
+  it("a file whose length the body does not show is held for as all that the model reads", () => {
+    const url = "https://example.com/long.pdf"
+    const files = [
+      ["responses", { input: [{ content: [{ type: "input_file", file_url: url }] }] }],
+      ["chat", { messages: [{ content: [{ type: "file", file: { file_data: "JVBERi0=" } }] }] }],
+      [
+        "messages",
+        { messages: [{ content: [{ type: "document", source: { type: "url", url } }] }] }
+      ],
+      ["gemini", { contents: [{ parts: [{ fileData: { fileUri: url } }] }] }],
+      ["gemini", { contents: [{ parts: [{ file_data: { file_uri: url } }] }] }]
+    ] as const
+    for (const [to, body] of files) {
+      assert.strictEqual(heldOf(to, body).tokens, 100_000 + 1000, JSON.stringify(body))
+    }
+    // Words about files are words
+    const words = { messages: [{ content: '"file_url": "x", "type":"document"' }] }
+    const held = heldOf("chat", words)
+    assert.strictEqual(held.output, 1000)
+  })
+
+  it("a body may be nested as deeply as it likes, unless it has to be written anew", () => {
+    const deep = "[".repeat(60_000) + "]".repeat(60_000)
+    const match = catalog.match("openai", "POST", "/v1/chat/completions")
+    assert(match._tag === "Open")
+    const plan = (more: string) => {
+      const text = `{"model":"m","max_tokens":5,${more}"x":"\\u0041","messages":${deep}}`
+      return planCall(catalog, match.route, match.model, new TextEncoder().encode(text))
+    }
+    assert.isTrue(Result.isSuccess(plan("")))
+    assert.isTrue(Result.isSuccess(plan('"stream":true,')))
+    const written = plan('"stream":true,"stream_options":{},')
+    assert.strictEqual(Result.isFailure(written) && written.failure.code, 2002)
+  })
+
+  it("a word that is written in escapes is held for as the word", () => {
+    const dear = { ...model("anthropic"), price: { ...price, cacheWriteLong: make(9_000_000n) } }
+    const prices = makeUpstreamCatalog({ tokenModels: [dear] })
+    const match = prices.match("anthropic", "POST", "/v1/messages")
+    assert(match._tag === "Open")
+    const held = (text: string) => {
+      const plan = planCall(prices, match.route, match.model, new TextEncoder().encode(text))
+      return Number(Result.getOrThrow(plan).hold)
+    }
+    const body = (...words: ReadonlyArray<string>) =>
+      `{"model":"m","max_tokens":1,"messages":[${words.join(",")}]}`
+    assert.strictEqual(held(body('"\\u00e9"')), body('"\\u00e9"').length + 1)
+    for (const [plain, escaped] of [
+      ['{"file_id":"x"}', '{"\\u0066ile_id":"x"}'],
+      ['{"type":"document"}', '{"type":"docu\\u006Dent"}'],
+      ['{"image_url":"x"}', '{"image\\u005furl":"x"}'],
+      ['{"ttl":"1h"}', '{"ttl":"\\u0031h"}']
+    ] as const) {
+      assert.deepEqual(JSON.parse(plain), JSON.parse(escaped))
+      assert.isAtLeast(held(body(escaped)), held(body(plain)), escaped)
+      assert.isAbove(held(body(plain)), body(plain).length + 1, plain)
+    }
+  })
+
+  it("what is kept in the shared upstream account is nobody's: earlier answers are refused", () => {
+    for (const name of ["previous_response_id", "conversation"]) {
+      const fault = Result.getFailure(
+        planOf("responses", { input: "go on", [name]: "resp_1" }).plan
+      )
+      assert(fault._tag === "Some")
+      assert.strictEqual(fault.value.code, 2001)
+      assert.strictEqual(fault.value.errors?.[0]?.pointer, `#/${name}`)
+      assert.isTrue(Result.isSuccess(planOf("responses", { input: "go on", [name]: null }).plan))
+    }
+  })
+})
+
+describe("a plain body needs no decoder", () => {
+  const value = fc.oneof(
+    fc.constantFrom<unknown>(null, true, false, "", "m", "nobody", 0, 1, -1, 1.5, 1e9, [], {}),
+    fc.constantFrom<unknown>({ include_usage: true }, { include_usage: 1 }, [null], "1")
+  )
+  const names = [
+    "model",
+    "stream",
+    "background",
+    "n",
+    "max_tokens",
+    "max_completion_tokens",
+    "max_output_tokens",
+    "stream_options",
+    "generationConfig",
+    "conversation",
+    "toString",
+    "__proto__"
+  ] as const
+  const body = fc.dictionary(fc.constantFrom(...names), value, { maxKeys: 4 })
+
+  it("what is held, and every fault, is as the decoder has it", () => {
+    const kinds = new Set<string>()
+    fc.assert(
+      fc.property(body, (members) => {
+        const told = (more: string) => {
+          const { plan } = planOf("chat", { ...members, [more]: null })
+          kinds.add(plan._tag)
+          return Result.match(plan, {
+            onFailure: ({ code, errors }) => ({ code, errors }),
+            onSuccess: ({ hidesUsage, hold, model }) => ({ hidesUsage, hold, model })
+          })
+        }
+        // A member of the decoder's, however empty, is left to it
+        assert.deepStrictEqual(told("generation_konfig"), told("generation_config"))
+      }),
+      { numRuns: 2000 }
+    )
+    assert.strictEqual(kinds.size, 2)
+  })
+})

@@ -1,0 +1,146 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Cause, Effect, Exit, Layer } from "effect"
+import { Catalog } from "../../../src/catalog/Catalog.ts"
+import { ApiKeyId, UserId } from "../../../src/domain/Ids.ts"
+import { Metering } from "../../../src/passthrough/Metering.ts"
+import type { CallEnd } from "../../../src/passthrough/Metering.ts"
+import { Passthrough } from "../../../src/passthrough/Passthrough.ts"
+import type { Relayed } from "../../../src/passthrough/Passthrough.ts"
+import { UpstreamCalls } from "../../../src/passthrough/UpstreamCalls.ts"
+import type { ReachEnd } from "../../../src/passthrough/UpstreamCalls.ts"
+
+const body = new TextEncoder().encode('{"model":"gpt-4o","max_tokens":5,"messages":[]}')
+
+/** A call by a caller who is no fiber, with what became of it. */
+const forwarded = (
+  draw: () => boolean,
+  reach: (end: ReachEnd) => () => void
+): Effect.Effect<{
+  readonly heard: ReadonlyArray<Exit.Exit<unknown, unknown>>
+  readonly closed: ReadonlyArray<CallEnd>
+  readonly giveUp: () => void
+}> => {
+  const closed: Array<CallEnd> = []
+  const metering = Layer.succeed(
+    Metering,
+    Metering.of({
+      drawUnsafe: () => (draw() ? (end) => void closed.push(end) : undefined),
+      openUnsafe: () => () => {},
+      closeUnsafe: (end) => void closed.push(end),
+      list: () => Effect.die("not asked"),
+      find: () => Effect.die("not asked")
+    })
+  )
+  const upstream = Layer.succeed(
+    UpstreamCalls,
+    UpstreamCalls.of({
+      isSandbox: () => false,
+      reach: () => Effect.die("not asked"),
+      reachUnsafe: (_provider, _request, _now, end) => reach(end),
+      accounts: Effect.succeed([])
+    })
+  )
+  return Effect.gen(function* () {
+    const passthrough = yield* Passthrough
+    const to = yield* passthrough.resolve("openai", "POST", "/v1/chat/completions")
+    const heard: Array<Exit.Exit<unknown, unknown>> = []
+    const principal = {
+      userId: UserId.make("019a0000-0000-7000-8000-000000000000"),
+      apiKeyId: ApiKeyId.make("key_1"),
+      scopes: ["inference"] as const
+    }
+    const giveUp = passthrough.forwardUnsafe(
+      { principal, to, query: "", headers: {}, body, traceId: "0".repeat(32) },
+      0,
+      {
+        answered: (relayed: Relayed) => void heard.push(Exit.succeed(relayed)),
+        otherwise: (rest) => void heard.push(Effect.runSyncExit(rest))
+      }
+    )
+    return { heard, closed, giveUp }
+  }).pipe(
+    Effect.provide(Passthrough.layer),
+    Effect.provide([metering, upstream, Catalog.layer]),
+    Effect.orDie
+  )
+}
+
+const answer = { status: 200, headers: {}, body: new TextEncoder().encode("{}") }
+
+describe("a call without a fiber", () => {
+  it.effect("a defect before the hold is told, and nothing is held", () =>
+    Effect.gen(function* () {
+      const { closed, heard } = yield* forwarded(
+        () => {
+          throw new Error("broken")
+        },
+        () => () => {}
+      )
+      assert.lengthOf(heard, 1)
+      assert(heard[0] !== undefined && Exit.isFailure(heard[0]))
+      assert.isTrue(Cause.hasDies(heard[0].cause))
+      assert.lengthOf(closed, 0)
+    })
+  )
+
+  it.effect("a defect behind the hold is told, and the hold released", () =>
+    Effect.gen(function* () {
+      const { closed, heard } = yield* forwarded(
+        () => true,
+        () => {
+          throw new Error("broken")
+        }
+      )
+      assert.lengthOf(heard, 1)
+      assert(heard[0] !== undefined && Exit.isFailure(heard[0]))
+      assert.isTrue(Cause.hasDies(heard[0].cause))
+      assert.deepStrictEqual(
+        closed.map(({ outcome }) => outcome),
+        ["released"]
+      )
+    })
+  )
+
+  it.effect("given up, it is released once, and what the upstream says is not heard", () =>
+    Effect.gen(function* () {
+      let end: ReachEnd | undefined
+      let stops = 0
+      const { closed, giveUp, heard } = yield* forwarded(
+        () => true,
+        (it) => {
+          end = it
+          return () => {
+            stops += 1
+            it.otherwise(Effect.die("aborted"))
+          }
+        }
+      )
+      giveUp()
+      end?.answered({ answer, accountId: "a" })
+      assert.strictEqual(stops, 1)
+      assert.lengthOf(heard, 0)
+      assert.deepStrictEqual(
+        closed.map(({ outcome }) => outcome),
+        ["released"]
+      )
+    })
+  )
+
+  it.effect("answered, it is settled, and can be given up no more", () =>
+    Effect.gen(function* () {
+      const { closed, giveUp, heard } = yield* forwarded(
+        () => true,
+        (end) => {
+          end.answered({ answer, accountId: "a" })
+          return () => assert.fail("stopped behind its end")
+        }
+      )
+      giveUp()
+      assert.lengthOf(heard, 1)
+      assert.deepStrictEqual(
+        closed.map(({ outcome }) => outcome),
+        ["settled"]
+      )
+    })
+  )
+})

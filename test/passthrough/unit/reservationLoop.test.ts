@@ -1,0 +1,190 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Exit, Scope } from "effect"
+import { TestClock } from "effect/testing"
+import { randomUUID } from "node:crypto"
+import { UserId } from "../../../src/domain/Ids.ts"
+import { StoreUnavailable } from "../../../src/domain/Problem.ts"
+import type { CallEnd, CallStart } from "../../../src/passthrough/CallStore.ts"
+import type { CloseDrawn } from "../../../src/passthrough/ReservationBook.ts"
+import { makeReservations } from "../../../src/passthrough/Reservations.ts"
+import type { WriteReservations } from "../../../src/passthrough/Reservations.ts"
+import type { ReservationGrant } from "../../../src/passthrough/ReservationStore.ts"
+import { callEnd, callStart, credits } from "../../support/wallets.ts"
+
+/** What a process holds ahead for keys that call often, under a clock that is moved by hand. ADR 0116. */
+
+const user = UserId.make(randomUUID())
+type Batch = Parameters<WriteReservations>[0]
+
+/** Grants all that is asked for. */
+const grantAll = ({ sizes }: Batch, alive = true): ReadonlyArray<ReservationGrant> =>
+  sizes.map(({ extra, key, needs }) => ({
+    key,
+    granted: credits(Number(needs + extra) / 1e6),
+    available: credits(1_000_000),
+    alive,
+    expiresAt: null
+  }))
+
+const make = Effect.fnUntraced(function* (
+  behave: WriteReservations = (batch) => Effect.succeed(grantAll(batch))
+) {
+  const written: Array<Batch> = []
+  const scope = yield* Scope.make()
+  const allowances = yield* makeReservations((batch) =>
+    Effect.suspend(() => {
+      written.push(batch)
+      return behave(batch)
+    })
+  ).pipe(Scope.provide(scope))
+  const clock = yield* Clock.Clock
+  const closes = new Map<string, CloseDrawn>()
+  const draw = (start: CallStart) => {
+    const close = allowances.drawUnsafe(start, clock.currentTimeMillisUnsafe())
+    if (close !== undefined) closes.set(start.id, close)
+    return close !== undefined
+  }
+  const close = (end: CallEnd) => closes.get(end.id)?.(end)
+  /** Calls so often that there is an allowance afterwards. */
+  const heat = Effect.suspend(() => {
+    for (let n = 0; n < 20; n += 1) draw(callStart(user, 1))
+    return TestClock.adjust("10 millis")
+  })
+  return { close, draw, heat, stop: Scope.close(scope, Exit.void), written }
+})
+
+const sizesOf = (batches: ReadonlyArray<Batch>) =>
+  batches.map(({ sizes }) => sizes.map(({ extra, needs }) => [needs, extra]))
+const endsOf = (batches: ReadonlyArray<Batch>) =>
+  batches.map(({ ended }) => ended.map(({ start }) => start.id))
+
+describe("the allowance of a key that calls often", () => {
+  it.effect("fifteen calls within a second are held for one by one, the sixteenth opens it", () =>
+    Effect.gen(function* () {
+      const { draw, stop, written } = yield* make()
+      for (let second = 0; second < 3; second += 1) {
+        for (let n = 0; n < 15; n += 1) assert.isFalse(draw(callStart(user, 1)))
+        yield* TestClock.adjust("1 second")
+      }
+      assert.isEmpty(written)
+      for (let n = 0; n < 16; n += 1) assert.isFalse(draw(callStart(user, 2)))
+      yield* TestClock.adjust("10 millis")
+      assert.deepStrictEqual(sizesOf(written), [[[credits(0), credits(8)]]])
+      assert.isTrue(draw(callStart(user, 8)))
+      assert.isFalse(draw(callStart(user, 1)))
+      yield* stop
+    })
+  )
+
+  it.effect(
+    "what ends is settled 10 ms later, together; after 50 quiet ms nothing is held ahead",
+    () =>
+      Effect.gen(function* () {
+        const { close, draw, heat, stop, written } = yield* make()
+        yield* heat
+        const [one, two, long] = [callStart(user, 1), callStart(user, 1), callStart(user, 1)]
+        for (const start of [one, two, long]) assert.isTrue(draw(start))
+        close(callEnd(one, 1))
+        close(callEnd(two, 0))
+        yield* TestClock.adjust("10 millis")
+        assert.deepStrictEqual(endsOf(written.slice(1)), [[one.id, two.id]])
+        yield* TestClock.adjust("1 second")
+        // The call that still runs is held for, and nothing else
+        assert.deepStrictEqual(sizesOf(written.slice(2)), [[[credits(1), credits(0)]]])
+        close(callEnd(long, 1))
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(endsOf(written.slice(3)), [[long.id]])
+        assert.deepStrictEqual(sizesOf(written.slice(3)), [[[credits(0), credits(0)]]])
+        assert.isFalse(draw(callStart(user, 1)), "it is closed")
+        yield* stop
+        assert.strictEqual(written.length, 4)
+      })
+  )
+
+  it.effect("a key that was not looked at for 100 ms, or has died, is not drawn on", () =>
+    Effect.gen(function* () {
+      let alive = true
+      let isThere = true
+      const { draw, heat, stop } = yield* make((batch) =>
+        isThere
+          ? Effect.succeed(grantAll(batch, alive))
+          : Effect.fail(new StoreUnavailable({ cause: undefined }))
+      )
+      yield* heat
+      isThere = false
+      for (let n = 0; n < 9; n += 1) {
+        yield* TestClock.adjust("11 millis")
+        assert.isTrue(draw(callStart(user, 1)), `${(n + 1) * 11} ms`)
+      }
+      yield* TestClock.adjust("1 millis")
+      assert.isFalse(draw(callStart(user, 1)))
+      isThere = true
+      yield* TestClock.adjust("5 seconds")
+      draw(callStart(user, 1))
+      yield* TestClock.adjust("10 millis")
+      assert.isTrue(draw(callStart(user, 1)), "the store is back")
+      alive = false
+      yield* TestClock.adjust("10 millis")
+      assert.isFalse(draw(callStart(user, 1)))
+      yield* stop
+    })
+  )
+
+  it.effect(
+    "what has ended is kept while the store is away, and written when the service stops",
+    () =>
+      Effect.gen(function* () {
+        let isThere = true
+        const { close, draw, heat, stop, written } = yield* make((batch) =>
+          isThere
+            ? Effect.succeed(grantAll(batch))
+            : Effect.fail(new StoreUnavailable({ cause: undefined }))
+        )
+        yield* heat
+        const [one, two] = [callStart(user, 1), callStart(user, 1)]
+        draw(one)
+        draw(two)
+        isThere = false
+        close(callEnd(one, 1))
+        yield* TestClock.adjust("1 minute")
+        const tries = endsOf(written).filter((ids) => ids.includes(one.id)).length
+        assert.isAbove(tries, 5)
+        assert.isBelow(tries, 30)
+        close(callEnd(two, 1))
+        isThere = true
+        yield* stop
+        const last = written.at(-1)!
+        assert.deepStrictEqual(endsOf([last]), [[one.id, two.id]])
+        assert.deepStrictEqual(sizesOf([last]), [[[credits(0), credits(0)]]])
+      })
+  )
+
+  it.effect("a call that cannot be written is given up alone", () =>
+    Effect.gen(function* () {
+      const [bad, good] = [callStart(user, 1), callStart(user, 1)]
+      const { close, draw, heat, stop, written } = yield* make((batch) =>
+        endsOf([batch]).flat().includes(bad.id)
+          ? Effect.die("broken")
+          : Effect.succeed(grantAll(batch))
+      )
+      yield* heat
+      for (const start of [bad, good]) {
+        draw(start)
+        close(callEnd(start, 1))
+      }
+      yield* TestClock.adjust("1 second")
+      const apart = endsOf(written).filter((ids) => ids.length > 0)
+      assert.deepStrictEqual(apart, [[bad.id, good.id], [bad.id], [good.id]])
+      // What is written behind a call is covered by the hold that takes the place of the last one
+      const [bads, goods] = written.filter(({ ended }) => ended.length === 1)
+      assert.deepStrictEqual(
+        [bads, goods].map((batch) => batch!.sizes.map(({ needs }) => needs)),
+        [[credits(1)], [credits(0)]]
+      )
+      const holds = written.flatMap(({ sizes }) => sizes.map(({ hold }) => hold))
+      assert.strictEqual(new Set(holds).size, written.length, "a hold is made once")
+      assert.deepStrictEqual(sizesOf([written.at(-1)!]), [[[credits(0), credits(0)]]])
+      yield* stop
+    })
+  )
+})

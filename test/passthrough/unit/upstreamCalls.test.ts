@@ -1,0 +1,73 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Exit, Layer, Redacted } from "effect"
+import { TestClock } from "effect/testing"
+import { UpstreamCalls } from "../../../src/passthrough/UpstreamCalls.ts"
+import { Accounts } from "../../../src/vendors/Accounts.ts"
+import { Upstream } from "../../../src/vendors/Upstream.ts"
+import type { UpstreamAnswer, UpstreamRequest } from "../../../src/vendors/UpstreamExchange.ts"
+
+const account = {
+  id: "openai:one",
+  provider: "openai",
+  key: Redacted.make("sk-vendor"),
+  baseUrl: "https://upstream.example",
+  weight: 1
+} as const
+
+const request: UpstreamRequest = {
+  method: "POST",
+  path: "/v1/chat/completions",
+  query: "",
+  headers: [],
+  body: new Uint8Array(),
+  watch: undefined
+}
+
+/** The last request of an account; the next tokens come 20 s after the answer. */
+const answer: UpstreamAnswer = {
+  status: 200,
+  headers: { "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "20s" },
+  body: new Uint8Array()
+}
+
+describe("an account whose limit is used up", () => {
+  it.effect("is left alone from the answer on that says so, however long the call took", () =>
+    Effect.gen(function* () {
+      let finish: (exit: Exit.Exit<UpstreamAnswer, never>) => void = () => {}
+      const upstream = Layer.succeed(
+        Upstream,
+        Upstream.of({
+          send: () => Effect.succeed(answer),
+          sendUnsafe: (_account, _request, done) => {
+            finish = done
+            return () => {}
+          },
+          simulate: () => Effect.succeed(answer)
+        })
+      )
+      yield* Effect.gen(function* () {
+        const calls = yield* UpstreamCalls
+        const now = yield* Clock.currentTimeMillis
+        let isAnswered = false
+        calls.reachUnsafe("openai", request, now, {
+          answered: () => {
+            isAnswered = true
+          },
+          otherwise: () => {}
+        })
+        yield* TestClock.adjust("30 seconds")
+        finish(Exit.succeed(answer))
+        assert.isTrue(isAnswered)
+        const paused = yield* calls.accounts
+        assert.deepStrictEqual(
+          paused.map(({ pausedMillis }) => pausedMillis),
+          [20_000]
+        )
+      }).pipe(
+        Effect.provide(
+          UpstreamCalls.layer.pipe(Layer.provide([upstream, Accounts.layer([account])]))
+        )
+      )
+    })
+  )
+})

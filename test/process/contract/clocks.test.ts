@@ -1,0 +1,61 @@
+import { assert, it } from "@effect/vitest"
+import { DateTime, Duration, Effect, Layer, Option } from "effect"
+import { makeApiKeyId } from "../../../src/domain/Ids.ts"
+import { RateLeaseStore } from "../../../src/tasks/submission/RateLeaseStore.ts"
+import { AdmissionStore } from "../../../src/users/AdmissionStore.ts"
+import { UserStore } from "../../../src/users/UserStore.ts"
+import { describeStores } from "../../support/stores.ts"
+import { newWallet, walletStores } from "../../support/wallets.ts"
+
+const now = DateTime.makeUnsafe("2026-03-01T12:00:00Z")
+const later = (seconds: number) => DateTime.add(now, { seconds })
+const anHourAhead = later(3600)
+
+describeStores("a process whose clock was an hour ahead for a moment", (database) => {
+  const Live = Layer.mergeAll(AdmissionStore.layer, RateLeaseStore.layer, walletStores).pipe(
+    Layer.provideMerge(database)
+  )
+
+  it.effect("holds up no call to a vendor", () =>
+    Effect.gen(function* () {
+      const { lease } = yield* RateLeaseStore
+      const turn = (at: DateTime.Utc) =>
+        Effect.map(
+          lease({ key: "dashscope:1/polls", count: 2, spacing: Duration.millis(50), now: at }),
+          DateTime.formatIso
+        )
+      assert.strictEqual(yield* turn(now), "2026-03-01T12:00:00.000Z")
+      assert.strictEqual(yield* turn(anHourAhead), "2026-03-01T13:00:00.000Z")
+      assert.strictEqual(yield* turn(now), "2026-03-01T12:00:00.000Z")
+      assert.strictEqual(yield* turn(now), "2026-03-01T12:00:00.100Z", "behind the one before")
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("empties no key's bucket for longer than it takes to fill", () =>
+    Effect.gen(function* () {
+      const { admit } = yield* AdmissionStore
+      const keyHash = new Uint8Array([1])
+      yield* (yield* UserStore).createKey({
+        id: makeApiKeyId(0),
+        userId: yield* newWallet(0),
+        keyHash,
+        preview: "sk-...abcd",
+        name: "key",
+        scopes: ["inference"],
+        expiresAt: null,
+        now
+      })
+      const isAdmitted = (at: DateTime.Utc) =>
+        Effect.map(
+          admit({ keyHash, perMinute: 2, now: at, taskId: Option.none() }),
+          Option.flatMap(({ rate }) => Option.map(rate, ({ admitted }) => admitted))
+        )
+      for (const at of [anHourAhead, anHourAhead]) {
+        assert.deepStrictEqual(yield* isAdmitted(at), Option.some(true))
+      }
+      assert.deepStrictEqual(yield* isAdmitted(now), Option.some(false), "it is empty")
+      assert.deepStrictEqual(yield* isAdmitted(later(15)), Option.some(false))
+      assert.deepStrictEqual(yield* isAdmitted(later(31)), Option.some(true))
+    }).pipe(Effect.provide(Live))
+  )
+})

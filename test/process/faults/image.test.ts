@@ -1,0 +1,80 @@
+import { cpSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { assert, describe, it } from "vitest"
+import {
+  freePort,
+  projectFolder,
+  run,
+  temporaryFolder,
+  untilReady
+} from "../../support/spawnService.ts"
+
+const dockerfile = readFileSync(join(projectFolder, "Dockerfile"), "utf8").replaceAll("\\\n", " ")
+
+/** The arguments of every such instruction, in order. */
+const instructions = (name: string): ReadonlyArray<string> =>
+  dockerfile
+    .split("\n")
+    .filter((line) => line.trimStart().startsWith(`${name} `))
+    .map((line) => line.trim().slice(name.length + 1))
+
+const last = (name: string): string => instructions(name).at(-1) ?? ""
+
+describe("the image", () => {
+  it("is built in stages, runs as a number that is not root, and listens on all addresses", () => {
+    assert.isAbove(instructions("FROM").length, 1)
+    assert.match(last("FROM"), /slim/)
+    assert.match(last("USER"), /^[1-9]\d*:[1-9]\d*$/)
+    assert.match(last("ENV"), /HOST=0\.0\.0\.0/)
+    assert.strictEqual(last("STOPSIGNAL"), "SIGTERM")
+    assert.match(last("HEALTHCHECK"), /readyz/)
+  })
+
+  it("its steps work in a clean folder: production dependencies, start, readyz, SIGTERM ends with 0", async () => {
+    const folder = temporaryFolder("image")
+    const copied = instructions("COPY").filter((line) => !line.startsWith("--from"))
+    for (const source of copied.flatMap((line) => line.split(" ").slice(0, -1))) {
+      cpSync(join(projectFolder, source), join(folder, source), { recursive: true })
+    }
+    const install = instructions("RUN")
+      .find((line) => line.startsWith("npm ci"))!
+      .split(" && ")[0]!
+    // npm alone gets this process's environment: where the registry is, and how to reach it.
+    const own = Object.entries(process.env).flatMap(([name, value]) =>
+      value === undefined || name.startsWith("npm_lifecycle") ? [] : [[name, value] as const]
+    )
+    const npm = run("sh", ["-c", install], { ...Object.fromEntries(own), NODE_ENV: "" }, folder)
+    assert.strictEqual(await npm.ended, 0, npm.output())
+
+    const port = await freePort()
+    const [entry] = JSON.parse(last("ENTRYPOINT")) as [string]
+    const words = JSON.parse(last("CMD")) as Array<string>
+    const env = {
+      ...Object.fromEntries(
+        last("ENV")
+          .trim()
+          .split(/\s+/)
+          .map((pair) => pair.split("=") as [string, string])
+      ),
+      DATA_DIR: join(folder, "data"),
+      PORT: `${port}`
+    }
+    const inFolder = (path: string) => path.replace("/app", folder)
+    const service = run(inFolder(entry), words, env, folder)
+    try {
+      await untilReady(service, port)
+      const probe = JSON.parse(last("HEALTHCHECK").replace(/^.*?CMD /, "")) as [
+        string,
+        ...Array<string>
+      ]
+      const health = run(inFolder(probe[0]), probe.slice(1), env, folder)
+      assert.strictEqual(await health.ended, 0, health.output())
+      const asked = performance.now()
+      service.kill("SIGTERM")
+      assert.strictEqual(await service.ended, 0, service.output())
+      assert.isBelow(performance.now() - asked, 5000)
+    } finally {
+      service.kill("SIGKILL")
+    }
+  }, 180_000)
+})

@@ -1,0 +1,79 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { freshDatabase } from "../../support/stores.ts"
+import { startReceiver } from "../../support/webhookReceiver.ts"
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+
+const story = async (databaseUrl: string, signal: NodeJS.Signals, withinMillis: number) => {
+  await using receiver = await startReceiver()
+  const env = receiver.env
+  await using first = await GatewayProcess.start({ databaseUrl, env })
+  await using second = await GatewayProcess.start({ databaseUrl, env })
+  const key = await first.key()
+  second.useKey(key)
+  const events = ["task.created", "task.succeeded", "task.failed"]
+  await first.call("POST", "/manage/v1/webhook-endpoints", { url: receiver.url, events })
+  const ids = await Promise.all(
+    Array.from({ length: 20 }, async (_, n) => {
+      const prompt = `${n} [[sim:slow=4s]]`
+      const created = await (n % 4 === 0 ? second : first).call("POST", path, { prompt })
+      assert.strictEqual(created.status, 202, created.text)
+      return String(created.json.task_info.id)
+    })
+  )
+  await pause(700)
+  const tookToEnd = await first.kill(signal)
+  if (signal === "SIGTERM") {
+    assert.isBelow(tookToEnd, 3000)
+    assert.strictEqual(await first.ended, 0, first.output)
+  }
+  const began = performance.now()
+  const unfinished = async () => {
+    const answers = await Promise.all(ids.map((id) => second.call("GET", `${path}/${id}`)))
+    return answers.filter((it) => it.json.task_info.status !== "completed")
+  }
+  await until(async () => ((await unfinished()).length === 0 ? true : undefined), {
+    millis: withinMillis,
+    what: `the end of all tasks`
+  })
+  const took = performance.now() - began
+  const outcomes = () =>
+    new Set(
+      receiver.received
+        .filter((it) => it.event.type === "task.succeeded")
+        .map((it) => it.event.data.payload.task_info.id)
+    ).size
+  await until(async () => (outcomes() === ids.length ? true : undefined), {
+    millis: 20_000,
+    what: "every webhook"
+  })
+  const wallet = (await second.call("GET", "/manage/v1/wallet")).json
+  assert.strictEqual(wallet.held_balance, "0.00")
+  assert.strictEqual(wallet.settled_balance, "850.00")
+  assert.match((await second.call("GET", "/metrics")).text, /^gateway_wallet_drift 0$/mu)
+  return took
+}
+
+describe("two processes on one Postgres", () => {
+  it.live(
+    "kill -9 of one: the other finishes all, once, within 20 seconds",
+    () =>
+      Effect.gen(function* () {
+        const database = yield* freshDatabase()
+        yield* Effect.promise(() => story(database.href, "SIGKILL", 20_000))
+      }),
+    180_000
+  )
+
+  it.live(
+    "SIGTERM of one: it hands its tasks back, and the other finishes all within 10 seconds",
+    () =>
+      Effect.gen(function* () {
+        const database = yield* freshDatabase()
+        yield* Effect.promise(() => story(database.href, "SIGTERM", 10_000))
+      }),
+    180_000
+  )
+})

@@ -1,0 +1,48 @@
+import { assert, describe, it } from "@effect/vitest"
+import { DateTime, Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { ManageReplays } from "../../../src/users/ManageReplays.ts"
+import { advance, layerGateway, makeUser } from "../../support/gateway.ts"
+
+describe("the audit of the wallets", () => {
+  it.effect("is left to the process that has just done it, and taken over when that is gone", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const otherProcessAudits = Effect.flatMap(
+        DateTime.now,
+        (now) => sql`UPDATE wallet_audit_rounds SET finished_at = ${DateTime.toDateUtc(now)}`
+      )
+      yield* advance("16 seconds")
+      const user = yield* makeUser()
+      const audited = Effect.map(
+        sql`SELECT 1 FROM wallet_audits WHERE user_id = ${user.id}`,
+        (rows) => rows.length > 0
+      )
+      for (let round = 0; round < 6; round += 1) {
+        yield* otherProcessAudits
+        yield* advance("10 seconds", "5 seconds")
+      }
+      assert.isFalse(yield* audited)
+      yield* advance("31 seconds", "5 seconds")
+      assert.isTrue(yield* audited)
+    }).pipe(Effect.provide(layerGateway()))
+  )
+})
+
+describe("idempotency keys older than 24 hours", () => {
+  it.effect("are forgotten as fast as a busy day made them", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const user = yield* makeUser()
+      yield* sql`
+        INSERT INTO idempotency_keys (user_id, key, request_hash, status, body, created_at)
+        SELECT ${user.id}::uuid, 'old-' || n, ''::bytea, 202, '{}', '1969-12-30T23:59:59Z'
+        FROM generate_series(1, 5000) n`
+      yield* sql`
+        INSERT INTO idempotency_keys (user_id, key, request_hash, status, body, created_at)
+        VALUES (${user.id}, 'young', ''::bytea, 202, '{}', '1969-12-31T00:00:01Z')`
+      yield* (yield* ManageReplays).forgetOld
+      assert.deepStrictEqual(yield* sql`SELECT key FROM idempotency_keys`, [{ key: "young" }])
+    }).pipe(Effect.provide(layerGateway()))
+  )
+})

@@ -1,0 +1,373 @@
+import Anthropic, { NotFoundError as AnthropicNotFound } from "@anthropic-ai/sdk"
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import OpenAI, { NotFoundError } from "openai"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+let gateway: TestGateway
+let openai: OpenAI
+let anthropic: Anthropic
+
+beforeAll(async () => {
+  const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+  const price = { per: "million_tokens", input: "1", output: "1" }
+  writeFileSync(
+    file,
+    JSON.stringify({
+      tokenModels: [
+        { vendor: "openai", model: "house", price, outputTokensMax: 9, inputTokensMax: 9999 }
+      ]
+    })
+  )
+  gateway = await startGateway({ CATALOG_FILE: file })
+  openai = new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.origin}/v1`, maxRetries: 0 })
+  anthropic = new Anthropic({
+    apiKey: gateway.key,
+    baseURL: `${gateway.origin}/vendors/anthropic`,
+    maxRetries: 0
+  })
+})
+afterAll(() => gateway.stop())
+
+const whole =
+  "This answer comes from the built-in simulator: set a vendor key to reach the real model."
+const user = { role: "user" as const, content: "Hi" }
+const chat = { model: "gpt-4o", messages: [user] }
+const message = { model: "claude-haiku-4-5", max_tokens: 600, messages: [user] }
+const vendorOpenAi = () =>
+  new OpenAI({ apiKey: gateway.key, baseURL: `${gateway.origin}/vendors/openai/v1` })
+
+const post = async (path: string, body: string) => {
+  const answer = await fetch(`${gateway.origin}${path}`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${gateway.key}`, "content-type": "application/json" },
+    body
+  })
+  return { status: answer.status, text: await answer.text() }
+}
+
+const schema = {
+  type: "object" as const,
+  properties: {
+    city: { type: "string" },
+    unit: { type: "string", enum: ["celsius", "fahrenheit"] },
+    days: { type: "integer", minimum: 2 },
+    note: { type: "string" }
+  },
+  required: ["city", "unit", "days"]
+}
+const called = { city: "simulated", unit: "celsius", days: 2 }
+
+const fails = (call: PromiseLike<unknown>): Promise<Error> =>
+  Promise.resolve(call).then(
+    () => {
+      throw new Error("expected a failure")
+    },
+    (error: Error) => error
+  )
+
+const newest = async () => {
+  await gateway.settled()
+  return (await gateway.calls())[0]!
+}
+
+describe("the openai package in the sandbox", () => {
+  it("gets as many choices as it asks for, and pays for each", async () => {
+    const answer = await openai.chat.completions.create({ ...chat, n: 3 })
+    assert.deepEqual(
+      answer.choices.map((it) => [it.index, it.message.content, it.finish_reason]),
+      [0, 1, 2].map((index) => [index, whole, "stop"])
+    )
+    assert.equal(answer.usage!.completion_tokens, 48)
+    assert.equal((await newest()).usage!["outputTokens"], 48)
+    const stream = openai.chat.completions.stream({ ...chat, n: 2 })
+    const { choices } = await stream.finalChatCompletion()
+    assert.deepEqual(
+      choices.map((it) => it.message.content),
+      [whole, whole]
+    )
+  })
+
+  it("is cut off at its limit of tokens, whole and as a stream", async () => {
+    for (const limit of [{ max_tokens: 3 }, { max_completion_tokens: 3 }]) {
+      const { choices, usage } = await openai.chat.completions.create({ ...chat, ...limit })
+      assert.deepEqual(
+        [choices[0]!.message.content, choices[0]!.finish_reason, usage!.completion_tokens],
+        ["This answer comes", "length", 3]
+      )
+    }
+    const parts = []
+    const asked = { ...chat, max_tokens: 3, stream_options: { include_usage: true } }
+    for await (const chunk of await openai.chat.completions.create({ ...asked, stream: true }))
+      parts.push(chunk)
+    assert.equal(
+      parts.map((it) => it.choices[0]?.delta.content ?? "").join(""),
+      "This answer comes"
+    )
+    assert.equal(parts.findLast((it) => it.choices.length > 0)!.choices[0]!.finish_reason, "length")
+    assert.equal(parts.at(-1)!.usage!.completion_tokens, 3)
+    assert.equal((await newest()).usage!["outputTokens"], 3)
+  })
+
+  it("sees the usage chunk it asked for, however it writes its JSON", async () => {
+    const body = `{"model": "gpt-4o", "stream": true, "stream_options": {"include_usage" : true}, "messages": []}`
+    const answer = await gateway.post("/v1/chat/completions", body)
+    assert.include(await answer.text(), '"completion_tokens":16')
+  })
+
+  it("calls the tool that it offers, and answers in words what the tool has said", async () => {
+    const tools = [
+      { type: "function" as const, function: { name: "other", parameters: schema } },
+      { type: "function" as const, function: { name: "weather", parameters: schema } }
+    ]
+    const named = { type: "function" as const, function: { name: "weather" } }
+    const { choices } = await openai.chat.completions.create({ ...chat, tools, tool_choice: named })
+    const { message } = choices[0]!
+    assert.equal(choices[0]!.finish_reason, "tool_calls")
+    const call = message.tool_calls![0]!
+    if (call.type !== "function") throw new Error("expected a function")
+    assert.equal(call.function.name, "weather")
+    assert.deepEqual(JSON.parse(call.function.arguments), called)
+    const streamed = await openai.chat.completions
+      .stream({ ...chat, tools, tool_choice: named })
+      .finalChatCompletion()
+    const again = streamed.choices[0]!.message.tool_calls![0]!
+    assert.deepEqual(
+      "function" in again && [again.function.name, JSON.parse(again.function.arguments)],
+      ["weather", called]
+    )
+    const messages = [
+      user,
+      message,
+      { role: "tool" as const, tool_call_id: call.id, content: "sunny" }
+    ]
+    const end = await openai.chat.completions.create({ ...chat, tools, messages })
+    assert.equal(end.choices[0]!.message.content, whole)
+    const none = await openai.chat.completions.create({ ...chat, tools, tool_choice: "none" })
+    assert.equal(none.choices[0]!.message.content, whole)
+  })
+
+  it("streams responses, cut off and with functions too", async () => {
+    const client = vendorOpenAi()
+    const ask = { model: "gpt-4o", input: "Hi" }
+    const plain = await client.responses.create(ask)
+    assert.equal(plain.output_text, whole)
+    let text = ""
+    const numbers: Array<number> = []
+    const stream = client.responses.stream(ask)
+    for await (const event of stream) {
+      numbers.push(event.sequence_number)
+      if (event.type === "response.output_text.delta") text += event.delta
+    }
+    const end = await stream.finalResponse()
+    assert.equal(text, whole)
+    assert.equal(end.output_text, whole)
+    assert.equal(end.status, "completed")
+    assert.deepEqual(numbers, [...numbers.keys()])
+    assert.equal((await newest()).usage!["outputTokens"], 16)
+
+    const cut = await client.responses.stream({ ...ask, max_output_tokens: 2 }).finalResponse()
+    assert.deepEqual([cut.output_text, cut.status], ["This answer", "incomplete"])
+    assert.deepEqual(cut.incomplete_details, { reason: "max_output_tokens" })
+    assert.equal((await newest()).usage!["outputTokens"], 2)
+
+    const tools = [
+      { type: "function" as const, name: "weather", parameters: schema, strict: false }
+    ]
+    const used = await client.responses.stream({ ...ask, tools }).finalResponse()
+    const [item] = used.output
+    assert.deepEqual(item!.type === "function_call" && JSON.parse(item!.arguments), called)
+  })
+
+  it("gets the vendor's 404 for a model that is not there, and those that are, the catalog's too", async () => {
+    const error = await fails(openai.models.retrieve("nope"))
+    assert.instanceOf(error, NotFoundError)
+    assert.include(error.message, "The model 'nope' does not exist")
+    assert.equal((error as NotFoundError).code, "model_not_found")
+    for (const id of ["gpt-4o", "gpt-4o-2024-08-06", "house"]) {
+      assert.equal((await openai.models.retrieve(id)).id, id)
+    }
+    const ids = (await openai.models.list()).data.map(({ id }) => id)
+    assert.includeMembers(ids, ["gpt-4o", "house"])
+    assert.notInclude(ids, "claude-haiku-4-5")
+  })
+
+  it("gets embeddings as it asks for them: as numbers or, by itself, as Base64", async () => {
+    const client = vendorOpenAi()
+    const ask = { model: "text-embedding-3-small", input: ["a", "b"], dimensions: 64 }
+    const packed = await client.embeddings.create(ask)
+    const plain = await client.embeddings.create({ ...ask, encoding_format: "float" })
+    for (const { data } of [packed, plain]) {
+      assert.deepEqual(
+        data.map(({ embedding }) => embedding.length),
+        [64, 64]
+      )
+      assert.approximately(Math.hypot(...data[0]!.embedding), 1, 1e-5)
+      assert.notDeepEqual(data[0]!.embedding, data[1]!.embedding)
+    }
+    for (const [index, value] of packed.data[0]!.embedding.entries()) {
+      assert.approximately(value, plain.data[0]!.embedding[index]!, 1e-6)
+    }
+    const large = await client.embeddings.create({ model: "text-embedding-3-large", input: [1, 2] })
+    assert.deepEqual(
+      large.data.map(({ embedding }) => embedding.length),
+      [3072]
+    )
+    const { results } = await client.moderations.create({ input: ["a", "b"] })
+    assert.deepEqual(
+      results.map(({ flagged }) => flagged),
+      [false, false]
+    )
+  })
+})
+
+describe("the @anthropic-ai/sdk package in the sandbox", () => {
+  it("is cut off at its limit of tokens, whole and as a stream", async () => {
+    const cut = { ...message, max_tokens: 3 }
+    for (const answer of [
+      await anthropic.messages.create(cut),
+      await anthropic.messages.stream(cut).finalMessage()
+    ]) {
+      assert.deepInclude(answer.content[0], { type: "text", text: "This answer comes" })
+      assert.deepEqual([answer.stop_reason, answer.usage.output_tokens], ["max_tokens", 3])
+      assert.equal((await newest()).usage!["outputTokens"], 3)
+    }
+    const { input_tokens } = await anthropic.messages.countTokens({
+      model: message.model,
+      messages: message.messages
+    })
+    assert.isAbove(input_tokens, 0)
+  })
+
+  it("uses the tool that it offers, and answers in words what the tool has said", async () => {
+    const tools = [{ name: "weather", input_schema: schema }]
+    const first = await anthropic.messages.create({ ...message, tools })
+    const streamed = await anthropic.messages.stream({ ...message, tools }).finalMessage()
+    for (const answer of [first, streamed]) {
+      assert.equal(answer.stop_reason, "tool_use")
+      assert.deepInclude(answer.content[0], { type: "tool_use", name: "weather", input: called })
+    }
+    const [use] = first.content
+    const result = {
+      type: "tool_result" as const,
+      tool_use_id: use!.type === "tool_use" ? use!.id : "",
+      content: "sunny"
+    }
+    const messages = [
+      user,
+      { role: "assistant" as const, content: first.content },
+      { role: "user" as const, content: [result] }
+    ]
+    const end = await anthropic.messages.create({ ...message, tools, messages })
+    assert.deepInclude(end.content[0], { type: "text", text: whole })
+  })
+
+  it("gets the vendor's 404 for a model that is not there, and those that are", async () => {
+    const error = await fails(anthropic.models.retrieve("nope"))
+    assert.instanceOf(error, AnthropicNotFound)
+    assert.include(error.message, "model: nope")
+    assert.equal((await anthropic.models.retrieve("claude-haiku-4-5")).id, "claude-haiku-4-5")
+  })
+})
+
+describe("Gemini's format in the sandbox", () => {
+  const path = "/vendors/google/v1/models/gemini-2.5-flash"
+  const contents = [{ role: "user", parts: [{ text: "Hi" }] }]
+
+  it("streams one array to those who do not ask for events, and its figures are the bill", async () => {
+    const answer = await gateway.post(`${path}:streamGenerateContent`, { contents })
+    assert.equal(answer.headers.get("content-type"), "application/json")
+    const chunks = (await answer.json()) as Array<{
+      candidates: Array<{ content: { parts: Array<{ text: string }> }; finishReason?: string }>
+    }>
+    assert.equal(chunks.map((it) => it.candidates[0]!.content.parts[0]!.text).join(""), whole)
+    assert.equal(chunks.at(-1)!.candidates[0]!.finishReason, "STOP")
+    const { usage } = await newest()
+    assert.deepInclude(usage, { outputTokens: 16, counted: false })
+  })
+})
+
+describe("every route in the sandbox", () => {
+  it("answers the same bytes to the same request, and is flagged by the header", async () => {
+    const tools = [{ type: "function", function: { name: "f", parameters: schema } }]
+    const calls: ReadonlyArray<readonly [string, object]> = [
+      ["/v1/chat/completions", { ...chat, n: 2, max_tokens: 5 }],
+      ["/v1/chat/completions", { ...chat, stream: true, tools }],
+      ["/vendors/openai/v1/responses", { model: "gpt-4o", input: "Hi", stream: true }],
+      ["/vendors/openai/v1/moderations", { input: "Hi" }],
+      ["/vendors/anthropic/v1/messages", { ...message, stream: true }],
+      ["/vendors/google/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse", {}],
+      ["/vendors/google/v1beta/models/gemini-2.5-flash:countTokens", {}]
+    ]
+    for (const [route, body] of calls) {
+      const answers = [await gateway.post(route, body), await gateway.post(route, body)]
+      for (const answer of answers) {
+        assert.equal(answer.status, 200, route)
+        assert.equal(answer.headers.get("x-service-sandbox"), "true", route)
+      }
+      const [one, other] = await Promise.all(answers.map((it) => it.text()))
+      assert.equal(one, other, route)
+    }
+    await gateway.settled()
+    assert.equal(await gateway.drift(), 0)
+  })
+
+  it("refuses in the vendor's words what is nested too deeply", async () => {
+    const deep = "[".repeat(60_000) + "]".repeat(60_000)
+    const example = `{"type":"function","name":"f","parameters":{"default":{"a":${deep}}}}`
+    const google = "/vendors/google/v1/models/gemini-2.5-flash:generateContent"
+    for (const [route, body, type] of [
+      ["/v1/chat/completions", `{"model":"gpt-4o","tools":[${example}]}`, "invalid_request_error"],
+      ["/v1/chat/completions", `{"model":"gpt-4o","messages":${deep},"x":"\\u0041"}`, undefined],
+      ["/vendors/openai/v1/moderations", `{"tool_choice":{"type":${deep}}}`, "invalid_request"],
+      [
+        "/vendors/anthropic/v1/messages",
+        `{"model":"claude-haiku-4-5","tools":[${example}]}`,
+        "invalid"
+      ],
+      [
+        google,
+        `{"tools":[{"functionDeclarations":[{"name":"f","parameters":{"default":{"a":${deep}}}}]}]}`,
+        "INVALID"
+      ]
+    ] as const) {
+      const answer = await post(route, body)
+      assert.equal(
+        answer.status,
+        type === undefined ? 200 : 400,
+        `${route} ${answer.text.slice(0, 300)}`
+      )
+      assert.include(answer.text, type ?? "chat.completion")
+    }
+    await gateway.settled()
+    assert.equal(await gateway.drift(), 0)
+  })
+
+  it("makes of a small request no answer that is out of all proportion", async () => {
+    const input = (count: number) => ({
+      model: "text-embedding-3-small",
+      dimensions: 2,
+      input: Array.from({ length: count }, () => "x")
+    })
+    for (const route of ["/vendors/openai/v1/embeddings", "/vendors/openai/v1/moderations"]) {
+      assert.equal((await gateway.post(route, input(2048))).status, 200, route)
+      const refused = await gateway.post(route, input(2049))
+      assert.equal(refused.status, 400, route)
+      assert.include(await refused.text(), "2048")
+    }
+    let nested: object = { type: "string" }
+    for (let level = 0; level < 8; level += 1) {
+      nested = { type: "object", properties: { a: nested }, required: Array(1000).fill("a") }
+    }
+    const tools = [{ type: "function", function: { name: "f", parameters: nested } }]
+    const called = await gateway.post("/v1/chat/completions", { ...chat, tools })
+    assert.include(await called.text(), "tool_calls")
+    const large = { type: "object", default: { a: "x".repeat(100_000) } }
+    const long = [{ type: "function", function: { name: "f", parameters: large } }]
+    const cut = await gateway.post("/v1/chat/completions", { ...chat, n: 128, tools: long })
+    assert.isBelow((await cut.text()).length, 100_000)
+  })
+})

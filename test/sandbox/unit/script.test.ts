@@ -1,0 +1,46 @@
+import { assert, describe, it } from "@effect/vitest"
+import { directives, parse } from "../../../src/sandbox/Script.ts"
+
+describe("Script", () => {
+  it("a prompt without directives is an ordinary job", () => {
+    assert.deepStrictEqual(parse("A [[fox]] in the snow"), {
+      text: "A [[fox]] in the snow",
+      script: {},
+      faults: []
+    })
+  })
+
+  it("every directive's example is read, and its text is not drawn", () => {
+    const scripts = Object.values(directives).map(({ example }) => parse(`A fox ${example}`))
+    assert.deepStrictEqual(
+      scripts.map(({ faults, text }) => ({ faults, text })),
+      scripts.map(() => ({ faults: [], text: "A fox" }))
+    )
+    assert.deepStrictEqual(Object.assign({}, ...scripts.map(({ script }) => script)), {
+      throttledSubmits: 2,
+      failedSubmits: 2,
+      refusal: "operator",
+      isSubmitLost: true,
+      crash: "after-submit",
+      delayMillis: 30_000,
+      itemsMax: 1,
+      ending: "lost"
+    })
+  })
+
+  it("several directives hold together, and the later of two that disagree", () => {
+    const { script, text } = parse("[[sim:slow=2m]] A fox [[sim:partial=1]][[sim:slow=500ms]]")
+    assert.deepStrictEqual(script, { delayMillis: 500, itemsMax: 1 })
+    assert.strictEqual(text, "A fox")
+  })
+
+  it("an unknown directive and a wrong value are named", () => {
+    assert.deepStrictEqual(parse("[[sim:slwo=1s]] [[sim:slow=soon]] [[sim:hang=1]]").faults, [
+      "[[sim:slwo=1s]] is no directive of the simulator",
+      "[[sim:slow=soon]] is written like [[sim:slow=30s]]",
+      "[[sim:hang=1]] is written like [[sim:hang]]"
+    ])
+    assert.lengthOf(parse("[[sim:constructor]]").faults, 1)
+    assert.lengthOf(parse("[[sim:slow=25h]] [[sim:429=1001]]").faults, 2)
+  })
+})

@@ -1,0 +1,221 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, DateTime, Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { afterAll, beforeAll, beforeEach } from "vitest"
+import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
+import { Reconcile } from "../../../src/tasks/submission/Reconcile.ts"
+import type { Unrecorded } from "../../../src/tasks/submission/Reconcile.ts"
+import { VendorAttemptStore } from "../../../src/tasks/submission/VendorAttemptStore.ts"
+import type { Neighbours } from "../../../src/tasks/submission/VendorAttemptStore.ts"
+import type { Candidate, Progress, SubmitRequest } from "../../../src/vendors/VendorClient.ts"
+import { VendorError } from "../../../src/vendors/VendorError.ts"
+import { accountAt, request } from "../../support/upstreams/accounts.ts"
+import { dashscope } from "../../support/upstreams/dashscope.ts"
+import { openai } from "../../support/upstreams/openai.ts"
+import { replicate } from "../../support/upstreams/replicate.ts"
+import { Upstream } from "../../support/upstreams/Upstream.ts"
+import type { Protocol } from "../../support/upstreams/Upstream.ts"
+
+/** Contract 7, ADR 0081: the job of a submit whose answer was lost is looked for, where the vendor can list. */
+
+interface Lister {
+  readonly adapter: Adapter
+  readonly protocol: Protocol
+  readonly base: string
+  readonly order: (prompt: string) => SubmitRequest
+  /** The list tells the prompt. */
+  readonly tellsPrompt: boolean
+}
+
+const listers: ReadonlyArray<Lister> = [
+  {
+    adapter: "dashscope-async",
+    protocol: dashscope,
+    base: "/api/v1",
+    order: (prompt) =>
+      request("text-to-image-preview", "wan2.5-t2i-preview", { prompt, size: "1280*1280" }),
+    tellsPrompt: false
+  },
+  {
+    adapter: "openai-video",
+    protocol: openai,
+    base: "/v1",
+    order: (prompt) => request("text-to-video-spark", "sora-2", { prompt, size: "1280*720" }),
+    tellsPrompt: true
+  },
+  {
+    adapter: "replicate",
+    protocol: replicate,
+    base: "/v1",
+    order: (prompt) =>
+      request("text-to-image-preview", "black-forest-labs/flux-schnell", { prompt, n: 1 }),
+    tellsPrompt: true
+  }
+]
+
+const hour = 3_600_000
+
+for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
+  describe(`the list of ${adapter}`, () => {
+    let upstream: Upstream
+    beforeAll(async () => {
+      upstream = await Upstream.start(protocol)
+    })
+    beforeEach(() => upstream.reset())
+    afterAll(() => upstream.close())
+
+    const connect = Effect.suspend(() => accountAt(adapter, `${upstream.url}${base}`, upstream.key))
+    /** Submits, and says when the vendor has it that it was; answers the job's id. */
+    const bought = Effect.fnUntraced(function* (prompt: string, at: number) {
+      yield* (yield* connect).submit(order(prompt))
+      const job = [...upstream.jobs.values()].at(-1)!
+      job.createdAt = at
+      return job.id
+    })
+    const ids = (candidates: ReadonlyArray<Candidate>) => candidates.map(({ jobId }) => jobId)
+
+    it.effect("shows the job of that time on whatever page, and the handle brings its result", () =>
+      Effect.gen(function* () {
+        const now = Date.now()
+        yield* bought("mine", now - hour)
+        const mine = yield* bought("mine", now)
+        yield* bought("mine", now + hour / 2)
+        yield* bought("mine", now + hour / 2)
+        yield* bought("mine", now + hour / 2)
+        upstream.pageSize = 2
+        const account = yield* connect
+        const found = yield* account.reconcile(order("mine"), now)
+        assert.deepStrictEqual(ids(found), [mine])
+        assert.isTrue(account.canList)
+        for (;;) {
+          const progress: Progress = yield* account.poll(found[0]!.handle)
+          if (progress._tag === "Done") return assert.strictEqual(progress.result.items.length, 1)
+        }
+      })
+    )
+
+    it.effect("shows all that could be it", () =>
+      Effect.gen(function* () {
+        const now = Date.now()
+        const jobs = [
+          yield* bought("mine", now),
+          yield* bought("another's", now),
+          yield* bought("mine", now)
+        ]
+        upstream.pageSize = 1
+        const found = yield* (yield* connect).reconcile(order("mine"), now)
+        const expected = tellsPrompt ? [jobs[0], jobs[2]] : jobs
+        assert.sameMembers(ids(found), expected as Array<string>)
+      })
+    )
+
+    it.effect("shows none when the submit never arrived, and no job of another model", () =>
+      Effect.gen(function* () {
+        const now = Date.now()
+        yield* bought("mine", now - hour)
+        const account = yield* connect
+        assert.deepStrictEqual(yield* account.reconcile(order("mine"), now), [])
+        yield* bought("mine", now)
+        const other = { ...order("mine"), upstreamModel: "some/other-model" }
+        assert.deepStrictEqual(yield* account.reconcile(other, now), [])
+      })
+    )
+  })
+}
+
+describe("whose job it is", () => {
+  const none: Neighbours = { handleValues: new Set(), unsettled: 0 }
+  const job = (jobId: string): Candidate => ({ jobId, handle: { id: jobId } })
+
+  /** Looks with these lists, one after the other; answers what was found, and the seconds it took. */
+  const found = (
+    lists: ReadonlyArray<ReadonlyArray<Candidate> | VendorError>,
+    others = none,
+    canList = true
+  ) =>
+    Effect.gen(function* () {
+      let looks = 0
+      const account = {
+        accountId: "a",
+        canList,
+        reconcile: () =>
+          Effect.suspend(() => {
+            const list = lists[Math.min(looks, lists.length - 1)]!
+            looks += 1
+            return list instanceof VendorError ? Effect.fail(list) : Effect.succeed(list)
+          })
+      }
+      const unrecorded = {
+        account,
+        owned: { task: { id: "0190a1b2-0000-7000-8000-000000000001" } },
+        startedAt: yield* DateTime.now,
+        request: {}
+      } as unknown as Unrecorded
+      const { find } = yield* Reconcile
+      const looking = Effect.result(find(unrecorded)).pipe(
+        Effect.flatMap((told) =>
+          Effect.map(Clock.currentTimeMillis, (now) => ({ told, seconds: now / 1000 }))
+        )
+      )
+      const fiber = yield* Effect.forkChild(looking)
+      yield* TestClock.adjust("1 minute")
+      const { seconds, told } = yield* Fiber.join(fiber)
+      const what = told._tag === "Success" ? told.success["id"] : told.failure.class
+      return { what, seconds, looks }
+    }).pipe(
+      Effect.provide(
+        Reconcile.layer.pipe(
+          Layer.provide(
+            Layer.succeed(VendorAttemptStore, { neighbours: () => Effect.succeed(others) })
+          )
+        )
+      )
+    )
+
+  const slow = new VendorError({ class: "RETRYABLE", message: "busy" })
+  const cases: ReadonlyArray<
+    readonly [string, ReturnType<typeof found>, string, seconds: number, looks: number]
+  > = [
+    ["the only one is it", found([[job("j")]]), "j", 0, 1],
+    ["one that the list shows late is it", found([[], [job("j")]]), "j", 5, 2],
+    [
+      "a list that cannot be had for the moment is asked again",
+      found([slow, [job("j")]]),
+      "j",
+      5,
+      2
+    ],
+    ["none after three looks, 5 seconds apart: nobody knows", found([[]]), "AMBIGUOUS", 10, 3],
+    ["two alike: nobody knows", found([[job("j"), job("k")]]), "AMBIGUOUS", 10, 3],
+    [
+      "one of two belongs to another task: the other is it",
+      found([[job("j"), job("k")]], { handleValues: new Set(["k"]), unsettled: 0 }),
+      "j",
+      0,
+      1
+    ],
+    [
+      "the only one belongs to another task: nobody knows",
+      found([[job("j")]], { handleValues: new Set(["j"]), unsettled: 0 }),
+      "AMBIGUOUS",
+      10,
+      3
+    ],
+    [
+      "another submit of that time is not settled: nobody knows",
+      found([[job("j")]], { handleValues: new Set(), unsettled: 1 }),
+      "AMBIGUOUS",
+      10,
+      3
+    ],
+    ["a vendor that cannot list is not asked", found([[job("j")]], none, false), "AMBIGUOUS", 0, 0]
+  ]
+  for (const [what, looking, expected, seconds, looks] of cases) {
+    it.effect(what, () =>
+      Effect.gen(function* () {
+        const told = yield* looking
+        assert.deepStrictEqual(told, { what: expected, seconds, looks })
+      })
+    )
+  }
+})

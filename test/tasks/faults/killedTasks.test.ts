@@ -1,0 +1,174 @@
+import { assert, describe, it } from "@effect/vitest"
+import { readFile } from "node:fs/promises"
+import { join } from "node:path"
+import type { Answer } from "../../support/gateway.ts"
+import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { startReceiver } from "../../support/webhookReceiver.ts"
+import type { Received } from "../../support/webhookReceiver.ts"
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+const main = "test/support/crashingMain.ts"
+const events = ["task.created", "task.succeeded", "task.failed"]
+/** Raise it by `KILL_ROUNDS` for a longer search. */
+const rounds = Number(process.env["KILL_ROUNDS"] ?? 8)
+
+/** A small generator of its own, so that a failing run can be had again. */
+const dice = (seed: number) => {
+  let state = seed
+  return (sides: number) => {
+    state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff
+    return (state >>> 8) % sides
+  }
+}
+
+interface TaskJson {
+  readonly task_info: {
+    readonly id: string
+    readonly status: string
+    readonly error?: { readonly code: number }
+  }
+}
+
+/** Sends the same create until it is answered, however often the service dies over it. */
+const createSurely = async (gateway: GatewayProcess, prompt: string, key: string) => {
+  const answer = await until<Answer>(
+    () => gateway.call("POST", path, { prompt }, { "idempotency-key": key }).catch(() => undefined),
+    { what: "the answer to a create" }
+  )
+  assert.strictEqual(answer.status, 202, answer.text)
+  return String(answer.json.task_info.id)
+}
+
+const endOf = (gateway: GatewayProcess, id: string) =>
+  until<TaskJson>(
+    async () => {
+      const task = await gateway.call("GET", `${path}/${id}`)
+      const { status } = task.json.task_info
+      return status === "completed" || status === "failed" ? task.json : undefined
+    },
+    { what: `the end of task ${id}`, millis: 30_000 }
+  )
+
+const drift = async (gateway: GatewayProcess) =>
+  /^gateway_wallet_drift (\d+)$/mu.exec((await gateway.call("GET", "/metrics")).text)?.[1]
+
+/** Which events of a task came, each under how many delivery ids and bodies. */
+const arrivals = (received: ReadonlyArray<Received>, id: string) => {
+  const of = received.filter((it) => it.event.data.payload.task_info.id === id)
+  const types = [...new Set(of.map((it) => it.event.type))].sort()
+  const distinct = new Set(of.map((it) => `${it.deliveryId} ${it.body}`)).size
+  return { types, distinct }
+}
+
+describe("kill -9 at any moment and start again", () => {
+  it(
+    "every accepted task ends once, no hold stays open, no webhook is lost, nothing is bought twice",
+    async () => {
+      const roll = dice(20_261_121)
+      // One of nine deliveries is refused at first, so that retries are among what a kill meets
+      await using receiver = await startReceiver((one, before) =>
+        Number(`0x${one.deliveryId.slice(-4)}`) % 9 === 0 &&
+        !before.some((it) => it.deliveryId === one.deliveryId)
+          ? 500
+          : 200
+      )
+      await using gateway = await GatewayProcess.start({
+        main,
+        // A kill of the process loses nothing without fsync either
+        env: { ...receiver.env, EMBEDDED_DURABLE: "false" }
+      })
+      const log = join(gateway.dataDir, "submits.log")
+      gateway.env["SUBMIT_LOG"] = log
+      await gateway.restart()
+      await gateway.key()
+      const hook = { url: receiver.url, events }
+      const made = await gateway.call("POST", "/manage/v1/webhook-endpoints", hook)
+      assert.strictEqual(made.status, 201, made.text)
+
+      const ids: Array<string> = []
+      for (let round = 0; round < rounds; round += 1) {
+        const creates = ["", " [[sim:fail]]", " [[sim:refuse]]"].map((script, n) =>
+          createSurely(gateway, `round ${round}${script}`, `create-${round}-${n}`)
+        )
+        await pause(roll(400))
+        await gateway.restart()
+        ids.push(...(await Promise.all(creates)))
+      }
+
+      const ended: Array<TaskJson> = []
+      for (const id of ids) ended.push(await endOf(gateway, id))
+      assert.strictEqual(new Set(ids).size, rounds * 3)
+      const completed = ended.filter((it) => it.task_info.status === "completed").length
+      assert.isAbove(completed, 0)
+      for (const { task_info: task } of ended) {
+        if (task.error !== undefined) assert.include([3001, 3004, 3005], task.error.code)
+      }
+      const wallet = (await gateway.call("GET", "/manage/v1/wallet")).json
+      assert.strictEqual(wallet.held_balance, "0.00")
+      assert.strictEqual(wallet.settled_balance, (1000 - 7.5 * completed).toFixed(2))
+      assert.strictEqual(await drift(gateway), "0")
+      const submits = (await readFile(log, "utf8")).trim().split("\n")
+      assert.strictEqual(new Set(submits).size, submits.length, "a task was submitted twice")
+
+      const missing = () =>
+        ended.filter(({ task_info: task }) => {
+          const outcome = task.status === "completed" ? "task.succeeded" : "task.failed"
+          return arrivals(receiver.received, task.id).types.join() !== `task.created,${outcome}`
+        })
+      await until(async () => (missing().length === 0 ? true : undefined), {
+        millis: 40_000,
+        what: "every webhook"
+      })
+      for (const id of ids) assert.strictEqual(arrivals(receiver.received, id).distinct, 2)
+    },
+    150_000 + rounds * 15_000
+  )
+})
+
+describe("a crash at the worst points", () => {
+  for (const point of ["before-submit", "after-submit"]) {
+    it(`${point}: the task fails with 3004, its hold is released, and it is not submitted again`, async () => {
+      await using gateway = await GatewayProcess.start({ main })
+      const log = join(gateway.dataDir, "submits.log")
+      gateway.env["SUBMIT_LOG"] = log
+      await gateway.restart()
+      const prompt = `x [[sim:crash=${point}]]`
+      const key = { "idempotency-key": "crash" }
+      await gateway.call("POST", path, { prompt }, key).catch(() => undefined)
+      assert.strictEqual(await gateway.ended, "SIGKILL")
+      await gateway.start()
+      const id = await createSurely(gateway, prompt, "crash")
+      assert.strictEqual((await endOf(gateway, id)).task_info.error?.code, 3004)
+      const wallet = (await gateway.call("GET", "/manage/v1/wallet")).json
+      assert.strictEqual(wallet.available_balance, "1000.00")
+      assert.strictEqual(await drift(gateway), "0")
+      assert.strictEqual(await readFile(log, "utf8"), `${id}\n`)
+    }, 180_000)
+  }
+})
+
+describe("SIGTERM", () => {
+  it("hands everything back, ends with 0 at once, and the next start goes on", async () => {
+    await using gateway = await GatewayProcess.start({ main })
+    const log = join(gateway.dataDir, "submits.log")
+    gateway.env["SUBMIT_LOG"] = log
+    await gateway.restart()
+    const ids = await Promise.all(
+      Array.from({ length: 10 }, (_, n) =>
+        createSurely(gateway, `${n} [[sim:slow=4s]]`, `create-${n}`)
+      )
+    )
+    await pause(300)
+    assert.isBelow(await gateway.kill("SIGTERM"), 3000)
+    assert.strictEqual(await gateway.ended, 0, gateway.output)
+    assert.notMatch(gateway.output, /"level":"(?:WARN|ERROR|FATAL)"/u)
+    await gateway.start()
+    const again = performance.now()
+    for (const id of ids) {
+      assert.strictEqual((await endOf(gateway, id)).task_info.status, "completed")
+    }
+    assert.isBelow(performance.now() - again, 8000)
+    const submits = (await readFile(log, "utf8")).trim().split("\n")
+    assert.strictEqual(submits.length, ids.length)
+  }, 180_000)
+})

@@ -1,0 +1,284 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Deferred, Duration, Effect, Fiber } from "effect"
+import { SqlClient } from "effect/sql"
+import type { Handle } from "../../../src/vendors/VendorClient.ts"
+import { VendorError } from "../../../src/vendors/VendorError.ts"
+import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import { describeStores } from "../../support/stores.ts"
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+
+type User = Effect.Success<ReturnType<typeof makeUser>>
+
+const created = Effect.fnUntraced(function* (user: User, prompt = "a") {
+  const answer = yield* user.call("POST", path, { prompt })
+  assert.strictEqual(answer.status, 202, answer.text)
+  return answer.json.task_info.id as string
+})
+
+const processing = (user: User, id: string) =>
+  eventually(user.call("GET", `${path}/${id}`), (it) => it.json.task_info.status === "processing")
+
+/** A vendor whose jobs never end by themselves, and that notes what it is asked. */
+const makeVendor = (submit: Effect.Effect<void> = Effect.void) => {
+  const cancelled: Array<Handle> = []
+  const polls: Array<Handle> = []
+  return {
+    cancelled,
+    polls,
+    account: {
+      submit: ({ taskId }: { taskId: string }) =>
+        Effect.as(submit, {
+          _tag: "Accepted" as const,
+          handle: { job: taskId },
+          pollAfter: Duration.seconds(1)
+        }),
+      poll: (handle: Handle) =>
+        Effect.sync(() => {
+          polls.push(handle)
+          return { _tag: "Running" as const, pollAfter: Duration.seconds(1) }
+        }),
+      cancel: (handle: Handle) =>
+        Effect.sync(() => {
+          cancelled.push(handle)
+          return "Canceled" as const
+        })
+    }
+  }
+}
+
+describe("DELETE on a task", () => {
+  const vendor = makeVendor()
+  layer(layerGateway({ vendor: vendor.account }), { timeout: "60 seconds" })((it) => {
+    it.effect(
+      "200 with the failed result 4004, hold released, and GET and event say the same",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const id = yield* created(user)
+          yield* processing(user, id)
+          const held = yield* user.call("GET", "/manage/v1/wallet")
+          assert.strictEqual(held.json.held_balance, "7.50")
+          const answer = yield* user.call("DELETE", `${path}/${id}`)
+          assert.strictEqual(answer.status, 200)
+          assert.deepInclude(answer.json.task_info, { id, status: "failed" })
+          assert.deepStrictEqual(answer.json.task_info.error, {
+            code: 4004,
+            title: "Cancelled",
+            detail: "The task was cancelled by its owner"
+          })
+          assert.strictEqual(answer.headers.get("x-service-cost"), "0.00")
+          assert.isFalse(answer.headers.has("retry-after"))
+          const got = yield* user.call("GET", `${path}/${id}`)
+          assert.deepStrictEqual(got.json, answer.json)
+          const wallet = yield* user.call("GET", "/manage/v1/wallet")
+          assert.deepInclude(wallet.json, { held_balance: "0.00", available_balance: "1000.00" })
+          const sql = yield* SqlClient.SqlClient
+          const [event] = yield* sql`SELECT convert_from(body, 'UTF8')::jsonb AS body FROM events
+          WHERE task_id = ${id} AND type = 'task.failed'`
+          assert.deepStrictEqual(
+            (event as { body: { data: { payload: unknown } } }).body.data.payload,
+            answer.json
+          )
+        })
+    )
+
+    it.effect("the running actor stops at once and asks the vendor to cancel the job", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const id = yield* created(user)
+        yield* processing(user, id)
+        yield* advance("2 seconds")
+        yield* user.call("DELETE", `${path}/${id}`)
+        yield* eventually(
+          Effect.sync(() => vendor.cancelled.filter((it) => it["job"] === id).length),
+          (count) => count === 1
+        )
+        const pollsSince = () => vendor.polls.filter((it) => it["job"] === id).length
+        const before = pollsSince()
+        yield* advance("10 seconds")
+        assert.strictEqual(pollsSince(), before)
+      })
+    )
+
+    it.effect("409 code 2010 once it is terminal, and nothing moves", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const id = yield* created(user)
+        const first = yield* user.call("DELETE", `${path}/${id}`)
+        const again = yield* user.call("DELETE", `${path}/${id}`)
+        assert.strictEqual(again.status, 409)
+        assert.strictEqual(again.json.code, 2010)
+        const got = yield* user.call("GET", `${path}/${id}`)
+        assert.deepStrictEqual(got.json, first.json)
+      })
+    )
+
+    it.effect("a task is cancelled by its own owner on its own path only", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const stranger = yield* makeUser()
+        const id = yield* created(user)
+        const other = "/vendors/alibaba/v1/text-to-image-preview/generation"
+        for (const answer of [
+          yield* stranger.call("DELETE", `${path}/${id}`),
+          yield* user.call("DELETE", `${other}/${id}`),
+          yield* user.call("DELETE", `${path}/no-uuid`)
+        ]) {
+          assert.strictEqual(answer.status, 404)
+          assert.strictEqual(answer.json.code, 2005)
+        }
+        const got = yield* user.call("GET", `${path}/${id}`)
+        assert.notStrictEqual(got.json.task_info.status, "failed")
+      })
+    )
+
+    it.effect("50 cancels at once: one 200, 49 times 409, one release", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const id = yield* created(user)
+        const answers = yield* Effect.all(
+          Array.from({ length: 50 }, () => user.call("DELETE", `${path}/${id}`)),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(answers.filter((it) => it.status === 200).length, 1)
+        assert.strictEqual(answers.filter((it) => it.json.code === 2010).length, 49)
+        const entries = yield* user.call("GET", "/manage/v1/wallet/entries")
+        assert.deepStrictEqual(
+          entries.json.data.map((it: { kind: string }) => it.kind),
+          ["release", "hold", "top_up"]
+        )
+      })
+    )
+  })
+})
+
+describe("DELETE while the job is being bought", () => {
+  const gate = Deferred.makeUnsafe<void>()
+  const vendor = makeVendor(Deferred.await(gate))
+  layer(layerGateway({ vendor: vendor.account }), { timeout: "60 seconds" })((it) => {
+    it.effect("the job is cancelled at the vendor as soon as its handle is known", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const id = yield* created(user)
+        yield* processing(user, id)
+        const answer = yield* user.call("DELETE", `${path}/${id}`)
+        assert.strictEqual(answer.status, 200)
+        assert.deepStrictEqual(vendor.cancelled, [])
+        yield* Deferred.succeed(gate, undefined)
+        yield* eventually(
+          Effect.sync(() => vendor.cancelled.length),
+          (count) => count === 1
+        )
+        assert.deepStrictEqual(vendor.cancelled, [{ job: id }])
+      })
+    )
+  })
+})
+
+describe("a vendor that cannot cancel", () => {
+  const vendor = {
+    ...makeVendor().account,
+    cancel: () => Effect.fail(new VendorError({ class: "FAILED", message: "no" }))
+  }
+  layer(layerGateway({ vendor }), { timeout: "60 seconds" })((it) => {
+    it.effect("does not keep the client from cancelling", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const id = yield* created(user)
+        yield* processing(user, id)
+        const answer = yield* user.call("DELETE", `${path}/${id}`)
+        assert.strictEqual(answer.status, 200)
+      })
+    )
+  })
+})
+
+const rounds = 60
+
+describeStores("cancel against completion", (database) => {
+  const done = new Map<string, Deferred.Deferred<void>>()
+  const doorOf = (id: string) => {
+    const door = done.get(id) ?? Deferred.makeUnsafe<void>()
+    done.set(id, door)
+    return door
+  }
+  const vendor = {
+    ...makeVendor().account,
+    poll: (handle: Handle) =>
+      Effect.as(Deferred.await(doorOf(String(handle["job"]))), {
+        _tag: "Done" as const,
+        result: {
+          items: [{ _tag: "Bytes" as const, bytes: new Uint8Array([1]), mime: "image/png" }]
+        }
+      }),
+    submit: ({ taskId }: { taskId: string }) =>
+      Effect.succeed({
+        _tag: "Accepted" as const,
+        handle: { job: taskId },
+        pollAfter: Duration.zero
+      })
+  }
+  layer(layerGateway({ database, vendor }), { timeout: "120 seconds" })((it) => {
+    it.effect(`exactly one winner in each of ${rounds} rounds, and the money agrees with it`, () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        let cancelled = 0
+        let completed = 0
+        for (let round = 0; round < rounds; round += 1) {
+          const id = yield* created(user)
+          yield* processing(user, id)
+          const cancel = user.call("DELETE", `${path}/${id}`)
+          const finish = Deferred.succeed(doorOf(id), undefined)
+          // So that both winners are seen on any machine
+          if (round % 10 === 8) {
+            yield* finish
+            yield* eventually(
+              user.call("GET", `${path}/${id}`),
+              (it) => it.json.task_info.status === "completed"
+            )
+          }
+          // The cancel has a head start of none to 18 statements; it needs some itself
+          const cancelling = yield* Effect.forkChild(cancel)
+          yield* statements(2 * (round % 10))
+          if (round % 10 === 9) yield* Fiber.await(cancelling)
+          yield* finish
+          const answer = yield* Fiber.join(cancelling)
+          const end = yield* eventually(user.call("GET", `${path}/${id}`), (it) =>
+            ["completed", "failed"].includes(it.json.task_info.status)
+          )
+          if (answer.status === 200) {
+            cancelled += 1
+            assert.strictEqual(end.json.task_info.error.code, 4004)
+            assert.isUndefined(end.json.images)
+          } else {
+            completed += 1
+            assert.strictEqual(answer.json.code, 2010)
+            assert.strictEqual(end.json.task_info.status, "completed")
+          }
+          const ended = yield* terminalEvents(id)
+          assert.strictEqual(ended, 1)
+        }
+        assert.strictEqual(cancelled + completed, rounds)
+        assert.isAbove(cancelled, 0)
+        assert.isAbove(completed, 0)
+        const wallet = yield* user.call("GET", "/manage/v1/wallet")
+        assert.strictEqual(wallet.json.held_balance, "0.00")
+        assert.strictEqual(wallet.json.settled_balance, (1000 - 7.5 * completed).toFixed(2))
+      })
+    )
+  })
+})
+
+const statements = (count: number) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    for (let i = 0; i < count; i += 1) yield* sql`SELECT 1`
+  })
+
+const terminalEvents = Effect.fnUntraced(function* (id: string) {
+  const sql = yield* SqlClient.SqlClient
+  const rows =
+    yield* sql`SELECT 1 FROM events WHERE task_id = ${id} AND type IN ('task.succeeded', 'task.failed')`
+  return rows.length
+})

@@ -1,0 +1,113 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { layerGateway, makeUser } from "../../support/gateway.ts"
+import type { Answer } from "../../support/gateway.ts"
+import { describeStores } from "../../support/stores.ts"
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+const body = { prompt: "A lighthouse [[sim:slow=1h]]" }
+const keyed = (key: string) => ({ "idempotency-key": key })
+
+const shown = ({ headers, status, text }: Answer) => ({
+  status,
+  text,
+  cost: headers.get("x-service-cost"),
+  balance: headers.get("x-service-balance"),
+  sandbox: headers.get("x-service-sandbox")
+})
+
+const countOf = Effect.fnUntraced(function* (table: string, userId: string) {
+  const sql = yield* SqlClient.SqlClient
+  const rows = yield* sql.unsafe(`SELECT 1 FROM ${table} WHERE user_id = $1`, [userId])
+  return rows.length
+})
+
+describeStores("Idempotency-Key", (database) => {
+  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+    it.effect("50 equal creates in parallel: one task, one hold, 50 equal answers", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const answers = yield* Effect.all(
+          Array.from({ length: 50 }, () => user.call("POST", path, body, keyed("k"))),
+          { concurrency: "unbounded" }
+        )
+        const first = answers.find((it) => !it.headers.has("idempotency-replayed"))
+        assert.strictEqual(first?.status, 202, first?.text)
+        for (const answer of answers) assert.deepStrictEqual(shown(answer), shown(first!))
+        const replays = answers.filter((it) => it.headers.get("idempotency-replayed") === "true")
+        assert.strictEqual(replays.length, 49)
+        assert.strictEqual(shown(first!).cost, "7.50")
+        assert.strictEqual(shown(first!).balance, "992.50")
+        for (const table of ["tasks", "holds", "events", "idempotency_keys"]) {
+          assert.strictEqual(yield* countOf(table, user.id), 1, table)
+        }
+      })
+    )
+
+    it.effect("the same key with another body, or on another path, is 422 code 2008", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        yield* user.call("POST", path, body, keyed("k"))
+        const other = yield* user.call("POST", path, { prompt: "Another" }, keyed("k"))
+        assert.deepInclude(other.json, { status: 422, code: 2008 })
+        assert.strictEqual(other.status, 422)
+        const elsewhere = "/vendors/alibaba/v1/text-to-image-preview/generation"
+        const moved = yield* user.call("POST", elsewhere, body, keyed("k"))
+        assert.strictEqual(moved.json.code, 2008)
+        assert.strictEqual(yield* countOf("tasks", user.id), 1)
+      })
+    )
+
+    it.effect("a key is a user's own, and is forgotten after 24 hours", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const stranger = yield* makeUser()
+        const first = yield* user.call("POST", path, body, keyed("k"))
+        const strange = yield* stranger.call("POST", path, body, keyed("k"))
+        assert.isFalse(strange.headers.has("idempotency-replayed"))
+        const sql = yield* SqlClient.SqlClient
+        const age = (by: string) => sql`UPDATE idempotency_keys
+          SET created_at = created_at - ${by}::interval WHERE user_id = ${user.id}`
+        yield* age("24 hours")
+        const again = yield* user.call("POST", path, body, keyed("k"))
+        assert.deepStrictEqual(shown(again), shown(first))
+        yield* age("1 millisecond")
+        const anew = yield* user.call("POST", path, { prompt: "Another" }, keyed("k"))
+        assert.strictEqual(anew.status, 202)
+        assert.isFalse(anew.headers.has("idempotency-replayed"))
+        assert.notStrictEqual(anew.json.task_info.id, first.json.task_info.id)
+      })
+    )
+
+    it.effect("a create that was refused leaves its key free", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser({ credits: 0 })
+        const poor = yield* user.call("POST", path, body, keyed("k"))
+        assert.strictEqual(poor.json.code, 1101)
+        assert.strictEqual(poor.status, 402)
+        const wrong = yield* user.call("POST", path, { prompt: 1 }, keyed("k"))
+        assert.strictEqual(wrong.json.code, 2001)
+        assert.strictEqual(yield* countOf("idempotency_keys", user.id), 0)
+        assert.strictEqual(yield* countOf("tasks", user.id), 0)
+        assert.strictEqual(yield* countOf("events", user.id), 0)
+      })
+    )
+
+    it.effect("keys of 1 to 255 characters are taken, others are 400 code 2001", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        assert.strictEqual((yield* user.call("POST", path, body, keyed("x"))).status, 202)
+        assert.strictEqual(
+          (yield* user.call("POST", path, body, keyed("x".repeat(255)))).status,
+          202
+        )
+        for (const key of ["", "x".repeat(256)]) {
+          const refused = yield* user.call("POST", path, body, keyed(key))
+          assert.strictEqual(refused.json.code, 2001)
+          assert.strictEqual(refused.json.errors[0].pointer, "#/headers/idempotency-key")
+        }
+      })
+    )
+  })
+})

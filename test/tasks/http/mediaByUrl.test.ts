@@ -1,0 +1,329 @@
+import { PgClient } from "@effect/sql-pg"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect, Fiber, Layer, Result } from "effect"
+import { TestClock } from "effect/testing"
+import { createServer } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { parseEgressAllow } from "../../../src/egress/EgressAllow.ts"
+import { EgressGuard } from "../../../src/egress/EgressGuard.ts"
+import { MediaFetch } from "../../../src/egress/MediaFetch.ts"
+import { base64, bmp, dataUri, gif, jpeg, png, pngOfBytes, webp } from "../../support/media.ts"
+import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
+
+/** Contract 5: media by URL at execution, and inline at create, through the whole service. */
+
+const edit = "/vendors/alibaba/v1/image-edit/generation"
+
+/** A host of media on 127.0.0.1; answers its address and how often each path was asked for. */
+const mediaHost = (answer: (request: IncomingMessage, response: ServerResponse) => void) =>
+  Effect.acquireRelease(
+    Effect.promise(
+      () =>
+        new Promise<{ url: string; close: () => Promise<void> }>((resolve) => {
+          const server = createServer(answer).listen(0, "127.0.0.1", () =>
+            resolve({
+              url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+              close: () =>
+                new Promise((done) => {
+                  server.closeAllConnections()
+                  server.close(() => done())
+                })
+            })
+          )
+        })
+    ),
+    ({ close }) => Effect.promise(close)
+  )
+
+const serve = (bytes: Uint8Array) =>
+  mediaHost((_request, response) => void response.end(Buffer.from(bytes)))
+
+const errorOf = (url: string) =>
+  Effect.map(
+    finishedTask(edit, { prompt: "a", n: 1, images: [url] }),
+    ({ task_info }) => task_info.error
+  )
+
+const big = new Uint8Array(64 * 1024)
+
+describe("media by URL", () => {
+  layer(runningGateway(), { excludeTestServices: true })((it) => {
+    it.effect("an image that keeps the rules is fetched and the task completes", () =>
+      Effect.gen(function* () {
+        for (const bytes of [png(), jpeg(), bmp(), webp()]) {
+          const { url } = yield* serve(bytes)
+          const task = yield* finishedTask(edit, { prompt: "a", n: 1, images: [`${url}/a?b=c`] })
+          assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+          assert.strictEqual(task.images?.length, 1)
+        }
+      })
+    )
+
+    it.effect("redirects are followed through the guard, three at most", () =>
+      Effect.gen(function* () {
+        const { url } = yield* mediaHost((request, response) => {
+          const left = Number(request.url?.slice(1))
+          if (left === 0) return void response.end(Buffer.from(png()))
+          response.writeHead(302, { location: `/${left - 1}` }).end()
+        })
+        assert.isUndefined(yield* errorOf(`${url}/3`))
+        const error = yield* errorOf(`${url}/4`)
+        assert.strictEqual(error?.code, 4002)
+        assert.match(error?.detail ?? "", /redirects more than 3 times/)
+      })
+    )
+
+    it.effect(
+      "a redirect to another scheme, or to an address that is not public, is not followed",
+      () =>
+        Effect.gen(function* () {
+          for (const location of [
+            "file:///etc/passwd",
+            "http://10.0.0.1/",
+            "http://169.254.169.254/latest/meta-data",
+            "http://user:pw@127.0.0.1/",
+            "http://[::ffff:10.0.0.1]/"
+          ]) {
+            const { url } = yield* mediaHost((_request, response) =>
+              response.writeHead(302, { location }).end()
+            )
+            assert.strictEqual((yield* errorOf(url))?.code, 4002, location)
+          }
+        })
+    )
+
+    it.effect("what cannot be downloaded fails the task with 4002", () =>
+      Effect.gen(function* () {
+        const missing = yield* mediaHost((_request, response) => response.writeHead(404).end())
+        const broken = yield* mediaHost((request) => request.socket.destroy())
+        const cut = yield* mediaHost((request, response) => {
+          response.writeHead(200, { "content-length": "1000" })
+          response.write(png().subarray(0, 20))
+          setTimeout(() => request.socket.destroy(), 20)
+        })
+        const packed = yield* mediaHost((_request, response) =>
+          response.writeHead(200, { "content-encoding": "gzip" }).end("x")
+        )
+        for (const { url } of [missing, broken, cut, packed]) {
+          const error = yield* errorOf(url)
+          assert.strictEqual(error?.code, 4002)
+          assert.match(error?.detail ?? "", /^#\/images\/0: The URL could not be downloaded: /)
+        }
+        assert.strictEqual((yield* errorOf("http://127.0.0.1:1/"))?.code, 4002)
+        assert.strictEqual((yield* errorOf("http://nowhere.invalid/"))?.code, 4002)
+        assert.strictEqual((yield* errorOf("http://10.0.0.1/a.png"))?.code, 4002)
+      })
+    )
+
+    it.effect("what breaks a rule of the model fails the task with 400 and names the image", () =>
+      Effect.gen(function* () {
+        const whole = png()
+        const files: Record<string, Uint8Array> = {
+          truncated: whole.subarray(0, whole.length - 5),
+          "another format": gif(),
+          "too small": png({ width: 383, height: 400 }),
+          "with something behind it": new Uint8Array([...whole, ...Buffer.from("PK\x03\x04evil")]),
+          empty: new Uint8Array(),
+          text: Buffer.from("<svg onload=alert(1)>")
+        }
+        for (const [name, bytes] of Object.entries(files)) {
+          const { url } = yield* serve(bytes)
+          const error = yield* errorOf(url)
+          assert.strictEqual(error?.code, 400, name)
+          assert.match(error?.detail ?? "", /^#\/images\/0: /, name)
+        }
+      })
+    )
+
+    it.effect("a download is given up at the first byte beyond the limit", () =>
+      Effect.gen(function* () {
+        let sent = 0
+        const endless = yield* mediaHost((_request, response) => {
+          response.writeHead(200)
+          response.on("error", () => {})
+          const more = (): void => {
+            sent += big.length
+            if (sent < 64 * 1024 * 1024 && !response.destroyed) response.write(big, more)
+          }
+          more()
+        })
+        const told = yield* mediaHost((_request, response) => {
+          response.writeHead(200, { "content-length": String(10 * 1024 * 1024 + 1) })
+          response.flushHeaders()
+        })
+        for (const { url } of [endless, told]) {
+          const error = yield* errorOf(url)
+          assert.strictEqual(error?.code, 400)
+          assert.match(error?.detail ?? "", /at most 10 MB/)
+        }
+        assert.isBelow(sent, 24 * 1024 * 1024)
+      })
+    )
+  })
+})
+
+describe("inline media", () => {
+  layer(runningGateway(), { excludeTestServices: true })((it) => {
+    const refused = Effect.fnUntraced(function* (image: string, name: string) {
+      const answer = yield* call(edit, json({ prompt: "a", images: [image] }))
+      const problem = (yield* Effect.promise(() => answer.json())) as {
+        code: number
+        errors: ReadonlyArray<{ pointer: string }>
+      }
+      assert.strictEqual(answer.status, 400, name)
+      assert.strictEqual(problem.code, 2001, name)
+      assert.deepStrictEqual(
+        problem.errors.map(({ pointer }) => pointer),
+        ["#/images/0"],
+        name
+      )
+    })
+
+    it.effect(
+      "truncated, lying, zero-sized, foreign and double-faced files are refused at create",
+      () =>
+        Effect.gen(function* () {
+          const whole = png()
+          yield* refused(base64(whole.subarray(0, whole.length - 5)), "truncated")
+          yield* refused(dataUri("image/jpeg", whole), "lying")
+          yield* refused(base64(png({ width: 0, height: 0 })), "zero-sized")
+          yield* refused(base64(png({ width: 60_000, height: 60_000, storedHeight: 1 })), "huge")
+          yield* refused(base64(gif()), "foreign")
+          yield* refused(base64(new Uint8Array([...whole, 1, 2, 3])), "double-faced")
+        })
+    )
+
+    it.effect(
+      "images of 10 MB, taken or refused, leave memory flat however many come",
+      () =>
+        Effect.gen(function* () {
+          const limit = 10 * 1024 * 1024
+          const rss: Array<number> = []
+          for (const [bytes, status] of [
+            [pngOfBytes(limit), 200],
+            [pngOfBytes(limit + 1), 400]
+          ] as const) {
+            const body = JSON.stringify({ prompt: "a", images: [base64(bytes)] })
+            for (let n = 0; n < 8; n += 1) {
+              const answer = yield* call(`${edit}?dry_run=true`, json(body))
+              yield* Effect.promise(() => answer.text())
+              assert.strictEqual(answer.status, status)
+              rss.push(process.memoryUsage().rss)
+            }
+          }
+          const grown = Math.max(...rss) - Math.max(...rss.slice(0, 4))
+          assert.isBelow(grown, 160 * 1024 * 1024, `rss grew by ${grown} bytes`)
+        }),
+      90_000
+    )
+
+    it.effect(
+      "an accepted image lies in the artifact store, and the row holds its reference alone",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          const image = base64(png())
+          const task = yield* finishedTask(edit, { prompt: "a", n: 1, images: [image] })
+          assert.strictEqual(task.task_info.status, "completed")
+          const [row] = yield* sql<{ body: { images: ReadonlyArray<string> } }>`
+          SELECT body FROM tasks WHERE id = ${task.task_info.id}`
+          assert.match(row?.body.images[0] ?? "", /^artifact:art_[0-9a-f]{32}$/)
+          const inputs = yield* sql`
+          SELECT mime FROM artifacts WHERE task_id = ${task.task_info.id} AND role = 'input'`
+          assert.deepStrictEqual(inputs, [{ mime: "image/png" }])
+          const before = yield* sql`SELECT count(*) FROM artifacts`
+          const answer = yield* call(edit, json({ prompt: "a", n: 9, images: [image] }))
+          assert.strictEqual(answer.status, 400)
+          assert.deepStrictEqual(yield* sql`SELECT count(*) FROM artifacts`, before)
+        })
+    )
+  })
+})
+
+describe("the media of one task", () => {
+  const editPro = "/vendors/google/v1/image-edit-pro/edit"
+
+  layer(runningGateway(), { excludeTestServices: true })((it) => {
+    it.effect("are fetched four at a time", () =>
+      Effect.gen(function* () {
+        const waiting: Array<ServerResponse> = []
+        let [answered, most] = [0, 0]
+        const { url } = yield* mediaHost((_request, response) => {
+          most = Math.max(most, waiting.push(response))
+          if (waiting.length < Math.min(4, 10 - answered)) return
+          answered += waiting.length
+          for (const held of waiting.splice(0)) held.end(Buffer.from(png()))
+        })
+        const images = Array.from({ length: 10 }, (_, index) => `${url}/${index}`)
+        const task = yield* finishedTask(editPro, { prompt: "a", images })
+        assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+        assert.strictEqual(most, 4)
+      })
+    )
+
+    it.effect("a cancel interrupts their download at once", () =>
+      Effect.gen(function* () {
+        const [asked, closed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+        const { url } = yield* mediaHost((request) => {
+          request.on("close", () => closed.resolve())
+          asked.resolve()
+        })
+        const created = yield* call(edit, json({ prompt: "a", n: 1, images: [url] }))
+        const { task_info } = (yield* Effect.promise(() => created.json())) as {
+          task_info: { id: string }
+        }
+        yield* Effect.promise(() => asked.promise)
+        const began = performance.now()
+        const cancelled = yield* call(`${edit}/${task_info.id}`, { method: "DELETE" })
+        assert.strictEqual(cancelled.status, 200)
+        yield* Effect.promise(() => closed.promise)
+        // Of the download itself no time-out is shorter than 30 seconds
+        assert.isBelow(performance.now() - began, 15_000)
+      })
+    )
+  })
+
+  layer(runningGateway({ TASK_DEADLINE: "1 second" }), { excludeTestServices: true })((it) => {
+    it.effect("the task's deadline interrupts their download", () =>
+      Effect.gen(function* () {
+        const closed = Promise.withResolvers<void>()
+        const { url } = yield* mediaHost((request) => {
+          request.on("close", () => closed.resolve())
+        })
+        const began = performance.now()
+        assert.strictEqual((yield* errorOf(url))?.code, 4005)
+        yield* Effect.promise(() => closed.promise)
+        assert.isBelow(performance.now() - began, 25_000)
+      })
+    )
+  })
+})
+
+describe("MediaFetch", () => {
+  it.effect("a host that does not answer is given up after 30 seconds", () =>
+    Effect.gen(function* () {
+      const asked = Promise.withResolvers<void>()
+      const { url } = yield* mediaHost(() => asked.resolve())
+      const web = yield* MediaFetch
+      const fiber = yield* Effect.forkChild(
+        Effect.flip(web.fetch({ url, schemes: ["http"], bytesMax: 100 }))
+      )
+      yield* Effect.promise(() => asked.promise)
+      yield* TestClock.adjust("29 seconds")
+      assert.isUndefined(fiber.pollUnsafe())
+      yield* TestClock.adjust("1 second")
+      const { detail, reason } = yield* Fiber.join(fiber)
+      assert.strictEqual(reason, "unreachable")
+      assert.strictEqual(detail, "The URL could not be downloaded: it took longer than 30 seconds")
+    }).pipe(
+      Effect.provide(
+        MediaFetch.layer({ serviceName: "Service" }).pipe(
+          Layer.provide(
+            EgressGuard.layer({ allow: Result.getOrThrow(parseEgressAllow("127.0.0.1/32")) })
+          )
+        )
+      )
+    )
+  )
+})

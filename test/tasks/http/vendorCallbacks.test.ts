@@ -1,0 +1,550 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, beforeEach } from "vitest"
+import { TaskId } from "../../../src/domain/Ids.ts"
+import {
+  adminToken,
+  advance,
+  answerOf,
+  callWith,
+  eventually,
+  GatewayHttp,
+  layerGateway,
+  makeUser
+} from "../../support/gateway.ts"
+import { call, json, Running, runningGateway } from "../../support/running.ts"
+import { embeddedDatabase } from "../../support/stores.ts"
+import {
+  falHeaders,
+  falKey,
+  replicateHeaders,
+  replicateSecret,
+  signing
+} from "../../support/upstreams/callbacks.ts"
+import type { SignOptions } from "../../support/upstreams/callbacks.ts"
+import { fal } from "../../support/upstreams/fal.ts"
+import { replicate } from "../../support/upstreams/replicate.ts"
+import { Upstream } from "../../support/upstreams/Upstream.ts"
+import type { Protocol } from "../../support/upstreams/Upstream.ts"
+
+const publicUrl = "https://gateway.example.com/edge"
+
+interface Vendor {
+  readonly name: "fal" | "replicate"
+  readonly protocol: Protocol
+  readonly upstreamModel: string
+  readonly count: string
+  readonly env: (upstream: Upstream) => Record<string, string>
+  readonly headers: (options: SignOptions) => Record<string, string>
+  /** Where the last submit wants to be called. */
+  readonly addressIn: (upstream: Upstream) => string | undefined
+  readonly askedForKeys: RegExp
+}
+
+const vendors: ReadonlyArray<Vendor> = [
+  {
+    name: "fal",
+    protocol: fal,
+    upstreamModel: "fal-ai/flux/dev",
+    count: "num_images",
+    env: ({ key, url }) => ({
+      FAL_API_KEY: `${key};jwks=${url}/.well-known/jwks.json`,
+      FAL_BASE_URL: url
+    }),
+    headers: falHeaders,
+    addressIn: (upstream) => upstream.lastSubmit.query.get("fal_webhook") ?? undefined,
+    askedForKeys: /jwks/u
+  },
+  {
+    name: "replicate",
+    protocol: replicate,
+    upstreamModel: "black-forest-labs/flux-schnell",
+    count: "num_outputs",
+    env: ({ key, url }) => ({ REPLICATE_API_KEY: key, REPLICATE_BASE_URL: `${url}/v1` }),
+    headers: replicateHeaders,
+    addressIn: (upstream) => upstream.lastSubmit.json.webhook,
+    askedForKeys: /secret/u
+  }
+]
+
+for (const vendor of vendors) {
+  describe(`callbacks of ${vendor.name}`, () => {
+    const path = `/vendors/${vendor.name}/v1/flux/generation`
+    let upstream: Upstream
+    let folder: string
+    beforeAll(async () => {
+      upstream = await Upstream.start(vendor.protocol)
+      folder = await mkdtemp(join(tmpdir(), "callbacks-"))
+      const entry = {
+        label: "text-to-image-preview",
+        vendor: vendor.name,
+        model: "flux",
+        adapter: vendor.name === "fal" ? "fal-queue" : "replicate",
+        upstreamModel: vendor.upstreamModel,
+        input: { fields: { n: vendor.count } }
+      }
+      await writeFile(join(folder, "catalog.json"), JSON.stringify({ add: [entry] }))
+    })
+    beforeEach(() => {
+      upstream.reset()
+      upstream.runningPolls = Number.POSITIVE_INFINITY
+      signing.fal = [falKey()]
+      signing.replicate = replicateSecret()
+    })
+    afterAll(async () => {
+      await upstream.close()
+      await rm(folder, { recursive: true })
+    })
+
+    const gateway = (env: Record<string, string> = { PUBLIC_URL: publicUrl }) =>
+      Effect.sync(() =>
+        layerGateway({
+          areVendorsLive: true,
+          env: { CATALOG_FILE: join(folder, "catalog.json"), ...vendor.env(upstream), ...env }
+        })
+      )
+    const settle = Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      upstream.runningPolls = 0
+      yield* eventually(
+        Effect.andThen(advance("1 second"), sql`SELECT 1 FROM runs`),
+        (rows) => rows.length === 0
+      )
+    }).pipe(Effect.orDie)
+    /** A whole gateway by the clock of the test; at the end all tasks come to theirs. */
+    const test = <E>(
+      name: string,
+      story: Effect.Effect<void, E, Layer.Success<ReturnType<typeof layerGateway>>>,
+      env?: Record<string, string>
+    ) =>
+      it.effect(
+        name,
+        () =>
+          Effect.flatMap(gateway(env), (layer) =>
+            Effect.provide(Effect.ensuring(story, settle), layer)
+          ),
+        120_000
+      )
+
+    /** A task whose job runs at the vendor; no time has passed, so it was not polled yet. */
+    const begin = () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const created = yield* user.call("POST", path, { prompt: "A lighthouse", n: 1 })
+        assert.strictEqual(created.status, 202, created.text)
+        const id = TaskId.make(created.json.task_info.id)
+        const get = user.call("GET", `${path}/${id}`)
+        yield* eventually(get, (it) => it.json.task_info.status === "processing")
+        const submits = yield* eventually(
+          Effect.sync(() => upstream.jobs.size),
+          (size) => size > 0
+        )
+        assert.strictEqual(submits, 1)
+        const address = vendor.addressIn(upstream) ?? ""
+        const [job] = upstream.jobs.values()
+        return {
+          id,
+          get,
+          status: Effect.map(get, (it) => it.json.task_info.status),
+          cancel: user.call("DELETE", `${path}/${id}`),
+          address,
+          polls: () => job!.polls,
+          /** Lets the vendor finish, and the polling find it. */
+          finish: Effect.suspend(() => {
+            upstream.runningPolls = 0
+            return eventually(
+              Effect.andThen(advance("1 second"), get),
+              (it) => it.json.task_info.status === "completed"
+            )
+          })
+        }
+      })
+
+    const post = Effect.fnUntraced(function* (
+      address: string,
+      body: string,
+      headers: Record<string, string>
+    ) {
+      const http = yield* GatewayHttp
+      const response = yield* http.fetch(address.replace(publicUrl, ""), {
+        method: "POST",
+        headers: { "content-type": "application/json", ...headers },
+        body
+      })
+      return yield* Effect.promise(() => answerOf(response))
+    })
+
+    const content = JSON.stringify({ status: "OK", payload: {} })
+
+    /** As the vendor does; `sign` says what else is signed than what is sent. */
+    const callBack = Effect.fnUntraced(function* (
+      address: string,
+      sign: Partial<SignOptions> & { readonly later?: number } = {},
+      body = content
+    ) {
+      const at = Math.floor((yield* Clock.currentTimeMillis) / 1000) + (sign.later ?? 0)
+      return yield* post(address, body, vendor.headers({ at, body, ...sign }))
+    })
+
+    test(
+      "one that is genuine wakes the poll: the task completes without any time passing",
+      Effect.gen(function* () {
+        const { address, get, polls } = yield* begin()
+        assert.isTrue(address.startsWith(`${publicUrl}/callbacks?token=`), address)
+        assert.strictEqual(polls(), 0)
+        upstream.runningPolls = 0
+        const answer = yield* callBack(address)
+        assert.strictEqual(answer.status, 204, answer.text)
+        const done = yield* eventually(get, (it) => it.json.task_info.status === "completed")
+        assert.strictEqual(done.json.images.length, 1)
+        assert.strictEqual(polls(), 1)
+        const metrics = yield* callWith(adminToken)("GET", "/metrics")
+        assert.match(metrics.text, /gateway_callbacks_total\{outcome="taken"\} [1-9]/u)
+      })
+    )
+
+    test(
+      "what it says is not believed: the job is asked, and runs on",
+      Effect.gen(function* () {
+        const { address, finish, polls, status } = yield* begin()
+        const lies = JSON.stringify({
+          status: "ERROR",
+          error: "boom",
+          output: ["https://evil.example.com/x.png"],
+          payload: { images: [{ url: "https://evil.example.com/x.png" }] }
+        })
+        assert.strictEqual((yield* callBack(address, {}, lies)).status, 204)
+        yield* eventually(Effect.sync(polls), (count) => count === 1)
+        assert.strictEqual((yield* callBack(address, {}, "\u0000 no JSON")).status, 204)
+        yield* eventually(Effect.sync(polls), (count) => count === 2)
+        assert.strictEqual(yield* status, "processing")
+        const done = yield* finish
+        assert.notInclude(done.text, "evil")
+      })
+    )
+
+    test(
+      "one that is forged, changed, early or unsigned is refused in the same words, and wakes nobody",
+      Effect.gen(function* () {
+        const { address, finish, polls } = yield* begin()
+        const at = Math.floor((yield* Clock.currentTimeMillis) / 1000)
+        const genuine = vendor.headers({ at, body: content })
+        const signature = Object.keys(genuine).at(-1)!
+        const token = address.split("=").at(-1)!
+        const flip = (text: string) =>
+          `${text.slice(0, -9)}${text.at(-9) === "0" ? "1" : "0"}${text.slice(-8)}`
+        const others: ReadonlyArray<readonly [string, Record<string, string>, string?]> = [
+          ["no header", {}],
+          ["no signature", { ...genuine, [signature]: "" }],
+          ["half a signature", { ...genuine, [signature]: genuine[signature]!.slice(0, 40) }],
+          ["another signature", { ...genuine, [signature]: flip(genuine[signature]!) }],
+          [
+            "another key",
+            vendor.headers({
+              at,
+              body: content,
+              falKey: falKey(),
+              replicateSecret: replicateSecret()
+            })
+          ],
+          ["another body", vendor.headers({ at, body: `${content} ` })],
+          ["a timestamp to come", vendor.headers({ at: at + 301, body: content })],
+          ["no timestamp", { ...genuine, [Object.keys(genuine).at(-2)!]: "now" }],
+          ["another address", genuine, address.replace(token, flip(token))],
+          ["a short address", genuine, address.replace(token, token.slice(0, 30))],
+          ["an address of nothing", genuine, `${publicUrl}/callbacks?token=x`],
+          ["no address", genuine, `${publicUrl}/callbacks`],
+          ["a plain task id", genuine, `${publicUrl}/callbacks?token=${"0".repeat(36)}`]
+        ]
+        const words = new Set<string>()
+        for (const [what, headers, to = address] of others) {
+          const answer = yield* post(to, content, headers)
+          assert.strictEqual(answer.status, 403, what)
+          assert.strictEqual(answer.json.code, 2012, what)
+          assert.isDefined(answer.headers.get("traceparent"))
+          words.add(JSON.stringify({ ...answer.json, instance: "" }))
+        }
+        assert.strictEqual(words.size, 1)
+        yield* advance("2 seconds")
+        assert.strictEqual(polls(), 0)
+        yield* finish
+      })
+    )
+
+    test(
+      "one is taken until 300 seconds after it was signed, and no longer",
+      Effect.gen(function* () {
+        const { address, finish } = yield* begin()
+        yield* advance("300 seconds", "20 seconds")
+        const first = yield* callBack(address, { at: 0, id: "1" })
+        assert.strictEqual(first.status, 204, first.text)
+        yield* advance("1 second")
+        const second = yield* callBack(address, { at: 0, id: "2" })
+        assert.strictEqual(second.status, 403, second.text)
+        assert.strictEqual((yield* callBack(address, { at: 1, id: "2" })).status, 204)
+        yield* finish
+      })
+    )
+
+    test(
+      "a replay is refused, however many come at once; the vendor's next attempt is not one",
+      Effect.gen(function* () {
+        const { address, finish, polls } = yield* begin()
+        const answers = yield* Effect.all(
+          Array.from({ length: 8 }, () => callBack(address)),
+          { concurrency: "unbounded" }
+        )
+        assert.deepEqual(answers.map(({ status }) => status).sort(), [204, ...Array(7).fill(403)])
+        yield* eventually(Effect.sync(polls), (count) => count === 1)
+        yield* advance("1 second")
+        assert.strictEqual((yield* callBack(address, { later: -1 })).status, 403)
+        yield* advance("1 second")
+        assert.strictEqual(polls(), 1)
+        // Same id, signed again
+        assert.strictEqual((yield* callBack(address)).status, 204)
+        yield* eventually(Effect.sync(polls), (count) => count === 2)
+        yield* finish
+      })
+    )
+
+    test(
+      "one that is lost changes nothing but the latency",
+      Effect.gen(function* () {
+        const { get, polls } = yield* begin()
+        upstream.runningPolls = 1
+        yield* eventually(
+          Effect.andThen(advance("500 millis"), get),
+          (it) => it.json.task_info.status === "completed"
+        )
+        assert.strictEqual(polls(), 2)
+      })
+    )
+
+    test(
+      "one that comes before the submit's answer is remembered",
+      Effect.gen(function* () {
+        const context = yield* Effect.context<GatewayHttp>()
+        let answered = 0
+        upstream.runningPolls = 0
+        upstream.onPaid = async () => {
+          const answer = await Effect.runPromiseWith(context)(
+            callBack(vendor.addressIn(upstream) ?? "", { at: 0 })
+          )
+          answered = answer.status
+        }
+        const user = yield* makeUser()
+        const created = yield* user.call("POST", path, { prompt: "A lighthouse", n: 1 })
+        const get = user.call("GET", `${path}/${created.json.task_info.id}`)
+        yield* eventually(get, (it) => it.json.task_info.status === "completed")
+        assert.strictEqual(answered, 204)
+      })
+    )
+
+    test(
+      "one for a task that has ended is answered like any other, and changes nothing",
+      Effect.gen(function* () {
+        const first = yield* begin()
+        const completed = yield* first.finish
+        const polls = first.polls()
+        assert.strictEqual((yield* callBack(first.address, { id: "a" })).status, 204)
+        upstream.reset()
+        upstream.runningPolls = Number.POSITIVE_INFINITY
+        const second = yield* begin()
+        const cancelled = yield* second.cancel
+        assert.strictEqual(cancelled.status, 200)
+        assert.strictEqual((yield* callBack(second.address, { id: "b" })).status, 204)
+        yield* advance("5 seconds")
+        assert.strictEqual((yield* first.get).text, completed.text)
+        assert.strictEqual((yield* second.get).text, cancelled.text)
+        assert.strictEqual(first.polls(), polls)
+      })
+    )
+
+    it.effect(
+      "one that comes to another process is heard within a second by the one that runs the task",
+      () =>
+        Effect.gen(function* () {
+          const database = Layer.succeedContext(yield* Layer.build(embeddedDatabase))
+          const process = Layer.build(
+            Layer.fresh(
+              layerGateway({
+                areVendorsLive: true,
+                database,
+                env: {
+                  CATALOG_FILE: join(folder, "catalog.json"),
+                  PUBLIC_URL: publicUrl,
+                  // Not alone on its store
+                  DATABASE_URL: "postgres://shared.example/gateway",
+                  ...vendor.env(upstream)
+                }
+              })
+            )
+          )
+          const [a, b] = [yield* process, yield* process]
+          const story = Effect.gen(function* () {
+            const { address, get, polls } = yield* begin()
+            upstream.runningPolls = 0
+            const answer = yield* Effect.provide(callBack(address), b)
+            assert.strictEqual(answer.status, 204, answer.text)
+            assert.strictEqual(polls(), 0)
+            yield* advance("1 second", "500 millis")
+            const done = yield* eventually(get, (it) => it.json.task_info.status === "completed")
+            // Before its first poll was due
+            assert.isBelow(Date.parse(done.json.task_info.updated_at), 2500)
+            assert.strictEqual(polls(), 1)
+            assert.strictEqual((yield* Effect.provide(callBack(address), b)).status, 204)
+          })
+          yield* Effect.provide(Effect.ensuring(story, settle), a)
+        }).pipe(Effect.scoped),
+      120_000
+    )
+
+    test(
+      "the vendor's keys are asked for once, and once a minute when none fits",
+      Effect.gen(function* () {
+        const { address, finish } = yield* begin()
+        const asked = () => upstream.seen.filter((it) => vendor.askedForKeys.test(it.path)).length
+        const wrong = { falKey: falKey(), replicateSecret: replicateSecret() }
+        for (let n = 0; n < 5; n += 1) {
+          assert.strictEqual((yield* callBack(address, { id: `${n}`, ...wrong })).status, 403)
+        }
+        assert.strictEqual(asked(), 1)
+        // The vendor changes its key
+        signing.fal = [falKey()]
+        signing.replicate = replicateSecret()
+        assert.strictEqual((yield* callBack(address)).status, 403)
+        yield* advance("61 seconds", "10 seconds")
+        assert.strictEqual((yield* callBack(address)).status, 204)
+        assert.strictEqual(asked(), 2)
+        for (let n = 0; n < 5; n += 1) {
+          assert.strictEqual((yield* callBack(address, { id: `${n}` })).status, 204)
+        }
+        assert.strictEqual(asked(), 2)
+        yield* finish
+      })
+    )
+
+    test(
+      "while the vendor's keys cannot be had it is told to call again",
+      Effect.gen(function* () {
+        const { address, finish } = yield* begin()
+        upstream.askFaults = ["unavailable"]
+        const answer = yield* callBack(address)
+        assert.strictEqual(answer.status, 503)
+        assert.strictEqual(answer.json.code, 5003)
+        assert.isDefined(answer.headers.get("retry-after"))
+        yield* advance("61 seconds", "10 seconds")
+        assert.strictEqual((yield* callBack(address)).status, 204)
+        yield* finish
+      })
+    )
+
+    test(
+      "one whose body does not arrive is cut off",
+      Effect.gen(function* () {
+        const { address, finish } = yield* begin()
+        const http = yield* GatewayHttp
+        const slow = yield* Effect.forkScoped(
+          http.fetch(address.replace(publicUrl, ""), {
+            method: "POST",
+            headers: vendor.headers({ at: 0, body: content }),
+            body: new ReadableStream({ start: (it) => it.enqueue(new Uint8Array([123])) }),
+            duplex: "half"
+          } as RequestInit)
+        )
+        const answer = yield* eventually(
+          Effect.andThen(
+            advance("1 second"),
+            Effect.sync(() => slow.pollUnsafe())
+          ),
+          (exit) => exit !== undefined
+        )
+        assert.strictEqual(answer?._tag === "Success" ? answer.value.status : 0, 408)
+        yield* finish
+      }).pipe(Effect.scoped)
+    )
+
+    test(
+      "without PUBLIC_URL no address is sent, and there is no such route",
+      Effect.gen(function* () {
+        const { address, finish } = yield* begin()
+        assert.strictEqual(address, "")
+        assert.notInclude(JSON.stringify(upstream.lastSubmit.json), "webhook")
+        const answer = yield* post("/callbacks?token=x", content, {})
+        assert.strictEqual(answer.status, 404)
+        assert.strictEqual(answer.json.code, 2006)
+        yield* finish
+      }),
+      {}
+    )
+
+    test(
+      "another method is not allowed",
+      Effect.gen(function* () {
+        const answer = yield* callWith(undefined)("GET", "/callbacks?token=x")
+        assert.strictEqual(answer.status, 405)
+        assert.strictEqual(answer.headers.get("allow"), "POST")
+      })
+    )
+
+    it.live("one that is too large is refused, with its length told or without", () =>
+      Effect.gen(function* () {
+        const { url } = yield* Running
+        const created = yield* call(path, json({ prompt: "A lighthouse", n: 1 }))
+        assert.strictEqual(created.status, 202)
+        yield* eventually(
+          Effect.sync(() => upstream.jobs.size),
+          (size) => size > 0
+        )
+        const address = (vendor.addressIn(upstream) ?? "").replace(publicUrl, url)
+        const send = (body: string, isLengthTold: boolean) =>
+          Effect.promise(async () => {
+            const at = Math.floor(Date.now() / 1000)
+            const init = {
+              method: "POST",
+              headers: vendor.headers({ at, body, id: `${body.length}` }),
+              body: isLengthTold ? body : new Blob([body]).stream(),
+              duplex: "half"
+            }
+            const answer = await fetch(address, init as RequestInit).catch(() => undefined)
+            return answer?.status ?? "cut off"
+          })
+        const tooLarge = "x".repeat(8 * 1024 * 1024 + 1)
+        // A client that is still sending may see the connection close before it reads the answer
+        assert.include([413, "cut off"], yield* send(tooLarge, true))
+        assert.include([413, "cut off"], yield* send(tooLarge, false))
+        assert.strictEqual(yield* send(tooLarge.slice(1), false), 204)
+        upstream.runningPolls = 0
+      }).pipe(
+        Effect.provide(
+          Layer.unwrap(
+            Effect.sync(() =>
+              runningGateway({
+                CATALOG_FILE: join(folder, "catalog.json"),
+                PUBLIC_URL: publicUrl,
+                ...vendor.env(upstream)
+              })
+            )
+          )
+        )
+      )
+    )
+
+    if (vendor.name === "fal") {
+      test(
+        "its keys come through the egress guard",
+        Effect.gen(function* () {
+          const { address, finish } = yield* begin()
+          assert.strictEqual((yield* callBack(address)).status, 503)
+          assert.isEmpty(upstream.seen.filter((it) => vendor.askedForKeys.test(it.path)))
+          yield* finish
+        }),
+        { PUBLIC_URL: publicUrl, EGRESS_ALLOW: "" }
+      )
+    }
+  })
+}

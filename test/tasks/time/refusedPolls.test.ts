@@ -1,0 +1,111 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Duration, Effect } from "effect"
+import type { Progress } from "../../../src/vendors/VendorClient.ts"
+import { VendorError } from "../../../src/vendors/VendorError.ts"
+import { advance, eventually, GatewayHttp, layerGateway, makeUser } from "../../support/gateway.ts"
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+
+/** As the adapters tell it: the vendor has answered the question itself with a refusal. */
+const refused = new VendorError({
+  class: "OPERATOR",
+  message: "Invalid API-key provided.",
+  httpStatus: 401,
+  vendorCode: "InvalidApiKey"
+})
+
+const images: Progress = {
+  _tag: "Done",
+  result: { items: [{ _tag: "Bytes", bytes: new Uint8Array([1]), mime: "image/png" }] }
+}
+
+/** A vendor that takes the job at once, and then answers so; and a task of it. */
+const bought = (answer: () => Progress | VendorError, env: Record<string, string> = {}) => {
+  const asked = { submits: 0, polls: 0, cancels: 0 }
+  const vendor = {
+    submit: () => {
+      asked.submits += 1
+      const pollAfter = Duration.seconds(2)
+      return Effect.succeed({ _tag: "Accepted" as const, handle: { job: "j" }, pollAfter })
+    },
+    poll: () =>
+      Effect.suspend(() => {
+        asked.polls += 1
+        const told = answer()
+        return told instanceof VendorError ? Effect.fail(told) : Effect.succeed(told)
+      }),
+    cancel: () => {
+      asked.cancels += 1
+      return Effect.succeed("Canceled" as const)
+    }
+  }
+  const task = Effect.gen(function* () {
+    const user = yield* makeUser()
+    const created = yield* user.call("POST", path, { prompt: "x" })
+    assert.strictEqual(created.status, 202, created.text)
+    const get = user.call("GET", `${path}/${created.json.task_info.id}`)
+    const held = Effect.map(
+      user.call("GET", "/manage/v1/wallet"),
+      ({ json }) => json.held_balance as string
+    )
+    return { user, held, info: Effect.map(get, ({ json }) => json.task_info) }
+  })
+  return { asked, task, layer: layerGateway({ vendor, env }) }
+}
+
+describe("a vendor that refuses the service's own account when it is asked for a bought job", () => {
+  it.effect("is asked until the operator has mended the account, and the result is had", () => {
+    let isMended = false
+    const { asked, layer, task } = bought(() => (isMended ? images : refused))
+    return Effect.gen(function* () {
+      const { held, info, user } = yield* task
+      yield* advance("3 minutes", "2 seconds")
+      assert.strictEqual((yield* info).status, "processing")
+      assert.strictEqual(yield* held, "7.50")
+      // Not more often than once a minute; the operator is told, and nobody else buys there meanwhile
+      assert.isAtLeast(asked.polls, 2)
+      assert.isAtMost(asked.polls, 4)
+      const metrics = yield* (yield* GatewayHttp).fetch("/metrics")
+      const text = yield* Effect.promise(() => metrics.text())
+      assert.match(text, /^gateway_vendor_operator_faults_total\{.*account="scripted".*\} [1-9]/mu)
+      const refusedCreate = yield* user.call("POST", path, { prompt: "y" })
+      assert.deepStrictEqual([refusedCreate.status, refusedCreate.json.code], [503, 5003])
+      isMended = true
+      yield* advance("1 minute", "2 seconds")
+      yield* eventually(info, ({ status }) => status === "completed")
+      assert.strictEqual(yield* held, "0.00")
+      assert.deepStrictEqual([asked.submits, asked.cancels], [1, 0])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("until the task's deadline: 4005, the hold is released and the job cancelled", () => {
+    const { asked, layer, task } = bought(() => refused, { TASK_DEADLINE: "5 minutes" })
+    return Effect.gen(function* () {
+      const { held, info } = yield* task
+      yield* advance("290 seconds", "2 seconds")
+      assert.strictEqual((yield* info).status, "processing")
+      yield* advance("20 seconds", "2 seconds")
+      const ended = yield* eventually(info, ({ status }) => status === "failed")
+      assert.strictEqual(ended.error.code, 4005)
+      assert.strictEqual(yield* held, "0.00")
+      assert.deepStrictEqual([asked.submits, asked.cancels], [1, 1])
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("but a job that has failed for the account is over: 4008", () => {
+    const failed = new VendorError({
+      class: "OPERATOR",
+      message: "Access denied",
+      vendorCode: "Arrearage"
+    })
+    const { asked, layer, task } = bought(() => failed)
+    return Effect.gen(function* () {
+      const { held, info } = yield* task
+      yield* advance("4 seconds")
+      const ended = yield* eventually(info, ({ status }) => status === "failed")
+      assert.strictEqual(ended.error.code, 4008)
+      assert.strictEqual(yield* held, "0.00")
+      assert.strictEqual(asked.polls, 1)
+    }).pipe(Effect.provide(layer))
+  })
+})

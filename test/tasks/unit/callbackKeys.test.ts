@@ -1,0 +1,103 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { MediaFetch, MediaFetchFailed } from "../../../src/egress/MediaFetch.ts"
+import { CallbackKeys } from "../../../src/tasks/callbacks/CallbackKeys.ts"
+import type { Seal } from "../../../src/vendors/CallbackScheme.ts"
+import type { VendorAccount } from "../../../src/vendors/VendorClient.ts"
+
+const url = "https://vendor.example/jwks.json"
+
+/** Signed by whom its message names. */
+const by = (key: string): Seal => ({
+  signedAtSeconds: 0,
+  message: new TextEncoder().encode(key),
+  signatures: []
+})
+
+const account: VendorAccount = {
+  accountId: "fal-queue@fal:test",
+  submit: () => Effect.die("not asked"),
+  poll: () => Effect.die("not asked"),
+  cancel: () => Effect.die("not asked"),
+  reconcile: () => Effect.succeed([]),
+  callbacks: {
+    keys: { _tag: "Published", url, read: (bytes) => new TextDecoder().decode(bytes).split(" ") },
+    sealOf: () => undefined,
+    isSigned: ({ message }, key) => new TextDecoder().decode(message) === key
+  }
+}
+
+/** What is published now, and how often it was asked for. */
+const world = () => {
+  const state = { published: "one", asked: 0, isDown: false }
+  const layer = Layer.succeed(MediaFetch, {
+    open: () => Effect.die("not asked"),
+    fetch: () =>
+      Effect.suspend(() => {
+        state.asked += 1
+        return state.isDown
+          ? Effect.fail(new MediaFetchFailed({ reason: "unreachable", detail: "down" }))
+          : Effect.succeed(new TextEncoder().encode(state.published))
+      })
+  })
+  return { state, layer: CallbackKeys.layer.pipe(Layer.provide(layer)) }
+}
+
+describe("keys of callbacks", () => {
+  const daily = world()
+  it.effect("are kept for a day and no longer, should the vendor withdraw one", () =>
+    Effect.gen(function* () {
+      const keys = yield* CallbackKeys
+      assert.isTrue(yield* keys.isSigned(account, by("one")))
+      daily.state.published = "two"
+      yield* TestClock.adjust("23 hours")
+      assert.isTrue(yield* keys.isSigned(account, by("one")))
+      assert.strictEqual(daily.state.asked, 1)
+      yield* TestClock.adjust("61 minutes")
+      assert.isFalse(yield* keys.isSigned(account, by("one")))
+      assert.isTrue(yield* keys.isSigned(account, by("two")))
+      assert.strictEqual(daily.state.asked, 2)
+    }).pipe(Effect.provide(daily.layer))
+  )
+
+  const rotated = world()
+  it.effect(
+    "are asked for once a minute at most, by however many callbacks with an unknown one",
+    () =>
+      Effect.gen(function* () {
+        const keys = yield* CallbackKeys
+        const many = (key: string) =>
+          Effect.all(
+            Array.from({ length: 50 }, () => keys.isSigned(account, by(key))),
+            { concurrency: "unbounded" }
+          )
+        assert.notInclude(yield* many("two"), true)
+        rotated.state.published = "one two"
+        assert.notInclude(yield* many("two"), true)
+        assert.strictEqual(rotated.state.asked, 1)
+        yield* TestClock.adjust("60 seconds")
+        assert.notInclude(yield* many("two"), false)
+        assert.strictEqual(rotated.state.asked, 2)
+      }).pipe(Effect.provide(rotated.layer))
+  )
+
+  const down = world()
+  it.effect("that cannot be had leave those of today in use, and none is trusted without", () =>
+    Effect.gen(function* () {
+      const keys = yield* CallbackKeys
+      down.state.isDown = true
+      const refusal = yield* Effect.flip(keys.isSigned(account, by("one")))
+      assert.strictEqual(refusal.code, 5003)
+      down.state.isDown = false
+      yield* TestClock.adjust("1 minute")
+      assert.isTrue(yield* keys.isSigned(account, by("one")))
+      down.state.isDown = true
+      yield* TestClock.adjust("1 hour")
+      assert.isFalse(yield* keys.isSigned(account, by("two")))
+      assert.isTrue(yield* keys.isSigned(account, by("one")))
+      yield* TestClock.adjust("1 day")
+      assert.strictEqual((yield* Effect.flip(keys.isSigned(account, by("one")))).code, 5003)
+    }).pipe(Effect.provide(down.layer))
+  )
+})

@@ -1,0 +1,200 @@
+import { assert, describe, it } from "@effect/vitest"
+import { DateTime, Deferred, Duration, Effect, Fiber, Layer, Option } from "effect"
+import { TestClock } from "effect/testing"
+import { builtInEntries } from "../../../src/catalog/Catalog.ts"
+import { TaskRow } from "../../../src/db/TaskRow.ts"
+import { zero } from "../../../src/domain/Credits.ts"
+import { TaskId, UserId } from "../../../src/domain/Ids.ts"
+import { StoreUnavailable } from "../../../src/domain/Problem.ts"
+import { Callbacks } from "../../../src/tasks/callbacks/Callbacks.ts"
+import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
+import { PaidSubmit } from "../../../src/tasks/submission/PaidSubmit.ts"
+import { RateLimiter } from "../../../src/tasks/submission/RateLimiter.ts"
+import { TaskChanges } from "../../../src/tasks/TaskChanges.ts"
+import { TaskOutput } from "../../../src/tasks/TaskOutput.ts"
+import { OwnedTask, TaskStore } from "../../../src/tasks/TaskStore.ts"
+import type { AttemptEnd } from "../../../src/tasks/TaskStore.ts"
+import type { SubmitMedium, Submitted, VendorAccount } from "../../../src/vendors/VendorClient.ts"
+
+const entry = builtInEntries.find(({ label }) => label === "text-to-image-max")!
+const epoch = DateTime.makeUnsafe(0)
+
+const owned = new OwnedTask({
+  task: new TaskRow({
+    id: TaskId.make("019a0000-0000-7000-8000-000000000001"),
+    userId: UserId.make("019a0000-0000-7000-8000-000000000002"),
+    vendor: entry.vendor,
+    model: entry.model,
+    action: entry.action,
+    resultKind: entry.result,
+    status: "pending",
+    body: { prompt: "A lighthouse" },
+    sandbox: false,
+    price: zero,
+    captured: null,
+    result: null,
+    error: null,
+    traceId: null,
+    createdAt: epoch,
+    startedAt: null,
+    updatedAt: epoch
+  }),
+  epoch: 1,
+  deadlineAt: DateTime.add(epoch, { hours: 1 }),
+  attempt: Option.none()
+})
+
+const stubsOf = (store: Partial<TaskStore["Service"]>) =>
+  Layer.mergeAll(
+    Layer.mock(TaskStore, store),
+    Layer.mock(TaskOutput, {}),
+    Layer.mock(Callbacks, { isOn: false, addressOf: () => undefined }),
+    Layer.mock(RateLimiter, {}),
+    Layer.mock(ConcurrencyLimiter, { lookAgain: Effect.void, lines: Effect.succeed([]) }),
+    TaskChanges.layer
+  )
+
+const accepted: Submitted = {
+  _tag: "Accepted",
+  handle: { id: "job" },
+  pollAfter: Duration.seconds(1)
+}
+
+/** A store whose answer to the begin of an attempt is the test's, and what was done meanwhile. */
+const bench = Effect.gen(function* () {
+  const begins: Array<Deferred.Deferred<boolean, StoreUnavailable>> = []
+  const ended: Array<AttemptEnd["state"]> = []
+  let submits = 0
+  const account: VendorAccount = {
+    accountId: "a",
+    submit: () =>
+      Effect.sync(() => {
+        submits += 1
+        return accepted
+      }),
+    poll: () => Effect.die("not asked"),
+    cancel: () => Effect.succeed("Unsupported"),
+    reconcile: () => Effect.succeed([])
+  }
+  const stubs = stubsOf({
+    beginAttempt: () =>
+      Effect.suspend(() => {
+        const answer = Deferred.makeUnsafe<boolean, StoreUnavailable>()
+        begins.push(answer)
+        return Deferred.await(answer)
+      }),
+    endAttempt: ({ state }) =>
+      Effect.sync(() => {
+        ended.push(state)
+        return true
+      })
+  })
+  const paid = yield* Effect.provide(PaidSubmit, PaidSubmit.layer.pipe(Layer.provide(stubs)))
+  const purchase = { owned, entry, account, media: [] }
+  const fiber = yield* Effect.forkChild(paid.submit(purchase, 1))
+  yield* TestClock.adjust(0)
+  return { fiber, begins, ended, submits: Effect.sync(() => submits) }
+})
+
+describe("a run that is interrupted (shutdown, shard move) while its submit begins", () => {
+  it.effect(
+    "goes on to the record of the submit: an attempt that was begun is not left in doubt",
+    () =>
+      Effect.gen(function* () {
+        const { begins, ended, fiber, submits } = yield* bench
+        const interrupted = yield* Effect.forkChild(Fiber.interrupt(fiber))
+        yield* TestClock.adjust(0)
+        // It was committed, and the answer was on its way
+        yield* Deferred.succeed(begins[0]!, true)
+        yield* Fiber.join(interrupted)
+        assert.strictEqual(yield* submits, 1)
+        assert.deepStrictEqual(ended, ["submitted"])
+      })
+  )
+
+  it.effect("and does not wait for a store that is away", () =>
+    Effect.gen(function* () {
+      const { begins, ended, fiber, submits } = yield* bench
+      yield* Deferred.fail(begins[0]!, new StoreUnavailable({ cause: "away" }))
+      yield* TestClock.adjust("100 millis")
+      yield* Deferred.fail(begins[1]!, new StoreUnavailable({ cause: "away" }))
+      yield* TestClock.adjust(0)
+      yield* Fiber.interrupt(fiber)
+      assert.strictEqual(begins.length, 2)
+      assert.strictEqual(yield* submits, 0)
+      assert.deepStrictEqual(ended, [])
+    })
+  )
+
+  it.effect("else it begins again when the store is back", () =>
+    Effect.gen(function* () {
+      const { begins, ended, fiber } = yield* bench
+      yield* Deferred.fail(begins[0]!, new StoreUnavailable({ cause: "away" }))
+      yield* TestClock.adjust("100 millis")
+      yield* Deferred.succeed(begins[1]!, true)
+      assert.deepStrictEqual((yield* Fiber.join(fiber)).handle, { id: "job" })
+      assert.deepStrictEqual(ended, ["submitted"])
+    })
+  )
+})
+
+describe("the media of submits under way", () => {
+  it.effect(
+    "have 256 MiB together; what does not fit waits, and one task with more goes by itself",
+    () =>
+      Effect.gen(function* () {
+        const begun: Array<number> = []
+        const answers = new Map<number, Deferred.Deferred<Submitted>>()
+        const stubs = stubsOf({
+          beginAttempt: ({ n }) =>
+            Effect.as(
+              Effect.sync(() => begun.push(n)),
+              true
+            ),
+          endAttempt: () => Effect.succeed(true)
+        })
+        const paid = yield* Effect.provide(PaidSubmit, PaidSubmit.layer.pipe(Layer.provide(stubs)))
+        /** A task by the number of its attempt, with one medium of so many MiB. */
+        const buy = Effect.fnUntraced(function* (n: number, mebibytes: number) {
+          const answer = yield* Deferred.make<Submitted>()
+          answers.set(n, answer)
+          const account: VendorAccount = {
+            accountId: "a",
+            submit: () => Deferred.await(answer),
+            poll: () => Effect.die("not asked"),
+            cancel: () => Effect.succeed("Unsupported"),
+            reconcile: () => Effect.succeed([])
+          }
+          const medium: SubmitMedium = {
+            pointer: "#/images/0",
+            mime: "image/png",
+            size: mebibytes * 1024 * 1024,
+            artifactUrl: "https://gateway.example.com/artifacts/1",
+            bytes: Effect.die("not read")
+          }
+          yield* Effect.forkChild(paid.submit({ owned, entry, account, media: [medium] }, n))
+          yield* TestClock.adjust(0)
+        })
+        const answer = (n: number) =>
+          Effect.andThen(Deferred.succeed(answers.get(n)!, accepted), TestClock.adjust(0))
+
+        yield* buy(1, 200)
+        yield* buy(2, 100)
+        yield* buy(3, 20)
+        assert.deepStrictEqual(begun, [1, 3])
+        yield* answer(1)
+        assert.deepStrictEqual(begun, [1, 3, 2])
+        yield* buy(4, 900)
+        assert.deepStrictEqual(begun, [1, 3, 2])
+        yield* answer(2)
+        yield* answer(3)
+        assert.deepStrictEqual(begun, [1, 3, 2, 4])
+        yield* buy(5, 1)
+        assert.deepStrictEqual(begun, [1, 3, 2, 4])
+        yield* answer(4)
+        assert.deepStrictEqual(begun, [1, 3, 2, 4, 5])
+        // A submit under way cannot be interrupted
+        yield* answer(5)
+      })
+  )
+})

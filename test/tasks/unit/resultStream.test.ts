@@ -1,0 +1,88 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Stream } from "effect"
+import { resultBytesMax } from "../../../src/domain/Limits.ts"
+import { resultStream } from "../../../src/tasks/ResultStream.ts"
+import { jpeg } from "../../support/media.ts"
+import { pixel } from "../../support/upstreams/Upstream.ts"
+
+/** A download of some pieces; counts those that were read. */
+const download = (mime: string, pieces: ReadonlyArray<Uint8Array>, announced?: number) => {
+  const counted = { pieces: 0 }
+  const stream = Stream.fromIterable(pieces).pipe(
+    Stream.rechunk(1),
+    Stream.tap(() => Effect.sync(() => void (counted.pieces += 1)))
+  )
+  return { counted, from: { mime, stream, ...(announced === undefined ? {} : { announced }) } }
+}
+
+const mp4 = Buffer.concat([Buffer.from([0, 0, 0, 24]), Buffer.from("ftypisom")])
+const bytewise = (bytes: Uint8Array) => [...bytes].map((byte) => Uint8Array.of(byte))
+
+describe("a download becomes a result", () => {
+  const taken: ReadonlyArray<readonly [string, string, Uint8Array, string]> = [
+    ["under its declared type", "image/png", pixel, "image/png"],
+    ["under the type of its first bytes", "image/png", jpeg(), "image/jpeg"],
+    ["as a video", "application/octet-stream", Buffer.concat([mp4, pixel]), "video/mp4"],
+    ["as an SVG that is declared as one", "image/svg+xml", Buffer.from("<svg/>"), "image/svg+xml"],
+    ["of a kind without known first bytes", "video/webm", Buffer.from("\x1aE\xdf"), "video/webm"]
+  ]
+  for (const [what, declared, bytes, mime] of taken) {
+    it.effect(`${what}, whole, in whatever pieces it comes`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          for (const pieces of [[bytes], bytewise(bytes)]) {
+            const got = yield* resultStream(download(declared, pieces).from)
+            assert.strictEqual(got.mime, mime)
+            const all = Buffer.concat([...(yield* Stream.runCollect(got.stream))])
+            assert.isTrue(all.equals(bytes))
+          }
+        })
+      )
+    )
+  }
+
+  const refused: ReadonlyArray<readonly [string, string, string]> = [
+    ["a page", "image/png", "<!doctype html>"],
+    ["a page, whatever it is declared as", "application/octet-stream", "<html>"],
+    ["JSON", "video/mp4", '{"error":{}}'],
+    ["a PDF", "application/octet-stream", "%PDF-1.7"],
+    ["a picture without a picture's first bytes", "image/webp", "not found"],
+    ["nothing", "video/mp4", ""]
+  ]
+  for (const [what, declared, text] of refused) {
+    it.effect(`never ${what}: LOST`, () =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const { from } = download(declared, [Buffer.from(text)])
+          const error = yield* Effect.flip(resultStream(from))
+          assert.strictEqual(error.class, "LOST", error.message)
+        })
+      )
+    )
+  }
+
+  it.effect("never one that is announced as too large: none of it is read", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const { counted, from } = download("image/png", [pixel], resultBytesMax + 1)
+        assert.match((yield* Effect.flip(resultStream(from))).message, /larger than 268435456/u)
+        assert.strictEqual(counted.pieces, 0)
+      })
+    )
+  )
+
+  it.effect("never one that turns out too large: it is given up at the first byte beyond", () =>
+    Effect.scoped(
+      Effect.gen(function* () {
+        const piece = Buffer.alloc(1024 * 1024)
+        const pieces = [Buffer.concat([pixel, piece.subarray(pixel.length)])]
+        for (let mb = 1; mb < 300; mb += 1) pieces.push(piece)
+        const { counted, from } = download("image/png", pieces)
+        const { stream } = yield* resultStream(from)
+        const error = yield* Effect.flip(Stream.runDrain(stream))
+        assert.match(error.message, /larger than 268435456/u)
+        assert.strictEqual(counted.pieces, 257)
+      })
+    )
+  )
+})

@@ -1,0 +1,117 @@
+import { PgClient } from "@effect/sql-pg"
+import { Effect, Option } from "effect"
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { builtInRoutes } from "../../../src/catalog/OpenRoutes.ts"
+import type { OpenRoute } from "../../../src/catalog/OpenRoutes.ts"
+import { ApiKeys } from "../../../src/users/ApiKeys.ts"
+import { json, mockVendor } from "../../support/mockVendors.ts"
+import type { MockVendor } from "../../support/mockVendors.ts"
+import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+let upstream: MockVendor
+let gateway: TestGateway
+
+beforeAll(async () => {
+  upstream = await mockVendor((_, response) => json(response, 200, {}))
+  gateway = await startGateway({
+    OPENAI_API_KEY: "sk-vendor",
+    OPENAI_BASE_URL: upstream.origin,
+    ANTHROPIC_API_KEY: "sk-vendor",
+    ANTHROPIC_BASE_URL: upstream.origin,
+    GEMINI_API_KEY: "sk-vendor",
+    GEMINI_BASE_URL: upstream.origin
+  })
+})
+afterAll(async () => {
+  await gateway.stop()
+  await upstream.close()
+})
+beforeEach(() => {
+  upstream.seen.length = 0
+})
+
+const models: Record<string, string> = {
+  openai: "gpt-4o",
+  anthropic: "claude-haiku-4-5",
+  google: "gemini-2.5-flash"
+}
+
+const image = "/vendors/alibaba/v1/text-to-image-max/generation"
+
+/** Every way in on which a key spends or asks: the open routes, and those of tasks. */
+const ways = [
+  ...builtInRoutes.map(({ method, path, vendor }: OpenRoute) => ({
+    method,
+    path: `/vendors/${vendor}${path.replace("{model}", models[vendor]!)}`,
+    body: { model: models[vendor], max_tokens: 5, messages: [], input: "Hi", contents: [] }
+  })),
+  { method: "POST", path: image, body: { prompt: "A lighthouse" } },
+  { method: "POST", path: `${image}?dry_run=true`, body: { prompt: "A lighthouse" } },
+  { method: "GET", path: `${image}/01a1fde8-21f4-7d82-8c09-ff1738b15d2e`, body: undefined },
+  { method: "DELETE", path: `${image}/01a1fde8-21f4-7d82-8c09-ff1738b15d2e`, body: undefined }
+]
+
+const call = (key: string, { body, method, path }: (typeof ways)[number]) =>
+  fetch(`${gateway.origin}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    ...(method === "POST" ? { body: JSON.stringify(body) } : {})
+  })
+
+const newKey = () =>
+  gateway.run(
+    Effect.flatMap(ApiKeys, (keys) =>
+      keys.create({
+        userId: gateway.userId,
+        name: "short",
+        scopes: ["inference"],
+        expiresAt: Option.none()
+      })
+    )
+  )
+
+const sql = (change: (sql: PgClient.PgClient) => Effect.Effect<unknown, unknown>) =>
+  gateway.run(Effect.flatMap(PgClient.PgClient, change) as Effect.Effect<unknown>)
+
+/** What was ever held. */
+const holds = async () =>
+  (await gateway.entries()).filter(({ kind }) => kind === "hold").map(({ subjectId }) => subjectId)
+
+/** How a key dies, and what it is then answered with. */
+const deaths = {
+  "is revoked": {
+    code: 1003,
+    kill: (id: string) =>
+      gateway.run(Effect.flatMap(ApiKeys, (keys) => keys.revoke(gateway.userId, id as never)))
+  },
+  expires: {
+    code: 1003,
+    kill: (id: string) =>
+      sql((sql) => sql`UPDATE api_keys SET expires_at = '2020-01-01' WHERE id = ${id}`)
+  }
+}
+
+describe("a key that was good a moment ago", () => {
+  for (const [how, { code, kill }] of Object.entries(deaths)) {
+    it(`and ${how} is refused at once on every route: nothing is sent, held or made`, async () => {
+      for (const way of ways) {
+        const name = `${way.method} ${way.path}`
+        // One each: a key that was refused once is not remembered any more
+        const { key, row } = await newKey()
+        const good = await call(key, way)
+        await good.arrayBuffer()
+        assert.notInclude([401, 403], good.status, name)
+        await kill(row.id)
+        const held = await holds()
+        upstream.seen.length = 0
+        const refused = await call(key, way)
+        assert.equal(refused.status, 401, name)
+        assert.equal((await jsonOf(refused)).code, code, name)
+        assert.equal(upstream.seen.length, 0, name)
+        assert.deepEqual(await holds(), held, name)
+      }
+      assert.equal(await gateway.drift(), 0)
+    })
+  }
+})

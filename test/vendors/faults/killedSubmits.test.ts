@@ -1,0 +1,269 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import {
+  bodyOf,
+  catalogOfFamilies,
+  families,
+  pathOf,
+  startUpstreams,
+  vendorEnv
+} from "../../support/families.ts"
+import type { Family, Upstreams } from "../../support/families.ts"
+import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { pixel } from "../../support/upstreams/Upstream.ts"
+
+const tooLong = 600_000
+const main = "test/support/pausingMain.ts"
+
+/** A result of several pieces, and where half of it is. */
+const resultBytes = 400_000
+const halfBytes = 200_000
+const png = Buffer.from("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "latin1")
+
+/** What a task comes to when the process is killed while it stands at a point. */
+interface Point {
+  /** As prompts say it: `[[pause:<name>]]`. */
+  readonly name: string
+  readonly what: string
+  /** The vendor took its submit. */
+  readonly isPaid: boolean
+  /** Else it is given up: 3004, and the hold is released. */
+  readonly isCompleted: (family: Family) => boolean
+  readonly concerns?: (family: Family) => boolean
+}
+
+const never = () => false
+const always = () => true
+/** The vendor's list shows the job. */
+const isFound = ({ canList }: Family) => canList
+/** The answer itself holds the result, which is kept before the answer is recorded. */
+const isInline = ({ adapter }: Family) => adapter === "gemini-image" || adapter === "openai-image"
+const isLinked = (family: Family) => !isInline(family)
+
+/**
+ * Each kill meets tasks of all families at several points. Where a list is asked, a second submit of
+ * the account that is not settled would make it say nothing (ADR 0081): so each has its own kill.
+ */
+const kills: ReadonlyArray<ReadonlyArray<Point>> = [
+  [
+    { name: "before-submit", what: "before the submit", isPaid: false, isCompleted: never },
+    {
+      name: "sent",
+      what: "after the submit is sent, before the vendor takes it",
+      isPaid: false,
+      isCompleted: never
+    },
+    { name: "recorded", what: "after the handle is recorded", isPaid: true, isCompleted: always },
+    {
+      name: "copying",
+      what: "after the result, before it is copied",
+      isPaid: true,
+      isCompleted: isLinked
+    },
+    {
+      name: "copied",
+      what: "after the result is copied, before the task is finished",
+      isPaid: true,
+      isCompleted: always
+    },
+    { name: "finished", what: "after the task is finished", isPaid: true, isCompleted: always }
+  ],
+  [
+    {
+      name: "taken",
+      what: "after the vendor took the submit, before its answer",
+      isPaid: true,
+      isCompleted: isFound
+    },
+    {
+      name: "half",
+      what: "when half of the result is copied",
+      isPaid: true,
+      isCompleted: always,
+      concerns: isLinked
+    }
+  ],
+  [
+    {
+      name: "answered",
+      what: "after the answer, before its handle is recorded",
+      isPaid: true,
+      isCompleted: isFound
+    }
+  ]
+]
+
+const filesIn = (directory: string): ReadonlyArray<string> =>
+  existsSync(directory)
+    ? readdirSync(directory, { recursive: true, withFileTypes: true })
+        .filter((it) => it.isFile())
+        .map((it) => it.name)
+    : []
+
+const ended = (gateway: GatewayProcess, path: string, id: string) =>
+  until(
+    async () => {
+      const task = await gateway.call("GET", `${path}/${id}`)
+      return /completed|failed/u.test(task.json.task_info.status) ? task : undefined
+    },
+    { millis: 240_000, what: `the end of ${id}` }
+  )
+
+interface Order {
+  readonly point: Point
+  readonly family: Family
+  readonly prompt: string
+  readonly id: string
+}
+
+describe("a job is paid for once, by us and by the client, whenever the process is killed", () => {
+  let folder: string
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "vendors-"))
+    await writeFile(join(folder, "catalog.json"), JSON.stringify(catalogOfFamilies))
+  })
+  afterAll(() => rm(folder, { recursive: true }))
+
+  const startGateway = (upstreams: Upstreams, name: string) =>
+    GatewayProcess.start({
+      main,
+      env: {
+        CATALOG_FILE: join(folder, "catalog.json"),
+        PAUSE_LOG: join(folder, `${name}.log`),
+        ...vendorEnv(upstreams)
+      }
+    })
+
+  const order = async (gateway: GatewayProcess, point: Point, family: Family): Promise<Order> => {
+    const prompt = `${family.adapter} [[pause:${point.name}]]`
+    const created = await gateway.call("POST", pathOf(family), bodyOf(family, prompt))
+    assert.strictEqual(created.status, 202, created.text)
+    return { point, family, prompt, id: created.json.task_info.id }
+  }
+
+  /** Each task stands at its point. */
+  const standing = (gateway: GatewayProcess, upstreams: Upstreams, orders: ReadonlyArray<Order>) =>
+    until(
+      async () => {
+        const log = gateway.env["PAUSE_LOG"] ?? ""
+        const paused = existsSync(log) ? readFileSync(log, "utf8") : ""
+        const halves = orders.filter(({ point }) => point.name === "half").length
+        const files = filesIn(join(gateway.dataDir, "artifacts"))
+        const bytes = Object.values(upstreams).reduce((sum, it) => sum + it.mediaBytesSent, 0)
+        return orders.every(({ family, id, point, prompt }) => {
+          const { paidBodies, seen } = upstreams[family.upstream]
+          if (point.name === "sent") return seen.some((it) => it.bytes.includes(prompt))
+          if (point.name === "taken") return paidBodies.some((it) => it.includes(prompt))
+          if (point.name !== "half") return paused.includes(id)
+          const parts = files.filter((it) => it.endsWith(".part")).length
+          return parts === halves && bytes === halves * halfBytes
+        })
+          ? true
+          : undefined
+      },
+      { millis: 240_000, what: "every task at its point" }
+    )
+
+  const check = async (
+    gateway: GatewayProcess,
+    upstreams: Upstreams,
+    { family, id, point, prompt }: Order
+  ) => {
+    const task = await ended(gateway, pathOf(family), id)
+    const what = `${prompt}: ${task.text}`
+    const { paidBodies } = upstreams[family.upstream]
+    const paid = paidBodies.filter((it) => it.includes(prompt)).length
+    assert.strictEqual(paid, point.isPaid ? 1 : 0, what)
+    if (!point.isCompleted(family)) {
+      assert.strictEqual(task.json.task_info.error?.code, 3004, what)
+      return 0
+    }
+    assert.strictEqual(task.json.task_info.status, "completed", what)
+    const medium = await fetch(task.json[family.result][0])
+    const { byteLength } = await medium.arrayBuffer()
+    assert.strictEqual(byteLength, isInline(family) ? pixel.length : resultBytes, what)
+    return Number(family.price)
+  }
+
+  for (const points of kills) {
+    it(
+      `killed ${points.map(({ what }) => what).join("; ")}`,
+      async () => {
+        const upstreams = await startUpstreams()
+        const all = Object.values(upstreams)
+        try {
+          await using gateway = await startGateway(upstreams, points[0]!.name)
+          await gateway.key()
+          const breaks = points.some(({ name }) => name === "half")
+            ? { breaks: all.flatMap(() => [halfBytes, halfBytes]), isHanging: true }
+            : {}
+          for (const upstream of all) {
+            upstream.runningPolls = 0
+            upstream.heldBeforeTaken = "[[pause:sent]]"
+            upstream.heldAfterTaken = "[[pause:taken]]"
+            upstream.media = { head: png, size: resultBytes, ...breaks }
+          }
+          const orders = await Promise.all(
+            points.flatMap((point) =>
+              families
+                .filter((family) => point.concerns?.(family) ?? true)
+                .map((family) => order(gateway, point, family))
+            )
+          )
+          await standing(gateway, upstreams, orders)
+          await gateway.kill()
+          for (const upstream of all) {
+            upstream.heldBeforeTaken = undefined
+            upstream.heldAfterTaken = undefined
+            upstream.media = { head: png, size: resultBytes }
+          }
+          await gateway.start()
+          const prices = await Promise.all(orders.map((it) => check(gateway, upstreams, it)))
+          const wallet = (await gateway.call("GET", "/manage/v1/wallet")).json
+          assert.strictEqual(wallet.held_balance, "0.00")
+          const charged = prices.reduce((sum, price) => sum + price, 0)
+          assert.strictEqual(wallet.settled_balance, (1000 - charged).toFixed(2))
+        } finally {
+          for (const upstream of all) await upstream.close()
+        }
+      },
+      tooLong
+    )
+  }
+
+  it(
+    "two jobs of which one was lost cannot be told apart: neither is bought again",
+    async () => {
+      const upstreams = await startUpstreams()
+      const [family] = families as [Family]
+      const upstream = upstreams[family.upstream]
+      try {
+        await using gateway = await startGateway(upstreams, "two")
+        await gateway.key()
+        upstream.delayMillis = 400
+        const path = pathOf(family)
+        const created = await Promise.all(
+          ["a", "b"].map((prompt) => gateway.call("POST", path, bodyOf(family, prompt)))
+        )
+        await until(async () => (upstream.requests >= 2 ? true : undefined))
+        await gateway.kill()
+        await pause(600)
+        await gateway.start()
+        for (const { json } of created) {
+          const task = await ended(gateway, path, json.task_info.id)
+          const { error, status } = task.json.task_info
+          assert.isTrue(status === "completed" || error.code === 3004, task.text)
+        }
+        assert.isAtMost(upstream.paidSubmits, 2)
+        const wallet = (await gateway.call("GET", "/manage/v1/wallet")).json
+        assert.strictEqual(wallet.held_balance, "0.00")
+      } finally {
+        for (const it of Object.values(upstreams)) await it.close()
+      }
+    },
+    tooLong
+  )
+})

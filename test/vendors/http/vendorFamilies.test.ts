@@ -1,0 +1,144 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect, Layer, Schedule } from "effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, beforeEach } from "vitest"
+import { builtInEntries } from "../../../src/catalog/Catalog.ts"
+import {
+  bodyOf,
+  catalogOfFamilies,
+  families,
+  pathOf,
+  startUpstreams,
+  vendorEnv
+} from "../../support/families.ts"
+import type { Family, Upstreams } from "../../support/families.ts"
+import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
+import { pixel } from "../../support/upstreams/Upstream.ts"
+
+const folder = mkdtempSync(join(tmpdir(), "families-"))
+const catalog = join(folder, "catalog.json")
+writeFileSync(catalog, JSON.stringify(catalogOfFamilies))
+
+/** Each vendor family behind the whole service. */
+describe("every vendor family", () => {
+  let upstreams: Upstreams
+  beforeAll(async () => {
+    upstreams = await startUpstreams()
+  })
+  beforeEach(() => {
+    for (const upstream of Object.values(upstreams)) upstream.reset()
+  })
+  afterAll(async () => {
+    for (const upstream of Object.values(upstreams)) await upstream.close()
+    rmSync(folder, { recursive: true })
+  })
+  const gateway = Layer.unwrap(
+    Effect.sync(() => runningGateway({ CATALOG_FILE: catalog, ...vendorEnv(upstreams) }))
+  )
+
+  layer(gateway, { excludeTestServices: true })((it) => {
+    it.effect(
+      "results are copied unless the catalog hands the vendor's URLs on, and these last and need no key",
+      () =>
+        Effect.gen(function* () {
+          for (const upstream of Object.values(upstreams)) upstream.runningPolls = 0
+          const told = yield* Effect.forEach(
+            families.flatMap((family) =>
+              (["copy", "vendor-url"] as const).map((artifacts) => ({ family, artifacts }))
+            ),
+            Effect.fnUntraced(function* ({ artifacts, family }) {
+              const prompt = `${family.adapter} ${artifacts}`
+              const task = yield* finishedTask(pathOf(family, artifacts), bodyOf(family, prompt))
+              const url = task[family.result]?.[0] ?? JSON.stringify(task)
+              const isCopy = url.includes("/artifacts/art_")
+              const expected = artifacts === "copy" || !family.hasLastingUrls
+              // Whoever is given the URL needs no key for it
+              const medium = yield* Effect.promise(() => fetch(url))
+              const bytes = Buffer.from(yield* Effect.promise(() => medium.arrayBuffer()))
+              return { prompt, isCopy, expected, isWhole: bytes.equals(pixel), url }
+            }),
+            { concurrency: "unbounded" }
+          )
+          for (const { expected, isCopy, isWhole, prompt, url } of told) {
+            assert.strictEqual(isCopy, expected, `${prompt}: ${url}`)
+            assert.isTrue(isWhole, `${prompt}: ${url}`)
+          }
+        }),
+      120_000
+    )
+
+    /** Cancels a task that runs, and waits until all that comes of it has come. */
+    const cancelledTask = Effect.fnUntraced(function* (family: Family) {
+      const upstream = upstreams[family.upstream]
+      upstream.runningPolls = 1_000_000
+      const path = pathOf(family)
+      const created = yield* call(path, json(bodyOf(family, "p")))
+      const { task_info } = (yield* Effect.promise(() => created.json())) as {
+        task_info: { id: string }
+      }
+      const polled = () => [...upstream.jobs.values()].some(({ polls }) => polls > 0)
+      yield* waitFor(Effect.sync(polled))
+      const cancelled = yield* call(`${path}/${task_info.id}`, { method: "DELETE" })
+      assert.strictEqual(cancelled.status, 200)
+      if (family.canCancel) yield* waitFor(Effect.sync(() => upstream.cancels > 0))
+      const task = yield* call(`${path}/${task_info.id}`)
+      assert.include(yield* Effect.promise(() => task.text()), '"code":4004')
+      // All that is still to come of it has come when another task has ended
+      upstream.runningPolls = 0
+      yield* finishedTask(path, bodyOf(family, "another"))
+      assert.strictEqual(upstream.cancels, family.canCancel ? 1 : 0, family.adapter)
+    })
+
+    for (const [what, fails] of [
+      ["a cancel of a running task asks the vendor to cancel its job, once, where it can", false],
+      ["a cancel that the vendor fails changes nothing, and is not repeated", true]
+    ] as const) {
+      it.effect(
+        what,
+        () =>
+          Effect.gen(function* () {
+            const running = families.filter(({ isBlocking }) => !isBlocking)
+            for (const { upstream } of running) {
+              upstreams[upstream].cancelFaults = fails ? ["unavailable", "unavailable"] : []
+            }
+            const before = yield* wallet
+            yield* Effect.forEach(running, cancelledTask, { concurrency: "unbounded" })
+            // Paid for the others, which were not cancelled
+            const others = running.reduce((sum, { price }) => sum + Number(price), 0)
+            const after = yield* wallet
+            assert.strictEqual(before.available - after.available, others)
+            assert.strictEqual(after.held, 0)
+          }),
+        60_000
+      )
+    }
+  })
+})
+
+describe("the built-in catalog", () => {
+  layer(Layer.empty)((it) => {
+    it.effect("copies the results of every model, which outlast the vendors' own URLs", () =>
+      Effect.sync(() => {
+        assert.isNotEmpty(builtInEntries)
+        for (const { artifacts, label } of builtInEntries) {
+          assert.strictEqual(artifacts, "copy", label)
+        }
+      })
+    )
+  })
+})
+
+const wallet = Effect.flatMap(call("/manage/v1/wallet"), (got) =>
+  Effect.promise(async () => {
+    const told = (await got.json()) as { available_balance: string; held_balance: string }
+    return { available: Number(told.available_balance), held: Number(told.held_balance) }
+  })
+)
+
+/** Real time, at most 20 seconds. */
+const waitFor = <E, R>(isThere: Effect.Effect<boolean, E, R>) =>
+  Effect.repeat(isThere, { until: (it) => it, schedule: Schedule.spaced(20), times: 1000 }).pipe(
+    Effect.map((there) => assert.isTrue(there))
+  )

@@ -1,0 +1,107 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, beforeAll, beforeEach } from "vitest"
+import { call, endedTask, finishedTask, json, runningGateway } from "../../support/running.ts"
+import type { Task } from "../../support/running.ts"
+import { dashscope } from "../../support/upstreams/dashscope.ts"
+import { Upstream } from "../../support/upstreams/Upstream.ts"
+
+const preview = "/vendors/alibaba/v1/text-to-image-preview/generation"
+const folder = mkdtempSync(join(tmpdir(), "vendor-faults-"))
+
+describe("a gateway with keys", () => {
+  let alibaba: Upstream
+  beforeAll(async () => {
+    alibaba = await Upstream.start(dashscope)
+  })
+  beforeEach(() => {
+    alibaba.reset()
+    alibaba.runningPolls = 0
+  })
+  afterAll(async () => {
+    await alibaba.close()
+    rmSync(folder, { recursive: true })
+  })
+
+  const gateway = (catalog: object = {}) => {
+    const file = join(folder, "catalog.json")
+    writeFileSync(file, JSON.stringify(catalog))
+    return runningGateway({
+      CATALOG_FILE: file,
+      DASHSCOPE_API_KEY: alibaba.key,
+      DASHSCOPE_BASE_URL: alibaba.url,
+      LOG_LEVEL: "None"
+    })
+  }
+  const prompt = { prompt: "A lighthouse", n: 1 }
+  const wallet = Effect.flatMap(call("/manage/v1/wallet"), (got) =>
+    Effect.promise(() => got.json() as Promise<{ held_balance: string; settled_balance: string }>)
+  )
+
+  it.live("a fault of the service's own account fails with 4008, and the next create is 503", () =>
+    Effect.suspend(() =>
+      Effect.gen(function* () {
+        const before = yield* wallet
+        alibaba.submitFaults = ["operator"]
+        const keyed = (body: object) => {
+          const init = json(body)
+          return { ...init, headers: { ...init.headers, "idempotency-key": "before" } }
+        }
+        const first = yield* call(preview, keyed(prompt))
+        const { task_info } = (yield* Effect.promise(() => first.clone().json())) as Task
+        const failed = yield* endedTask(preview, task_info.id)
+        assert.strictEqual(failed.task_info.error?.code, 4008)
+        assert.notInclude(failed.task_info.error?.detail, "good standing")
+
+        const refused = yield* call(preview, json(prompt))
+        assert.strictEqual(refused.status, 503)
+        assert.isAbove(Number(refused.headers.get("retry-after")), 0)
+        const problem = (yield* Effect.promise(() => refused.json())) as { code: number }
+        assert.strictEqual(problem.code, 5003)
+        assert.deepEqual(yield* wallet, before)
+        // What was answered before is answered again, and the key is no other body's
+        const again = yield* call(preview, keyed(prompt))
+        assert.strictEqual(again.status, 202)
+        assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
+        const texts = [again, first].map((it) => Effect.promise(() => it.text()))
+        const [repeated, answered] = yield* Effect.all(texts)
+        assert.strictEqual(repeated, answered)
+        assert.strictEqual((yield* call(preview, keyed({ prompt: "other" }))).status, 422)
+        const metrics = yield* call("/metrics")
+        assert.match(
+          yield* Effect.promise(() => metrics.text()),
+          /^gateway_vendor_operator_faults_total\{.*account="dashscope-async@dashscope:\w+".*\} 1$/mu
+        )
+      }).pipe(Effect.provide(gateway()))
+    )
+  )
+
+  it.live("partial results are settled for what exists", () =>
+    Effect.suspend(() =>
+      Effect.gen(function* () {
+        const before = yield* wallet
+        alibaba.ending = "partial"
+        const task = yield* finishedTask(preview, { prompt: "A lighthouse", n: 4 })
+        assert.strictEqual(task.images?.length, 3)
+        const after = yield* wallet
+        assert.strictEqual(after.held_balance, "0.00")
+        assert.strictEqual(Number(before.settled_balance) - Number(after.settled_balance), 9)
+      }).pipe(Effect.provide(gateway()))
+    )
+  )
+
+  it.live("a result URL that is gone is 3004, and nothing is charged", () =>
+    Effect.suspend(() =>
+      Effect.gen(function* () {
+        const before = yield* wallet
+        alibaba.isResultGone = true
+        const task = yield* finishedTask(preview, prompt)
+        assert.strictEqual(task.task_info.error?.code, 3004)
+        assert.deepEqual(yield* wallet, before)
+      }).pipe(Effect.provide(gateway()))
+    )
+  )
+})

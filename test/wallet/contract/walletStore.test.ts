@@ -1,0 +1,296 @@
+import { PgClient } from "@effect/sql-pg"
+import { assert, describe, it, layer } from "@effect/vitest"
+import { DateTime, Effect, Fiber, Latch, Layer, Option } from "effect"
+import { makeGroupCommit } from "../../../src/db/GroupCommit.ts"
+import type { UserId } from "../../../src/domain/Ids.ts"
+import { WalletStore } from "../../../src/wallet/WalletStore.ts"
+import { describeStores } from "../../support/stores.ts"
+import {
+  accept,
+  breaches,
+  credits,
+  finish,
+  ledgerOf,
+  newTaskId,
+  newWallet,
+  walletStores
+} from "../../support/wallets.ts"
+
+const refused = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.map(Effect.exit(effect), (exit) => exit._tag === "Failure")
+
+const auditOnce = Effect.fnUntraced(function* (entries = 1000) {
+  const wallets = yield* WalletStore
+  const now = yield* DateTime.now
+  let after = Option.none<UserId>()
+  do {
+    after = (yield* wallets.audit({ after, wallets: 3, entries, now })).last
+  } while (Option.isSome(after))
+  return yield* wallets.drift
+})
+
+/** Runs as no constraint and no trigger would let it, like a hand in the database. */
+const manipulate = (statement: string) =>
+  Effect.gen(function* () {
+    const sql = yield* PgClient.PgClient
+    yield* sql.withTransaction(
+      Effect.gen(function* () {
+        yield* sql`SET LOCAL session_replication_role = replica`
+        yield* sql.unsafe(statement)
+      })
+    )
+  })
+
+describeStores("the wallet store", (database) => {
+  layer(Layer.provideMerge(walletStores, database), {
+    timeout: "60 seconds",
+    excludeTestServices: true
+  })((it) => {
+    it.effect("create holds the price, success settles what was made, the rest returns", () =>
+      Effect.gen(function* () {
+        const wallets = yield* WalletStore
+        const userId = yield* newWallet(100)
+        const first = yield* accept(userId, 12)
+        assert.deepInclude(first.outcome, { _tag: "Accepted", balance: credits(88) })
+        const held = Option.getOrThrow(yield* wallets.find(userId))
+        assert.deepInclude(held, { settled: credits(100), held: credits(12) })
+        assert.deepInclude(yield* finish(first.taskId, 9), { _tag: "Finished" })
+        const after = Option.getOrThrow(yield* wallets.find(userId))
+        assert.deepInclude(after, { settled: credits(91), held: credits(0) })
+        assert.deepInclude(yield* finish(first.taskId, 9), { _tag: "Fenced" })
+        assert.strictEqual(yield* breaches, 0)
+        const operations = (yield* ledgerOf(userId)).map((entry) => entry.operationId)
+        assert.deepStrictEqual(operations, [
+          `top_up:${userId}:first`,
+          `hold:${first.taskId}`,
+          `capture:${first.taskId}`,
+          `release:${first.taskId}`
+        ])
+      })
+    )
+
+    it.effect("calls that arrive together: one that is refused or broken fails alone", () =>
+      Effect.gen(function* () {
+        const userId = yield* newWallet(20)
+        const [rich] = [yield* newWallet(1000)]
+        const one = yield* accept(userId, 1)
+        const outcomes = yield* Effect.all(
+          [
+            accept(userId, 15),
+            accept(userId, 5),
+            accept(rich, 5),
+            // A text that jsonb cannot hold
+            Effect.exit(accept(userId, 1, { body: { prompt: "\u0000" } })),
+            accept(userId, 4),
+            accept(newTaskId() as never, 1),
+            accept(userId, 1, { taskId: one.taskId })
+          ],
+          { concurrency: "unbounded" }
+        )
+        assert.deepStrictEqual(
+          outcomes.map((it) => ("outcome" in it ? it.outcome._tag : it._tag)),
+          [
+            "Accepted",
+            "BalanceTooLow",
+            "Accepted",
+            "Failure",
+            "Accepted",
+            "BalanceTooLow",
+            "Accepted"
+          ]
+        )
+        assert.strictEqual(yield* breaches, 0)
+      })
+    )
+
+    it.effect("a key has as many unfinished tasks as it may, however many arrive at once", () =>
+      Effect.gen(function* () {
+        const userId = yield* newWallet(100)
+        const over = { apiKeyId: `key_${userId}`, runningMax: 3 }
+        const all = yield* Effect.all(
+          Array.from({ length: 12 }, () => accept(userId, 1, over)),
+          { concurrency: "unbounded" }
+        )
+        const accepted = all.filter(({ outcome }) => outcome._tag === "Accepted")
+        assert.strictEqual(accepted.length, 3)
+        const others = all.filter(({ outcome }) => outcome._tag === "TooManyRunning")
+        assert.strictEqual(others.length, 9)
+        assert.strictEqual((yield* accept(userId, 1)).outcome._tag, "Accepted", "another key")
+        yield* finish(accepted[0]!.taskId, 1)
+        assert.strictEqual((yield* accept(userId, 1, over)).outcome._tag, "Accepted")
+        assert.strictEqual(yield* breaches, 0)
+      })
+    )
+
+    it.effect("a capture above the hold is refused and changes nothing", () =>
+      Effect.gen(function* () {
+        const userId = yield* newWallet(20)
+        const { taskId } = yield* accept(userId, 5)
+        assert.isTrue(yield* refused(finish(taskId, 6)))
+        assert.isTrue(yield* refused(finish(taskId, -1)))
+        assert.strictEqual((yield* ledgerOf(userId)).length, 2)
+        assert.strictEqual(yield* breaches, 0)
+        assert.deepInclude(yield* finish(taskId, 5), { _tag: "Finished" })
+      })
+    )
+
+    it.effect("an operation id belongs to one change; too much and too little are refused", () =>
+      Effect.gen(function* () {
+        const wallets = yield* WalletStore
+        const userId = yield* newWallet(20)
+        yield* accept(userId, 5)
+        const now = yield* DateTime.now
+        const add = (kind: "top_up" | "adjustment", amount: number, operationId: string) =>
+          wallets.add({
+            userId,
+            kind,
+            amount: credits(amount),
+            operationId,
+            note: "n",
+            traceId: "",
+            now
+          })
+        assert.deepInclude(yield* add("top_up", 5, "a"), { _tag: "Added", repeated: false })
+        const again = yield* add("top_up", 5, "a")
+        assert.deepInclude(again, { _tag: "Added", repeated: true })
+        assert.strictEqual((yield* add("top_up", 6, "a"))._tag, "Reused")
+        assert.strictEqual((yield* add("adjustment", -20.01, "b"))._tag, "BelowHeld")
+        assert.strictEqual((yield* add("adjustment", -20, "b"))._tag, "Added")
+        assert.strictEqual((yield* add("top_up", 9_000_000_000_000, "c"))._tag, "TooMuch")
+        const nobody = { userId: newTaskId() as never, operationId: "d" }
+        const none = yield* wallets.add({
+          ...nobody,
+          kind: "top_up",
+          amount: credits(1),
+          note: null,
+          traceId: "",
+          now
+        })
+        assert.strictEqual(none._tag, "NoWallet")
+        assert.strictEqual(yield* breaches, 0)
+      })
+    )
+
+    it.effect("the database refuses what breaks an invariant, whoever asks", () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const userId = yield* newWallet(20)
+        const { taskId } = yield* accept(userId, 5)
+        const entry = (values: string) =>
+          sql.unsafe(`INSERT INTO wallet_entries (user_id, seq, kind, amount, settled_after, held_after,
+            operation_id, subject_id, created_at, state_after, threshold_after) VALUES ${values}`)
+        const statements = [
+          sql`UPDATE wallets SET settled = settled + 1 WHERE user_id = ${userId}`,
+          sql`UPDATE wallets SET held = 0 WHERE user_id = ${userId}`,
+          sql`UPDATE wallets SET held = settled + 1 WHERE user_id = ${userId}`,
+          sql`UPDATE wallets SET entry_count = entry_count + 1 WHERE user_id = ${userId}`,
+          sql`UPDATE wallet_entries SET amount = 1 WHERE user_id = ${userId}`,
+          sql`DELETE FROM wallet_entries WHERE user_id = ${userId}`,
+          sql`TRUNCATE wallet_entries`,
+          sql`UPDATE holds SET amount = -1 WHERE id = ${taskId}`,
+          sql`UPDATE tasks SET captured = price + 1 WHERE id = ${taskId}`,
+          sql`INSERT INTO holds VALUES (${newTaskId()}, ${newTaskId()}, 'call', 1, now())`,
+          entry(`('${userId}', 3, 'top_up', -1, 20, 0, 'x', null, now(), 'NORMAL', 1)`),
+          entry(`('${userId}', 3, 'adjustment', 0, 20, 0, 'x', null, now(), 'NORMAL', 1)`),
+          entry(
+            `('${userId}', 3, 'capture', 1, 1, 2, 'capture:${taskId}', '${taskId}', now(), null, null)`
+          ),
+          entry(`('${userId}', 3, 'capture', 1, 3, 2, 'another', '${taskId}', now(), null, null)`),
+          entry(
+            `('${userId}', 3, 'hold', 1, 3, 2, 'hold:${taskId}', '${taskId}', now(), null, null)`
+          )
+        ]
+        for (const [index, statement] of statements.entries()) {
+          assert.isTrue(yield* refused(statement), `statement ${index} was let through`)
+        }
+        assert.strictEqual(yield* breaches, 0)
+      })
+    )
+
+    it.effect("the audit sees a wallet, a hold and an entry that a hand has changed", () =>
+      Effect.gen(function* () {
+        const users = yield* Effect.forEach(Array.from({ length: 7 }), () => newWallet(20))
+        const userId = users[3]
+        const { taskId } = yield* accept(userId!, 5)
+        assert.strictEqual(yield* auditOnce(), 0)
+        yield* manipulate(`UPDATE wallets SET settled = settled + 1 WHERE user_id = '${userId}'`)
+        assert.strictEqual(yield* auditOnce(), 1)
+        yield* manipulate(`UPDATE wallets SET settled = settled - 1 WHERE user_id = '${userId}'`)
+        assert.strictEqual(yield* auditOnce(), 0)
+        yield* manipulate(`UPDATE holds SET amount = amount + 1 WHERE id = '${taskId}'`)
+        assert.strictEqual(yield* auditOnce(), 1)
+        yield* manipulate(`UPDATE holds SET amount = amount - 1 WHERE id = '${taskId}'`)
+        assert.strictEqual(yield* auditOnce(), 0)
+        yield* finish(taskId, 5)
+        const last = `user_id = '${userId}' AND seq = 3`
+        yield* manipulate(
+          `UPDATE wallet_entries SET settled_after = settled_after + 1 WHERE ${last}`
+        )
+        yield* manipulate(`UPDATE wallets SET settled = settled + 1 WHERE user_id = '${userId}'`)
+        assert.strictEqual(yield* auditOnce(), 1, "wallet and entry agree, the chain does not")
+        const gone = users[4]
+        yield* accept(gone!, 1)
+        yield* manipulate(`DELETE FROM wallet_entries WHERE user_id = '${gone}' AND seq = 2`)
+        assert.strictEqual(yield* auditOnce(), 2)
+        yield* manipulate(`DELETE FROM wallet_audits`)
+        yield* manipulate(
+          `UPDATE wallet_entries SET settled_after = settled_after - 1 WHERE ${last}`
+        )
+        yield* manipulate(`UPDATE wallets SET settled = settled - 1 WHERE user_id = '${userId}'`)
+        yield* manipulate(`DELETE FROM holds WHERE user_id = '${gone}'`)
+        yield* manipulate(`UPDATE wallets SET held = 0, entry_count = 1 WHERE user_id = '${gone}'`)
+        yield* manipulate(`DELETE FROM runs`)
+        yield* manipulate(`DELETE FROM tasks WHERE user_id = '${gone}'`)
+        assert.strictEqual(yield* auditOnce(1), 0, "an entry a page")
+        for (let round = 0; round < 8; round += 1) assert.strictEqual(yield* auditOnce(1), 0)
+      })
+    )
+  })
+})
+
+/** Some turns of the event loop, in which every fiber that can go on does. */
+const turns = Effect.promise(async () => {
+  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve))
+})
+
+describe("group commit", () => {
+  it.live("takes a call at once, and what gathers meanwhile together", () =>
+    Effect.gen(function* () {
+      const batches: Array<number> = []
+      const gate = yield* Latch.make()
+      const call = yield* makeGroupCommit(
+        (calls: ReadonlyArray<number>) =>
+          Effect.gen(function* () {
+            batches.push(calls.length)
+            yield* gate.await
+            if (calls.includes(7)) return yield* Effect.die("seven")
+            return calls
+          }),
+        { callsMax: 5, commitsMax: 1 }
+      )
+      const first = yield* Effect.forkChild(call(100))
+      yield* turns
+      assert.deepStrictEqual(batches, [1])
+      const rest = yield* Effect.forEach(Array.from({ length: 8 }), (_, n) =>
+        Effect.forkChild(Effect.exit(call(n)))
+      )
+      yield* turns
+      // Not yet begun: never made. Begun: waited for
+      yield* Fiber.interrupt(rest[1]!)
+      const leaving = yield* Effect.forkChild(Fiber.interrupt(first))
+      yield* turns
+      assert.strictEqual(leaving.pollUnsafe(), undefined)
+      gate.openUnsafe()
+      yield* Fiber.join(leaving)
+      const exits = yield* Effect.forEach(
+        rest.filter((_, n) => n !== 1),
+        Fiber.join
+      )
+      assert.deepStrictEqual(
+        exits.map((exit) => (exit._tag === "Success" ? exit.value : -1)),
+        [0, 2, 3, 4, 5, 6, -1]
+      )
+      assert.deepStrictEqual(batches, [1, 5, 2, 1, 1])
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,364 @@
+import { assert, it } from "@effect/vitest"
+import { DateTime, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { EndpointId, EventId, UserId } from "../../../src/domain/Ids.ts"
+import type { DeliveryId } from "../../../src/domain/Ids.ts"
+import { PartitionStore } from "../../../src/process/PartitionStore.ts"
+import { DeliveryLogStore } from "../../../src/webhooks/DeliveryLogStore.ts"
+import type { AttemptRow } from "../../../src/webhooks/DeliveryLogStore.ts"
+import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
+import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
+import { queueDeliveries } from "../../support/deliveries.ts"
+import { describeStores } from "../../support/stores.ts"
+
+const user = UserId.make("019a0c5e-7f3a-7a00-9e2b-4f6a8c0d1e2f")
+const endpointId = EndpointId.make("whe_1")
+const at = (text: string) => DateTime.makeUnsafe(text)
+const start = at("2026-03-01T12:00:00Z")
+const later = (seconds: number) => DateTime.add(start, { seconds })
+
+const publish = Effect.fnUntraced(function* (n: number, now: DateTime.Utc) {
+  const store = yield* DeliveryStore
+  const event = {
+    id: EventId.make(`evt_${n}`),
+    body: new TextEncoder().encode("{}"),
+    type: "task.succeeded"
+  }
+  return yield* store.publishTo(user, endpointId, event, now)
+})
+
+const prepare = Effect.gen(function* () {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`INSERT INTO users (id, email, created_at) VALUES (${user}, 'a@b.c', now())`
+  yield* sql`
+    INSERT INTO webhook_endpoints
+      (id, user_id, url, events, enabled, secret, secret_preview, created_at, updated_at)
+    VALUES (${endpointId}, ${user}, 'https://example.com', '{}', true, 'x', 'x', now(), now())`
+})
+
+const claim = (owner: string, now: DateTime.Utc) =>
+  Effect.flatMap(DeliveryStore, (store) =>
+    store.claim({ wanted: [{ endpointId, limit: 16 }], owner, now })
+  )
+
+const beat = Effect.fnUntraced(function* (owner: string, now: DateTime.Utc) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    INSERT INTO processes VALUES (${owner}, ${DateTime.toDateUtc(now)}, ${DateTime.toDateUtc(now)})`
+})
+
+describeStores("deliveries and their log", (database) => {
+  const Live = Layer.mergeAll(
+    DeliveryStoreLive.layer,
+    DeliveryLogStore.layer,
+    PartitionStore.layer
+  ).pipe(Layer.provideMerge(database))
+
+  it.effect("a process paused beyond its lease changes nothing of what its successor did", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const log = yield* DeliveryLogStore
+      yield* prepare
+      const id = yield* publish(1, start)
+      yield* beat("paused", start)
+      yield* beat("other", later(20))
+      const [paused] = yield* claim("paused", start)
+      assert.deepStrictEqual(yield* claim("other", later(1)), [], "it is owned")
+      assert.strictEqual(yield* store.freeLost(later(10), later(-100), later(20)), 1)
+      const [taken] = yield* claim("other", later(20))
+      assert.deepStrictEqual([taken?.id, taken?.seq, taken?.attempt], [id, 2, 0])
+      // The paused one wakes up and reports a failure of its own attempt
+      yield* store.record([
+        {
+          claimed: paused!,
+          endedAt: later(21),
+          outcome: mockOutcome(500),
+          nextDueAt: Option.some(later(36))
+        }
+      ])
+      const between = Option.getOrThrow(yield* log.find(user, id))
+      assert.deepStrictEqual([between.status, between.attempts], ["delivering", 0])
+      const done = { endedAt: later(22), outcome: mockOutcome(200), nextDueAt: Option.none() }
+      yield* store.record([{ claimed: taken!, ...done }])
+      yield* store.record([{ claimed: taken!, ...done }])
+      const row = Option.getOrThrow(yield* log.find(user, id))
+      assert.deepStrictEqual([row.status, row.attempts], ["succeeded", 1], "and once only")
+      assert.deepStrictEqual(
+        (yield* log.attempts(id)).map((it) => it.status),
+        [500, 200]
+      )
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("an attempt under way is told, and counts in the sliding minute as ended now", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const log = yield* DeliveryLogStore
+      yield* prepare
+      const id = yield* publish(1, start)
+      yield* beat("p", later(5))
+      const [claimed] = yield* claim("p", later(5))
+      const told = (attempts: ReadonlyArray<AttemptRow>) =>
+        attempts.map((it) => [it.seq, it.startedAt, it.endedAt, it.failure])
+      assert.deepStrictEqual(told(yield* log.attempts(id)), [[1, later(5), null, null]])
+      const ended = (second: number) =>
+        store.endedSince(endpointId, later(second - 60), later(second))
+      assert.deepStrictEqual(yield* ended(6), [later(6)])
+      // Its process is gone
+      yield* store.freeLost(later(10), later(-100), later(20))
+      const lost = [1, later(5), later(20), "lost" as const]
+      assert.deepStrictEqual(told(yield* log.attempts(id)), [lost])
+      assert.deepStrictEqual(yield* ended(21), [later(20)])
+      // It was not, and answers late; an interrupted record may come twice in one batch
+      const done = {
+        claimed: claimed!,
+        endedAt: later(22),
+        outcome: mockOutcome(200),
+        nextDueAt: Option.none()
+      }
+      yield* store.record([done, done])
+      assert.deepStrictEqual(told(yield* log.attempts(id)), [[1, later(5), later(22), null]])
+      const row = Option.getOrThrow(yield* log.find(user, id))
+      assert.deepStrictEqual([row.status, row.attempts], ["succeeded", 1])
+      assert.deepStrictEqual(yield* ended(90), [])
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("is shown as delivering since its claim, in lists by status too", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const log = yield* DeliveryLogStore
+      yield* prepare
+      const waiting = yield* publish(1, later(1))
+      const sent = yield* publish(2, start)
+      const [claimed] = yield* store.claim({
+        wanted: [{ endpointId, limit: 1 }],
+        owner: "p",
+        now: later(5)
+      })
+      assert.strictEqual(claimed?.id, sent)
+      const shown = Effect.fnUntraced(function* (id: DeliveryId) {
+        const row = Option.getOrThrow(yield* log.find(user, id))
+        return [row.status, row.updatedAt, row.nextDueAt]
+      })
+      assert.deepStrictEqual(yield* shown(sent), ["delivering", later(5), null])
+      assert.deepStrictEqual(yield* shown(waiting), ["pending", later(1), later(1)])
+      const listed = (status: "pending" | "delivering" | "failed") =>
+        Effect.map(
+          log.list(
+            user,
+            { endpointId: Option.none(), status: Option.some(status), type: Option.none() },
+            { before: Option.none(), limit: 10 }
+          ),
+          (rows) => rows.map((row) => row.id)
+        )
+      assert.deepStrictEqual(yield* listed("delivering"), [sent])
+      assert.deepStrictEqual(yield* listed("pending"), [waiting])
+      const nextDueAt = Option.some(later(21))
+      const outcome = mockOutcome(500)
+      yield* store.record([{ claimed: claimed!, endedAt: later(6), outcome, nextDueAt }])
+      assert.deepStrictEqual(yield* shown(sent), ["pending", later(6), later(21)])
+      assert.deepStrictEqual(yield* listed("delivering"), [])
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("what another process has claimed has its place in the minute before it ends", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      yield* prepare
+      yield* queueDeliveries(endpointId, 610, DateTime.toDateUtc(start))
+      yield* beat("one", start)
+      yield* beat("two", start)
+      const take = (owner: string, limit: number, second: number) =>
+        store.claim({ wanted: [{ endpointId, limit }], owner, now: later(second) })
+      const first = yield* take("one", 590, 1)
+      assert.lengthOf(first, 590)
+      assert.lengthOf(yield* take("two", 16, 2), 10, "what 590 under way leave of 600")
+      assert.lengthOf(yield* take("two", 16, 3), 0)
+      const ended = first.slice(0, 4).map((claimed) => ({
+        claimed,
+        endedAt: later(4),
+        outcome: mockOutcome(200),
+        nextDueAt: Option.none()
+      }))
+      yield* store.record(ended)
+      assert.lengthOf(yield* take("two", 16, 63), 0, "a minute after their end at the earliest")
+      assert.lengthOf(yield* take("two", 16, 65), 4)
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("a failure that is told again, because the store's answer was lost, counts once", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const log = yield* DeliveryLogStore
+      yield* prepare
+      const id = yield* publish(1, start)
+      const [claimed] = yield* claim("p", start)
+      const failure = {
+        claimed: claimed!,
+        endedAt: later(1),
+        outcome: mockOutcome(500),
+        nextDueAt: Option.some(later(16))
+      }
+      yield* store.record([failure])
+      yield* store.record([failure])
+      const row = Option.getOrThrow(yield* log.find(user, id))
+      assert.deepStrictEqual([row.status, row.attempts], ["pending", 1])
+      const [second] = yield* claim("p", later(16))
+      assert.deepStrictEqual([second?.attempt, second?.seq], [1, 2])
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("the end of an attempt that was given up as lost still counts", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const log = yield* DeliveryLogStore
+      yield* prepare
+      const id = yield* publish(1, start)
+      const [claimed] = yield* claim("slow", start)
+      assert.strictEqual(yield* store.freeLost(later(10), later(-100), later(20)), 1)
+      const failure = { claimed: claimed!, endedAt: later(21), outcome: mockOutcome(500) }
+      yield* store.record([{ ...failure, nextDueAt: Option.some(later(36)) }])
+      assert.deepStrictEqual(yield* claim("other", later(35)), [], "not due before its retry")
+      const row = Option.getOrThrow(yield* log.find(user, id))
+      assert.deepStrictEqual([row.status, row.attempts], ["pending", 1])
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("what is sent again while its endpoint is being deleted does not wait for ever", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      const log = yield* DeliveryLogStore
+      const sql = yield* SqlClient.SqlClient
+      yield* prepare
+      const id = yield* publish(1, start)
+      const deleted = DateTime.toDateUtc(later(1))
+      yield* sql`UPDATE webhook_endpoints SET enabled = false, deleted_at = ${deleted}, updated_at = ${deleted}`
+      // It had found the endpoint before
+      yield* log.requeue([id], later(2))
+      yield* store.skipDisabled(start, later(3))
+      assert.strictEqual(Option.getOrThrow(yield* log.find(user, id)).status, "skipped")
+      assert.lengthOf((yield* store.due(Option.none(), later(3))).endpoints, 0)
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect(
+    "nothing waits for a delivery that retention has dropped from the default partition",
+    () =>
+      Effect.gen(function* () {
+        const partitions = yield* PartitionStore
+        const sql = yield* SqlClient.SqlClient
+        yield* prepare
+        yield* publish(1, start)
+        const much = later(60 * 86_400)
+        yield* publish(2, much)
+        yield* partitions.keep(later(60 * 86_400 + 1), 1, later(30 * 86_400))
+        assert.lengthOf(yield* sql`SELECT id FROM deliveries`, 1)
+        assert.lengthOf(yield* sql`SELECT id FROM delivery_queue`, 1)
+      }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("processes that make and drop partitions at once do not trip over each other", () =>
+    Effect.gen(function* () {
+      const partitions = yield* PartitionStore
+      const many = <A, E, R>(keep: Effect.Effect<A, E, R>) =>
+        Effect.all(
+          Array.from({ length: 4 }, () => keep),
+          { concurrency: "unbounded" }
+        )
+      const made = yield* many(partitions.keep(later(2), 3, later(-30 * 86_400)))
+      // Four tables, four days: each is made by one of them
+      assert.strictEqual(
+        made.reduce((sum, it) => sum + it.made, 0),
+        16
+      )
+      const dropped = yield* many(partitions.keep(later(60 * 86_400), 3, later(30 * 86_400)))
+      assert.strictEqual(
+        dropped.reduce((sum, it) => sum + it.dropped, 0),
+        16
+      )
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("days have partitions made ahead, rows of the default one move, old days go", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const log = yield* DeliveryLogStore
+      const partitions = yield* PartitionStore
+      yield* prepare
+      // Written before the day had a partition
+      const store = yield* DeliveryStore
+      const id = yield* publish(1, start)
+      const [failing] = yield* claim("p", later(1))
+      const retry = { endedAt: later(1), nextDueAt: Option.some(later(3)) }
+      yield* store.record([{ claimed: failing!, outcome: mockOutcome(500), ...retry }])
+      const first = yield* partitions.keep(later(2), 7, later(-30 * 86_400))
+      assert.deepStrictEqual(first, { made: 32, dropped: 0 })
+      const again = yield* partitions.keep(later(3), 7, later(-30 * 86_400))
+      assert.deepStrictEqual(again, { made: 0, dropped: 0 })
+      const spacious = yield* sql`
+        SELECT relname::text AS part FROM pg_class WHERE 'fillfactor=50' = ANY(reloptions)
+          AND relname ~ '^(events|deliveries|delivery_attempts|calls)_(20260301|default)$'
+        ORDER BY part`
+      assert.deepStrictEqual(
+        spacious.map((row) => row["part"]),
+        ["deliveries_20260301", "deliveries_default"],
+        "the row that is updated once has room beside it"
+      )
+      const where = yield* sql`
+        SELECT tableoid::regclass::text AS part FROM deliveries
+        UNION ALL SELECT tableoid::regclass::text FROM events
+        UNION ALL SELECT tableoid::regclass::text FROM delivery_attempts`
+      assert.deepStrictEqual(
+        where.map((row) => row["part"]),
+        ["deliveries_20260301", "events_20260301", "delivery_attempts_20260301"]
+      )
+      const [claimed] = yield* claim("p", later(3))
+      yield* store.record([
+        {
+          claimed: claimed!,
+          endedAt: later(4),
+          outcome: mockOutcome(200),
+          nextDueAt: Option.none()
+        }
+      ])
+      assert.strictEqual(Option.getOrThrow(yield* log.find(user, id)).status, "succeeded")
+      const plan = yield* sql`
+        EXPLAIN SELECT * FROM deliveries WHERE id = ${id} AND created_at = id_time(${id}, 'whd_')`
+      assert.notInclude(JSON.stringify(plan), "20260302", "one day is looked into")
+      yield* publish(2, later(86_400))
+      const last = yield* partitions.keep(at("2026-04-01T00:00:00Z"), 7, at("2026-03-02T00:00:00Z"))
+      assert.strictEqual(last.dropped, 4)
+      assert.deepStrictEqual(yield* log.find(user, id), Option.none())
+      const kept = yield* sql`SELECT event_id FROM deliveries`
+      assert.deepStrictEqual(
+        kept.map((row) => row["eventId"]),
+        ["evt_2"]
+      )
+    }).pipe(Effect.provide(Live))
+  )
+
+  it.effect("due answers what fell due since the look before, and when the next one does", () =>
+    Effect.gen(function* () {
+      const store = yield* DeliveryStore
+      yield* prepare
+      yield* publish(1, start)
+      yield* publish(2, later(100))
+      const full = yield* store.due(Option.none(), later(10))
+      assert.deepStrictEqual(full.endpoints, [endpointId])
+      assert.deepStrictEqual(
+        Option.map(full.next, DateTime.toEpochMillis),
+        Option.some(DateTime.toEpochMillis(later(100)))
+      )
+      const recent = yield* store.due(Option.some(later(5)), later(10))
+      assert.deepStrictEqual(recent.endpoints, [])
+      // Asked for what falls due soon as well, it answers the same next one
+      const soon = yield* store.due(Option.some(later(5)), later(10), later(100))
+      assert.deepStrictEqual(soon, { ...full, endpoints: [endpointId] })
+      assert.deepStrictEqual((yield* store.due(Option.some(later(99)), later(100))).endpoints, [
+        endpointId
+      ])
+    }).pipe(Effect.provide(Live))
+  )
+})

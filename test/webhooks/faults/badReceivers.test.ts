@@ -1,0 +1,113 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { startBadReceivers, startHttps } from "../../support/badReceivers.ts"
+import type { Counted } from "../../support/badReceivers.ts"
+import { makeAuthority } from "../../support/certificates.ts"
+import { queueDeliveries } from "../../support/deliveries.ts"
+import { eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import { kept, megabyte } from "../../support/heap.ts"
+
+const endpoints = "/manage/v1/webhook-endpoints"
+/** What one endpoint is sent at once at most. */
+const atOnce = 16
+const deliveriesEach = 40
+
+const makeEndpoint = Effect.fnUntraced(function* (
+  user: Effect.Success<ReturnType<typeof makeUser>>,
+  url: string
+) {
+  const answer = yield* user.call("POST", endpoints, { url, events: ["task.created"] })
+  assert.strictEqual(answer.status, 201, answer.text)
+  return String(answer.json.id)
+})
+
+const statuses = (endpointId: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const rows = yield* sql`
+      SELECT status, count(*)::int AS n FROM deliveries WHERE endpoint_id = ${endpointId} GROUP BY 1`
+    return Object.fromEntries(rows.map((row) => [String(row["status"]), Number(row["n"])]))
+  })
+
+/** The greatest lateness of an endpoint's attempts, in milliseconds of the test's clock. */
+const lateness = (endpointId: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const [row] = yield* sql`
+      SELECT max(extract(epoch FROM started_at - due_at) * 1000)::int AS most
+      FROM delivery_attempts WHERE endpoint_id = ${endpointId}`
+    return row?.["most"]
+  })
+
+const closing = <A extends Counted>(receiver: A) =>
+  Effect.as(
+    Effect.addFinalizer(() => Effect.promise(receiver.close)),
+    receiver
+  )
+
+describe("bad receivers", () => {
+  it.effect(
+    "beside eight kinds at once a healthy endpoint gets all its events without any lateness; each kind fails by its class; sockets and memory are bounded",
+    () =>
+      Effect.gen(function* () {
+        const authority = yield* Effect.promise(makeAuthority)
+        const ok = () => startHttps(authority, (_, response) => response.end("ok"))
+        const healthy = yield* closing(yield* Effect.promise(ok))
+        const trap = yield* closing(yield* Effect.promise(ok))
+        const all = yield* Effect.promise(() => startBadReceivers(authority, trap.url))
+        yield* Effect.forEach(all, closing)
+        yield* Effect.gen(function* () {
+          const good = yield* makeEndpoint(yield* makeUser(), healthy.url)
+          const users = [yield* makeUser(), yield* makeUser()]
+          const bad: Array<{ readonly id: string } & (typeof all)[number]> = []
+          for (const [n, receiver] of all.entries()) {
+            bad.push({ id: yield* makeEndpoint(users[n % 2]!, receiver.url), ...receiver })
+          }
+          const before = kept()
+          const at = new Date(0)
+          for (const { id } of bad) yield* queueDeliveries(id, deliveriesEach, at)
+          yield* TestClock.setTime(5000)
+          yield* eventually(
+            Effect.sync(() => bad.filter((it) => it.requests() + it.mostOpen() > 0).length),
+            (n) => n === bad.length
+          )
+          // The clock stands still from here on, so that nothing but the network takes time
+          yield* queueDeliveries(good, 200, new Date(5000))
+          yield* TestClock.adjust(5000)
+          yield* eventually(statuses(good), (now) => now["succeeded"] === 200)
+          assert.strictEqual(yield* lateness(good), 5000, "the alarm clock's look, and no more")
+          assert.strictEqual(healthy.requests(), 200)
+          const test = yield* (yield* makeUser()).call("GET", "/manage/v1/wallet")
+          assert.strictEqual(test.status, 200)
+
+          yield* TestClock.adjust(30_000)
+          const sql = yield* SqlClient.SqlClient
+          for (const { failure, id, mostOpen, name } of bad) {
+            const classes = yield* eventually(
+              sql`SELECT failure, count(*)::int AS n FROM delivery_attempts
+                WHERE endpoint_id = ${id} AND ended_at IS NOT NULL GROUP BY 1`,
+              (rows) => rows.some((row) => Number(row["n"]) >= atOnce)
+            )
+            assert.deepStrictEqual(
+              classes.map((row) => row["failure"]),
+              [failure],
+              name
+            )
+            assert.isAtMost(mostOpen(), atOnce, name)
+          }
+          assert.strictEqual(trap.mostOpen(), 0, "redirects are not followed")
+          const gigabytes = bad.find((it) => it.name === "answers 10 GB")!
+          assert.isBelow(gigabytes.sent() / gigabytes.requests(), 8 * megabyte)
+          const [answers] = yield* sql`
+            SELECT max(octet_length(answer)) AS most FROM delivery_attempts`
+          assert.strictEqual(answers?.["most"], 16_384)
+          const after = kept()
+          assert.isBelow(after.heap - before.heap, 20 * megabyte)
+          assert.isBelow(after.buffers - before.buffers, 20 * megabyte)
+        }).pipe(Effect.provide(layerGateway({ sender: { ca: authority.ca } })))
+      }),
+    180_000
+  )
+})

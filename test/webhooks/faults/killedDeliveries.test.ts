@@ -1,0 +1,120 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import type { Answer } from "../../support/gateway.ts"
+import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { freshDatabase } from "../../support/stores.ts"
+import { startReceiver } from "../../support/webhookReceiver.ts"
+
+const main = "test/support/crashingMain.ts"
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+const tasks = 12
+
+interface Attempt {
+  readonly seq: number
+  readonly failure: string | null
+  readonly status: number | null
+  readonly due_at: string
+  readonly started_at: string
+}
+
+interface Logged {
+  readonly id: string
+  readonly status: string
+  readonly attempt_count: number
+  readonly attempts: ReadonlyArray<Attempt>
+}
+
+/** Sends the same create until it is answered, however often the service dies over it. */
+const createSurely = (gateway: GatewayProcess, n: number) =>
+  until<Answer>(
+    () =>
+      gateway
+        .call("POST", path, { prompt: `${n}` }, { "idempotency-key": `create-${n}` })
+        .catch(() => undefined),
+    { what: "the answer to a create", millis: 40_000 }
+  )
+
+/**
+ * Tasks are created while the process dies at each point in turn; afterwards every event has come
+ * under one id with one body, and its log tells what is known of each attempt.
+ */
+const story = async (points: ReadonlyArray<string>, databaseUrl?: string) => {
+  await using receiver = await startReceiver()
+  await using gateway = await GatewayProcess.start({
+    main,
+    env: { ...receiver.env, EMBEDDED_DURABLE: "false" },
+    ...(databaseUrl === undefined ? {} : { databaseUrl })
+  })
+  const hook = { url: receiver.url, events: ["task.created"] }
+  const made = await gateway.call("POST", "/manage/v1/webhook-endpoints", hook)
+  assert.strictEqual(made.status, 201, made.text)
+  gateway.env["WEBHOOK_CRASH"] = points[0] ?? ""
+  await gateway.restart()
+  const creating = Array.from({ length: tasks }, (_, n) => createSurely(gateway, n))
+  for (const next of [...points.slice(1), ""]) {
+    assert.strictEqual(await gateway.ended, "SIGKILL")
+    gateway.env["WEBHOOK_CRASH"] = next
+    const started = gateway.start()
+    // What waits may be sent, and the process dead, before it has said that it is ready
+    await (next === "" ? started : started.catch(() => undefined))
+  }
+  const ids = (await Promise.all(creating)).map((it) => String(it.json.task_info.id))
+  assert.strictEqual(new Set(ids).size, tasks)
+
+  const taskOf = (it: (typeof receiver.received)[number]) => it.event.data.payload.task_info.id
+  await until(
+    async () => (new Set(receiver.received.map(taskOf)).size === tasks ? true : undefined),
+    { what: "every event", millis: 30_000 }
+  )
+  const log = await until<ReadonlyArray<Logged>>(
+    async () => {
+      const list = await gateway.call("GET", "/manage/v1/webhook-deliveries?limit=100")
+      const rows: ReadonlyArray<Logged> = list.json.data
+      return rows.every((row) => row.status === "succeeded") ? rows : undefined
+    },
+    { what: "the end of all deliveries", millis: 30_000 }
+  )
+  assert.strictEqual(log.length, tasks)
+  let lost = 0
+  let twice = 0
+  for (const { id } of log) {
+    const row: Logged = (await gateway.call("GET", `/manage/v1/webhook-deliveries/${id}`)).json
+    const came = receiver.received.filter((it) => it.deliveryId === id)
+    assert.strictEqual(new Set(came.map((it) => `${taskOf(it)} ${it.body}`)).size, 1, "one body")
+    assert.deepStrictEqual(
+      row.attempts.map((it) => it.seq),
+      row.attempts.map((_, n) => n + 1)
+    )
+    const failures = row.attempts.map((it) => it.failure)
+    assert.deepStrictEqual(failures, [...failures.slice(1).map(() => "lost"), null])
+    assert.strictEqual(row.attempt_count, 1, "what is lost is not counted")
+    assert.isAtMost(came.length, row.attempts.length)
+    for (const { due_at, started_at } of row.attempts) {
+      assert.isAtLeast(Date.parse(started_at), Date.parse(due_at), "never early")
+    }
+    lost += failures.length - 1
+    if (came.length > 1) twice += 1
+  }
+  const byDelivery = new Map(receiver.received.map((it) => [taskOf(it), it.deliveryId]))
+  for (const it of receiver.received) assert.strictEqual(byDelivery.get(taskOf(it)), it.deliveryId)
+  return { lost, twice }
+}
+
+describe("killed with -9 over a webhook", () => {
+  it("after the claim and before the send, then after the receiver's 2xx and before the record: nothing is lost, ids and bytes are the same, unknown attempts are `lost` and uncounted", async () => {
+    const { lost, twice } = await story(["before-send:5", "after-answer:1"])
+    assert.isAtLeast(lost, 2)
+    assert.isAtLeast(twice, 1, "what was answered and not recorded comes again")
+  }, 180_000)
+
+  it.live(
+    "the same on Postgres, where the dead process's claim is noticed by its heartbeat",
+    () =>
+      Effect.gen(function* () {
+        const { href } = yield* freshDatabase()
+        const { lost } = yield* Effect.promise(() => story(["before-send:5"], href))
+        assert.isAtLeast(lost, 1)
+      }),
+    180_000
+  )
+})

@@ -1,0 +1,495 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import type { AttemptOutcome } from "../../../src/domain/Webhook.ts"
+import { deliveryHeaders } from "../../../src/webhooks/Signature.ts"
+import { verifyWebhook } from "../../../src/webhooks/verifyWebhook.ts"
+import { mockOutcome, WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
+import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
+import { queueDeliveries } from "../../support/deliveries.ts"
+import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+
+const endpoints = "/manage/v1/webhook-endpoints"
+const deliveries = "/manage/v1/webhook-deliveries"
+const hook = { url: "https://127.0.0.1/hook", events: ["task.succeeded"] }
+
+type User = Effect.Success<ReturnType<typeof makeUser>>
+
+const makeEndpoint = Effect.fnUntraced(function* (user: User, fields: object = {}) {
+  const answer = yield* user.call("POST", endpoints, { ...hook, ...fields })
+  assert.strictEqual(answer.status, 201, answer.text)
+  return answer.json as { readonly id: string; readonly secret: string }
+})
+
+const sendTest = Effect.fnUntraced(function* (user: User, id: string) {
+  const answer = yield* user.call("POST", `${endpoints}/${id}/test`)
+  assert.strictEqual(answer.status, 202, answer.text)
+  return answer.json as { readonly event_id: string; readonly delivery_id: string }
+})
+
+/** The delivery once its status is this one. */
+const settled = (user: User, id: string, status: string) =>
+  Effect.map(
+    eventually(user.call("GET", `${deliveries}/${id}`), (answer) => answer.json.status === status),
+    (answer) => answer.json
+  )
+
+/** Answers by turn, the last one for ever. */
+const answers = (...statuses: ReadonlyArray<number>) => {
+  let n = 0
+  return (_request: WebhookRequest): Effect.Effect<AttemptOutcome> =>
+    Effect.sync(() => mockOutcome(statuses[Math.min(n++, statuses.length - 1)] ?? 200))
+}
+
+describe("webhook endpoints", () => {
+  it.effect("five per user, however many are created at once", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const other = yield* makeUser()
+      const all = yield* Effect.all(
+        Array.from({ length: 12 }, () => user.call("POST", endpoints, hook)),
+        { concurrency: "unbounded" }
+      )
+      assert.strictEqual(all.filter((answer) => answer.status === 201).length, 5)
+      for (const refused of all.filter((answer) => answer.status !== 201)) {
+        assert.deepStrictEqual([refused.status, refused.json.code], [409, 2010])
+      }
+      yield* makeEndpoint(other)
+      const list = yield* user.call("GET", endpoints)
+      const [first] = list.json.data as [{ readonly id: string }]
+      yield* user.call("DELETE", `${endpoints}/${first.id}`)
+      yield* makeEndpoint(user)
+    }).pipe(Effect.provide(layerGateway()))
+  )
+
+  const wrong: ReadonlyArray<readonly [string, object, number]> = [
+    ["http", { url: "http://example.com/hook" }, 2011],
+    ["a URL of 2049 characters", { url: `https://example.com/${"a".repeat(2029)}` }, 2011],
+    ["credentials in the URL", { url: "https://user:password@example.com/" }, 2011],
+    ["a private address", { url: "https://10.0.0.1/" }, 2011],
+    ["no URL at all", { url: "hook" }, 2011],
+    ["a description of 201 characters", { description: "雪".repeat(201) }, 2001],
+    ["no event", { events: [] }, 2001],
+    ["an unknown event", { events: ["task.processing"] }, 2001],
+    ["an unknown field", { secret: "whsec_mine" }, 2001]
+  ]
+  it.effect("the rules hold on create and on update, and a refusal changes nothing", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const { id } = yield* makeEndpoint(user, { description: "雪".repeat(200) })
+      const before = yield* user.call("GET", `${endpoints}/${id}`)
+      for (const [what, fields, code] of wrong) {
+        const created = yield* user.call("POST", endpoints, { ...hook, ...fields })
+        assert.deepStrictEqual([created.status, created.json.code], [400, code], `create: ${what}`)
+        const updated = yield* user.call("PATCH", `${endpoints}/${id}`, fields)
+        assert.deepStrictEqual([updated.status, updated.json.code], [400, code], `update: ${what}`)
+      }
+      const url = `https://example.com/${"a".repeat(2028)}`
+      assert.deepStrictEqual((yield* user.call("GET", `${endpoints}/${id}`)).json, before.json)
+      const longest = yield* user.call("PATCH", `${endpoints}/${id}`, { url })
+      assert.deepStrictEqual([longest.status, longest.json.url], [200, url])
+    }).pipe(Effect.provide(layerGateway()))
+  )
+
+  it.effect("the secret is shown on create and rotate alone, masked later, encrypted at rest", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const user = yield* makeUser()
+      const { id, secret } = yield* makeEndpoint(user)
+      assert.match(secret, /^whsec_.{43}$/u)
+      const shown = yield* user.call("GET", `${endpoints}/${id}`)
+      assert.strictEqual(shown.json.secret_preview, `whsec_...${secret.slice(-4)}`)
+      assert.notInclude(shown.text, secret)
+      const rotated = yield* user.call("POST", `${endpoints}/${id}/rotate`)
+      assert.strictEqual(rotated.status, 200)
+      assert.notStrictEqual(rotated.json.secret, secret)
+      const rows = yield* sql`
+        SELECT encode(secret, 'escape') AS a, encode(previous_secret, 'escape') AS b
+        FROM webhook_endpoints`
+      assert.notInclude(JSON.stringify(rows), secret.slice(6))
+      assert.notInclude(JSON.stringify(rows), rotated.json.secret.slice(6))
+    }).pipe(Effect.provide(layerGateway()))
+  )
+
+  it.effect("after a rotation both secrets sign for 24 hours, then the new one alone", () =>
+    Effect.gen(function* () {
+      const log = yield* WebhookSenderLog
+      const user = yield* makeUser()
+      const { id, secret } = yield* makeEndpoint(user)
+      const rotated = yield* user.call("POST", `${endpoints}/${id}/rotate`)
+      const send = Effect.gen(function* () {
+        const { delivery_id } = yield* sendTest(user, id)
+        yield* settled(user, delivery_id, "succeeded")
+        const [last] = (yield* log.sent).slice(-1)
+        return [last?.request.secret, last?.request.previousSecret]
+      })
+      assert.deepStrictEqual(yield* send, [rotated.json.secret, secret])
+      const sql = yield* SqlClient.SqlClient
+      const [until] = yield* sql`
+        SELECT extract(epoch FROM previous_secret_until)::float8 AS seconds FROM webhook_endpoints`
+      assert.strictEqual(until?.["seconds"], 24 * 3600)
+      // A day of heartbeats takes too long, so the day is made shorter
+      yield* sql`UPDATE webhook_endpoints SET previous_secret_until = timestamptz 'epoch' + interval '5 s'`
+      yield* advance("4900 millis", "4900 millis")
+      assert.deepStrictEqual(yield* send, [rotated.json.secret, secret])
+      yield* advance("100 millis", "100 millis")
+      assert.deepStrictEqual(yield* send, [rotated.json.secret, undefined])
+    }).pipe(Effect.provide(layerGateway()))
+  )
+
+  it.effect("a rotation between two attempts: the retry is signed with both", () =>
+    Effect.gen(function* () {
+      const log = yield* WebhookSenderLog
+      const user = yield* makeUser()
+      const { id, secret } = yield* makeEndpoint(user)
+      const { delivery_id } = yield* sendTest(user, id)
+      yield* settled(user, delivery_id, "pending")
+      yield* eventually(log.sent, (sent) => sent.length === 1)
+      const rotated = yield* user.call("POST", `${endpoints}/${id}/rotate`)
+      yield* advance("16 seconds")
+      const [, retry] = yield* eventually(log.sent, (sent) => sent.length === 2)
+      assert.strictEqual(retry?.request.secret, rotated.json.secret)
+      assert.strictEqual(retry?.request.previousSecret, secret)
+    }).pipe(Effect.provide(layerGateway({ webhook: answers(500, 200) })))
+  )
+
+  it.effect("disabled mid-retry: pending becomes skipped, and can be sent again", () =>
+    Effect.gen(function* () {
+      const log = yield* WebhookSenderLog
+      const user = yield* makeUser()
+      const { id } = yield* makeEndpoint(user)
+      const { delivery_id } = yield* sendTest(user, id)
+      yield* eventually(
+        user.call("GET", `${deliveries}/${delivery_id}`),
+        (answer) => answer.json.attempts[0]?.failure === "http_status"
+      )
+      yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: false })
+      yield* settled(user, delivery_id, "skipped")
+      yield* advance("20 seconds")
+      assert.strictEqual((yield* log.sent).length, 1)
+      const refused = yield* user.call("POST", `${endpoints}/${id}/test`)
+      assert.deepStrictEqual([refused.status, refused.json.code], [409, 2010])
+      const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
+      assert.strictEqual(again.status, 202)
+      const shown = yield* settled(user, delivery_id, "succeeded")
+      assert.strictEqual(shown.attempt_count, 2)
+      const sent = yield* log.sent
+      assert.deepStrictEqual(
+        sent.map((it) => it.request.deliveryId),
+        [delivery_id, delivery_id]
+      )
+      yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: true })
+      yield* settled(user, (yield* sendTest(user, id)).delivery_id, "succeeded")
+    }).pipe(Effect.provide(layerGateway({ webhook: answers(500, 200) })))
+  )
+
+  it.effect("disabled while an attempt is under way: its failure is not retried", () =>
+    Effect.gen(function* () {
+      const log = yield* WebhookSenderLog
+      const user = yield* makeUser()
+      const { id } = yield* makeEndpoint(user)
+      const { delivery_id } = yield* sendTest(user, id)
+      yield* eventually(log.sent, (sent) => sent.length === 1)
+      yield* user.call("PATCH", `${endpoints}/${id}`, { enabled: false })
+      yield* advance("3 seconds")
+      yield* settled(user, delivery_id, "skipped")
+      yield* advance("30 seconds")
+      assert.strictEqual((yield* log.sent).length, 1)
+    }).pipe(
+      Effect.provide(
+        layerGateway({ webhook: () => Effect.delay(Effect.succeed(mockOutcome(500)), "2 seconds") })
+      )
+    )
+  )
+
+  it.effect("deleted mid-retry: skipped for good, and the log still tells of it", () =>
+    Effect.gen(function* () {
+      const log = yield* WebhookSenderLog
+      const user = yield* makeUser()
+      const { id } = yield* makeEndpoint(user)
+      const { delivery_id } = yield* sendTest(user, id)
+      yield* eventually(
+        user.call("GET", `${deliveries}/${delivery_id}`),
+        (answer) => answer.json.attempts[0]?.failure === "http_status"
+      )
+      assert.strictEqual((yield* user.call("DELETE", `${endpoints}/${id}`)).status, 204)
+      const shown = yield* settled(user, delivery_id, "skipped")
+      assert.strictEqual(shown.endpoint_id, id)
+      const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
+      assert.deepStrictEqual([again.status, again.json.code], [409, 2010])
+      assert.strictEqual((yield* user.call("GET", `${endpoints}/${id}`)).status, 404)
+      yield* advance("20 seconds")
+      assert.strictEqual((yield* log.sent).length, 1)
+    }).pipe(Effect.provide(layerGateway({ webhook: answers(500) })))
+  )
+
+  it.effect("deleted while an attempt is under way: neither it nor what waits is sent again", () =>
+    Effect.gen(function* () {
+      const log = yield* WebhookSenderLog
+      const user = yield* makeUser()
+      const { id } = yield* makeEndpoint(user)
+      const { delivery_id } = yield* sendTest(user, id)
+      yield* eventually(log.sent, (sent) => sent.length === 1)
+      yield* advance("29 seconds", "5 seconds")
+      const waiting = yield* queueDeliveries(id, 3, new Date(60_000))
+      assert.strictEqual((yield* user.call("DELETE", `${endpoints}/${id}`)).status, 204)
+      for (const one of waiting) yield* settled(user, one, "skipped")
+      assert.strictEqual(
+        (yield* user.call("GET", `${deliveries}/${delivery_id}`)).json.status,
+        "delivering"
+      )
+      yield* advance("2 seconds")
+      const shown = yield* settled(user, delivery_id, "skipped")
+      assert.deepStrictEqual(
+        shown.attempts.map((it: { readonly status: number }) => it.status),
+        [500],
+        "its outcome is told"
+      )
+      yield* advance("90 seconds", "5 seconds")
+      assert.strictEqual((yield* log.sent).length, 1)
+    }).pipe(
+      Effect.provide(
+        layerGateway({
+          webhook: () => Effect.delay(Effect.succeed(mockOutcome(500)), "30 seconds")
+        })
+      )
+    )
+  )
+
+  it.effect("rotated mid-retry: a receiver verifies each later attempt by either secret", () =>
+    Effect.gen(function* () {
+      const log = yield* WebhookSenderLog
+      const user = yield* makeUser()
+      const { id, secret } = yield* makeEndpoint(user)
+      yield* sendTest(user, id)
+      yield* eventually(log.sent, (sent) => sent.length === 1)
+      const rotated: string = (yield* user.call("POST", `${endpoints}/${id}/rotate`)).json.secret
+      yield* advance("16 seconds")
+      yield* advance("61 seconds", "5 seconds")
+      const sent = yield* eventually(log.sent, (all) => all.length === 3)
+      const verifies = Effect.fnUntraced(function* (n: number, known: string) {
+        const { request } = sent[n]!
+        const headers = deliveryHeaders("Service", request, request.secret, request.previousSecret)
+        const now = new Date(request.timestampSeconds * 1000)
+        return yield* Effect.promise(() =>
+          verifyWebhook({ headers, body: request.body, secret: known, now })
+        )
+      })
+      assert.isTrue((yield* verifies(0, secret)).valid)
+      assert.isFalse((yield* verifies(0, rotated)).valid)
+      for (const n of [1, 2]) {
+        assert.isTrue((yield* verifies(n, secret)).valid)
+        assert.isTrue((yield* verifies(n, rotated)).valid)
+      }
+    }).pipe(Effect.provide(layerGateway({ webhook: answers(500) })))
+  )
+
+  it.effect("the test event is a synthetic task.succeeded, whatever is subscribed to", () =>
+    Effect.gen(function* () {
+      const log = yield* WebhookSenderLog
+      const user = yield* makeUser()
+      const { id } = yield* makeEndpoint(user, { events: ["balance.low"] })
+      const { delivery_id, event_id } = yield* sendTest(user, id)
+      assert.match(event_id, /^evt_test_/u)
+      yield* settled(user, delivery_id, "succeeded")
+      const [sent] = yield* log.sent
+      const event = JSON.parse(new TextDecoder().decode(sent?.request.body))
+      assert.deepStrictEqual([event.id, event.type], [event_id, "task.succeeded"])
+      assert.strictEqual(event.data.payload.task_info.status, "completed")
+    }).pipe(Effect.provide(layerGateway()))
+  )
+})
+
+describe("the delivery log", () => {
+  it.effect("lists newest first, by filters and cursor, and only one's own", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const other = yield* makeUser()
+      const { id: a } = yield* makeEndpoint(user)
+      const { id: b } = yield* makeEndpoint(user)
+      const sent: Array<string> = []
+      for (const id of [a, b, a, a, b]) {
+        sent.unshift((yield* sendTest(user, id)).delivery_id)
+        yield* advance("10 millis", "10 millis")
+      }
+      for (const id of sent) yield* settled(user, id, "succeeded")
+      const read = (query: string) =>
+        Effect.map(user.call("GET", `${deliveries}?${query}`), (answer) => {
+          assert.strictEqual(answer.status, 200, answer.text)
+          return answer.json as { data: Array<{ id: string }>; next_cursor: string | null }
+        })
+      const ids = (page: { data: Array<{ id: string }> }) => page.data.map((it) => it.id)
+      assert.deepStrictEqual(ids(yield* read("")), sent)
+      const first = yield* read("limit=2")
+      const second = yield* read(`limit=2&cursor=${first.next_cursor}`)
+      const third = yield* read(`limit=2&cursor=${second.next_cursor}`)
+      assert.deepStrictEqual([...ids(first), ...ids(second), ...ids(third)], sent)
+      assert.strictEqual(third.next_cursor, null)
+      assert.strictEqual(ids(yield* read(`endpoint_id=${a}`)).length, 3)
+      assert.strictEqual(ids(yield* read("status=failed")).length, 0)
+      assert.strictEqual(ids(yield* read("type=task.succeeded&status=succeeded")).length, 5)
+      const wrong = yield* user.call("GET", `${deliveries}?status=lost&limit=0`)
+      assert.deepStrictEqual([wrong.status, wrong.json.errors.length], [400, 2])
+      assert.deepStrictEqual(ids((yield* other.call("GET", deliveries)).json), [])
+      for (const id of [sent[0], "whd_x", `whd_${"f".repeat(32)}`]) {
+        const foreign = yield* other.call("GET", `${deliveries}/${id}`)
+        assert.deepStrictEqual([foreign.status, foreign.json.code], [404, 2005])
+        const redelivered = yield* other.call("POST", `${deliveries}/${id}/redeliver`)
+        assert.strictEqual(redelivered.status, 404)
+      }
+    }).pipe(Effect.provide(layerGateway()))
+  )
+
+  it.effect(
+    "has every attempt: due, started, ended, lateness, address, status, class, answer",
+    () =>
+      Effect.gen(function* () {
+        const log = yield* WebhookSenderLog
+        const user = yield* makeUser()
+        const { id } = yield* makeEndpoint(user)
+        const { delivery_id } = yield* sendTest(user, id)
+        yield* eventually(log.sent, (sent) => sent.length === 1)
+        yield* advance("16 seconds", "500 millis")
+        const shown = yield* settled(user, delivery_id, "succeeded")
+        assert.strictEqual(shown.attempts.length, 2)
+        const [failed, succeeded] = shown.attempts
+        assert.deepStrictEqual(
+          { ...failed },
+          {
+            seq: 1,
+            due_at: "1970-01-01T00:00:00.000Z",
+            started_at: "1970-01-01T00:00:00.000Z",
+            ended_at: "1970-01-01T00:00:00.000Z",
+            lateness_ms: 0,
+            remote_address: "192.0.2.1",
+            status: 503,
+            failure: "http_status",
+            detail: "HTTP 503",
+            answer: ""
+          }
+        )
+        assert.deepStrictEqual(
+          [succeeded.seq, succeeded.due_at, succeeded.failure, succeeded.status],
+          [2, "1970-01-01T00:00:15.000Z", null, 200]
+        )
+      }).pipe(Effect.provide(layerGateway({ webhook: answers(503, 200) })))
+  )
+
+  it.effect("a succeeded delivery is sent again under its id, newly signed, same bytes", () =>
+    Effect.gen(function* () {
+      const log = yield* WebhookSenderLog
+      const user = yield* makeUser()
+      const { id } = yield* makeEndpoint(user)
+      const { delivery_id } = yield* sendTest(user, id)
+      yield* settled(user, delivery_id, "succeeded")
+      yield* advance("100 seconds", "20 seconds")
+      const again = yield* user.call("POST", `${deliveries}/${delivery_id}/redeliver`)
+      assert.deepStrictEqual([again.status, again.json.id], [202, delivery_id])
+      const [first, second] = yield* eventually(log.sent, (sent) => sent.length === 2)
+      assert.deepStrictEqual(second?.request.body, first?.request.body)
+      assert.strictEqual(second?.request.deliveryId, delivery_id)
+      assert.strictEqual(second?.request.timestampSeconds, 100)
+      const shown = yield* settled(user, delivery_id, "succeeded")
+      assert.deepStrictEqual(
+        shown.attempts.map((it: { readonly seq: number }) => it.seq),
+        [1, 2]
+      )
+    }).pipe(Effect.provide(layerGateway()))
+  )
+
+  it.effect("recover sends again what failed or was skipped since a time, in bounds", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const user = yield* makeUser()
+      const { id } = yield* makeEndpoint(user)
+      const { delivery_id } = yield* sendTest(user, id)
+      yield* settled(user, delivery_id, "succeeded")
+      yield* advance("1 second")
+      yield* sql`
+        INSERT INTO deliveries
+          (id, created_at, user_id, endpoint_id, event_id, event_created_at, event_type, status, updated_at)
+        SELECT time_sorted_id('whd_', t), t, d.user_id, d.endpoint_id, d.event_id, d.event_created_at,
+          d.event_type, CASE n % 2 WHEN 0 THEN 'failed' ELSE 'skipped' END, t
+        FROM deliveries d, generate_series(1, 1003) n,
+          LATERAL (SELECT d.created_at + interval '1 millisecond' * n AS t) at`
+      const since = "1970-01-01T00:00:00.003Z"
+      const first = yield* user.call("POST", `${endpoints}/${id}/recover`, { since })
+      assert.deepStrictEqual([first.status, first.json], [202, { recovered: 1000, has_more: true }])
+      const second = yield* user.call("POST", `${endpoints}/${id}/recover`, { since })
+      assert.deepStrictEqual(second.json, { recovered: 1, has_more: false })
+      const left = yield* user.call("GET", `${deliveries}?status=failed`)
+      assert.strictEqual(left.json.data.length, 1)
+      const later = yield* user.call("POST", `${endpoints}/${id}/recover`, {
+        since: "1970-01-02T00:00:00Z"
+      })
+      assert.deepStrictEqual([later.status, later.json.errors[0].pointer], [400, "#/since"])
+    }).pipe(Effect.provide(layerGateway()))
+  )
+})
+
+describe("debug-signature", () => {
+  it.effect("says what is wrong with what a receiver got", () =>
+    Effect.gen(function* () {
+      const log = yield* WebhookSenderLog
+      const user = yield* makeUser()
+      const { id, secret } = yield* makeEndpoint(user)
+      const { id: otherId } = yield* makeEndpoint(user)
+      yield* settled(user, (yield* sendTest(user, id)).delivery_id, "succeeded")
+      const [sent] = yield* log.sent
+      const request = sent!.request
+      const headers = deliveryHeaders("Service", request, secret)
+      const body = new TextDecoder().decode(request.body)
+      const codes = (received: object, endpoint = id) =>
+        Effect.map(
+          user.call("POST", `${endpoints}/${endpoint}/debug-signature`, {
+            headers,
+            body,
+            ...received
+          }),
+          (answer) => {
+            assert.strictEqual(answer.status, 200, answer.text)
+            assert.strictEqual(answer.json.valid, answer.json.findings.length === 0)
+            return answer.json.findings.map((it: { readonly code: string }) => it.code)
+          }
+        )
+      const without = (name: string) =>
+        Object.fromEntries(Object.entries(headers).filter(([key]) => key !== name))
+      const name = "X-Service-Webhook-Signature"
+      const signature = headers[name] ?? ""
+      assert.deepStrictEqual(yield* codes({}), [])
+      const lower = Object.entries(headers).map(([key, value]) => [key.toLowerCase(), value])
+      assert.deepStrictEqual(yield* codes({ headers: Object.fromEntries(lower) }), [])
+      assert.deepStrictEqual(
+        yield* codes({ body: undefined, body_base64: Buffer.from(body).toString("base64") }),
+        []
+      )
+      const rewritten = JSON.stringify(JSON.parse(body), null, 2)
+      assert.deepStrictEqual(yield* codes({ body: rewritten }), ["bytes_changed"])
+      assert.deepStrictEqual(yield* codes({ headers: without(name) }), ["missing_header"])
+      assert.deepStrictEqual(
+        yield* codes({ headers: { ...headers, [name]: `v2=${signature.slice(3)}` } }),
+        ["wrong_prefix"]
+      )
+      assert.deepStrictEqual(
+        yield* codes({ headers: { ...headers, [name]: `v1=${"0".repeat(64)}` } }),
+        ["signature_mismatch"]
+      )
+      assert.deepStrictEqual(yield* codes({ secret: "whsec_other" }), ["wrong_secret"])
+      assert.deepStrictEqual(yield* codes({}, otherId), ["other_endpoint", "signature_mismatch"])
+      const unknown = deliveryHeaders("Service", { ...request, deliveryId: "whd_unknown" }, secret)
+      assert.deepStrictEqual(yield* codes({ headers: unknown }), ["unknown_delivery"])
+      yield* TestClock.adjust("301 seconds")
+      assert.deepStrictEqual(yield* codes({}), ["skew"])
+      assert.deepStrictEqual(yield* codes({ received_at: "1970-01-01T00:00:10Z" }), [])
+      yield* user.call("POST", `${endpoints}/${id}/rotate`)
+      const received_at = "1970-01-01T00:00:10Z"
+      assert.deepStrictEqual(yield* codes({ received_at }), ["old_secret"])
+      const text = (yield* user.call("POST", `${endpoints}/${id}/debug-signature`, {
+        headers,
+        body
+      })).text
+      assert.notInclude(text, secret, "no secret is ever told")
+    }).pipe(Effect.provide(layerGateway()))
+  )
+})

@@ -1,0 +1,105 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Duration, Effect, Layer } from "effect"
+import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
+import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import { embeddedDatabase } from "../../support/stores.ts"
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+const hook = { url: "https://127.0.0.1/hook", events: ["task.created"] }
+
+/** Records each attempt with its second, and answers with this status. */
+const recorder = (status: (n: number) => number) => {
+  const sent: Array<{ readonly second: number; readonly request: WebhookRequest }> = []
+  const webhook = (request: WebhookRequest) =>
+    Effect.map(Clock.currentTimeMillis, (now) => {
+      sent.push({ second: now / 1000, request })
+      return mockOutcome(status(sent.length))
+    })
+  return { sent, webhook, seconds: () => sent.map((it) => it.second) }
+}
+
+/** To each time in turn: a little before it, then over it. */
+const advanceTo = (seconds: ReadonlyArray<number>) => {
+  let at = 0
+  return Effect.forEach(seconds, (second) => {
+    const gap = second - at
+    at = second + 2
+    return gap <= 0
+      ? advance("2 seconds", "500 millis")
+      : Effect.andThen(
+          advance(Duration.seconds(Math.max(0, gap - 1)), "20 seconds"),
+          advance("3 seconds", "250 millis")
+        )
+  })
+}
+
+describe("the schedule of retries", () => {
+  const schedule = [0, 15, 75, 375, 2175, 5775]
+
+  const dead = recorder(() => 500)
+  it.effect(
+    "a dead endpoint gets six attempts at the spec's exact times, each newly signed, with the same delivery id and body; then the delivery is failed",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const endpoint = yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)
+        assert.strictEqual(endpoint.status, 201, endpoint.text)
+        yield* user.call("POST", path, { prompt: "x" })
+        yield* eventually(Effect.sync(dead.seconds), (seconds) => seconds.length === 1)
+        yield* advanceTo(schedule)
+        yield* advance("4 hours", "60 seconds")
+        assert.deepStrictEqual(dead.seconds(), schedule)
+        const first = dead.sent[0]!.request
+        for (const { request, second } of dead.sent) {
+          assert.strictEqual(request.deliveryId, first.deliveryId)
+          assert.deepStrictEqual(request.body, first.body)
+          assert.strictEqual(request.timestampSeconds, second)
+          assert.strictEqual(request.secret, endpoint.json.secret)
+        }
+      }).pipe(Effect.provide(layerGateway({ webhook: dead.webhook }))),
+    120_000
+  )
+
+  const late = recorder((n) => (n < 3 ? 503 : 204))
+  it.effect("any 2xx ends the retries", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)
+      yield* user.call("POST", path, { prompt: "x" })
+      yield* eventually(Effect.sync(late.seconds), (seconds) => seconds.length === 1)
+      yield* advanceTo(schedule.slice(0, 3))
+      yield* advance("10 minutes", "10 seconds")
+      assert.deepStrictEqual(late.seconds(), [0, 15, 75])
+    }).pipe(Effect.provide(layerGateway({ webhook: late.webhook })))
+  )
+
+  const restarted = recorder(() => 500)
+  it.effect("survives a restart", () =>
+    Effect.gen(function* () {
+      const database = Layer.succeedContext(yield* Layer.build(embeddedDatabase))
+      const life = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+        Effect.provide(effect, layerGateway({ webhook: restarted.webhook, database }), {
+          local: true
+        })
+      yield* life(
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)
+          yield* user.call("POST", path, { prompt: "x" })
+          yield* eventually(Effect.sync(restarted.seconds), (seconds) => seconds.length === 1)
+          yield* advance("20 seconds")
+          assert.deepStrictEqual(restarted.seconds(), [0, 15])
+        })
+      )
+      yield* life(
+        Effect.gen(function* () {
+          yield* advance("50 seconds", "5 seconds")
+          assert.deepStrictEqual(restarted.seconds(), [0, 15])
+          yield* advance("6 seconds", "250 millis")
+          assert.deepStrictEqual(restarted.seconds(), [0, 15, 75])
+        })
+      )
+    })
+  )
+})

@@ -1,0 +1,55 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Option } from "effect"
+import { attemptsMax, nextAttemptAt, retryDelaysMillis } from "../../../src/webhooks/RetryPolicy.ts"
+import { docsTable } from "../../support/webhookDocs.ts"
+
+describe("retries (spec, Retries)", () => {
+  it("a delivery gets six attempts", () => {
+    assert.strictEqual(attemptsMax, 6)
+    assert.strictEqual(docsTable("Retries").length, 6)
+  })
+
+  it.each([
+    [1, 15],
+    [2, 60],
+    [3, 300],
+    [4, 1800],
+    [5, 3600]
+  ])("after attempt %i failed the next is due %i seconds after its end", (attempt, seconds) => {
+    const endedAt = 1_767_225_600_123
+    assert.deepStrictEqual(nextAttemptAt(attempt, endedAt), Option.some(endedAt + seconds * 1000))
+  })
+
+  it("after the sixth there is none", () => {
+    assert.deepStrictEqual(nextAttemptAt(6, 0), Option.none())
+    assert.deepStrictEqual(nextAttemptAt(7, 0), Option.none())
+    assert.deepStrictEqual(nextAttemptAt(0, 0), Option.none())
+  })
+
+  it("a dead endpoint that fails at once is tried at the spec's exact seconds", () => {
+    const times = [0]
+    for (let attempt = 1; attempt < attemptsMax; attempt++) {
+      times.push(Option.getOrThrow(nextAttemptAt(attempt, times[attempt - 1]!)))
+    }
+    assert.deepStrictEqual(
+      times.map((millis) => millis / 1000),
+      [0, 15, 75, 375, 2175, 5775]
+    )
+  })
+
+  it("the documentation's table gives the same delays", () => {
+    const units: Record<string, number> = {
+      seconds: 1000,
+      minute: 60_000,
+      minutes: 60_000,
+      hour: 3_600_000
+    }
+    const documented = docsTable("Retries")
+      .slice(1)
+      .map((row) => {
+        const [count, unit] = row[1]!.split(" ")
+        return Number(count) * units[unit!]!
+      })
+    assert.deepStrictEqual(documented, [...retryDelaysMillis])
+  })
+})
