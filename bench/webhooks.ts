@@ -8,8 +8,8 @@ import { PgClient } from "@effect/sql-pg"
 import { Effect } from "effect"
 import { PgBoss } from "pg-boss"
 import { Agent } from "undici"
-import { Wake } from "../src/process/WorkNotifier.ts"
 import { EndpointId } from "../src/domain/Ids.ts"
+import { WorkNotifier } from "../src/process/WorkNotifier.ts"
 import { DeliveryStore } from "../src/webhooks/DeliveryStore.ts"
 import { connections, post } from "./bareSender.ts"
 import { body, cpuMillis } from "./measures.ts"
@@ -110,7 +110,7 @@ const ours = Effect.fnUntraced(function* (url: string, round: number) {
   yield* makeEndpoints(endpoints, url, first)
   // Due far ahead until all are written, so that nothing begins before the watch does.
   yield* queue(deliveries, endpoints, 3600, 0, first)
-  const wake = yield* Wake
+  const wake = yield* WorkNotifier
   const ids = Array.from({ length: endpoints }, (_, n) => EndpointId.make(`whe_${first + n}`))
   const context = yield* Effect.context<Effect.Services<typeof drained>>()
   // As with the others, nothing of the filling of the queue is in the figure

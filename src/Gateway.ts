@@ -1,88 +1,87 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { Duration, Effect, FileSystem, Layer, Option } from "effect"
-import * as AlarmClock from "./webhooks/DeliveryScheduler.ts"
-import * as Audit from "./tasks/OwnershipReconciler.ts"
-import * as Cluster from "./process/Cluster.ts"
-import * as EndpointActor from "./webhooks/EndpointActor.ts"
-import * as Retention from "./tasks/Retention.ts"
-import * as Sweeper from "./tasks/Sweeper.ts"
-import * as TaskActor from "./tasks/TaskActor.ts"
-import * as Wakes from "./tasks/WorkNotifierLive.ts"
-import * as WalletAudit from "./wallet/WalletAudit.ts"
+import { ArtifactBlobs } from "./artifacts/ArtifactBlobs.ts"
+import { ArtifactIndexStore } from "./artifacts/ArtifactIndexStore.ts"
+import { Artifacts } from "./artifacts/Artifacts.ts"
+import * as S3Blobs from "./artifacts/S3Blobs.ts"
+import { Catalog } from "./catalog/Catalog.ts"
 import { AppConfig, ConfigFault } from "./config/Config.ts"
+import * as Database from "./db/Database.ts"
+import * as Migrations from "./db/Migrations.ts"
+import type { AttemptOutcome } from "./domain/Webhook.ts"
 import { parseEgressAllow } from "./egress/EgressAllow.ts"
 import { EgressGuard } from "./egress/EgressGuard.ts"
 import { MediaFetch } from "./egress/MediaFetch.ts"
-import { WebhookSender } from "./webhooks/WebhookSender.ts"
-import type { WebhookRequest } from "./webhooks/WebhookSender.ts"
-import type { AttemptOutcome } from "./domain/Webhook.ts"
+import * as Routes from "./http/Routes.ts"
 import { Listener } from "./http/server/Listener.ts"
 import type { ListenerBounds } from "./http/server/Listener.ts"
-import * as Routes from "./http/Routes.ts"
-import { Catalog } from "./catalog/Catalog.ts"
-import { ApiKeys } from "./users/ApiKeys.ts"
-import { Artifacts } from "./artifacts/Artifacts.ts"
-import { CallbackBells } from "./tasks/callbacks/CallbackSignals.ts"
+import { CallStore } from "./passthrough/CallStore.ts"
+import { Metering } from "./passthrough/Metering.ts"
+import { Passthrough } from "./passthrough/Passthrough.ts"
+import { ReservationStore } from "./passthrough/ReservationStore.ts"
+import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
+import * as Cluster from "./process/Cluster.ts"
+import { LogRetention } from "./process/LogRetention.ts"
+import { PartitionStore } from "./process/PartitionStore.ts"
+import { Process } from "./process/Process.ts"
+import { ProcessStore } from "./process/ProcessStore.ts"
+import * as Retention from "./process/Retention.ts"
+import { Secrets } from "./process/Secrets.ts"
 import { CallbackKeys } from "./tasks/callbacks/CallbackKeys.ts"
 import { Callbacks } from "./tasks/callbacks/Callbacks.ts"
-import { Deliveries } from "./webhooks/Deliveries.ts"
-import { Endpoints } from "./webhooks/Endpoints.ts"
-import { Metering } from "./passthrough/Metering.ts"
-import { OperatorFaults } from "./tasks/submission/OperatorFaults.ts"
-import { Pacing } from "./tasks/submission/RateLimiter.ts"
-import { LogRetention } from "./process/LogRetention.ts"
-import { PaidSubmit } from "./tasks/submission/PaidSubmit.ts"
-import { Passthrough } from "./passthrough/Passthrough.ts"
-import { Process } from "./process/Process.ts"
-import { Reconcile } from "./tasks/submission/Reconcile.ts"
-import { Replays } from "./users/ManageReplays.ts"
-import { RunningTasks } from "./tasks/RunningTasks.ts"
+import { CallbackSignals } from "./tasks/callbacks/CallbackSignals.ts"
+import { CallbackStore } from "./tasks/callbacks/CallbackStore.ts"
+import * as OwnershipReconciler from "./tasks/OwnershipReconciler.ts"
+import { Rescuer } from "./tasks/Rescuer.ts"
 import { Router } from "./tasks/Router.ts"
-import { Secrets } from "./process/Secrets.ts"
-import { SignatureHelp } from "./webhooks/SignatureHelp.ts"
-import { Slots } from "./tasks/submission/ConcurrencyLimiter.ts"
-import { Sweeps } from "./tasks/Rescuer.ts"
+import { RunningTasks } from "./tasks/RunningTasks.ts"
+import { ConcurrencyLimiter } from "./tasks/submission/ConcurrencyLimiter.ts"
+import { ConcurrencySlotStore } from "./tasks/submission/ConcurrencySlotStore.ts"
+import { OperatorFaults } from "./tasks/submission/OperatorFaults.ts"
+import { PaidSubmit } from "./tasks/submission/PaidSubmit.ts"
+import { RateLeaseStore } from "./tasks/submission/RateLeaseStore.ts"
+import { RateLimiter } from "./tasks/submission/RateLimiter.ts"
+import { Reconcile } from "./tasks/submission/Reconcile.ts"
+import { VendorAttemptStore } from "./tasks/submission/VendorAttemptStore.ts"
+import { VendorWork } from "./tasks/submission/VendorWork.ts"
+import * as TaskActor from "./tasks/TaskActor.ts"
 import { TaskChanges } from "./tasks/TaskChanges.ts"
+import { TaskCompletion } from "./tasks/TaskCompletion.ts"
 import { TaskCreation } from "./tasks/TaskCreation.ts"
-import { TaskEnding } from "./tasks/TaskCompletion.ts"
 import { TaskHistory } from "./tasks/TaskHistory.ts"
+import { TaskHistoryStore } from "./tasks/TaskHistoryStore.ts"
 import { TaskMedia } from "./tasks/TaskMedia.ts"
 import { TaskOutput } from "./tasks/TaskOutput.ts"
 import { TaskRunner } from "./tasks/TaskRunner.ts"
-import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
-import { TaskWatch } from "./tasks/TaskWatch.ts"
-import { Users } from "./users/Users.ts"
-import { VendorWork } from "./tasks/submission/VendorWork.ts"
-import { Wallet } from "./wallet/Wallet.ts"
-import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
-import { AdmissionStore } from "./users/AdmissionStore.ts"
-import { ArtifactBlobs } from "./artifacts/ArtifactBlobs.ts"
-import { ArtifactIndex } from "./artifacts/ArtifactIndexStore.ts"
-import { CallbackStore } from "./tasks/callbacks/CallbackStore.ts"
-import { AllowanceStore } from "./passthrough/ReservationStore.ts"
-import { CallStore } from "./passthrough/CallStore.ts"
-import { AttemptStore } from "./tasks/submission/VendorAttemptStore.ts"
-import * as Database from "./db/Database.ts"
-import { DeliveryLog } from "./webhooks/DeliveryLogStore.ts"
-import * as DeliveryStore from "./webhooks/DeliveryStoreLive.ts"
-import { EndpointStore } from "./webhooks/EndpointStore.ts"
-import * as Migrations from "./db/Migrations.ts"
-import { PartitionStore } from "./process/PartitionStore.ts"
-import { ProcessStore } from "./process/ProcessStore.ts"
-import { TaskHistoryStore } from "./tasks/TaskHistoryStore.ts"
-import { ReplayStore } from "./users/ManageReplayStore.ts"
 import * as TaskStore from "./tasks/TaskStoreLive.ts"
-import * as S3Blobs from "./artifacts/S3Blobs.ts"
-import { UserStore } from "./users/UserStore.ts"
-import { VendorSlots } from "./tasks/submission/ConcurrencySlotStore.ts"
-import { VendorTurns } from "./tasks/submission/RateLeaseStore.ts"
-import { WalletStore } from "./wallet/WalletStore.ts"
+import { TaskWatch } from "./tasks/TaskWatch.ts"
+import * as WorkNotifierLive from "./tasks/WorkNotifierLive.ts"
 import { TestGateway } from "./testing/TestGateway.ts"
+import { AdmissionStore } from "./users/AdmissionStore.ts"
+import { ApiKeys } from "./users/ApiKeys.ts"
+import { ManageReplays } from "./users/ManageReplays.ts"
+import { ManageReplayStore } from "./users/ManageReplayStore.ts"
+import { Users } from "./users/Users.ts"
+import { UserStore } from "./users/UserStore.ts"
 import { Accounts } from "./vendors/Accounts.ts"
-import { Upstream } from "./vendors/Upstream.ts"
 import * as LiveVendors from "./vendors/LiveVendors.ts"
 import { MockVendor } from "./vendors/mock/MockVendor.ts"
 import type { MockStep } from "./vendors/mock/MockVendor.ts"
+import { Upstream } from "./vendors/Upstream.ts"
+import { Wallet } from "./wallet/Wallet.ts"
+import * as WalletAudit from "./wallet/WalletAudit.ts"
+import { WalletStore } from "./wallet/WalletStore.ts"
+import { Deliveries } from "./webhooks/Deliveries.ts"
+import { DeliveryLogStore } from "./webhooks/DeliveryLogStore.ts"
+import { DeliveryScheduler } from "./webhooks/DeliveryScheduler.ts"
+import * as DeliveryStore from "./webhooks/DeliveryStoreLive.ts"
+import * as EndpointActor from "./webhooks/EndpointActor.ts"
+import { Endpoints } from "./webhooks/Endpoints.ts"
+import { EndpointStore } from "./webhooks/EndpointStore.ts"
+import { SignatureHelp } from "./webhooks/SignatureHelp.ts"
+import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
+import { WebhookSender } from "./webhooks/WebhookSender.ts"
+import type { WebhookRequest } from "./webhooks/WebhookSender.ts"
 
 /** The database that the configuration names, migrated. */
 export const database = Layer.unwrap(
@@ -93,7 +92,7 @@ export const database = Layer.unwrap(
     }
     const { url } = options
     // A migration may take long, and wait for that of another process
-    const patient = Database.layerPostgres({ url, patience: "endless", maxConnections: 1 })
+    const patient = Database.layerPostgres({ url, timeouts: "endless", maxConnections: 1 })
     const migrated = Migrations.layer().pipe(Layer.provide(patient))
     return Database.layerPostgres({ url }).pipe(Layer.provide(migrated))
   })
@@ -105,19 +104,19 @@ export const stores = Layer.mergeAll(
   TaskHistoryStore.layer,
   TaskStore.layer,
   DeliveryStore.layer,
-  DeliveryLog.layer,
-  ArtifactIndex.layer,
+  DeliveryLogStore.layer,
+  ArtifactIndexStore.layer,
   CallbackStore.layer,
-  AllowanceStore.layer,
+  ReservationStore.layer,
   CallStore.layer,
-  AttemptStore.layer,
+  VendorAttemptStore.layer,
   EndpointStore.layer,
   PartitionStore.layer,
   ProcessStore.layer,
-  ReplayStore.layer,
+  ManageReplayStore.layer,
   UserStore.layer,
-  VendorSlots.layer,
-  VendorTurns.layer,
+  ConcurrencySlotStore.layer,
+  RateLeaseStore.layer,
   WalletStore.layer
 )
 
@@ -155,16 +154,16 @@ export const leaves = Layer.unwrap(
 /** The services that the edge and the actors call. */
 export const services = Layer.mergeAll(
   Passthrough.layer,
-  Deliveries.layer,
   LogRetention.layer,
   SignatureHelp.layer,
   Router.layer,
-  Sweeps.layer,
+  Rescuer.layer,
   TaskHistory.layer,
   TaskRunner.layer,
   TaskWatch.layer,
   WebhookDispatcher.layer
 ).pipe(
+  Layer.provideMerge(Layer.mergeAll(Deliveries.layer, DeliveryScheduler.layer)),
   Layer.provideMerge(Endpoints.layer),
   Layer.provideMerge(RunningTasks.layer),
   Layer.provideMerge(
@@ -173,19 +172,19 @@ export const services = Layer.mergeAll(
       UpstreamCalls.layer,
       TaskCreation.layer,
       TaskOutput.layer,
-      TaskEnding.layer,
+      TaskCompletion.layer,
       VendorWork.layer.pipe(
         Layer.provide([PaidSubmit.layer, Reconcile.layer, TaskMedia.layer]),
-        Layer.provide([Pacing.layer, TaskOutput.layer])
+        Layer.provide([RateLimiter.layer, TaskOutput.layer])
       )
     )
   ),
   Layer.provideMerge(
     Layer.mergeAll(
-      Slots.layer,
+      ConcurrencyLimiter.layer,
       Callbacks.layer.pipe(
         Layer.provide(CallbackKeys.layer),
-        Layer.provideMerge(CallbackBells.layer)
+        Layer.provideMerge(CallbackSignals.layer)
       )
     )
   ),
@@ -195,7 +194,7 @@ export const services = Layer.mergeAll(
       Artifacts.layer,
       OperatorFaults.layer,
       Process.layer,
-      Replays.layer,
+      ManageReplays.layer,
       TaskChanges.layer,
       Users.layer,
       Wallet.layer
@@ -204,21 +203,33 @@ export const services = Layer.mergeAll(
   Layer.provideMerge(Secrets.layer)
 )
 
+/** What is kept for a time only. */
+const retention = Effect.gen(function* () {
+  const artifacts = yield* Artifacts
+  const callbacks = yield* Callbacks
+  const log = yield* LogRetention
+  return [
+    { name: "delivery log", run: log.keep },
+    { name: "expired artifacts", run: artifacts.sweep },
+    { name: "old callbacks", run: callbacks.forget }
+  ]
+})
+
 /** The actors that wait, and the sweeps that find what was lost. */
 export const actors = Layer.mergeAll(
   TaskActor.layer,
   EndpointActor.layer,
-  Retention.layer,
-  Sweeper.layer,
-  AlarmClock.layer,
-  Audit.layer,
+  Retention.layer(retention),
+  Rescuer.layerLoop,
+  DeliveryScheduler.layerLoop,
+  OwnershipReconciler.layer,
   WalletAudit.layer
 )
 
 /** All but the HTTP server: what a developer's test composes with other leaves. */
 export const core = actors.pipe(
   Layer.provideMerge(services),
-  Layer.provideMerge(Wakes.layer),
+  Layer.provideMerge(WorkNotifierLive.layer),
   Layer.provideMerge(Cluster.layerSingle)
 )
 

@@ -3,9 +3,9 @@ import type { PlatformError } from "effect"
 import { randomUUID } from "node:crypto"
 import { unlinkSync, writeFileSync } from "node:fs"
 import { join, resolve } from "node:path"
+import { makeFolder } from "../db/MakeFolder.ts"
 import type { ArtifactId } from "../domain/Ids.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
-import { makeFolder } from "../db/MakeFolder.ts"
 
 /** `ARTIFACT_STORE` cannot be used: one line with the remedy. Contract 9. */
 export class ArtifactStoreUnusable extends Schema.TaggedError<ArtifactStoreUnusable>()(

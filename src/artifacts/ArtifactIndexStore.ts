@@ -1,10 +1,10 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Schema } from "effect"
 import type { DateTime, Option } from "effect"
+import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
 import { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
-import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
 
 /** What is known of kept media; the bytes lie in the artifact store. */
 export class ArtifactRow extends Schema.Class<ArtifactRow>("ArtifactRow")({
@@ -23,8 +23,8 @@ export class ArtifactRow extends Schema.Class<ArtifactRow>("ArtifactRow")({
 export const unfinished = new Uint8Array()
 
 /** The index of kept media. */
-export class ArtifactIndex extends Context.Service<
-  ArtifactIndex,
+export class ArtifactIndexStore extends Context.Service<
+  ArtifactIndexStore,
   {
     /** Without a hash (`unfinished`) it is not found until it is finished. */
     readonly add: (row: ArtifactRow) => Effect.Effect<void, StoreUnavailable>
@@ -39,10 +39,10 @@ export class ArtifactIndex extends Context.Service<
   }
 >()("gateway/artifacts/ArtifactIndexStore") {
   static readonly layer = Layer.effect(
-    ArtifactIndex,
+    ArtifactIndexStore,
     Effect.map(PgClient.PgClient, (sql) => {
       const Id = Schema.Struct({ id: ArtifactId })
-      return ArtifactIndex.of({
+      return ArtifactIndexStore.of({
         add: (a) =>
           sql`
             INSERT INTO artifacts (id, user_id, task_id, role, mime, bytes, sha256, created_at, expires_at)

@@ -6,10 +6,12 @@ import type { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
 import { artifactHours } from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { Secrets } from "../process/Secrets.ts"
 import { ArtifactBlobs } from "./ArtifactBlobs.ts"
 import type { ByteRange } from "./ArtifactBlobs.ts"
-import { ArtifactIndex, ArtifactRow, unfinished } from "./ArtifactIndexStore.ts"
-import { Secrets } from "../process/Secrets.ts"
+import { ArtifactIndexStore, ArtifactRow, unfinished } from "./ArtifactIndexStore.ts"
+
+export type { ArtifactRow } from "./ArtifactIndexStore.ts"
 
 export interface NewArtifact {
   readonly userId: UserId
@@ -68,7 +70,7 @@ export class Artifacts extends Context.Service<
     Artifacts,
     Effect.gen(function* () {
       const blobs = yield* ArtifactBlobs
-      const index = yield* ArtifactIndex
+      const index = yield* ArtifactIndexStore
       const secrets = yield* Secrets
       const { baseUrl } = yield* AppConfig
 
@@ -121,7 +123,7 @@ export class Artifacts extends Context.Service<
 }
 
 /** Puts and removes media, bytes and rows together. */
-const keepingIn = (blobs: ArtifactBlobs["Service"], index: ArtifactIndex["Service"]) => {
+const keepingIn = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore["Service"]) => {
   /** What cannot be removed now keeps its row, and holds up no other. Answers how many were. */
   const remove = Effect.fn("Artifacts.remove")(function* (ids: ReadonlyArray<ArtifactId>) {
     if (ids.length === 0) return 0

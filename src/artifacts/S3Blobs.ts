@@ -1,9 +1,9 @@
 import { Effect, Layer, Option, Stream } from "effect"
+import type { BucketAccess } from "../domain/Bucket.ts"
 import type { ArtifactId } from "../domain/Ids.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
 import { ArtifactBlobs, ArtifactStoreUnusable } from "./ArtifactBlobs.ts"
 import { drop, keyOf, refusedBy, sender } from "./S3Requests.ts"
-import type { BucketAccess } from "../domain/Bucket.ts"
 import type { Send } from "./S3Requests.ts"
 import { abortForgotten, upload } from "./S3Upload.ts"
 

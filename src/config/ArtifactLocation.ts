@@ -1,7 +1,7 @@
 import { Config, Effect, Option } from "effect"
+import type { BucketAccess } from "../domain/Bucket.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
-import type { BucketAccess } from "../domain/Bucket.ts"
 
 /** Where media are kept: `ARTIFACT_STORE`, with the usual AWS variables for a bucket. */
 export type ArtifactStore =

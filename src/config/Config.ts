@@ -10,16 +10,16 @@ import {
   Schema
 } from "effect"
 import type { LogLevel, Redacted } from "effect"
-import { readAccounts } from "./VendorAccounts.ts"
+import { artifactHours } from "../domain/Limits.ts"
+import type { AccountSetting } from "../domain/Provider.ts"
 import { artifactStore } from "./ArtifactLocation.ts"
 import type { ArtifactStore } from "./ArtifactLocation.ts"
-import { fault, read, readSecret } from "./Setting.ts"
-import { artifactHours } from "../domain/Limits.ts"
-import type { ConfigFault } from "./Setting.ts"
 import { logging } from "./LogSettings.ts"
-import { checkSecrets, masterKeyRemedy } from "./SecretSettings.ts"
 import { baseUrl, publicUrl } from "./PublicUrls.ts"
-import type { AccountSetting } from "../domain/Provider.ts"
+import { checkSecrets, masterKeyRemedy } from "./SecretSettings.ts"
+import { fault, read, readSecret } from "./Setting.ts"
+import type { ConfigFault } from "./Setting.ts"
+import { readAccounts } from "./VendorAccounts.ts"
 
 export { ConfigFault } from "./Setting.ts"
 

@@ -1,9 +1,9 @@
 import { Config, Effect, Option, Redacted, Result, Struct } from "effect"
 import { createHash } from "node:crypto"
-import { fault, read, readSecret } from "./Setting.ts"
-import type { ConfigFault } from "./Setting.ts"
 import { providerBases, providerVariables } from "../domain/Provider.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import { fault, read, readSecret } from "./Setting.ts"
+import type { ConfigFault } from "./Setting.ts"
 
 /** What is wrong with a list of keys; never quotes a key. */
 interface KeysFault {

@@ -1,13 +1,13 @@
 import type { PgClient } from "@effect/sql-pg"
 import { Effect, Option, Schema } from "effect"
-import { SqlError } from "effect/sql"
 import type * as DateTime from "effect/DateTime"
+import { SqlError } from "effect/sql"
 import type { Credits } from "../domain/Credits.ts"
+import type { EventBody } from "../domain/Event.ts"
 import { EndpointId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
-import { sqlState, storeFailures } from "./StoreFailures.ts"
 import { rowsOf, toDate } from "./Rows.ts"
-import type { EventBody } from "../tasks/TaskStore.ts"
+import { sqlState, storeFailures } from "./StoreFailures.ts"
 
 /** Bounds of a group commit (ADR 0060). */
 export const groupCommit = { callsMax: 128, commitsMax: 2 } as const

@@ -3,7 +3,7 @@ import type { Socket } from "node:net"
 import type { DatabaseAddress } from "./DatabaseUnavailable.ts"
 
 /** How long a statement may take, and how long the server may say nothing. ADR 0124. */
-export interface Patience {
+export interface Timeouts {
   /** The server ends a statement that takes longer. Milliseconds. */
   readonly statementMillis: number
   /** A connection on which nothing has come or gone for so long is broken off. Milliseconds. */
@@ -15,13 +15,13 @@ export interface Patience {
  * The server itself ends a statement before we give a connection up, so that nothing of what was asked
  * there is still to be done when it is asked again elsewhere.
  */
-export const usualPatience: Patience = { statementMillis: 30_000, silenceMillis: 45_000 }
+export const defaultTimeouts: Timeouts = { statementMillis: 30_000, silenceMillis: 45_000 }
 
 /**
  * The pool lets go of a connection that was not used for so long, at the latest when twice that has passed:
  * before it would be taken for a silent one.
  */
-export const idleMillis = ({ silenceMillis }: Patience): number => silenceMillis * 0.4
+export const idleMillis = ({ silenceMillis }: Timeouts): number => silenceMillis * 0.4
 
 /** A new connection is given up a little before sql-pg does, so that it is known that nobody answered. */
 const answerMillisOf = ({ connectSeconds }: DatabaseAddress): number => connectSeconds * 800
@@ -38,7 +38,7 @@ const sslRequest = Uint8Array.of(0, 0, 0, 8, 4, 210, 22, 47)
  */
 export const openWatched = (
   address: DatabaseAddress,
-  { silenceMillis }: Patience
+  { silenceMillis }: Timeouts
 ): (() => Socket) => {
   let isSilent = false
   let isTried = false

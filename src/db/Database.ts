@@ -4,16 +4,16 @@ import type { Layer } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
+import { makeTypes } from "./Columns.ts"
+import { idleMillis, openWatched, defaultTimeouts } from "./ConnectionWatchdog.ts"
+import type { Timeouts } from "./ConnectionWatchdog.ts"
 import {
   DatabaseUnavailable,
   explainSqlError,
   parseDatabaseUrl,
   tooOld
 } from "./DatabaseUnavailable.ts"
-import { makeTypes } from "./Columns.ts"
 import { openEmbedded } from "./EmbeddedPostgres.ts"
-import { idleMillis, openWatched, usualPatience } from "./ConnectionWatchdog.ts"
-import type { Patience } from "./ConnectionWatchdog.ts"
 import type { EmbeddedOptions } from "./EmbeddedPostgres.ts"
 import { upkeep } from "./EmbeddedUpkeep.ts"
 
@@ -65,22 +65,22 @@ export const layerPostgres = (options: {
   readonly maxConnections?: number
   /** Default `ownerDeadSeconds`. */
   readonly idleTransactionMillis?: number
-  /** Default `usualPatience`; `endless` for what may take long, such as a migration. */
-  readonly patience?: Patience | "endless"
+  /** Default `defaultTimeouts`; `endless` for what may take long, such as a migration. */
+  readonly timeouts?: Timeouts | "endless"
 }): Layer.Layer<Database, DatabaseUnavailable> =>
   PgClient.layerFrom(
     Effect.gen(function* () {
       const address = parseDatabaseUrl(Redacted.value(options.url))
       if (address instanceof DatabaseUnavailable) return yield* address
-      const { patience = usualPatience } = options
+      const { timeouts = defaultTimeouts } = options
       const client = PgClient.make({
         ...settings,
         url: options.url,
-        ...(patience === "endless"
+        ...(timeouts === "endless"
           ? {}
           : {
-              stream: openWatched(address, patience),
-              idleTimeout: idleMillis(patience)
+              stream: openWatched(address, timeouts),
+              idleTimeout: idleMillis(timeouts)
             }),
         maxConnections: options.maxConnections ?? 10,
         startupParameters: {
@@ -88,7 +88,7 @@ export const layerPostgres = (options: {
           ...planning,
           // A process that is paused or cut off between two statements must not keep a wallet locked
           idle_in_transaction_session_timeout: `${options.idleTransactionMillis ?? ownerDeadSeconds * 1000}`,
-          ...(patience === "endless" ? {} : { statement_timeout: `${patience.statementMillis}` })
+          ...(timeouts === "endless" ? {} : { statement_timeout: `${timeouts.statementMillis}` })
         }
       })
       return yield* client.pipe(

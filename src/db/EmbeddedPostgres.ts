@@ -6,8 +6,8 @@ import type { Scope } from "effect"
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync } from "node:fs"
 import { mkdir, rename, rm } from "node:fs/promises"
 import { join } from "node:path"
-import { lockDataDir } from "./DataDirLock.ts"
 import { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
+import { lockDataDir } from "./DataDirLock.ts"
 import { PgliteSession } from "./PgliteStream.ts"
 
 export interface EmbeddedOptions {

@@ -52,7 +52,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Call, Outcome>(
     })
 
   const commit = (batch: ReadonlyArray<One>): Effect.Effect<void> => {
-    const runAlone = (exit: Exit.Exit<unknown, unknown>) => batch.length > 1 && isDeath(exit)
+    const runAlone = (exit: Exit.Exit<unknown, unknown>) => batch.length > 1 && isDefect(exit)
     return Effect.suspend(() => run(batch.map(({ call }) => call))).pipe(
       Effect.onExit((exit) => (runAlone(exit) ? Effect.void : answer(batch, exit))),
       Effect.exit,
@@ -98,7 +98,7 @@ export const makeGroupCommit = Effect.fnUntraced(function* <Call, Outcome>(
 })
 
 /** A defect: neither the store's absence nor an interruption. */
-const isDeath = (exit: Exit.Exit<unknown, unknown>): boolean =>
+const isDefect = (exit: Exit.Exit<unknown, unknown>): boolean =>
   Exit.isFailure(exit) && !Exit.hasFails(exit) && !Exit.hasInterrupts(exit)
 
 const outcomeAt = <Outcome>(

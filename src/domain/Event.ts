@@ -48,3 +48,9 @@ export const BalanceLow = Schema.Struct({
 /** Spec, Envelope: what is sent, signed byte for byte. */
 export const EventEnvelope = Schema.Union([TaskCreated, TaskSucceeded, TaskFailed, BalanceLow])
 export type EventEnvelope = typeof EventEnvelope.Type
+
+/** An event ready to be stored: its id and the bytes that are sent. */
+export interface EventBody {
+  readonly id: EventId
+  readonly body: Uint8Array
+}

@@ -179,4 +179,4 @@ export const callbackRelookSeconds = 1
  * So long after a key was looked at may calls be drawn on its allowance (ADR 0116). A revocation is
  * answered when this has passed, so that none is drawn behind it.
  */
-export const allowanceMillis = 100
+export const reservationMillis = 100

@@ -1,7 +1,7 @@
+import { Result, Schema } from "effect"
 import { isIP } from "node:net"
 import type { LookupFunction, Socket } from "node:net"
 import { createSecureContext } from "node:tls"
-import { Result, Schema } from "effect"
 import { Agent, Client, Pool, buildConnector, errors } from "undici"
 import type { Dispatcher } from "undici"
 import { parseAddress } from "./EgressAddress.ts"

@@ -4,9 +4,9 @@ import type { Dispatcher } from "undici"
 import type { EgressAllow } from "./EgressAllow.ts"
 import { isAddressHost, makeGuardedAgent, resolveAndJudge } from "./EgressConnector.ts"
 import type { NameNotResolved, Resolve } from "./EgressConnector.ts"
-import { makeResolve } from "./Resolver.ts"
 import { judgeUrl } from "./EgressRules.ts"
 import type { CheckUrlOptions, EgressRefused } from "./EgressRules.ts"
+import { makeResolve } from "./Resolver.ts"
 
 export interface EgressGuardOptions {
   /** Parsed `EGRESS_ALLOW`; see `parseEgressAllow` and `egressAllowNone`. Contract 9. */

@@ -1,6 +1,6 @@
-import { Buffer } from "node:buffer"
 import { Context, Duration, Effect, Layer, Result, Schema, Semaphore, Stream } from "effect"
 import type { Scope } from "effect"
+import { Buffer } from "node:buffer"
 import type { Dispatcher } from "undici"
 import {
   mediaDownloadsMax,

@@ -3,8 +3,8 @@ import type { Scope } from "effect"
 import { zero } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import type { CallEnd, CallRefusal, CallStart } from "./CallStore.ts"
 import { makeFiberPlaces } from "../process/FiberPlaces.ts"
+import type { CallEnd, CallRefusal, CallStart } from "./CallStore.ts"
 
 /** What goes into one transaction. */
 export interface Batch {
@@ -73,7 +73,7 @@ class Waiting {
   readonly #ends: Array<CallEnd> = []
   #failures = 0
   /** The endings have waited long enough. */
-  #ripe = false
+  #due = false
   #timer: NodeJS.Timeout | undefined
 
   open(opening: Opening): void {
@@ -85,7 +85,7 @@ class Waiting {
   }
 
   get isDue(): boolean {
-    return this.#openings.length > 0 || (this.#ends.length > 0 && (this.#ripe || this.#isFull))
+    return this.#openings.length > 0 || (this.#ends.length > 0 && (this.#due || this.#isFull))
   }
 
   get #isFull(): boolean {
@@ -95,7 +95,7 @@ class Waiting {
   take(): Taken {
     const openings = this.#openings.splice(0, callsPerBatchMax)
     const ends = this.takeEnds()
-    if (this.#ends.length === 0) this.#ripe = false
+    if (this.#ends.length === 0) this.#due = false
     return { openings: openings.filter(({ abandoned }) => !abandoned), ends }
   }
 
@@ -104,12 +104,12 @@ class Waiting {
   }
 
   /** Endings alone wait a moment for company, or until the store may be back. */
-  ripen(then: () => void): void {
-    if (this.#ends.length === 0 || this.#ripe || this.#timer !== undefined) return
+  flushDue(then: () => void): void {
+    if (this.#ends.length === 0 || this.#due || this.#timer !== undefined) return
     const millis = this.#failures === 0 ? companyMillis : retryMillis(this.#failures)
     this.#timer = setTimeout(() => {
       this.#timer = undefined
-      this.#ripe = true
+      this.#due = true
       then()
     }, millis)
   }
@@ -154,7 +154,7 @@ export const makeCallBatches = Effect.fnUntraced(function* (
       yield* commit(waiting.take())
     }
     isWorking = false
-    waiting.ripen(begin)
+    waiting.flushDue(begin)
     idle?.()
   }).pipe(Effect.uninterruptible)
 
@@ -187,7 +187,7 @@ export const makeCallBatches = Effect.fnUntraced(function* (
     closeUnsafe: (end) => {
       waiting.close(end)
       if (waiting.isDue) begin()
-      else waiting.ripen(begin)
+      else waiting.flushDue(begin)
     }
   }
 })
@@ -196,7 +196,7 @@ export const makeCallBatches = Effect.fnUntraced(function* (
 const makeCommit = (waiting: Waiting, write: WriteBatch) => {
   const commit = (taken: Taken): Effect.Effect<void> =>
     Effect.flatMap(Effect.exit(write(batchOf(taken))), (exit) => {
-      if (!isDeath(exit)) return Effect.sync(() => waiting.answer(taken, exit))
+      if (!isDefect(exit)) return Effect.sync(() => waiting.answer(taken, exit))
       const ones = apart(taken)
       return ones.length > 1
         ? Effect.forEach(ones, commit, { discard: true })
@@ -235,5 +235,5 @@ const apart = ({ ends, openings }: Taken): ReadonlyArray<Taken> => [
 const idOf = ({ ends, openings }: Taken) => ends[0]?.id ?? openings[0]?.start.id
 
 /** A defect: the store is there, and cannot take this. */
-export const isDeath = <A, E>(exit: Exit.Exit<A, E>): exit is Exit.Failure<A, E> =>
+export const isDefect = <A, E>(exit: Exit.Exit<A, E>): exit is Exit.Failure<A, E> =>
   Exit.isFailure(exit) && !Cause.hasFails(exit.cause)

@@ -1,14 +1,14 @@
 import { Option, Result, Schema } from "effect"
+import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
+import { faultsOf } from "../catalog/Pointers.ts"
+import { holdTokens } from "../catalog/Price.ts"
+import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
-import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
 import { hiddenInputOf } from "./HiddenInput.ts"
-import { faultsOf } from "../catalog/Pointers.ts"
-import { holdTokens } from "../catalog/Price.ts"
 import { surchargesOf } from "./Surcharges.ts"
-import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 
 /** What a call is held for and how its answer is metered. */
 export type Metered =

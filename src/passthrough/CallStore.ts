@@ -1,15 +1,15 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
+import { settle } from "../db/Batches.ts"
+import type { Alerting } from "../db/Batches.ts"
+import { amounts, integers, texts, uuids } from "../db/Columns.ts"
+import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { settle } from "../db/Batches.ts"
-import type { Alerting } from "../db/Batches.ts"
-import { amounts, integers, texts, uuids } from "../db/Columns.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
-import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
 
 /** A metered call before it goes upstream: whose, how much is held, and what its receipt will say. */
 export interface CallStart {

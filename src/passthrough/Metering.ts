@@ -1,22 +1,22 @@
 import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Schedule, Schema } from "effect"
 import { AppConfig } from "../config/Config.ts"
+import type { Alerting } from "../db/Batches.ts"
+import { zero } from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
-import { zero } from "../domain/Credits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
-import { AllowanceStore } from "./ReservationStore.ts"
-import type { Alerting } from "../db/Batches.ts"
-import { CallStore } from "./CallStore.ts"
-import type { CallEnd, CallRefusal, CallRow, CallStart } from "./CallStore.ts"
-import { makeAllowances } from "./Reservations.ts"
-import type { WriteAllowances } from "./Reservations.ts"
+import { Process } from "../process/Process.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
+import { balanceLow } from "../webhooks/Events.ts"
 import { makeCallBatches, released } from "./CallBatches.ts"
 import type { WriteBatch } from "./CallBatches.ts"
-import { balanceLow } from "../webhooks/Events.ts"
-import { Process } from "../process/Process.ts"
-import { Wake } from "../process/WorkNotifier.ts"
+import { CallStore } from "./CallStore.ts"
+import type { CallEnd, CallRefusal, CallRow, CallStart } from "./CallStore.ts"
+import { makeReservations } from "./Reservations.ts"
+import type { WriteReservations } from "./Reservations.ts"
+import { ReservationStore } from "./ReservationStore.ts"
 
 export type { CallEnd, CallRow, CallStart } from "./CallStore.ts"
 
@@ -65,11 +65,11 @@ export class Metering extends Context.Service<
     Metering,
     Effect.gen(function* () {
       const store = yield* CallStore
-      const allowanceStore = yield* AllowanceStore
+      const reservationStore = yield* ReservationStore
       const process = yield* Process
       const writes = yield* makeWrites
       const batches = yield* makeCallBatches(writes.calls)
-      const allowances = yield* makeAllowances(writes.allowances(process.id))
+      const allowances = yield* makeReservations(writes.allowances(process.id))
       const { closeUnsafe } = batches
 
       const sweep = Effect.gen(function* () {
@@ -78,7 +78,7 @@ export class Metering extends Context.Service<
         const aliveSince = yield* process.aliveSince
         const orphans = yield* store.orphans(aliveSince, before, orphansMax)
         for (const { id, userId } of orphans) closeUnsafe(lost({ id, user: userId }))
-        const left = yield* allowanceStore.lost(aliveSince, orphansMax)
+        const left = yield* reservationStore.lost(aliveSince, orphansMax)
         for (const { key, processId, userId: user } of left) {
           const size = { key, user, hold: makeCallId(DateTime.toEpochMillis(now)) }
           const sizes = [{ ...size, needs: zero, extra: zero }]
@@ -135,8 +135,8 @@ const lost = (call: { readonly id: string; readonly user: UserId }): CallEnd => 
 const makeWrites = Effect.gen(function* () {
   const { balanceAlertThrottle } = yield* AppConfig
   const calls = yield* CallStore
-  const allowances = yield* AllowanceStore
-  const wake = yield* Wake
+  const allowances = yield* ReservationStore
+  const wake = yield* WorkNotifier
   const { id } = yield* Process
   const throttleSeconds = Duration.toSeconds(balanceAlertThrottle)
   const settled = <A extends { readonly endpoints: ReadonlyArray<EndpointId> }>(
@@ -156,7 +156,7 @@ const makeWrites = Effect.gen(function* () {
       )) satisfies WriteBatch,
     /** Those of this process, or of one that died. */
     allowances:
-      (processId: string): WriteAllowances =>
+      (processId: string): WriteReservations =>
       ({ ended, sizes }) =>
         Effect.map(
           settled((alerting) => allowances.write({ ...alerting, ended, sizes, processId })),

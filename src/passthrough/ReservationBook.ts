@@ -1,13 +1,13 @@
 import { DateTime } from "effect"
 import * as Credits from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
-import { allowanceMillis } from "../domain/Limits.ts"
-import type { AllowanceGrant, AllowanceSize, DrawnCall } from "./ReservationStore.ts"
+import { reservationMillis } from "../domain/Limits.ts"
 import type { CallEnd, CallStart } from "./CallStore.ts"
+import type { ReservationGrant, ReservationSize, DrawnCall } from "./ReservationStore.ts"
 
 /** What goes into one transaction, and what the book has to know when it is done. */
 export interface Taken {
-  readonly sizes: ReadonlyArray<AllowanceSize>
+  readonly sizes: ReadonlyArray<ReservationSize>
   readonly ended: ReadonlyArray<DrawnCall>
   /** Before the keys were looked at. */
   readonly at: Moment
@@ -38,7 +38,7 @@ const reserveFactor = 16n
 const quietTurnsMax = 5
 
 /** What this process may spend for a key without asking the store. */
-interface Allowance {
+interface Reservation {
   readonly key: string
   readonly user: UserId
   /** Calls are drawn up to here: no more than the store is known to hold, whatever becomes of a writing. */
@@ -72,8 +72,8 @@ const min = (a: bigint, b: bigint) => (a < b ? a : b)
  * What runs, and what has ended and is not settled, is at every moment covered by holds in the store,
  * whether a writing that is under way, or that was never answered, took place or not. ADR 0116.
  */
-export class AllowanceBook {
-  readonly #allowances = new Map<string, Allowance>()
+export class ReservationBook {
+  readonly #allowances = new Map<string, Reservation>()
   /** Calls by key since `#countedSince`. */
   readonly #counts = new Map<string, number>()
   #countedSince = 0
@@ -111,7 +111,7 @@ export class AllowanceBook {
 
   /** A turn: what is to be written now. `undefined`: nothing. At the end nothing is held ahead. */
   take(at: Moment, newId: () => string, isEnd = false): Taken | undefined {
-    const sizes: Array<AllowanceSize> = []
+    const sizes: Array<ReservationSize> = []
     const ended: Array<DrawnCall> = []
     for (const allowance of this.#allowances.values()) {
       const { begun, key, running, user } = allowance
@@ -144,7 +144,7 @@ export class AllowanceBook {
   }
 
   /** It was written. */
-  written({ at, ended, sizes }: Taken, grants: ReadonlyArray<AllowanceGrant>): void {
+  written({ at, ended, sizes }: Taken, grants: ReadonlyArray<ReservationGrant>): void {
     const byKey = new Map(grants.map((grant) => [grant.key, grant]))
     const settled = Map.groupBy(ended, ({ start }) => start.key)
     for (const { key } of sizes) {
@@ -180,14 +180,14 @@ export class AllowanceBook {
   }
 
   /** What is held for calls to come. */
-  #ahead({ available, limit, open, pace }: Allowance): bigint {
+  #ahead({ available, limit, open, pace }: Reservation): bigint {
     const wanted = pace * paceFactor
     if (available === undefined) return wanted
     return min(wanted, max(0n, available + max(0n, limit - open)) / reserveFactor)
   }
 
   /** Counts calls of a key that has no allowance; gives it one once it calls often. */
-  #count({ key, user }: CallStart, { monotonic }: Moment): Allowance | undefined {
+  #count({ key, user }: CallStart, { monotonic }: Moment): Reservation | undefined {
     if (monotonic - this.#countedSince >= oftenMillis) {
       this.#counts.clear()
       this.#countedSince = monotonic
@@ -195,7 +195,7 @@ export class AllowanceBook {
     const count = (this.#counts.get(key) ?? 0) + 1
     this.#counts.set(key, count)
     if (count < callsOften) return undefined
-    const allowance: Allowance = {
+    const allowance: Reservation = {
       key,
       user,
       limit: 0n,
@@ -218,11 +218,11 @@ export class AllowanceBook {
 const never: Moment = { monotonic: 0, wall: 0 }
 
 const later = ({ monotonic, wall }: Moment): Moment => ({
-  monotonic: monotonic + allowanceMillis,
-  wall: wall + allowanceMillis
+  monotonic: monotonic + reservationMillis,
+  wall: wall + reservationMillis
 })
 
-const isDone = ({ ended, open, running, stored }: Allowance): boolean =>
+const isDone = ({ ended, open, running, stored }: Reservation): boolean =>
   stored === 0n && open === 0n && running === 0n && ended.length === 0
 
 /** What ended calls cost. */

@@ -1,19 +1,19 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
+import { settle } from "../db/Batches.ts"
+import type { Alerting } from "../db/Batches.ts"
+import { amounts, booleans, counts, integers, texts, uuids } from "../db/Columns.ts"
+import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { settle } from "../db/Batches.ts"
-import type { Alerting } from "../db/Batches.ts"
 import type { CallEnd, CallStart } from "./CallStore.ts"
-import { amounts, booleans, counts, integers, texts, uuids } from "../db/Columns.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
-import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
 
 /** What a key's allowance is to be from now on: 0 and 0 close it. */
-export interface AllowanceSize {
+export interface ReservationSize {
   readonly key: string
   readonly user: UserId
   /** Id of the hold that takes the place of the last one. */
@@ -33,14 +33,14 @@ export interface DrawnCall {
 }
 
 /** What goes into one transaction. Every call's key has a size. */
-export interface AllowanceBatch extends Alerting {
-  readonly sizes: ReadonlyArray<AllowanceSize>
+export interface ReservationBatch extends Alerting {
+  readonly sizes: ReadonlyArray<ReservationSize>
   readonly ended: ReadonlyArray<DrawnCall>
   readonly processId: string
 }
 
 /** What a key's allowance is now. */
-export interface AllowanceGrant {
+export interface ReservationGrant {
   readonly key: string
   readonly granted: Credits
   /** What the wallet has beside its holds. */
@@ -50,36 +50,36 @@ export interface AllowanceGrant {
   readonly expiresAt: DateTime.Utc | null
 }
 
-export interface AllowanceOutcome {
-  readonly grants: ReadonlyArray<AllowanceGrant>
+export interface ReservationOutcome {
+  readonly grants: ReadonlyArray<ReservationGrant>
   /** Endpoints to wake for a `balance.low`. */
   readonly endpoints: ReadonlyArray<EndpointId>
 }
 
 /** An allowance that no living process draws on. */
-export class LostAllowance extends Schema.Class<LostAllowance>("LostAllowance")({
+export class LostReservation extends Schema.Class<LostReservation>("LostReservation")({
   processId: Schema.String,
   key: Schema.String,
   userId: UserId
 }) {}
 
 /** What processes hold ahead for keys that call often. ADR 0116. */
-export class AllowanceStore extends Context.Service<
-  AllowanceStore,
+export class ReservationStore extends Context.Service<
+  ReservationStore,
   {
     /** Settles what was drawn, and sizes the allowances anew. Safe to repeat, alone or with more. */
-    readonly write: (batch: AllowanceBatch) => Effect.Effect<AllowanceOutcome, StoreUnavailable>
+    readonly write: (batch: ReservationBatch) => Effect.Effect<ReservationOutcome, StoreUnavailable>
     /** The allowances of dead processes. */
     readonly lost: (
       heartbeatSince: DateTime.Utc,
       limit: number
-    ) => Effect.Effect<ReadonlyArray<LostAllowance>, StoreUnavailable>
+    ) => Effect.Effect<ReadonlyArray<LostReservation>, StoreUnavailable>
   }
 >()("gateway/passthrough/ReservationStore") {
   static readonly layer = Layer.effect(
-    AllowanceStore,
+    ReservationStore,
     Effect.map(PgClient.PgClient, (sql) =>
-      AllowanceStore.of({
+      ReservationStore.of({
         write: write(sql),
         lost: (heartbeatSince, limit) =>
           sql`
@@ -88,7 +88,7 @@ export class AllowanceStore extends Context.Service<
               SELECT 1 FROM processes p
               WHERE p.id = h.process_id AND p.heartbeat_at >= ${toDate(heartbeatSince)}
             )
-            LIMIT ${limit}`.pipe(rowsOf(LostAllowance), storeFailures)
+            LIMIT ${limit}`.pipe(rowsOf(LostReservation), storeFailures)
       })
     )
   )
@@ -105,7 +105,7 @@ const Notice = Schema.Struct({
 })
 
 /** What is out of the ordinary is done with care, in a transaction that its alerts belong into. */
-const write = (sql: PgClient.PgClient) => (batch: AllowanceBatch) =>
+const write = (sql: PgClient.PgClient) => (batch: ReservationBatch) =>
   Effect.map(
     settle(sql, batch, (alerts) =>
       sql
@@ -115,10 +115,10 @@ const write = (sql: PgClient.PgClient) => (batch: AllowanceBatch) =>
         )
         .pipe(rowsOf(Notice))
     ),
-    ({ endpoints, rows }): AllowanceOutcome => ({ endpoints, grants: rows.flatMap(grantOf) })
+    ({ endpoints, rows }): ReservationOutcome => ({ endpoints, grants: rows.flatMap(grantOf) })
   )
 
-const grantOf = (row: typeof Notice.Type): ReadonlyArray<AllowanceGrant> => {
+const grantOf = (row: typeof Notice.Type): ReadonlyArray<ReservationGrant> => {
   const { alive, apiKeyId, available, expiresAt, granted } = row
   return apiKeyId === null || granted === null || available === null || alive === null
     ? []
@@ -130,7 +130,7 @@ const statement = (name: string) => `SELECT * FROM ${name}(
   make_interval(secs => $25), $26, $27)`
 
 const parametersOf = (
-  { ended, now, processId, sizes, throttleSeconds }: AllowanceBatch,
+  { ended, now, processId, sizes, throttleSeconds }: ReservationBatch,
   alerts: boolean
 ) => {
   const { calls, keys } = linesOf(ended, sizes)
@@ -169,7 +169,7 @@ const parametersOf = (
  * Where each call's capture stands among those of its key, and what they come to with it: running
  * sums that the server then need not sort for. `place` is that of the key, from 1.
  */
-const linesOf = (ended: AllowanceBatch["ended"], sizes: AllowanceBatch["sizes"]) => {
+const linesOf = (ended: ReservationBatch["ended"], sizes: ReservationBatch["sizes"]) => {
   const keys = sizes.map((_, n) => ({ place: n + 1, captures: 0, charged: 0n }))
   const byKey = new Map(sizes.map(({ key }, n) => [key, keys[n]]))
   const calls = ended.map(({ end, start }) => {

@@ -1,21 +1,21 @@
 import { Clock, Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
-import type { StoreUnavailable } from "../domain/Problem.ts"
-import { makeCallId } from "../domain/Ids.ts"
 import * as Credits from "../domain/Credits.ts"
-import type { AllowanceGrant, AllowanceSize, DrawnCall } from "./ReservationStore.ts"
+import { makeCallId } from "../domain/Ids.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { isDefect, retryMillis } from "./CallBatches.ts"
 import type { CallStart } from "./CallStore.ts"
-import { AllowanceBook, costOf } from "./ReservationBook.ts"
+import { ReservationBook, costOf } from "./ReservationBook.ts"
 import type { CloseDrawn, Taken } from "./ReservationBook.ts"
-import { isDeath, retryMillis } from "./CallBatches.ts"
+import type { ReservationGrant, ReservationSize, DrawnCall } from "./ReservationStore.ts"
 
 /** Writes a batch and answers what was granted. Safe to repeat. */
-export type WriteAllowances = (
+export type WriteReservations = (
   batch: Pick<Taken, "sizes" | "ended">
-) => Effect.Effect<ReadonlyArray<AllowanceGrant>, StoreUnavailable>
+) => Effect.Effect<ReadonlyArray<ReservationGrant>, StoreUnavailable>
 
 /** Calls that need no commit of their own before they go upstream. */
-export interface Allowances {
+export interface Reservations {
   /**
    * Covers a call that begins. Answers what settles it soon, once, whatever happens: that never waits
    * and never fails. `undefined`: the call has to be held for by itself.
@@ -27,14 +27,14 @@ export interface Allowances {
 const turnMillis = 10
 
 /** Keeps the allowances of the keys that call often, and settles what is drawn on them. ADR 0116. */
-export const makeAllowances = Effect.fnUntraced(function* (
-  write: WriteAllowances
-): Effect.fn.Return<Allowances, never, Scope.Scope> {
+export const makeReservations = Effect.fnUntraced(function* (
+  write: WriteReservations
+): Effect.fn.Return<Reservations, never, Scope.Scope> {
   const clock = yield* Clock.Clock
   const monotonic = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
   const now = () => ({ monotonic: monotonic(), wall: clock.currentTimeMillisUnsafe() })
   const newId = () => makeCallId(clock.currentTimeMillisUnsafe())
-  const book = new AllowanceBook()
+  const book = new ReservationBook()
   const commit = makeCommit(book, write, newId)
   const busy = yield* Latch.make()
 
@@ -71,14 +71,14 @@ export const makeAllowances = Effect.fnUntraced(function* (
 })
 
 /** Answers whether the store was there. A batch that breaks is written one by one. */
-const makeCommit = (book: AllowanceBook, write: WriteAllowances, newId: () => string) => {
+const makeCommit = (book: ReservationBook, write: WriteReservations, newId: () => string) => {
   const commit = (taken: Taken): Effect.Effect<boolean> =>
     Effect.flatMap(Effect.exit(write(taken)), (exit) => {
       if (Exit.isSuccess(exit)) {
         book.written(taken, exit.value)
         return Effect.succeed(true)
       }
-      if (!isDeath(exit)) {
+      if (!isDefect(exit)) {
         book.failed(taken)
         return Effect.succeed(false)
       }
@@ -88,7 +88,7 @@ const makeCommit = (book: AllowanceBook, write: WriteAllowances, newId: () => st
       book.dropped(taken)
       const id = taken.ended[0]?.start.id ?? taken.sizes[0]?.key
       return Effect.as(
-        Effect.logError(`Allowance or call ${id} could not be written`, exit.cause),
+        Effect.logError(`Reservation or call ${id} could not be written`, exit.cause),
         false
       )
     })
@@ -99,7 +99,7 @@ const makeCommit = (book: AllowanceBook, write: WriteAllowances, newId: () => st
 const apart = ({ at, ended, sizes }: Taken, newId: () => string): ReadonlyArray<Taken> => {
   if (ended.length + sizes.length <= 1 || (ended.length === 1 && sizes.length === 1)) return []
   // Each writing makes a hold of its own, which has to cover the calls that are written behind it too
-  const sized = (size: AllowanceSize, behind: ReadonlyArray<DrawnCall>): AllowanceSize => {
+  const sized = (size: ReservationSize, behind: ReadonlyArray<DrawnCall>): ReservationSize => {
     const cost = costOf(behind.filter(({ start }) => start.key === size.key))
     return { ...size, hold: newId(), needs: Credits.make(size.needs + cost) }
   }

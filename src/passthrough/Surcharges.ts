@@ -1,5 +1,5 @@
-import type { FieldFault } from "../domain/Problem.ts"
 import { at } from "../catalog/Usage.ts"
+import type { FieldFault } from "../domain/Problem.ts"
 
 /**
  * What makes a call cost more than its tokens, or its tokens more than their price: refused, for it

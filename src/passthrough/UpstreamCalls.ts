@@ -6,12 +6,11 @@ import { isAccountRefused } from "../vendors/AccountRefusal.ts"
 import { Accounts } from "../vendors/Accounts.ts"
 import type { AccountState } from "../vendors/Accounts.ts"
 import { Upstream } from "../vendors/Upstream.ts"
-import type { UpstreamFailure, UpstreamRequest } from "../vendors/Upstream.ts"
-import type { UpstreamAnswer } from "../vendors/UpstreamExchange.ts"
+import type { UpstreamFailure } from "../vendors/Upstream.ts"
+import type { UpstreamAnswer, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 
 export type { AccountState } from "../vendors/Accounts.ts"
-export type { UpstreamRequest } from "../vendors/Upstream.ts"
-export type { StreamWatch, UpstreamAnswer } from "../vendors/UpstreamExchange.ts"
+export type { StreamWatch, UpstreamAnswer, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 
 /** An answer and the account that gave it; none in the sandbox. */
 export interface Reached {
@@ -69,7 +68,7 @@ export class UpstreamCalls extends Context.Service<
       ) =>
         accounts
           .guard(account, call, classify)
-          .pipe(Effect.tap((answer) => accounts.heed(account, asTold(answer))))
+          .pipe(Effect.tap((answer) => accounts.observeResponse(account, asTold(answer))))
 
       /** `called`: how the call of the first account went, where it was made already. */
       const reachOne = (
@@ -104,7 +103,7 @@ export class UpstreamCalls extends Context.Service<
         isSandbox: (provider) => !accounts.isConfigured(provider),
         reach,
         reachUnsafe: (provider, request, nowMillis, end) => {
-          const order = accounts.orderOfCalm(provider, nowMillis)
+          const order = accounts.healthyOrder(provider, nowMillis)
           const first = order?.[0]
           if (order === undefined || first === undefined) {
             end.otherwise(reach(provider, request))
@@ -115,7 +114,7 @@ export class UpstreamCalls extends Context.Service<
               return end.otherwise(reachOne(request, order, exit))
             }
             // A pause begins with the answer that asks for it
-            accounts.heedAt(first, asTold(exit.value), clock.currentTimeMillisUnsafe())
+            accounts.observeAt(first, asTold(exit.value), clock.currentTimeMillisUnsafe())
             return end.answered({ answer: exit.value, accountId: first.id })
           })
         },

@@ -1,9 +1,9 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
-import type { StoreUnavailable } from "../domain/Problem.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
 import { rowsOf, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 
 const Kept = Schema.Struct({ made: Schema.Int, dropped: Schema.Int })
 type Kept = typeof Kept.Type

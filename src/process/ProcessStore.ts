@@ -1,9 +1,9 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer } from "effect"
 import type { DateTime } from "effect"
-import type { StoreUnavailable } from "../domain/Problem.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
 import { toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 
 /** Heartbeats of the processes of the service (architecture, rule 3). */
 export class ProcessStore extends Context.Service<

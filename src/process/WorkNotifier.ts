@@ -5,8 +5,8 @@ import type { EndpointId, TaskId } from "../domain/Ids.ts"
  * Tells the actors, after a commit, that there is work. The message is volatile: one that is lost
  * is found again by the sweeper and the alarm clock (architecture).
  */
-export class Wake extends Context.Service<
-  Wake,
+export class WorkNotifier extends Context.Service<
+  WorkNotifier,
   {
     readonly task: (id: TaskId) => Effect.Effect<void>
     /** The task was ended from outside: whoever runs it stops, and its vendor is told. */
@@ -15,7 +15,7 @@ export class Wake extends Context.Service<
   }
 >()("gateway/process/WorkNotifier") {
   /** Tells nobody: for tests that call the services themselves. */
-  static readonly layerSilent = Layer.succeed(Wake, {
+  static readonly layerNoop = Layer.succeed(WorkNotifier, {
     task: () => Effect.void,
     stop: () => Effect.void,
     endpoints: () => Effect.void

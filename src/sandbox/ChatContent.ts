@@ -1,7 +1,7 @@
 import { Option, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { at } from "../catalog/Usage.ts"
-import type { UpstreamRequest } from "../vendors/Upstream.ts"
+import type { UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 import { toolCallOf } from "./ToolCalls.ts"
 import type { ToolCall } from "./ToolCalls.ts"
 

@@ -1,5 +1,5 @@
-import type { Provider } from "../domain/Provider.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
+import type { Provider } from "../domain/Provider.ts"
 import { createdSeconds } from "./OpenAiFormat.ts"
 
 const createdAt = "2025-01-01T00:00:00Z"

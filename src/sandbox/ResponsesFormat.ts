@@ -1,6 +1,6 @@
-import { createdSeconds } from "./OpenAiFormat.ts"
 import { piecesOf, textOf } from "./ChatContent.ts"
 import type { Said } from "./ChatContent.ts"
+import { createdSeconds } from "./OpenAiFormat.ts"
 
 const usageOf = ({ inputTokens, outputTokens }: Said) => ({
   input_tokens: inputTokens,

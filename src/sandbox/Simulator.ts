@@ -1,5 +1,4 @@
 import { Clock, Duration, Effect, Schema } from "effect"
-import { VendorError } from "../vendors/VendorClient.ts"
 import type {
   CancelOutcome,
   Handle,
@@ -9,6 +8,7 @@ import type {
   Submitted,
   VendorAccount
 } from "../vendors/VendorClient.ts"
+import { VendorError } from "../vendors/VendorError.ts"
 import { renderMp4 } from "./Mp4Renderer.ts"
 import { Plan, planOf, RenderedFields } from "./Plan.ts"
 import { renderPng } from "./PngRenderer.ts"

@@ -1,11 +1,12 @@
 import { Effect, Result } from "effect"
-import type { Provider } from "../domain/Provider.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { at } from "../catalog/Usage.ts"
-import type { UpstreamRequest } from "../vendors/Upstream.ts"
+import type { Provider } from "../domain/Provider.ts"
+import type { UpstreamAnswer, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 import { RelayedStream } from "../vendors/UpstreamExchange.ts"
-import type { UpstreamAnswer } from "../vendors/UpstreamExchange.ts"
 import { anthropicAnswer, anthropicEvents } from "./AnthropicFormat.ts"
+import { hear } from "./ChatContent.ts"
+import type { Heard } from "./ChatContent.ts"
 import {
   embeddingsAnswer,
   hasTooManyInputs,
@@ -15,10 +16,8 @@ import {
 import { geminiAnswer, geminiChunks } from "./GeminiFormat.ts"
 import { modelsAnswer } from "./ModelsFormat.ts"
 import { chatAnswer, chatEvents } from "./OpenAiFormat.ts"
-import { responsesAnswer, responsesEvents } from "./ResponsesFormat.ts"
 import { refusalOf } from "./Refusal.ts"
-import { hear } from "./ChatContent.ts"
-import type { Heard } from "./ChatContent.ts"
+import { responsesAnswer, responsesEvents } from "./ResponsesFormat.ts"
 
 /**
  * Answers as the vendor would: chat, responses, messages, contents, embeddings, tools and lists of

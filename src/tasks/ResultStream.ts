@@ -1,10 +1,10 @@
 import { Effect, Sink, Stream } from "effect"
 import type { Scope } from "effect"
-import { resultBytesMax } from "../domain/Limits.ts"
 import { sniff } from "../catalog/media/Sniff.ts"
 import type { Format } from "../catalog/media/Sniff.ts"
-import { VendorError } from "../vendors/VendorClient.ts"
+import { resultBytesMax } from "../domain/Limits.ts"
 import type { Download } from "../vendors/VendorClient.ts"
+import { VendorError } from "../vendors/VendorError.ts"
 
 /** A result that is being copied. */
 export interface ResultStream {

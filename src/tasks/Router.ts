@@ -1,18 +1,18 @@
 import { Context, Effect, Layer, Option } from "effect"
+import { Catalog } from "../catalog/Catalog.ts"
+import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
+import { quote } from "../catalog/Price.ts"
+import type { TaskView } from "../db/TaskRow.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { TaskId, UserId } from "../domain/Ids.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
-import { Catalog } from "../catalog/Catalog.ts"
-import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
-import { quote } from "../catalog/Price.ts"
-import { TaskStore } from "./TaskStore.ts"
-import type { TaskView } from "./TaskStore.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
+import { TaskCompletion } from "./TaskCompletion.ts"
 import { decodeRequest, TaskCreation } from "./TaskCreation.ts"
 import type { Created, CreateRequest, ModelPath } from "./TaskCreation.ts"
-import { TaskEnding } from "./TaskCompletion.ts"
-import { Wake } from "../process/WorkNotifier.ts"
+import { TaskStore } from "./TaskStore.ts"
 
 export type { ModelPath } from "./TaskCreation.ts"
 
@@ -51,9 +51,9 @@ export class Router extends Context.Service<
       const catalog = yield* Catalog
       const creation = yield* TaskCreation
       const tasks = yield* TaskStore
-      const ending = yield* TaskEnding
+      const ending = yield* TaskCompletion
       const vendors = yield* VendorClient
-      const wake = yield* Wake
+      const wake = yield* WorkNotifier
 
       const resolve = (path: ModelPath) =>
         Effect.mapError(Effect.fromOption(catalog.find(path.vendor, path.model, path.action)), () =>

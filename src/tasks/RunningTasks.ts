@@ -1,9 +1,9 @@
 import { Context, Deferred, Effect, Layer, Option } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { Process } from "../process/Process.ts"
 import { TaskStore } from "./TaskStore.ts"
 import type { OwnedTask, Standing } from "./TaskStore.ts"
-import { Process } from "../process/Process.ts"
 
 /** Why a run is to stop: its task was ended by somebody else, or is owned by somebody else. */
 export type Loss = Exclude<Standing, "Owned">

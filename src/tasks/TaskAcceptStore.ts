@@ -1,10 +1,10 @@
 import type { PgClient } from "@effect/sql-pg"
 import { Array, DateTime, Effect, Option, Schema } from "effect"
-import { EndpointId } from "../domain/Ids.ts"
 import { groupCommit, hex, outcomes, retryDeadlock } from "../db/Batches.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
 import { makeGroupCommit } from "../db/GroupCommit.ts"
 import { Bytes, Micro, rowsOf, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { EndpointId } from "../domain/Ids.ts"
 import type { Acceptance, AcceptOutcome, TaskStore } from "./TaskStore.ts"
 
 const Row = Schema.Struct({

@@ -31,7 +31,7 @@ export class TaskChanges extends Context.Service<
       return bell
     })
 
-    const takeDown = (id: TaskId, bell: Queue.Queue<TaskId>) =>
+    const unsubscribe = (id: TaskId, bell: Queue.Queue<TaskId>) =>
       Effect.sync(() => {
         const all = bells.get(id)
         all?.delete(bell)
@@ -44,7 +44,7 @@ export class TaskChanges extends Context.Service<
           for (const bell of bells.get(id) ?? []) Queue.offerUnsafe(bell, id)
         }),
       watched: Effect.sync(() => bells.size),
-      watch: (id) => Effect.acquireRelease(hang(id), (bell) => takeDown(id, bell))
+      watch: (id) => Effect.acquireRelease(hang(id), (bell) => unsubscribe(id, bell))
     })
   })
 }

@@ -1,24 +1,25 @@
 import { Context, DateTime, Duration, Effect, Layer } from "effect"
 import type { Option } from "effect"
 import { AppConfig } from "../config/Config.ts"
+import type { TaskView } from "../db/TaskRow.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskError } from "../domain/Task.ts"
-import { TaskStore } from "./TaskStore.ts"
-import type { Finish, TaskView } from "./TaskStore.ts"
-import { balanceLow, taskEvent } from "../webhooks/Events.ts"
-import { Slots } from "./submission/ConcurrencyLimiter.ts"
-import { TaskChanges } from "./TaskChanges.ts"
 import { taskResult } from "../domain/TaskBody.ts"
-import { Wake } from "../process/WorkNotifier.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
+import { balanceLow, taskEvent } from "../webhooks/Events.ts"
+import { ConcurrencyLimiter } from "./submission/ConcurrencyLimiter.ts"
+import { TaskChanges } from "./TaskChanges.ts"
+import { TaskStore } from "./TaskStore.ts"
+import type { Finish } from "./TaskStore.ts"
 
 /**
  * The one way a task ends: state, money, event and deliveries in one transaction, then the wake-ups
  * (architecture, rule 5). `epoch` is the owner's; without it whoever comes first wins (cancel).
  * Each answers whether it was this call that ended the task.
  */
-export class TaskEnding extends Context.Service<
-  TaskEnding,
+export class TaskCompletion extends Context.Service<
+  TaskCompletion,
   {
     readonly complete: (
       task: TaskView,
@@ -34,13 +35,13 @@ export class TaskEnding extends Context.Service<
   }
 >()("gateway/tasks/TaskCompletion") {
   static readonly layer = Layer.effect(
-    TaskEnding,
+    TaskCompletion,
     Effect.gen(function* () {
       const { balanceAlertThrottle } = yield* AppConfig
       const changes = yield* TaskChanges
-      const slots = yield* Slots
+      const slots = yield* ConcurrencyLimiter
       const store = yield* TaskStore
-      const wake = yield* Wake
+      const wake = yield* WorkNotifier
 
       const end = Effect.fnUntraced(function* (
         task: TaskView,
@@ -78,7 +79,7 @@ export class TaskEnding extends Context.Service<
         return true
       })
 
-      return TaskEnding.of({
+      return TaskCompletion.of({
         complete: (task, epoch, result, captured) =>
           end(task, epoch, { status: "completed", result, captured }),
         fail: (task, epoch, error) => end(task, epoch, { status: "failed", error })

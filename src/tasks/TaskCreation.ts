@@ -1,4 +1,11 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import type { ArtifactRow } from "../artifacts/Artifacts.ts"
+import { Artifacts } from "../artifacts/Artifacts.ts"
+import type { Body } from "../catalog/bodies/Bodies.ts"
+import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
+import { acceptBody, mapMedia } from "../catalog/media/Media.ts"
+import type { InlineMedium } from "../catalog/media/Media.ts"
+import { quote } from "../catalog/Price.ts"
 import { AppConfig } from "../config/Config.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { makeTaskId } from "../domain/Ids.ts"
@@ -6,22 +13,15 @@ import type { TaskId, UserId } from "../domain/Ids.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
 import { invalid, Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import type { Body } from "../catalog/bodies/Bodies.ts"
-import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
-import { acceptBody, mapMedia } from "../catalog/media/Media.ts"
-import type { InlineMedium } from "../catalog/media/Media.ts"
-import { quote } from "../catalog/Price.ts"
-import type { ArtifactRow } from "../artifacts/ArtifactIndexStore.ts"
-import { TaskStore } from "./TaskStore.ts"
-import type { AcceptOutcome } from "./TaskStore.ts"
-import { VendorClient } from "../vendors/VendorClient.ts"
-import type { Principal } from "../users/ApiKeys.ts"
-import { Artifacts } from "../artifacts/Artifacts.ts"
-import { taskEvent } from "../webhooks/Events.ts"
-import { OperatorFaults } from "./submission/OperatorFaults.ts"
 import { createdBody, taskResult } from "../domain/TaskBody.ts"
 import type { TaskFacts } from "../domain/TaskBody.ts"
-import { Wake } from "../process/WorkNotifier.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
+import type { Principal } from "../users/ApiKeys.ts"
+import { VendorClient } from "../vendors/VendorClient.ts"
+import { taskEvent } from "../webhooks/Events.ts"
+import { OperatorFaults } from "./submission/OperatorFaults.ts"
+import { TaskStore } from "./TaskStore.ts"
+import type { AcceptOutcome } from "./TaskStore.ts"
 
 /** The path of a model: `/vendors/{vendor}/v1/{model}/{action}`. */
 export interface ModelPath {
@@ -65,7 +65,7 @@ export class TaskCreation extends Context.Service<
     Effect.gen(function* () {
       const artifacts = yield* Artifacts
       const vendors = yield* VendorClient
-      const wake = yield* Wake
+      const wake = yield* WorkNotifier
       const accept = yield* makeAccept
       const beforeFaults = yield* makeBeforeFaults
 

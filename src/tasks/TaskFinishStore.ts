@@ -1,10 +1,10 @@
 import type { PgClient } from "@effect/sql-pg"
 import { DateTime, Effect, Option, Schema } from "effect"
-import { EndpointId, UserId } from "../domain/Ids.ts"
 import { groupCommit, hex, outcomes, publishAlert, retryDeadlock } from "../db/Batches.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
 import { makeGroupCommit } from "../db/GroupCommit.ts"
 import { Micro, rowsOf } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { EndpointId, UserId } from "../domain/Ids.ts"
 import type { Finish, FinishOutcome } from "./TaskStore.ts"
 
 const Row = Schema.Struct({

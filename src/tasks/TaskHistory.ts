@@ -1,17 +1,25 @@
 import { Context, Effect, Layer, Option } from "effect"
+import type { TaskRow } from "../db/TaskRow.ts"
 import type { TaskId, UserId } from "../domain/Ids.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { Wallet } from "../wallet/Wallet.ts"
+import type { EntryRow } from "../wallet/Wallet.ts"
+import { Deliveries } from "../webhooks/Deliveries.ts"
+import type { TaskDeliveryRow } from "../webhooks/Deliveries.ts"
 import { TaskHistoryStore } from "./TaskHistoryStore.ts"
-import type { TaskFilter, TaskHistory as History, TaskSummary } from "./TaskHistoryStore.ts"
+import type { AttemptRow, TaskFilter, TaskSummary } from "./TaskHistoryStore.ts"
 
-export type {
-  AttemptRow,
-  DeliveryAttemptRow,
-  TaskFilter,
-  TaskHistory as History,
-  TaskSummary
-} from "./TaskHistoryStore.ts"
+export type { AttemptRow, TaskFilter, TaskSummary } from "./TaskHistoryStore.ts"
+
+/** All that happened to one task. */
+export interface History {
+  readonly task: TaskRow
+  readonly attempts: ReadonlyArray<AttemptRow>
+  readonly entries: ReadonlyArray<EntryRow>
+  /** Deliveries joined with their attempts, in the order of both. */
+  readonly deliveries: ReadonlyArray<TaskDeliveryRow>
+}
 
 /** What a user sees of their tasks across all vendors and models. Contract 3, `/tasks`. */
 export class TaskHistory extends Context.Service<
@@ -28,15 +36,23 @@ export class TaskHistory extends Context.Service<
 >()("gateway/tasks/TaskHistory") {
   static readonly layer = Layer.effect(
     TaskHistory,
-    Effect.map(TaskHistoryStore, (store) =>
-      TaskHistory.of({
+    Effect.gen(function* () {
+      const store = yield* TaskHistoryStore
+      const wallet = yield* Wallet
+      const deliveries = yield* Deliveries
+      return TaskHistory.of({
         list: store.list,
         get: Effect.fn("TaskHistory.get")(function* (userId, id) {
-          const found = yield* store.history(userId, id)
-          if (Option.isNone(found)) return yield* problem(2005, `There is no task ${id}`)
-          return found.value
+          const task = yield* store.find(userId, id)
+          if (Option.isNone(task)) return yield* problem(2005, `There is no task ${id}`)
+          return {
+            task: task.value,
+            attempts: yield* store.attempts(id),
+            entries: yield* wallet.entriesOf(userId, id),
+            deliveries: yield* deliveries.ofTask(id)
+          }
         })
       })
-    )
+    })
   )
 }

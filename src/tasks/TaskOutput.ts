@@ -10,14 +10,14 @@ import {
   Stream
 } from "effect"
 import type { Scope } from "effect"
-import { MediaFetch } from "../egress/MediaFetch.ts"
-import type { Credits } from "../domain/Credits.ts"
-import { StoreUnavailable } from "../domain/Problem.ts"
+import type { ArtifactRow } from "../artifacts/Artifacts.ts"
+import { Artifacts } from "../artifacts/Artifacts.ts"
 import { Catalog } from "../catalog/Catalog.ts"
 import { chargeHeld, requestedOf } from "../catalog/Price.ts"
-import type { ArtifactRow } from "../artifacts/ArtifactIndexStore.ts"
-import type { TaskRow } from "./TaskStore.ts"
-import { VendorError } from "../vendors/VendorClient.ts"
+import type { TaskRow } from "../db/TaskRow.ts"
+import type { Credits } from "../domain/Credits.ts"
+import { StoreUnavailable } from "../domain/Problem.ts"
+import { MediaFetch } from "../egress/MediaFetch.ts"
 import type {
   Download,
   ResultItem,
@@ -25,7 +25,7 @@ import type {
   VendorAccount,
   VendorResult
 } from "../vendors/VendorClient.ts"
-import { Artifacts } from "../artifacts/Artifacts.ts"
+import { VendorError } from "../vendors/VendorError.ts"
 import { lost, resultStream } from "./ResultStream.ts"
 
 /** What a completed task shows and costs. */

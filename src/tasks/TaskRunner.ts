@@ -1,16 +1,16 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import { retryStore } from "../db/RetryStore.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskError } from "../domain/Task.ts"
-import { TaskStore } from "./TaskStore.ts"
-import type { OwnedTask } from "./TaskStore.ts"
 import { Process } from "../process/Process.ts"
-import { retryStore } from "../db/RetryStore.ts"
 import { RunningTasks } from "./RunningTasks.ts"
-import { TaskEnding } from "./TaskCompletion.ts"
-import { TaskOutput } from "./TaskOutput.ts"
 import { taskErrorOf } from "./submission/VendorFailure.ts"
 import { VendorWork } from "./submission/VendorWork.ts"
+import { TaskCompletion } from "./TaskCompletion.ts"
+import { TaskOutput } from "./TaskOutput.ts"
+import { TaskStore } from "./TaskStore.ts"
+import type { OwnedTask } from "./TaskStore.ts"
 
 /** Runs one task from wherever it stands to its end. Architecture, rules 2 and 4. */
 export class TaskRunner extends Context.Service<
@@ -66,7 +66,7 @@ export class TaskRunner extends Context.Service<
 class DeadlinePassed extends Schema.TaggedError<DeadlinePassed>()("DeadlinePassed", {}) {}
 
 const makeBringToEnd = Effect.gen(function* () {
-  const ending = yield* TaskEnding
+  const ending = yield* TaskCompletion
   const output = yield* TaskOutput
   const work = yield* VendorWork
 

@@ -1,47 +1,13 @@
-import { Context, Schema, Struct } from "effect"
+import { Context, Schema } from "effect"
 import type { DateTime, Effect, Option } from "effect"
+import { Time } from "../db/Rows.ts"
+import { TaskRow } from "../db/TaskRow.ts"
+import type { TaskView } from "../db/TaskRow.ts"
 import type * as Credits from "../domain/Credits.ts"
-import { TaskId, UserId } from "../domain/Ids.ts"
-import type { EndpointId, EventId } from "../domain/Ids.ts"
+import type { EventBody } from "../domain/Event.ts"
+import type { EndpointId, TaskId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { ResultKind, TaskError, TaskStatus } from "../domain/Task.ts"
-import { Micro, Time } from "../db/Rows.ts"
-
-/** One task with all that is known of it. */
-export class TaskRow extends Schema.Class<TaskRow>("TaskRow")({
-  id: TaskId,
-  userId: UserId,
-  vendor: Schema.String,
-  model: Schema.String,
-  action: Schema.Literals(["generation", "edit"]),
-  resultKind: ResultKind,
-  status: TaskStatus,
-  body: Schema.Json,
-  sandbox: Schema.Boolean,
-  price: Micro,
-  captured: Schema.NullOr(Micro),
-  result: Schema.NullOr(Schema.Array(Schema.String)),
-  error: Schema.NullOr(TaskError),
-  traceId: Schema.NullOr(Schema.String),
-  createdAt: Time,
-  startedAt: Schema.NullOr(Time),
-  updatedAt: Time
-}) {}
-
-/** What GET shows of a task: all but its body, which may be long. */
-export const TaskView = TaskRow.mapFields(Struct.omit(["body", "traceId"])).annotate({
-  identifier: "TaskView"
-})
-export type TaskView = typeof TaskView.Type
-
-/** The columns of a `TaskView`, of a table named `t`. */
-export const taskColumns = [
-  "id, user_id, vendor, model, action, result_kind, status, sandbox, price, captured, result, error",
-  "created_at, started_at, updated_at"
-]
-  .flatMap((line) => line.split(", "))
-  .map((column) => `t.${column}`)
-  .join(", ")
+import type { ResultKind, TaskError } from "../domain/Task.ts"
 
 /** A task that its owner runs: every later write names the epoch (architecture, rule 2). */
 export class OwnedTask extends Schema.Class<OwnedTask>("OwnedTask")({
@@ -88,12 +54,6 @@ export interface Acceptance {
     /** Records older than this are forgotten. */
     readonly since: DateTime.Utc
   }>
-}
-
-/** An event ready to be stored: its id and the bytes that are sent. */
-export interface EventBody {
-  readonly id: EventId
-  readonly body: Uint8Array
 }
 
 /** The first answer behind an idempotency key. */

@@ -1,12 +1,13 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Effect, Layer, Option, Schema } from "effect"
 import type * as DateTime from "effect/DateTime"
-import { TaskId } from "../domain/Ids.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
 import { rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { taskColumns, TaskRow, TaskView } from "../db/TaskRow.ts"
+import { TaskId } from "../domain/Ids.ts"
 import { makeAccept, makeAnswered } from "./TaskAcceptStore.ts"
 import { makeFinish } from "./TaskFinishStore.ts"
-import { OwnedTask, taskColumns, TaskRow, TaskStore, TaskView, VendorJob } from "./TaskStore.ts"
+import { OwnedTask, TaskStore, VendorJob } from "./TaskStore.ts"
 import type { AttemptEnd, AttemptStart, Standing } from "./TaskStore.ts"
 
 /** `TaskStore` on Postgres. The functions it calls stand in `schema/migrations`. */

@@ -1,12 +1,12 @@
 import { Context, Duration, Effect, Layer, Option, Queue, Stream } from "effect"
+import { retryStore } from "../db/RetryStore.ts"
+import type { TaskView } from "../db/TaskRow.ts"
 import { taskRelookSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { isTerminal } from "../domain/Task.ts"
-import { TaskStore } from "./TaskStore.ts"
-import type { TaskView } from "./TaskStore.ts"
-import { retryStore } from "../db/RetryStore.ts"
 import { TaskChanges } from "./TaskChanges.ts"
 import type { Bell } from "./TaskChanges.ts"
+import { TaskStore } from "./TaskStore.ts"
 
 /**
  * Follows a task for a client that waits. Moves made in this process are heard at once; those of

@@ -1,7 +1,7 @@
 import { Effect, Layer } from "effect"
-import { OpenLanes } from "../webhooks/LocalSenders.ts"
-import { Wake } from "../process/WorkNotifier.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { EndpointActor } from "../webhooks/EndpointActor.ts"
+import { LocalSenders } from "../webhooks/LocalSenders.ts"
 import { TaskActor } from "./TaskActor.ts"
 
 /** Actors that are opened at once: each reads its sliding minute. */
@@ -12,12 +12,12 @@ const opensMax = 8
  * is found by the sweeps.
  */
 export const layer = Layer.effect(
-  Wake,
+  WorkNotifier,
   Effect.gen(function* () {
     const taskActor = yield* TaskActor.client
     const endpointActor = yield* EndpointActor.client
-    const lanes = yield* OpenLanes
-    return Wake.of({
+    const lanes = yield* LocalSenders
+    return WorkNotifier.of({
       task: (id) => Effect.ignore(taskActor(id).Run(undefined, { discard: true })),
       stop: (id) => Effect.ignore(taskActor(id).Stop(undefined, { discard: true })),
       endpoints: Effect.fnUntraced(function* (ids) {
@@ -32,4 +32,4 @@ export const layer = Layer.effect(
       })
     })
   })
-).pipe(Layer.provideMerge(OpenLanes.layer))
+).pipe(Layer.provideMerge(LocalSenders.layer))

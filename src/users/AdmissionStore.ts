@@ -1,13 +1,13 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, DateTime, Effect, Layer, Option, Schema, String } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
+import { toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { taskColumns, TaskView } from "../db/TaskRow.ts"
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
-import { toDate } from "../db/Rows.ts"
-import { taskColumns, TaskView } from "../tasks/TaskStore.ts"
 
 /** What is asked at the door: whose key, at which rate, and which task if one is meant. */
 export interface AdmissionRequest {

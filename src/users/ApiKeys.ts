@@ -1,18 +1,19 @@
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { hash, randomBytes } from "node:crypto"
 import { crc32 } from "node:zlib"
+import { AppConfig } from "../config/Config.ts"
+import type { TaskView } from "../db/TaskRow.ts"
 import { makeApiKeyId } from "../domain/Ids.ts"
 import type { ApiKeyId, TaskId, UserId } from "../domain/Ids.ts"
-import { allowanceMillis } from "../domain/Limits.ts"
-import type { Scope } from "../domain/Scope.ts"
+import { reservationMillis } from "../domain/Limits.ts"
+import type { PageCut } from "../domain/PageCut.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
-import { AppConfig } from "../config/Config.ts"
+import type { Scope } from "../domain/Scope.ts"
 import { AdmissionStore } from "./AdmissionStore.ts"
 import type { Admission, AdmittedKey } from "./AdmissionStore.ts"
-import type { TaskView } from "../tasks/TaskStore.ts"
 import { UserStore } from "./UserStore.ts"
-import type { ApiKeyRow, PageCut } from "./UserStore.ts"
+import type { ApiKeyRow } from "./UserStore.ts"
 
 export type { ApiKeyRow } from "./UserStore.ts"
 
@@ -148,7 +149,7 @@ export class ApiKeys extends Context.Service<
         revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
           const revoked = yield* store.revokeKey(userId, id, yield* DateTime.now)
           if (Option.isNone(revoked)) return yield* problem(2005, `There is no API key ${id}`)
-          if (revoked.value) yield* Effect.sleep(allowanceMillis)
+          if (revoked.value) yield* Effect.sleep(reservationMillis)
         })
       })
     })

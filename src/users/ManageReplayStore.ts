@@ -1,9 +1,9 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
-import type { StoreUnavailable } from "../domain/Problem.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
 import { Bytes, rowsOf, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 
 /** Whose key, and which of their requests claims it. */
 export interface Claim {
@@ -33,8 +33,8 @@ export type ClaimOutcome =
   | ({ readonly _tag: "Earlier" } & typeof Earlier.Type)
 
 /** Answers of management POSTs by `Idempotency-Key`. Contract 2. */
-export class ReplayStore extends Context.Service<
-  ReplayStore,
+export class ManageReplayStore extends Context.Service<
+  ManageReplayStore,
   {
     readonly claim: (claim: NewClaim) => Effect.Effect<ClaimOutcome, StoreUnavailable>
     /** Keeps the answer: encrypted, because it may hold a secret. */
@@ -53,9 +53,9 @@ export class ReplayStore extends Context.Service<
   }
 >()("gateway/users/ManageReplayStore") {
   static readonly layer = Layer.effect(
-    ReplayStore,
+    ManageReplayStore,
     Effect.map(PgClient.PgClient, (sql) =>
-      ReplayStore.of({
+      ManageReplayStore.of({
         claim: claim(sql),
         answer: ({ caller, claim, key }, status, answer) =>
           sql`

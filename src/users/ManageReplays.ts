@@ -1,12 +1,12 @@
 import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
+import { retryStore } from "../db/RetryStore.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
-import { ReplayStore } from "./ManageReplayStore.ts"
-import type { ClaimOutcome, NewClaim } from "./ManageReplayStore.ts"
-import { retryStore } from "../db/RetryStore.ts"
 import { Secrets } from "../process/Secrets.ts"
+import { ManageReplayStore } from "./ManageReplayStore.ts"
+import type { ClaimOutcome, NewClaim } from "./ManageReplayStore.ts"
 
 /** A POST with an `Idempotency-Key`. */
 export interface KeyedRequest {
@@ -32,8 +32,8 @@ const waitSpacing = Schedule.spaced(Duration.millis(50))
  * Gives the first answer of a management POST again to a repeat. Only successes are kept: after a
  * failure nothing was changed, and the key is free (ADR 0032). Contract 2.
  */
-export class Replays extends Context.Service<
-  Replays,
+export class ManageReplays extends Context.Service<
+  ManageReplays,
   {
     /**
      * Answers what stands behind the key, or `None` when this request is the first; it must then
@@ -45,9 +45,9 @@ export class Replays extends Context.Service<
   }
 >()("gateway/users/ManageReplays") {
   static readonly layer = Layer.effect(
-    Replays,
+    ManageReplays,
     Effect.gen(function* () {
-      const store = yield* ReplayStore
+      const store = yield* ManageReplayStore
       const secrets = yield* Secrets
 
       const claimOf = (request: KeyedRequest, claim: string, now: DateTime.Utc): NewClaim => ({
@@ -92,7 +92,7 @@ export class Replays extends Context.Service<
         return { _tag: "Repeat", answer: { status, body } } satisfies Begun
       })
 
-      return Replays.of({
+      return ManageReplays.of({
         begin,
         forgetOld: Effect.flatMap(DateTime.now, (now) =>
           store.forget(

@@ -2,11 +2,12 @@ import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
 import { SqlError } from "effect/sql"
+import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
+import type { PageCut } from "../domain/PageCut.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
-import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 
 export class UserRow extends Schema.Class<UserRow>("UserRow")({
   id: UserId,
@@ -51,12 +52,6 @@ export type UserUpdate =
   | { readonly _tag: "Updated"; readonly user: UserRow }
   | { readonly _tag: "Unknown" }
   | { readonly _tag: "EmailTaken" }
-
-/** A page cut: ids before this one, newest first. */
-export interface PageCut {
-  readonly before: Option.Option<string>
-  readonly limit: number
-}
 
 /** Users, their wallets' birth, and API keys. */
 export class UserStore extends Context.Service<

@@ -2,10 +2,11 @@ import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { randomBytes, scrypt } from "node:crypto"
 import { makeUserId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
+import type { PageCut } from "../domain/PageCut.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { UserStore } from "./UserStore.ts"
-import type { PageCut, UserRow } from "./UserStore.ts"
+import type { UserRow } from "./UserStore.ts"
 
 export interface UserFields {
   readonly email: string

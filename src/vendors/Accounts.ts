@@ -43,7 +43,7 @@ export class Accounts extends Context.Service<
      * As `order`, at once, when every account of the provider that is free has no failure behind it:
      * its calls need no `guard` until one fails. `undefined` otherwise; then no turn is taken.
      */
-    readonly orderOfCalm: (
+    readonly healthyOrder: (
       provider: Provider,
       nowMillis: number
     ) => ReadonlyArray<AccountSetting> | undefined
@@ -54,9 +54,12 @@ export class Accounts extends Context.Service<
       classify: (exit: Exit.Exit<A, E>) => CircuitBreaker.Outcome
     ) => Effect.Effect<A, E | CircuitBreaker.CircuitBreakerError, R>
     /** Heeds 429, refused keys and limits that are used up. */
-    readonly heed: (account: AccountSetting, answer: AccountAnswer) => Effect.Effect<void>
+    readonly observeResponse: (
+      account: AccountSetting,
+      answer: AccountAnswer
+    ) => Effect.Effect<void>
     /** The same, at once. */
-    readonly heedAt: (account: AccountSetting, answer: AccountAnswer, nowMillis: number) => void
+    readonly observeAt: (account: AccountSetting, answer: AccountAnswer, nowMillis: number) => void
     readonly states: Effect.Effect<ReadonlyArray<AccountState>>
   }
 >()("gateway/vendors/Accounts") {
@@ -74,7 +77,7 @@ interface Seat {
   credit: number
   pausedUntil: number
   /** A failure lies behind it: its calls run through the circuit breaker. */
-  troubled: boolean
+  degraded: boolean
 }
 
 /** The next seat's turn; spreads the shares evenly in time. */
@@ -100,7 +103,7 @@ const make = Effect.fnUntraced(function* (settings: ReadonlyArray<AccountSetting
     account,
     credit: 0,
     pausedUntil: 0,
-    troubled: false
+    degraded: false
   }))
   const byProvider = Map.groupBy(seats, ({ account }) => account.provider)
   const byId = new Map(seats.map((seat) => [seat.account.id, seat]))
@@ -120,7 +123,7 @@ const make = Effect.fnUntraced(function* (settings: ReadonlyArray<AccountSetting
     return takeTurn(free)
   })
 
-  const heedAt = (account: AccountSetting, answer: AccountAnswer, nowMillis: number): void => {
+  const observeAt = (account: AccountSetting, answer: AccountAnswer, nowMillis: number): void => {
     const pause = pauseAfter(answer.status, answer.headers, nowMillis)
     const seat = byId.get(account.id)
     if (pause > 0 && seat !== undefined) seat.pausedUntil = nowMillis + pause
@@ -131,13 +134,13 @@ const make = Effect.fnUntraced(function* (settings: ReadonlyArray<AccountSetting
     find: (id) => Option.map(Option.fromUndefinedOr(byId.get(id)), ({ account }) => account),
     order,
     guard: makeGuard(breaker, byId),
-    orderOfCalm: (provider, nowMillis) => {
+    healthyOrder: (provider, nowMillis) => {
       const free = (byProvider.get(provider) ?? []).filter((seat) => seat.pausedUntil <= nowMillis)
-      return free.length === 0 || free.some(({ troubled }) => troubled) ? undefined : takeTurn(free)
+      return free.length === 0 || free.some(({ degraded }) => degraded) ? undefined : takeTurn(free)
     },
-    heedAt,
-    heed: (account, answer) =>
-      Effect.map(Clock.currentTimeMillis, (now) => heedAt(account, answer, now)),
+    observeAt,
+    observeResponse: (account, answer) =>
+      Effect.map(Clock.currentTimeMillis, (now) => observeAt(account, answer, now)),
     states: Effect.flatMap(Clock.currentTimeMillis, (now) =>
       Effect.forEach(seats, ({ account, pausedUntil }) =>
         Effect.map(circuit(account.id), ({ _tag }) => ({
@@ -164,12 +167,12 @@ const makeGuard =
   (account, call, classify) => {
     const seat = seats.get(account.id)
     const through = breaker.execute(call, { key: account.id, classify })
-    if (seat === undefined || seat.troubled) {
+    if (seat === undefined || seat.degraded) {
       return seat === undefined
         ? through
         : Effect.onExit(through, (exit) => {
             if (Exit.isSuccess(exit) && classify(Exit.succeed(exit.value))._tag === "Success")
-              seat.troubled = false
+              seat.degraded = false
             return Effect.void
           })
     }
@@ -181,7 +184,7 @@ const makeGuard =
       ) {
         return Effect.void
       }
-      seat.troubled = true
+      seat.degraded = true
       return Effect.ignore(
         breaker.execute(Effect.void, { key: account.id, classify: () => CircuitBreaker.failure() })
       )

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { VendorError } from "./VendorClient.ts"
+import { VendorError } from "./VendorError.ts"
 
 /** A blocking call leaves nothing behind that could be asked for (F2 of vendors.md C). */
 export const blocking = {

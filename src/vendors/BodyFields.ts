@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
-import { VendorError } from "./VendorClient.ts"
 import type { SubmitRequest } from "./VendorClient.ts"
+import { VendorError } from "./VendorError.ts"
 
 /** Reads what an adapter sends of a body; one that it cannot read is the catalog's fault. */
 export const bodyFields = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {

@@ -1,6 +1,6 @@
 import type { Effect } from "effect"
 import type { InboundCallback } from "../domain/Callback.ts"
-import type { VendorError } from "./VendorClient.ts"
+import type { VendorError } from "./VendorError.ts"
 
 /** What a vendor signed, and when. */
 export interface Seal {

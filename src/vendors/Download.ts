@@ -4,8 +4,8 @@ import { Agent } from "undici"
 import type { Dispatcher } from "undici"
 import type { AccountSetting } from "../domain/Provider.ts"
 import { isSameOrigin } from "./Bases.ts"
-import { VendorError } from "./VendorClient.ts"
 import type { Download, UrlItem } from "./VendorClient.ts"
+import { VendorError } from "./VendorError.ts"
 
 /** No answer, or no further piece of it, for so long. The whole may take until the task's deadline. */
 const silenceMax = Duration.seconds(30)

@@ -1,10 +1,10 @@
-import type { Provider } from "../domain/Provider.ts"
 import type { Adapter } from "../catalog/CatalogEntry.ts"
+import type { Provider } from "../domain/Provider.ts"
+import type { AdapterContext } from "./AdapterContext.ts"
 import * as DashScopeAsync from "./dashscope/DashScopeAsync.ts"
 import * as DashScopeSync from "./dashscope/DashScopeSync.ts"
 import * as FalQueue from "./fal/FalQueue.ts"
 import * as GeminiImage from "./gemini/GeminiImage.ts"
-import type { Line } from "./AdapterContext.ts"
 import * as OpenAiImages from "./openai/OpenAiImages.ts"
 import * as OpenAiVideos from "./openai/OpenAiVideos.ts"
 import * as Replicate from "./replicate/Replicate.ts"
@@ -15,7 +15,7 @@ export interface Family {
   readonly provider: Provider
   /** How the key is sent. */
   readonly auth: (key: string) => Readonly<Record<string, string>>
-  readonly make: (line: Line) => VendorAccount
+  readonly make: (line: AdapterContext) => VendorAccount
 }
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })

@@ -1,7 +1,7 @@
 import { Clock, Effect, Schema } from "effect"
 import type { Option } from "effect"
-import { VendorError } from "./VendorClient.ts"
-import type { VendorErrorClass } from "./VendorClient.ts"
+import { VendorError } from "./VendorError.ts"
+import type { VendorErrorClass } from "./VendorError.ts"
 import type { NoAnswer, VendorAnswer } from "./VendorHttp.ts"
 
 /**

@@ -1,13 +1,14 @@
 import { Effect, Layer, Option, Redacted } from "effect"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import { make as makeSimulator } from "../sandbox/Simulator.ts"
+import type { SimulatorOptions } from "../sandbox/Simulator.ts"
 import { Accounts } from "./Accounts.ts"
 import * as Download from "./Download.ts"
 import { familyOf } from "./Families.ts"
 import type { Family } from "./Families.ts"
-import { make as makeSimulator } from "../sandbox/Simulator.ts"
-import type { SimulatorOptions } from "../sandbox/Simulator.ts"
-import { VendorClient, VendorError } from "./VendorClient.ts"
+import { VendorClient } from "./VendorClient.ts"
 import type { VendorAccount } from "./VendorClient.ts"
+import { VendorError } from "./VendorError.ts"
 import type { VendorAnswer } from "./VendorHttp.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
@@ -92,8 +93,8 @@ const makeOpen = Effect.fnUntraced(function* ({ mayDisableInspection = false }: 
   const downloads = yield* Download.make
   return (family: Family, account: AccountSetting, accountId: string): VendorAccount => {
     const auth = family.auth(Redacted.value(account.key))
-    const heed = (answer: VendorAnswer) => accounts.heed(account, answer)
-    const line = { account, accountId, auth, http, heed, mayDisableInspection }
+    const observeResponse = (answer: VendorAnswer) => accounts.observeResponse(account, answer)
+    const line = { account, accountId, auth, http, observeResponse, mayDisableInspection }
     return { ...family.make(line), ...ownLimit(account), download: downloads(account, auth) }
   }
 })

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
-import type { SubmitMedium, SubmitRequest, VendorError } from "./VendorClient.ts"
+import type { SubmitMedium, SubmitRequest } from "./VendorClient.ts"
+import type { VendorError } from "./VendorError.ts"
 
 /** How one medium is written into the upstream's body. */
 export type MediumText = (medium: SubmitMedium) => Effect.Effect<string, VendorError>

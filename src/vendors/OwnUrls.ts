@@ -1,7 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import { isSameOrigin } from "./Bases.ts"
-import { VendorError } from "./VendorClient.ts"
 import type { Handle } from "./VendorClient.ts"
+import { VendorError } from "./VendorError.ts"
 
 /** A URL that the vendor named is used, but the key goes to the account's own origin alone. */
 export const ownUrl = (base: string, named: string | undefined, fallback: string): string =>

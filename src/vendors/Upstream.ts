@@ -1,26 +1,12 @@
 import { Context, Duration, Effect, Exit, Layer, Redacted, Schema } from "effect"
 import { buildConnector } from "undici"
 import type { Client } from "undici"
-import type { AccountSetting } from "../domain/Provider.ts"
 import { Catalog } from "../catalog/Catalog.ts"
+import type { AccountSetting } from "../domain/Provider.ts"
 import { makeSimulator } from "../sandbox/UpstreamSimulator.ts"
 import { UpstreamConnections } from "./UpstreamConnections.ts"
 import { UpstreamExchange } from "./UpstreamExchange.ts"
-import type { StreamWatch, UpstreamAnswer } from "./UpstreamExchange.ts"
-
-/** A call as the client means it: no credentials in it. */
-export interface UpstreamRequest {
-  readonly method: "GET" | "POST" | "DELETE"
-  /** Begins with the version segment. */
-  readonly path: string
-  /** With its question mark, or empty. */
-  readonly query: string
-  /** Name and value in turn. */
-  readonly headers: ReadonlyArray<string>
-  readonly body: Uint8Array
-  /** Present: an event stream is relayed as it comes, under this watch. */
-  readonly watch: StreamWatch | undefined
-}
+import type { UpstreamAnswer, UpstreamRequest } from "./UpstreamExchange.ts"
 
 /** No answer came. `unsent`: certainly not one byte was sent. */
 export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("UpstreamFailure", {

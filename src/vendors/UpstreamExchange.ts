@@ -5,6 +5,20 @@ import type { UpstreamConnections } from "./UpstreamConnections.ts"
 
 export type UpstreamHeaders = Readonly<Record<string, string | Array<string> | undefined>>
 
+/** A call as the client means it: no credentials in it. */
+export interface UpstreamRequest {
+  readonly method: "GET" | "POST" | "DELETE"
+  /** Begins with the version segment. */
+  readonly path: string
+  /** With its question mark, or empty. */
+  readonly query: string
+  /** Name and value in turn. */
+  readonly headers: ReadonlyArray<string>
+  readonly body: Uint8Array
+  /** Present: an event stream is relayed as it comes, under this watch. */
+  readonly watch: StreamWatch | undefined
+}
+
 /** What the upstream answered: small bodies whole, event streams as they come. */
 export interface UpstreamAnswer {
   readonly status: number

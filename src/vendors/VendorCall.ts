@@ -2,7 +2,7 @@ import { Duration, Effect, Option } from "effect"
 import type { Schema } from "effect"
 import { readAs, refused, retryAfterOf, unanswered, unreadable } from "./Faults.ts"
 import type { FaultRule, Purpose, Refusal } from "./Faults.ts"
-import type { VendorError } from "./VendorClient.ts"
+import type { VendorError } from "./VendorError.ts"
 import type { VendorAnswer, VendorHttp } from "./VendorHttp.ts"
 
 /** What all calls of one family to one account have in common. */
@@ -14,7 +14,7 @@ export interface Dialect {
   /** The vendor's own words in an answer that is not 2xx; `undefined` when they are not the vendor's. */
   readonly refusalOf: (answer: VendorAnswer) => Refusal | undefined
   /** Told of every answer: limits and refused keys are heeded. */
-  readonly heed: (answer: VendorAnswer) => Effect.Effect<void>
+  readonly observeResponse: (answer: VendorAnswer) => Effect.Effect<void>
 }
 
 export interface Call<S> {
@@ -52,7 +52,7 @@ export const send = Effect.fnUntraced(function* (dialect: Dialect, call: Call<un
       ...(call.bytesMax === undefined ? {} : { bytesMax: call.bytesMax })
     })
     .pipe(Effect.mapError((failure) => unanswered(call.purpose, failure)))
-  yield* dialect.heed(answer)
+  yield* dialect.observeResponse(answer)
   return answer
 })
 

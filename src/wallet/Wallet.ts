@@ -8,8 +8,8 @@ import {
 } from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
-import { WalletStore } from "./WalletStore.ts"
 import type { EntryPage, EntryRow } from "./WalletEntryStore.ts"
+import { WalletStore } from "./WalletStore.ts"
 import type { WalletRow } from "./WalletStore.ts"
 
 export type { EntryPage, EntryRow } from "./WalletEntryStore.ts"
@@ -50,6 +50,11 @@ export class Wallet extends Context.Service<
     readonly entries: (
       userId: UserId,
       page: EntryPage
+    ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
+    /** All entries about one task or call, oldest first. */
+    readonly entriesOf: (
+      userId: UserId,
+      subjectId: string
     ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
     /** All entries that pass the filters, newest first, read in parts. */
     readonly ledger: (
@@ -105,6 +110,7 @@ export class Wallet extends Context.Service<
           return yield* known(userId, yield* store.setThreshold(userId, threshold))
         }),
         entries: store.entries,
+        entriesOf: store.entriesOf,
         ledger: ledger(store),
         drift: store.drift,
         auditedAt: store.auditedAt,

@@ -1,9 +1,9 @@
 import type { PgClient } from "@effect/sql-pg"
 import { Array, Effect, Option, Schema } from "effect"
 import type { DateTime } from "effect"
-import { UserId } from "../domain/Ids.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
 import { rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { UserId } from "../domain/Ids.ts"
 
 /** A part of an audit round: so many wallets after this one, and so many new entries of each. */
 export interface AuditPage {

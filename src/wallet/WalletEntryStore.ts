@@ -1,9 +1,9 @@
 import type { PgClient } from "@effect/sql-pg"
 import { Option, Schema } from "effect"
 import type { DateTime } from "effect"
-import type { UserId } from "../domain/Ids.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
 import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import type { UserId } from "../domain/Ids.ts"
 
 export class EntryRow extends Schema.Class<EntryRow>("EntryRow")({
   seq: Schema.BigInt,
@@ -45,3 +45,12 @@ export const entries = (sql: PgClient.PgClient) => (userId: UserId, page: EntryP
     ])}
     ORDER BY seq DESC LIMIT ${page.limit}`.pipe(rowsOf(EntryRow), storeFailures)
 }
+
+/** `WalletStore.entriesOf`. */
+export const entriesOf = (sql: PgClient.PgClient) => (userId: UserId, subjectId: string) =>
+  sql`
+    SELECT * FROM wallet_entries
+    WHERE subject_id = ${subjectId} AND user_id = ${userId} ORDER BY seq`.pipe(
+    rowsOf(EntryRow),
+    storeFailures
+  )

@@ -2,15 +2,15 @@ import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
 import { SqlError } from "effect/sql"
+import { Micro, rowOf, rowsOf, toDate } from "../db/Rows.ts"
+import { sqlState, storeFailures } from "../db/StoreFailures.ts"
 import type * as Credits from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { audits } from "./WalletAuditStore.ts"
 import type { AuditedPage, AuditPage } from "./WalletAuditStore.ts"
-import { entries } from "./WalletEntryStore.ts"
+import { entries, entriesOf } from "./WalletEntryStore.ts"
 import type { EntryPage, EntryRow } from "./WalletEntryStore.ts"
-import { sqlState, storeFailures } from "../db/StoreFailures.ts"
-import { Micro, rowOf, rowsOf, toDate } from "../db/Rows.ts"
 
 export class WalletRow extends Schema.Class<WalletRow>("WalletRow")({
   userId: UserId,
@@ -65,6 +65,11 @@ export class WalletStore extends Context.Service<
       userId: UserId,
       page: EntryPage
     ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
+    /** All entries about one task or call, oldest first. */
+    readonly entriesOf: (
+      userId: UserId,
+      subjectId: string
+    ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
     readonly setThreshold: (
       userId: UserId,
       threshold: Credits.Credits
@@ -91,6 +96,7 @@ export class WalletStore extends Context.Service<
           ),
         add: add(sql),
         entries: entries(sql),
+        entriesOf: entriesOf(sql),
         setThreshold: (userId, threshold) =>
           sql`
             UPDATE wallets SET trigger_threshold = ${threshold},

@@ -1,7 +1,7 @@
 import { Duration, Effect } from "effect"
+import { retryStore } from "../db/RetryStore.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import type { Recorded } from "./DeliveryStore.ts"
-import { retryStore } from "../db/RetryStore.ts"
 
 /** Records written by one statement, and statements under way at once. ADR 0050. */
 const recordsPerRunMax = 200

@@ -1,14 +1,20 @@
 import { Context, DateTime, Effect, Layer } from "effect"
-import type { DeliveryId, EndpointId, UserId } from "../domain/Ids.ts"
+import type { DeliveryId, EndpointId, TaskId, UserId } from "../domain/Ids.ts"
 import { deliveryLogDays, recoverDeliveriesMax } from "../domain/Limits.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
-import { DeliveryLog } from "./DeliveryLogStore.ts"
-import type { AttemptRow, DeliveryCut, DeliveryFilter, DeliveryRow } from "./DeliveryLogStore.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
+import { DeliveryLogStore } from "./DeliveryLogStore.ts"
+import type {
+  AttemptRow,
+  DeliveryCut,
+  DeliveryFilter,
+  DeliveryRow,
+  TaskDeliveryRow
+} from "./DeliveryLogStore.ts"
 import { Endpoints } from "./Endpoints.ts"
-import { Wake } from "../process/WorkNotifier.ts"
 
-export type { AttemptRow, DeliveryRow } from "./DeliveryLogStore.ts"
+export type { AttemptRow, DeliveryRow, TaskDeliveryRow } from "./DeliveryLogStore.ts"
 
 export interface Recovery {
   /** Deliveries queued again by this call. */
@@ -36,6 +42,8 @@ export class Deliveries extends Context.Service<
       { readonly row: DeliveryRow; readonly attempts: ReadonlyArray<AttemptRow> },
       Failure
     >
+    /** All deliveries of a task's events, joined with their attempts, in the order of both. */
+    readonly ofTask: (id: TaskId) => Effect.Effect<ReadonlyArray<TaskDeliveryRow>, StoreUnavailable>
     /** Sends again under the same id, whatever became of it. Fails with 2010 if its endpoint is gone. */
     readonly redeliver: (userId: UserId, id: DeliveryId) => Effect.Effect<DeliveryRow, Failure>
     /** Sends again what failed or was skipped since then, oldest first, up to a bound. */
@@ -49,9 +57,9 @@ export class Deliveries extends Context.Service<
   static readonly layer = Layer.effect(
     Deliveries,
     Effect.gen(function* () {
-      const log = yield* DeliveryLog
+      const log = yield* DeliveryLogStore
       const endpoints = yield* Endpoints
-      const wake = yield* Wake
+      const wake = yield* WorkNotifier
 
       const find = Effect.fn("Deliveries.find")(function* (userId: UserId, id: DeliveryId) {
         const row = yield* log.find(userId, id)
@@ -65,6 +73,7 @@ export class Deliveries extends Context.Service<
 
       return Deliveries.of({
         list: log.list,
+        ofTask: log.ofTask,
         get: Effect.fn("Deliveries.get")(function* (userId, id) {
           return { row: yield* find(userId, id), attempts: yield* log.attempts(id) }
         }),

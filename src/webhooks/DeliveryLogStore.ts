@@ -1,13 +1,13 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
+import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
 import { EventType } from "../domain/Event.ts"
 import { DeliveryId, deliveryTimeMillis, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
-import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
 
 /** One delivery of the log. */
 export class DeliveryRow extends Schema.Class<DeliveryRow>("DeliveryRow")({
@@ -50,9 +50,28 @@ export interface DeliveryCut {
   readonly limit: number
 }
 
+/** One attempt of one delivery; all columns of the attempt are null when none was made yet. */
+const TaskDeliveryRow = Schema.Struct({
+  id: DeliveryId,
+  endpointId: EndpointId,
+  eventId: EventId,
+  eventType: Schema.String,
+  status: DeliveryStatus,
+  createdAt: Time,
+  updatedAt: Time,
+  traceId: Schema.NullOr(Schema.String),
+  seq: Schema.NullOr(Schema.Int),
+  dueAt: Schema.NullOr(Time),
+  startedAt: Schema.NullOr(Time),
+  endedAt: Schema.NullOr(Time),
+  httpStatus: Schema.NullOr(Schema.Int),
+  failure: Schema.NullOr(FailureClass)
+})
+export type TaskDeliveryRow = typeof TaskDeliveryRow.Type
+
 /** What was read of the delivery log, and what of it is sent again. Contract 3 and 8. */
-export class DeliveryLog extends Context.Service<
-  DeliveryLog,
+export class DeliveryLogStore extends Context.Service<
+  DeliveryLogStore,
   {
     readonly list: (
       userId: UserId,
@@ -67,6 +86,8 @@ export class DeliveryLog extends Context.Service<
     readonly attempts: (
       id: DeliveryId
     ) => Effect.Effect<ReadonlyArray<AttemptRow>, StoreUnavailable>
+    /** All deliveries of a task's events. */
+    readonly ofTask: (id: TaskId) => Effect.Effect<ReadonlyArray<TaskDeliveryRow>, StoreUnavailable>
     /** The bytes that are sent. */
     readonly body: (id: DeliveryId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     /** Queues them again, due now; answers the endpoints to wake. One under way is left alone. */
@@ -84,8 +105,8 @@ export class DeliveryLog extends Context.Service<
   }
 >()("gateway/webhooks/DeliveryLogStore") {
   static readonly layer = Layer.effect(
-    DeliveryLog,
-    Effect.map(PgClient.PgClient, (sql) => DeliveryLog.of({ ...reads(sql), ...again(sql) }))
+    DeliveryLogStore,
+    Effect.map(PgClient.PgClient, (sql) => DeliveryLogStore.of({ ...reads(sql), ...again(sql) }))
   )
 }
 
@@ -126,6 +147,15 @@ function reads(sql: PgClient.PgClient) {
         SELECT seq, due_at, started_at, ended_at, status, failure, detail, answer, remote_address
         FROM attempts_and_claims WHERE delivery_id = ${id} AND started_at >= ${createdAt(id)}
         ORDER BY seq`.pipe(rowsOf(AttemptRow), storeFailures),
+    ofTask: (id: TaskId) =>
+      sql`
+        SELECT d.id, d.endpoint_id, d.event_id, d.event_type, d.status, d.created_at, d.updated_at,
+          e.trace_id, a.seq, a.due_at, a.started_at, a.ended_at, a.status AS http_status, a.failure
+        FROM deliveries_and_claims d
+        LEFT JOIN events e ON e.id = d.event_id AND e.created_at = d.event_created_at
+        LEFT JOIN attempts_and_claims a ON a.delivery_id = d.id
+        WHERE d.task_id = ${id}
+        ORDER BY d.created_at, d.id, a.seq`.pipe(rowsOf(TaskDeliveryRow), storeFailures),
     body: (id: DeliveryId) =>
       sql`
         SELECT e.body FROM deliveries d

@@ -1,35 +1,109 @@
-import { DateTime, Duration, Effect, Option } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { Singleton } from "effect/cluster"
-import { Sweeps } from "../tasks/Rescuer.ts"
+import { attemptLostSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { Process } from "../process/Process.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
+import { DeliveryStore } from "./DeliveryStore.ts"
 
 /**
- * Sleeps to the next due delivery and wakes its endpoint's actor. Retries are due 15 s ahead at the
- * least, and new deliveries are woken by their own transaction, so a look every 5 s misses none.
+ * Most scans ask only for what fell due since the one before, so that the backlog of a flooded
+ * endpoint costs nothing; this often one asks for all, which finds what a lost message left.
  */
-const looksAtLeastEvery = Duration.seconds(5)
+const fullScanMillis = 5000
 
-/** Rows that fall due within this time are served by one look. */
-const looksAtMostEvery = Duration.millis(10)
+/**
+ * A full scan also notifies the endpoints whose next delivery falls due until the next full scan, or
+ * 1.5 s after it: their senders are open by then. ADR 0106 and ADR 0114.
+ */
+const openAhead = Duration.millis(fullScanMillis + 1500)
 
-export const layer = Singleton.make(
-  "AlarmClock",
-  Effect.gen(function* () {
-    const sweeps = yield* Sweeps
-    const look = sweeps.dueDeliveries.pipe(
-      Effect.catchCause((cause) =>
-        Effect.as(Effect.logWarning("The alarm clock failed", cause), Option.none<DateTime.Utc>())
-      )
-    )
-    return yield* Effect.forever(
-      Effect.gen(function* () {
-        const next = yield* look
-        const now = yield* DateTime.now
-        const wait = Option.match(next, {
-          onNone: () => looksAtLeastEvery,
-          onSome: (due) => Duration.min(looksAtLeastEvery, DateTime.distance(now, due))
+/**
+ * The loop sleeps to the next due delivery. Retries are due 15 s ahead at the least, and new deliveries
+ * are notified by their own transaction, so a scan every 5 s misses none.
+ */
+const scanIntervalMax = Duration.seconds(5)
+
+/** Rows that fall due within this time are served by one scan. */
+const scanIntervalMin = Duration.millis(10)
+
+/** Notifies the senders of endpoints whose deliveries fall due. */
+export class DeliveryScheduler extends Context.Service<
+  DeliveryScheduler,
+  {
+    /** Notifies every endpoint with a due delivery, or soon one; returns when the next falls due. */
+    readonly notifyDue: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
+    /** Queues again the attempts that dead processes left claimed. */
+    readonly requeueLost: Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/webhooks/DeliveryScheduler") {
+  static readonly layer = Layer.effect(
+    DeliveryScheduler,
+    Effect.gen(function* () {
+      const deliveries = yield* DeliveryStore
+      const process = yield* Process
+      const notifier = yield* WorkNotifier
+      let lastScan = Option.none<DateTime.Utc>()
+      let lastFullScan = Option.none<DateTime.Utc>()
+      const isFull = (now: DateTime.Utc) =>
+        Option.match(lastFullScan, {
+          onNone: () => true,
+          onSome: (at) => Math.abs(millisBetween(at, now)) >= fullScanMillis
         })
-        yield* Effect.sleep(Duration.max(looksAtMostEvery, wait))
+      return DeliveryScheduler.of({
+        notifyDue: Effect.gen(function* () {
+          const now = yield* DateTime.now
+          const full = isFull(now)
+          const due = full
+            ? yield* deliveries.due(Option.none(), now, DateTime.addDuration(now, openAhead))
+            : yield* deliveries.due(lastScan, now, now)
+          lastScan = Option.some(now)
+          if (full) lastFullScan = lastScan
+          yield* notifier.endpoints(due.endpoints)
+          return due.next
+        }),
+        requeueLost: Effect.gen(function* () {
+          const since = yield* process.aliveSince
+          const now = yield* DateTime.now
+          yield* deliveries.skipDisabled(DateTime.subtract(now, { minutes: 1 }), now)
+          const before = DateTime.subtract(since, {
+            seconds: attemptLostSeconds - ownerDeadSeconds
+          })
+          const lost = yield* deliveries.freeLost(since, before, now)
+          if (lost > 0)
+            yield* Effect.logWarning(`${lost} webhook attempts were lost, sending again`)
+        })
       })
-    )
-  })
-)
+    })
+  )
+
+  /** The loop: sleeps to the next due delivery and notifies its endpoint's sender. */
+  static readonly layerLoop = Singleton.make(
+    "DeliveryScheduler",
+    Effect.gen(function* () {
+      const { notifyDue } = yield* DeliveryScheduler
+      const scan = notifyDue.pipe(
+        Effect.catchCause((cause) =>
+          Effect.as(
+            Effect.logWarning("Due deliveries were not read", cause),
+            Option.none<DateTime.Utc>()
+          )
+        )
+      )
+      return yield* Effect.forever(
+        Effect.gen(function* () {
+          const next = yield* scan
+          const now = yield* DateTime.now
+          const wait = Option.match(next, {
+            onNone: () => scanIntervalMax,
+            onSome: (due) => Duration.min(scanIntervalMax, DateTime.distance(now, due))
+          })
+          yield* Effect.sleep(Duration.max(scanIntervalMin, wait))
+        })
+      )
+    })
+  )
+}
+
+const millisBetween = (a: DateTime.Utc, b: DateTime.Utc): number =>
+  DateTime.toEpochMillis(b) - DateTime.toEpochMillis(a)

@@ -1,11 +1,11 @@
 import { Context, Schema } from "effect"
 import type { DateTime, Effect, Option } from "effect"
+import { Bytes, Time } from "../db/Rows.ts"
+import type { EventBody } from "../domain/Event.ts"
 import { DeliveryId, EndpointId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
-import { Bytes, Time } from "../db/Rows.ts"
-import type { EventBody } from "../tasks/TaskStore.ts"
 
 /** A delivery whose attempt is recorded as begun and is to be sent now. */
 export class Claimed extends Schema.Class<Claimed>("Claimed")({

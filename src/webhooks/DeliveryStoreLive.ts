@@ -1,13 +1,13 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import type { EventBody } from "../domain/Event.ts"
 import { DeliveryId, EndpointId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { deliveriesPerEndpointPerMinuteMax, webhookTimeoutSeconds } from "../domain/Limits.ts"
 import { Claimed, DeliveryStore } from "./DeliveryStore.ts"
 import type { Recorded } from "./DeliveryStore.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
-import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
-import type { EventBody } from "../tasks/TaskStore.ts"
 
 /** `DeliveryStore` on Postgres. */
 export const layer: Layer.Layer<DeliveryStore, never, PgClient.PgClient> = Layer.effect(

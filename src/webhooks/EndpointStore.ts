@@ -1,12 +1,12 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
+import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
 import { EventType } from "../domain/Event.ts"
 import { EndpointId, UserId } from "../domain/Ids.ts"
+import type { PageCut } from "../domain/PageCut.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
-import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
-import type { PageCut } from "../users/UserStore.ts"
 
 /** A webhook endpoint; secrets are ciphertext here. */
 export class EndpointRow extends Schema.Class<EndpointRow>("EndpointRow")({

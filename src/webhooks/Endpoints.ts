@@ -1,6 +1,4 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
-import { EgressGuard } from "../egress/EgressGuard.ts"
-import { generateSecret } from "./Signature.ts"
 import type { EventType } from "../domain/Event.ts"
 import { makeEndpointId, makeTaskId } from "../domain/Ids.ts"
 import type { DeliveryId, EndpointId, EventId, UserId } from "../domain/Ids.ts"
@@ -9,17 +7,19 @@ import {
   webhookEndpointsPerUserMax,
   webhookUrlCharactersMax
 } from "../domain/Limits.ts"
+import type { PageCut } from "../domain/PageCut.ts"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { taskResult } from "../domain/TaskBody.ts"
 import { secretPreview } from "../domain/Webhook.ts"
+import { EgressGuard } from "../egress/EgressGuard.ts"
+import { Secrets } from "../process/Secrets.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import { EndpointStore } from "./EndpointStore.ts"
 import type { EndpointChange, EndpointRow } from "./EndpointStore.ts"
-import type { PageCut } from "../users/UserStore.ts"
 import { testEvent } from "./Events.ts"
-import { Secrets } from "../process/Secrets.ts"
-import { taskResult } from "../domain/TaskBody.ts"
-import { Wake } from "../process/WorkNotifier.ts"
+import { generateSecret } from "./Signature.ts"
 
 export type { EndpointRow } from "./EndpointStore.ts"
 
@@ -152,7 +152,7 @@ const makeTest = Effect.fnUntraced(function* (
   get: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointRow, Failure>
 ) {
   const deliveries = yield* DeliveryStore
-  const wake = yield* Wake
+  const wake = yield* WorkNotifier
   return Effect.fn("Endpoints.test")(function* (userId: UserId, id: EndpointId) {
     const endpoint = yield* get(userId, id)
     if (!endpoint.enabled) {

@@ -1,10 +1,10 @@
 import { DateTime, Schema } from "effect"
 import * as Credits from "../domain/Credits.ts"
 import { EventEnvelope } from "../domain/Event.ts"
+import type { EventBody } from "../domain/Event.ts"
 import { makeEventId, makeTestEventId } from "../domain/Ids.ts"
 import type { EventId, UserId } from "../domain/Ids.ts"
 import type { TaskResult } from "../domain/Task.ts"
-import type { EventBody } from "../tasks/TaskStore.ts"
 
 const encode = Schema.encodeSync(EventEnvelope)
 const utf8 = new TextEncoder()

@@ -8,7 +8,7 @@ import type { EndpointId } from "../domain/Ids.ts"
  */
 const messageEvery = Duration.toMillis(Duration.seconds(10))
 
-interface OpenLane {
+interface LocalSender {
   readonly deliver: Effect.Effect<void>
   messageAtMillis: number
 }
@@ -17,8 +17,8 @@ interface OpenLane {
  * The endpoints whose lane is open in this process. Telling a lane by a call costs next to nothing, a
  * message to its actor as much CPU as the delivery itself (ADR 0114).
  */
-export class OpenLanes extends Context.Service<
-  OpenLanes,
+export class LocalSenders extends Context.Service<
+  LocalSenders,
   {
     /** Keeps a lane until the scope ends; answers what its actor does at a message. */
     readonly add: (
@@ -29,13 +29,13 @@ export class OpenLanes extends Context.Service<
     readonly tell: (id: EndpointId) => Effect.Effect<boolean>
   }
 >()("gateway/webhooks/LocalSenders") {
-  static readonly layer = Layer.sync(OpenLanes, () => {
-    const open = new Map<EndpointId, OpenLane>()
-    return OpenLanes.of({
+  static readonly layer = Layer.sync(LocalSenders, () => {
+    const open = new Map<EndpointId, LocalSender>()
+    return LocalSenders.of({
       add: (id, deliver) =>
         Effect.acquireRelease(
           Effect.sync(() => {
-            const lane: OpenLane = { deliver, messageAtMillis: -Infinity }
+            const lane: LocalSender = { deliver, messageAtMillis: -Infinity }
             open.set(id, lane)
             return lane
           }),

@@ -1,6 +1,6 @@
-import { createHmac } from "node:crypto"
 import { SecureRandom } from "effect/crypto"
 import { Base64Url } from "effect/encoding"
+import { createHmac } from "node:crypto"
 
 /** What stands before the hex digits, so that the algorithm can change later. Spec, Versioning. */
 const signatureVersion = "v1"

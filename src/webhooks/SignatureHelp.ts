@@ -1,14 +1,14 @@
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { AppConfig } from "../config/Config.ts"
-import { sign } from "./Signature.ts"
 import { DeliveryId } from "../domain/Ids.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
 import { signatureSkewSecondsMax } from "../domain/Limits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { FindingCode } from "../domain/Webhook.ts"
-import { DeliveryLog } from "./DeliveryLogStore.ts"
-import { Endpoints } from "./Endpoints.ts"
 import { Secrets } from "../process/Secrets.ts"
+import { DeliveryLogStore } from "./DeliveryLogStore.ts"
+import { Endpoints } from "./Endpoints.ts"
+import { sign } from "./Signature.ts"
 
 /** What a receiver got, as it tells it. */
 export interface ReceivedDelivery {
@@ -46,7 +46,7 @@ export class SignatureHelp extends Context.Service<
     Effect.gen(function* () {
       const { serviceName } = yield* AppConfig
       const endpoints = yield* Endpoints
-      const log = yield* DeliveryLog
+      const log = yield* DeliveryLogStore
       const secrets = yield* Secrets
 
       return SignatureHelp.of({

@@ -1,16 +1,16 @@
 import { Context, DateTime, Duration, Effect, Layer, Queue } from "effect"
 import type { Scope } from "effect"
+import { makeBatch } from "../db/Batch.ts"
+import { retryStore } from "../db/RetryStore.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import { deliveriesPerEndpointPerMinuteMax } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { makeFiberPlaces } from "../process/FiberPlaces.ts"
+import { Process } from "../process/Process.ts"
+import { recordRunsMax } from "./AttemptRecords.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import type { Claimed } from "./DeliveryStore.ts"
-import { recordRunsMax } from "./AttemptRecords.ts"
-import { makeBatch } from "../db/Batch.ts"
-import { makeFiberPlaces } from "../process/FiberPlaces.ts"
-import { OpenLanes } from "./LocalSenders.ts"
-import { Process } from "../process/Process.ts"
-import { retryStore } from "../db/RetryStore.ts"
+import { LocalSenders } from "./LocalSenders.ts"
 import { SlidingWindow } from "./SlidingWindow.ts"
 import { makeAttempts } from "./WebhookAttempt.ts"
 import type { AttemptWatch } from "./WebhookAttempt.ts"
@@ -24,7 +24,7 @@ const windowMillis = 60_000
 type Room = (millis: number) => number
 
 /** The sending side of one endpoint, alive as long as its actor. */
-export interface DeliveryLane {
+export interface EndpointSender {
   /** Something may be due: sends it in the background until nothing is. Returns at once. */
   readonly deliver: Effect.Effect<void>
 }
@@ -37,7 +37,7 @@ export class WebhookDispatcher extends Context.Service<
   WebhookDispatcher,
   {
     /** Only the endpoint's actor opens its lane, so that the sliding limit is exact. */
-    readonly open: (id: EndpointId) => Effect.Effect<DeliveryLane, StoreUnavailable, Scope.Scope>
+    readonly open: (id: EndpointId) => Effect.Effect<EndpointSender, StoreUnavailable, Scope.Scope>
   }
 >()("gateway/webhooks/WebhookDispatcher") {
   static readonly layer = Layer.effect(
@@ -46,7 +46,7 @@ export class WebhookDispatcher extends Context.Service<
       const store = yield* DeliveryStore
       const claim = yield* makeClaim
       const attempts = yield* makeAttempts
-      const lanes = yield* OpenLanes
+      const lanes = yield* LocalSenders
       yield* Effect.forkScoped(warmUp(store))
 
       return WebhookDispatcher.of({
@@ -150,7 +150,7 @@ const makeLane = Effect.fnUntraced(function* (
     lookAgain = true
     return begin() ? Effect.void : signal
   })
-  return { deliver } satisfies DeliveryLane
+  return { deliver } satisfies EndpointSender
 })
 
 /** Begins to send in the background; false: that is under way, and looks once more before its end. */

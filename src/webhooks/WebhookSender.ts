@@ -2,10 +2,10 @@ import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
 import type { Dispatcher } from "undici"
 import { webhookPayloadBytesMax, webhookTimeoutSeconds } from "../domain/Limits.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
-import { makeDeadlines } from "./Deadlines.ts"
-import type { Deadline } from "./Deadlines.ts"
 import { EgressGuard } from "../egress/EgressGuard.ts"
 import type { EgressRefused } from "../egress/EgressRules.ts"
+import { makeDeadlines } from "./Deadlines.ts"
+import type { Deadline } from "./Deadlines.ts"
 import { OriginGate } from "./OriginGate.ts"
 import { deliveryHeaders } from "./Signature.ts"
 import { WebhookExchange, failed } from "./WebhookExchange.ts"
@@ -146,10 +146,10 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
   })
 
   const deadline = yield* makeDeadlines(timeout)
-  const patience = yield* makeDeadlines(
+  const timeouts = yield* makeDeadlines(
     Duration.fromInputUnsafe(options.placeTimeout ?? placeTimeout)
   )
-  const post = makePost({ serviceName, gate, dispatcher, deadline, timeoutMillis, patience })
+  const post = makePost({ serviceName, gate, dispatcher, deadline, timeoutMillis, timeouts })
   const targets = new Map<string, Target>()
 
   /** What the guard says of a URL depends on its text alone; every connect is judged again. */
@@ -198,11 +198,11 @@ interface Ways {
   readonly deadline: Deadline
   readonly timeoutMillis: number
   /** Bound of the wait for a place. */
-  readonly patience: Deadline
+  readonly timeouts: Deadline
 }
 
 /** One attempt: through the gate, onto the wire, and out. */
-const makePost = ({ deadline, dispatcher, gate, patience, serviceName, timeoutMillis }: Ways) => {
+const makePost = ({ deadline, dispatcher, gate, timeouts, serviceName, timeoutMillis }: Ways) => {
   return ({ origin, path, url }: Target, request: WebhookRequest, clock: Clock.Clock) =>
     Effect.callback<AttemptOutcome, NoPlace>((resume) => {
       let exchange: WebhookExchange | undefined
@@ -246,7 +246,7 @@ const makePost = ({ deadline, dispatcher, gate, patience, serviceName, timeoutMi
       const leave = gate.enter(url, begin)
       if (exchange === undefined) {
         isWaiting = true
-        inTime = patience(clock, giveUp)
+        inTime = timeouts(clock, giveUp)
       }
       return Effect.sync(() => {
         inTime()

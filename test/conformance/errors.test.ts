@@ -8,11 +8,18 @@ import { taskErrorHelp } from "../../src/domain/ErrorHelp.ts"
 import { problemCodes } from "../../src/domain/Problem.ts"
 import type { ProblemCode } from "../../src/domain/Problem.ts"
 import { listenerBounds, makeListener } from "../../src/http/server/Listener.ts"
-import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { taskErrorOf } from "../../src/tasks/submission/VendorFailure.ts"
-import { VendorError, VendorErrorClass } from "../../src/vendors/VendorClient.ts"
-import { adminToken, callWith, eventually, GatewayHttp, makeUser } from "../support/gateway.ts"
-import { advance, layerGateway } from "../support/gateway.ts"
+import { ApiKeys } from "../../src/users/ApiKeys.ts"
+import { VendorError, VendorErrorClass } from "../../src/vendors/VendorError.ts"
+import {
+  adminToken,
+  advance,
+  callWith,
+  eventually,
+  GatewayHttp,
+  layerGateway,
+  makeUser
+} from "../support/gateway.ts"
 import type { Answer } from "../support/gateway.ts"
 import { png } from "../support/media.ts"
 import { rawAnswers, rawHttp } from "../support/rawHttp.ts"
@@ -118,7 +125,7 @@ const answerTo = (port: number, bytes: string) =>
 
 const raw = (bytes: string) => Effect.flatMap(Running, ({ port }) => answerTo(port, bytes))
 
-/** The listener with less patience, and nothing behind it. */
+/** The listener with less timeouts, and nothing behind it. */
 const impatient = Effect.acquireRelease(
   Effect.callback<Server>((resume) => {
     const { server } = makeListener({ ...listenerBounds, headersMillis: 200, checkMillis: 50 })

@@ -1,8 +1,14 @@
 import { assert, describe, it as liveIt, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { adminToken, advance, callWith, eventually } from "../support/gateway.ts"
-import { layerGateway, makeUser } from "../support/gateway.ts"
+import {
+  adminToken,
+  advance,
+  callWith,
+  eventually,
+  layerGateway,
+  makeUser
+} from "../support/gateway.ts"
 import type { Answer } from "../support/gateway.ts"
 import { GatewayProcess, until } from "../support/gatewayProcess.ts"
 import { startReceiver } from "../support/webhookReceiver.ts"

@@ -37,7 +37,7 @@ const secrets: Array<string> = []
  * A vendor that is in every kind of trouble, one after the other. In the end it refuses the service's
  * key and quotes it, after which its account is left alone.
  */
-const troubled = (works: Script): Script => {
+const degraded = (works: Script): Script => {
   let calls = 0
   return (request, response) => {
     const { headers } = request
@@ -172,9 +172,9 @@ const busyRun = async () => {
   secrets.push(revoked, wrong)
   openai.script = () => {}
   await call("POST", "/v1/chat/completions", { authorization: `Bearer ${made}` }, chat)
-  openai.script = troubled(openAiScript)
-  anthropic.script = troubled(anthropicScript)
-  gemini.script = troubled((_, response) => json(response, 200, { candidates: [] }))
+  openai.script = degraded(openAiScript)
+  anthropic.script = degraded(anthropicScript)
+  gemini.script = degraded((_, response) => json(response, 200, { candidates: [] }))
   for (const key of [made, revoked, wrong]) {
     for (const [headers, query] of places(key)) {
       await Promise.all([

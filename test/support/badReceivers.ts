@@ -1,5 +1,5 @@
-import { createServer as createHttpsServer } from "node:https"
 import type { RequestListener } from "node:http"
+import { createServer as createHttpsServer } from "node:https"
 import type { AddressInfo, Server, Socket } from "node:net"
 import { createServer as createTlsServer } from "node:tls"
 import type { makeAuthority } from "./certificates.ts"

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
-import type { FieldFault } from "../../src/domain/Problem.ts"
 import type { Label } from "../../src/catalog/bodies/Bodies.ts"
 import { acceptBody } from "../../src/catalog/media/Media.ts"
 import type { AcceptedBody } from "../../src/catalog/media/Media.ts"
+import type { FieldFault } from "../../src/domain/Problem.ts"
 import { base64, png } from "./media.ts"
 
 export const picture = base64(png())

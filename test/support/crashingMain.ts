@@ -4,10 +4,10 @@ import { appendFileSync } from "node:fs"
 import * as FirstStart from "../../src/cli/FirstStart.ts"
 import * as Logging from "../../src/cli/Logging.ts"
 import { AppConfig } from "../../src/config/Config.ts"
-import { WebhookSender } from "../../src/webhooks/WebhookSender.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import { make } from "../../src/sandbox/Simulator.ts"
 import { VendorClient } from "../../src/vendors/VendorClient.ts"
+import { WebhookSender } from "../../src/webhooks/WebhookSender.ts"
 
 const die = Effect.andThen(
   Effect.sync(() => process.kill(process.pid, "SIGKILL")),

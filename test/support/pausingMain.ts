@@ -1,11 +1,11 @@
 import { NodeRuntime } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { appendFileSync, existsSync, readFileSync } from "node:fs"
+import { ArtifactIndexStore } from "../../src/artifacts/ArtifactIndexStore.ts"
 import * as FirstStart from "../../src/cli/FirstStart.ts"
 import * as Logging from "../../src/cli/Logging.ts"
 import { AppConfig } from "../../src/config/Config.ts"
 import * as Gateway from "../../src/Gateway.ts"
-import { ArtifactIndex } from "../../src/artifacts/ArtifactIndexStore.ts"
 import { TaskStore } from "../../src/tasks/TaskStore.ts"
 import { VendorClient } from "../../src/vendors/VendorClient.ts"
 import type { VendorAccount } from "../../src/vendors/VendorClient.ts"
@@ -64,8 +64,8 @@ const tasks = Layer.effect(
 ).pipe(Layer.provide(Gateway.stores))
 
 const artifacts = Layer.effect(
-  ArtifactIndex,
-  Effect.map(ArtifactIndex, (live) => ({
+  ArtifactIndexStore,
+  Effect.map(ArtifactIndexStore, (live) => ({
     ...live,
     add: (row) =>
       Effect.andThen(

@@ -1,5 +1,5 @@
-import { PGlite } from "@electric-sql/pglite"
 import { PgClient } from "@effect/sql-pg"
+import { PGlite } from "@electric-sql/pglite"
 import { Effect, Layer, Redacted } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import {

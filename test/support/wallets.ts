@@ -3,19 +3,19 @@ import { DateTime, Effect, Layer, Option, Schema } from "effect"
 import { randomUUID } from "node:crypto"
 import * as Credits from "../../src/domain/Credits.ts"
 import { ApiKeyId, EventId, TaskId, UserId } from "../../src/domain/Ids.ts"
-import { AllowanceStore } from "../../src/passthrough/ReservationStore.ts"
-import type { AllowanceBatch, DrawnCall } from "../../src/passthrough/ReservationStore.ts"
 import { CallStore } from "../../src/passthrough/CallStore.ts"
 import type { CallBatch, CallEnd, CallStart } from "../../src/passthrough/CallStore.ts"
-import * as TaskStoreLive from "../../src/tasks/TaskStoreLive.ts"
+import { ReservationStore } from "../../src/passthrough/ReservationStore.ts"
+import type { ReservationBatch, DrawnCall } from "../../src/passthrough/ReservationStore.ts"
 import { TaskStore } from "../../src/tasks/TaskStore.ts"
 import type { Acceptance, Finish } from "../../src/tasks/TaskStore.ts"
+import * as TaskStoreLive from "../../src/tasks/TaskStoreLive.ts"
 import { UserStore } from "../../src/users/UserStore.ts"
 import { WalletStore } from "../../src/wallet/WalletStore.ts"
 
 /** The stores that money moves through. */
 export const walletStores = Layer.mergeAll(
-  AllowanceStore.layer,
+  ReservationStore.layer,
   CallStore.layer,
   TaskStoreLive.layer,
   UserStore.layer,
@@ -207,8 +207,8 @@ export const drawnCall = (start: CallStart, captured: number): DrawnCall => ({
 })
 
 /** Settles what was drawn and sizes allowances in one transaction. */
-export const writeAllowances = Effect.fnUntraced(function* (batch: Partial<AllowanceBatch>) {
-  const store = yield* AllowanceStore
+export const writeAllowances = Effect.fnUntraced(function* (batch: Partial<ReservationBatch>) {
+  const store = yield* ReservationStore
   return yield* store.write({
     sizes: [],
     ended: [],

@@ -1,5 +1,5 @@
-import { readFileSync } from "node:fs"
 import { Schema } from "effect"
+import { readFileSync } from "node:fs"
 
 const text = readFileSync(new URL("../../docs/webhooks.md", import.meta.url), "utf8")
 

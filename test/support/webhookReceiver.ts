@@ -1,6 +1,6 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { createServer } from "node:https"
 import type { AddressInfo } from "node:net"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { makeAuthority } from "./certificates.ts"

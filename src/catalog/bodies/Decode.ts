@@ -1,9 +1,9 @@
 import { Array as Arr, Effect, Schema } from "effect"
 import { bodyFieldsMax, bodyItemsMax } from "../../domain/Limits.ts"
 import { FieldFault } from "../../domain/Problem.ts"
+import { bodyParseOptions, faultsOf, pointerOf } from "../Pointers.ts"
 import { bodies } from "./Bodies.ts"
 import type { Body, Label } from "./Bodies.ts"
-import { bodyParseOptions, faultsOf, pointerOf } from "../Pointers.ts"
 
 /** A body that breaks rules of its model: all of its faults, never none. Contract 2 and 4, code 2001. */
 export class InvalidBody extends Schema.TaggedError<InvalidBody>()("InvalidBody", {

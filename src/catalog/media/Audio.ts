@@ -1,19 +1,12 @@
 import { Effect, Result } from "effect"
 import { MediaFault } from "./Bytes.ts"
-import { readMp3 } from "./Mp3.ts"
+import type { AudioHeader } from "./Headers.ts"
 import type { AudioRules } from "./InspectionRules.ts"
 import { checkedFormat } from "./InspectionRules.ts"
+import { readMp3 } from "./Mp3.ts"
 import { mimesOf } from "./Sniff.ts"
 import type { AudioFormat } from "./Sniff.ts"
 import { readWav } from "./Wav.ts"
-
-/** What an audio file holds. */
-export interface AudioHeader {
-  readonly format: AudioFormat
-  readonly seconds: number
-  /** By how much an encoder may have lengthened the sound: MP3 comes in whole frames. */
-  readonly slackSeconds: number
-}
 
 /** Audio that keeps all rules of its field. */
 export interface AudioInfo {

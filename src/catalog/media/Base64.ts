@@ -1,5 +1,5 @@
-import { Buffer } from "node:buffer"
 import { Option } from "effect"
+import { Buffer } from "node:buffer"
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 const strict = /^[A-Za-z0-9+/]*={0,2}$/u

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { i32le, trailing, truncated, u16le, u32le } from "./Bytes.ts"
-import type { ImageHeader } from "./Image.ts"
+import type { ImageHeader } from "./Headers.ts"
 
 const infoSizes = new Set([12, 40, 52, 56, 64, 108, 124])
 const depths = new Set([1, 4, 8, 16, 24, 32])

@@ -1,23 +1,14 @@
 import { Effect, Result } from "effect"
 import { readBmp } from "./Bmp.ts"
 import { MediaFault } from "./Bytes.ts"
-import { readJpeg } from "./Jpeg.ts"
-import { readPng } from "./Png.ts"
+import type { ImageHeader } from "./Headers.ts"
 import type { ImageRules } from "./InspectionRules.ts"
 import { checkedFormat } from "./InspectionRules.ts"
+import { readJpeg } from "./Jpeg.ts"
+import { readPng } from "./Png.ts"
 import { mimesOf } from "./Sniff.ts"
 import type { ImageFormat } from "./Sniff.ts"
 import { readWebp } from "./Webp.ts"
-
-/** What an image's own header says. */
-export interface ImageHeader {
-  readonly format: ImageFormat
-  /** Pixels. */
-  readonly width: number
-  readonly height: number
-  /** It has an alpha channel or a transparent colour, whether or not a pixel uses it. */
-  readonly alpha: boolean
-}
 
 /** An image that keeps all rules of its field. */
 export interface ImageInfo extends ImageHeader {

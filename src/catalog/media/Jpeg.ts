@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { isZeroFrom, latin1, trailing, truncated, u16be, u8 } from "./Bytes.ts"
-import type { ImageHeader } from "./Image.ts"
+import type { ImageHeader } from "./Headers.ts"
 
 interface Picture {
   readonly width: number

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { isZeroFrom, latin1, trailing, truncated, u16be, u32be, u8 } from "./Bytes.ts"
-import type { AudioHeader } from "./Audio.ts"
+import type { AudioHeader } from "./Headers.ts"
 
 /** Kilobits a second of layer III by bitrate index, for MPEG 1 and for MPEG 2 and 2.5. */
 const kilobits1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { latin1, trailing, truncated, u32be, u8 } from "./Bytes.ts"
-import type { ImageHeader } from "./Image.ts"
+import type { ImageHeader } from "./Headers.ts"
 
 const signatureBytes = 8
 const headerBytes = 13

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { latin1, trailing, truncated, u16le, u32le } from "./Bytes.ts"
-import type { AudioHeader } from "./Audio.ts"
+import type { AudioHeader } from "./Headers.ts"
 
 /** PCM, float, A-law and µ-law: encodings whose length follows from their bytes. */
 const codings = new Set([1, 3, 6, 7])

@@ -2,9 +2,9 @@ import { Data, Effect, Schema } from "effect"
 import type { Scope } from "effect"
 import type { IncomingMessage } from "node:http"
 import { createServer } from "node:https"
+import { TaskEventData } from "../../domain/Event.ts"
 import { verifyWebhook } from "../../webhooks/verifyWebhook.ts"
 import type { VerifyResult } from "../../webhooks/verifyWebhook.ts"
-import { TaskEventData } from "../../domain/Event.ts"
 import type { Certificate } from "./Certificate.ts"
 
 const Event = Schema.Struct({ id: Schema.String, type: Schema.String, data: TaskEventData })

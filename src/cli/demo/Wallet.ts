@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { Report } from "./Report.ts"
 import type { Entry, Wallet } from "./Client.ts"
+import { Report } from "./Report.ts"
 
 /** An amount such as `7.50` in hundredths. */
 export const cents = (amount: string): bigint => BigInt(amount.replace(".", ""))

@@ -1,9 +1,9 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { someOf, Text } from "../../catalog/bodies/Fields.ts"
 import { ApiKeyId } from "../../domain/Ids.ts"
 import { Scope } from "../../domain/Scope.ts"
 import { Timestamp } from "../../domain/Task.ts"
-import { someOf, Text } from "../../catalog/bodies/Fields.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
 import { pageOf, pageQuery } from "./Paging.ts"
 

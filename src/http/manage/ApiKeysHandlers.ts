@@ -6,8 +6,8 @@ import { invalid } from "../../domain/Problem.ts"
 import type { Scope } from "../../domain/Scope.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { ApiKeyRow } from "../../users/ApiKeys.ts"
-import { Api } from "./Api.ts"
 import { requireUser } from "../server/Authentication.ts"
+import { Api } from "./Api.ts"
 import { readPage, toPage } from "./Paging.ts"
 
 /** A user's own API keys. */

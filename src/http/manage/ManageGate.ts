@@ -1,15 +1,15 @@
 import { Effect, Layer } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
-import { ApiKeys } from "../../users/ApiKeys.ts"
-import { Replays } from "../../users/ManageReplays.ts"
 import { Secrets } from "../../process/Secrets.ts"
+import { ApiKeys } from "../../users/ApiKeys.ts"
+import { ManageReplays } from "../../users/ManageReplays.ts"
 import { authenticateManagement, CurrentCaller } from "../server/Authentication.ts"
-import { BodyRoom } from "../server/RequestBodyLimiter.ts"
+import { rescue } from "../server/Problems.ts"
+import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { manageErrors } from "./ManageErrors.ts"
 import { nameOf, replayed } from "./ManageReplay.ts"
 import { checkRequest } from "./ManageRequest.ts"
-import { rescue } from "../server/Problems.ts"
 
 /** Finds the caller of a management endpoint: an API key with scope `manage`, or the operator's token. */
 export class ManageGate extends HttpApiMiddleware.Service<
@@ -23,8 +23,8 @@ export class ManageGate extends HttpApiMiddleware.Service<
     ManageGate,
     Effect.gen(function* () {
       const keys = yield* ApiKeys
-      const room = yield* BodyRoom
-      const replays = yield* Replays
+      const room = yield* RequestBodyLimiter
+      const replays = yield* ManageReplays
       const secrets = yield* Secrets
       const caller = authenticateManagement.pipe(
         Effect.provideService(ApiKeys, keys),

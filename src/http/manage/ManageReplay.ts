@@ -1,6 +1,6 @@
 import { Effect, Exit, Option } from "effect"
 import { HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { Replays } from "../../users/ManageReplays.ts"
+import type { ManageReplays } from "../../users/ManageReplays.ts"
 import type { Caller } from "../server/Authentication.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 
@@ -9,7 +9,7 @@ import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
  * Once begun, the first request is brought to its end even if its client goes away. Contract 2.
  */
 export const replayed = <E, R>(
-  replays: Replays["Service"],
+  replays: ManageReplays["Service"],
   caller: Caller,
   handled: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ) =>

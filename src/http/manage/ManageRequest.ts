@@ -1,9 +1,9 @@
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
-import { invalid } from "../../domain/Problem.ts"
 import { crowdFaults } from "../../catalog/bodies/Decode.ts"
 import { pointerOf } from "../../catalog/Pointers.ts"
+import { invalid } from "../../domain/Problem.ts"
 import { readJsonBody } from "../server/JsonBody.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 

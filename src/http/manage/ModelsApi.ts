@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
-import { ResultKind } from "../../domain/Task.ts"
 import { PriceRule } from "../../catalog/Price.ts"
+import { ResultKind } from "../../domain/Task.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
 import { pageOf, pageQuery } from "./Paging.ts"
 

@@ -4,14 +4,10 @@ import * as Credits from "../../domain/Credits.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { TaskHistory } from "../../tasks/TaskHistory.ts"
-import type {
-  AttemptRow,
-  DeliveryAttemptRow,
-  History,
-  TaskSummary
-} from "../../tasks/TaskHistory.ts"
-import { Api } from "./Api.ts"
+import type { AttemptRow, History, TaskSummary } from "../../tasks/TaskHistory.ts"
+import type { TaskDeliveryRow } from "../../webhooks/Deliveries.ts"
 import { requireUser } from "../server/Authentication.ts"
+import { Api } from "./Api.ts"
 import { readPage, toPage } from "./Paging.ts"
 import { showEntry } from "./WalletHandlers.ts"
 
@@ -87,7 +83,7 @@ const showAttempt = (row: AttemptRow) => ({
   answered_at: row.answeredAt
 })
 
-const showDelivery = (rows: ReadonlyArray<DeliveryAttemptRow>, first: DeliveryAttemptRow) => ({
+const showDelivery = (rows: ReadonlyArray<TaskDeliveryRow>, first: TaskDeliveryRow) => ({
   id: first.id,
   endpoint_id: first.endpointId,
   event_id: first.eventId,

@@ -9,11 +9,11 @@ import { Users } from "../../users/Users.ts"
 import type { UserRow } from "../../users/Users.ts"
 import { Wallet } from "../../wallet/Wallet.ts"
 import type { Changed } from "../../wallet/Wallet.ts"
+import { requireOperator } from "../server/Authentication.ts"
+import { RequestTrace } from "../server/RequestTrace.ts"
 import { Api } from "./Api.ts"
 import { createKey } from "./ApiKeysHandlers.ts"
-import { requireOperator } from "../server/Authentication.ts"
 import { readPage, toPage } from "./Paging.ts"
-import { RequestTrace } from "../server/RequestTrace.ts"
 import { showWallet } from "./WalletHandlers.ts"
 
 /** The operator's endpoints. */

@@ -3,8 +3,8 @@ import { HttpApiBuilder } from "effect/http-api"
 import { DeliveryId } from "../../domain/Ids.ts"
 import { Deliveries } from "../../webhooks/Deliveries.ts"
 import type { AttemptRow, DeliveryRow } from "../../webhooks/Deliveries.ts"
-import { Api } from "./Api.ts"
 import { requireUser } from "../server/Authentication.ts"
+import { Api } from "./Api.ts"
 import { readPage, toPage } from "./Paging.ts"
 
 /** A user's delivery log. */

@@ -1,11 +1,11 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { someOf, Text } from "../../catalog/bodies/Fields.ts"
 import { EventType } from "../../domain/Event.ts"
 import { DeliveryId, EndpointId, EventId } from "../../domain/Ids.ts"
 import { webhookDescriptionCharactersMax } from "../../domain/Limits.ts"
 import { Timestamp } from "../../domain/Task.ts"
 import { FindingCode } from "../../domain/Webhook.ts"
-import { someOf, Text } from "../../catalog/bodies/Fields.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
 import { pageOf, pageQuery } from "./Paging.ts"
 

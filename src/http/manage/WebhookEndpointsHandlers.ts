@@ -5,8 +5,8 @@ import { Deliveries } from "../../webhooks/Deliveries.ts"
 import { Endpoints } from "../../webhooks/Endpoints.ts"
 import type { EndpointRow } from "../../webhooks/Endpoints.ts"
 import { SignatureHelp } from "../../webhooks/SignatureHelp.ts"
-import { Api } from "./Api.ts"
 import { requireUser } from "../server/Authentication.ts"
+import { Api } from "./Api.ts"
 import { readPage, toPage } from "./Paging.ts"
 
 const utf8 = new TextEncoder()

@@ -1,7 +1,7 @@
 import { OpenApi } from "effect/http-api"
-import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
 import type { Label } from "../../catalog/bodies/Bodies.ts"
 import type { Catalog } from "../../catalog/Catalog.ts"
+import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
 import { Api } from "../manage/Api.ts"
 import { pathsOf, taskComponents, taskParameters } from "./OpenApiModels.ts"
 import {

@@ -1,5 +1,5 @@
-import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { examples } from "../../catalog/bodies/Examples.ts"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { componentOf, jsonContent, problems, refTo, everyAnswer } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 

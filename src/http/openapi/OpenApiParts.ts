@@ -1,8 +1,8 @@
 import { Schema } from "effect"
-import { EventEnvelope } from "../../domain/Event.ts"
-import { problemCodes } from "../../domain/Problem.ts"
 import { jsonSchemaOf } from "../../catalog/bodies/Bodies.ts"
 import type { Label } from "../../catalog/bodies/Bodies.ts"
+import { EventEnvelope } from "../../domain/Event.ts"
+import { problemCodes } from "../../domain/Problem.ts"
 
 export type Json = Record<string, unknown>
 

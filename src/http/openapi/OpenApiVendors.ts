@@ -1,5 +1,5 @@
-import { format } from "../../domain/Credits.ts"
 import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
+import { format } from "../../domain/Credits.ts"
 import { jsonContent, problems, refTo, everyAnswer } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 

@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 import { OpenApi } from "effect/http-api"
-import { BalanceLow, TaskCreated, TaskFailed, TaskSucceeded } from "../../domain/Event.ts"
 import { Catalog } from "../../catalog/Catalog.ts"
+import { BalanceLow, TaskCreated, TaskFailed, TaskSucceeded } from "../../domain/Event.ts"
 import { documentedApi } from "./OpenApiDocument.ts"
 
 const events = {

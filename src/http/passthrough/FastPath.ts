@@ -3,20 +3,20 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import { AppConfig } from "../../config/Config.ts"
 import { smallBodyBytesMax } from "../../domain/Limits.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
-import { ApiKeys } from "../../users/ApiKeys.ts"
-import type { Principal } from "../../users/ApiKeys.ts"
 import { Passthrough } from "../../passthrough/Passthrough.ts"
 import type { ForwardEnd, OpenPath, Relayed } from "../../passthrough/Passthrough.ts"
-import { handOver } from "./HandedOffCall.ts"
+import { ApiKeys } from "../../users/ApiKeys.ts"
+import type { Principal } from "../../users/ApiKeys.ts"
 import { makeKeyOf } from "../server/ClientKeys.ts"
 import { hasOneHost } from "../server/HostHeader.ts"
 import { isPlainJson } from "../server/JsonBody.ts"
 import { Listener } from "../server/Listener.ts"
-import { forgetDead, onBody } from "./PassthroughRoutes.ts"
+import { traceOf } from "../server/RequestTrace.ts"
+import { handOff } from "./HandedOffCall.ts"
 import { headersOf, namesOf, usualType } from "./PassthroughAnswer.ts"
 import type { HeaderNames } from "./PassthroughAnswer.ts"
+import { forgetDead, onBody } from "./PassthroughRoutes.ts"
 import { targetOf } from "./PassthroughTarget.ts"
-import { traceOf } from "../server/RequestTrace.ts"
 import { RunningCalls } from "./RunningCalls.ts"
 
 type Rest = Effect.Effect<Relayed, Problem | StoreUnavailable>
@@ -30,7 +30,7 @@ type Rest = Effect.Effect<Relayed, Problem | StoreUnavailable>
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const { open } = yield* Listener
-    const calls = new RunningCalls<DoorCall>()
+    const calls = new RunningCalls<FastPathCall>()
     const door = yield* makeDoor(calls)
     // With a tracer each request is a span, which is made for the routes
     if ((yield* Effect.tracer) !== Tracer.Tracer.defaultValue()) return
@@ -40,7 +40,7 @@ export const layer = Layer.effectDiscard(
   })
 )
 
-const makeDoor = Effect.fnUntraced(function* (calls: RunningCalls<DoorCall>) {
+const makeDoor = Effect.fnUntraced(function* (calls: RunningCalls<FastPathCall>) {
   const keys = yield* ApiKeys
   const passthrough = yield* Passthrough
   const clock = yield* Clock.Clock
@@ -57,7 +57,7 @@ const makeDoor = Effect.fnUntraced(function* (calls: RunningCalls<DoorCall>) {
     const key = keyOf(request)
     const principal = key && keys.recognized(key.digest)
     if (principal === undefined || key === undefined) return false
-    const call = new DoorCall(services, { request, response, to, principal, token: key.token })
+    const call = new FastPathCall(services, { request, response, to, principal, token: key.token })
     response.on("close", () => call.closed())
     return true
   }
@@ -104,7 +104,7 @@ const makePathOf = (passthrough: Passthrough["Service"]) => {
 
 interface Services {
   /** Under way, and not with the routes. */
-  readonly calls: RunningCalls<DoorCall>
+  readonly calls: RunningCalls<FastPathCall>
   readonly keys: ApiKeys["Service"]
   readonly passthrough: Passthrough["Service"]
   readonly clock: Clock.Clock
@@ -121,7 +121,7 @@ interface Ordinary {
 }
 
 /** One call, from the head of its request on. */
-class DoorCall implements ForwardEnd {
+class FastPathCall implements ForwardEnd {
   readonly #services: Services
   readonly #ordinary: Ordinary
   readonly #trace
@@ -146,7 +146,7 @@ class DoorCall implements ForwardEnd {
 
   /** To the routes, wherever it stands. */
   leave(): void {
-    this.#handOver(
+    this.#handOff(
       Effect.callback((resume) => {
         this.#resume = resume
         return Effect.sync(() => this.#stop?.())
@@ -170,7 +170,7 @@ class DoorCall implements ForwardEnd {
   }
 
   otherwise(rest: Rest): void {
-    if (this.#resume === undefined) return this.#handOver(rest)
+    if (this.#resume === undefined) return this.#handOff(rest)
     this.#resume(rest)
   }
 
@@ -196,11 +196,11 @@ class DoorCall implements ForwardEnd {
     this.#place = undefined
   }
 
-  #handOver(rest: Rest): void {
+  #handOff(rest: Rest): void {
     const { keys, toRoutes } = this.#services
     const { request, response, token } = this.#ordinary
     this.#done()
-    handOver(request, {
+    handOff(request, {
       trace: this.#trace,
       rest: Effect.tapError(rest, (error) => Effect.sync(() => forgetDead(keys, token, error)))
     })

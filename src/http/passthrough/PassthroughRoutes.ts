@@ -5,17 +5,17 @@ import { IncomingMessage } from "node:http"
 import { AppConfig } from "../../config/Config.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
-import { ApiKeys } from "../../users/ApiKeys.ts"
 import { Passthrough } from "../../passthrough/Passthrough.ts"
 import type { Relayed } from "../../passthrough/Passthrough.ts"
+import { ApiKeys } from "../../users/ApiKeys.ts"
 import { authenticatePassthrough } from "../server/Authentication.ts"
-import { begunOf } from "./HandedOffCall.ts"
-import { BodyRoom } from "../server/RequestBodyLimiter.ts"
 import { isPlainJson, notJson } from "../server/JsonBody.ts"
+import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
+import { RequestTrace } from "../server/RequestTrace.ts"
+import { begunOf } from "./HandedOffCall.ts"
 import { headersOf, namesOf, usualType } from "./PassthroughAnswer.ts"
 import type { HeaderNames } from "./PassthroughAnswer.ts"
 import { targetOf } from "./PassthroughTarget.ts"
-import { RequestTrace } from "../server/RequestTrace.ts"
 
 /** The vendors' own routes, and the aliases. Spec, points 2 to 4; contract 3. */
 export const layer = HttpRouter.use(
@@ -32,7 +32,7 @@ export const layer = HttpRouter.use(
 
 const makeHandler = Effect.gen(function* () {
   const keys = yield* ApiKeys
-  const room = yield* BodyRoom
+  const room = yield* RequestBodyLimiter
   const passthrough = yield* Passthrough
   const authenticate = authenticatePassthrough(keys)
   const { serviceName } = yield* AppConfig

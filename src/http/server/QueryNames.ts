@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { invalid } from "../../domain/Problem.ts"
 import { pointerOf } from "../../catalog/Pointers.ts"
+import { invalid } from "../../domain/Problem.ts"
 
 /** A parameter that nobody reads is a slip: `?dryrun=true` must not buy anything. ADR 0110. */
 export const refuseUnknownQuery = (known: ReadonlyArray<string>) =>

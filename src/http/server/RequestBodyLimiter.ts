@@ -15,8 +15,8 @@ const unknownPart = 8
  * is room for them. While a body is used it is there as bytes, as text and as values. One caller has a
  * part of the room, so that bodies that never come hold up their own only. ADR 0110.
  */
-export class BodyRoom extends Context.Service<
-  BodyRoom,
+export class RequestBodyLimiter extends Context.Service<
+  RequestBodyLimiter,
   {
     /** Runs what reads the body of a caller's request and uses it. */
     readonly within: (
@@ -26,7 +26,7 @@ export class BodyRoom extends Context.Service<
   }
 >()("gateway/http/server/RequestBodyLimiter") {
   static readonly layer = Layer.effect(
-    BodyRoom,
+    RequestBodyLimiter,
     Effect.gen(function* () {
       const { maxBodyBytes } = yield* AppConfig
       const room = yield* Semaphore.make(largestBodiesAtOnce * maxBodyBytes)

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Catalog } from "../../catalog/Catalog.ts"
-import { Router } from "../../tasks/Router.ts"
 import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
+import { Router } from "../../tasks/Router.ts"
 
 /**
  * Does the response to a path say that the simulator stands behind it? Every one does while no

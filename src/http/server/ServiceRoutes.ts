@@ -2,15 +2,15 @@ import { DateTime, Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
 import { HttpApiScalar, OpenApi } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
-import { AppConfig } from "../../config/Config.ts"
 import { Catalog } from "../../catalog/Catalog.ts"
-import { Process } from "../../process/Process.ts"
-import { Slots } from "../../tasks/submission/ConcurrencyLimiter.ts"
+import { AppConfig } from "../../config/Config.ts"
 import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
 import type { AccountState } from "../../passthrough/UpstreamCalls.ts"
+import { Process } from "../../process/Process.ts"
+import { ConcurrencyLimiter } from "../../tasks/submission/ConcurrencyLimiter.ts"
 import { Wallet } from "../../wallet/Wallet.ts"
-import { errorsPage } from "./ErrorsPage.ts"
 import { documentedApi } from "../openapi/OpenApiDocument.ts"
+import { errorsPage } from "./ErrorsPage.ts"
 import { resource } from "./Resource.ts"
 
 /** Health, metrics and documentation; none needs a key. Contract 3. */
@@ -23,7 +23,7 @@ export const layer = Layer.unwrap(
     const process = yield* Process
     const wallet = yield* Wallet
     const upstream = yield* UpstreamCalls
-    const slots = yield* Slots
+    const slots = yield* ConcurrencyLimiter
     const ok = HttpServerResponse.jsonUnsafe({ status: "ok" })
     const routes = HttpRouter.addAll([
       resource("/", { GET: Effect.succeed(HttpServerResponse.redirect("/docs")) }),
@@ -91,7 +91,7 @@ const accountGauges = (accounts: ReadonlyArray<AccountState>): string =>
         ""
       ].join("\n")
 
-type Line = Effect.Success<Slots["Service"]["lines"]>[number]
+type Line = Effect.Success<ConcurrencyLimiter["Service"]["lines"]>[number]
 
 /** Tasks that hold a slot of an account, and those that wait for one. ADR 0108. */
 const slotGauges = (lines: ReadonlyArray<Line>): string =>

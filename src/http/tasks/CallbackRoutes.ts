@@ -3,14 +3,14 @@ import { HttpIncomingMessage, HttpRouter, HttpServerRequest, HttpServerResponse 
 import { callbackBytesMax, callbackSeconds } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import { Callbacks } from "../../tasks/callbacks/Callbacks.ts"
-import { BodyRoom } from "../server/RequestBodyLimiter.ts"
+import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { resource } from "../server/Resource.ts"
 
 /** Where vendors call about their jobs: no key, the signature is the permission. ADR 0107. */
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const callbacks = yield* Callbacks
-    const room = yield* BodyRoom
+    const room = yield* RequestBodyLimiter
     const receive = Effect.gen(function* () {
       const { token = "" } = yield* HttpServerRequest.ParsedSearchParams
       const addressee = yield* callbacks.addressee(String(token))

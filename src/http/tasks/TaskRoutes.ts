@@ -6,19 +6,19 @@ import * as Credits from "../../domain/Credits.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
 import { isTerminal } from "../../domain/Task.ts"
-import type { Principal } from "../../users/ApiKeys.ts"
+import { taskBody } from "../../domain/TaskBody.ts"
 import { Router } from "../../tasks/Router.ts"
 import type { Found, ModelPath } from "../../tasks/Router.ts"
-import { taskBody } from "../../domain/TaskBody.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
+import type { Principal } from "../../users/ApiKeys.ts"
 import { admitInference, authenticateInference } from "../server/Authentication.ts"
-import { BodyRoom } from "../server/RequestBodyLimiter.ts"
 import { matches } from "../server/ByteRanges.ts"
 import { eventStream, wantsEventStream } from "../server/EventStream.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import { readJsonBody } from "../server/JsonBody.ts"
 import { preferredWait } from "../server/Prefer.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
+import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
 import { resource } from "../server/Resource.ts"
 
@@ -58,7 +58,7 @@ const makeHandlers = Effect.gen(function* () {
 
 const makeCreate = Effect.fnUntraced(function* (header: Header) {
   const accept = makeAccept(yield* Router, header)
-  const room = yield* BodyRoom
+  const room = yield* RequestBodyLimiter
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const principal = yield* authenticateInference
     const path = yield* modelPath(action)

@@ -1,6 +1,4 @@
 import { Clock, Context, Duration, Effect, Layer, Semaphore } from "effect"
-import { MediaFetch } from "../../egress/MediaFetch.ts"
-import type { MediaFetchFailed } from "../../egress/MediaFetch.ts"
 import {
   callbackKeysBytesMax,
   callbackKeysHours,
@@ -9,8 +7,11 @@ import {
 } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
+import { MediaFetch } from "../../egress/MediaFetch.ts"
+import type { MediaFetchFailed } from "../../egress/MediaFetch.ts"
 import type { Seal } from "../../vendors/CallbackScheme.ts"
-import type { VendorAccount, VendorError } from "../../vendors/VendorClient.ts"
+import type { VendorAccount } from "../../vendors/VendorClient.ts"
+import type { VendorError } from "../../vendors/VendorError.ts"
 
 /**
  * Verifies the signatures of vendors' callbacks. Keys are kept for a day; when none fits, the vendor may

@@ -3,9 +3,9 @@ import type { Scope } from "effect"
 import { AppConfig } from "../../config/Config.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { callbackRelookSeconds } from "../../domain/Limits.ts"
-import { CallbackStore } from "./CallbackStore.ts"
-import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import { Process } from "../../process/Process.ts"
+import type { VendorAccount } from "../../vendors/VendorClient.ts"
+import { CallbackStore } from "./CallbackStore.ts"
 
 /** Ends waits between two polls of one job. */
 export interface Bell {
@@ -19,8 +19,8 @@ const silent: Bell = { wait: Effect.sleep }
  * Wakes the polls of tasks that their vendors have called about: at once when the call came to the
  * process that runs the task, else when that one has looked, each second. ADR 0107.
  */
-export class CallbackBells extends Context.Service<
-  CallbackBells,
+export class CallbackSignals extends Context.Service<
+  CallbackSignals,
   {
     /** The bell of a task that this process runs, until the scope closes. */
     readonly hang: (id: TaskId, account: VendorAccount) => Effect.Effect<Bell, never, Scope.Scope>
@@ -30,7 +30,7 @@ export class CallbackBells extends Context.Service<
   }
 >()("gateway/tasks/callbacks/CallbackSignals") {
   static readonly layer = Layer.effect(
-    CallbackBells,
+    CallbackSignals,
     Effect.gen(function* () {
       const { publicUrl } = yield* AppConfig
       const process = yield* Process
@@ -63,17 +63,17 @@ export class CallbackBells extends Context.Service<
           bells.set(id, queue)
           return queue
         })
-      const takeDown = (id: TaskId, queue: Queue.Queue<void>) =>
+      const unsubscribe = (id: TaskId, queue: Queue.Queue<void>) =>
         Effect.sync(() => {
           if (bells.get(id) === queue) bells.delete(id)
         })
 
-      return CallbackBells.of({
+      return CallbackSignals.of({
         hang: (id, account) =>
           Option.isNone(publicUrl) || account.callbacks === undefined
             ? Effect.succeed(silent)
             : Effect.map(
-                Effect.acquireRelease(hangUp(id), (queue) => takeDown(id, queue)),
+                Effect.acquireRelease(hangUp(id), (queue) => unsubscribe(id, queue)),
                 (queue): Bell => ({
                   wait: (atMost) => Effect.asVoid(Effect.timeoutOption(Queue.take(queue), atMost))
                 })

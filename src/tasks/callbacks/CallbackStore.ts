@@ -1,10 +1,10 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
+import { rowsOf, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
-import { storeFailures } from "../../db/StoreFailures.ts"
-import { rowsOf, toDate } from "../../db/Rows.ts"
 
 /** A callback whose signature is good. */
 export interface TakenCallback {

@@ -7,12 +7,12 @@ import { TaskId } from "../../domain/Ids.ts"
 import { signatureSkewSecondsMax } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
-import { CallbackStore } from "./CallbackStore.ts"
+import { Secrets } from "../../process/Secrets.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
-import { CallbackBells } from "./CallbackSignals.ts"
 import { CallbackKeys } from "./CallbackKeys.ts"
-import { Secrets } from "../../process/Secrets.ts"
+import { CallbackSignals } from "./CallbackSignals.ts"
+import { CallbackStore } from "./CallbackStore.ts"
 
 /** Whom an address names: the task, and the account that its job was bought from. */
 export interface Addressee {
@@ -46,7 +46,7 @@ export class Callbacks extends Context.Service<
     Callbacks,
     Effect.gen(function* () {
       const { publicUrl } = yield* AppConfig
-      const bells = yield* CallbackBells
+      const bells = yield* CallbackSignals
       const keys = yield* CallbackKeys
       const secrets = yield* Secrets
       const store = yield* CallbackStore

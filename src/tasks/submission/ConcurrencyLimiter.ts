@@ -1,14 +1,14 @@
 import { Context, Deferred, Duration, Effect, Exit, Latch, Layer } from "effect"
+import { retryStore } from "../../db/RetryStore.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { slotJoinsMax, slotRelookSeconds } from "../../domain/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
-import { VendorSlots } from "./ConcurrencySlotStore.ts"
-import type { LineState } from "./ConcurrencySlotStore.ts"
-import type { SlotLimit } from "../../vendors/VendorClient.ts"
 import { Process } from "../../process/Process.ts"
-import { retryStore } from "../../db/RetryStore.ts"
 import { startServing } from "../../process/Served.ts"
 import type { Served } from "../../process/Served.ts"
+import type { SlotLimit } from "../../vendors/VendorClient.ts"
+import { ConcurrencySlotStore } from "./ConcurrencySlotStore.ts"
+import type { LineState } from "./ConcurrencySlotStore.ts"
 
 /** A task that this process owns, by the epoch of its owning. */
 export interface SlotTaker {
@@ -21,8 +21,8 @@ export interface SlotTaker {
  * A slot belongs to the task's run: it is given back by the transaction that ends the task, or by the
  * record of a refused submit. ADR 0108.
  */
-export class Slots extends Context.Service<
-  Slots,
+export class ConcurrencyLimiter extends Context.Service<
+  ConcurrencyLimiter,
   {
     /** Waits until the task holds a slot of the line. Who is interrupted (cancel, deadline) takes none. */
     readonly take: (taker: SlotTaker, limit: SlotLimit) => Effect.Effect<void>
@@ -33,11 +33,11 @@ export class Slots extends Context.Service<
   }
 >()("gateway/tasks/submission/ConcurrencyLimiter") {
   static readonly layer = Layer.effect(
-    Slots,
+    ConcurrencyLimiter,
     Effect.gen(function* () {
       const scope = yield* Effect.scope
       const lanes = new Map<string, Lane>()
-      const store = yield* VendorSlots
+      const store = yield* ConcurrencySlotStore
       const serve = serveWith(store, (yield* Process).id)
 
       const laneOf = (limit: SlotLimit): Lane => {
@@ -48,7 +48,7 @@ export class Slots extends Context.Service<
         return lane
       }
 
-      return Slots.of({
+      return ConcurrencyLimiter.of({
         take: ({ epoch, taskId }, limit) =>
           Effect.suspend(() => {
             const lane = laneOf(limit)
@@ -95,7 +95,7 @@ const joiningOf = (lane: Lane): ReadonlyArray<SlotTaker> =>
     .map(([taskId, { epoch }]) => ({ taskId, epoch }))
 
 /** Looks until nobody waits, then ends: an idle lane costs nothing. */
-const serveWith = (store: VendorSlots["Service"], owner: string) =>
+const serveWith = (store: ConcurrencySlotStore["Service"], owner: string) =>
   Effect.fnUntraced(function* (lane: Lane) {
     while (lane.waiting.size > 0) {
       // From here on it rings again

@@ -1,9 +1,9 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
+import { rowsOf } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
-import { storeFailures } from "../../db/StoreFailures.ts"
-import { rowsOf } from "../../db/Rows.ts"
 
 /** One look at a line of tasks that wait for a slot. */
 export interface SlotLook {
@@ -30,17 +30,17 @@ export const LineState = Schema.Struct({
 export type LineState = typeof LineState.Type
 
 /** Slots for jobs at a vendor, shared by all processes: columns of `runs`. ADR 0108. */
-export class VendorSlots extends Context.Service<
-  VendorSlots,
+export class ConcurrencySlotStore extends Context.Service<
+  ConcurrencySlotStore,
   {
     readonly take: (look: SlotLook) => Effect.Effect<SlotsSeen, StoreUnavailable>
     readonly lines: Effect.Effect<ReadonlyArray<LineState>, StoreUnavailable>
   }
 >()("gateway/tasks/submission/ConcurrencySlotStore") {
   static readonly layer = Layer.effect(
-    VendorSlots,
+    ConcurrencySlotStore,
     Effect.map(PgClient.PgClient, (sql) =>
-      VendorSlots.of({
+      ConcurrencySlotStore.of({
         take: ({ joining, line, max, owner }) =>
           sql`
             SELECT * FROM concurrency_slots_take(${line}, ${max}, ${owner},

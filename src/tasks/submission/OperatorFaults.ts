@@ -1,11 +1,11 @@
 import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Schedule } from "effect"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
-import { VendorTurns } from "./RateLeaseStore.ts"
-import type { VendorError } from "../../vendors/VendorClient.ts"
+import type { VendorError } from "../../vendors/VendorError.ts"
+import { RateLeaseStore } from "./RateLeaseStore.ts"
 
 /**
  * Faults of the service's own vendor accounts: told to the operator once, counted, and kept as open
- * circuits that all processes heed, so that no money is held for what cannot be bought. ADR 0083.
+ * circuits that all processes observeResponse, so that no money is held for what cannot be bought. ADR 0083.
  */
 export class OperatorFaults extends Context.Service<
   OperatorFaults,
@@ -30,7 +30,7 @@ export class OperatorFaults extends Context.Service<
   static readonly layer = Layer.effect(
     OperatorFaults,
     Effect.gen(function* () {
-      const store = yield* VendorTurns
+      const store = yield* RateLeaseStore
       const open = new Map<string, DateTime.Utc>()
 
       /** What other processes found, and what they cleared. */

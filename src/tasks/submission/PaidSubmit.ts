@@ -1,32 +1,33 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Semaphore } from "effect"
 import { createHash } from "node:crypto"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import { retryStore } from "../../db/RetryStore.ts"
+import type { TaskRow } from "../../db/TaskRow.ts"
 import { submitMediaBytesMax } from "../../domain/Limits.ts"
 import { isTerminal } from "../../domain/Task.ts"
-import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
-import { TaskStore } from "../TaskStore.ts"
-import type { OwnedTask, TaskRow } from "../TaskStore.ts"
 import type {
   Handle,
   SubmitMedium,
   SubmitRequest,
   Submitted,
-  VendorAccount,
-  VendorError
+  VendorAccount
 } from "../../vendors/VendorClient.ts"
+import type { VendorError } from "../../vendors/VendorError.ts"
 import { Callbacks } from "../callbacks/Callbacks.ts"
-import { doneHandle, doneIn } from "./DoneHandle.ts"
-import { Pacing } from "./RateLimiter.ts"
-import { retryStore } from "../../db/RetryStore.ts"
-import { Slots } from "./ConcurrencyLimiter.ts"
 import { TaskChanges } from "../TaskChanges.ts"
 import { TaskOutput } from "../TaskOutput.ts"
+import { TaskStore } from "../TaskStore.ts"
+import type { OwnedTask } from "../TaskStore.ts"
+import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
+import { doneHandle, doneIn } from "./DoneHandle.ts"
+import { RateLimiter } from "./RateLimiter.ts"
 import { failureText } from "./VendorFailure.ts"
 
 /** Another process owns the task, or it has ended: nothing may be written or bought any more. */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", {}) {}
 
 /** A job to be bought: whose, which model, from which account. */
-export interface Purchase {
+export interface Submission {
   readonly owned: OwnedTask
   readonly entry: CatalogEntry
   readonly account: VendorAccount
@@ -34,7 +35,7 @@ export interface Purchase {
 }
 
 /** A job that was bought and recorded. */
-export interface Bought {
+export interface SubmittedJob {
   readonly handle: Handle
   readonly pollAfter: Duration.Duration
 }
@@ -59,9 +60,9 @@ export class PaidSubmit extends Context.Service<
   {
     /** Submits as attempt `firstN`, and again while the vendor refuses for the moment only. */
     readonly submit: (
-      purchase: Purchase,
+      purchase: Submission,
       firstN: number
-    ) => Effect.Effect<Bought, VendorError | Fenced>
+    ) => Effect.Effect<SubmittedJob, VendorError | Fenced>
     readonly record: (owned: OwnedTask, record: SubmitRecord) => Effect.Effect<void, Fenced>
   }
 >()("gateway/tasks/submission/PaidSubmit") {
@@ -70,8 +71,8 @@ export class PaidSubmit extends Context.Service<
     Effect.gen(function* () {
       const output = yield* TaskOutput
       const store = yield* TaskStore
-      const slots = yield* Slots
-      const turn = turnOf(yield* Pacing, slots)
+      const slots = yield* ConcurrencyLimiter
+      const turn = turnOf(yield* RateLimiter, slots)
       const begin = beginWith(store, yield* TaskChanges)
       const abandon = abandonWith(store)
       const wanted = wantedWith(yield* Callbacks)
@@ -87,7 +88,7 @@ export class PaidSubmit extends Context.Service<
         if (submit.state !== "submitted") yield* slots.lookAgain
       })
 
-      const post = (purchase: Purchase, n: number) => {
+      const post = (purchase: Submission, n: number) => {
         const { account, owned } = purchase
         return account.submit(wanted(purchase)).pipe(
           Effect.flatMap((submitted) =>
@@ -116,12 +117,15 @@ export class PaidSubmit extends Context.Service<
        * From the statement that begins the attempt to the record of its answer nothing interrupts, save
        * the wait for a store that is away: no bought job is forgotten, and none that was not is in doubt.
        */
-      const buy = (purchase: Purchase, n: number) =>
+      const buy = (purchase: Submission, n: number) =>
         Effect.uninterruptibleMask((restore) =>
           Effect.andThen(begin(purchase, n, restore), post(purchase, n))
         )
 
-      const submit = (purchase: Purchase, n: number): Effect.Effect<Bought, VendorError | Fenced> =>
+      const submit = (
+        purchase: Submission,
+        n: number
+      ): Effect.Effect<SubmittedJob, VendorError | Fenced> =>
         turn(purchase).pipe(
           Effect.andThen(roomFor(purchase, buy(purchase, n))),
           Effect.catchTag("VendorError", (error) =>
@@ -139,7 +143,7 @@ export class PaidSubmit extends Context.Service<
 /** The task's request, with the address for a vendor that calls when the job has ended. */
 const wantedWith =
   (callbacks: Callbacks["Service"]) =>
-  ({ account, entry, media, owned: { task } }: Purchase): SubmitRequest => {
+  ({ account, entry, media, owned: { task } }: Submission): SubmitRequest => {
     const callbackUrl = callbacks.addressOf({ account, taskId: task.id })
     const request = requestOf(task, entry, media)
     return callbackUrl === undefined ? request : { ...request, callbackUrl }
@@ -147,8 +151,8 @@ const wantedWith =
 
 /** A slot first, which may take long, then a turn. A task that waits for them stays `pending`. */
 const turnOf =
-  (pacing: Pacing["Service"], slots: Slots["Service"]) =>
-  ({ account, entry, owned }: Purchase): Effect.Effect<void> => {
+  (pacing: RateLimiter["Service"], slots: ConcurrencyLimiter["Service"]) =>
+  ({ account, entry, owned }: Submission): Effect.Effect<void> => {
     const limit = account.slotsOf?.(entry.upstreamModel)
     const rate = account.rateOf?.("submit", entry.upstreamModel)
     const taker = { taskId: owned.task.id, epoch: owned.epoch }
@@ -164,7 +168,7 @@ const turnOf =
  */
 const roomOf =
   (room: Semaphore.Semaphore) =>
-  <A, E>({ media }: Purchase, buy: Effect.Effect<A, E>): Effect.Effect<A, E> => {
+  <A, E>({ media }: Submission, buy: Effect.Effect<A, E>): Effect.Effect<A, E> => {
     const bytes = media.reduce((sum, { size }) => sum + size, 0)
     return bytes === 0 ? buy : room.withPermits(Math.min(bytes, submitMediaBytesMax))(buy)
   }
@@ -172,7 +176,7 @@ const roomOf =
 /** `restore`: interruptible. */
 const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"]) =>
   Effect.fnUntraced(function* (
-    { account, entry, owned }: Purchase,
+    { account, entry, owned }: Submission,
     n: number,
     restore: (wait: Effect.Effect<void>) => Effect.Effect<void>
   ) {
@@ -245,7 +249,7 @@ export const isSubmittedAgain = (error: VendorError, n: number): boolean =>
   n < submitsMax && (isTransient(error) || (error.class === "MEDIA" && n === 1))
 
 /** The wait before another submit; the failure itself when there is to be none. */
-const waitBefore = ({ owned }: Purchase, error: VendorError, n: number) =>
+const waitBefore = ({ owned }: Submission, error: VendorError, n: number) =>
   Effect.flatMap(DateTime.now, (now) => {
     const wait = waitOf(error, n)
     // One of hours (a daily quota) is not begun: the task would only meet its deadline

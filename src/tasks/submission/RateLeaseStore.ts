@@ -1,9 +1,9 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Duration, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
-import type { StoreUnavailable } from "../../domain/Problem.ts"
-import { storeFailures } from "../../db/StoreFailures.ts"
 import { rowsOf, Time, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
 
 /** Turns leased by one statement. */
 export interface TurnLease {
@@ -20,8 +20,8 @@ export interface FaultRow {
 }
 
 /** What all processes share about vendor accounts: turns of limited calls, and open faults. */
-export class VendorTurns extends Context.Service<
-  VendorTurns,
+export class RateLeaseStore extends Context.Service<
+  RateLeaseStore,
   {
     /** Leases turns, `spacing` apart; answers when the first of them is. */
     readonly lease: (lease: TurnLease) => Effect.Effect<DateTime.Utc, StoreUnavailable>
@@ -33,9 +33,9 @@ export class VendorTurns extends Context.Service<
   }
 >()("gateway/tasks/submission/RateLeaseStore") {
   static readonly layer = Layer.effect(
-    VendorTurns,
+    RateLeaseStore,
     Effect.map(PgClient.PgClient, (sql) =>
-      VendorTurns.of({
+      RateLeaseStore.of({
         lease: ({ count, key, now, spacing }) =>
           sql`
             SELECT * FROM rate_leases_take(${key}, ${count},

@@ -1,25 +1,25 @@
 import { Context, DateTime, Deferred, Duration, Effect, Exit, Layer } from "effect"
-import { VendorTurns } from "./RateLeaseStore.ts"
-import type { Rate } from "../../vendors/VendorClient.ts"
 import { retryStore } from "../../db/RetryStore.ts"
 import { startServing } from "../../process/Served.ts"
 import type { Served } from "../../process/Served.ts"
+import type { Rate } from "../../vendors/VendorClient.ts"
+import { RateLeaseStore } from "./RateLeaseStore.ts"
 
 /**
  * Keeps calls to a vendor within its limits, over all processes: whoever waits gets a turn in the
  * order in which they came, one process leasing turns for all its waiters at once. ADR 0082.
  */
-export class Pacing extends Context.Service<
-  Pacing,
+export class RateLimiter extends Context.Service<
+  RateLimiter,
   {
     /** Waits for a turn. Who is interrupted (cancel, deadline) takes none. */
     readonly take: (rate: Rate) => Effect.Effect<void>
   }
 >()("gateway/tasks/submission/RateLimiter") {
   static readonly layer = Layer.effect(
-    Pacing,
+    RateLimiter,
     Effect.gen(function* () {
-      const turns = yield* VendorTurns
+      const turns = yield* RateLeaseStore
       const scope = yield* Effect.scope
       const lanes = new Map<string, Lane>()
 
@@ -50,7 +50,7 @@ export class Pacing extends Context.Service<
         lane.isServed = false
       })
 
-      return Pacing.of({
+      return RateLimiter.of({
         take: (rate) =>
           Effect.suspend(() => {
             const lane = laneOf(rate)

@@ -1,9 +1,9 @@
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
-import { AttemptStore } from "./VendorAttemptStore.ts"
-import type { OwnedTask } from "../TaskStore.ts"
-import { VendorError } from "../../vendors/VendorClient.ts"
-import type { Handle, SubmitRequest, VendorAccount } from "../../vendors/VendorClient.ts"
 import { retryStore } from "../../db/RetryStore.ts"
+import type { Handle, SubmitRequest, VendorAccount } from "../../vendors/VendorClient.ts"
+import { VendorError } from "../../vendors/VendorError.ts"
+import type { OwnedTask } from "../TaskStore.ts"
+import { VendorAttemptStore } from "./VendorAttemptStore.ts"
 
 /** A submit that was begun, and whose answer was not recorded. */
 export interface Unrecorded {
@@ -26,7 +26,7 @@ export class Reconcile extends Context.Service<
 >()("gateway/tasks/submission/Reconcile") {
   static readonly layer = Layer.effect(
     Reconcile,
-    Effect.map(AttemptStore, (attempts) => {
+    Effect.map(VendorAttemptStore, (attempts) => {
       const look = Effect.fnUntraced(function* (submit: Unrecorded) {
         const { account, owned, request, startedAt } = submit
         const candidates = yield* account.reconcile(request, DateTime.toEpochMillis(startedAt))

@@ -1,10 +1,10 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
+import { rowsOf, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
-import { storeFailures } from "../../db/StoreFailures.ts"
-import { rowsOf, toDate } from "../../db/Rows.ts"
 
 /** What other tasks bought, or may have bought, from an account around a time. */
 export interface Neighbours {
@@ -15,8 +15,8 @@ export interface Neighbours {
 }
 
 /** Vendor attempts across tasks, for reconciling. Contract 7. */
-export class AttemptStore extends Context.Service<
-  AttemptStore,
+export class VendorAttemptStore extends Context.Service<
+  VendorAttemptStore,
   {
     readonly neighbours: (of: {
       readonly taskId: TaskId
@@ -27,9 +27,9 @@ export class AttemptStore extends Context.Service<
   }
 >()("gateway/tasks/submission/VendorAttemptStore") {
   static readonly layer = Layer.effect(
-    AttemptStore,
+    VendorAttemptStore,
     Effect.map(PgClient.PgClient, (sql) =>
-      AttemptStore.of({
+      VendorAttemptStore.of({
         neighbours: ({ accountId, from, taskId, until }) =>
           sql`
             SELECT state, handle FROM vendor_attempts

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { errorDetailCharactersMax, failureCharactersMax } from "../../domain/Limits.ts"
 import type { TaskError } from "../../domain/Task.ts"
-import { VendorError, VendorErrorClass } from "../../vendors/VendorClient.ts"
+import { VendorError, VendorErrorClass } from "../../vendors/VendorError.ts"
 
 /** Contract 4, the codes of `task_info.error`; vendors.md, Error mapping. */
 const codes: Record<VendorErrorClass, { readonly code: number; readonly title: string }> = {

@@ -1,22 +1,24 @@
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import type { DateTime } from "effect"
 import { Catalog } from "../../catalog/Catalog.ts"
+import type { TaskRow } from "../../db/TaskRow.ts"
 import type { TaskId } from "../../domain/Ids.ts"
-import { TaskStore } from "../TaskStore.ts"
-import type { OwnedTask, TaskRow } from "../TaskStore.ts"
 import { pollAtMost } from "../../vendors/Polling.ts"
-import { VendorClient, VendorError } from "../../vendors/VendorClient.ts"
+import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { Handle, Progress, VendorAccount } from "../../vendors/VendorClient.ts"
-import { CallbackBells } from "../callbacks/CallbackSignals.ts"
+import { VendorError } from "../../vendors/VendorError.ts"
+import { CallbackSignals } from "../callbacks/CallbackSignals.ts"
 import type { Bell } from "../callbacks/CallbackSignals.ts"
-import { doneIn } from "./DoneHandle.ts"
-import { OperatorFaults } from "./OperatorFaults.ts"
-import { Pacing } from "./RateLimiter.ts"
-import { cancelJob, isSubmittedAgain, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
-import type { Fenced } from "./PaidSubmit.ts"
-import { ambiguous, Reconcile } from "./Reconcile.ts"
 import { TaskMedia } from "../TaskMedia.ts"
 import type { Obtained } from "../TaskOutput.ts"
+import { TaskStore } from "../TaskStore.ts"
+import type { OwnedTask } from "../TaskStore.ts"
+import { doneIn } from "./DoneHandle.ts"
+import { OperatorFaults } from "./OperatorFaults.ts"
+import { cancelJob, isSubmittedAgain, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
+import type { Fenced } from "./PaidSubmit.ts"
+import { RateLimiter } from "./RateLimiter.ts"
+import { ambiguous, Reconcile } from "./Reconcile.ts"
 import { storedFailure } from "./VendorFailure.ts"
 
 /** Gets a task's result from its vendor: buys the job, or goes on with the one that was bought. */
@@ -31,7 +33,7 @@ export class VendorWork extends Context.Service<
   static readonly layer = Layer.effect(
     VendorWork,
     Effect.gen(function* () {
-      const bells = yield* CallbackBells
+      const bells = yield* CallbackSignals
       const entryOf = entryWith(yield* Catalog)
       const faults = yield* OperatorFaults
       const { poll, watched } = yield* makeAsking
@@ -116,7 +118,7 @@ const cancelWith = (tasks: TaskStore["Service"], vendors: VendorClient["Service"
 /** Polls within the vendor's limits; faults of the service's own account are told to the operator. */
 const makeAsking = Effect.gen(function* () {
   const faults = yield* OperatorFaults
-  const pacing = yield* Pacing
+  const pacing = yield* RateLimiter
 
   const report = (account: VendorAccount, upstreamModel: string, error: VendorError) =>
     account.isPretended === true

@@ -1,11 +1,10 @@
 import { Clock, Effect, Option, Schema } from "effect"
+import type { AdapterContext } from "../AdapterContext.ts"
 import { empty, jobFailed } from "../Faults.ts"
-import type { Line } from "../AdapterContext.ts"
-import { maybe } from "../OptionalField.ts"
 import { mediaTexts, urlOrDataUri } from "../MediaTexts.ts"
 import type { MediumText } from "../MediaTexts.ts"
+import { maybe } from "../OptionalField.ts"
 import { waitAtAge } from "../Polling.ts"
-import { VendorError } from "../VendorClient.ts"
 import type {
   CancelOutcome,
   Handle,
@@ -15,6 +14,7 @@ import type {
   Submitted,
   VendorAccount
 } from "../VendorClient.ts"
+import { VendorError } from "../VendorError.ts"
 import * as Bodies from "./DashScopeBodies.ts"
 import * as Calls from "./DashScopeCalls.ts"
 import { rules } from "./DashScopeFaults.ts"
@@ -55,7 +55,7 @@ const mediaForm = (label: string, upload: MediumText): MediumText =>
     : upload
 
 /** F1 of vendors.md C: a task that runs at DashScope by itself and is asked for. */
-export const make = (line: Line): VendorAccount => {
+export const make = (line: AdapterContext): VendorAccount => {
   const { account, accountId } = line
   const calls = Calls.make(line)
 

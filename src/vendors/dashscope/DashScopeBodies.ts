@@ -3,7 +3,8 @@ import { videoSecondsShort } from "../../domain/Limits.ts"
 import { bodyFields, unsendable } from "../BodyFields.ts"
 import { listOf } from "../MediaTexts.ts"
 import type { MediaAt } from "../MediaTexts.ts"
-import type { SubmitRequest, VendorError } from "../VendorClient.ts"
+import type { SubmitRequest } from "../VendorClient.ts"
+import type { VendorError } from "../VendorError.ts"
 
 const Text = Schema.optionalKey(Schema.NullOr(Schema.String))
 const Number = Schema.optionalKey(Schema.NullOr(Schema.Finite))

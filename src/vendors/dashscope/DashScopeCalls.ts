@@ -1,10 +1,10 @@
 import { Duration, Option, Schema } from "effect"
 import type { Effect } from "effect"
+import type { AdapterContext } from "../AdapterContext.ts"
+import { withVersion } from "../Bases.ts"
 import { ask } from "../VendorCall.ts"
 import type { Call as AnyCall } from "../VendorCall.ts"
-import { withVersion } from "../Bases.ts"
-import type { Line } from "../AdapterContext.ts"
-import type { VendorError } from "../VendorClient.ts"
+import type { VendorError } from "../VendorError.ts"
 import { refusalOf, rules } from "./DashScopeFaults.ts"
 
 /** Creating a task is quick; a blocking generation is given what the vendor's own SDK gives it. */
@@ -19,9 +19,9 @@ export type Calls = <S extends Schema.ConstraintDecoder<unknown>>(
 ) => Effect.Effect<S["Type"], VendorError>
 
 /** vendors.md A1: bearer key, JSON both ways. */
-export const make = ({ account, auth, heed, http }: Line): Calls => {
+export const make = ({ account, auth, observeResponse, http }: AdapterContext): Calls => {
   const base = withVersion(account.baseUrl, "/api/v1")
-  const dialect = { http, headers: auth, rules, refusalOf, heed }
+  const dialect = { http, headers: auth, rules, refusalOf, observeResponse }
   return ({ path, ...call }) => ask(dialect, { ...call, url: `${base}${path}` })
 }
 
@@ -29,7 +29,7 @@ export const make = ({ account, auth, heed, http }: Line): Calls => {
  * Asks for no inspection of content when the body does (`safety_filter: false`) and the operator says
  * that the vendor allowed it (vendors.md B).
  */
-export const inspection = (line: Line, body: unknown): Readonly<Record<string, string>> =>
+export const inspection = (line: AdapterContext, body: unknown): Readonly<Record<string, string>> =>
   line.mayDisableInspection && Option.isSome(decodeUninspected(body))
     ? { "x-dashscope-datainspection": '{"input":"disable","output":"disable"}' }
     : {}

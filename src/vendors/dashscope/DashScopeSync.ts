@@ -1,11 +1,11 @@
 import { Effect, Schema } from "effect"
+import type { AdapterContext } from "../AdapterContext.ts"
 import { blocking } from "../Blocking.ts"
 import { empty } from "../Faults.ts"
-import type { Line } from "../AdapterContext.ts"
-import { maybe } from "../OptionalField.ts"
 import { mediaTexts, urlOrDataUri } from "../MediaTexts.ts"
-import type { VendorError } from "../VendorClient.ts"
+import { maybe } from "../OptionalField.ts"
 import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
+import type { VendorError } from "../VendorError.ts"
 import * as Bodies from "./DashScopeBodies.ts"
 import * as Calls from "./DashScopeCalls.ts"
 import { rateOf, slotsOf } from "./DashScopeRates.ts"
@@ -24,7 +24,7 @@ const Generated = Schema.Struct({
 })
 
 /** F2 of vendors.md C: the models that answer with the result. The async header must be absent. */
-export const make = (line: Line): VendorAccount => {
+export const make = (line: AdapterContext): VendorAccount => {
   const { account, accountId } = line
   const calls = Calls.make(line)
   return {

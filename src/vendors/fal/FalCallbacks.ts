@@ -1,6 +1,6 @@
+import { Option, Schema } from "effect"
 import { Buffer } from "node:buffer"
 import { createHash, createPublicKey, verify } from "node:crypto"
-import { Option, Schema } from "effect"
 import type { InboundCallback } from "../../domain/Callback.ts"
 import { secondsIn } from "../CallbackScheme.ts"
 import type { CallbackScheme, Seal } from "../CallbackScheme.ts"

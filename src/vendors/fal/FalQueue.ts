@@ -1,21 +1,21 @@
 import { Clock, Duration, Effect, Option, Schema } from "effect"
-import { ask, refusalIn, send } from "../VendorCall.ts"
-import type { Dialect } from "../VendorCall.ts"
+import type { AdapterContext } from "../AdapterContext.ts"
 import { empty, jobFailed, readAs, unreadable } from "../Faults.ts"
 import { flatInput, mediaIn } from "../FlatInput.ts"
-import type { Line } from "../AdapterContext.ts"
 import { maybe } from "../OptionalField.ts"
 import { ownJob, ownUrl } from "../OwnUrls.ts"
 import { waitAtAge } from "../Polling.ts"
+import { ask, refusalIn, send } from "../VendorCall.ts"
+import type { Dialect } from "../VendorCall.ts"
 import type {
   CancelOutcome,
   Handle,
   Progress,
   SubmitRequest,
   Submitted,
-  VendorAccount,
-  VendorError
+  VendorAccount
 } from "../VendorClient.ts"
+import type { VendorError } from "../VendorError.ts"
 import { scheme } from "./FalCallbacks.ts"
 import { refusalOf, rules } from "./FalFaults.ts"
 
@@ -51,10 +51,10 @@ const jobOf = ownJob(Job, ({ cancelUrl, responseUrl, statusUrl }) => [
 const readAnything = readAs(Schema.Unknown)
 
 /** F1: fal's queue (vendors.md A5). */
-export const make = (line: Line): VendorAccount => {
-  const { account, accountId, auth, heed, http } = line
+export const make = (line: AdapterContext): VendorAccount => {
+  const { account, accountId, auth, observeResponse, http } = line
   const base = account.baseUrl
-  const dialect: Dialect = { http, headers: auth, rules, refusalOf, heed }
+  const dialect: Dialect = { http, headers: auth, rules, refusalOf, observeResponse }
   return {
     accountId,
     submit: Effect.fn("FalQueue.submit")(function* (

@@ -1,15 +1,15 @@
 import { Duration, Effect, Schema } from "effect"
-import { ask } from "../VendorCall.ts"
-import type { Dialect } from "../VendorCall.ts"
+import type { AdapterContext } from "../AdapterContext.ts"
 import { withVersion } from "../Bases.ts"
 import { blocking } from "../Blocking.ts"
 import { bodyFields } from "../BodyFields.ts"
 import { jobFailed } from "../Faults.ts"
-import type { Line } from "../AdapterContext.ts"
-import { maybe } from "../OptionalField.ts"
 import { base64 } from "../MediaTexts.ts"
-import type { VendorError } from "../VendorClient.ts"
+import { maybe } from "../OptionalField.ts"
+import { ask } from "../VendorCall.ts"
+import type { Dialect } from "../VendorCall.ts"
 import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
+import type { VendorError } from "../VendorError.ts"
 import { blockedPrompt, refusalOf, rules } from "./GeminiFaults.ts"
 
 /** A 4K picture takes minutes. */
@@ -50,10 +50,10 @@ const Generated = Schema.Struct({
 type Generated = typeof Generated.Type
 
 /** F2 of vendors.md C: `generateContent` that answers with pictures inline (vendors.md A2). */
-export const make = (line: Line): VendorAccount => {
-  const { account, accountId, auth, heed, http } = line
+export const make = (line: AdapterContext): VendorAccount => {
+  const { account, accountId, auth, observeResponse, http } = line
   const base = withVersion(account.baseUrl, "/v1beta")
-  const dialect: Dialect = { http, headers: auth, rules, refusalOf, heed }
+  const dialect: Dialect = { http, headers: auth, rules, refusalOf, observeResponse }
   return {
     accountId,
     submit: Effect.fn("GeminiImage.submit")(function* (

@@ -1,14 +1,15 @@
 import { Clock, Context, Duration, Effect, Layer, Schema } from "effect"
-import { VendorClient, VendorError } from "../VendorClient.ts"
+import { VendorClient } from "../VendorClient.ts"
 import type {
   Handle,
   Progress,
   ResultItem,
   SubmitRequest,
   Submitted,
-  VendorAccount,
-  VendorErrorClass
+  VendorAccount
 } from "../VendorClient.ts"
+import { VendorError } from "../VendorError.ts"
+import type { VendorErrorClass } from "../VendorError.ts"
 
 /** What one submit comes to. `after` counts from the submit, by the clock of the fiber. */
 export type MockStep =

@@ -1,10 +1,10 @@
 import { Option, Schema } from "effect"
-import type { Dialect } from "../VendorCall.ts"
+import type { AdapterContext } from "../AdapterContext.ts"
 import { withVersion } from "../Bases.ts"
 import { readAs } from "../Faults.ts"
 import type { FaultRule, Refusal } from "../Faults.ts"
-import type { Line } from "../AdapterContext.ts"
 import { maybe } from "../OptionalField.ts"
+import type { Dialect } from "../VendorCall.ts"
 import type { VendorAnswer } from "../VendorHttp.ts"
 
 /** vendors.md A3: codes first, then types. */
@@ -36,14 +36,14 @@ const refusalOf = (answer: VendorAnswer): Refusal | undefined =>
     }))
   )
 
-export const baseOf = ({ account }: Line): string => withVersion(account.baseUrl, "/v1")
+export const baseOf = ({ account }: AdapterContext): string => withVersion(account.baseUrl, "/v1")
 
-export const dialectOf = ({ auth, heed, http }: Line): Dialect => ({
+export const dialectOf = ({ auth, observeResponse, http }: AdapterContext): Dialect => ({
   http,
   headers: auth,
   rules,
   refusalOf,
-  heed
+  observeResponse
 })
 
 /** The upstream's `WxH` of the same orientation as our `W*H`, or the square one. */

@@ -1,19 +1,14 @@
 import { Duration, Effect, Schema } from "effect"
-import { ask } from "../VendorCall.ts"
+import type { AdapterContext } from "../AdapterContext.ts"
 import { blocking } from "../Blocking.ts"
 import { bodyFields } from "../BodyFields.ts"
 import { empty } from "../Faults.ts"
-import type { Line } from "../AdapterContext.ts"
-import { maybe } from "../OptionalField.ts"
 import { multipart } from "../Multipart.ts"
 import type { FormFile } from "../Multipart.ts"
-import type {
-  ResultItem,
-  SubmitRequest,
-  Submitted,
-  VendorAccount,
-  VendorError
-} from "../VendorClient.ts"
+import { maybe } from "../OptionalField.ts"
+import { ask } from "../VendorCall.ts"
+import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
+import type { VendorError } from "../VendorError.ts"
 import { baseOf, dialectOf, orientationOf } from "./OpenAiCalls.ts"
 
 const generateTimeout = Duration.seconds(300)
@@ -43,7 +38,7 @@ const Generated = Schema.Struct({
 const sizes = { wide: "1536x1024", tall: "1024x1536", square: "1024x1024" } as const
 
 /** F2: `/images/generations`, or `/images/edits` when the body holds pictures (vendors.md A3). */
-export const make = (line: Line): VendorAccount => {
+export const make = (line: AdapterContext): VendorAccount => {
   const dialect = dialectOf(line)
   const base = baseOf(line)
   return {

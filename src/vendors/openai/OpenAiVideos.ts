@@ -1,12 +1,11 @@
 import { Clock, Duration, Effect, Schema } from "effect"
-import { ask } from "../VendorCall.ts"
+import type { AdapterContext } from "../AdapterContext.ts"
 import { bodyFields } from "../BodyFields.ts"
 import { jobFailed } from "../Faults.ts"
-import type { Line } from "../AdapterContext.ts"
-import { maybe } from "../OptionalField.ts"
 import { multipart } from "../Multipart.ts"
+import { maybe } from "../OptionalField.ts"
 import { waitAtAge } from "../Polling.ts"
-import { VendorError } from "../VendorClient.ts"
+import { ask } from "../VendorCall.ts"
 import type {
   Candidate,
   Handle,
@@ -15,6 +14,7 @@ import type {
   Submitted,
   VendorAccount
 } from "../VendorClient.ts"
+import { VendorError } from "../VendorError.ts"
 import { baseOf, dialectOf, orientationOf, rules } from "./OpenAiCalls.ts"
 
 const createTimeout = Duration.seconds(60)
@@ -51,7 +51,7 @@ const Job = Schema.Struct({ id: Schema.NonEmptyString, submittedAtMillis: Schema
 const decodeJob = Schema.decodeUnknownOption(Job)
 
 /** F1: `/videos`, asked by id; the bytes open with the key only (vendors.md A3). */
-export const make = (line: Line): VendorAccount => {
+export const make = (line: AdapterContext): VendorAccount => {
   const dialect = dialectOf(line)
   const base = baseOf(line)
   return {

@@ -1,14 +1,14 @@
 import { Clock, Duration, Effect, Option, Schema } from "effect"
-import { ask } from "../VendorCall.ts"
-import type { Dialect } from "../VendorCall.ts"
+import type { AdapterContext } from "../AdapterContext.ts"
 import { withVersion } from "../Bases.ts"
 import { empty, jobFailed, readAs } from "../Faults.ts"
 import type { FaultRule, Refusal } from "../Faults.ts"
 import { flatInput, mediaIn } from "../FlatInput.ts"
-import type { Line } from "../AdapterContext.ts"
 import { maybe } from "../OptionalField.ts"
 import { ownJob, ownUrl } from "../OwnUrls.ts"
 import { waitAtAge } from "../Polling.ts"
+import { ask } from "../VendorCall.ts"
+import type { Dialect } from "../VendorCall.ts"
 import type {
   CancelOutcome,
   Candidate,
@@ -16,9 +16,9 @@ import type {
   Progress,
   SubmitRequest,
   Submitted,
-  VendorAccount,
-  VendorError
+  VendorAccount
 } from "../VendorClient.ts"
+import type { VendorError } from "../VendorError.ts"
 import type { VendorAnswer } from "../VendorHttp.ts"
 import { scheme } from "./ReplicateCallbacks.ts"
 import { listed } from "./ReplicateList.ts"
@@ -71,10 +71,10 @@ const target = (upstreamModel: string) => {
 }
 
 /** F1: Replicate's predictions (vendors.md A5). Results are gone after an hour, so they are copied. */
-export const make = (line: Line): VendorAccount => {
-  const { account, accountId, auth, heed, http } = line
+export const make = (line: AdapterContext): VendorAccount => {
+  const { account, accountId, auth, observeResponse, http } = line
   const base = withVersion(account.baseUrl, "/v1")
-  const dialect: Dialect = { http, headers: auth, rules, refusalOf, heed }
+  const dialect: Dialect = { http, headers: auth, rules, refusalOf, observeResponse }
   return {
     accountId,
     submit: Effect.fn("Replicate.submit")(function* (

@@ -1,11 +1,11 @@
+import { Effect, Schema } from "effect"
 import { Buffer } from "node:buffer"
 import { createHmac, timingSafeEqual } from "node:crypto"
-import { Effect, Schema } from "effect"
 import type { InboundCallback } from "../../domain/Callback.ts"
-import { ask } from "../VendorCall.ts"
-import type { Dialect } from "../VendorCall.ts"
 import { secondsIn } from "../CallbackScheme.ts"
 import type { CallbackScheme, Seal } from "../CallbackScheme.ts"
+import { ask } from "../VendorCall.ts"
+import type { Dialect } from "../VendorCall.ts"
 
 const Secret = Schema.Struct({ key: Schema.String.check(Schema.isPattern(/^whsec_/u)) })
 

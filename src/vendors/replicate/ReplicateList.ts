@@ -1,8 +1,8 @@
 import { Duration, Effect, Schema } from "effect"
-import { ask } from "../VendorCall.ts"
-import type { Dialect } from "../VendorCall.ts"
 import { isSameOrigin } from "../Bases.ts"
 import { maybe } from "../OptionalField.ts"
+import { ask } from "../VendorCall.ts"
+import type { Dialect } from "../VendorCall.ts"
 import type { SubmitRequest } from "../VendorClient.ts"
 
 /** One prediction of the list; some of it is left out for what is older than an hour. */

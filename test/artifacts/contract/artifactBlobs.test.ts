@@ -8,11 +8,11 @@ import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import S3rver from "s3rver"
-import { makeArtifactId } from "../../../src/domain/Ids.ts"
 import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
 import * as S3Blobs from "../../../src/artifacts/S3Blobs.ts"
-import { fakeBucket } from "../../support/fakeBucket.ts"
 import type { BucketAccess } from "../../../src/domain/Bucket.ts"
+import { makeArtifactId } from "../../../src/domain/Ids.ts"
+import { fakeBucket } from "../../support/fakeBucket.ts"
 
 /** One suite for the directory and for a bucket. Contract 9, `ARTIFACT_STORE`. */
 

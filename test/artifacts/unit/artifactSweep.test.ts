@@ -1,13 +1,13 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
+import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
+import { ArtifactIndexStore } from "../../../src/artifacts/ArtifactIndexStore.ts"
+import { Artifacts } from "../../../src/artifacts/Artifacts.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { ArtifactId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
-import { Artifacts } from "../../../src/artifacts/Artifacts.ts"
 import { Secrets } from "../../../src/process/Secrets.ts"
-import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
-import { ArtifactIndex } from "../../../src/artifacts/ArtifactIndexStore.ts"
 
 describe("the sweep of expired media", () => {
   it.effect("is not held up by one that the store does not let go (a bucket's lock)", () =>
@@ -19,7 +19,7 @@ describe("the sweep of expired media", () => {
       const rows = new Set(ids)
       const blobs = new Set(ids)
       const stubs = Layer.mergeAll(
-        Layer.mock(ArtifactIndex, {
+        Layer.mock(ArtifactIndexStore, {
           expired: (_now, limit) => Effect.sync(() => [...rows].slice(0, limit)),
           remove: (gone) => Effect.sync(() => gone.forEach((id) => rows.delete(id)))
         }),

@@ -1,9 +1,9 @@
+import { NodeFileSystem } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option } from "effect"
-import { NodeFileSystem } from "@effect/platform-node"
-import { format } from "../../../src/domain/Credits.ts"
 import { Label } from "../../../src/catalog/bodies/Bodies.ts"
 import { Catalog, CatalogError } from "../../../src/catalog/Catalog.ts"
+import { format } from "../../../src/domain/Credits.ts"
 
 const withFile = (content: unknown) =>
   Effect.gen(function* () {

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
+import type { AudioRules, ImageRules } from "../../../src/catalog/media/InspectionRules.ts"
 import { inspectMedia } from "../../../src/catalog/media/Media.ts"
 import { mediaRules } from "../../../src/catalog/media/MediaRules.ts"
-import type { AudioRules, ImageRules } from "../../../src/catalog/media/InspectionRules.ts"
 import {
   bmp,
   concat,

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as fc from "fast-check"
-import { format, make } from "../../../src/domain/Credits.ts"
 import type { Label } from "../../../src/catalog/bodies/Bodies.ts"
 import { builtInEntries } from "../../../src/catalog/Catalog.ts"
 import {
@@ -14,6 +13,7 @@ import {
 } from "../../../src/catalog/Price.ts"
 import { builtInTokenModels } from "../../../src/catalog/TokenModels.ts"
 import { usageOf } from "../../../src/catalog/Usage.ts"
+import { format, make } from "../../../src/domain/Credits.ts"
 import { accept } from "../../support/bodies.ts"
 
 const entryOf = (label: Label) => builtInEntries.find((entry) => entry.label === label)!

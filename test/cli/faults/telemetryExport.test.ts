@@ -1,6 +1,6 @@
-import { assert, describe, it } from "vitest"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
+import { assert, describe, it } from "vitest"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 
 /** Contract 9: `OTEL_EXPORTER_OTLP_ENDPOINT`; contract 2: the response names its trace. */

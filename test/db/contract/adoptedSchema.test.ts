@@ -9,7 +9,7 @@ import * as Migrations from "../../../src/db/Migrations.ts"
 import { splitStatements } from "../../../src/db/SqlStatements.ts"
 import { EndpointId, TaskId, UserId } from "../../../src/domain/Ids.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
-import { AllowanceStore } from "../../../src/passthrough/ReservationStore.ts"
+import { ReservationStore } from "../../../src/passthrough/ReservationStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
@@ -182,13 +182,13 @@ for (const [store, database] of Object.entries(former)) {
         assert.lengthOf(orphans, 1)
         yield* writeCalls({ ends: orphans.map(({ id }) => callEnd({ id, user: userId }, 0)) })
         assert.lengthOf(yield* calls.orphans(later, later, 10), 0)
-        const reservations = yield* (yield* AllowanceStore).lost(later, 10)
+        const reservations = yield* (yield* ReservationStore).lost(later, 10)
         assert.lengthOf(reservations, 1)
         yield* writeAllowances({
           sizes: reservations.map(({ key }) => ({ ...allowance(userId, 0), key })),
           processId: reservations[0]!.processId
         })
-        assert.lengthOf(yield* (yield* AllowanceStore).lost(later, 10), 0)
+        assert.lengthOf(yield* (yield* ReservationStore).lost(later, 10), 0)
 
         const deliveries = yield* DeliveryStore
         assert.strictEqual(yield* deliveries.freeLost(later, later, later), 2)

@@ -1,15 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Context, DateTime, Effect, Fiber, Layer, Option, Redacted } from "effect"
+import { SqlClient } from "effect/sql/SqlClient"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
-import { Context, DateTime, Effect, Fiber, Layer, Option, Redacted } from "effect"
-import { SqlClient } from "effect/sql/SqlClient"
-import type { StoreUnavailable } from "../../../src/domain/Problem.ts"
-import { retryStore } from "../../../src/db/RetryStore.ts"
 import { layerPostgres } from "../../../src/db/Database.ts"
-import { storeFailures } from "../../../src/db/StoreFailures.ts"
 import * as Migrations from "../../../src/db/Migrations.ts"
+import { retryStore } from "../../../src/db/RetryStore.ts"
+import { storeFailures } from "../../../src/db/StoreFailures.ts"
+import type { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { startSilentProxy } from "../../support/silentProxy.ts"
 import type { Swallows } from "../../support/silentProxy.ts"
@@ -25,7 +25,7 @@ import {
 
 /** ADR 0124: a cut network says nothing; the store is away then, and what was asked is asked again. */
 
-const patience = { statementMillis: 1000, silenceMillis: 1500 }
+const timeouts = { statementMillis: 1000, silenceMillis: 1500 }
 const connections = 4
 
 /** A migrated Postgres, the client beside it, and what lies behind a network that can fall silent. */
@@ -38,7 +38,7 @@ const behindNetwork = Effect.gen(function* () {
   )
   const far = new URL(url)
   far.port = String(network.port)
-  const options = { patience, maxConnections: connections, idleTransactionMillis: 1000 }
+  const options = { timeouts, maxConnections: connections, idleTransactionMillis: 1000 }
   const database = layerPostgres({ url: Redacted.make(far.href), ...options })
   return {
     near: Context.get(near, SqlClient),
@@ -125,13 +125,13 @@ describe("a Postgres that falls silent", { timeout: 60_000 }, () => {
       )
       const slow = "SELECT pg_sleep(1.5);\nCREATE TABLE made (n int);\n"
       yield* Effect.promise(() => writeFile(join(folder, "0001_slow.sql"), slow))
-      const patient = layerPostgres({ url: Redacted.make(url.href), patience: "endless" })
+      const patient = layerPostgres({ url: Redacted.make(url.href), timeouts: "endless" })
       const near = Context.get(yield* Layer.build(patient), SqlClient)
       yield* near.unsafe(`ALTER DATABASE ${url.pathname.slice(1)} SET statement_timeout = '1s'`)
       // A connection of its own, which the setting concerns
       const applied = yield* Effect.provide(
         Migrations.migrate({ directory: pathToFileURL(folder) }),
-        layerPostgres({ url: Redacted.make(url.href), patience: "endless" }),
+        layerPostgres({ url: Redacted.make(url.href), timeouts: "endless" }),
         { local: true }
       )
       assert.deepStrictEqual(applied, ["0001_slow"])

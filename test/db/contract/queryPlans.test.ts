@@ -1,10 +1,10 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
-import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { EndpointId, EventId } from "../../../src/domain/Ids.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { singleStores } from "../../support/stores.ts"
 import {
   accept,

@@ -10,16 +10,16 @@ import {
   makeUserId
 } from "../../../src/domain/Ids.ts"
 import type { EndpointId, TaskId, UserId } from "../../../src/domain/Ids.ts"
-import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import * as Gateway from "../../../src/Gateway.ts"
-import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
-import type { Claimed } from "../../../src/webhooks/DeliveryStore.ts"
-import { EndpointStore } from "../../../src/webhooks/EndpointStore.ts"
 import { ProcessStore } from "../../../src/process/ProcessStore.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { Finish } from "../../../src/tasks/TaskStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
+import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
+import type { Claimed } from "../../../src/webhooks/DeliveryStore.ts"
+import { EndpointStore } from "../../../src/webhooks/EndpointStore.ts"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const start = DateTime.makeUnsafe("2026-01-01T00:00:00.000Z")

@@ -1,6 +1,6 @@
-import { PGlite } from "@electric-sql/pglite"
 import { PgClient } from "@effect/sql-pg"
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
+import { PGlite } from "@electric-sql/pglite"
 import { Effect, Exit, Scope } from "effect"
 import * as Reactivity from "effect/reactivity/Reactivity"
 import type { Duplex } from "node:stream"

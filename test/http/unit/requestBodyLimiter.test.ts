@@ -2,10 +2,10 @@ import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Fiber, Layer } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { AppConfig } from "../../../src/config/Config.ts"
-import { BodyRoom } from "../../../src/http/server/RequestBodyLimiter.ts"
+import { RequestBodyLimiter } from "../../../src/http/server/RequestBodyLimiter.ts"
 
 const mebi = 1024 * 1024
-const layer = BodyRoom.layer.pipe(
+const layer = RequestBodyLimiter.layer.pipe(
   Layer.provide(AppConfig.layerOf({ MAX_BODY_BYTES: String(16 * mebi) })),
   Layer.orDie
 )
@@ -21,7 +21,7 @@ const together = (
   callerOf = (index: number) => `user ${index}`
 ) =>
   Effect.gen(function* () {
-    const room = yield* BodyRoom
+    const room = yield* RequestBodyLimiter
     const door = yield* Deferred.make<void>()
     let inside = 0
     const fibers = yield* Effect.forEach(requests, (it, index) =>

@@ -3,8 +3,8 @@ import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { ApiKeyId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
-import { AllowanceStore } from "../../../src/passthrough/ReservationStore.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
+import { ReservationStore } from "../../../src/passthrough/ReservationStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { describeStores } from "../../support/stores.ts"
@@ -310,7 +310,7 @@ describeStores("the allowance store", (database) => {
 
     it.effect("those of dead processes are found, and closed by their names", () =>
       Effect.gen(function* () {
-        const store = yield* AllowanceStore
+        const store = yield* ReservationStore
         const sql = yield* PgClient.PgClient
         const userId = yield* newCaller(1000)
         const now = yield* DateTime.now

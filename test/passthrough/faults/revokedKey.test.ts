@@ -1,5 +1,5 @@
-import { assert, describe, it } from "@effect/vitest"
 import { PgClient } from "@effect/sql-pg"
+import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"

@@ -1,7 +1,7 @@
 import { Effect, Option } from "effect"
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
-import { connect } from "node:net"
 import { request } from "node:http"
+import { connect } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
@@ -460,7 +460,7 @@ describe("the door", () => {
     assert.equal(stopping.routed(), before)
   })
 
-  it("a call that outlasts the service's patience is ended, and its upstream with it", async () => {
+  it("a call that outlasts the service's timeouts is ended, and its upstream with it", async () => {
     const stopping = await start()
     assert.equal((await tell(stopping, chat, false)).status, 200)
     upstream.script = () => {}

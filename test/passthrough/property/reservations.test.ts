@@ -3,12 +3,15 @@ import { assert, describe, it, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import * as fc from "fast-check"
 import { randomInt, randomUUID } from "node:crypto"
-import { allowanceMillis } from "../../../src/domain/Limits.ts"
 import { UserId } from "../../../src/domain/Ids.ts"
-import { AllowanceBook } from "../../../src/passthrough/ReservationBook.ts"
-import type { CloseDrawn, Taken } from "../../../src/passthrough/ReservationBook.ts"
-import type { AllowanceGrant, AllowanceStore } from "../../../src/passthrough/ReservationStore.ts"
+import { reservationMillis } from "../../../src/domain/Limits.ts"
 import type { CallStart } from "../../../src/passthrough/CallStore.ts"
+import { ReservationBook } from "../../../src/passthrough/ReservationBook.ts"
+import type { CloseDrawn, Taken } from "../../../src/passthrough/ReservationBook.ts"
+import type {
+  ReservationGrant,
+  ReservationStore
+} from "../../../src/passthrough/ReservationStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
@@ -28,7 +31,7 @@ console.log(`allowance properties: ALLOWANCE_SEED=${seed}`)
 /** A store with one wallet and one key. */
 interface Ledger {
   readonly user: UserId
-  readonly write: (taken: Taken) => Effect.Effect<ReadonlyArray<AllowanceGrant>>
+  readonly write: (taken: Taken) => Effect.Effect<ReadonlyArray<ReservationGrant>>
   readonly wallet: Effect.Effect<{ readonly settled: bigint; readonly held: bigint }>
   /** What the process holds ahead. */
   readonly allowance: Effect.Effect<bigint>
@@ -134,7 +137,7 @@ const actions = fc.array(
 
 /** Does it all, and holds the book against the store after every step. Answers how many calls were drawn. */
 const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<Action>) {
-  const book = new AllowanceBook()
+  const book = new ReservationBook()
   const running: Array<{ readonly start: CallStart; readonly close: CloseDrawn }> = []
   const spent = new Map<string, bigint>()
   /** What calls have cost or can cost that the store has not charged yet. */
@@ -151,7 +154,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
     const start = callStart(ledger.user, amount)
     const close = book.draw(start, moment())
     if (close === undefined) return
-    assert.isTrue(now < revokedAt + allowanceMillis, "drawn on a key that was revoked for long")
+    assert.isTrue(now < revokedAt + reservationMillis, "drawn on a key that was revoked for long")
     running.push({ start, close })
     uncharged += start.amount
     count += 1
@@ -254,7 +257,7 @@ describe("what is drawn on an allowance is covered and charged once, whatever is
 const storeLedger = Effect.fnUntraced(function* (balance: number) {
   const sql = yield* PgClient.PgClient
   const wallets = yield* WalletStore
-  const services = yield* Effect.context<AllowanceStore>()
+  const services = yield* Effect.context<ReservationStore>()
   const user = yield* newCaller(balance)
   const ledger: Ledger = {
     user,

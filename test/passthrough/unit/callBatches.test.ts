@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Latch, Scope } from "effect"
+import { UserId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { makeCallBatches } from "../../../src/passthrough/CallBatches.ts"
 import type { Batch, WriteBatch } from "../../../src/passthrough/CallBatches.ts"
 import type { CallEnd, CallRefusal, CallStart } from "../../../src/passthrough/CallStore.ts"
 import { callEnd, callStart } from "../../support/wallets.ts"
-import { UserId } from "../../../src/domain/Ids.ts"
 
 const user = UserId.make("019aa000-0000-7000-8000-000000000001")
 const start = () => callStart(user, 1)

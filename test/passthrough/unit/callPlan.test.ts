@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
-import { make } from "../../../src/domain/Credits.ts"
-import { planCall } from "../../../src/passthrough/CallPlan.ts"
 import type { TokenModel } from "../../../src/catalog/OpenRoutes.ts"
 import { makeUpstreamCatalog } from "../../../src/catalog/UpstreamCatalog.ts"
+import { make } from "../../../src/domain/Credits.ts"
+import { planCall } from "../../../src/passthrough/CallPlan.ts"
 
 const price = {
   per: "million_tokens",

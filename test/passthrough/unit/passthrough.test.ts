@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Cause, Effect, Exit, Layer } from "effect"
-import { ApiKeyId, UserId } from "../../../src/domain/Ids.ts"
 import { Catalog } from "../../../src/catalog/Catalog.ts"
+import { ApiKeyId, UserId } from "../../../src/domain/Ids.ts"
 import { Metering } from "../../../src/passthrough/Metering.ts"
 import type { CallEnd } from "../../../src/passthrough/Metering.ts"
 import { Passthrough } from "../../../src/passthrough/Passthrough.ts"

@@ -4,20 +4,20 @@ import { TestClock } from "effect/testing"
 import { randomUUID } from "node:crypto"
 import { UserId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
-import { makeAllowances } from "../../../src/passthrough/Reservations.ts"
-import type { WriteAllowances } from "../../../src/passthrough/Reservations.ts"
-import type { AllowanceGrant } from "../../../src/passthrough/ReservationStore.ts"
-import type { CloseDrawn } from "../../../src/passthrough/ReservationBook.ts"
 import type { CallEnd, CallStart } from "../../../src/passthrough/CallStore.ts"
+import type { CloseDrawn } from "../../../src/passthrough/ReservationBook.ts"
+import { makeReservations } from "../../../src/passthrough/Reservations.ts"
+import type { WriteReservations } from "../../../src/passthrough/Reservations.ts"
+import type { ReservationGrant } from "../../../src/passthrough/ReservationStore.ts"
 import { callEnd, callStart, credits } from "../../support/wallets.ts"
 
 /** What a process holds ahead for keys that call often, under a clock that is moved by hand. ADR 0116. */
 
 const user = UserId.make(randomUUID())
-type Batch = Parameters<WriteAllowances>[0]
+type Batch = Parameters<WriteReservations>[0]
 
 /** Grants all that is asked for. */
-const grantAll = ({ sizes }: Batch, alive = true): ReadonlyArray<AllowanceGrant> =>
+const grantAll = ({ sizes }: Batch, alive = true): ReadonlyArray<ReservationGrant> =>
   sizes.map(({ extra, key, needs }) => ({
     key,
     granted: credits(Number(needs + extra) / 1e6),
@@ -27,11 +27,11 @@ const grantAll = ({ sizes }: Batch, alive = true): ReadonlyArray<AllowanceGrant>
   }))
 
 const make = Effect.fnUntraced(function* (
-  behave: WriteAllowances = (batch) => Effect.succeed(grantAll(batch))
+  behave: WriteReservations = (batch) => Effect.succeed(grantAll(batch))
 ) {
   const written: Array<Batch> = []
   const scope = yield* Scope.make()
-  const allowances = yield* makeAllowances((batch) =>
+  const allowances = yield* makeReservations((batch) =>
     Effect.suspend(() => {
       written.push(batch)
       return behave(batch)

@@ -4,8 +4,7 @@ import { TestClock } from "effect/testing"
 import { UpstreamCalls } from "../../../src/passthrough/UpstreamCalls.ts"
 import { Accounts } from "../../../src/vendors/Accounts.ts"
 import { Upstream } from "../../../src/vendors/Upstream.ts"
-import type { UpstreamRequest } from "../../../src/vendors/Upstream.ts"
-import type { UpstreamAnswer } from "../../../src/vendors/UpstreamExchange.ts"
+import type { UpstreamAnswer, UpstreamRequest } from "../../../src/vendors/UpstreamExchange.ts"
 
 const account = {
   id: "openai:one",

@@ -1,9 +1,9 @@
 import { assert, it } from "@effect/vitest"
 import { DateTime, Duration, Effect, Layer, Option } from "effect"
 import { makeApiKeyId } from "../../../src/domain/Ids.ts"
+import { RateLeaseStore } from "../../../src/tasks/submission/RateLeaseStore.ts"
 import { AdmissionStore } from "../../../src/users/AdmissionStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
-import { VendorTurns } from "../../../src/tasks/submission/RateLeaseStore.ts"
 import { describeStores } from "../../support/stores.ts"
 import { newWallet, walletStores } from "../../support/wallets.ts"
 
@@ -12,13 +12,13 @@ const later = (seconds: number) => DateTime.add(now, { seconds })
 const anHourAhead = later(3600)
 
 describeStores("a process whose clock was an hour ahead for a moment", (database) => {
-  const Live = Layer.mergeAll(AdmissionStore.layer, VendorTurns.layer, walletStores).pipe(
+  const Live = Layer.mergeAll(AdmissionStore.layer, RateLeaseStore.layer, walletStores).pipe(
     Layer.provideMerge(database)
   )
 
   it.effect("holds up no call to a vendor", () =>
     Effect.gen(function* () {
-      const { lease } = yield* VendorTurns
+      const { lease } = yield* RateLeaseStore
       const turn = (at: DateTime.Utc) =>
         Effect.map(
           lease({ key: "dashscope:1/polls", count: 2, spacing: Duration.millis(50), now: at }),

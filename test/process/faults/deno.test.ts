@@ -1,7 +1,7 @@
+import { decode } from "fast-png"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "vitest"
-import { decode } from "fast-png"
 import { freePort, run, temporaryFolder, until, untilReady } from "../../support/spawnService.ts"
 
 const packageFolder = dirname(createRequire(import.meta.url).resolve("deno/package.json"))

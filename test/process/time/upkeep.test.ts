@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { Sweeps } from "../../../src/tasks/Rescuer.ts"
+import { ManageReplays } from "../../../src/users/ManageReplays.ts"
 import { advance, layerGateway, makeUser } from "../../support/gateway.ts"
 
 describe("the audit of the wallets", () => {
@@ -41,7 +41,7 @@ describe("idempotency keys older than 24 hours", () => {
       yield* sql`
         INSERT INTO idempotency_keys (user_id, key, request_hash, status, body, created_at)
         VALUES (${user.id}, 'young', ''::bytea, 202, '{}', '1969-12-31T00:00:01Z')`
-      yield* (yield* Sweeps).forgotten
+      yield* (yield* ManageReplays).forgetOld
       assert.deepStrictEqual(yield* sql`SELECT key FROM idempotency_keys`, [{ key: "young" }])
     }).pipe(Effect.provide(layerGateway()))
   )

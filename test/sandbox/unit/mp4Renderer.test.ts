@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { createHash } from "node:crypto"
 import { createFile, MP4BoxBuffer } from "mp4box"
+import { createHash } from "node:crypto"
 import { renderMp4 } from "../../../src/sandbox/Mp4Renderer.ts"
 import type { Film } from "../../../src/sandbox/Mp4Renderer.ts"
 import * as Unifont from "../../../src/sandbox/Unifont.ts"

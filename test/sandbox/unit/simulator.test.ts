@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Ref } from "effect"
-import { decode } from "fast-png"
 import { TestClock } from "effect/testing"
+import { decode } from "fast-png"
 import { make } from "../../../src/sandbox/Simulator.ts"
 import type { Simulator, SimulatorOptions } from "../../../src/sandbox/Simulator.ts"
 import type { Handle, SubmitRequest } from "../../../src/vendors/VendorClient.ts"

@@ -1,9 +1,9 @@
 import { Effect, Redacted } from "effect"
-import type { AccountSetting } from "../../../src/domain/Provider.ts"
 import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
+import type { AccountSetting } from "../../../src/domain/Provider.ts"
+import type { AdapterContext } from "../../../src/vendors/AdapterContext.ts"
 import * as Download from "../../../src/vendors/Download.ts"
 import { families } from "../../../src/vendors/Families.ts"
-import type { Line } from "../../../src/vendors/AdapterContext.ts"
 import type { SubmitMedium, SubmitRequest } from "../../../src/vendors/VendorClient.ts"
 import * as VendorHttp from "../../../src/vendors/VendorHttp.ts"
 import { pixel } from "./Upstream.ts"
@@ -13,7 +13,7 @@ export const accountAt = Effect.fnUntraced(function* (
   adapter: Adapter,
   baseUrl: string,
   key: string,
-  more: Partial<Line> = {}
+  more: Partial<AdapterContext> = {}
 ) {
   const family = families[adapter]
   const account: AccountSetting = {
@@ -26,8 +26,16 @@ export const accountAt = Effect.fnUntraced(function* (
   const auth = family.auth(key)
   const http = yield* VendorHttp.make
   const accountId = `${adapter}@${account.id}`
-  const heed = () => Effect.void
-  const line = { account, accountId, auth, http, heed, mayDisableInspection: false, ...more }
+  const observeResponse = () => Effect.void
+  const line = {
+    account,
+    accountId,
+    auth,
+    http,
+    observeResponse,
+    mayDisableInspection: false,
+    ...more
+  }
   return { ...family.make(line), download: (yield* Download.make)(account, auth) }
 })
 

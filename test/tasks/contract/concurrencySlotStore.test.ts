@@ -3,8 +3,8 @@ import { DateTime, Effect, Fiber, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import { Process } from "../../../src/process/Process.ts"
-import { Slots } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
-import { VendorSlots } from "../../../src/tasks/submission/ConcurrencySlotStore.ts"
+import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
+import { ConcurrencySlotStore } from "../../../src/tasks/submission/ConcurrencySlotStore.ts"
 import { advance, eventually } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
@@ -36,13 +36,13 @@ const holders = Effect.flatMap(SqlClient.SqlClient, (sql) =>
 )
 
 describeStores("slots of a vendor account", (database) => {
-  const store = VendorSlots.layer.pipe(Layer.provideMerge(database))
+  const store = ConcurrencySlotStore.layer.pipe(Layer.provideMerge(database))
 
   /** The slots as one process sees them. */
   const processOf = (id: string) =>
     Effect.map(
-      Layer.build(Layer.fresh(Slots.layer).pipe(Layer.provide(processLayer(id)))),
-      (context) => Effect.provideContext(Slots, context)
+      Layer.build(Layer.fresh(ConcurrencyLimiter.layer).pipe(Layer.provide(processLayer(id)))),
+      (context) => Effect.provideContext(ConcurrencyLimiter, context)
     ).pipe(Effect.flatten)
 
   it.effect(

@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { Clock, Effect, Fiber, Layer } from "effect"
-import { Pacing } from "../../../src/tasks/submission/RateLimiter.ts"
-import { VendorTurns } from "../../../src/tasks/submission/RateLeaseStore.ts"
+import { RateLeaseStore } from "../../../src/tasks/submission/RateLeaseStore.ts"
+import { RateLimiter } from "../../../src/tasks/submission/RateLimiter.ts"
 import { advance } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
@@ -9,11 +9,13 @@ const polls = { key: "dashscope:1/polls", calls: 20, perMillis: 1000 }
 const submits = { key: "dashscope:1/submits", calls: 2, perMillis: 60_000 }
 
 describeStores("pacing of calls to a vendor account", (database) => {
-  const store = VendorTurns.layer.pipe(Layer.provideMerge(database))
+  const store = RateLeaseStore.layer.pipe(Layer.provideMerge(database))
   /** Two processes on one store. */
   const makeTwo = Effect.gen(function* () {
-    const build = Layer.build(Layer.fresh(Pacing.layer))
-    return [yield* build, yield* build].map((context) => Effect.provideContext(Pacing, context))
+    const build = Layer.build(Layer.fresh(RateLimiter.layer))
+    return [yield* build, yield* build].map((context) =>
+      Effect.provideContext(RateLimiter, context)
+    )
   })
 
   it.effect("two processes together make two submits a minute, and no more", () =>

@@ -5,10 +5,10 @@ import { afterAll, beforeAll, beforeEach } from "vitest"
 import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
 import { Reconcile } from "../../../src/tasks/submission/Reconcile.ts"
 import type { Unrecorded } from "../../../src/tasks/submission/Reconcile.ts"
-import { AttemptStore } from "../../../src/tasks/submission/VendorAttemptStore.ts"
+import { VendorAttemptStore } from "../../../src/tasks/submission/VendorAttemptStore.ts"
 import type { Neighbours } from "../../../src/tasks/submission/VendorAttemptStore.ts"
-import { VendorError } from "../../../src/vendors/VendorClient.ts"
 import type { Candidate, Progress, SubmitRequest } from "../../../src/vendors/VendorClient.ts"
+import { VendorError } from "../../../src/vendors/VendorError.ts"
 import { accountAt, request } from "../../support/upstreams/accounts.ts"
 import { dashscope } from "../../support/upstreams/dashscope.ts"
 import { openai } from "../../support/upstreams/openai.ts"
@@ -165,7 +165,9 @@ describe("whose job it is", () => {
     }).pipe(
       Effect.provide(
         Reconcile.layer.pipe(
-          Layer.provide(Layer.succeed(AttemptStore, { neighbours: () => Effect.succeed(others) }))
+          Layer.provide(
+            Layer.succeed(VendorAttemptStore, { neighbours: () => Effect.succeed(others) })
+          )
         )
       )
     )

@@ -2,7 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Deferred, Duration, Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Handle } from "../../../src/vendors/VendorClient.ts"
-import { VendorError } from "../../../src/vendors/VendorClient.ts"
+import { VendorError } from "../../../src/vendors/VendorError.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 

@@ -6,8 +6,16 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { TaskId } from "../../../src/domain/Ids.ts"
-import { adminToken, advance, answerOf, eventually } from "../../support/gateway.ts"
-import { callWith, GatewayHttp, layerGateway, makeUser } from "../../support/gateway.ts"
+import {
+  adminToken,
+  advance,
+  answerOf,
+  callWith,
+  eventually,
+  GatewayHttp,
+  layerGateway,
+  makeUser
+} from "../../support/gateway.ts"
 import { call, json, Running, runningGateway } from "../../support/running.ts"
 import { embeddedDatabase } from "../../support/stores.ts"
 import {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import type { Progress, Rate, SlotLimit, VendorAccount } from "../../../src/vendors/VendorClient.ts"
-import { VendorError } from "../../../src/vendors/VendorClient.ts"
+import { VendorError } from "../../../src/vendors/VendorError.ts"
 import { advance, callWith, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import type { Progress } from "../../../src/vendors/VendorClient.ts"
-import { VendorError } from "../../../src/vendors/VendorClient.ts"
+import { VendorError } from "../../../src/vendors/VendorError.ts"
 import { advance, eventually, GatewayHttp, layerGateway, makeUser } from "../../support/gateway.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { VendorError } from "../../../src/vendors/VendorClient.ts"
+import { VendorError } from "../../../src/vendors/VendorError.ts"
 import { advance, layerGateway, makeUser } from "../../support/gateway.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"

@@ -3,10 +3,10 @@ import { Clock, DateTime, Duration, Effect, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import { Process } from "../../../src/process/Process.ts"
-import { Sweeps } from "../../../src/tasks/Rescuer.ts"
+import { Rescuer } from "../../../src/tasks/Rescuer.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { Progress } from "../../../src/vendors/VendorClient.ts"
-import { VendorError } from "../../../src/vendors/VendorClient.ts"
+import { VendorError } from "../../../src/vendors/VendorError.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -238,7 +238,7 @@ describe("a running task by the clock", () => {
       yield* sql`ALTER TABLE processes RENAME TO processes_away`
       yield* advance("20 seconds")
       yield* sql`ALTER TABLE processes_away RENAME TO processes`
-      yield* (yield* Sweeps).orphans
+      yield* (yield* Rescuer).rescue
       const other =
         yield* sql`SELECT epoch, owner IS NOT NULL AS owned FROM runs WHERE task_id = ${id}`
       assert.deepStrictEqual(other, [{ epoch: 1, owned: true }])

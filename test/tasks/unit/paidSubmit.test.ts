@@ -1,17 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Deferred, Duration, Effect, Fiber, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
+import { builtInEntries } from "../../../src/catalog/Catalog.ts"
+import { TaskRow } from "../../../src/db/TaskRow.ts"
+import { zero } from "../../../src/domain/Credits.ts"
 import { TaskId, UserId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
-import { zero } from "../../../src/domain/Credits.ts"
-import { builtInEntries } from "../../../src/catalog/Catalog.ts"
 import { Callbacks } from "../../../src/tasks/callbacks/Callbacks.ts"
+import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
 import { PaidSubmit } from "../../../src/tasks/submission/PaidSubmit.ts"
-import { Pacing } from "../../../src/tasks/submission/RateLimiter.ts"
-import { Slots } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
+import { RateLimiter } from "../../../src/tasks/submission/RateLimiter.ts"
 import { TaskChanges } from "../../../src/tasks/TaskChanges.ts"
 import { TaskOutput } from "../../../src/tasks/TaskOutput.ts"
-import { OwnedTask, TaskRow, TaskStore } from "../../../src/tasks/TaskStore.ts"
+import { OwnedTask, TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { AttemptEnd } from "../../../src/tasks/TaskStore.ts"
 import type { SubmitMedium, Submitted, VendorAccount } from "../../../src/vendors/VendorClient.ts"
 
@@ -48,8 +49,8 @@ const stubsOf = (store: Partial<TaskStore["Service"]>) =>
     Layer.mock(TaskStore, store),
     Layer.mock(TaskOutput, {}),
     Layer.mock(Callbacks, { isOn: false, addressOf: () => undefined }),
-    Layer.mock(Pacing, {}),
-    Layer.mock(Slots, { lookAgain: Effect.void, lines: Effect.succeed([]) }),
+    Layer.mock(RateLimiter, {}),
+    Layer.mock(ConcurrencyLimiter, { lookAgain: Effect.void, lines: Effect.succeed([]) }),
     TaskChanges.layer
   )
 

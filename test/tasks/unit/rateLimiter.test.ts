@@ -1,15 +1,15 @@
 import { assert, it } from "@effect/vitest"
 import { Clock, DateTime, Duration, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { Pacing } from "../../../src/tasks/submission/RateLimiter.ts"
-import { VendorTurns } from "../../../src/tasks/submission/RateLeaseStore.ts"
+import { RateLeaseStore } from "../../../src/tasks/submission/RateLeaseStore.ts"
+import { RateLimiter } from "../../../src/tasks/submission/RateLimiter.ts"
 
 const polls = { key: "dashscope:1/polls", calls: 20, perMillis: 1000 }
 
 /** Leases as `rate_leases_take` does, in memory, so that only the clock of the test passes. */
-const turnsInMemory = Layer.sync(VendorTurns, () => {
+const turnsInMemory = Layer.sync(RateLeaseStore, () => {
   let next = 0
-  return VendorTurns.of({
+  return RateLeaseStore.of({
     lease: ({ count, now, spacing }) =>
       Effect.sync(() => {
         const first = Math.max(next, DateTime.toEpochMillis(now))
@@ -26,7 +26,7 @@ it.effect(
   "10,000 open tasks of one account: each is polled once before any is polled again, 20 a second",
   () =>
     Effect.gen(function* () {
-      const pacing = yield* Pacing
+      const pacing = yield* RateLimiter
       const tasks = 10_000
       const asked = Array.from({ length: tasks }, () => 0)
       const perSecond = new Map<number, number>()
@@ -57,5 +57,5 @@ it.effect(
       }
       assert.strictEqual(unfair, 0)
       assert.isAtMost(Math.max(...perSecond.values()), polls.calls + 1)
-    }).pipe(Effect.scoped, Effect.provide(Pacing.layer.pipe(Layer.provide(turnsInMemory))))
+    }).pipe(Effect.scoped, Effect.provide(RateLimiter.layer.pipe(Layer.provide(turnsInMemory))))
 )

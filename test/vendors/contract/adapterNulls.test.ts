@@ -1,12 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
-import type {
-  Handle,
-  SubmitRequest,
-  VendorAccount,
-  VendorError
-} from "../../../src/vendors/VendorClient.ts"
+import type { Handle, SubmitRequest, VendorAccount } from "../../../src/vendors/VendorClient.ts"
+import type { VendorError } from "../../../src/vendors/VendorError.ts"
 import type { VendorHttp } from "../../../src/vendors/VendorHttp.ts"
 import { accountAt, request } from "../../support/upstreams/accounts.ts"
 

@@ -6,13 +6,8 @@ import { afterAll, beforeAll, beforeEach } from "vitest"
 import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
 import { make as makeSimulator } from "../../../src/sandbox/Simulator.ts"
 import { Handle } from "../../../src/vendors/VendorClient.ts"
-import type {
-  Progress,
-  SubmitRequest,
-  VendorAccount,
-  VendorError,
-  VendorErrorClass
-} from "../../../src/vendors/VendorClient.ts"
+import type { Progress, SubmitRequest, VendorAccount } from "../../../src/vendors/VendorClient.ts"
+import type { VendorError, VendorErrorClass } from "../../../src/vendors/VendorError.ts"
 import { accountAt, picture, request } from "../../support/upstreams/accounts.ts"
 import { dashscope } from "../../support/upstreams/dashscope.ts"
 import { fal } from "../../support/upstreams/fal.ts"

@@ -1,8 +1,8 @@
-import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import {
   bodyOf,
   catalogOfFamilies,

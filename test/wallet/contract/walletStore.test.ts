@@ -1,8 +1,8 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { DateTime, Effect, Fiber, Latch, Layer, Option } from "effect"
-import type { UserId } from "../../../src/domain/Ids.ts"
 import { makeGroupCommit } from "../../../src/db/GroupCommit.ts"
+import type { UserId } from "../../../src/domain/Ids.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { describeStores } from "../../support/stores.ts"
 import {

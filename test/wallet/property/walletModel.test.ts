@@ -1,3 +1,4 @@
+import type { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import type { SqlClient } from "effect/sql"
@@ -24,7 +25,6 @@ import {
   walletStores,
   writeCalls
 } from "../../support/wallets.ts"
-import type { PgClient } from "@effect/sql-pg"
 
 /** Give `WALLET_SEED` to run a failure again. */
 const seed = Number(process.env.WALLET_SEED ?? randomInt(2 ** 31))

@@ -1,14 +1,14 @@
 import { assert, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
-import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { EndpointId, EventId, UserId } from "../../../src/domain/Ids.ts"
 import type { DeliveryId } from "../../../src/domain/Ids.ts"
-import { DeliveryLog } from "../../../src/webhooks/DeliveryLogStore.ts"
+import { PartitionStore } from "../../../src/process/PartitionStore.ts"
+import { DeliveryLogStore } from "../../../src/webhooks/DeliveryLogStore.ts"
 import type { AttemptRow } from "../../../src/webhooks/DeliveryLogStore.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
-import { PartitionStore } from "../../../src/process/PartitionStore.ts"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { queueDeliveries } from "../../support/deliveries.ts"
 import { describeStores } from "../../support/stores.ts"
 
@@ -51,14 +51,14 @@ const beat = Effect.fnUntraced(function* (owner: string, now: DateTime.Utc) {
 describeStores("deliveries and their log", (database) => {
   const Live = Layer.mergeAll(
     DeliveryStoreLive.layer,
-    DeliveryLog.layer,
+    DeliveryLogStore.layer,
     PartitionStore.layer
   ).pipe(Layer.provideMerge(database))
 
   it.effect("a process paused beyond its lease changes nothing of what its successor did", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
-      const log = yield* DeliveryLog
+      const log = yield* DeliveryLogStore
       yield* prepare
       const id = yield* publish(1, start)
       yield* beat("paused", start)
@@ -94,7 +94,7 @@ describeStores("deliveries and their log", (database) => {
   it.effect("an attempt under way is told, and counts in the sliding minute as ended now", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
-      const log = yield* DeliveryLog
+      const log = yield* DeliveryLogStore
       yield* prepare
       const id = yield* publish(1, start)
       yield* beat("p", later(5))
@@ -128,7 +128,7 @@ describeStores("deliveries and their log", (database) => {
   it.effect("is shown as delivering since its claim, in lists by status too", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
-      const log = yield* DeliveryLog
+      const log = yield* DeliveryLogStore
       yield* prepare
       const waiting = yield* publish(1, later(1))
       const sent = yield* publish(2, start)
@@ -191,7 +191,7 @@ describeStores("deliveries and their log", (database) => {
   it.effect("a failure that is told again, because the store's answer was lost, counts once", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
-      const log = yield* DeliveryLog
+      const log = yield* DeliveryLogStore
       yield* prepare
       const id = yield* publish(1, start)
       const [claimed] = yield* claim("p", start)
@@ -213,7 +213,7 @@ describeStores("deliveries and their log", (database) => {
   it.effect("the end of an attempt that was given up as lost still counts", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
-      const log = yield* DeliveryLog
+      const log = yield* DeliveryLogStore
       yield* prepare
       const id = yield* publish(1, start)
       const [claimed] = yield* claim("slow", start)
@@ -229,7 +229,7 @@ describeStores("deliveries and their log", (database) => {
   it.effect("what is sent again while its endpoint is being deleted does not wait for ever", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
-      const log = yield* DeliveryLog
+      const log = yield* DeliveryLogStore
       const sql = yield* SqlClient.SqlClient
       yield* prepare
       const id = yield* publish(1, start)
@@ -284,7 +284,7 @@ describeStores("deliveries and their log", (database) => {
   it.effect("days have partitions made ahead, rows of the default one move, old days go", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
-      const log = yield* DeliveryLog
+      const log = yield* DeliveryLogStore
       const partitions = yield* PartitionStore
       yield* prepare
       // Written before the day had a partition

@@ -1,12 +1,13 @@
-import { createServer as createTlsServer } from "node:https"
-import type { IncomingMessage, ServerResponse } from "node:http"
-import { createServer as createTcpServer } from "node:net"
-import type { AddressInfo, Server, Socket } from "node:net"
-import { createServer as createRawTlsServer } from "node:tls"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Clock, Context, Deferred, Effect, Fiber, Layer, Result, Schedule, Schema } from "effect"
 import { TestClock } from "effect/testing"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import { createServer as createTlsServer } from "node:https"
+import { createServer as createTcpServer } from "node:net"
+import type { AddressInfo, Server, Socket } from "node:net"
+import { createServer as createRawTlsServer } from "node:tls"
 import { request } from "undici"
+import { AttemptOutcome } from "../../../src/domain/Webhook.ts"
 import { parseEgressAllow } from "../../../src/egress/EgressAllow.ts"
 import type { Resolve } from "../../../src/egress/EgressConnector.ts"
 import { EgressGuard } from "../../../src/egress/EgressGuard.ts"
@@ -20,7 +21,6 @@ import {
   mockOutcome
 } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest, WebhookSenderOptions } from "../../../src/webhooks/WebhookSender.ts"
-import { AttemptOutcome } from "../../../src/domain/Webhook.ts"
 import { makeAuthority } from "../../support/certificates.ts"
 
 const secret = generateSecret()

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Exit, Latch, Scope } from "effect"
-import { TestClock } from "effect/testing"
 import { SqlClient } from "effect/sql"
-import { mockOutcome, WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
+import { TestClock } from "effect/testing"
 import { EndpointId } from "../../../src/domain/Ids.ts"
-import { OpenLanes } from "../../../src/webhooks/LocalSenders.ts"
 import type { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
+import { LocalSenders } from "../../../src/webhooks/LocalSenders.ts"
+import { mockOutcome, WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
 import { queueDeliveries } from "../../support/deliveries.ts"
 import { eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 
@@ -82,7 +82,7 @@ describe("the lane of an endpoint", () => {
         assert.deepStrictEqual(asked.opened, [25_000], "once, and not through the quiet before")
         yield* TestClock.setTime(due - 1)
         const before = asked.claims
-        yield* (yield* OpenLanes).tell(EndpointId.make(String(endpoint.json.id)))
+        yield* (yield* LocalSenders).tell(EndpointId.make(String(endpoint.json.id)))
         yield* eventually(
           Effect.sync(() => asked.claims),
           (claims) => claims > before
@@ -157,7 +157,7 @@ describe("open lanes", () => {
     "are told by a call for 10 s after a message, so that their actor gets one often enough not to end",
     () =>
       Effect.gen(function* () {
-        const lanes = yield* OpenLanes
+        const lanes = yield* LocalSenders
         const id = EndpointId.make("whe_1")
         let calls = 0
         const lane = Effect.gen(function* () {
@@ -179,12 +179,12 @@ describe("open lanes", () => {
         yield* Effect.scoped(lane)
         assert.isFalse(yield* lanes.tell(id), "it is closed")
         assert.strictEqual(calls, 4)
-      }).pipe(Effect.provide(OpenLanes.layer))
+      }).pipe(Effect.provide(LocalSenders.layer))
   )
 
   it.effect("that were opened again are not closed with the one before", () =>
     Effect.gen(function* () {
-      const lanes = yield* OpenLanes
+      const lanes = yield* LocalSenders
       const id = EndpointId.make("whe_1")
       const before = yield* Scope.make()
       yield* yield* Scope.provide(lanes.add(id, Effect.void), before)
@@ -192,18 +192,18 @@ describe("open lanes", () => {
       yield* message
       yield* Scope.close(before, Exit.void)
       assert.isTrue(yield* lanes.tell(id))
-    }).pipe(Effect.scoped, Effect.provide(OpenLanes.layer))
+    }).pipe(Effect.scoped, Effect.provide(LocalSenders.layer))
   )
 
   it.effect("get a message soon after the clock was set back", () =>
     Effect.gen(function* () {
-      const lanes = yield* OpenLanes
+      const lanes = yield* LocalSenders
       const id = EndpointId.make("whe_1")
       yield* TestClock.setTime(60_000)
       yield* yield* lanes.add(id, Effect.void)
       assert.isTrue(yield* lanes.tell(id))
       yield* TestClock.setTime(0)
       assert.isFalse(yield* lanes.tell(id))
-    }).pipe(Effect.scoped, Effect.provide(OpenLanes.layer))
+    }).pipe(Effect.scoped, Effect.provide(LocalSenders.layer))
   )
 })

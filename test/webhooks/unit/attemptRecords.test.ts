@@ -1,10 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect, Fiber, Latch, Option } from "effect"
-import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { DeliveryId, EndpointId } from "../../../src/domain/Ids.ts"
 import { makeAttemptRecords } from "../../../src/webhooks/AttemptRecords.ts"
 import { Claimed, DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import type { Recorded } from "../../../src/webhooks/DeliveryStore.ts"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 
 const epoch = DateTime.makeUnsafe(0)
 const unwritable = mockOutcome(200)

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Socket } from "node:net"
 import type { Dispatcher } from "undici"
-import { WebhookExchange } from "../../../src/webhooks/WebhookExchange.ts"
 import type { AttemptOutcome } from "../../../src/domain/Webhook.ts"
+import { WebhookExchange } from "../../../src/webhooks/WebhookExchange.ts"
 
 /** An exchange on a connection that `abort` destroys, as undici's does; it is closed a turn later. */
 const underWay = (doesClose = true) => {

@@ -1,0 +1,40 @@
+import { Schema, Struct } from "effect"
+import { TaskId, UserId } from "../domain/Ids.ts"
+import { ResultKind, TaskError, TaskStatus } from "../domain/Task.ts"
+import { Micro, Time } from "./Rows.ts"
+
+/** One task with all that is known of it. */
+export class TaskRow extends Schema.Class<TaskRow>("TaskRow")({
+  id: TaskId,
+  userId: UserId,
+  vendor: Schema.String,
+  model: Schema.String,
+  action: Schema.Literals(["generation", "edit"]),
+  resultKind: ResultKind,
+  status: TaskStatus,
+  body: Schema.Json,
+  sandbox: Schema.Boolean,
+  price: Micro,
+  captured: Schema.NullOr(Micro),
+  result: Schema.NullOr(Schema.Array(Schema.String)),
+  error: Schema.NullOr(TaskError),
+  traceId: Schema.NullOr(Schema.String),
+  createdAt: Time,
+  startedAt: Schema.NullOr(Time),
+  updatedAt: Time
+}) {}
+
+/** What GET shows of a task: all but its body, which may be long. */
+export const TaskView = TaskRow.mapFields(Struct.omit(["body", "traceId"])).annotate({
+  identifier: "TaskView"
+})
+export type TaskView = typeof TaskView.Type
+
+/** The columns of a `TaskView`, of a table named `t`. */
+export const taskColumns = [
+  "id, user_id, vendor, model, action, result_kind, status, sandbox, price, captured, result, error",
+  "created_at, started_at, updated_at"
+]
+  .flatMap((line) => line.split(", "))
+  .map((column) => `t.${column}`)
+  .join(", ")

@@ -1,0 +1,36 @@
+import { DateTime, Effect } from "effect"
+import type { Duration } from "effect"
+import { Singleton } from "effect/cluster"
+
+/** Removes what is older than it may be kept. */
+export interface RetentionJob<E = unknown> {
+  /** What it removes, for the log. */
+  readonly name: string
+  readonly run: Effect.Effect<unknown, E>
+}
+
+/** From now to the next full hour: the same instants in every process, without jitter. */
+const toNextHour = Effect.map(DateTime.now, (now): Duration.Duration => {
+  const next = DateTime.add(DateTime.startOf(now, "hour"), { hours: 1 })
+  return DateTime.distance(now, next)
+})
+
+/** Runs all jobs at the start and then at every full hour. One that fails does not stop the others. */
+export const layer = <R>(jobs: Effect.Effect<ReadonlyArray<RetentionJob>, never, R>) =>
+  Singleton.make(
+    "Retention",
+    Effect.flatMap(jobs, (all) => {
+      const runAll = Effect.forEach(
+        all,
+        ({ name, run }) =>
+          Effect.catchCause(run, (cause) => Effect.logWarning(`Retention: ${name} failed`, cause)),
+        { discard: true }
+      )
+      return Effect.forever(
+        Effect.andThen(
+          runAll,
+          Effect.flatMap(toNextHour, (wait) => Effect.sleep(wait))
+        )
+      )
+    })
+  )
