@@ -1,9 +1,9 @@
 import { Effect, Schema } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
-import { splitStatements } from "./SqlStatements.ts"
 import { MigrationError } from "./SchemaFiles.ts"
 import type { FunctionFile, Migration } from "./SchemaFiles.ts"
+import { splitStatements } from "./SqlStatements.ts"
 
 const AppliedMigration = Schema.Struct({
   kind: Schema.Literal("migration"),

@@ -10,7 +10,7 @@ import { makeFinish } from "./TaskFinishStore.ts"
 import { OwnedTask, TaskStore, VendorJob } from "./TaskStore.ts"
 import type { AttemptEnd, AttemptStart, Standing } from "./TaskStore.ts"
 
-/** `TaskStore` on Postgres. The functions it calls stand in `schema/migrations`. */
+/** `TaskStore` on Postgres. The functions that it calls are in `schema/functions`. */
 export const layer: Layer.Layer<TaskStore, never, PgClient.PgClient> = Layer.effect(
   TaskStore,
   Effect.gen(function* () {

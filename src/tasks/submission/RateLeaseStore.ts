@@ -42,7 +42,10 @@ export class RateLeaseStore extends Context.Service<
               make_interval(secs => ${Duration.toSeconds(spacing)}), ${toDate(now)})`.pipe(
             rowsOf(LeaseRow),
             Effect.map((rows) =>
-              Option.match(Array.head(rows), { onNone: () => now, onSome: ({ firstAt }) => firstAt })
+              Option.match(Array.head(rows), {
+                onNone: () => now,
+                onSome: ({ firstAt }) => firstAt
+              })
             ),
             storeFailures
           ),

@@ -68,7 +68,8 @@ describeStores("Idempotency-Key of the management API", (database) => {
           const listed = yield* user.call("GET", "/manage/v1/api-keys")
           assert.strictEqual(listed.json.data.length, 2)
           const sql = yield* SqlClient.SqlClient
-          const rows = yield* sql`SELECT response FROM manage_idempotency_keys WHERE caller = ${user.id}`
+          const rows =
+            yield* sql`SELECT response FROM manage_idempotency_keys WHERE caller = ${user.id}`
           const bytes = Buffer.from((rows[0] as { response: Uint8Array }).response)
           assert.isFalse(bytes.includes(first.json.key.slice(3)))
         })
