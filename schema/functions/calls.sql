@@ -1,14 +1,15 @@
--- Metered passthrough calls: holds, settlement and receipts, many in one transaction (ADR 0072, 0100, 0116, 0120).
+-- Metered passthrough calls: holds, settlement and receipts, many in one transaction
+-- (ADR 0072, ADR 0100, ADR 0116, ADR 0120).
 --
--- Every function locks its wallets in order of id, so that batches cannot deadlock. The statement after the lock sees what
--- other transactions have committed. One plan serves all batches, however large the first ones were
--- (`plan_cache_mode`). No function captures more than was held.
+-- Every function locks its wallets in order of id, so that batches cannot deadlock. The statement after the
+-- lock sees what other transactions have committed. One plan serves all batches, however large the first ones
+-- were (`plan_cache_mode`). No function captures more than was held.
 
--- Settles the calls that have ended, then holds for those that start. Both are typed arrays, with one place for each call.
--- Whoever deletes a hold settles it: an ended call without a hold is passed over. Of the calls that start on one wallet,
--- the cheapest are held first, so that as many as possible can be paid.
--- `p_receipts`: what the receipt of a starting call will say (`holds.call`). Returns refusals and balance alerts. Raises
--- GW428 when an alert is due and the caller has no transaction to publish it in (`p_alerts` is false).
+-- Settles the calls that have ended, then holds for those that start. Both are typed arrays, with one place for
+-- each call. Whoever deletes a hold settles it: an ended call without a hold is passed over. Of the calls that
+-- start on one wallet, the cheapest are held first, so that as many as possible can be paid. `p_receipts`: what
+-- the receipt of a starting call will say (`holds.call`). Returns refusals and balance alerts. Raises GW428
+-- when an alert is due and the caller has no transaction to publish it in (`p_alerts` is false).
 create or replace function calls_write(
   p_ended uuid[], p_ended_users uuid[], p_captured bigint[], p_outcomes text[], p_statuses integer[],
   p_accounts text[], p_usages text[],
@@ -21,12 +22,14 @@ declare
   crossed threshold_crossing[];
   touch boolean;
 begin
-  perform from wallets w where w.user_id = any (p_ended_users || p_started_users) order by w.user_id for no key update;
+  perform from wallets w where w.user_id = any (p_ended_users || p_started_users)
+    order by w.user_id for no key update;
   with wallet as materialized (
     select w.user_id, w.settled, w.held, w.entry_count, w.trigger_threshold, w.state
     from wallets w where w.user_id = any (p_ended_users || p_started_users)
   ), deleted as (
-    delete from holds h where h.id = any (p_ended) and h.user_id = any (p_ended_users) and h.kind = 'call' returning h.*
+    delete from holds h where h.id = any (p_ended) and h.user_id = any (p_ended_users) and h.kind = 'call'
+    returning h.*
   ), ended as materialized (
     select g.id, g.user_id, g.amount, g.created_at, least(x.captured, g.amount) as captured, x.outcome, x.status,
       x.account, x.usage, n.*
@@ -66,8 +69,8 @@ begin
     insert into holds (id, user_id, kind, amount, created_at, process_id, call)
     select id, user_id, 'call', amount, p_now, p_process, receipt::json from decided where refused is null
   ), entries as (
-    select user_id, id, 1 as step, 'capture' as kind, captured as amount, -captured as settled_by, -captured as held_by,
-      amount - captured as rest, trace
+    select user_id, id, 1 as step, 'capture' as kind, captured as amount,
+      -captured as settled_by, -captured as held_by, amount - captured as rest, trace
     from ended where captured > 0
     union all
     select user_id, id, 2, 'release', amount - captured, 0, captured - amount, 0, trace
@@ -114,19 +117,19 @@ begin
   end if;
 end $$;
 
--- Settles calls that were paid from the reservations of a process, and replaces each reservation with one of another
--- amount: p_needs, for the calls in progress, and p_extras, for those to come. A reservation of 0 is closed.
--- A reservation grows by at most a sixteenth of what is available, and not at all when its key may not be used. What was
--- reserved before and is still requested stays reserved, because calls may be paid from it.
+-- Settles calls that were paid from the reservations of a process, and replaces each reservation with one of
+-- another amount: p_needs, for the calls in progress, and p_extras, for those to come. A reservation of 0 is
+-- closed. A reservation grows by at most a sixteenth of what is available, and not at all when its key may not
+-- be used. What was reserved before and is still requested stays reserved, because calls may be paid from it.
 --
--- The caller has counted, so that nothing is sorted or looked up here. For each key: p_captures and p_charged are the
--- number and the sum of its captures. For each call: p_places is the place of its key in p_keys, p_numbers the number of
--- its capture among those of its key (0: the call costs nothing), and p_totals the sum of these captures up to it.
--- p_started_ms is Unix time in milliseconds.
+-- The caller has counted, so that nothing is sorted or looked up here. For each key: p_captures and p_charged
+-- are the number and the sum of its captures. For each call: p_places is the place of its key in p_keys,
+-- p_numbers the number of its capture among those of its key (0: the call costs nothing), and p_totals the sum
+-- of these captures up to it. p_started_ms is Unix time in milliseconds.
 --
--- Raises unique_violation when a call was settled before, GW409 when a reservation does not cover its calls, and GW428
--- when an alert is due and the caller has no transaction to publish it in (`p_alerts` is false). The caller then calls
--- reservations_settle_again.
+-- Raises unique_violation when a call was settled before, GW409 when a reservation does not cover its calls,
+-- and GW428 when an alert is due and the caller has no transaction to publish it in (`p_alerts` is false). The
+-- caller then calls reservations_settle_again.
 create or replace function reservations_settle(
   p_keys text[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
   p_charged bigint[],
@@ -150,7 +153,8 @@ begin
   if not covered then
     raise exception 'calls without cover' using errcode = 'GW409';
   end if;
-  -- A revocation waits for the first reservation of its key and then finds it, or is committed before and is seen here.
+  -- A revocation waits for the first reservation of its key and then finds it, or it is committed before and is seen
+  -- here.
   if not known then
     perform from api_keys k where k.id = any (p_keys) order by k.id for share of k;
   end if;
@@ -171,7 +175,8 @@ begin
     left join api_keys k on k.id = x.key and k.user_id = x.user_id and k.revoked_at is null
       and (k.expires_at is null or k.expires_at > p_now) and 'inference' = any (k.scopes)
   ), limited as (
-    select t.*, t.settled - t.held + sum(t.rest - t.kept) over per_wallet as available, count(*) over per_wallet as keys
+    select t.*, t.settled - t.held + sum(t.rest - t.kept) over per_wallet as available,
+      count(*) over per_wallet as keys
     from requested t window per_wallet as (partition by t.user_id)
   ), sized as (
     select r.*, r.kept + case when r.alive and r.available > 0
@@ -202,8 +207,8 @@ begin
     insert into calls
       (id, user_id, api_key_id, vendor, model, route, account_id, outcome, http_status, held, captured,
         usage, sandbox, trace_id, created_at, ended_at)
-    select c.id, p_users[c.place], p_keys[c.place], c.vendor, c.model, c.route, c.account, c.outcome, c.status, c.amount,
-      c.captured, c.usage::jsonb, c.sandbox, c.trace,
+    select c.id, p_users[c.place], p_keys[c.place], c.vendor, c.model, c.route, c.account, c.outcome, c.status,
+      c.amount, c.captured, c.usage::jsonb, c.sandbox, c.trace,
       timestamptz 'epoch' + c.started_ms * interval '1 millisecond', p_now
     from (
       select unnest(p_ended) as id, unnest(p_places) as place, unnest(p_vendors) as vendor, unnest(p_models) as model,
@@ -215,11 +220,12 @@ begin
   ), inserted as (
     insert into wallet_entries
       (user_id, seq, kind, amount, settled_after, held_after, operation_id, subject_id, note, trace_id, created_at)
-    select user_id, release_seq, 'release', rest, settled, held_after_release, 'release:' || old_hold, old_hold, null, null,
-      p_now
+    select user_id, release_seq, 'release', rest, settled, held_after_release,
+      'release:' || old_hold, old_hold, null, null, p_now
     from numbered where rest > 0
     union all
-    select p.user_id, p.seq_before + c.number, 'capture', c.captured, p.settled_before - c.total, p.held_before - c.total,
+    select p.user_id, p.seq_before + c.number, 'capture', c.captured,
+      p.settled_before - c.total, p.held_before - c.total,
       'capture:' || c.id, c.id, p.old_hold::text, c.trace, p_now
     from (
       select unnest(p_ended) as id, unnest(p_places) as place, unnest(p_numbers) as number, unnest(p_totals) as total,
@@ -227,7 +233,8 @@ begin
     ) c join numbered p on p.place = c.place
     where c.number > 0
     union all
-    select user_id, hold_seq, 'hold', granted, settled_after, held_after, 'hold:' || hold, hold, null, null, p_now
+    select user_id, hold_seq, 'hold', granted, settled_after, held_after,
+      'hold:' || hold, hold, null, null, p_now
     from numbered where granted > 0
   ), updated as (
     update wallets u set settled = p.settled_after, held = p.held_after, entry_count = p.hold_seq
@@ -250,9 +257,10 @@ begin
   return query select * from unnest(results);
 end $$;
 
--- The same for a batch that reservations_settle refused, in a transaction that publishes its alerts. A call that was settled
--- before is passed over. A call without cover (another process has closed the reservation, because it took this one for
--- dead) is lost: nothing is charged. Amounts of reservations are absolute, so that a batch may be repeated, with more calls.
+-- The same for a batch that reservations_settle refused, in a transaction that publishes its alerts. A call
+-- that was settled before is passed over. A call without cover (another process has closed the reservation,
+-- because it took this one for dead) is lost: nothing is charged. Amounts of reservations are absolute, so that
+-- a batch may be repeated, with more calls.
 create or replace function reservations_settle_again(
   p_keys text[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
   p_charged bigint[],
@@ -267,7 +275,8 @@ begin
     select c.*, sum(c.captured) over (partition by c.place order by c.n) <= coalesce(h.amount, 0) as covered
     from unnest(p_ended, p_places, p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages,
         p_vendors, p_models, p_routes, p_sandboxes, p_traces) with ordinality
-      as c(id, place, started_ms, amount, captured, outcome, status, account, usage, vendor, model, route, sandbox, trace, n)
+      as c(id, place, started_ms, amount, captured, outcome, status, account, usage, vendor, model, route, sandbox,
+        trace, n)
     left join holds h on h.kind = 'reservation' and h.process_id = p_process and h.api_key_id = p_keys[c.place]
     where not exists (select from wallet_entries e where e.subject_id = c.id and e.kind = 'capture')
       and not exists (select from calls r where r.id = c.id and r.user_id = p_users[c.place])
@@ -281,8 +290,9 @@ begin
     from decided c window up_to_call as (partition by c.place order by c.n)
   )
   select array_agg(id), array_agg(place), array_agg(case when charged > 0 then number else 0 end), array_agg(total),
-    array_agg(started_ms), array_agg(amount), array_agg(charged), array_agg(result), array_agg(status), array_agg(account),
-    array_agg(usage), array_agg(vendor), array_agg(model), array_agg(route), array_agg(sandbox), array_agg(trace),
+    array_agg(started_ms), array_agg(amount), array_agg(charged), array_agg(result), array_agg(status),
+    array_agg(account), array_agg(usage), array_agg(vendor), array_agg(model), array_agg(route),
+    array_agg(sandbox), array_agg(trace),
     (select array_agg((select coalesce(max(c.number), 0) from counted c where c.place = k.n) order by k.n)
       from unnest(p_keys) with ordinality as k(key, n)),
     (select array_agg((select coalesce(max(c.total), 0) from counted c where c.place = k.n) order by k.n)

@@ -1,8 +1,8 @@
 -- Day partitions, and what is deleted with them.
 
--- Creates the partition of one day, named <table>_YYYYMMDD. Returns false when there is one. Rows of that day in the
--- default partition (the service was not running when the day began) move into it. The table is locked meanwhile, so
--- that no update misses a row that moves.
+-- Creates the partition of one day, named <table>_YYYYMMDD. Returns false when there is one. Rows of that day
+-- in the default partition (the service was not running when the day began) move into it. The table is locked
+-- meanwhile, so that no update misses a row that moves.
 create or replace function day_partition_create(p_table text, p_column text, p_day date)
 returns boolean language plpgsql as $$
 declare
@@ -23,9 +23,9 @@ begin
   return true;
 end $$;
 
--- Creates the partitions from today to p_days ahead, and drops those that ended before p_keep_since, with the old rows
--- of the default partition. One table a transaction: a transaction that locked two tables would deadlock with a
--- statement that reads them in the other order.
+-- Creates the partitions from today to p_days ahead, and drops those that ended before p_keep_since, with the
+-- old rows of the default partition. One table a transaction: a transaction that locked two tables would
+-- deadlock with a statement that reads them in the other order.
 create or replace function partitions_maintain(
   p_table text, p_column text, p_now timestamptz, p_days integer, p_keep_since timestamptz,
   out made integer, out dropped integer

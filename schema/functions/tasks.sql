@@ -1,14 +1,15 @@
 -- Tasks: acceptance and completion, many in one transaction (ADR 0060).
 --
--- Each function takes a JSON array of calls that arrived together and returns one row for each, by its `n`. Calls on one
--- wallet are made in order of arrival under one lock. Wallets are locked in order of id, and nothing that two
--- transactions contend for is locked before its wallet, so that batches of several processes cannot deadlock. A call
--- that is refused changes nothing and does not affect the others. An exception undoes the whole batch.
+-- Each function takes a JSON array of calls that arrived together and returns one row for each, by its `n`.
+-- Calls on one wallet are made in order of arrival under one lock. Wallets are locked in order of id, and
+-- nothing that two transactions contend for is locked before its wallet, so that batches of several processes
+-- cannot deadlock. A call that is refused changes nothing and does not affect the others. An exception undoes
+-- the whole batch.
 
 -- Accepts tasks: hold, task, run, event, deliveries and idempotency record, in one transaction
--- (ARCHITECTURE.md#rules-of-safety). `outcome`: accepted, replayed (the key was used before; the row contains the first
--- response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks; exact, because all keys
--- of a user share the wallet's lock).
+-- (ARCHITECTURE.md#rules-of-safety). `outcome`: accepted, replayed (the key was used before; the row contains
+-- the first response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks;
+-- exact, because all keys of a user share the wallet's lock).
 create or replace function task_accept_many(p_calls jsonb) returns setof task_accept_result language plpgsql as $$
 declare
   c record;
@@ -63,8 +64,8 @@ begin
       (id, user_id, api_key_id, vendor, model, action, result_kind, status, body, sandbox, price, trace_id,
        created_at, updated_at)
     values
-      (c.task, c.user_id, c.api_key, c.vendor, c.model, c.action, c.kind, 'pending', c.body, c.sandbox, c.price, c.trace,
-       c.now, c.now);
+      (c.task, c.user_id, c.api_key, c.vendor, c.model, c.action, c.kind, 'pending', c.body, c.sandbox, c.price,
+       c.trace, c.now, c.now);
     insert into runs (task_id, api_key_id, deadline_at) values (c.task, c.api_key, c.deadline);
     a.endpoints := event_publish(c.event, c.user_id, 'task.created', c.task, c.event_body, c.trace, c.now);
     if c.key is not null then
@@ -80,9 +81,9 @@ begin
   if w.user_id is not null then perform wallet_write(w); end if;
 end $$;
 
--- Completes or fails tasks: whoever deletes the run wins (ARCHITECTURE.md#rules-of-safety). A call with an epoch is the
--- owner's, and does nothing when the task has a newer owner; a call without one is a cancellation. A call without a row
--- changed nothing: another owner has the task, or it had ended.
+-- Completes or fails tasks: whoever deletes the run wins (ARCHITECTURE.md#rules-of-safety). A call with an
+-- epoch is the owner's, and does nothing when the task has a newer owner; a call without one is a cancellation.
+-- A call without a row changed nothing: another owner has the task, or it had ended.
 create or replace function task_finish_many(p_calls jsonb) returns table (
   n integer, user_id uuid, alert boolean, available bigint, threshold bigint, endpoints text[]
 ) language plpgsql as $$
@@ -112,7 +113,8 @@ begin
       set status = c.status, result = c.result, error = c.error, captured = c.captured, updated_at = c.now
       where t.id = c.task and t.status in ('pending', 'processing');
     delete from holds where id = c.task returning * into strict h;
-    select * into settlement from wallet_settle(w, h, c.captured, make_interval(secs => c.throttle), c.trace_id, c.now);
+    select * into settlement
+      from wallet_settle(w, h, c.captured, make_interval(secs => c.throttle), c.trace_id, c.now);
     w := settlement.w;
     alert := settlement.alert;
     n := c.n;

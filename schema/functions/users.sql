@@ -1,8 +1,9 @@
 -- API keys.
 
--- Finds a key by its hash and, when it may be used for inference, takes one token from its bucket (ADR 0030). The bucket
--- contains the requests of one minute and fills evenly. `admitted` is null when the key may not be used.
--- A bucket that was filled more than a minute in the future was filled by a clock that was ahead: it fills from now on.
+-- Finds a key by its hash and, when it may be used for inference, takes one token from its bucket (ADR 0030).
+-- The bucket contains the requests of one minute and fills evenly. `admitted` is null when the key may not be
+-- used. A bucket that was filled more than a minute in the future was filled by a clock that was ahead: it
+-- fills from now on.
 create or replace function api_key_admit(
   p_hash bytea, p_per_minute integer, p_now timestamptz,
   out k api_keys, out admitted boolean, out remaining integer, out reset_seconds integer

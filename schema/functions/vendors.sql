@@ -1,7 +1,7 @@
 -- Limits of vendors, counted over all processes.
 
--- Leases p_count permits of a rate limit, p_spacing apart. Returns when the first of them is valid. Processes lease
--- shortly before use: permits far in the future were leased by a clock that was ahead, and are ignored.
+-- Leases p_count permits of a rate limit, p_spacing apart. Returns when the first of them is valid. Processes
+-- lease shortly before use: permits far in the future were leased by a clock that was ahead, and are ignored.
 create or replace function rate_leases_take(
   p_key text, p_count integer, p_spacing interval, p_now timestamptz, out first_at timestamptz
 ) language sql as $$
@@ -12,9 +12,9 @@ create or replace function rate_leases_take(
   returning next_at - p_count * p_spacing
 $$;
 
--- Queues tasks for a slot of a concurrency limit, and gives the free slots to the oldest tasks in the queue, whoever
--- runs them; task ids sort by time. A task without an owner keeps its place and is passed over. Returns the tasks that
--- were queued (`held` false) and those of this owner that hold a slot (ADR 0108).
+-- Queues tasks for a slot of a concurrency limit, and gives the free slots to the oldest tasks in the queue,
+-- whoever runs them; task ids sort by time. A task without an owner keeps its place and is passed over. Returns
+-- the tasks that were queued (`held` false) and those of this owner that hold a slot (ADR 0108).
 create or replace function concurrency_slots_take(
   p_key text, p_max integer, p_owner text, p_tasks uuid[], p_epochs integer[]
 ) returns table (task_id uuid, held boolean) language plpgsql

@@ -1,5 +1,5 @@
--- The money verbs on one wallet. wallet_hold and wallet_settle work on a wallet that the caller has locked and keeps in
--- a variable: `wallet_lock`, any number of verbs, then `wallet_write` once.
+-- The money verbs on one wallet. wallet_hold and wallet_settle work on a wallet that the caller has locked and
+-- keeps in a variable: `wallet_lock`, any number of verbs, then `wallet_write` once.
 -- docs/reference/wallet.md#invariants
 
 -- Locks a wallet until the end of the transaction. Returns nulls when there is none.
@@ -27,11 +27,12 @@ begin
   insert into wallet_entries
     (user_id, seq, kind, amount, settled_after, held_after, operation_id, subject_id, trace_id, created_at)
   values
-    (w.user_id, w.entry_count, p_kind, p_amount, w.settled, w.held, p_kind || ':' || p_subject, p_subject, p_trace, p_now);
+    (w.user_id, w.entry_count, p_kind, p_amount, w.settled, w.held,
+     p_kind || ':' || p_subject, p_subject, p_trace, p_now);
 end $$;
 
--- Holds p_amount for a task or a call. The caller has checked that it is available; a constraint of the wallet checks
--- it again.
+-- Holds p_amount for a task or a call. The caller has checked that it is available; a constraint of the wallet
+-- checks it again.
 create or replace function wallet_hold(
   w wallets, p_id uuid, p_kind text, p_amount bigint, p_trace text, p_now timestamptz
 ) returns wallets language plpgsql as $$
@@ -72,9 +73,9 @@ begin
   end if;
 end $$;
 
--- A top-up, or an adjustment, which may be negative. The same operation again changes nothing: `repeated`, with the
--- wallet as it was after the first. Raises GW404 (no wallet), GW422 (the operation id belongs to another change),
--- GW409 (an adjustment would leave less than is held) and GW410 (more than a wallet can contain).
+-- A top-up, or an adjustment, which may be negative. The same operation again changes nothing: `repeated`, with
+-- the wallet as it was after the first. Raises GW404 (no wallet), GW422 (the operation id belongs to another
+-- change), GW409 (an adjustment would leave less than is held) and GW410 (more than a wallet can contain).
 -- docs/reference/wallet.md#top-ups-and-adjustments
 create or replace function wallet_top_up(
   p_user uuid, p_kind text, p_amount bigint, p_operation text, p_note text, p_trace text, p_now timestamptz,
@@ -135,8 +136,9 @@ begin
     );
 end $$;
 
--- Marks the alerts that are due for these charges, and returns them in the same order: of one wallet the first alerts.
--- Raises GW428 when one is due and the caller has no transaction to publish it in (`p_alerts` is false).
+-- Marks the alerts that are due for these charges, and returns them in the same order: of one wallet the first
+-- alerts. Raises GW428 when one is due and the caller has no transaction to publish it in (`p_alerts` is
+-- false).
 create or replace function wallet_alerts_raise(
   p_crossed threshold_crossing[], p_throttle interval, p_alerts boolean, p_now timestamptz
 ) returns setof threshold_crossing language plpgsql as $$

@@ -1,8 +1,8 @@
 -- Events, deliveries and their queue.
 --
--- delivery_claim and delivery_record change many rows with one statement, by plans that an empty queue cannot spoil
--- (ADR 0112): a table is only read by keys that are known before (`= any`, or a lateral sub-select with `offset 0`), and
--- sets of the batch are joined by hash, never by nested loop.
+-- delivery_claim and delivery_record change many rows with one statement, by plans that an empty queue cannot
+-- spoil (ADR 0112): a table is only read by keys that are known before (`= any`, or a lateral sub-select with
+-- `offset 0`), and sets of the batch are joined by hash, never by nested loop.
 
 -- A new id, which begins with the time in milliseconds.
 create or replace function time_sorted_id(p_prefix text, p_now timestamptz) returns text language sql as $$
@@ -16,8 +16,9 @@ create or replace function id_time(p_id text, p_prefix text) returns timestamptz
     * (('x' || lpad(substr(p_id, length(p_prefix) + 1, 12), 16, '0'))::bit(64)::bigint)
 $$;
 
--- Inserts an event, and a delivery, due now, for each enabled endpoint that subscribes to it. Returns these endpoints, to
--- be notified after the commit. plpgsql, so that its plans are kept. docs/reference/webhooks.md#delivery
+-- Inserts an event, and a delivery, due now, for each enabled endpoint that subscribes to it. Returns these
+-- endpoints, to be notified after the commit. plpgsql, so that its plans are kept.
+-- docs/reference/webhooks.md#delivery
 create or replace function event_publish(
   p_id text, p_user uuid, p_type text, p_task uuid, p_body bytea, p_trace text, p_now timestamptz,
   out endpoints text[]
@@ -42,10 +43,10 @@ begin
     select id, p_now, endpoint_id, p_now from made;
 end $$;
 
--- How many deliveries each endpoint may be sent now, as the upper bound for delivery_claim: the number asked for, or what
--- all processes together leave of the rate limit (ADR 0104). A process that was alone for the last two minutes knows its
--- own attempts, and reads nothing here. The locks, taken in one order, are kept until the claim is committed, so that
--- two processes do not both take the last delivery of the limit.
+-- How many deliveries each endpoint may be sent now, as the upper bound for delivery_claim: the number asked
+-- for, or what all processes together leave of the rate limit (ADR 0104). A process that was alone for the last
+-- two minutes knows its own attempts, and reads nothing here. The locks, taken in one order, are kept until the
+-- claim is committed, so that two processes do not both take the last delivery of the limit.
 create or replace function delivery_quota(
   p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz, p_per_minute integer
 ) returns integer[] language plpgsql
@@ -118,10 +119,11 @@ begin
   order by due.due_at, due.id;
 end $$;
 
--- Records attempts that have ended: the delivery is finished, or due again at p_next. When the endpoint was disabled or
--- deleted meanwhile, a delivery that would be due again is skipped, unless its user sent it again. Of a claim that
--- another process has taken over (its seq is higher) only the attempt's row changes, which delivery_rescue has written.
--- A failure that is recorded a second time, because the caller did not receive the result of the first, changes nothing.
+-- Records attempts that have ended: the delivery is finished, or due again at p_next. When the endpoint was
+-- disabled or deleted meanwhile, a delivery that would be due again is skipped, unless its user sent it again.
+-- Of a claim that another process has taken over (its seq is higher) only the attempt's row changes, which
+-- delivery_rescue has written. A failure that is recorded a second time, because the caller did not receive the
+-- result of the first, changes nothing.
 create or replace function delivery_record(
   p_ids text[], p_created timestamptz[], p_seqs integer[], p_started timestamptz[], p_ended timestamptz[],
   p_next timestamptz[], p_attempts integer[], p_statuses integer[], p_failures text[], p_details text[],
@@ -183,8 +185,8 @@ begin
     and a.delivery_id = r.id and a.seq = r.seq and a.started_at = r.started_at;
 end $$;
 
--- Attempts whose process is dead, or that were claimed before p_claimed_before, are `lost`: not counted, and due again
--- now (ADR 0003). Returns how many.
+-- Attempts whose process is dead, or that were claimed before p_claimed_before, are `lost`: not counted, and
+-- due again now (ADR 0003). Returns how many.
 create or replace function delivery_rescue(
   p_alive_since timestamptz, p_claimed_before timestamptz, p_now timestamptz, out rescued integer
 ) language sql as $$
@@ -211,8 +213,9 @@ create or replace function delivery_rescue(
   select count(*)::integer from lost
 $$;
 
--- Queues finished deliveries again, with the same id and a new schedule; the numbers of their attempts continue. Leaves a
--- delivery with a claim alone. Returns the endpoints to notify. docs/reference/webhooks.md#redelivery
+-- Queues finished deliveries again, with the same id and a new schedule; the numbers of their attempts
+-- continue. Leaves a delivery with a claim alone. Returns the endpoints to notify.
+-- docs/reference/webhooks.md#redelivery
 create or replace function delivery_requeue(p_ids text[], p_now timestamptz, out endpoints text[]) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $$

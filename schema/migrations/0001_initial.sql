@@ -305,7 +305,7 @@ create index artifacts_task on artifacts (task_id);
 -- Passthrough calls ------------------------------------------------------------------------------------
 
 -- Receipts of metered calls, written once, when the call has ended (docs/reference/wallet.md#receipts-of-calls).
--- In day partitions, as the events, deliveries and attempts below: retention drops whole days (ADR 0053, 0102).
+-- In day partitions, as the events, deliveries and attempts below: retention drops whole days (ADR 0053, ADR 0102).
 create table calls (
   id uuid not null,
   user_id uuid not null,
@@ -539,8 +539,8 @@ create type task_accept_result as (
 -- A charge that left a wallet below its threshold, and what was available after it.
 create type threshold_crossing as (user_id uuid, available bigint, threshold bigint);
 
--- One row of calls_write: a call that was refused (`id`, `refused`), or a balance alert to publish in this transaction
--- (the other three).
+-- One row of calls_write: a call that was refused (`id`, `refused`), or a balance alert to publish in this
+-- transaction (the other three).
 create type calls_write_result as (
   id uuid,
   -- key: it is revoked, expired or without the scope by now. balance: it is too low.
@@ -550,8 +550,8 @@ create type calls_write_result as (
   threshold bigint
 );
 
--- One row of reservations_settle: what a reservation is now (the first five columns), or a balance alert to publish in
--- this transaction (`available`, `user_id`, `threshold`).
+-- One row of reservations_settle: what a reservation is now (the first five columns), or a balance alert to
+-- publish in this transaction (`available`, `user_id`, `threshold`).
 create type reservations_settle_result as (
   api_key_id text,
   granted bigint,

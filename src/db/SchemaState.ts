@@ -5,24 +5,27 @@ import { MigrationError } from "./SchemaFiles.ts"
 import type { FunctionFile, Migration } from "./SchemaFiles.ts"
 import { splitStatements } from "./SqlStatements.ts"
 
-const AppliedMigration = Schema.Struct({
-  kind: Schema.Literal("migration"),
-  id: Schema.Int,
-  name: Schema.String,
-  sha256: Schema.String
-})
-export type AppliedMigration = typeof AppliedMigration.Type
-
-const AppliedFunctions = Schema.Struct({
-  kind: Schema.Literal("functions"),
+/** One struct for both tables, because the usual start decodes little else. */
+const Applied = Schema.Struct({
+  id: Schema.NullOr(Schema.Int),
   name: Schema.String,
   sha256: Schema.String,
-  /** Hashes of its earlier versions: a program that has one of these is older. */
-  earlier: Schema.Array(Schema.String)
+  /** Of functions: hashes of earlier versions. A program that has one of these is older. */
+  earlier: Schema.NullOr(Schema.Array(Schema.String))
 })
-export type AppliedFunctions = typeof AppliedFunctions.Type
+const Rows = Schema.Array(Applied)
 
-const Rows = Schema.Array(Schema.Union([AppliedMigration, AppliedFunctions]))
+export interface AppliedMigration {
+  readonly id: number
+  readonly name: string
+  readonly sha256: string
+}
+
+export interface AppliedFunctions {
+  readonly name: string
+  readonly sha256: string
+  readonly earlier: ReadonlyArray<string>
+}
 
 /** What the database says of itself. */
 export interface SchemaState {
@@ -30,11 +33,10 @@ export interface SchemaState {
   readonly functions: ReadonlyArray<AppliedFunctions>
 }
 
-/** Whether the tables of `readState` are there. */
+/** Whether the tables of `readState` are there: the younger one, which a former database lacks. */
 export const hasState = Effect.gen(function* () {
   const sql = yield* SqlClient
-  const [row] = yield* sql`SELECT to_regclass('schema_migrations') IS NOT NULL
-    AND to_regclass('schema_functions') IS NOT NULL AS found`.values
+  const [row] = yield* sql`SELECT to_regclass('schema_functions') IS NOT NULL AS found`.values
   return row?.[0] === true
 })
 
@@ -57,9 +59,8 @@ export const createState = Effect.gen(function* () {
 export const readState = Effect.gen(function* () {
   const sql = yield* SqlClient
   const rows = yield* sql`
-    SELECT 'migration' AS kind, id, name, sha256, NULL::text[] AS earlier FROM schema_migrations
-    UNION ALL SELECT 'functions', 0, name, sha256, earlier FROM schema_functions
-    ORDER BY 1, 2, 3`.unprepared
+    SELECT id, name, sha256, NULL::text[] AS earlier FROM schema_migrations
+    UNION ALL SELECT NULL, name, sha256, earlier FROM schema_functions`.unprepared
   const decoded = yield* Effect.mapError(
     Schema.decodeUnknownEffect(Rows)(rows),
     (cause) =>
@@ -70,10 +71,14 @@ export const readState = Effect.gen(function* () {
         cause
       })
   )
-  return {
-    migrations: decoded.filter((row) => row.kind === "migration"),
-    functions: decoded.filter((row) => row.kind === "functions")
-  } satisfies SchemaState
+  const migrations: Array<AppliedMigration> = []
+  const functions: Array<AppliedFunctions> = []
+  for (const { earlier, id, name, sha256 } of decoded) {
+    if (id !== null) migrations.push({ id, name, sha256 })
+    else functions.push({ name, sha256, earlier: earlier ?? [] })
+  }
+  migrations.sort((a, b) => a.id - b.id)
+  return { migrations, functions } satisfies SchemaState
 })
 
 /** Runs each statement of a file. */
