@@ -5,7 +5,7 @@ import type { BatchRun } from "../db/Batcher.ts"
 import { zero } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { makeFiberPlaces } from "../process/FiberPlaces.ts"
+import { makeFiberPlaces } from "../process/Places.ts"
 import type { CallEnd, CallRefusal, CallStart } from "./CallStore.ts"
 
 /** What goes into one transaction. */
