@@ -1,5 +1,5 @@
 import { Context, Duration, Effect, Layer, Option, Queue, Stream } from "effect"
-import { retryStore } from "../db/RetryStore.ts"
+import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskView } from "../db/TaskRow.ts"
 import { taskRelookSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"

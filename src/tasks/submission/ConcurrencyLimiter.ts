@@ -1,5 +1,5 @@
 import { Context, Deferred, Duration, Effect, Exit, Latch, Layer } from "effect"
-import { retryStore } from "../../db/RetryStore.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { slotJoinsMax, slotRelookSeconds } from "../../domain/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"

@@ -1,7 +1,7 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Semaphore } from "effect"
 import { createHash } from "node:crypto"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
-import { retryStore } from "../../db/RetryStore.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import { submitMediaBytesMax } from "../../domain/Limits.ts"
 import { isTerminal } from "../../domain/Task.ts"

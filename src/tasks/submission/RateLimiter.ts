@@ -1,5 +1,5 @@
 import { Context, DateTime, Deferred, Duration, Effect, Exit, Layer } from "effect"
-import { retryStore } from "../../db/RetryStore.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
 import { startServing } from "../../process/Served.ts"
 import type { Served } from "../../process/Served.ts"
 import type { Rate } from "../../vendors/VendorClient.ts"
