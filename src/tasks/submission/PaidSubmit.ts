@@ -190,7 +190,7 @@ const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"])
       now: yield* DateTime.now
     }
     if (!(yield* retryStore(store.beginAttempt(attempt), restore))) return yield* new Fenced()
-    yield* changes.publish(owned.task.id)
+    yield* changes.notify(owned.task.id)
   })
 
 /** What a process that comes after needs: the job's handle, or the result that came at once. */
