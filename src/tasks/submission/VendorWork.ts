@@ -13,9 +13,15 @@ import { TaskMedia } from "../TaskMedia.ts"
 import type { Obtained } from "../TaskOutput.ts"
 import { TaskStore } from "../TaskStore.ts"
 import type { OwnedTask } from "../TaskStore.ts"
-import { doneIn } from "./DoneHandle.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
-import { cancelJob, isSubmittedAgain, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
+import {
+  cancelJob,
+  doneIn,
+  isSubmittedAgain,
+  isTransient,
+  PaidSubmit,
+  requestOf
+} from "./PaidSubmit.ts"
 import type { Fenced } from "./PaidSubmit.ts"
 import { RateLimiter } from "./RateLimiter.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
