@@ -72,7 +72,7 @@ export class TaskCompletion extends Context.Service<
         if (finished._tag === "Fenced") return false
         yield* Effect.uninterruptible(
           Effect.all(
-            [wake.endpoints(finished.endpoints), changes.publish(task.id), slots.lookAgain],
+            [wake.endpoints(finished.endpoints), changes.notify(task.id), slots.lookAgain],
             { discard: true }
           )
         )
