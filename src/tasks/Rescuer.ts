@@ -30,7 +30,7 @@ export class Rescuer extends Context.Service<
         rescue: Effect.gen(function* () {
           yield* deliveries.requeueLost
           const unowned = yield* tasks.sweep(yield* process.aliveSince, tasksPerSweepMax)
-          yield* Effect.forEach(unowned, notifier.task, { discard: true })
+          yield* Effect.forEach(unowned, notifier.notifyTask, { discard: true })
         })
       })
     })
@@ -41,8 +41,8 @@ export class Rescuer extends Context.Service<
     "Rescuer",
     Effect.gen(function* () {
       const { rescue } = yield* Rescuer
-      const { forgetOld } = yield* ManageReplays
-      return yield* Effect.andThen(rescue, forgetOld).pipe(
+      const { deleteExpired } = yield* ManageReplays
+      return yield* Effect.andThen(rescue, deleteExpired).pipe(
         Effect.catchCause((cause) => Effect.logWarning("A sweep failed", cause)),
         Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),
         Effect.asVoid
