@@ -53,7 +53,7 @@ export class Router extends Context.Service<
       const tasks = yield* TaskStore
       const ending = yield* TaskCompletion
       const vendors = yield* VendorClient
-      const wake = yield* WorkNotifier
+      const notifier = yield* WorkNotifier
 
       const resolve = (path: ModelPath) =>
         Effect.mapError(Effect.fromOption(catalog.find(path.vendor, path.model, path.action)), () =>
@@ -99,7 +99,7 @@ export class Router extends Context.Service<
             detail: "The task was cancelled by its owner"
           })
           if (!cancelled) return yield* problem(2010, `Task ${id} has already ended`)
-          yield* wake.stop(id)
+          yield* notifier.stopTask(id)
           return yield* find(userId, path, id)
         })
       })

@@ -41,7 +41,7 @@ export class TaskCompletion extends Context.Service<
       const changes = yield* TaskChanges
       const slots = yield* ConcurrencyLimiter
       const store = yield* TaskStore
-      const wake = yield* WorkNotifier
+      const notifier = yield* WorkNotifier
 
       const end = Effect.fnUntraced(function* (
         task: TaskView,
@@ -72,7 +72,11 @@ export class TaskCompletion extends Context.Service<
         if (finished._tag === "Fenced") return false
         yield* Effect.uninterruptible(
           Effect.all(
-            [wake.endpoints(finished.endpoints), changes.publish(task.id), slots.lookAgain],
+            [
+              notifier.notifyEndpoints(finished.endpoints),
+              changes.publish(task.id),
+              slots.lookAgain
+            ],
             { discard: true }
           )
         )

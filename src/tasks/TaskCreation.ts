@@ -65,7 +65,7 @@ export class TaskCreation extends Context.Service<
     Effect.gen(function* () {
       const artifacts = yield* Artifacts
       const vendors = yield* VendorClient
-      const wake = yield* WorkNotifier
+      const notifier = yield* WorkNotifier
       const accept = yield* makeAccept
       const beforeFaults = yield* makeBeforeFaults
 
@@ -101,8 +101,8 @@ export class TaskCreation extends Context.Service<
         if (outcome._tag !== "Accepted") {
           return { ...(yield* firstAnswer(request, outcome)), sandbox }
         }
-        yield* wake.task(taskId)
-        yield* wake.endpoints(outcome.endpoints)
+        yield* notifier.notifyTask(taskId)
+        yield* notifier.notifyEndpoints(outcome.endpoints)
         return { body: answer, cost: price, balance: outcome.balance, sandbox, replayed: false }
       })
 

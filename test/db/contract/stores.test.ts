@@ -407,8 +407,8 @@ describeStores("the stores", (database) => {
         const processes = yield* ProcessStore
         const user = yield* makeUser()
         const [a, b, c] = yield* Effect.all([accept(user), accept(user), accept(user)])
-        yield* processes.beat("proc_live", at(100))
-        yield* processes.beat("proc_dead", at(80))
+        yield* processes.heartbeat("proc_live", at(100))
+        yield* processes.heartbeat("proc_dead", at(80))
         yield* tasks.own(a.taskId, "proc_live")
         yield* tasks.own(b.taskId, "proc_dead")
         const found = yield* tasks.sweep(at(90), 1000)
@@ -478,7 +478,7 @@ describeStores("the stores", (database) => {
         const processes = yield* ProcessStore
         const { id } = yield* queued()
         yield* claim(id, at(1))
-        yield* processes.beat("proc_a", at(100))
+        yield* processes.heartbeat("proc_a", at(100))
         assert.strictEqual(yield* deliveries.freeLost(at(90), at(0), at(100)), 0)
         assert.isAtLeast(yield* deliveries.freeLost(at(90), at(2), at(100)), 1)
         const [again] = yield* claim(id, at(100))
