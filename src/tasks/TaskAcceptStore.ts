@@ -1,7 +1,7 @@
 import type { PgClient } from "@effect/sql-pg"
 import { Array, DateTime, Effect, Option, Schema } from "effect"
+import { Batcher } from "../db/Batcher.ts"
 import { groupCommit, hex, outcomes, retryDeadlock } from "../db/Batches.ts"
-import { makeGroupCommit } from "../db/GroupCommit.ts"
 import { Bytes, Micro, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EndpointId } from "../domain/Ids.ts"
@@ -20,16 +20,16 @@ const Row = Schema.Struct({
 
 /** `TaskStore.accept`: acceptances that arrive together are committed together. */
 export const makeAccept = (sql: PgClient.PgClient) =>
-  makeGroupCommit(
-    (acceptances: ReadonlyArray<Acceptance>) =>
+  Batcher.make({
+    ...groupCommit,
+    run: (acceptances: ReadonlyArray<Acceptance>) =>
       sql`SELECT * FROM task_accept_many(${sql.json(acceptances.map(toCall))})`.pipe(
         rowsOf(Row),
         Effect.map((rows) => outcomes(acceptances, rows, outcomeOf)),
         retryDeadlock,
         storeFailures
-      ),
-    groupCommit
-  )
+      )
+  }).pipe(Effect.map(({ call }) => call))
 
 const Answered = Schema.Struct({
   requestHash: Bytes,

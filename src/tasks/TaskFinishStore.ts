@@ -1,7 +1,7 @@
 import type { PgClient } from "@effect/sql-pg"
 import { DateTime, Effect, Option, Schema } from "effect"
+import { Batcher } from "../db/Batcher.ts"
 import { groupCommit, hex, outcomes, publishAlert, retryDeadlock } from "../db/Batches.ts"
-import { makeGroupCommit } from "../db/GroupCommit.ts"
 import { Micro, rowsOf } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EndpointId, UserId } from "../domain/Ids.ts"
@@ -18,8 +18,9 @@ const Row = Schema.Struct({
 
 /** `TaskStore.finish`: endings that arrive together are committed together. */
 export const makeFinish = (sql: PgClient.PgClient) =>
-  makeGroupCommit(
-    (finishes: ReadonlyArray<Finish>) =>
+  Batcher.make({
+    ...groupCommit,
+    run: (finishes: ReadonlyArray<Finish>) =>
       sql`SELECT * FROM task_finish_many(${sql.json(finishes.map(toCall))})`.pipe(
         rowsOf(Row),
         Effect.flatMap(Effect.forEach((row) => withAlert(sql, row, finishes[row.n]))),
@@ -27,9 +28,8 @@ export const makeFinish = (sql: PgClient.PgClient) =>
         sql.withTransaction,
         retryDeadlock,
         storeFailures
-      ),
-    groupCommit
-  )
+      )
+  }).pipe(Effect.map(({ call }) => call))
 
 const toCall = (f: Finish, n: number) => ({
   n,
