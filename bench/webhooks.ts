@@ -117,7 +117,9 @@ const ours = Effect.fnUntraced(function* (url: string, round: number) {
   yield* makeDue
   calls.count = 0
   const figure = yield* Effect.promise(() =>
-    measure(() => Effect.runPromiseWith(context)(Effect.andThen(notifier.notifyEndpoints(ids), drained)))
+    measure(() =>
+      Effect.runPromiseWith(context)(Effect.andThen(notifier.notifyEndpoints(ids), drained))
+    )
   )
   return { ...figure, statements: calls.count / deliveries }
 })

@@ -211,7 +211,7 @@ const retention = Effect.gen(function* () {
   return [
     { name: "delivery log", run: log.maintain },
     { name: "expired artifacts", run: artifacts.removeExpired },
-    { name: "old callbacks", run: callbacks.forget }
+    { name: "old callbacks", run: callbacks.deleteExpired }
   ]
 })
 

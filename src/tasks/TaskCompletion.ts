@@ -14,9 +14,9 @@ import { TaskStore } from "./TaskStore.ts"
 import type { Finish } from "./TaskStore.ts"
 
 /**
- * The one way a task ends: state, money, event and deliveries in one transaction, then the wake-ups
- * (architecture, rule 5). `epoch` is the owner's; without it whoever comes first wins (cancel).
- * Each answers whether it was this call that ended the task.
+ * The only way to end a task: state, money, event and deliveries in one transaction, then the
+ * notifications. `epoch` is the owner's; without it (cancel) the first call wins. Both methods return
+ * whether this call ended the task.
  */
 export class TaskCompletion extends Context.Service<
   TaskCompletion,
@@ -75,7 +75,7 @@ export class TaskCompletion extends Context.Service<
             [
               notifier.notifyEndpoints(finished.endpoints),
               changes.publish(task.id),
-              slots.lookAgain
+              slots.notifyReleased
             ],
             { discard: true }
           )

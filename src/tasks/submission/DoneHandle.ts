@@ -2,8 +2,9 @@ import { Option, Schema } from "effect"
 import type { Handle, ResultItem, VendorResult } from "../../vendors/VendorClient.ts"
 
 /**
- * The result of a blocking call, recorded in place of a handle before anything else is done with it:
- * a process that comes after goes on from here and buys nothing again (vendors.md C, F2).
+ * The result of a blocking call, recorded in place of a handle before anything else is done with it.
+ * Another process that takes the task over continues from here and submits nothing.
+ * docs/reference/vendors.md#paid-submit-protocol
  */
 const DoneHandle = Schema.Struct({
   done: Schema.Array(
@@ -24,7 +25,7 @@ const decode = Schema.decodeUnknownOption(DoneHandle)
 export const doneIn = (handle: Handle): Option.Option<VendorResult> =>
   Option.map(decode(handle), ({ done }) => ({ items: done }))
 
-/** Items without bytes: those are kept first. */
+/** For items without bytes: `TaskOutput.persistInline` stores the bytes first. */
 export const doneHandle = (
   items: ReadonlyArray<Exclude<ResultItem, { _tag: "Bytes" }>>
 ): Handle => ({

@@ -32,7 +32,10 @@ describe("the sweep of expired media", () => {
         Secrets.layerTest,
         AppConfig.layerOf({})
       )
-      const { removeExpired } = yield* Effect.provide(Artifacts, Artifacts.layer.pipe(Layer.provide(stubs)))
+      const { removeExpired } = yield* Effect.provide(
+        Artifacts,
+        Artifacts.layer.pipe(Layer.provide(stubs))
+      )
       yield* removeExpired
       assert.deepStrictEqual([...blobs], [locked])
       assert.deepStrictEqual([...rows], [locked])
