@@ -47,13 +47,13 @@ export interface NewApiKey {
   readonly now: DateTime.Utc
 }
 
-/** What became of a change of a user. */
+/** The outcome of a change to a user. */
 export type UserUpdate =
   | { readonly _tag: "Updated"; readonly user: UserRow }
   | { readonly _tag: "Unknown" }
   | { readonly _tag: "EmailTaken" }
 
-/** Users, their wallets' birth, and API keys. */
+/** Users, the creation of their wallets, and API keys. */
 export class UserStore extends Context.Service<
   UserStore,
   {
@@ -78,8 +78,8 @@ export class UserStore extends Context.Service<
       page: PageCut
     ) => Effect.Effect<ReadonlyArray<ApiKeyRow>, StoreUnavailable>
     /**
-     * `None`: no such key of this user. Revoking twice is no fault. Otherwise, whether a process has an
-     * allowance for the key: one that looked at it before may still let calls through (ADR 0116).
+     * `None`: the user has no such key. Otherwise whether a process has a reservation for the key: it
+     * read the key before and may still admit calls (ADR 0116). Revoking twice succeeds.
      */
     readonly revokeKey: (
       userId: UserId,
@@ -178,7 +178,7 @@ function keys(sql: PgClient.PgClient) {
         Effect.flatMap((rows) =>
           rows.length === 0
             ? Effect.succeedNone
-            : // In a statement of its own: it sees whatever was opened before the key was revoked
+            : // A separate statement, so that it sees every reservation opened before the revocation
               Effect.map(
                 sql`SELECT FROM holds WHERE kind = 'reservation' AND api_key_id = ${id} LIMIT 1`,
                 (open) => Option.some(open.length > 0)

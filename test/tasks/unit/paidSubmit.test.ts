@@ -48,9 +48,9 @@ const stubsOf = (store: Partial<TaskStore["Service"]>) =>
   Layer.mergeAll(
     Layer.mock(TaskStore, store),
     Layer.mock(TaskOutput, {}),
-    Layer.mock(Callbacks, { isOn: false, addressOf: () => undefined }),
+    Layer.mock(Callbacks, { isOn: false, callbackUrl: () => undefined }),
     Layer.mock(RateLimiter, {}),
-    Layer.mock(ConcurrencyLimiter, { lookAgain: Effect.void, lines: Effect.succeed([]) }),
+    Layer.mock(ConcurrencyLimiter, { notifyReleased: Effect.void, queues: Effect.succeed([]) }),
     TaskChanges.layer
   )
 
@@ -90,8 +90,8 @@ const bench = Effect.gen(function* () {
       })
   })
   const paid = yield* Effect.provide(PaidSubmit, PaidSubmit.layer.pipe(Layer.provide(stubs)))
-  const purchase = { owned, entry, account, media: [] }
-  const fiber = yield* Effect.forkChild(paid.submit(purchase, 1))
+  const submission = { owned, entry, account, media: [] }
+  const fiber = yield* Effect.forkChild(paid.submit(submission, 1))
   yield* TestClock.adjust(0)
   return { fiber, begins, ended, submits: Effect.sync(() => submits) }
 })
