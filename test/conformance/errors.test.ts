@@ -20,9 +20,9 @@ import {
   layerGateway,
   makeUser
 } from "../support/gateway.ts"
-import type { Answer } from "../support/gateway.ts"
+import type { HttpResult } from "../support/gateway.ts"
 import { png } from "../support/media.ts"
-import { rawAnswers, rawHttp } from "../support/rawHttp.ts"
+import { rawResponses, rawHttp } from "../support/rawHttp.ts"
 import { Running, runningGateway } from "../support/running.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -118,7 +118,7 @@ const smallGateway = Layer.unwrap(
 const answerTo = (port: number, bytes: string) =>
   Effect.gen(function* () {
     const { text } = yield* rawHttp(port, (write) => write(bytes))
-    const [answer] = rawAnswers(text)
+    const [answer] = rawResponses(text)
     if (answer === undefined) throw new Error("no answer")
     return answer
   })
@@ -154,7 +154,7 @@ const ask = (prompt: string, at = chat, model = "gpt-4o") =>
   )
 
 /** The first answer that is none of these; at most 100 requests. */
-const until = (status: number, request: Effect.Effect<Answer, never, GatewayHttp>) =>
+const until = (status: number, request: Effect.Effect<HttpResult, never, GatewayHttp>) =>
   Effect.repeat(request, { until: (answer) => answer.status === status, times: 100 })
 
 /** How each code comes about. The type asks for every one that the service knows. */
@@ -226,12 +226,17 @@ const provoked = {
   5003: ask("unpaid"),
   // Another vendor: the account above is cut off by now
   5004: ask("silent", "/vendors/anthropic/v1/messages", "claude-sonnet-4-5")
-} satisfies Record<ProblemCode, Effect.Effect<Answer, unknown, unknown>>
+} satisfies Record<ProblemCode, Effect.Effect<HttpResult, unknown, unknown>>
 
 const traceparent = /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/u
 
 /** Contract 2: what holds for every problem. */
-const assertWhole = (code: string, answer: Answer, status: number, title: string | undefined) => {
+const assertWhole = (
+  code: string,
+  answer: HttpResult,
+  status: number,
+  title: string | undefined
+) => {
   const { headers, json } = answer
   assert.strictEqual(json?.code, Number(code), answer.text)
   assert.strictEqual(answer.status, status, code)

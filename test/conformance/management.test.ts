@@ -9,7 +9,7 @@ import {
   layerGateway,
   makeUser
 } from "../support/gateway.ts"
-import type { Answer } from "../support/gateway.ts"
+import type { HttpResult } from "../support/gateway.ts"
 import { GatewayProcess, until } from "../support/gatewayProcess.ts"
 import { startReceiver } from "../support/webhookReceiver.ts"
 
@@ -23,7 +23,7 @@ const operator = (method: string, path: string, body?: unknown) =>
 const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/u
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/u
 
-const assertMembers = (answer: Answer, status: number, members: ReadonlyArray<string>) => {
+const assertMembers = (answer: HttpResult, status: number, members: ReadonlyArray<string>) => {
   assert.strictEqual(answer.status, status, answer.text)
   assert.deepStrictEqual(Object.keys(answer.json), members)
   for (const name of ["created_at", "updated_at"]) {

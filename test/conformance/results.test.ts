@@ -1,5 +1,5 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { Answer } from "../support/gateway.ts"
+import type { HttpResult } from "../support/gateway.ts"
 import { GatewayProcess } from "../support/gatewayProcess.ts"
 
 /** Spec, Request bodies and Task result: every model over HTTP, from its least body to its result. */
@@ -19,7 +19,7 @@ beforeAll(async () => {
 afterAll(() => gateway.close())
 
 const run = async (path: string, body: unknown) => {
-  const created: Answer = await gateway.call("POST", path, body)
+  const created: HttpResult = await gateway.call("POST", path, body)
   assert.strictEqual(created.status, 202, created.text)
   const task = `${path}/${created.json.task_info.id}`
   const done = await gateway.call("GET", task, undefined, { prefer: "wait=30" })

@@ -1,6 +1,6 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { createHmac } from "node:crypto"
-import type { Answer } from "../support/gateway.ts"
+import type { HttpResult } from "../support/gateway.ts"
 import { GatewayProcess, until } from "../support/gatewayProcess.ts"
 import { startReceiver } from "../support/webhookReceiver.ts"
 import type { Received } from "../support/webhookReceiver.ts"
@@ -13,7 +13,7 @@ const allEvents = ["task.created", "task.succeeded", "task.failed", "balance.low
 
 let gateway: GatewayProcess
 let receiver: Awaited<ReturnType<typeof startReceiver>>
-let endpoint: Answer
+let endpoint: HttpResult
 let editPath = ""
 let spark = ""
 
@@ -32,14 +32,14 @@ afterAll(async () => {
   await receiver[Symbol.asyncDispose]()
 })
 
-const created = async (path: string, body: unknown): Promise<Answer> => {
+const created = async (path: string, body: unknown): Promise<HttpResult> => {
   const answer = await gateway.call("POST", path, body)
   assert.strictEqual(answer.status, 202, answer.text)
   return answer
 }
 
 const ended = (path: string, id: string) =>
-  until<Answer>(async () => {
+  until<HttpResult>(async () => {
     const answer = await gateway.call("GET", `${path}/${id}`)
     return /completed|failed/u.test(answer.json.task_info.status) ? answer : undefined
   })

@@ -1,8 +1,8 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { connect } from "node:net"
 import { problemCodes } from "../../src/domain/Problem.ts"
-import type { Answer } from "../support/gateway.ts"
-import { answerOf } from "../support/gateway.ts"
+import type { HttpResult } from "../support/gateway.ts"
+import { readResult } from "../support/gateway.ts"
 import { GatewayProcess, pause, until } from "../support/gatewayProcess.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -24,8 +24,8 @@ interface Sent {
   readonly body?: string
 }
 
-const send = async (target: string, sent: Sent = {}): Promise<Answer> =>
-  answerOf(
+const send = async (target: string, sent: Sent = {}): Promise<HttpResult> =>
+  readResult(
     await fetch(`${gateway.url}${target}`, {
       ...sent,
       headers: { authorization: `Bearer ${key}`, ...sent.headers }
@@ -34,7 +34,7 @@ const send = async (target: string, sent: Sent = {}): Promise<Answer> =>
 
 /** All members of RFC 9457 and contract 2, and the headers that go with the status. */
 const assertProblem = (
-  answer: Answer,
+  answer: HttpResult,
   code: keyof typeof problemCodes,
   instance: string,
   pointers?: ReadonlyArray<string>

@@ -2,7 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { listenerBounds } from "../../src/http/server/Listener.ts"
-import { rawAnswers, rawHttp } from "../support/rawHttp.ts"
+import { rawResponses, rawHttp } from "../support/rawHttp.ts"
 import { call, json, Running, runningGateway } from "../support/running.ts"
 
 /** Issue: always a problem answer or a closed connection within bounds, never a 500, never a hang. */
@@ -297,7 +297,7 @@ describe("robustness of the HTTP border", () => {
         }
         const { text } = yield* ask("Host: x\r\nExpect: tea\r\nConnection: close\r\n")
         assert.deepStrictEqual(
-          rawAnswers(text).map(({ json, status }) => [status, json]),
+          rawResponses(text).map(({ json, status }) => [status, json]),
           [[200, { status: "ok" }]]
         )
         const old = yield* rawHttp(port, (write) => write("GET /healthz HTTP/1.0\r\n\r\n"))
@@ -322,7 +322,7 @@ describe("robustness of the HTTP border", () => {
           [get("/healthz"), get("/nothing"), waiting, "RUB", "BISH\r\n\r\n", get("/healthz")]
         ]) {
           const { text } = yield* rawHttp(port, (write) => pieces.forEach((piece) => write(piece)))
-          const answers = rawAnswers(text)
+          const answers = rawResponses(text)
           assert.deepStrictEqual(
             answers.map(({ json, status }) => [status, json.code ?? json.task_info?.status]),
             [

@@ -23,7 +23,7 @@ import { serverUrl } from "./postgresProcess.ts"
 
 const schema = fileURLToPath(new URL("../../schema/migrations/", import.meta.url))
 
-/** Changes with the migrations and with PGlite's version, so that no template is ever stale. */
+/** Changes with the migrations and with PGlite's version, so that no template is stale. */
 const schemaHash = () => {
   const hash = createHash("sha256")
   hash.update(readFileSync(createRequire(import.meta.url).resolve("@electric-sql/pglite")))
@@ -34,7 +34,7 @@ const schemaHash = () => {
 
 let template: Blob | undefined
 
-/** A dump of a migrated store: made once a machine, read once a process, a quarter second a copy. */
+/** A dump of a migrated store: made once a machine, read once a process, 250 ms a copy. */
 export const migratedTemplate = Effect.gen(function* () {
   if (template !== undefined) return template
   const folder = join(tmpdir(), "gateway-test-templates")
@@ -72,7 +72,7 @@ export const postgresServer: Effect.Effect<URL> = Effect.promise(
   async () => new URL(process.env.TEST_DATABASE_URL ?? (await serverUrl(inject("postgresFolder"))))
 )
 
-/** A fresh empty database on the server, dropped when the scope closes. Answers its URL. */
+/** A fresh empty database on the server, dropped when the scope closes. Returns its URL. */
 export const freshDatabase = Effect.fnUntraced(function* (options?: {
   readonly template?: string
 }) {
@@ -123,7 +123,7 @@ const migratedDatabase = Effect.gen(function* () {
   return name
 })
 
-/** A fresh migrated database on a real Postgres, used through so many connections. */
+/** A fresh migrated database on a real Postgres, with this number of connections. */
 const postgresOver = (maxConnections?: number): Layer.Layer<Database> =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -140,7 +140,7 @@ export const postgresDatabase = postgresOver()
 
 export const stores = { postgres: postgresDatabase, embedded: embeddedDatabase }
 
-/** Both stores with one connection each, which sees all that was done in its own statistics. */
+/** Both stores with one connection each, whose own statistics count all its statements. */
 export const singleStores = { postgres: postgresOver(1), embedded: embeddedDatabase }
 
 /**

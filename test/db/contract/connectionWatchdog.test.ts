@@ -154,7 +154,7 @@ describe("a Postgres that falls silent", { timeout: 60_000 }, () => {
           let added = 0
           let captured = 0
           for (const [round, what] of (
-            ["answers", "questions", "all", "answers"] satisfies ReadonlyArray<Swallows>
+            ["responses", "requests", "all", "responses"] satisfies ReadonlyArray<Swallows>
           ).entries()) {
             const tasks = yield* Effect.replicateEffect(accept(userId, 10), 10)
             yield* onAll(storeFailures(sql`SELECT pg_sleep(0.1)`))

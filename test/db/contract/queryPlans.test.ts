@@ -8,16 +8,16 @@ import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { singleStores } from "../../support/stores.ts"
 import {
   accept,
-  allowance,
   callEnd,
   callStart,
   drawnCall,
   finish,
   newCaller,
   newWallet,
+  reservation,
   walletStores,
-  writeAllowances,
-  writeCalls
+  writeCalls,
+  writeReservations
 } from "../../support/wallets.ts"
 
 /** Rows that statements of this connection have read by reading a table from end to end. */
@@ -96,7 +96,7 @@ for (const [name, database] of Object.entries(singleStores)) {
           })
       )
 
-      it.effect("nor for metered calls, held for one by one or drawn on an allowance", () =>
+      it.effect("nor for metered calls, held for one by one or drawn on a reservation", () =>
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
           yield* sql`ANALYZE`.unprepared
@@ -114,8 +114,8 @@ for (const [name, database] of Object.entries(singleStores)) {
                 yield* writeCalls({
                   ends: starts.filter((_, k) => k % 10 !== 0).map((start) => callEnd(start, 1))
                 })
-                yield* writeAllowances({
-                  sizes: users.map((userId) => allowance(userId, 0, 100)),
+                yield* writeReservations({
+                  sizes: users.map((userId) => reservation(userId, 0, 100)),
                   ended: n === 0 ? [] : starts.map(({ user }) => drawnCall(callStart(user, 1), 1))
                 })
               }

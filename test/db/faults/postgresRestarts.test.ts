@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { Answer } from "../../support/gateway.ts"
+import type { HttpResult } from "../../support/gateway.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { runFolderPrefix, startServer, stopServer } from "../../support/postgresProcess.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
@@ -28,7 +28,7 @@ const ownPostgres = async () => {
 
 const createSurely = async (gateway: GatewayProcess, n: number) => {
   const key = { "idempotency-key": `create-${n}` }
-  const answer = await until<Answer>(
+  const answer = await until<HttpResult>(
     async () => {
       const answer = await gateway.call("POST", path, { prompt: `${n}` }, key)
       return answer.status >= 500 || answer.status === 409 ? undefined : answer

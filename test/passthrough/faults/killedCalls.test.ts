@@ -91,7 +91,7 @@ describe.each(["embedded", "postgres"] as const)(
         }
       }
       const clients = Promise.all(Array.from({ length: 8 }, client))
-      await until("an allowance is drawn on", () => upstream.seen.length > 200)
+      await until("a reservation is drawn on", () => upstream.seen.length > 200)
       await gateway.kill("SIGKILL")
       service.isAlive = false
       await clients

@@ -49,15 +49,15 @@ const revokedWhileBusy = async (
   first: GatewayProcess,
   second: GatewayProcess,
   seen: ReadonlyArray<Seen>,
-  allowances: () => Promise<number>
+  reservations: () => Promise<number>
 ): Promise<number> => {
   const made = await second.call("POST", "/manage/v1/api-keys", { name: "busy" })
   assert.strictEqual(made.status, 201, made.text)
   const before = seen.length
   const state = { isRevoked: false }
   const { calls, done } = busy(first, made.json.key, state)
-  await until(async () => (seen.length > before + 100 && (await allowances()) > 0) || undefined, {
-    what: "an allowance that is drawn on"
+  await until(async () => (seen.length > before + 100 && (await reservations()) > 0) || undefined, {
+    what: "a reservation that is drawn on"
   })
   const revoked = await second.call("DELETE", `/manage/v1/api-keys/${made.json.id}`)
   state.isRevoked = true
@@ -83,7 +83,7 @@ const revokedWhileBusy = async (
 /** How soon after the commit the first process looks at its keys is chance: so several in turn. */
 const rounds = 5
 
-const story = async (databaseUrl: string, allowances: () => Promise<number>) => {
+const story = async (databaseUrl: string, reservations: () => Promise<number>) => {
   const upstream = await mockOpenAi()
   const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `${upstream.origin}/v1` }
   await using first = await GatewayProcess.start({ databaseUrl, env })
@@ -91,7 +91,7 @@ const story = async (databaseUrl: string, allowances: () => Promise<number>) => 
   second.useKey((await first.makeUser("10000.00")).key)
   let bought = 0
   for (let round = 0; round < rounds; round += 1) {
-    bought += await revokedWhileBusy(first, second, upstream.seen, allowances)
+    bought += await revokedWhileBusy(first, second, upstream.seen, reservations)
   }
   await upstream.close()
   const wallet = await until(
@@ -101,7 +101,7 @@ const story = async (databaseUrl: string, allowances: () => Promise<number>) => 
     },
     { what: "a wallet that holds nothing" }
   )
-  assert.strictEqual(await allowances(), 0)
+  assert.strictEqual(await reservations(), 0)
   assert.strictEqual(wallet.settled_balance, (10_000 - cost * bought).toFixed(2))
   assert.match((await second.call("GET", "/metrics")).text, /^gateway_wallet_drift 0$/mu)
 }

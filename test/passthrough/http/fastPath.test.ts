@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { ApiKeys, digestOf } from "../../../src/users/ApiKeys.ts"
-import { chatAnswer, chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { chatCompletion, chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { events, json } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
@@ -133,7 +133,7 @@ describe("the door", () => {
 
   const scripts = {
     "an answer without a type": (_: unknown, response) => {
-      response.writeHead(200).end(JSON.stringify(chatAnswer("gpt-4o")))
+      response.writeHead(200).end(JSON.stringify(chatCompletion("gpt-4o")))
     },
     "an empty answer": (_: unknown, response) => void response.writeHead(204).end(),
     "an odd header": (_: unknown, response) => {
@@ -358,7 +358,7 @@ describe("the door", () => {
     let held: (() => void) | undefined
     upstream.script = (seen, response) => {
       const { user } = JSON.parse(seen.body) as { user: string }
-      const answer = () => json(response, 200, { ...chatAnswer("gpt-4o"), id: user })
+      const answer = () => json(response, 200, { ...chatCompletion("gpt-4o"), id: user })
       if (user === "first") held = answer
       else {
         answer()
@@ -401,7 +401,7 @@ describe("the door", () => {
     assert.equal((await tell(stopping, chat, false)).status, 200)
     let answer = () => {}
     upstream.script = (_, response) => {
-      answer = () => json(response, 200, chatAnswer("gpt-4o"))
+      answer = () => json(response, 200, chatCompletion("gpt-4o"))
     }
     upstream.seen.length = 0
     const before = stopping.routed()
@@ -446,7 +446,7 @@ describe("the door", () => {
     upstream.script = (seen, response) => {
       if (JSON.parse(seen.body).user === "first") return
       response.on("finish", () => (answered += 1))
-      json(response, 200, chatAnswer("gpt-4o"))
+      json(response, 200, chatCompletion("gpt-4o"))
     }
     upstream.seen.length = 0
     const socket = connect(stopping.port, "127.0.0.1")

@@ -10,7 +10,7 @@ import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
-/** Keys that call so often that their calls are drawn on an allowance (ADR 0116), over HTTP. */
+/** Keys that call so often that their calls are drawn on a reservation (ADR 0116), over HTTP. */
 
 let upstream: MockVendor
 let gateway: TestGateway
@@ -101,7 +101,7 @@ const released = async (caller: Caller) => {
 }
 
 describe("a key that calls often", () => {
-  it("draws on an allowance; each call is charged once, with a receipt, and nothing stays held", async () => {
+  it("draws on a reservation; each call is charged once, with a receipt, and nothing stays held", async () => {
     const caller = await newCaller(5000n)
     const statuses = await callOften(caller, (calls) => calls < 200)
     assert.deepEqual([...statuses], [[200, upstream.seen.length]])
@@ -114,7 +114,7 @@ describe("a key that calls often", () => {
     assert.equal(settled, 5000n * Credits.microPerCredit - cost)
     assert.isTrue(
       captures.some(({ note }) => note !== null),
-      "no call was drawn on an allowance"
+      "no call was drawn on a reservation"
     )
     const holds = new Set(ledger.filter(({ kind }) => kind === "hold").map((it) => it.subjectId))
     for (const { note, subjectId } of captures) assert.isTrue(holds.has(note ?? subjectId))

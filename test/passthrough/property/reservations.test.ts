@@ -21,12 +21,12 @@ import {
   credits,
   newCaller,
   walletStores,
-  writeAllowances
+  writeReservations
 } from "../../support/wallets.ts"
 
 /** Give `ALLOWANCE_SEED` to run a failure again. */
 const seed = Number(process.env.ALLOWANCE_SEED ?? randomInt(2 ** 31))
-console.log(`allowance properties: ALLOWANCE_SEED=${seed}`)
+console.log(`reservation properties: ALLOWANCE_SEED=${seed}`)
 
 /** A store with one wallet and one key. */
 interface Ledger {
@@ -34,7 +34,7 @@ interface Ledger {
   readonly write: (taken: Taken) => Effect.Effect<ReadonlyArray<ReservationGrant>>
   readonly wallet: Effect.Effect<{ readonly settled: bigint; readonly held: bigint }>
   /** What the process holds ahead. */
-  readonly allowance: Effect.Effect<bigint>
+  readonly reservation: Effect.Effect<bigint>
   readonly revoke: Effect.Effect<void>
   readonly breaches: Effect.Effect<number>
 }
@@ -48,7 +48,7 @@ const memoryLedger = (balance: number): Ledger => {
   return {
     user: UserId.make(randomUUID()),
     wallet: Effect.sync(() => ({ settled, held })),
-    allowance: Effect.sync(() => held),
+    reservation: Effect.sync(() => held),
     revoke: Effect.sync(() => void (alive = false)),
     breaches: Effect.sync(() => (settled >= held && held >= 0n ? 0 : 1)),
     write: ({ ended, sizes }) =>
@@ -178,7 +178,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
   /** The calls whose charge was written, seen or not. */
   const charged = new Set<string>()
   const covered = Effect.fnUntraced(function* () {
-    assert.isTrue((yield* ledger.allowance) >= uncharged, "what was drawn is not covered")
+    assert.isTrue((yield* ledger.reservation) >= uncharged, "what was drawn is not covered")
     assert.strictEqual(yield* ledger.breaches, 0)
   })
   const write = Effect.fnUntraced(function* (taken: Taken) {
@@ -241,7 +241,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
 
 const balances = fc.constantFrom(0, 3, 40, 1000, 100_000)
 
-describe("what is drawn on an allowance is covered and charged once, whatever is written and seen", () => {
+describe("what is drawn on a reservation is covered and charged once, whatever is written and seen", () => {
   it("in memory", () => {
     let drawn = 0
     fc.assert(
@@ -262,7 +262,7 @@ const storeLedger = Effect.fnUntraced(function* (balance: number) {
   const ledger: Ledger = {
     user,
     wallet: Effect.orDie(Effect.map(wallets.find(user), Option.getOrThrow)),
-    allowance: Effect.orDie(
+    reservation: Effect.orDie(
       Effect.map(
         sql<{ held: bigint }>`
           SELECT coalesce(sum(amount), 0)::bigint AS held FROM holds WHERE user_id = ${user}`,
@@ -282,7 +282,7 @@ const storeLedger = Effect.fnUntraced(function* (balance: number) {
       )
     ),
     write: ({ ended, sizes }) =>
-      writeAllowances({ ended, sizes }).pipe(
+      writeReservations({ ended, sizes }).pipe(
         Effect.map(({ grants }) => grants),
         Effect.orDie,
         Effect.provideContext(services)
@@ -291,7 +291,7 @@ const storeLedger = Effect.fnUntraced(function* (balance: number) {
   return ledger
 })
 
-describeStores("what is drawn on an allowance", (database) => {
+describeStores("what is drawn on a reservation", (database) => {
   layer(Layer.provideMerge(walletStores, database), {
     timeout: "120 seconds",
     excludeTestServices: true

@@ -9,14 +9,14 @@ import type { DrawnCall } from "../../../src/passthrough/ReservationStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
-  allowance,
   breaches,
   callStart,
   drawnCall,
   ledgerOf,
   newWallet,
+  reservation,
   walletStores,
-  writeAllowances
+  writeReservations
 } from "../../support/wallets.ts"
 
 /** Give `SETTLING_SEED` to run a failure again. */
@@ -81,17 +81,17 @@ const play = Effect.fnUntraced(function* (
   const first = keys[0]!
   const settled = call(first, 1, 1)
   const place = (id: string) => keys.findIndex((key) => key.id === id)
-  yield* writeAllowances({ sizes: [{ ...allowance(first.user, 1, 9), key: first.id }] })
-  yield* writeAllowances({
-    sizes: [{ ...allowance(first.user, 0, 9), key: first.id }],
+  yield* writeReservations({ sizes: [{ ...reservation(first.user, 1, 9), key: first.id }] })
+  yield* writeReservations({
+    sizes: [{ ...reservation(first.user, 0, 9), key: first.id }],
     ended: [settled]
   })
   const granted = []
   for (const step of steps) {
     const due = step.flatMap((it, n) => (it.isDue || n === 0 ? [{ ...it, key: keys[n]! }] : []))
-    const { grants } = yield* writeAllowances({
+    const { grants } = yield* writeReservations({
       sizes: due.map(({ extra, key, needs }) => ({
-        ...allowance(key.user, needs, extra),
+        ...reservation(key.user, needs, extra),
         key: key.id
       })),
       // The calls of several keys in turns

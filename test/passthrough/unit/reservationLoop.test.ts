@@ -31,7 +31,7 @@ const make = Effect.fnUntraced(function* (
 ) {
   const written: Array<Batch> = []
   const scope = yield* Scope.make()
-  const allowances = yield* makeReservations((batch) =>
+  const reservations = yield* makeReservations((batch) =>
     Effect.suspend(() => {
       written.push(batch)
       return behave(batch)
@@ -40,12 +40,12 @@ const make = Effect.fnUntraced(function* (
   const clock = yield* Clock.Clock
   const closes = new Map<string, CloseDrawn>()
   const draw = (start: CallStart) => {
-    const close = allowances.drawUnsafe(start, clock.currentTimeMillisUnsafe())
+    const close = reservations.drawUnsafe(start, clock.currentTimeMillisUnsafe())
     if (close !== undefined) closes.set(start.id, close)
     return close !== undefined
   }
   const close = (end: CallEnd) => closes.get(end.id)?.(end)
-  /** Calls so often that there is an allowance afterwards. */
+  /** Calls so often that there is a reservation afterwards. */
   const heat = Effect.suspend(() => {
     for (let n = 0; n < 20; n += 1) draw(callStart(user, 1))
     return TestClock.adjust("10 millis")
@@ -58,7 +58,7 @@ const sizesOf = (batches: ReadonlyArray<Batch>) =>
 const endsOf = (batches: ReadonlyArray<Batch>) =>
   batches.map(({ ended }) => ended.map(({ start }) => start.id))
 
-describe("the allowance of a key that calls often", () => {
+describe("the reservation of a key that calls often", () => {
   it.effect("fifteen calls within a second are held for one by one, the sixteenth opens it", () =>
     Effect.gen(function* () {
       const { draw, stop, written } = yield* make()

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
-import type { Answer } from "../../support/gateway.ts"
+import type { HttpResult } from "../../support/gateway.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 import type { Received } from "../../support/webhookReceiver.ts"
@@ -31,7 +31,7 @@ interface TaskJson {
 
 /** Sends the same create until it is answered, however often the service dies over it. */
 const createSurely = async (gateway: GatewayProcess, prompt: string, key: string) => {
-  const answer = await until<Answer>(
+  const answer = await until<HttpResult>(
     () => gateway.call("POST", path, { prompt }, { "idempotency-key": key }).catch(() => undefined),
     { what: "the answer to a create" }
   )

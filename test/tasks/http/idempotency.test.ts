@@ -2,14 +2,14 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerGateway, makeUser } from "../../support/gateway.ts"
-import type { Answer } from "../../support/gateway.ts"
+import type { HttpResult } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const body = { prompt: "A lighthouse [[sim:slow=1h]]" }
 const keyed = (key: string) => ({ "idempotency-key": key })
 
-const shown = ({ headers, status, text }: Answer) => ({
+const shown = ({ headers, status, text }: HttpResult) => ({
   status,
   text,
   cost: headers.get("x-service-cost"),

@@ -9,7 +9,7 @@ import { TaskId } from "../../../src/domain/Ids.ts"
 import {
   adminToken,
   advance,
-  answerOf,
+  readResult,
   callWith,
   eventually,
   GatewayHttp,
@@ -175,7 +175,7 @@ for (const vendor of vendors) {
         headers: { "content-type": "application/json", ...headers },
         body
       })
-      return yield* Effect.promise(() => answerOf(response))
+      return yield* Effect.promise(() => readResult(response))
     })
 
     const content = JSON.stringify({ status: "OK", payload: {} })
