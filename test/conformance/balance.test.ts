@@ -82,16 +82,17 @@ const wallet = Effect.fnUntraced(function* (userId: UserId) {
   return Option.getOrThrow(yield* wallets.find(userId))
 })
 
-/** Like a top-up at the start, with an endpoint that is subscribed. */
+/** Adds credits like a first top-up, with an endpoint that is subscribed. */
 const watched = Effect.fnUntraced(function* (amount: number) {
   const userId = yield* newWallet(amount)
   yield* subscribe(userId)
   return userId
 })
 
+/** docs/reference/requirements.md#balance-events */
 describeStores("balance.low", (database, store) => {
   layer(Layer.provideMerge(walletStores, database), { timeout: "60 seconds" })((it) => {
-    it.effect("rule 1: fires once when the balance drops below the threshold after a charge", () =>
+    it.effect("fires once when the balance drops below the threshold after a charge", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1010)
         yield* charge(userId, 10)
@@ -102,31 +103,33 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("the payload is that of the spec: strings with two decimals, rounded down", () =>
-      Effect.gen(function* () {
-        const userId = yield* watched(1000)
-        yield* accept(userId, 100)
-        yield* charge(userId, 0.000001)
-        const [event] = yield* alerts(userId)
-        assert.match(event.id, /^evt_/u)
-        assert.deepStrictEqual(event, {
-          id: event.id,
-          type: "balance.low",
-          created_at: event.created_at,
-          data: {
-            user_id: userId,
-            payload: {
-              available_balance: "899.99",
-              trigger_threshold: "1000.00",
-              currency: "credits"
+    it.effect(
+      "the payload has the balance after the charge and the threshold, two decimals, rounded down",
+      () =>
+        Effect.gen(function* () {
+          const userId = yield* watched(1000)
+          yield* accept(userId, 100)
+          yield* charge(userId, 0.000001)
+          const [event] = yield* alerts(userId)
+          assert.match(event.id, /^evt_/u)
+          assert.deepStrictEqual(event, {
+            id: event.id,
+            type: "balance.low",
+            created_at: event.created_at,
+            data: {
+              user_id: userId,
+              payload: {
+                available_balance: "899.99",
+                trigger_threshold: "1000.00",
+                currency: "credits"
+              }
             }
-          }
+          })
+          assert.strictEqual(new Date(event.created_at).toISOString(), event.created_at)
         })
-        assert.strictEqual(new Date(event.created_at).toISOString(), event.created_at)
-      })
     )
 
-    it.effect("rule 2: below the threshold without a top-up nothing more is sent", () =>
+    it.effect("below the threshold without a top-up nothing more is sent", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         for (let round = 0; round < 4; round += 1) {
@@ -137,7 +140,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("rule 3: after a top-up to the threshold a new drop fires at once", () =>
+    it.effect("after a top-up to the threshold a new drop fires at once", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         yield* charge(userId, 2)
@@ -148,7 +151,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("rule 3: a top-up that stays below the threshold does not re-arm", () =>
+    it.effect("a top-up that stays below the threshold does not re-arm", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         yield* charge(userId, 11)
@@ -177,7 +180,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("a top-up above the threshold after an adjustment lifts the window", () =>
+    it.effect("a top-up above the threshold after an adjustment ends the throttle window", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         yield* charge(userId, 2)
@@ -188,7 +191,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("rule 4: silence without a subscriber, then the next charge fires", () =>
+    it.effect("without a subscriber nothing fires; after one subscribes the next charge does", () =>
       Effect.gen(function* () {
         const userId = yield* newWallet(1001)
         yield* subscribe(userId, ["task.created"])
@@ -203,7 +206,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("rule 4: it does not fire at or above the threshold", () =>
+    it.effect("it does not fire at or above the threshold", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1002)
         yield* charge(userId, 1)
@@ -213,7 +216,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("rule 4: a hold alone does not fire, nor its release", () =>
+    it.effect("a hold alone does not fire, nor its release", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         const { taskId } = yield* accept(userId, 500)
@@ -234,7 +237,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("a charge of nothing and an adjustment do not fire", () =>
+    it.effect("a charge of zero and an adjustment do not fire", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         yield* adjust(userId, -10)
@@ -287,41 +290,39 @@ describeStores("balance.low", (database, store) => {
 
 describe("balance.low over HTTP", () => {
   layer(layerGateway())((it) => {
-    it.effect(
-      "is delivered to the endpoint that is subscribed, once, and the wallet shows it",
-      () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser({ credits: 1005 })
-          const endpoint = yield* user.call("POST", "/manage/v1/webhook-endpoints", {
-            url: "https://example.com/hook",
-            events: ["balance.low"]
-          })
-          assert.strictEqual(endpoint.status, 201, endpoint.text)
-          const path = "/vendors/alibaba/v1/text-to-image-max/generation"
-          for (const prompt of ["one", "two"]) {
-            const created = yield* user.call("POST", path, { prompt })
-            assert.strictEqual(created.headers.get("x-service-cost"), "7.50")
-          }
-          yield* advance("6 seconds")
-          yield* eventually(
-            user.call("GET", "/manage/v1/wallet"),
-            ({ json }) => json.settled_balance === "990.00"
-          )
-          const shown = yield* user.call("GET", "/manage/v1/wallet")
-          assert.deepStrictEqual(shown.json, {
-            available_balance: "990.00",
-            settled_balance: "990.00",
-            held_balance: "0.00",
-            trigger_threshold: "1000.00",
-            currency: "credits",
-            state: "ALERTED"
-          })
-          const log = yield* eventually(
-            user.call("GET", "/manage/v1/webhook-deliveries"),
-            ({ json, status }) => status !== 200 || json.data.length > 0
-          )
-          if (log.status === 200) assert.strictEqual(log.json.data.length, 1)
+    it.effect("is delivered once to the subscribed endpoint, and the wallet shows the alert", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser({ credits: 1005 })
+        const endpoint = yield* user.call("POST", "/manage/v1/webhook-endpoints", {
+          url: "https://example.com/hook",
+          events: ["balance.low"]
         })
+        assert.strictEqual(endpoint.status, 201, endpoint.text)
+        const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+        for (const prompt of ["one", "two"]) {
+          const created = yield* user.call("POST", path, { prompt })
+          assert.strictEqual(created.headers.get("x-service-cost"), "7.50")
+        }
+        yield* advance("6 seconds")
+        yield* eventually(
+          user.call("GET", "/manage/v1/wallet"),
+          ({ json }) => json.settled_balance === "990.00"
+        )
+        const shown = yield* user.call("GET", "/manage/v1/wallet")
+        assert.deepStrictEqual(shown.json, {
+          available_balance: "990.00",
+          settled_balance: "990.00",
+          held_balance: "0.00",
+          trigger_threshold: "1000.00",
+          currency: "credits",
+          state: "ALERTED"
+        })
+        const log = yield* eventually(
+          user.call("GET", "/manage/v1/webhook-deliveries"),
+          ({ json, status }) => status !== 200 || json.data.length > 0
+        )
+        if (log.status === 200) assert.strictEqual(log.json.data.length, 1)
+      })
     )
   })
 })
