@@ -20,7 +20,7 @@ import {
   writeReservations
 } from "../../support/wallets.ts"
 
-/** Rows that statements of this connection have read by reading a table from end to end. */
+/** Rows that statements of this connection have read by sequential scans. */
 const rowsReadThrough = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   yield* sql`SELECT pg_stat_force_next_flush()`
@@ -30,7 +30,7 @@ const rowsReadThrough = Effect.gen(function* () {
     WHERE seq_tup_read > 0 AND relname <> 'schema_migrations' ORDER BY relname`
 })
 
-/** Entries of the ledger's indexes that statements of this connection have read. */
+/** Index entries of the ledger that statements of this connection have read. */
 const ledgerEntriesRead = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   yield* sql`SELECT pg_stat_force_next_flush()`
@@ -71,7 +71,7 @@ for (const [name, database] of Object.entries(singleStores)) {
       excludeTestServices: true
     })((it) => {
       it.effect(
-        "a store that was planned for while empty is not read through once it is full",
+        "a store that was planned for while empty is not scanned sequentially once it is full",
         () =>
           Effect.gen(function* () {
             const sql = yield* PgClient.PgClient
@@ -96,7 +96,7 @@ for (const [name, database] of Object.entries(singleStores)) {
           })
       )
 
-      it.effect("nor for metered calls, held for one by one or drawn on a reservation", () =>
+      it.effect("nor for metered calls, held one by one or drawn on a reservation", () =>
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
           yield* sql`ANALYZE`.unprepared
@@ -124,7 +124,7 @@ for (const [name, database] of Object.entries(singleStores)) {
           const before = yield* rowsReadThrough
           yield* rounds(10, 100, 10)
           assert.deepStrictEqual(yield* rowsReadThrough, before)
-          // Nor is an index of the ledger, which has thousands of entries by now
+          // Index entries of the ledger, which has thousands of entries by now, are not scanned either
           const read = yield* ledgerEntriesRead
           yield* rounds(1, 10, 4)
           assert.isAtMost((yield* ledgerEntriesRead) - read, 60)
@@ -132,7 +132,7 @@ for (const [name, database] of Object.entries(singleStores)) {
       )
 
       it.effect(
-        "a burst of deliveries after quiet hours is claimed row by row, not again and again",
+        "a burst of deliveries after idle hours is claimed row by row, not scanned repeatedly",
         () =>
           Effect.gen(function* () {
             const sql = yield* PgClient.PgClient

@@ -28,7 +28,7 @@ describe("a migration file is split into statements", () => {
     it(name, () => assert.deepStrictEqual(splitStatements(text), statements))
   }
 
-  it("no own migration holds a transaction statement or BEGIN ATOMIC", () => {
+  it("no migration contains a transaction statement or BEGIN ATOMIC", () => {
     const directory = new URL("../../../schema/migrations/", import.meta.url)
     for (const file of readdirSync(directory)) {
       for (const statement of splitStatements(readFileSync(new URL(file, directory), "utf8"))) {

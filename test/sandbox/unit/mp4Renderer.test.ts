@@ -28,7 +28,7 @@ const read = (bytes: Uint8Array) => {
 }
 
 describe("Mp4Renderer", () => {
-  it.effect("a video has exactly the asked size, duration and frame rate", () =>
+  it.effect("a video has exactly the requested size, duration and frame rate", () =>
     Effect.gen(function* () {
       for (const [width, height, codec, film] of [
         [1280, 720, "avc1.42c01f", spark],
@@ -59,7 +59,7 @@ describe("Mp4Renderer", () => {
     })
   )
 
-  it.effect("sound is silent AAC as long as the video, and absent when not asked for", () =>
+  it.effect("sound is silent AAC as long as the video, and absent when not requested", () =>
     Effect.gen(function* () {
       const { info } = yield* read(yield* render({ width: 320, height: 240 }, spark))
       const [sound] = info.audioTracks
@@ -71,21 +71,23 @@ describe("Mp4Renderer", () => {
     })
   )
 
-  it.effect("every sample is whole: its units' lengths add up, and none holds a start code", () =>
-    Effect.gen(function* () {
-      const bytes = yield* render({ width: 640, height: 360 }, spark)
-      const { info, samples } = yield* read(bytes)
-      const buffer = Buffer.from(bytes)
-      const kinds = samples(info.videoTracks[0]!.id).map((sample) => {
-        const data = buffer.subarray(sample.offset, sample.offset + sample.size)
-        assert.strictEqual(data.readUInt32BE(0), data.length - 4)
-        for (const code of ["000000", "000001", "000002"]) {
-          assert.strictEqual(data.subarray(4).indexOf(code, 0, "hex"), -1)
-        }
-        return data.readUInt8(4) & 31
+  it.effect(
+    "every sample is complete: its units' lengths add up, and none contains a start code",
+    () =>
+      Effect.gen(function* () {
+        const bytes = yield* render({ width: 640, height: 360 }, spark)
+        const { info, samples } = yield* read(bytes)
+        const buffer = Buffer.from(bytes)
+        const kinds = samples(info.videoTracks[0]!.id).map((sample) => {
+          const data = buffer.subarray(sample.offset, sample.offset + sample.size)
+          assert.strictEqual(data.readUInt32BE(0), data.length - 4)
+          for (const code of ["000000", "000001", "000002"]) {
+            assert.strictEqual(data.subarray(4).indexOf(code, 0, "hex"), -1)
+          }
+          return data.readUInt8(4) & 31
+        })
+        assert.deepStrictEqual(kinds, [5, ...Array.from({ length: 119 }, () => 1)])
       })
-      assert.deepStrictEqual(kinds, [5, ...Array.from({ length: 119 }, () => 1)])
-    })
   )
 
   it.effect("the bytes are those that ffmpeg decoded sample for sample", () =>
