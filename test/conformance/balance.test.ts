@@ -103,30 +103,28 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect(
-      "the payload has the balance after the charge and the threshold, two decimals, rounded down",
-      () =>
-        Effect.gen(function* () {
-          const userId = yield* watched(1000)
-          yield* accept(userId, 100)
-          yield* charge(userId, 0.000001)
-          const [event] = yield* alerts(userId)
-          assert.match(event.id, /^evt_/u)
-          assert.deepStrictEqual(event, {
-            id: event.id,
-            type: "balance.low",
-            created_at: event.created_at,
-            data: {
-              user_id: userId,
-              payload: {
-                available_balance: "899.99",
-                trigger_threshold: "1000.00",
-                currency: "credits"
-              }
+    it.effect("the payload has balance and threshold with two decimals, rounded down", () =>
+      Effect.gen(function* () {
+        const userId = yield* watched(1000)
+        yield* accept(userId, 100)
+        yield* charge(userId, 0.000001)
+        const [event] = yield* alerts(userId)
+        assert.match(event.id, /^evt_/u)
+        assert.deepStrictEqual(event, {
+          id: event.id,
+          type: "balance.low",
+          created_at: event.created_at,
+          data: {
+            user_id: userId,
+            payload: {
+              available_balance: "899.99",
+              trigger_threshold: "1000.00",
+              currency: "credits"
             }
-          })
-          assert.strictEqual(new Date(event.created_at).toISOString(), event.created_at)
+          }
         })
+        assert.strictEqual(new Date(event.created_at).toISOString(), event.created_at)
+      })
     )
 
     it.effect("below the threshold without a top-up nothing more is sent", () =>
@@ -290,39 +288,41 @@ describeStores("balance.low", (database, store) => {
 
 describe("balance.low over HTTP", () => {
   layer(layerGateway())((it) => {
-    it.effect("is delivered once to the subscribed endpoint, and the wallet shows the alert", () =>
-      Effect.gen(function* () {
-        const user = yield* makeUser({ credits: 1005 })
-        const endpoint = yield* user.call("POST", "/manage/v1/webhook-endpoints", {
-          url: "https://example.com/hook",
-          events: ["balance.low"]
+    it.effect(
+      "is delivered to the endpoint that is subscribed, once, and the wallet is ALERTED",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser({ credits: 1005 })
+          const endpoint = yield* user.call("POST", "/manage/v1/webhook-endpoints", {
+            url: "https://example.com/hook",
+            events: ["balance.low"]
+          })
+          assert.strictEqual(endpoint.status, 201, endpoint.text)
+          const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+          for (const prompt of ["one", "two"]) {
+            const created = yield* user.call("POST", path, { prompt })
+            assert.strictEqual(created.headers.get("x-service-cost"), "7.50")
+          }
+          yield* advance("6 seconds")
+          yield* eventually(
+            user.call("GET", "/manage/v1/wallet"),
+            ({ json }) => json.settled_balance === "990.00"
+          )
+          const shown = yield* user.call("GET", "/manage/v1/wallet")
+          assert.deepStrictEqual(shown.json, {
+            available_balance: "990.00",
+            settled_balance: "990.00",
+            held_balance: "0.00",
+            trigger_threshold: "1000.00",
+            currency: "credits",
+            state: "ALERTED"
+          })
+          const log = yield* eventually(
+            user.call("GET", "/manage/v1/webhook-deliveries"),
+            ({ json, status }) => status !== 200 || json.data.length > 0
+          )
+          if (log.status === 200) assert.strictEqual(log.json.data.length, 1)
         })
-        assert.strictEqual(endpoint.status, 201, endpoint.text)
-        const path = "/vendors/alibaba/v1/text-to-image-max/generation"
-        for (const prompt of ["one", "two"]) {
-          const created = yield* user.call("POST", path, { prompt })
-          assert.strictEqual(created.headers.get("x-service-cost"), "7.50")
-        }
-        yield* advance("6 seconds")
-        yield* eventually(
-          user.call("GET", "/manage/v1/wallet"),
-          ({ json }) => json.settled_balance === "990.00"
-        )
-        const shown = yield* user.call("GET", "/manage/v1/wallet")
-        assert.deepStrictEqual(shown.json, {
-          available_balance: "990.00",
-          settled_balance: "990.00",
-          held_balance: "0.00",
-          trigger_threshold: "1000.00",
-          currency: "credits",
-          state: "ALERTED"
-        })
-        const log = yield* eventually(
-          user.call("GET", "/manage/v1/webhook-deliveries"),
-          ({ json, status }) => status !== 200 || json.data.length > 0
-        )
-        if (log.status === 200) assert.strictEqual(log.json.data.length, 1)
-      })
     )
   })
 })

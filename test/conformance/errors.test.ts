@@ -270,16 +270,14 @@ describe("codes of problems", () => {
 
     for (const [code, status] of Object.entries(statuses)) {
       const provoke = Object.entries(provoked).find(([it]) => it === code)?.[1]
-      it.effect(
-        `${code} is ${status}, a complete problem whose type links to its explanation`,
-        () =>
-          Effect.gen(function* () {
-            const answer = yield* provoke ?? Effect.die(code)
-            const title = Object.entries(problemCodes).find(([it]) => it === code)?.[1].title
-            assertWhole(code, answer, status, title)
-            const page = yield* callWith(undefined)("GET", "/docs/errors")
-            assert.include(page.text, `<tr id="${code}"><td>${code}</td><td>${status}</td>`)
-          })
+      it.effect(`${code} is ${status}, a problem whose type links to its explanation`, () =>
+        Effect.gen(function* () {
+          const answer = yield* provoke ?? Effect.die(code)
+          const title = Object.entries(problemCodes).find(([it]) => it === code)?.[1].title
+          assertWhole(code, answer, status, title)
+          const page = yield* callWith(undefined)("GET", "/docs/errors")
+          assert.include(page.text, `<tr id="${code}"><td>${code}</td><td>${status}</td>`)
+        })
       )
     }
   })
@@ -304,48 +302,46 @@ const failing = (images: string) =>
 
 describe("codes of tasks", () => {
   layer(layerGateway({ env: { TASK_DEADLINE: "3 minutes" } }), { timeout: "60 seconds" })((it) => {
-    it.effect(
-      "a task fails with each, GET and event have the same error, and nothing is charged",
-      () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser()
-          const small = Buffer.from(png({ width: 10, height: 10 }))
-          const images = yield* host(({ url }, response) => {
-            if (url === "/small.png") response.end(small)
-            else response.writeHead(404).end()
-          })
-          const hook = { url: "https://hooks.example.com/", events: ["task.failed"] }
-          yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)
-          const made: Array<readonly [string, string]> = []
-          for (const [code, { body, path: at }] of Object.entries(failing(images.url))) {
-            const created = yield* user.call("POST", at, body)
-            assert.strictEqual(created.status, 202, created.text)
-            made.push([code, `${at}/${created.json.task_info.id}`])
-          }
-          yield* user.call("DELETE", made.find(([code]) => code === "4004")?.[1] ?? "")
-          yield* advance("4 minutes")
-          const deliveries = "/manage/v1/webhook-deliveries?type=task.failed&status=succeeded"
-          yield* eventually(
-            user.call("GET", deliveries),
-            ({ json }) => json.data.length === made.length
-          )
-          for (const [code, task] of made) {
-            const { json } = yield* user.call("GET", task)
-            assert.hasAllKeys(json, ["task_info"])
-            const { error, id, status } = json.task_info
-            assert.strictEqual(status, "failed", code)
-            assert.hasAllKeys(error, ["code", "title", "detail"])
-            assert.strictEqual(error.code, Number(code), error.detail)
-            assert.isAtMost(error.detail.length, 500)
-            const sql = yield* SqlClient.SqlClient
-            const [event] = yield* sql`
+    it.effect("a task fails with each, GET and event agree, and nothing is charged", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const small = Buffer.from(png({ width: 10, height: 10 }))
+        const images = yield* host(({ url }, response) => {
+          if (url === "/small.png") response.end(small)
+          else response.writeHead(404).end()
+        })
+        const hook = { url: "https://hooks.example.com/", events: ["task.failed"] }
+        yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)
+        const made: Array<readonly [string, string]> = []
+        for (const [code, { body, path: at }] of Object.entries(failing(images.url))) {
+          const created = yield* user.call("POST", at, body)
+          assert.strictEqual(created.status, 202, created.text)
+          made.push([code, `${at}/${created.json.task_info.id}`])
+        }
+        yield* user.call("DELETE", made.find(([code]) => code === "4004")?.[1] ?? "")
+        yield* advance("4 minutes")
+        const deliveries = "/manage/v1/webhook-deliveries?type=task.failed&status=succeeded"
+        yield* eventually(
+          user.call("GET", deliveries),
+          ({ json }) => json.data.length === made.length
+        )
+        for (const [code, task] of made) {
+          const { json } = yield* user.call("GET", task)
+          assert.hasAllKeys(json, ["task_info"])
+          const { error, id, status } = json.task_info
+          assert.strictEqual(status, "failed", code)
+          assert.hasAllKeys(error, ["code", "title", "detail"])
+          assert.strictEqual(error.code, Number(code), error.detail)
+          assert.isAtMost(error.detail.length, 500)
+          const sql = yield* SqlClient.SqlClient
+          const [event] = yield* sql`
             SELECT convert_from(body, 'UTF8')::jsonb AS body FROM events
             WHERE task_id = ${id} AND type = 'task.failed'`
-            assert.deepNestedInclude(event, { "body.data.payload": json })
-          }
-          const wallet = yield* user.call("GET", "/manage/v1/wallet")
-          assert.deepInclude(wallet.json, { settled_balance: "1000.00", held_balance: "0.00" })
-        })
+          assert.deepNestedInclude(event, { "body.data.payload": json })
+        }
+        const wallet = yield* user.call("GET", "/manage/v1/wallet")
+        assert.deepInclude(wallet.json, { settled_balance: "1000.00", held_balance: "0.00" })
+      })
     )
 
     it.effect("/docs/errors lists every code of tasks, with a remedy", () =>

@@ -189,17 +189,19 @@ describe("S3Blobs, a medium of several parts", () => {
     })
   )
 
-  it.live("the start aborts uploads of a process that died, and no recent ones", () =>
-    Effect.gen(function* () {
-      const { uploads, url } = yield* bucket
-      const hoursAgo = new Date(Date.now() - 2 * 3_600_000)
-      const parts = new Map<number, Buffer>()
-      uploads.set("old", { key: "some/prefix/a", parts, initiated: hoursAgo })
-      uploads.set("young", { key: "some/prefix/b", parts, initiated: new Date() })
-      uploads.set("other", { key: "some/other", parts, initiated: hoursAgo })
-      yield* Effect.provide(Effect.asVoid(ArtifactBlobs), S3Blobs.layer(bucketOptions(url)))
-      assert.deepStrictEqual([...uploads.keys()], ["young", "other"])
-    })
+  it.live(
+    "an upload that a dead process left is aborted at the start, a recent upload is not",
+    () =>
+      Effect.gen(function* () {
+        const { uploads, url } = yield* bucket
+        const hoursAgo = new Date(Date.now() - 2 * 3_600_000)
+        const parts = new Map<number, Buffer>()
+        uploads.set("old", { key: "some/prefix/a", parts, initiated: hoursAgo })
+        uploads.set("young", { key: "some/prefix/b", parts, initiated: new Date() })
+        uploads.set("other", { key: "some/other", parts, initiated: hoursAgo })
+        yield* Effect.provide(Effect.asVoid(ArtifactBlobs), S3Blobs.layer(bucketOptions(url)))
+        assert.deepStrictEqual([...uploads.keys()], ["young", "other"])
+      })
   )
 })
 
@@ -259,37 +261,37 @@ describe("ArtifactBlobs.layerDirectory", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
+  it.live("nothing is left of a broken medium, nor of one of a dead process", () =>
+    Effect.gen(function* () {
+      const folder = yield* tempFolder
+      const files = () =>
+        readdirSync(folder, { recursive: true, withFileTypes: true }).filter((it) => it.isFile())
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        const id = makeArtifactId(7)
+        yield* Effect.exit(blobs.put(id, Stream.concat(Stream.succeed(bytes), Stream.fail("x"))))
+        assert.deepStrictEqual(files(), [])
+        writeFileSync(join(folder, id.slice(-2), `${id}.part`), "x")
+        yield* blobs.remove(id)
+        assert.deepStrictEqual(files(), [])
+      }).pipe(Effect.provide(ArtifactBlobs.layerDirectory(folder)))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
   it.live(
-    "nothing is left of a medium that broke off, nor of one that a dead process was writing",
+    "a file that a dead process left half written is removed at the start, a recent one is not",
     () =>
       Effect.gen(function* () {
         const folder = yield* tempFolder
-        const files = () =>
-          readdirSync(folder, { recursive: true, withFileTypes: true }).filter((it) => it.isFile())
-        yield* Effect.gen(function* () {
-          const blobs = yield* ArtifactBlobs
-          const id = makeArtifactId(7)
-          yield* Effect.exit(blobs.put(id, Stream.concat(Stream.succeed(bytes), Stream.fail("x"))))
-          assert.deepStrictEqual(files(), [])
-          writeFileSync(join(folder, id.slice(-2), `${id}.part`), "x")
-          yield* blobs.remove(id)
-          assert.deepStrictEqual(files(), [])
-        }).pipe(Effect.provide(ArtifactBlobs.layerDirectory(folder)))
+        mkdirSync(join(folder, "ab"))
+        const [old, young] = [join(folder, "ab", "old.part"), join(folder, "ab", "young.part")]
+        writeFileSync(old, "x")
+        writeFileSync(young, "x")
+        const hoursAgo = new Date(Date.now() - 2 * 3_600_000)
+        utimesSync(old, hoursAgo, hoursAgo)
+        yield* Effect.provide(Effect.asVoid(ArtifactBlobs), ArtifactBlobs.layerDirectory(folder))
+        assert.isFalse(existsSync(old))
+        assert.isTrue(existsSync(young))
       }).pipe(Effect.provide(NodeServices.layer))
-  )
-
-  it.live("the start removes half-written files of a dead process, and no recent ones", () =>
-    Effect.gen(function* () {
-      const folder = yield* tempFolder
-      mkdirSync(join(folder, "ab"))
-      const [old, young] = [join(folder, "ab", "old.part"), join(folder, "ab", "young.part")]
-      writeFileSync(old, "x")
-      writeFileSync(young, "x")
-      const hoursAgo = new Date(Date.now() - 2 * 3_600_000)
-      utimesSync(old, hoursAgo, hoursAgo)
-      yield* Effect.provide(Effect.asVoid(ArtifactBlobs), ArtifactBlobs.layerDirectory(folder))
-      assert.isFalse(existsSync(old))
-      assert.isTrue(existsSync(young))
-    }).pipe(Effect.provide(NodeServices.layer))
   )
 })

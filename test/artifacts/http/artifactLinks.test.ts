@@ -161,57 +161,53 @@ describe("GET /artifacts/{id}", () => {
       })
     )
 
-    it.effect(
-      "a URL that was altered or has expired is 403, an artifact that was removed is 404",
-      () =>
-        Effect.gen(function* () {
-          const artifacts = yield* Artifacts
-          const row = yield* kept
-          const url = new URL(artifacts.urlOf(row))
-          const withQuery = (name: string, value: string) => {
-            const other = new URL(url)
-            other.searchParams.set(name, value)
-            return other.href
-          }
-          const expires = Number(url.searchParams.get("expires"))
-          for (const altered of [
-            `${url.origin}${url.pathname}`,
-            withQuery("expires", String(expires + 1)),
-            withQuery("expires", ""),
-            withQuery("signature", "é"),
-            withQuery("signature", "0".repeat(64)),
-            url.href.replace("art_0", "art_1")
-          ]) {
-            assert.strictEqual((yield* get(altered)).answer.status, 403, altered)
-          }
-          const past = DateTime.makeUnsafe(Date.now() - 1000)
-          const expired = artifacts.urlOf({ ...row, expiresAt: past })
-          assert.strictEqual((yield* get(expired)).answer.status, 403)
-          assert.approximately(expires * 1000 - Date.now(), 24 * 3_600_000, 10_000)
-          yield* artifacts.remove([row.id])
-          assert.strictEqual((yield* get(url.href)).answer.status, 404)
-          assert.strictEqual((yield* call("/artifacts/x")).status, 404)
-        })
+    it.effect("a URL that was altered or has expired is 403, a removed artifact is 404", () =>
+      Effect.gen(function* () {
+        const artifacts = yield* Artifacts
+        const row = yield* kept
+        const url = new URL(artifacts.urlOf(row))
+        const withQuery = (name: string, value: string) => {
+          const other = new URL(url)
+          other.searchParams.set(name, value)
+          return other.href
+        }
+        const expires = Number(url.searchParams.get("expires"))
+        for (const altered of [
+          `${url.origin}${url.pathname}`,
+          withQuery("expires", String(expires + 1)),
+          withQuery("expires", ""),
+          withQuery("signature", "é"),
+          withQuery("signature", "0".repeat(64)),
+          url.href.replace("art_0", "art_1")
+        ]) {
+          assert.strictEqual((yield* get(altered)).answer.status, 403, altered)
+        }
+        const past = DateTime.makeUnsafe(Date.now() - 1000)
+        const expired = artifacts.urlOf({ ...row, expiresAt: past })
+        assert.strictEqual((yield* get(expired)).answer.status, 403)
+        assert.approximately(expires * 1000 - Date.now(), 24 * 3_600_000, 10_000)
+        yield* artifacts.remove([row.id])
+        assert.strictEqual((yield* get(url.href)).answer.status, 404)
+        assert.strictEqual((yield* call("/artifacts/x")).status, 404)
+      })
     )
 
-    it.effect(
-      "the removal of expired artifacts deletes their bytes and rows, and nothing else",
-      () =>
-        Effect.gen(function* () {
-          const artifacts = yield* Artifacts
-          const sql = yield* PgClient.PgClient
-          const { dataDir } = yield* Running
-          const [old, young] = [yield* kept, yield* kept]
-          yield* sql`UPDATE artifacts SET expires_at = ${new Date(Date.now() - 1000)} WHERE id = ${old.id}`
-          yield* artifacts.sweep
-          const fileOf = (id: string) => join(dataDir, "artifacts", id.slice(-2), id)
-          assert.isTrue(Option.isNone(yield* artifacts.find(old.id)))
-          assert.isFalse(existsSync(fileOf(old.id)))
-          assert.isTrue(Option.isSome(yield* artifacts.find(young.id)))
-          assert.isTrue(existsSync(fileOf(young.id)))
-          const files = readdirSync(join(dataDir, "artifacts"), { recursive: true })
-          assert.isFalse(files.some((name) => String(name).endsWith(".part")))
-        })
+    it.effect("expired artifacts lose their bytes and rows, and nothing else goes", () =>
+      Effect.gen(function* () {
+        const artifacts = yield* Artifacts
+        const sql = yield* PgClient.PgClient
+        const { dataDir } = yield* Running
+        const [old, young] = [yield* kept, yield* kept]
+        yield* sql`UPDATE artifacts SET expires_at = ${new Date(Date.now() - 1000)} WHERE id = ${old.id}`
+        yield* artifacts.sweep
+        const fileOf = (id: string) => join(dataDir, "artifacts", id.slice(-2), id)
+        assert.isTrue(Option.isNone(yield* artifacts.find(old.id)))
+        assert.isFalse(existsSync(fileOf(old.id)))
+        assert.isTrue(Option.isSome(yield* artifacts.find(young.id)))
+        assert.isTrue(existsSync(fileOf(young.id)))
+        const files = readdirSync(join(dataDir, "artifacts"), { recursive: true })
+        assert.isFalse(files.some((name) => String(name).endsWith(".part")))
+      })
     )
   })
 

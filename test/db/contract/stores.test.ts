@@ -350,57 +350,55 @@ describeStores("the stores", (database) => {
       })
     )
 
-    it.effect(
-      "balance.low fires on the crossing, in the transaction of the charge that crosses",
-      () =>
-        Effect.gen(function* () {
-          const user = yield* makeUser(1010)
-          const sql = yield* SqlClient.SqlClient
-          const alerts = Effect.map(
-            sql`SELECT id FROM events WHERE user_id = ${user} AND type = 'balance.low'`,
-            (rows) => rows.length
+    it.effect("balance.low fires at the crossing, in the charge's transaction", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser(1010)
+        const sql = yield* SqlClient.SqlClient
+        const alerts = Effect.map(
+          sql`SELECT id FROM events WHERE user_id = ${user} AND type = 'balance.low'`,
+          (rows) => rows.length
+        )
+        const charge = (now: DateTime.Utc) =>
+          Effect.flatMap(accept(user), ({ taskId }) =>
+            finish(taskId, Option.none(), success(7.5), now)
           )
-          const charge = (now: DateTime.Utc) =>
-            Effect.flatMap(accept(user), ({ taskId }) =>
-              finish(taskId, Option.none(), success(7.5), now)
-            )
-          yield* charge(at(1))
-          assert.strictEqual(yield* alerts, 0)
-          // Below, without a subscriber: no event, and the wallet stays normal
-          yield* charge(at(2))
-          assert.strictEqual((yield* wallet(user)).state, "NORMAL")
-          yield* makeEndpoint(user, ["balance.low"])
-          // A hold alone fires nothing
-          yield* accept(user)
-          assert.strictEqual(yield* alerts, 0)
-          yield* charge(at(3))
-          assert.strictEqual(yield* alerts, 1)
-          assert.strictEqual((yield* wallet(user)).state, "ALERTED")
-          yield* charge(at(4))
-          assert.strictEqual(yield* alerts, 1)
-          // A top-up above the threshold re-arms at once
-          yield* topUp(user, 100, "again")
-          assert.strictEqual((yield* wallet(user)).state, "NORMAL")
-          for (let n = 0; n < 15; n += 1) yield* charge(at(5))
-          assert.strictEqual(yield* alerts, 2)
-          // Recovery by an adjustment alone waits for the throttle window
-          const wallets = yield* WalletStore
-          yield* wallets.add({
-            userId: user,
-            kind: "adjustment",
-            amount: credits(100),
-            operationId: `${user}:adjustment`,
-            note: "x",
-            traceId: "t",
-            now: at(6)
-          })
-          for (let n = 0; n < 15; n += 1) yield* charge(at(7))
-          assert.strictEqual((yield* wallet(user)).state, "NORMAL")
-          assert.strictEqual(yield* alerts, 2)
-          yield* charge(at(5 + 3600))
-          assert.strictEqual(yield* alerts, 3)
-          yield* noDrift
+        yield* charge(at(1))
+        assert.strictEqual(yield* alerts, 0)
+        // Below, without a subscriber: no event, and the wallet stays normal
+        yield* charge(at(2))
+        assert.strictEqual((yield* wallet(user)).state, "NORMAL")
+        yield* makeEndpoint(user, ["balance.low"])
+        // A hold alone fires nothing
+        yield* accept(user)
+        assert.strictEqual(yield* alerts, 0)
+        yield* charge(at(3))
+        assert.strictEqual(yield* alerts, 1)
+        assert.strictEqual((yield* wallet(user)).state, "ALERTED")
+        yield* charge(at(4))
+        assert.strictEqual(yield* alerts, 1)
+        // A top-up above the threshold re-arms at once
+        yield* topUp(user, 100, "again")
+        assert.strictEqual((yield* wallet(user)).state, "NORMAL")
+        for (let n = 0; n < 15; n += 1) yield* charge(at(5))
+        assert.strictEqual(yield* alerts, 2)
+        // Recovery by an adjustment alone waits for the throttle window
+        const wallets = yield* WalletStore
+        yield* wallets.add({
+          userId: user,
+          kind: "adjustment",
+          amount: credits(100),
+          operationId: `${user}:adjustment`,
+          note: "x",
+          traceId: "t",
+          now: at(6)
         })
+        for (let n = 0; n < 15; n += 1) yield* charge(at(7))
+        assert.strictEqual((yield* wallet(user)).state, "NORMAL")
+        assert.strictEqual(yield* alerts, 2)
+        yield* charge(at(5 + 3600))
+        assert.strictEqual(yield* alerts, 3)
+        yield* noDrift
+      })
     )
 
     it.effect("the rescuer frees what dead processes owned, and lists what has no owner", () =>
@@ -474,26 +472,24 @@ describeStores("the stores", (database) => {
       })
     )
 
-    it.effect(
-      "deliveries of a dead process, or of a claim without an end, are due again, uncounted",
-      () =>
-        Effect.gen(function* () {
-          const deliveries = yield* DeliveryStore
-          const processes = yield* ProcessStore
-          const { id } = yield* queued()
-          yield* claim(id, at(1))
-          yield* processes.beat("proc_a", at(100))
-          assert.strictEqual(yield* deliveries.freeLost(at(90), at(0), at(100)), 0)
-          assert.isAtLeast(yield* deliveries.freeLost(at(90), at(2), at(100)), 1)
-          const [again] = yield* claim(id, at(100))
-          assert.deepStrictEqual([again!.attempt, again!.seq], [0, 2])
-          yield* processes.leave("proc_a", at(100))
-          assert.isAtLeast(yield* deliveries.freeLost(at(90), at(0), at(101)), 1)
-          const [third] = yield* claim(id, at(101))
-          yield* deliveries.record([handedBack(third!, at(102))])
-          assert.deepStrictEqual(yield* statuses(id), ["pending"])
-          assert.strictEqual((yield* claim(id, at(102))).length, 1)
-        })
+    it.effect("what a dead process or an unfinished claim left is due again, uncounted", () =>
+      Effect.gen(function* () {
+        const deliveries = yield* DeliveryStore
+        const processes = yield* ProcessStore
+        const { id } = yield* queued()
+        yield* claim(id, at(1))
+        yield* processes.beat("proc_a", at(100))
+        assert.strictEqual(yield* deliveries.freeLost(at(90), at(0), at(100)), 0)
+        assert.isAtLeast(yield* deliveries.freeLost(at(90), at(2), at(100)), 1)
+        const [again] = yield* claim(id, at(100))
+        assert.deepStrictEqual([again!.attempt, again!.seq], [0, 2])
+        yield* processes.leave("proc_a", at(100))
+        assert.isAtLeast(yield* deliveries.freeLost(at(90), at(0), at(101)), 1)
+        const [third] = yield* claim(id, at(101))
+        yield* deliveries.record([handedBack(third!, at(102))])
+        assert.deepStrictEqual(yield* statuses(id), ["pending"])
+        assert.strictEqual((yield* claim(id, at(102))).length, 1)
+      })
     )
 
     it.effect("disabling skips pending deliveries, also those freed after it", () =>

@@ -146,14 +146,12 @@ describe("the lock of the data folder", () => {
     30_000
   )
 
-  it.live(
-    "a folder that is not writable stops the start and names the variable and the remedy",
-    () =>
-      Effect.gen(function* () {
-        const path = join(yield* folder, "file")
-        writeFileSync(path, "")
-        const error = yield* Effect.flip(Effect.scoped(lockDataDir(path)))
-        assert.match(error.message, /^DATA_DIR: .*cannot be locked.*Make it a folder/)
-      })
+  it.live("a folder that is not writable names the variable and the remedy", () =>
+    Effect.gen(function* () {
+      const path = join(yield* folder, "file")
+      writeFileSync(path, "")
+      const error = yield* Effect.flip(Effect.scoped(lockDataDir(path)))
+      assert.match(error.message, /^DATA_DIR: .*cannot be locked.*Make it a folder/)
+    })
   )
 })

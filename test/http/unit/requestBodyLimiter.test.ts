@@ -54,15 +54,13 @@ describe("capacity for request bodies", () => {
     })
   )
 
-  it.effect(
-    "of smaller ones as many as use the same capacity; small ones and empty ones always",
-    () =>
-      Effect.gen(function* () {
-        assert.strictEqual(yield* together(times(20, sized(8 * mebi))), 8)
-        assert.strictEqual(yield* together([...times(4, sized(16 * mebi)), sized(mebi)]), 5)
-        assert.strictEqual(yield* together([...times(4, sized(16 * mebi)), request({})]), 5)
-        assert.strictEqual(yield* together(times(100, sized(mebi))), 100)
-      })
+  it.effect("as many smaller ones as use the same capacity, small ones always", () =>
+    Effect.gen(function* () {
+      assert.strictEqual(yield* together(times(20, sized(8 * mebi))), 8)
+      assert.strictEqual(yield* together([...times(4, sized(16 * mebi)), sized(mebi)]), 5)
+      assert.strictEqual(yield* together([...times(4, sized(16 * mebi)), request({})]), 5)
+      assert.strictEqual(yield* together(times(100, sized(mebi))), 100)
+    })
   )
 
   it.effect("one user has half of the capacity, and the rest is for others", () =>
