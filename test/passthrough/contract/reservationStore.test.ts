@@ -25,7 +25,7 @@ import {
   writeReservations
 } from "../../support/wallets.ts"
 
-/** What is held ahead for keys that call often (ADR 0116). */
+/** Reservations of keys that call often (ADR 0116). */
 
 const walletOf = Effect.fnUntraced(function* (userId: UserId) {
   return Option.getOrThrow(yield* (yield* WalletStore).find(userId))
@@ -103,12 +103,12 @@ describeStores("the reservation store", (database) => {
       })
     )
 
-    it.effect("the same again changes nothing, alone or with more", () =>
+    it.effect("repeating a batch changes nothing, alone or with more", () =>
       Effect.gen(function* () {
         const userId = yield* newCaller(1000)
         yield* writeReservations({ sizes: [reservation(userId, 0, 20)] })
         const [one, two] = [callStart(userId, 8), callStart(userId, 8)]
-        // 8 of the 9 that it is said to have cost: what it was drawn for
+        // 8 of the 9 that the batch names: what the call was drawn for
         const batch = { sizes: [reservation(userId, 8, 1)], ended: [drawnCall(one, 9)] }
         yield* writeReservations(batch)
         yield* writeReservations({ ...batch, sizes: [reservation(userId, 8, 1)] })
@@ -138,7 +138,7 @@ describeStores("the reservation store", (database) => {
         })
     )
 
-    it.effect("a key that is revoked, expired, without the scope or unknown gets no more", () =>
+    it.effect("a revoked, expired or unknown key, or one without the scope, gets none", () =>
       Effect.gen(function* () {
         const users = yield* UserStore
         const sql = yield* PgClient.PgClient
@@ -177,10 +177,10 @@ describeStores("the reservation store", (database) => {
         assert.deepStrictEqual(found[4]?.expiresAt, DateTime.add(later, { minutes: 1 }))
         const [key] = yield* users.listKeys(good.user, { before: Option.none(), limit: 1 })
         assert.deepStrictEqual(key?.lastUsedAt, later)
-        // Somebody else's key does not spend this wallet
-        const stranger = { ...reservation(yield* newCaller(1000), 0, 10), key: good.key }
+        // Another user's key does not spend this wallet
+        const otherWallet = { ...reservation(yield* newCaller(1000), 0, 10), key: good.key }
         const { grants: foreign } = yield* writeReservations({
-          sizes: [stranger],
+          sizes: [otherWallet],
           processId: "prc_other",
           now: later
         })
@@ -211,7 +211,7 @@ describeStores("the reservation store", (database) => {
         })
     )
 
-    it.effect("two processes hold for one key side by side", () =>
+    it.effect("two processes hold for one key at the same time", () =>
       Effect.gen(function* () {
         const userId = yield* newCaller(1600)
         yield* writeReservations({ sizes: [reservation(userId, 0, 30)], processId: "prc_one" })
@@ -223,7 +223,7 @@ describeStores("the reservation store", (database) => {
       })
     )
 
-    it.effect("a call without cover is lost, in the customer's favour", () =>
+    it.effect("a call without cover is not charged, in the customer's favour", () =>
       Effect.gen(function* () {
         const calls = yield* CallStore
         const userId = yield* newCaller(1000)
@@ -256,17 +256,17 @@ describeStores("the reservation store", (database) => {
         yield* subscribe(userId)
         yield* writeReservations({ sizes: [reservation(userId, 0, 40)] })
         const started = [1, 2, 3].map(() => callStart(userId, 8))
-        const told: Array<unknown> = []
+        const alerted: Array<unknown> = []
         const { endpoints, grants } = yield* writeReservations({
           sizes: [reservation(userId, 8)],
           ended: started.map((start) => drawnCall(start, 6)),
           alert: (wallet) => {
-            told.push(wallet)
+            alerted.push(wallet)
             return newEvent("balance.low")
           }
         })
         // 1004, then 998, of which the third call takes 6 in the same transaction
-        assert.deepStrictEqual(told, [
+        assert.deepStrictEqual(alerted, [
           { userId, available: credits(992), threshold: credits(1000) }
         ])
         assert.strictEqual(endpoints.length, 1)
@@ -282,7 +282,7 @@ describeStores("the reservation store", (database) => {
       })
     )
 
-    it.effect("batches of many kinds on shared wallets come through together", () =>
+    it.effect("batches of many kinds on shared wallets complete together", () =>
       Effect.gen(function* () {
         const users = yield* Effect.forEach(Array.from({ length: 6 }), () => newCaller(1000))
         const rounds = Array.from({ length: 8 }, (_, n) =>
@@ -308,7 +308,7 @@ describeStores("the reservation store", (database) => {
       })
     )
 
-    it.effect("those of dead processes are found, and closed by their names", () =>
+    it.effect("those of dead processes are found and closed", () =>
       Effect.gen(function* () {
         const store = yield* ReservationStore
         const sql = yield* PgClient.PgClient

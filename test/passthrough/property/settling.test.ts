@@ -53,7 +53,7 @@ const newKeys = Effect.fnUntraced(function* (balances: readonly [number, number]
 
 const amount = fc.integer({ min: 0, max: 5 })
 
-/** For each key: what is to be held, and the calls that have ended: what each was drawn for, and its cost. */
+/** For each key: whether its reservation is sized, and its ended calls: the hold of each, and its cost. */
 const batches = fc.array(
   fc.array(
     fc.record({
@@ -70,7 +70,7 @@ const batches = fc.array(
 const call = (key: Key, held: number, cost: number): DrawnCall =>
   drawnCall({ ...callStart(key.user, held), key: ApiKeyId.make(key.id) }, cost)
 
-/** The same batches in a world of its own; with a call that was settled before in each, if `repeats`. */
+/** The same batches in a separate wallet; with a call that was settled before in each, if `repeats`. */
 const play = Effect.fnUntraced(function* (
   balances: readonly [number, number],
   steps: typeof batches extends fc.Arbitrary<infer A> ? A : never,
@@ -94,7 +94,7 @@ const play = Effect.fnUntraced(function* (
         ...reservation(key.user, needs, extra),
         key: key.id
       })),
-      // The calls of several keys in turns
+      // The calls of several keys alternately
       ended: [
         ...(repeats ? [settled] : []),
         ...[0, 1, 2, 3].flatMap((n) =>
