@@ -41,7 +41,7 @@ const schemaHash = () => {
 
 const templates = new Map<string, Blob>()
 
-/** A dump of an embedded store: made once a machine, read once a process, a quarter second a copy. */
+/** A dump of an embedded store: made once a machine, read once a process, 250 ms a copy. */
 export const embeddedTemplate = Effect.fnUntraced(function* <E>(
   hash: string,
   fill: Effect.Effect<unknown, E, Database>
@@ -87,7 +87,7 @@ export const postgresServer: Effect.Effect<URL> = Effect.promise(
   async () => new URL(process.env.TEST_DATABASE_URL ?? (await serverUrl(inject("postgresFolder"))))
 )
 
-/** A fresh empty database on the server, dropped when the scope closes. Answers its URL. */
+/** A fresh empty database on the server, dropped when the scope closes. Returns its URL. */
 export const freshDatabase = Effect.fnUntraced(function* (options?: {
   readonly template?: string
 }) {
@@ -138,7 +138,7 @@ const migratedDatabase = Effect.gen(function* () {
   return name
 })
 
-/** A fresh migrated database on a real Postgres, used through so many connections. */
+/** A fresh migrated database on a real Postgres, with this number of connections. */
 const postgresOver = (maxConnections?: number): Layer.Layer<Database> =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -155,7 +155,7 @@ export const postgresDatabase = postgresOver()
 
 export const stores = { postgres: postgresDatabase, embedded: embeddedDatabase }
 
-/** Both stores with one connection each, which sees all that was done in its own statistics. */
+/** Both stores with one connection each, whose own statistics count all its statements. */
 export const singleStores = { postgres: postgresOver(1), embedded: embeddedDatabase }
 
 /**

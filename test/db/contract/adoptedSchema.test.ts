@@ -25,12 +25,12 @@ import {
 } from "../../support/stores.ts"
 import {
   accept,
-  allowance,
+  reservation,
   breaches,
   callEnd,
   finish,
   walletStores,
-  writeAllowances,
+  writeReservations,
   writeCalls
 } from "../../support/wallets.ts"
 
@@ -184,8 +184,8 @@ for (const [store, database] of Object.entries(former)) {
         assert.lengthOf(yield* calls.orphans(later, later, 10), 0)
         const reservations = yield* (yield* ReservationStore).lost(later, 10)
         assert.lengthOf(reservations, 1)
-        yield* writeAllowances({
-          sizes: reservations.map(({ key }) => ({ ...allowance(userId, 0), key })),
+        yield* writeReservations({
+          sizes: reservations.map(({ key }) => ({ ...reservation(userId, 0), key })),
           processId: reservations[0]!.processId
         })
         assert.lengthOf(yield* (yield* ReservationStore).lost(later, 10), 0)

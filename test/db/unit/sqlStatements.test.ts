@@ -28,7 +28,7 @@ describe("a migration file is split into statements", () => {
     it(name, () => assert.deepStrictEqual(splitStatements(text), statements))
   }
 
-  it("no own file of the schema holds a transaction statement or BEGIN ATOMIC", () => {
+  it("no file of the schema contains a transaction statement or BEGIN ATOMIC", () => {
     const directory = new URL("../../../schema/", import.meta.url)
     const names = readdirSync(directory, { recursive: true, encoding: "utf8" })
     for (const file of names.filter((name) => name.endsWith(".sql"))) {

@@ -14,7 +14,7 @@ const images: Progress = {
   }
 }
 
-/** A vendor whose jobs run until they are let go; notes the prompts that were submitted, in order. */
+/** A vendor whose jobs run until the test ends them; records the submitted prompts, in order. */
 const vendor = (limits: {
   readonly rate?: Rate
   readonly slots?: SlotLimit
@@ -57,7 +57,7 @@ const makeCreate = Effect.map(makeUser(), (user) => ({
     })
 }))
 
-/** Its result is kept in real time, in which the clock goes on. */
+/** Its result is stored in real time, while the test's clock moves. */
 const completed = <E, R>({ status }: { readonly status: Effect.Effect<string, E, R> }) =>
   eventually(Effect.andThen(advance("1 second"), status), (it) => it === "completed")
 
