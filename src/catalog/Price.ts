@@ -1,6 +1,6 @@
 import { Option, Schema } from "effect"
 import { Credits, CreditsFromString, zero } from "../domain/Credits.ts"
-import { videoSecondsShort } from "../domain/Limits.ts"
+import { videoShortSeconds } from "../domain/Limits.ts"
 import { tierOfSize } from "./bodies/Size.ts"
 
 /** A price: never negative. */
@@ -100,7 +100,7 @@ const requested = (body: PricedBody): number => body.n ?? 1
 /** What one result costs. */
 const each = (price: PriceRule, body: PricedBody): Credits =>
   price.per === "second"
-    ? times(perSecond(price, body), body.duration ?? videoSecondsShort)
+    ? times(perSecond(price, body), body.duration ?? videoShortSeconds)
     : price.amount
 
 /** The price of a task at create, held until it ends (contract 6). */

@@ -1,7 +1,7 @@
 import { Context, Duration, Effect, Layer, Option, Queue, Stream } from "effect"
 import { retryStore } from "../db/RetryStore.ts"
 import type { TaskView } from "../db/TaskRow.ts"
-import { taskRelookSeconds } from "../domain/Limits.ts"
+import { taskRecheckSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { isTerminal } from "../domain/Task.ts"
 import { TaskChanges } from "./TaskChanges.ts"
@@ -80,7 +80,7 @@ export class TaskWatch extends Context.Service<
 }
 
 const next = (bell: Bell) =>
-  Effect.timeoutOption(Queue.take(bell), Duration.seconds(taskRelookSeconds))
+  Effect.timeoutOption(Queue.take(bell), Duration.seconds(taskRecheckSeconds))
 
 /** A task that was pending and has ended may have been processing in between: no move is left out. */
 const steps = (last: TaskView, now: TaskView): ReadonlyArray<TaskView> =>

@@ -4,8 +4,8 @@ import {
   negativePromptCodePointsMax,
   seedMax,
   textCodePointsMax,
-  videoSecondsLong,
-  videoSecondsShort
+  videoLongSeconds,
+  videoShortSeconds
 } from "../../domain/Limits.ts"
 import { quote } from "../Pointers.ts"
 
@@ -118,13 +118,13 @@ export const choice = <const Words extends ReadonlyArray<string>>(
   )
 
 /** Contract 1: optional, absent means 5 seconds. */
-export const Duration = Schema.Literals([videoSecondsShort, videoSecondsLong]).annotate({
-  description: `Seconds; absent means ${videoSecondsShort}`
+export const Duration = Schema.Literals([videoShortSeconds, videoLongSeconds]).annotate({
+  description: `Seconds; absent means ${videoShortSeconds}`
 })
 
 /** For models that make videos of one length only. */
-export const ShortDuration = Schema.Literal(videoSecondsShort).annotate({
-  description: `Seconds; only ${videoSecondsShort}`
+export const ShortDuration = Schema.Literal(videoShortSeconds).annotate({
+  description: `Seconds; only ${videoShortSeconds}`
 })
 
 const schemed = /^[a-z][a-z0-9+.-]*:\/\//iu

@@ -2,7 +2,7 @@ import { Context, Duration, Effect, Layer, Option, Queue, Schedule } from "effec
 import type { Scope } from "effect"
 import { AppConfig } from "../../config/Config.ts"
 import type { TaskId } from "../../domain/Ids.ts"
-import { callbackRelookSeconds } from "../../domain/Limits.ts"
+import { callbackRecheckSeconds } from "../../domain/Limits.ts"
 import { Process } from "../../process/Process.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import { CallbackStore } from "./CallbackStore.ts"
@@ -53,7 +53,7 @@ export class CallbackSignals extends Context.Service<
       if (Option.isSome(publicUrl)) {
         yield* look.pipe(
           Effect.catchCause((cause) => Effect.logWarning("Callbacks were not looked for", cause)),
-          Effect.repeat(Schedule.spaced(Duration.seconds(callbackRelookSeconds))),
+          Effect.repeat(Schedule.spaced(Duration.seconds(callbackRecheckSeconds))),
           Effect.forkScoped
         )
       }

@@ -1,7 +1,7 @@
 import { Context, Deferred, Duration, Effect, Exit, Latch, Layer } from "effect"
 import { retryStore } from "../../db/RetryStore.ts"
 import type { TaskId } from "../../domain/Ids.ts"
-import { slotJoinsMax, slotRelookSeconds } from "../../domain/Limits.ts"
+import { slotQueueTasksMax, slotRecheckSeconds } from "../../domain/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { Process } from "../../process/Process.ts"
 import { startServing } from "../../process/Served.ts"
@@ -91,7 +91,7 @@ interface Lane extends Served {
 const joiningOf = (lane: Lane): ReadonlyArray<SlotTaker> =>
   [...lane.waiting]
     .filter(([, { hasJoined }]) => !hasJoined)
-    .slice(0, slotJoinsMax)
+    .slice(0, slotQueueTasksMax)
     .map(([taskId, { epoch }]) => ({ taskId, epoch }))
 
 /** Looks until nobody waits, then ends: an idle lane costs nothing. */
@@ -115,7 +115,7 @@ const serveWith = (store: ConcurrencySlotStore["Service"], owner: string) =>
       const isAllTold = joined.length < joining.length || joiningOf(lane).length === 0
       if (lane.waiting.size > 0 && isAllTold) {
         // Slots that another process gave back are seen by looking
-        yield* Effect.raceFirst(lane.bell.await, Effect.sleep(Duration.seconds(slotRelookSeconds)))
+        yield* Effect.raceFirst(lane.bell.await, Effect.sleep(Duration.seconds(slotRecheckSeconds)))
       }
     }
     // In the same breath as the look above: who comes next starts the lane again

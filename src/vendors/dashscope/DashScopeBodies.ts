@@ -1,5 +1,5 @@
 import { Effect, Schema } from "effect"
-import { videoSecondsShort } from "../../domain/Limits.ts"
+import { videoShortSeconds } from "../../domain/Limits.ts"
 import { bodyFields, unsendable } from "../BodyFields.ts"
 import { listOf } from "../MediaTexts.ts"
 import type { MediaAt } from "../MediaTexts.ts"
@@ -61,7 +61,7 @@ const texts = ({ negative_prompt, prompt }: Fields) => ({ prompt, negative_promp
 /** `audio_url` outranks `audio`, which is then not sent. */
 const sound = ({ audio }: Fields, at: MediaAt) => (at("#/audio_url") === undefined ? { audio } : {})
 
-const seconds = ({ duration }: Fields) => ({ duration: duration ?? videoSecondsShort })
+const seconds = ({ duration }: Fields) => ({ duration: duration ?? videoShortSeconds })
 
 const imagesOf = (fields: Fields, at: MediaAt) => listOf(at, "images", fields.images?.length ?? 0)
 
