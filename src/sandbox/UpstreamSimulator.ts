@@ -1,6 +1,6 @@
 import { Effect, Result } from "effect"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
-import { at } from "../catalog/Usage.ts"
+import { at } from "../domain/Json.ts"
 import type { Provider } from "../domain/Provider.ts"
 import type { UpstreamAnswer, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 import { RelayedStream } from "../vendors/UpstreamExchange.ts"

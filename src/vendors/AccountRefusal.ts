@@ -1,5 +1,5 @@
 import { Option, Schema } from "effect"
-import { at } from "../catalog/Usage.ts"
+import { at } from "../domain/Json.ts"
 import type { UpstreamAnswer } from "./UpstreamExchange.ts"
 
 /**

@@ -1,4 +1,4 @@
-import type { Adapter } from "../catalog/CatalogEntry.ts"
+import type { AdapterName } from "../catalog/CatalogEntry.ts"
 import type { Provider } from "../domain/Provider.ts"
 import type { AdapterContext } from "./AdapterContext.ts"
 import * as DashScopeAsync from "./dashscope/DashScopeAsync.ts"
@@ -23,7 +23,7 @@ const google = (key: string) => ({ "x-goog-api-key": key })
 const fal = (key: string) => ({ authorization: `Key ${key}` })
 
 /** Every protocol family: the catalog's `adapter` names one. */
-export const families: { readonly [adapter in Adapter]: Family } = {
+export const families: { readonly [adapter in AdapterName]: Family } = {
   "dashscope-async": { provider: "dashscope", auth: bearer, make: DashScopeAsync.make },
   "dashscope-sync": { provider: "dashscope", auth: bearer, make: DashScopeSync.make },
   "gemini-image": { provider: "gemini", auth: google, make: GeminiImage.make },

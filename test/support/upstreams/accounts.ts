@@ -1,5 +1,5 @@
 import { Effect, Redacted } from "effect"
-import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
+import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import type { AccountSetting } from "../../../src/domain/Provider.ts"
 import type { AdapterContext } from "../../../src/vendors/AdapterContext.ts"
 import * as Download from "../../../src/vendors/Download.ts"
@@ -10,7 +10,7 @@ import { pixel } from "./Upstream.ts"
 
 /** One family's account at an upstream, as `LiveVendors` makes it. */
 export const accountAt = Effect.fnUntraced(function* (
-  adapter: Adapter,
+  adapter: AdapterName,
   baseUrl: string,
   key: string,
   more: Partial<AdapterContext> = {}
