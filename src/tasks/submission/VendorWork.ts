@@ -3,7 +3,7 @@ import type { DateTime } from "effect"
 import { Catalog } from "../../catalog/Catalog.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import type { TaskId } from "../../domain/Ids.ts"
-import { pollAtMost } from "../../vendors/Polling.ts"
+import { pollIntervalMax } from "../../vendors/Polling.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { Handle, Progress, VendorAccount } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
@@ -121,7 +121,7 @@ const makeAsking = Effect.gen(function* () {
   const pacing = yield* RateLimiter
 
   const report = (account: VendorAccount, upstreamModel: string, error: VendorError) =>
-    account.isPretended === true
+    account.isSimulated === true
       ? Effect.void
       : faults.report(account.accountId, upstreamModel, error)
 
@@ -165,7 +165,7 @@ const makeAsking = Effect.gen(function* () {
     for (;;) {
       const progress = yield* asked
       if (progress._tag === "Done") return { account, result: progress.result }
-      yield* bell.wait(Duration.min(progress.pollAfter, pollAtMost))
+      yield* bell.wait(Duration.min(progress.pollAfter, pollIntervalMax))
     }
   })
 
@@ -184,4 +184,4 @@ const isAccountRefused = (error: VendorError): boolean =>
   error.class === "OPERATOR" && error.httpStatus !== undefined
 
 /** Mending an account takes minutes, and each refusal is told and shared by all processes. */
-const refusedProgress: Progress = { _tag: "Running", pollAfter: pollAtMost }
+const refusedProgress: Progress = { _tag: "Running", pollAfter: pollIntervalMax }
