@@ -169,7 +169,7 @@ const goOn = Effect.fnUntraced(function* (stage: number) {
   assert.strictEqual(outcome._tag, "Accepted")
   const deliveries = yield* DeliveryStore
   const at = DateTime.makeUnsafe("2026-03-01T12:05:00Z")
-  yield* deliveries.freeLost(at, at, at)
+  yield* deliveries.requeueLost(at, at, at)
   const wanted = [{ endpointId: endpoint, limit: 100 }]
   const claimed = yield* deliveries.claim({ wanted, owner: "proc_new", now: at })
   assert.lengthOf(claimed, 4, "of the earlier program: three created, one succeeded")
