@@ -46,7 +46,7 @@ export class PartitionStore extends Context.Service<
             sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.pipe(
               Effect.andThen(
                 sql`
-                  SELECT made, dropped FROM partitions_keep(
+                  SELECT made, dropped FROM partitions_maintain(
                     ${table}, ${column}, ${toDate(now)}, ${daysAhead}::int, ${toDate(keepSince)})`.pipe(
                   rowsOf(Counts)
                 )
@@ -55,7 +55,7 @@ export class PartitionStore extends Context.Service<
               storeFailures
             )
           )
-          yield* storeFailures(sql`SELECT delivery_queue_keep(${toDate(keepSince)})`)
+          yield* storeFailures(sql`SELECT * FROM delivery_queue_prune(${toDate(keepSince)})`)
           const sum = (key: keyof Counts) => counts.flat().reduce((all, one) => all + one[key], 0)
           return { made: sum("made"), dropped: sum("dropped") }
         })

@@ -74,7 +74,7 @@ export class TaskCompletion extends Context.Service<
           Effect.all(
             [
               notifier.notifyEndpoints(finished.endpoints),
-              changes.publish(task.id),
+              changes.notify(task.id),
               slots.notifyReleased
             ],
             { discard: true }

@@ -10,7 +10,7 @@ import { makeFinish } from "./TaskFinishStore.ts"
 import { OwnedTask, TaskStore, VendorJob } from "./TaskStore.ts"
 import type { AttemptEnd, AttemptStart, RunState } from "./TaskStore.ts"
 
-/** `TaskStore` on Postgres. */
+/** `TaskStore` on Postgres. The functions that it calls are in `schema/functions`. */
 export const layer: Layer.Layer<TaskStore, never, PgClient.PgClient> = Layer.effect(
   TaskStore,
   Effect.gen(function* () {
@@ -137,8 +137,8 @@ function attempts(sql: PgClient.PgClient) {
   /** A submit that was refused or is ambiguous releases its slot in the same statement. */
   const freed = (a: AttemptEnd) => sql`
     WITH freed AS (
-      UPDATE runs SET slot = NULL, slot_held = false
-      WHERE task_id = ${a.taskId} AND epoch = ${a.epoch} AND slot IS NOT NULL
+      UPDATE runs SET slot_key = NULL, slot_held = false
+      WHERE task_id = ${a.taskId} AND epoch = ${a.epoch} AND slot_key IS NOT NULL
     )`
   return {
     beginAttempt: (a: AttemptStart) =>

@@ -59,14 +59,14 @@ export class ManageReplayStore extends Context.Service<
         claim: claim(sql),
         complete: ({ caller, claim, key }, status, response) =>
           sql`
-            UPDATE manage_answers SET status = ${status}, answer = ${response}
+            UPDATE manage_idempotency_keys SET status = ${status}, response = ${response}
             WHERE caller = ${caller} AND key = ${key} AND claim = ${claim}`.pipe(
             Effect.asVoid,
             storeFailures
           ),
         release: ({ caller, claim, key }) =>
           sql`
-            DELETE FROM manage_answers
+            DELETE FROM manage_idempotency_keys
             WHERE caller = ${caller} AND key = ${key} AND claim = ${claim}`.pipe(
             Effect.asVoid,
             storeFailures
@@ -80,17 +80,17 @@ export class ManageReplayStore extends Context.Service<
 function claim(sql: PgClient.PgClient) {
   return Effect.fnUntraced(function* (c: NewClaim) {
     const claimed = yield* sql`
-      INSERT INTO manage_answers AS m (caller, key, request_hash, claim, created_at)
+      INSERT INTO manage_idempotency_keys AS m (caller, key, request_hash, claim, created_at)
       VALUES (${c.caller}, ${c.key}, ${c.requestHash}, ${c.claim}, ${toDate(c.now)})
       ON CONFLICT (caller, key) DO UPDATE SET request_hash = excluded.request_hash,
-        claim = excluded.claim, status = NULL, answer = NULL, created_at = excluded.created_at
+        claim = excluded.claim, status = NULL, response = NULL, created_at = excluded.created_at
       WHERE m.created_at < ${toDate(c.since)} OR (
         m.status IS NULL AND m.request_hash = excluded.request_hash
         AND m.created_at < ${toDate(c.lostBefore)})
       RETURNING key`
     if (claimed.length > 0) return { _tag: "Claimed" } satisfies ClaimOutcome
     const existing = yield* sql`
-      SELECT request_hash, status, answer FROM manage_answers
+      SELECT request_hash, status, response AS answer FROM manage_idempotency_keys
       WHERE caller = ${c.caller} AND key = ${c.key}`.pipe(
       rowsOf(ExistingRow),
       Effect.map(Array.head)
@@ -108,7 +108,7 @@ function claim(sql: PgClient.PgClient) {
 }
 
 function deleteOlder(sql: PgClient.PgClient) {
-  const tables = ["idempotency_keys", "manage_answers"] as const
+  const tables = ["idempotency_keys", "manage_idempotency_keys"] as const
   return (before: DateTime.Utc, limit: number) =>
     Effect.forEach(
       tables,

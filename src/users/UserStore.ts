@@ -103,14 +103,14 @@ function users(sql: PgClient.PgClient) {
   return {
     create: (user: NewUser) =>
       sql`
-        WITH born AS (
+        WITH new_user AS (
           INSERT INTO users (id, email, name, password_hash, created_at)
           VALUES (${user.id}, ${user.email}, ${user.name}, ${user.passwordHash}, ${toDate(user.now)})
           RETURNING *
-        ), purse AS (
-          INSERT INTO wallets (user_id) SELECT id FROM born
+        ), new_wallet AS (
+          INSERT INTO wallets (user_id) SELECT id FROM new_user
         )
-        SELECT * FROM born`.pipe(
+        SELECT * FROM new_user`.pipe(
         rowsOf(UserRow),
         Effect.map(Array.head),
         Effect.catchIf(emailTaken, () => Effect.succeed(Option.none<UserRow>())),
@@ -180,7 +180,7 @@ function keys(sql: PgClient.PgClient) {
             ? Effect.succeedNone
             : // A separate statement, so that it sees every reservation opened before the revocation
               Effect.map(
-                sql`SELECT FROM holds WHERE kind = 'allowance' AND api_key_id = ${id} LIMIT 1`,
+                sql`SELECT FROM holds WHERE kind = 'reservation' AND api_key_id = ${id} LIMIT 1`,
                 (open) => Option.some(open.length > 0)
               )
         ),

@@ -43,7 +43,7 @@ export type AdditionOutcome =
   | { readonly _tag: "Reused" }
   | { readonly _tag: "NoWallet" }
 
-/** The SQL states that `wallet_add` raises. */
+/** The SQL states that `wallet_top_up` raises. */
 const additionFaults: Readonly<Record<string, AdditionOutcome>> = {
   GW404: { _tag: "NoWallet" },
   GW409: { _tag: "BelowHeld" },
@@ -118,10 +118,8 @@ function add(sql: PgClient.PgClient) {
   const Row = Schema.Struct({ ...WalletRow.fields, repeated: Schema.Boolean })
   return (a: Addition) =>
     sql`
-      SELECT (w).*, repeated FROM wallet_add(
-        p_user => ${a.userId}, p_kind => ${a.kind}, p_amount => ${a.amount},
-        p_operation => ${a.operationId}, p_note => ${a.note}, p_trace => ${a.traceId},
-        p_now => ${toDate(a.now)}
+      SELECT (w).*, repeated FROM wallet_top_up(
+        ${a.userId}, ${a.kind}, ${a.amount}, ${a.operationId}, ${a.note}, ${a.traceId}, ${toDate(a.now)}
       )`.pipe(
       rowOf(Row),
       Effect.map(({ repeated, ...wallet }): AdditionOutcome => ({

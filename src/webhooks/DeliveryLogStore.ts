@@ -175,7 +175,7 @@ function redelivery(sql: PgClient.PgClient) {
   const Id = Schema.Struct({ id: DeliveryId })
   return {
     requeue: (ids: ReadonlyArray<DeliveryId>, now: DateTime.Utc) =>
-      sql`SELECT delivery_requeue(${ids}::text[], ${toDate(now)}) AS endpoints`.pipe(
+      sql`SELECT * FROM delivery_requeue(${ids}::text[], ${toDate(now)})`.pipe(
         rowsOf(Requeued),
         Effect.map((rows) => rows[0]?.endpoints ?? []),
         storeFailures

@@ -1,6 +1,6 @@
 import { Cause, Clock, DateTime, Duration, Effect, Exit, Option } from "effect"
 import { Batcher } from "../db/Batcher.ts"
-import { retryStore } from "../db/RetryStore.ts"
+import { retryStore } from "../db/StoreFailures.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
 import { Secrets } from "../process/Secrets.ts"
 import type { SecretUnreadable } from "../process/Secrets.ts"

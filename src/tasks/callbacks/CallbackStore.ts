@@ -34,20 +34,22 @@ export class CallbackStore extends Context.Service<
       CallbackStore.of({
         accept: ({ digest, expiresAt, isForOwner, taskId }) =>
           sql`
-            WITH taken AS (
+            WITH accepted AS (
               INSERT INTO vendor_callbacks (digest, expires_at) VALUES (${digest}, ${toDate(expiresAt)})
               ON CONFLICT (digest) DO NOTHING RETURNING digest
-            ), told AS (
-              UPDATE runs SET called = true
-              WHERE task_id = ${taskId} AND ${isForOwner}::boolean AND EXISTS (SELECT FROM taken)
+            ), notified AS (
+              UPDATE runs SET callback_received = true
+              WHERE task_id = ${taskId} AND ${isForOwner}::boolean AND EXISTS (SELECT FROM accepted)
             )
-            SELECT count(*)::integer AS n FROM taken`.pipe(
+            SELECT count(*)::integer AS n FROM accepted`.pipe(
             rowsOf(Count),
             Effect.map((rows) => rows.some(({ n }) => n > 0)),
             storeFailures
           ),
         calledOf: (owner) =>
-          sql`UPDATE runs SET called = false WHERE owner = ${owner} AND called RETURNING task_id`.pipe(
+          sql`
+            UPDATE runs SET callback_received = false WHERE owner = ${owner} AND callback_received
+            RETURNING task_id`.pipe(
             rowsOf(Called),
             Effect.map((rows) => rows.map(({ taskId }) => taskId)),
             storeFailures

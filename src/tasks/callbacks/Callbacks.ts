@@ -46,7 +46,7 @@ export class Callbacks extends Context.Service<
     Callbacks,
     Effect.gen(function* () {
       const { publicUrl } = yield* AppConfig
-      const bells = yield* CallbackSignals
+      const signals = yield* CallbackSignals
       const keys = yield* CallbackKeys
       const secrets = yield* Secrets
       const store = yield* CallbackStore
@@ -66,10 +66,10 @@ export class Callbacks extends Context.Service<
           digest: createHash("sha256").update(seal.message).digest(),
           expiresAt: DateTime.makeUnsafe((seal.signedAtSeconds + recordSeconds) * 1000),
           taskId,
-          isForOwner: !bells.isHere(taskId)
+          isForOwner: !signals.has(taskId)
         })
         if (!isNew) return yield* refused
-        yield* bells.ring(taskId)
+        yield* signals.notify(taskId)
       })
 
       const readToken = Effect.fnUntraced(function* (token: string) {

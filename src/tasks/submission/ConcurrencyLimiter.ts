@@ -1,14 +1,14 @@
 import { Context, Deferred, Duration, Effect, Exit, Latch, Layer } from "effect"
-import { retryStore } from "../../db/RetryStore.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { slotJoinsMax, slotRelookSeconds } from "../../domain/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { Process } from "../../process/Process.ts"
-import { startServing } from "../../process/Served.ts"
-import type { Served } from "../../process/Served.ts"
 import type { SlotLimit } from "../../vendors/VendorClient.ts"
 import { ConcurrencySlotStore } from "./ConcurrencySlotStore.ts"
 import type { SlotQueueState } from "./ConcurrencySlotStore.ts"
+import { startServing } from "./Served.ts"
+import type { Served } from "./Served.ts"
 
 /** A run of a task that this process owns. */
 export interface SlotRequest {

@@ -44,7 +44,7 @@ export class ConcurrencySlotStore extends Context.Service<
       ConcurrencySlotStore.of({
         take: ({ joining, line, max, owner }) =>
           sql`
-            SELECT * FROM vendor_slots_take(${line}, ${max}, ${owner},
+            SELECT * FROM concurrency_slots_take(${line}, ${max}, ${owner},
               ${joining.map(({ taskId }) => taskId)}::uuid[],
               ${joining.map(({ epoch }) => epoch)}::integer[])`.pipe(
             rowsOf(Row),
@@ -55,9 +55,9 @@ export class ConcurrencySlotStore extends Context.Service<
             storeFailures
           ),
         queues: sql`
-          SELECT slot AS line, count(*) FILTER (WHERE slot_held)::integer AS held,
+          SELECT slot_key AS line, count(*) FILTER (WHERE slot_held)::integer AS held,
             count(*) FILTER (WHERE NOT slot_held)::integer AS waiting
-          FROM runs WHERE slot IS NOT NULL GROUP BY slot ORDER BY slot`.pipe(
+          FROM runs WHERE slot_key IS NOT NULL GROUP BY slot_key ORDER BY slot_key`.pipe(
           rowsOf(SlotQueueState),
           storeFailures
         )

@@ -1,16 +1,18 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Semaphore } from "effect"
 import { createHash } from "node:crypto"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
-import { retryStore } from "../../db/RetryStore.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import { submitMediaBytesMax } from "../../domain/Limits.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import type {
   Handle,
+  ResultItem,
   SubmitMedium,
   SubmitRequest,
   Submitted,
-  VendorAccount
+  VendorAccount,
+  VendorResult
 } from "../../vendors/VendorClient.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
 import { Callbacks } from "../callbacks/Callbacks.ts"
@@ -19,7 +21,6 @@ import { TaskOutput } from "../TaskOutput.ts"
 import { TaskStore } from "../TaskStore.ts"
 import type { OwnedTask } from "../TaskStore.ts"
 import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
-import { doneHandle, doneIn } from "./DoneHandle.ts"
 import { RateLimiter } from "./RateLimiter.ts"
 import { failureText } from "./VendorFailure.ts"
 
@@ -192,7 +193,7 @@ const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"])
       now: yield* DateTime.now
     }
     if (!(yield* retryStore(store.beginAttempt(attempt), restore))) return yield* new Fenced()
-    yield* changes.publish(owned.task.id)
+    yield* changes.notify(owned.task.id)
   })
 
 /** The handle to record: of the job, or in its place the result of a blocking call. */
@@ -202,6 +203,35 @@ const handleWith =
     submitted._tag === "Accepted"
       ? Effect.succeed(submitted.handle)
       : Effect.map(output.persistInline(task, submitted.result, deadlineAt), doneHandle)
+
+/**
+ * The result of a blocking call, recorded in place of a handle before anything else is done with it: a
+ * process that takes the task over goes on from here and submits nothing again.
+ */
+const DoneHandle = Schema.Struct({
+  done: Schema.Array(
+    Schema.Union([
+      Schema.TaggedStruct("Url", {
+        url: Schema.String,
+        mime: Schema.String,
+        needsAuth: Schema.Boolean,
+        isShortLived: Schema.optionalKey(Schema.Boolean)
+      }),
+      Schema.TaggedStruct("Kept", { url: Schema.String })
+    ])
+  )
+})
+
+const decodeDone = Schema.decodeUnknownOption(DoneHandle)
+
+/** The result that stands in place of a handle. */
+export const doneIn = (handle: Handle): Option.Option<VendorResult> =>
+  Option.map(decodeDone(handle), ({ done }) => ({ items: done }))
+
+/** Items without bytes: bytes are stored first. */
+const doneHandle = (items: ReadonlyArray<Exclude<ResultItem, { _tag: "Bytes" }>>): Handle => ({
+  done: items.map((item) => ({ ...item }))
+})
 
 /** The task was cancelled during its submit: only this process knows the handle and can cancel the job. */
 const cancelIfEndedWith =

@@ -38,11 +38,14 @@ export class RateLeaseStore extends Context.Service<
       RateLeaseStore.of({
         lease: ({ count, key, now, spacing }) =>
           sql`
-            SELECT vendor_turns_lease(${key}, ${count},
-              make_interval(secs => ${Duration.toSeconds(spacing)}), ${toDate(now)}) AS first`.pipe(
+            SELECT * FROM rate_leases_take(${key}, ${count},
+              make_interval(secs => ${Duration.toSeconds(spacing)}), ${toDate(now)})`.pipe(
             rowsOf(LeaseRow),
             Effect.map((rows) =>
-              Option.match(Array.head(rows), { onNone: () => now, onSome: ({ first }) => first })
+              Option.match(Array.head(rows), {
+                onNone: () => now,
+                onSome: ({ firstAt }) => firstAt
+              })
             ),
             storeFailures
           ),
@@ -68,4 +71,4 @@ export class RateLeaseStore extends Context.Service<
   )
 }
 
-const LeaseRow = Schema.Struct({ first: Time })
+const LeaseRow = Schema.Struct({ firstAt: Time })

@@ -1,9 +1,9 @@
 import { Context, DateTime, Deferred, Duration, Effect, Exit, Layer } from "effect"
-import { retryStore } from "../../db/RetryStore.ts"
-import { startServing } from "../../process/Served.ts"
-import type { Served } from "../../process/Served.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
 import type { Rate } from "../../vendors/VendorClient.ts"
 import { RateLeaseStore } from "./RateLeaseStore.ts"
+import { startServing } from "./Served.ts"
+import type { Served } from "./Served.ts"
 
 /**
  * Limits the rate of calls to a vendor, over all processes. A process leases permits for all its waiters

@@ -3,19 +3,25 @@ import type { DateTime } from "effect"
 import { Catalog } from "../../catalog/Catalog.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import type { TaskId } from "../../domain/Ids.ts"
+import type { Signal } from "../../process/KeyedSignal.ts"
 import { pollAtMost } from "../../vendors/Polling.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { Handle, Progress, VendorAccount } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
 import { CallbackSignals } from "../callbacks/CallbackSignals.ts"
-import type { Bell } from "../callbacks/CallbackSignals.ts"
 import { TaskMedia } from "../TaskMedia.ts"
 import type { JobResult } from "../TaskOutput.ts"
 import { TaskStore } from "../TaskStore.ts"
 import type { OwnedTask } from "../TaskStore.ts"
-import { doneIn } from "./DoneHandle.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
-import { cancelJob, isSubmittedAgain, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
+import {
+  cancelJob,
+  doneIn,
+  isSubmittedAgain,
+  isTransient,
+  PaidSubmit,
+  requestOf
+} from "./PaidSubmit.ts"
 import type { Fenced } from "./PaidSubmit.ts"
 import { RateLimiter } from "./RateLimiter.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
@@ -33,7 +39,7 @@ export class VendorWork extends Context.Service<
   static readonly layer = Layer.effect(
     VendorWork,
     Effect.gen(function* () {
-      const bells = yield* CallbackSignals
+      const signals = yield* CallbackSignals
       const entryOf = entryWith(yield* Catalog)
       const faults = yield* OperatorFaults
       const { poll, reportFaults } = yield* makePolling
@@ -50,11 +56,11 @@ export class VendorWork extends Context.Service<
         const { upstreamModel } = entry
         const submission = { owned, entry, account, media }
         // Before the submit: its callback may come before its response is recorded
-        const bell = yield* bells.hang(owned.task.id, account)
+        const signal = yield* signals.subscribe(owned.task.id, account)
         const job = yield* reportFaults(account, upstreamModel, paid.submit(submission, firstN))
         yield* faults.clear(account.accountId, upstreamModel)
-        yield* bell.wait(job.pollAfter)
-        return yield* poll(account, upstreamModel, job.handle, bell)
+        yield* signal.wait(job.pollAfter)
+        return yield* poll(account, upstreamModel, job.handle, signal)
       }, Effect.scoped)
 
       /** For a task whose process died between a submit and its record. */
@@ -78,9 +84,9 @@ export class VendorWork extends Context.Service<
       ) {
         const account = yield* vendors.owner(attempt.accountId)
         const { upstreamModel } = yield* entryOf(owned.task)
-        const bell = yield* bells.hang(owned.task.id, account)
+        const signal = yield* signals.subscribe(owned.task.id, account)
         const known = attempt.handle ?? (yield* reconciled(owned, attempt, account))
-        return yield* poll(account, upstreamModel, known, bell)
+        return yield* poll(account, upstreamModel, known, signal)
       }, Effect.scoped)
 
       return VendorWork.of({
@@ -146,7 +152,7 @@ const makePolling = Effect.gen(function* () {
     account: VendorAccount,
     upstreamModel: string,
     handle: Handle,
-    bell: Bell
+    signal: Signal
   ) {
     const done = doneIn(handle)
     if (Option.isSome(done)) return { account, result: done.value }
@@ -166,14 +172,14 @@ const makePolling = Effect.gen(function* () {
     for (;;) {
       const progress = yield* pollOnce
       if (progress._tag === "Done") return { account, result: progress.result }
-      yield* bell.wait(Duration.min(progress.pollAfter, pollAtMost))
+      yield* signal.wait(Duration.min(progress.pollAfter, pollAtMost))
     }
   })
 
   return {
     reportFaults,
-    poll: (account: VendorAccount, upstreamModel: string, handle: Handle, bell: Bell) =>
-      reportFaults(account, upstreamModel, poll(account, upstreamModel, handle, bell))
+    poll: (account: VendorAccount, upstreamModel: string, handle: Handle, signal: Signal) =>
+      reportFaults(account, upstreamModel, poll(account, upstreamModel, handle, signal))
   }
 })
 

@@ -21,7 +21,7 @@ import {
   writeCalls
 } from "../../support/wallets.ts"
 
-/** A call that is held now, as `Metering` does it. */
+/** A call with a hold, as `Metering` opens it. */
 const open = Effect.fnUntraced(function* (user: UserId) {
   const id = makeCallId(DateTime.toEpochMillis(yield* DateTime.now))
   const start = callStart(user, 2, id)
@@ -38,9 +38,9 @@ describeStores("receipts of calls", (database) => {
     Layer.provideMerge(database)
   )
 
-  // The store lives in real time: only what is asked of it has the test's
+  // The store's clock is real: only the times in its statements are the test's
   layer(Live, { timeout: "60 seconds", excludeTestServices: true })((it) => {
-    it.effect("are kept for 30 days and dropped by the day; the ledger stays whole", () =>
+    it.effect("are kept for 30 days and dropped by the day; the ledger stays complete", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const calls = yield* CallStore
@@ -49,7 +49,7 @@ describeStores("receipts of calls", (database) => {
         const user = yield* newCaller(100)
         const page = { before: Option.none(), limit: 100 }
         const listed = Effect.map(calls.list(user, page), (rows) => rows.map(({ id }) => id))
-        // Opened before any day had its partition, and one that goes on over midnight
+        // Opened before any day had its partition, and one that runs past midnight
         const first = yield* open(user)
         yield* TestClock.adjust("1 second")
         const overMidnight = yield* open(user)
@@ -72,7 +72,7 @@ describeStores("receipts of calls", (database) => {
           held: credits(2)
         })
 
-        // 30 days after the first calls' day: that day goes, whole
+        // 30 days after the first calls' day: that day is dropped as a whole
         yield* TestClock.adjust("1 day")
         yield* maintain
         assert.deepStrictEqual(yield* listed, made.slice(0, -2))
@@ -90,7 +90,7 @@ describeStores("receipts of calls", (database) => {
         const wallet = Option.getOrThrow(yield* (yield* WalletStore).find(user))
         assert.deepInclude(wallet, { settled: credits(100 - made.length), held: credits(0) })
         assert.strictEqual(yield* breaches, 0)
-        // A receipt that is gone is not made again: its hold was closed once
+        // A receipt that was dropped is not created again: its hold was closed once
         yield* close(first)
         assert.deepStrictEqual(yield* listed, [])
       }).pipe(Effect.provide(TestClock.layer()))

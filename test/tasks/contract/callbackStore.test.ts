@@ -8,7 +8,7 @@ import { describeStores } from "../../support/stores.ts"
 const idOf = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
 const at = (minute: number) => DateTime.makeUnsafe(minute * 60_000)
 
-/** A callback about task `n`, told apart by its own byte. */
+/** A callback about task `n`, distinguished by its byte. */
 const callback = (n: number, byte: number, isForOwner = true) => ({
   digest: new Uint8Array(32).fill(byte),
   expiresAt: at(15),
@@ -27,7 +27,7 @@ describeStores("callbacks that were taken", (database) => {
     return yield* CallbackStore
   })
 
-  it.effect("one of many at once is taken, and its task's owner is told once", () =>
+  it.effect("one of many at once is accepted, and its task's owner is notified once", () =>
     Effect.gen(function* () {
       const callbacks = yield* withRuns
       const taken = yield* Effect.all(
@@ -43,7 +43,7 @@ describeStores("callbacks that were taken", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("one that needs no telling, or is about no running task, tells nobody", () =>
+  it.effect("one without notification, or about a task that does not run, notifies no owner", () =>
     Effect.gen(function* () {
       const callbacks = yield* withRuns
       assert.isTrue(yield* callbacks.accept(callback(0, 1, false)))
@@ -54,7 +54,7 @@ describeStores("callbacks that were taken", (database) => {
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("are forgotten once they are too old to be taken, and not before", () =>
+  it.effect("are removed once they are too old to be accepted, and not before", () =>
     Effect.gen(function* () {
       const callbacks = yield* withRuns
       assert.isTrue(yield* callbacks.accept(callback(0, 1)))

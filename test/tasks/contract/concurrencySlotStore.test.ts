@@ -24,7 +24,7 @@ const run = (n: number, owner: string | null) =>
       sql`INSERT INTO runs (task_id, epoch, owner, deadline_at) VALUES (${idOf(n)}, 1, ${owner}, '2100-01-01')`
   )
 
-/** As `task_finish_many` does, whoever ends the task. */
+/** As `task_finish_many` does, for any process that ends the task. */
 const end = (n: number) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) => sql`DELETE FROM runs WHERE task_id = ${idOf(n)}`)
 
@@ -46,7 +46,7 @@ describeStores("slots of a vendor account", (database) => {
     ).pipe(Effect.flatten)
 
   it.effect(
-    "two processes together run as many jobs as the line has slots, oldest task first",
+    "two processes together run as many jobs as the account has slots, oldest task first",
     () =>
       Effect.gen(function* () {
         const processes = { a: yield* processOf("a"), b: yield* processOf("b") }
@@ -65,7 +65,7 @@ describeStores("slots of a vendor account", (database) => {
         })
         const tasks = Array.from({ length: 12 }, (_, n) => n)
         for (const n of tasks) yield* run(n, n % 2 === 0 ? "a" : "b")
-        // The youngest ask first; one look of each process later all stand in the line
+        // The youngest ask first; one poll of each process later all wait for a slot
         const fibers = yield* Effect.forEach(tasks.slice(3).toReversed(), (n) =>
           Effect.forkScoped(job(n, n % 2 === 0 ? "a" : "b"))
         )
@@ -82,7 +82,7 @@ describeStores("slots of a vendor account", (database) => {
           (areAllDone) => areAllDone
         )
         assert.strictEqual(most, 3)
-        // Whoever took the first three; those who waited then went in the order of their creation
+        // The first three in any order; those who waited then ran in the order of their creation
         const later = begun.slice(3)
         const oldestFirst = [...later].sort((x, y) => x - y)
         const threeByThree = (all: ReadonlyArray<number>) =>
@@ -91,7 +91,7 @@ describeStores("slots of a vendor account", (database) => {
       }).pipe(Effect.scoped, Effect.provide(store))
   )
 
-  it.effect("a slot is free when its task has ended, whoever ended it and wherever", () =>
+  it.effect("a slot is free when its task has ended, in any process", () =>
     Effect.gen(function* () {
       const slots = yield* processOf("a")
       yield* run(1, "a")
@@ -108,7 +108,7 @@ describeStores("slots of a vendor account", (database) => {
     }).pipe(Effect.scoped, Effect.provide(store))
   )
 
-  it.effect("who is interrupted while waiting takes no slot once its task has ended", () =>
+  it.effect("an interrupted waiter takes no slot once its task has ended", () =>
     Effect.gen(function* () {
       const slots = yield* processOf("a")
       for (const n of [1, 2, 3]) yield* run(n, "a")
@@ -130,7 +130,7 @@ describeStores("slots of a vendor account", (database) => {
   )
 
   it.effect(
-    "a slot of a process that died goes with its task to the next owner, and is not given twice",
+    "a slot of a process that died moves with its task to the next owner, and is not given twice",
     () =>
       Effect.gen(function* () {
         const [a, b] = [yield* processOf("a"), yield* processOf("b")]
@@ -141,7 +141,7 @@ describeStores("slots of a vendor account", (database) => {
         const second = yield* Effect.forkScoped(
           b.acquire({ taskId: idOf(2), epoch: 1 }, { line, max: 1 })
         )
-        // The sweeper frees what the dead owned, and b takes it
+        // The rescuer frees what the dead process owned, and b takes it
         yield* sql`UPDATE runs SET owner = NULL WHERE owner = 'a'`
         yield* advance("3 seconds")
         assert.isUndefined(second.pollUnsafe())
@@ -154,7 +154,7 @@ describeStores("slots of a vendor account", (database) => {
       }).pipe(Effect.scoped, Effect.provide(store))
   )
 
-  it.effect("a task that waits and has no owner is passed over, and keeps its place", () =>
+  it.effect("a waiting task without an owner is passed over, and keeps its place", () =>
     Effect.gen(function* () {
       const slots = yield* processOf("a")
       const sql = yield* SqlClient.SqlClient
@@ -181,7 +181,7 @@ describeStores("slots of a vendor account", (database) => {
     }).pipe(Effect.scoped, Effect.provide(store))
   )
 
-  it.effect("a thousand that wait are served by a few statements, each once", () =>
+  it.effect("a thousand waiting tasks are served by a few statements, each once", () =>
     Effect.gen(function* () {
       const slots = yield* processOf("a")
       const sql = yield* SqlClient.SqlClient

@@ -33,12 +33,12 @@ describeStores("limiter of calls to a vendor account", (database) => {
         }
       }
       yield* advance("2 minutes", "5 seconds")
-      // The first after a look at the store, each later one half a minute on
+      // The first after a read of the store, each later one half a minute after it
       assert.deepEqual(times, [0, 1, 2, 3])
     }).pipe(Effect.scoped, Effect.provide(store))
   )
 
-  it.effect("who is interrupted while waiting takes no turn", () =>
+  it.effect("an interrupted waiter takes no permit", () =>
     Effect.gen(function* () {
       const [process] = yield* makeTwo
       const limiter = yield* process!
@@ -52,7 +52,7 @@ describeStores("limiter of calls to a vendor account", (database) => {
     }).pipe(Effect.scoped, Effect.provide(store))
   )
 
-  it.effect("10,000 open tasks of one account are polled in turn, 20 a second", () =>
+  it.effect("10,000 open tasks of one account are polled in order, 20 a second", () =>
     Effect.gen(function* () {
       const [process] = yield* makeTwo
       const limiter = yield* process!
@@ -76,7 +76,7 @@ describeStores("limiter of calls to a vendor account", (database) => {
       for (let second = 0; second < seconds; second += 1) yield* advance("1 second", "1 second")
       assert.isAtMost(total, 20 * (seconds + 1))
       assert.isAtLeast(total, 20 * (seconds - 1))
-      // Nobody is asked for twice before everybody was asked for once
+      // No task is polled twice before every task was polled once
       assert.isAtMost(Math.max(...asked), 1)
     }).pipe(Effect.scoped, Effect.provide(store))
   )
