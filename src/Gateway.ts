@@ -78,7 +78,7 @@ import * as DeliveryStore from "./webhooks/DeliveryStoreLive.ts"
 import * as EndpointActor from "./webhooks/EndpointActor.ts"
 import { Endpoints } from "./webhooks/Endpoints.ts"
 import { EndpointStore } from "./webhooks/EndpointStore.ts"
-import { SignatureHelp } from "./webhooks/SignatureHelp.ts"
+import { SignatureDebug } from "./webhooks/SignatureDebug.ts"
 import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
 import { WebhookSender } from "./webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "./webhooks/WebhookSender.ts"
@@ -155,7 +155,7 @@ export const leaves = Layer.unwrap(
 export const services = Layer.mergeAll(
   Passthrough.layer,
   LogRetention.layer,
-  SignatureHelp.layer,
+  SignatureDebug.layer,
   Router.layer,
   Rescuer.layer,
   TaskHistory.layer,

@@ -20,11 +20,11 @@ const die = Effect.andThen(
  */
 const sender = Layer.effect(
   WebhookSender,
-  Effect.map(WebhookSender, ({ send, shareOf }) => {
+  Effect.map(WebhookSender, ({ send, fairShare }) => {
     const [point, n = "1"] = (process.env["WEBHOOK_CRASH"] ?? "").split(":")
     let requests = 0
     return WebhookSender.of({
-      shareOf,
+      fairShare,
       send: (request) =>
         Effect.suspend(() => {
           requests += 1

@@ -65,7 +65,7 @@ describeStores("deliveries and their log", (database) => {
       yield* beat("other", later(20))
       const [paused] = yield* claim("paused", start)
       assert.deepStrictEqual(yield* claim("other", later(1)), [], "it is owned")
-      assert.strictEqual(yield* store.freeLost(later(10), later(-100), later(20)), 1)
+      assert.strictEqual(yield* store.requeueLost(later(10), later(-100), later(20)), 1)
       const [taken] = yield* claim("other", later(20))
       assert.deepStrictEqual([taken?.id, taken?.seq, taken?.attempt], [id, 2, 0])
       // The paused one wakes up and reports a failure of its own attempt
@@ -106,7 +106,7 @@ describeStores("deliveries and their log", (database) => {
         store.endedSince(endpointId, later(second - 60), later(second))
       assert.deepStrictEqual(yield* ended(6), [later(6)])
       // Its process is gone
-      yield* store.freeLost(later(10), later(-100), later(20))
+      yield* store.requeueLost(later(10), later(-100), later(20))
       const lost = [1, later(5), later(20), "lost" as const]
       assert.deepStrictEqual(told(yield* log.attempts(id)), [lost])
       assert.deepStrictEqual(yield* ended(21), [later(20)])
@@ -217,7 +217,7 @@ describeStores("deliveries and their log", (database) => {
       yield* prepare
       const id = yield* publish(1, start)
       const [claimed] = yield* claim("slow", start)
-      assert.strictEqual(yield* store.freeLost(later(10), later(-100), later(20)), 1)
+      assert.strictEqual(yield* store.requeueLost(later(10), later(-100), later(20)), 1)
       const failure = { claimed: claimed!, endedAt: later(21), outcome: mockOutcome(500) }
       yield* store.record([{ ...failure, nextDueAt: Option.some(later(36)) }])
       assert.deepStrictEqual(yield* claim("other", later(35)), [], "not due before its retry")

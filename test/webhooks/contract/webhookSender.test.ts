@@ -744,7 +744,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
         yield* TestClock.adjust("7999 millis")
         assert.isUndefined(third.pollUnsafe())
         yield* TestClock.adjust("1 millis")
-        assert.strictEqual((yield* Effect.flip(Fiber.join(third)))._tag, "NoPlace")
+        assert.strictEqual((yield* Effect.flip(Fiber.join(third)))._tag, "OriginBusy")
         yield* makeRoom
         assert.strictEqual(target.received.length, 2)
       }).pipe(Effect.provide(TestClock.layer()))
@@ -752,11 +752,11 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
 
     it.effect("one whose place comes when its claim is too old is not begun", () =>
       Effect.gen(function* () {
-        const { makeRoom, target, third } = yield* crowded({ beginBeforeMillis: 3000 })
+        const { makeRoom, target, third } = yield* crowded({ startBeforeMillis: 3000 })
         yield* TestClock.adjust("3001 millis")
         assert.isUndefined(third.pollUnsafe())
         yield* makeRoom
-        assert.strictEqual((yield* Effect.flip(Fiber.join(third)))._tag, "NoPlace")
+        assert.strictEqual((yield* Effect.flip(Fiber.join(third)))._tag, "OriginBusy")
         assert.strictEqual(target.received.length, 2)
       }).pipe(Effect.provide(TestClock.layer()))
     )

@@ -133,7 +133,7 @@ describe("a lane whose origin is busy", () => {
         assert.lengthOf(yield* left, 0)
         for (const answer of answers) yield* answer.open
         yield* eventually(sql`SELECT id FROM delivery_queue`, (rows) => rows.length === 0)
-      }).pipe(Effect.provide(layerGateway({ webhook, shareOf: () => share })))
+      }).pipe(Effect.provide(layerGateway({ webhook, fairShare: () => share })))
   )
 })
 

@@ -98,7 +98,7 @@ describe("an attempt that waits for a place at its origin while its actor ends",
       const { receiver } = yield* silent
       const away = (live: DeliveryStore["Service"]): DeliveryStore["Service"] => ({
         ...live,
-        giveBack: () => Effect.fail(new StoreUnavailable({ cause: "it is away" }))
+        releaseClaims: () => Effect.fail(new StoreUnavailable({ cause: "it is away" }))
       })
       yield* Effect.gen(function* () {
         const { actor, attempts, owned } = yield* crowded(receiver)
