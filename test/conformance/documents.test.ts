@@ -16,14 +16,16 @@ const manifest = JSON.parse(read("package.json")) as Readonly<
   Record<"dependencies" | "devDependencies" | "scripts", Readonly<Record<string, string>>>
 > & { readonly version: string }
 
-const readme = read("README.md")
+const configuration = read("docs/reference/configuration.md")
 const guides = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "bench/README.md"].concat(
-  readdirSync(join(root, "docs"))
-    .filter((name) => name.endsWith(".md"))
-    .map((name) => `docs/${name}`)
+  ["docs", "docs/reference"].flatMap((folder) =>
+    readdirSync(join(root, folder))
+      .filter((name) => name.endsWith(".md"))
+      .map((name) => `${folder}/${name}`)
+  )
 )
 
-/** What stands under a heading, up to the next one of its level. */
+/** The text under a heading, up to the next one of its level. */
 const section = (text: string, heading: string): string =>
   text.split(/^## /mu).find((part) => part.startsWith(`${heading}\n`)) ?? ""
 
@@ -34,7 +36,7 @@ const firstCells = (text: string): ReadonlyArray<string> =>
     .filter((line) => line.startsWith("| ") && !line.startsWith("|---"))
     .map((line) => line.split("|")[1] ?? "")
 
-/** What stands in backticks, blocks of code left out. */
+/** The texts in backticks, code blocks left out. */
 const quoted = (text: string): ReadonlyArray<string> =>
   [...text.replaceAll(/^```[\s\S]*?^```/gmu, "").matchAll(/`([^`\n]+)`/gu)].map(
     ([, inner = ""]) => inner
@@ -48,7 +50,7 @@ const family = (name: string): string => {
   return providers.has(provider) ? `…${rest}` : name
 }
 
-describe("README.md", () => {
+describe("docs/reference/configuration.md", () => {
   it("has every variable that the configuration reads, and no other", () => {
     const code = readdirSync(join(root, "src/config"))
       .map((name) => read(`src/config/${name}`))
@@ -58,17 +60,19 @@ describe("README.md", () => {
     for (const [, rest = ""] of code.matchAll(/`\$\{variable\}(_[A-Z_]+)`/gu))
       inCode.add(`…${rest}`)
     const inTable = new Set(
-      firstCells(section(readme, "Configuration")).flatMap(quoted).map(family)
+      firstCells(section(configuration, "Variables")).flatMap(quoted).map(family)
     )
     assert.deepEqual([...inTable].sort(), [...inCode].sort())
   })
 
   it("names every provider's variable", () => {
-    for (const provider of providers) assert.include(readme, `\`${provider}_API_KEY\``)
+    for (const provider of providers) assert.include(configuration, `\`${provider}_API_KEY\``)
   })
+})
 
-  it("gives a reason for every dependency, and for none that is not there", () => {
-    const rows = section(readme, "Dependencies")
+describe("docs/dependencies.md", () => {
+  it("gives a reason for every dependency, and lists no other", () => {
+    const rows = section(read("docs/dependencies.md"), "Packages")
       .split("\n")
       .filter((line) => line.startsWith("| `"))
     for (const row of rows) assert.match(row.split("|")[2] ?? "", /\w{3,}/u, row)
@@ -78,10 +82,11 @@ describe("README.md", () => {
   })
 })
 
-describe("the README's catalog", () => {
-  it.effect("is one that CATALOG_FILE takes", () =>
+describe("the example of docs/catalog.md", () => {
+  it.effect("is accepted as CATALOG_FILE", () =>
     Effect.gen(function* () {
-      const json = /```json\n([\s\S]*?)```/u.exec(section(readme, "Configuration"))?.[1] ?? ""
+      const json =
+        /```json\n([\s\S]*?)```/u.exec(section(read("docs/catalog.md"), "Catalog file"))?.[1] ?? ""
       const folder = mkdtempSync(join(tmpdir(), "gateway-catalog-"))
       const file = join(folder, "catalog.json")
       writeFileSync(file, json)
@@ -153,14 +158,14 @@ describe("ARCHITECTURE.md", () => {
     const tables = new Set(made)
     for (const [, name = ""] of sql.matchAll(/^drop table (\w+)/gmu)) tables.delete(name)
     // Made by the program that applies the files
-    tables.add("schema_migrations")
+    tables.add("schema_migrations").add("schema_functions")
     const told = firstCells(section(read("ARCHITECTURE.md"), "Tables")).flatMap(quoted)
     assert.deepEqual([...told].sort(), [...tables].sort())
   })
 })
 
 describe("docs/adr", () => {
-  const names = readdirSync(join(root, "docs/adr"))
+  const names = readdirSync(join(root, "docs/adr")).filter((name) => name !== "README.md")
 
   it("numbers each decision once, in the file's name and in its title", () => {
     const numbers = names.map((name) => /^(\d{4})-[a-z0-9-]+\.md$/u.exec(name)?.[1])
@@ -175,7 +180,7 @@ describe("docs/adr", () => {
     }
   })
 
-  it("has every decision that the code and the documents name", () => {
+  it("has every decision that the code and the documents cite", () => {
     const files = readdirSync(join(root, "src"), { recursive: true, encoding: "utf8" })
       .filter((name) => name.endsWith(".ts"))
       .map((name) => `src/${name}`)

@@ -14,7 +14,7 @@ import { accept, faults, picture, pictureUrl } from "../../support/bodies.ts"
 import { base64, dataUri, jpeg, png, wav } from "../../support/media.ts"
 
 describe("acceptBody", () => {
-  it.effect("takes inline media out of the body and leaves URLs in it", () =>
+  it.effect("moves inline media out of the body and keeps URLs in it", () =>
     Effect.gen(function* () {
       const { body, media, urls } = yield* accept("image-edit", {
         images: [pictureUrl, base64(jpeg()), dataUri("image/png", png())]
@@ -37,7 +37,7 @@ describe("acceptBody", () => {
       ])
     })
   )
-  it.effect("takes out audio too, and numbers media through all fields", () =>
+  it.effect("moves audio too, and numbers media over all fields", () =>
     Effect.gen(function* () {
       const { body, media } = yield* accept("image-to-video-spark", {
         image: picture,
@@ -50,7 +50,7 @@ describe("acceptBody", () => {
       )
     })
   )
-  it.effect("its body decodes again, placeholders and all", () =>
+  it.effect("the body with placeholders decodes again", () =>
     Effect.gen(function* () {
       const { body } = yield* accept("image-edit", { images: [picture] })
       assert.deepStrictEqual(yield* decodeBody("image-edit", body), body)
@@ -66,7 +66,7 @@ describe("acceptBody", () => {
       ])
     )
   )
-  it.effect("says precisely what is wrong with a medium", () =>
+  it.effect("names precisely what is wrong with a medium", () =>
     Effect.gen(function* () {
       const of = (image: string) =>
         Effect.map(faults("image-edit", { images: [image] }), ([first]) => first?.detail)
@@ -92,7 +92,7 @@ describe("acceptBody", () => {
       )
     })
   )
-  it.effect("takes data URIs with other names of the same type, in any case", () =>
+  it.effect("accepts data URIs with other names of the same type, in any case", () =>
     Effect.map(
       faults("image-edit", {
         images: [
@@ -104,13 +104,13 @@ describe("acceptBody", () => {
       (found) => assert.deepStrictEqual(found, [])
     )
   )
-  it.effect("null audio is no medium", () =>
+  it.effect("null audio is not a medium", () =>
     Effect.gen(function* () {
       const { media, urls } = yield* accept("text-to-video-spark", { audio_url: null })
       assert.deepStrictEqual([media, urls], [[], []])
     })
   )
-  it.effect("videos come by URL only and are listed with their rules", () =>
+  it.effect("videos are accepted by URL only and are listed with their rules", () =>
     Effect.gen(function* () {
       const { urls } = yield* acceptBody("video-edit-plus", {
         function: "video_outpainting",
@@ -126,7 +126,7 @@ describe("acceptBody", () => {
 })
 
 describe("mapMedia", () => {
-  it.effect("mapMedia puts something else in the place of each medium", () =>
+  it.effect("mapMedia replaces each medium", () =>
     Effect.gen(function* () {
       const { body } = yield* accept("image-edit", { prompt: "artifact:0", images: [picture] })
       const mapped = yield* mapMedia("image-edit", body, (pointer, text) => `${text}@${pointer}`)
@@ -139,7 +139,7 @@ describe("mapMedia", () => {
 })
 
 describe("decodeBase64", () => {
-  it("reads what was written, for any bytes", () =>
+  it("decodes what was encoded, for any bytes", () =>
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
         const text = base64(bytes)
@@ -147,7 +147,7 @@ describe("decodeBase64", () => {
         assert.deepStrictEqual(Option.getOrThrow(decodeBase64(text)), bytes)
       })
     ))
-  it("takes no blanks, no URL alphabet, no missing padding, no stray bits", () => {
+  it("refuses blanks, the URL alphabet, missing padding and stray bits", () => {
     for (const text of [
       "QUI",
       "QUJD\n",

@@ -24,14 +24,14 @@ describe("pointerOf", () => {
     assert.strictEqual(pointerOf([""]), "#/")
     assert.strictEqual(pointerOf(["中"]), "#/%E4%B8%AD")
   })
-  it("survives names that are no Unicode and cuts long ones", () => {
+  it("accepts names that are not valid Unicode and cuts long ones", () => {
     assert.strictEqual(pointerOf(["\ud800"]), "#/%EF%BF%BD")
     assert.isBelow(pointerOf(["x".repeat(1_000_000)]).length, 100)
   })
 })
 
 describe("describeValue", () => {
-  it("never says more than a line", () => {
+  it("returns one line at most", () => {
     assert.strictEqual(describeValue("a"), '"a"')
     assert.strictEqual(describeValue([1, 2]), "an array of 2 items")
     assert.strictEqual(describeValue({ a: 1 }), "an object")
@@ -72,7 +72,7 @@ describe("faultsOf", () => {
         ])
     )
   )
-  it.effect("tells at most 100 faults and counts the rest", () =>
+  it.effect("lists at most 100 faults and counts the rest", () =>
     Effect.map(
       faultsFor(
         Schema.Array(Schema.String),

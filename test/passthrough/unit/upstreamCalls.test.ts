@@ -23,15 +23,15 @@ const request: UpstreamRequest = {
   watch: undefined
 }
 
-/** The last request of an account; the next tokens come 20 s after the answer. */
+/** The response to the last request that the limit allows; the next is allowed after 20 s. */
 const answer: UpstreamResponse = {
   status: 200,
   headers: { "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "20s" },
   body: new Uint8Array()
 }
 
-describe("an account whose limit is used up", () => {
-  it.effect("is left alone from the answer on that says so, however long the call took", () =>
+describe("an account whose rate limit is used up", () => {
+  it.effect("is not used after the response that says so, however long the call took", () =>
     Effect.gen(function* () {
       let finish: (exit: Exit.Exit<UpstreamResponse, never>) => void = () => {}
       const upstream = Layer.succeed(

@@ -8,7 +8,7 @@ import type { SubmitMedium, SubmitRequest } from "../../../src/vendors/VendorCli
 import * as VendorHttp from "../../../src/vendors/VendorHttp.ts"
 import { pixel } from "./Upstream.ts"
 
-/** An adapter's account at an upstream, as `LiveVendors` makes it. */
+/** One family's account at an upstream, as `LiveVendors` creates it. */
 export const accountAt = Effect.fnUntraced(function* (
   name: AdapterName,
   baseUrl: string,
@@ -39,7 +39,7 @@ export const accountAt = Effect.fnUntraced(function* (
   return { ...adapter.make(context), download: (yield* Download.make)(account, auth) }
 })
 
-/** A picture that the client sent inline, or keeps at `sourceUrl`. */
+/** A picture that the client sent inline, or by its `sourceUrl`. */
 export const picture = (pointer: string, sourceUrl?: string): SubmitMedium => ({
   pointer,
   mime: "image/png",

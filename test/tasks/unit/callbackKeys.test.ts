@@ -8,7 +8,7 @@ import type { VendorAccount } from "../../../src/vendors/VendorClient.ts"
 
 const url = "https://vendor.example/jwks.json"
 
-/** Signed by whom its message names. */
+/** Signed with the key that its message names. */
 const by = (key: string): CallbackSignature => ({
   signedAtSeconds: 0,
   message: new TextEncoder().encode(key),
@@ -28,7 +28,7 @@ const account: VendorAccount = {
   }
 }
 
-/** What is published now, and how often it was asked for. */
+/** The published keys, and the number of fetches. */
 const world = () => {
   const state = { published: "one", asked: 0, isDown: false }
   const layer = Layer.succeed(MediaFetch, {
@@ -46,7 +46,7 @@ const world = () => {
 
 describe("keys of callbacks", () => {
   const daily = world()
-  it.effect("are kept for a day and no longer, should the vendor withdraw one", () =>
+  it.effect("are kept for a day and no longer, in case the vendor withdraws one", () =>
     Effect.gen(function* () {
       const keys = yield* CallbackKeys
       assert.isTrue(yield* keys.isSigned(account, by("one")))
@@ -63,7 +63,7 @@ describe("keys of callbacks", () => {
 
   const rotated = world()
   it.effect(
-    "are asked for once a minute at most, by however many callbacks with an unknown one",
+    "are fetched once a minute at most, by any number of callbacks with an unknown key",
     () =>
       Effect.gen(function* () {
         const keys = yield* CallbackKeys
@@ -83,7 +83,7 @@ describe("keys of callbacks", () => {
   )
 
   const down = world()
-  it.effect("that cannot be had leave those of today in use, and none is trusted without", () =>
+  it.effect("are kept when a fetch fails, and without any no callback is trusted", () =>
     Effect.gen(function* () {
       const keys = yield* CallbackKeys
       down.state.isDown = true
