@@ -88,7 +88,7 @@ export const layerGateway = (options: GatewayOptions = {}) =>
         options.sender === undefined
           ? WebhookSender.layerMock(options.webhook, options.fairShare)
           : Layer.merge(
-              Layer.provide(WebhookSender.layer(options.sender), Gateway.leaves),
+              Layer.provide(WebhookSender.layer(options.sender), Gateway.adapters),
               Layer.succeed(WebhookSenderLog, { sent: Effect.succeed([]) })
             )
       const scripted = options.vendor === undefined ? sandboxVendors : layerVendor(options.vendor)
@@ -103,7 +103,7 @@ export const layerGateway = (options: GatewayOptions = {}) =>
         ),
         Layer.provideMerge(Gateway.stores),
         // Of two layers for one service the later one wins
-        Layer.provideMerge(Layer.mergeAll(Gateway.leaves, sender, vendors)),
+        Layer.provideMerge(Layer.mergeAll(Gateway.adapters, sender, vendors)),
         Layer.provideMerge(options.database ?? embeddedDatabase),
         Layer.provideMerge(
           AppConfig.layerOf({
