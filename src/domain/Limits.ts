@@ -149,7 +149,7 @@ export const walletAuditSeconds = 15
 export const walletAuditWalletsMax = 500
 export const walletAuditEntriesMax = 1000
 
-/** Credits that a wallet can hold, as `wallet_add` says: in micro-credits they fit a `bigint`. */
+/** Credits that a wallet can hold, as `wallet_top_up` checks: in micro-credits they fit a `bigint`. */
 export const balanceCreditsMax = 9_000_000_000_000n
 
 /** Rows that the CSV export of a ledger reads at once. */

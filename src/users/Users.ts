@@ -16,7 +16,7 @@ export interface UserFields {
 
 export type { UserRow } from "./UserStore.ts"
 
-/** The gateway's users. Contract 3. */
+/** The gateway's users. docs/reference/keys-and-limits.md#users */
 export class Users extends Context.Service<
   Users,
   {

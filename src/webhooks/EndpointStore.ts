@@ -108,11 +108,11 @@ function reads(sql: PgClient.PgClient) {
 
 /** Pending deliveries of an endpoint that was disabled or deleted become `skipped` (contract 8). */
 const skipPending = (sql: PgClient.PgClient, id: EndpointId, now: DateTime.Utc) => sql`
-  WITH gone AS (
+  WITH deleted AS (
     DELETE FROM delivery_queue WHERE endpoint_id = ${id} AND owner IS NULL RETURNING id, created_at
   )
   UPDATE deliveries d SET status = 'skipped', updated_at = ${toDate(now)}
-  FROM gone WHERE d.id = gone.id AND d.created_at = gone.created_at`
+  FROM deleted WHERE d.id = deleted.id AND d.created_at = deleted.created_at`
 
 function writes(sql: PgClient.PgClient) {
   return {

@@ -152,7 +152,7 @@ const makeTest = Effect.fnUntraced(function* (
   get: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointRow, Failure>
 ) {
   const deliveries = yield* DeliveryStore
-  const wake = yield* WorkNotifier
+  const notifier = yield* WorkNotifier
   return Effect.fn("Endpoints.test")(function* (userId: UserId, id: EndpointId) {
     const endpoint = yield* get(userId, id)
     if (!endpoint.enabled) {
@@ -177,7 +177,7 @@ const makeTest = Effect.fnUntraced(function* (
       { ...event, type: "task.succeeded" },
       now
     )
-    yield* wake.endpoints([id])
+    yield* notifier.notifyEndpoints([id])
     return { eventId: event.id, deliveryId }
   })
 })

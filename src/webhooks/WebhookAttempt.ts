@@ -1,12 +1,11 @@
 import { Cause, Clock, DateTime, Duration, Effect, Exit, Option } from "effect"
-import { makeBatch } from "../db/Batch.ts"
-import { retryStore } from "../db/RetryStore.ts"
+import { Batcher } from "../db/Batcher.ts"
+import { retryStore } from "../db/StoreFailures.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
 import { Secrets } from "../process/Secrets.ts"
 import type { SecretUnreadable } from "../process/Secrets.ts"
-import { makeAttemptRecords } from "./AttemptRecords.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
-import type { Claimed } from "./DeliveryStore.ts"
+import type { Claimed, Recorded } from "./DeliveryStore.ts"
 import { nextAttemptAt } from "./RetryPolicy.ts"
 import { failed } from "./WebhookExchange.ts"
 import { WebhookSender } from "./WebhookSender.ts"
@@ -22,6 +21,13 @@ const claimMillisMax = 8000
 const givenBackPerRunMax = 200
 const giveBackBound = Duration.seconds(3)
 
+/** Records written by one statement, and statements under way at once. ADR 0050. */
+const recordsPerRunMax = 200
+export const recordRunsMax = 1
+
+/** How long an actor that moves away waits for its records; a sweep frees what is missing later. */
+const writtenBound = Duration.seconds(3)
+
 /** What a lane is told of an attempt. */
 export interface AttemptWatch {
   /** The receiver is done with it. */
@@ -35,8 +41,8 @@ export const makeAttempts = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const sender = yield* WebhookSender
   const open = yield* makeOpener
-  const records = yield* makeAttemptRecords
-  const giveBackOne = yield* makeBatch({
+  const records = yield* makeRecords(store)
+  const claims = yield* Batcher.makeDetached({
     itemsMax: givenBackPerRunMax,
     runsMax: 1,
     run: (all: ReadonlyArray<Claimed>) => Effect.as(retryStore(store.giveBack(all)), all)
@@ -66,7 +72,7 @@ export const makeAttempts = Effect.gen(function* () {
 
   /** Claims that were not sent are as if they had not been made. Bounded: the lane may have to end. */
   const giveBack = (all: ReadonlyArray<Claimed>): Effect.Effect<void> =>
-    Effect.forEach(all, giveBackOne, { concurrency: "unbounded", discard: true }).pipe(
+    Effect.forEach(all, claims.call, { concurrency: "unbounded", discard: true }).pipe(
       Effect.timeoutOption(giveBackBound),
       Effect.asVoid
     )
@@ -75,7 +81,7 @@ export const makeAttempts = Effect.gen(function* () {
     Effect.map(Clock.currentTimeMillis, (millis) => {
       watch.ended(millis)
       const endedAt = DateTime.makeUnsafe(millis)
-      records.tell({ claimed, endedAt, outcome, nextDueAt: nextDueAt(claimed, outcome, millis) })
+      records.add({ claimed, endedAt, outcome, nextDueAt: nextDueAt(claimed, outcome, millis) })
     })
 
   /** What was sent is recorded, even if the actor moves away meanwhile; what was not begun is given back. */
@@ -100,7 +106,8 @@ export const makeAttempts = Effect.gen(function* () {
   return {
     shareOf: sender.shareOf,
     giveBack,
-    written: records.written,
+    /** Waits until all records that were added before are written, or until a bound. */
+    written: records.settled.pipe(Effect.timeoutOption(writtenBound), Effect.asVoid),
     /** One attempt, from signing until its record is to be written in the background; never fails. */
     attempt: (claimed: Claimed, watch: AttemptWatch): Effect.Effect<unknown> =>
       Effect.suspend(() => {
@@ -110,6 +117,23 @@ export const makeAttempts = Effect.gen(function* () {
       })
   }
 })
+
+/**
+ * Writes the records of attempts, in their order, at once; those that arrive meanwhile share the next
+ * statement. Detached, so that an actor that ends after its services still records what it sent. ADR 0117.
+ */
+const makeRecords = (store: DeliveryStore["Service"]) =>
+  Batcher.makeDetached({
+    itemsMax: recordsPerRunMax,
+    runsMax: recordRunsMax,
+    run: (some: ReadonlyArray<Recorded>) =>
+      retryStore(Effect.suspend(() => store.record(some))).pipe(
+        Effect.catchCause((cause) =>
+          Effect.logError(`${some.length} webhook attempts could not be recorded`, cause)
+        ),
+        Effect.as(some)
+      )
+  })
 
 /** In time, or before its actor ended. */
 const foundNoPlace = (cause: Cause.Cause<NoPlace | SecretUnreadable>, isBegun: boolean): boolean =>

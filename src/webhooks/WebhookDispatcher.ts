@@ -1,18 +1,17 @@
 import { Context, DateTime, Duration, Effect, Layer, Queue } from "effect"
 import type { Scope } from "effect"
-import { makeBatch } from "../db/Batch.ts"
-import { retryStore } from "../db/RetryStore.ts"
+import { Batcher } from "../db/Batcher.ts"
+import { retryStore } from "../db/StoreFailures.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import { deliveriesPerEndpointPerMinuteMax } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { makeFiberPlaces } from "../process/FiberPlaces.ts"
+import { makeFiberPlaces } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
-import { recordRunsMax } from "./AttemptRecords.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import type { Claimed } from "./DeliveryStore.ts"
 import { LocalSenders } from "./LocalSenders.ts"
 import { SlidingWindow } from "./SlidingWindow.ts"
-import { makeAttempts } from "./WebhookAttempt.ts"
+import { makeAttempts, recordRunsMax } from "./WebhookAttempt.ts"
 import type { AttemptWatch } from "./WebhookAttempt.ts"
 
 /** Attempts under way to one endpoint at once: a slow receiver slows itself, within this bound. */
@@ -65,7 +64,7 @@ export class WebhookDispatcher extends Context.Service<
             (room) => claim({ endpointId: id, room }),
             attempts
           )
-          return { deliver: yield* lanes.add(id, lane.deliver) }
+          return { deliver: yield* lanes.register(id, lane.deliver) }
         })
       })
     })
@@ -212,7 +211,7 @@ const claimEndpointsMax = 100
 const claimsMax = 1
 
 /** Claims begin this far apart, so that under load one serves many lanes. ADR 0117. */
-const claimsApartMillis = 10
+const claimIntervalMillis = 10
 
 /** Claims for all lanes of this process together. */
 const makeClaim = Effect.gen(function* () {
@@ -229,10 +228,10 @@ const makeClaim = Effect.gen(function* () {
     return Effect.forkDetach(retryStore(store.abandon({ endpoints, owner: process.id, claimedAt })))
   }
 
-  return yield* makeBatch({
+  const { call } = yield* Batcher.makeDetached({
     itemsMax: claimEndpointsMax,
     runsMax: claimsMax,
-    apartMillis: claimsApartMillis,
+    intervalMillis: claimIntervalMillis,
     run: Effect.fnUntraced(function* (
       asked: ReadonlyArray<{ readonly endpointId: EndpointId; readonly room: Room }>
     ) {
@@ -258,4 +257,5 @@ const makeClaim = Effect.gen(function* () {
       })
     })
   })
+  return call
 })

@@ -15,6 +15,7 @@ describe("a client that disconnects", () => {
           const user = yield* makeUser()
           const { url } = yield* Listening
           const changes = yield* TaskChanges
+          const watched = Effect.sync(() => changes.size)
           const created = yield* user.call("POST", path, { prompt: "[[sim:hang]]" })
           const id = created.json.task_info.id
           const client = yield* Scope.make()
@@ -23,13 +24,13 @@ describe("a client that disconnects", () => {
             headers: { authorization: `Bearer ${user.key}`, ...headers },
             signal
           }).catch(() => undefined)
-          yield* eventually(changes.watched, (count) => count === 1)
+          yield* eventually(watched, (count) => count === 1)
           if ("accept" in headers) {
             const response = yield* Effect.promise(() => asking)
             assert.strictEqual(response?.status, 200)
           }
           yield* Scope.close(client, Exit.void)
-          yield* eventually(changes.watched, (count) => count === 0)
+          yield* eventually(watched, (count) => count === 0)
           const cancelled = yield* user.call("DELETE", `${path}/${id}`)
           assert.strictEqual(cancelled.status, 200)
         })

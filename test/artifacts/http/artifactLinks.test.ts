@@ -199,7 +199,7 @@ describe("GET /artifacts/{id}", () => {
         const { dataDir } = yield* Running
         const [old, young] = [yield* kept, yield* kept]
         yield* sql`UPDATE artifacts SET expires_at = ${new Date(Date.now() - 1000)} WHERE id = ${old.id}`
-        yield* artifacts.sweep
+        yield* artifacts.removeExpired
         const fileOf = (id: string) => join(dataDir, "artifacts", id.slice(-2), id)
         assert.isTrue(Option.isNone(yield* artifacts.find(old.id)))
         assert.isFalse(existsSync(fileOf(old.id)))

@@ -32,8 +32,11 @@ describe("the removal of expired artifacts", () => {
         Secrets.layerTest,
         AppConfig.layerOf({})
       )
-      const { sweep } = yield* Effect.provide(Artifacts, Artifacts.layer.pipe(Layer.provide(stubs)))
-      yield* sweep
+      const { removeExpired } = yield* Effect.provide(
+        Artifacts,
+        Artifacts.layer.pipe(Layer.provide(stubs))
+      )
+      yield* removeExpired
       assert.deepStrictEqual([...blobs], [locked])
       assert.deepStrictEqual([...rows], [locked])
     }).pipe(Effect.provide(NodeServices.layer))

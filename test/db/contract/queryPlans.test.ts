@@ -27,7 +27,7 @@ const rowsReadThrough = Effect.gen(function* () {
   yield* sql`SELECT pg_stat_clear_snapshot()`
   return yield* sql<{ table: string; rows: bigint }>`
     SELECT relname::text AS "table", seq_tup_read AS rows FROM pg_stat_user_tables
-    WHERE seq_tup_read > 0 AND relname <> 'schema_migrations' ORDER BY relname`
+    WHERE seq_tup_read > 0 AND relname NOT IN ('schema_migrations', 'schema_functions') ORDER BY relname`
 })
 
 /** Index entries of the ledger that statements of this connection have read. */

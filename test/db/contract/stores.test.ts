@@ -102,7 +102,7 @@ const accept = (
           : Option.some({
               key: options.key,
               requestHash: bytes(options.hash ?? "h"),
-              answer: JSON.stringify({ id: taskId }),
+              responseBody: JSON.stringify({ id: taskId }),
               since: at(-86_400)
             })
     })
@@ -263,19 +263,19 @@ describeStores("the stores", (database) => {
         const { taskId } = yield* accept(yield* makeUser())
         const owns = yield* Effect.forEach(
           Array.from({ length: 8 }, (_, n) => `proc_${n}`),
-          (owner) => tasks.own(taskId, owner),
+          (owner) => tasks.acquireRun(taskId, owner),
           { concurrency: "unbounded" }
         )
         const [first] = owns.flatMap((it) => Option.toArray(it))
         assert.strictEqual(owns.filter(Option.isSome).length, 1)
         assert.strictEqual(first!.epoch, 1)
-        assert.strictEqual(yield* tasks.standing(taskId, 1), "Owned")
-        yield* tasks.disown(taskId, 1)
-        const second = Option.getOrThrow(yield* tasks.own(taskId, "proc_b"))
+        assert.strictEqual(yield* tasks.runState(taskId, 1), "Owned")
+        yield* tasks.releaseRun(taskId, 1)
+        const second = Option.getOrThrow(yield* tasks.acquireRun(taskId, "proc_b"))
         assert.strictEqual(second.epoch, 2)
-        assert.strictEqual(yield* tasks.standing(taskId, 1), "Taken")
+        assert.strictEqual(yield* tasks.runState(taskId, 1), "Taken")
         // The first owner continues after its pause: nothing that it writes takes effect
-        yield* tasks.disown(taskId, 1)
+        yield* tasks.releaseRun(taskId, 1)
         const attempt = {
           taskId,
           n: 1,
@@ -292,8 +292,8 @@ describeStores("the stores", (database) => {
         const ended = { taskId, n: 1, failure: null, state: "submitted", now: at(2) } as const
         assert.isFalse(yield* tasks.endAttempt({ ...ended, epoch: 1, handle: { job: "lost" } }))
         assert.isTrue(yield* tasks.endAttempt({ ...ended, epoch: 2, handle: { job: "j" } }))
-        yield* tasks.disown(taskId, 2)
-        const third = Option.getOrThrow(yield* tasks.own(taskId, "proc_c"))
+        yield* tasks.releaseRun(taskId, 2)
+        const third = Option.getOrThrow(yield* tasks.acquireRun(taskId, "proc_c"))
         assert.deepStrictEqual(Option.getOrThrow(third.attempt).handle, { job: "j" })
         assert.isNull(Option.getOrThrow(third.attempt).failure)
         assert.deepStrictEqual(yield* tasks.ownedBy("proc_c"), [{ taskId, epoch: 3 }])
@@ -301,12 +301,12 @@ describeStores("the stores", (database) => {
         const failure = "CONTENT: no"
         const refused = { ...ended, epoch: 3, state: "refused", handle: null, failure } as const
         assert.isTrue(yield* tasks.endAttempt(refused))
-        yield* tasks.disown(taskId, 3)
-        const fourth = Option.getOrThrow(yield* tasks.own(taskId, "proc_c"))
+        yield* tasks.releaseRun(taskId, 3)
+        const fourth = Option.getOrThrow(yield* tasks.acquireRun(taskId, "proc_c"))
         const { failure: stored, state } = Option.getOrThrow(fourth.attempt)
         assert.deepStrictEqual([state, stored], ["refused", failure])
         assert.strictEqual((yield* finish(taskId, Option.some(4)))._tag, "Finished")
-        assert.strictEqual(yield* tasks.standing(taskId, 4), "Ended")
+        assert.strictEqual(yield* tasks.runState(taskId, 4), "Ended")
       })
     )
 
@@ -407,15 +407,15 @@ describeStores("the stores", (database) => {
         const processes = yield* ProcessStore
         const user = yield* makeUser()
         const [a, b, c] = yield* Effect.all([accept(user), accept(user), accept(user)])
-        yield* processes.beat("proc_live", at(100))
-        yield* processes.beat("proc_dead", at(80))
-        yield* tasks.own(a.taskId, "proc_live")
-        yield* tasks.own(b.taskId, "proc_dead")
-        const found = yield* tasks.sweep(at(90), 1000)
+        yield* processes.heartbeat("proc_live", at(100))
+        yield* processes.heartbeat("proc_dead", at(80))
+        yield* tasks.acquireRun(a.taskId, "proc_live")
+        yield* tasks.acquireRun(b.taskId, "proc_dead")
+        const found = yield* tasks.releaseOrphans(at(90), 1000)
         assert.notInclude(found, a.taskId)
         assert.include(found, b.taskId)
         assert.include(found, c.taskId)
-        assert.isTrue(Option.isSome(yield* tasks.own(b.taskId, "proc_live")))
+        assert.isTrue(Option.isSome(yield* tasks.acquireRun(b.taskId, "proc_live")))
       })
     )
   })
@@ -478,7 +478,7 @@ describeStores("the stores", (database) => {
         const processes = yield* ProcessStore
         const { id } = yield* queued()
         yield* claim(id, at(1))
-        yield* processes.beat("proc_a", at(100))
+        yield* processes.heartbeat("proc_a", at(100))
         assert.strictEqual(yield* deliveries.freeLost(at(90), at(0), at(100)), 0)
         assert.isAtLeast(yield* deliveries.freeLost(at(90), at(2), at(100)), 1)
         const [again] = yield* claim(id, at(100))

@@ -114,7 +114,7 @@ describe("a key that calls often at one process", () => {
         const database = yield* freshDatabase()
         const counted = Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
-          return (yield* sql`SELECT FROM holds WHERE kind = 'allowance'`).length
+          return (yield* sql`SELECT FROM holds WHERE kind = 'reservation'`).length
         }).pipe(Effect.provide(layerPostgres({ url: Redacted.make(database.href) })))
         const run = Effect.runPromiseWith(yield* Effect.context<never>())
         yield* Effect.promise(() => revokeKeys(database.href, () => run(counted)))

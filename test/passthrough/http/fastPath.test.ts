@@ -295,7 +295,7 @@ describe("the fast path", () => {
     assert.equal(refused.status, 401)
     assert.equal(JSON.parse(refused.body).code, 1003)
     assert.isUndefined(
-      await gateway.run(Effect.map(ApiKeys, (keys) => keys.recognized(digestOf(key))))
+      await gateway.run(Effect.map(ApiKeys, (keys) => keys.cachedPrincipal(digestOf(key))))
     )
   })
 

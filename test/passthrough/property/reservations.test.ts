@@ -39,7 +39,7 @@ interface Ledger {
   readonly breaches: Effect.Effect<number>
 }
 
-/** What `allowances_settle` promises, in memory. */
+/** What `reservations_settle` promises, in memory. */
 const memoryLedger = (balance: number): Ledger => {
   const captured = new Set<string>()
   let settled: bigint = credits(balance)

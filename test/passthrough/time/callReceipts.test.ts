@@ -44,7 +44,7 @@ describeStores("receipts of calls", (database) => {
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const calls = yield* CallStore
-        const { keep } = yield* LogRetention
+        const { maintain } = yield* LogRetention
         yield* TestClock.setTime(Date.parse("2026-03-01T23:59:00Z"))
         const user = yield* newCaller(100)
         const page = { before: Option.none(), limit: 100 }
@@ -55,17 +55,17 @@ describeStores("receipts of calls", (database) => {
         const overMidnight = yield* open(user)
         yield* close(first)
         yield* TestClock.adjust("2 minutes")
-        yield* keep
+        yield* maintain
         yield* close(overMidnight)
         const made = [overMidnight.id, first.id]
         for (let day = 0; day < 29; day += 1) {
-          yield* keep
+          yield* maintain
           const start = yield* open(user)
           yield* close(start)
           made.unshift(start.id)
           yield* TestClock.adjust("1 day")
         }
-        yield* keep
+        yield* maintain
         assert.deepStrictEqual(yield* listed, made, "30 days: all are there, newest first")
         assert.deepInclude(Option.getOrThrow(yield* calls.find(user, overMidnight.id)), {
           captured: credits(1),
@@ -74,7 +74,7 @@ describeStores("receipts of calls", (database) => {
 
         // 30 days after the first calls' day: that day is dropped as a whole
         yield* TestClock.adjust("1 day")
-        yield* keep
+        yield* maintain
         assert.deepStrictEqual(yield* listed, made.slice(0, -2))
         assert.deepStrictEqual(yield* calls.find(user, first.id), Option.none())
         const parts = yield* sql`
@@ -83,7 +83,7 @@ describeStores("receipts of calls", (database) => {
         assert.notInclude(JSON.stringify(parts), "default")
 
         yield* TestClock.adjust("60 days")
-        yield* keep
+        yield* maintain
         assert.deepStrictEqual(yield* listed, [])
         const kinds = (yield* ledgerOf(user)).map(({ kind }) => kind)
         assert.strictEqual(kinds.filter((kind) => kind === "capture").length, made.length)

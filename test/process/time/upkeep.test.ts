@@ -41,7 +41,7 @@ describe("idempotency keys older than 24 hours", () => {
       yield* sql`
         INSERT INTO idempotency_keys (user_id, key, request_hash, status, body, created_at)
         VALUES (${user.id}, 'young', ''::bytea, 202, '{}', '1969-12-31T00:00:01Z')`
-      yield* (yield* ManageReplays).forgetOld
+      yield* (yield* ManageReplays).deleteExpired
       assert.deepStrictEqual(yield* sql`SELECT key FROM idempotency_keys`, [{ key: "young" }])
     }).pipe(Effect.provide(layerGateway()))
   )

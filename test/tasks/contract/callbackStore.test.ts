@@ -31,14 +31,14 @@ describeStores("callbacks that were taken", (database) => {
     Effect.gen(function* () {
       const callbacks = yield* withRuns
       const taken = yield* Effect.all(
-        Array.from({ length: 20 }, () => callbacks.take(callback(0, 1))),
+        Array.from({ length: 20 }, () => callbacks.accept(callback(0, 1))),
         { concurrency: "unbounded" }
       )
       assert.strictEqual(taken.filter((isNew) => isNew).length, 1)
       assert.deepEqual(yield* callbacks.calledOf("b"), [])
       assert.deepEqual(yield* callbacks.calledOf("a"), [idOf(0)])
       assert.deepEqual(yield* callbacks.calledOf("a"), [])
-      assert.isFalse(yield* callbacks.take(callback(0, 1)))
+      assert.isFalse(yield* callbacks.accept(callback(0, 1)))
       assert.deepEqual(yield* callbacks.calledOf("a"), [])
     }).pipe(Effect.provide(store))
   )
@@ -46,9 +46,9 @@ describeStores("callbacks that were taken", (database) => {
   it.effect("one without notification, or about a task that does not run, notifies no owner", () =>
     Effect.gen(function* () {
       const callbacks = yield* withRuns
-      assert.isTrue(yield* callbacks.take(callback(0, 1, false)))
-      assert.isTrue(yield* callbacks.take(callback(7, 2)))
-      assert.isTrue(yield* callbacks.take(callback(1, 3)))
+      assert.isTrue(yield* callbacks.accept(callback(0, 1, false)))
+      assert.isTrue(yield* callbacks.accept(callback(7, 2)))
+      assert.isTrue(yield* callbacks.accept(callback(1, 3)))
       assert.deepEqual(yield* callbacks.calledOf("a"), [idOf(1)])
       assert.deepEqual(yield* callbacks.calledOf("b"), [])
     }).pipe(Effect.provide(store))
@@ -57,11 +57,11 @@ describeStores("callbacks that were taken", (database) => {
   it.effect("are removed once they are too old to be accepted, and not before", () =>
     Effect.gen(function* () {
       const callbacks = yield* withRuns
-      assert.isTrue(yield* callbacks.take(callback(0, 1)))
-      yield* callbacks.forgetExpired(at(15))
-      assert.isFalse(yield* callbacks.take(callback(0, 1)))
-      yield* callbacks.forgetExpired(at(16))
-      assert.isTrue(yield* callbacks.take(callback(0, 1)))
+      assert.isTrue(yield* callbacks.accept(callback(0, 1)))
+      yield* callbacks.deleteExpired(at(15))
+      assert.isFalse(yield* callbacks.accept(callback(0, 1)))
+      yield* callbacks.deleteExpired(at(16))
+      assert.isTrue(yield* callbacks.accept(callback(0, 1)))
     }).pipe(Effect.provide(store))
   )
 })

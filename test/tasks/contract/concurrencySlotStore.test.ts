@@ -54,14 +54,14 @@ describeStores("slots of a vendor account", (database) => {
         let running = 0
         let most = 0
         const job = Effect.fnUntraced(function* (n: number, owner: "a" | "b") {
-          yield* processes[owner].take({ taskId: idOf(n), epoch: 1 }, { line, max: 3 })
+          yield* processes[owner].acquire({ taskId: idOf(n), epoch: 1 }, { line, max: 3 })
           begun.push(n)
           running += 1
           most = Math.max(most, running)
           yield* Effect.sleep("5 seconds")
           running -= 1
           yield* end(n)
-          yield* processes[owner].lookAgain
+          yield* processes[owner].notifyReleased
         })
         const tasks = Array.from({ length: 12 }, (_, n) => n)
         for (const n of tasks) yield* run(n, n % 2 === 0 ? "a" : "b")
@@ -96,9 +96,9 @@ describeStores("slots of a vendor account", (database) => {
       const slots = yield* processOf("a")
       yield* run(1, "a")
       yield* run(2, "a")
-      yield* slots.take({ taskId: idOf(1), epoch: 1 }, { line, max: 1 })
+      yield* slots.acquire({ taskId: idOf(1), epoch: 1 }, { line, max: 1 })
       const second = yield* Effect.forkScoped(
-        slots.take({ taskId: idOf(2), epoch: 1 }, { line, max: 1 })
+        slots.acquire({ taskId: idOf(2), epoch: 1 }, { line, max: 1 })
       )
       yield* advance("5 seconds")
       assert.isUndefined(second.pollUnsafe())
@@ -112,12 +112,12 @@ describeStores("slots of a vendor account", (database) => {
     Effect.gen(function* () {
       const slots = yield* processOf("a")
       for (const n of [1, 2, 3]) yield* run(n, "a")
-      yield* slots.take({ taskId: idOf(1), epoch: 1 }, { line, max: 1 })
+      yield* slots.acquire({ taskId: idOf(1), epoch: 1 }, { line, max: 1 })
       const second = yield* Effect.forkScoped(
-        slots.take({ taskId: idOf(2), epoch: 1 }, { line, max: 1 })
+        slots.acquire({ taskId: idOf(2), epoch: 1 }, { line, max: 1 })
       )
       const third = yield* Effect.forkScoped(
-        slots.take({ taskId: idOf(3), epoch: 1 }, { line, max: 1 })
+        slots.acquire({ taskId: idOf(3), epoch: 1 }, { line, max: 1 })
       )
       yield* advance("2 seconds")
       yield* Fiber.interrupt(second)
@@ -137,19 +137,19 @@ describeStores("slots of a vendor account", (database) => {
         const sql = yield* SqlClient.SqlClient
         yield* run(1, "a")
         yield* run(2, "b")
-        yield* a.take({ taskId: idOf(1), epoch: 1 }, { line, max: 1 })
+        yield* a.acquire({ taskId: idOf(1), epoch: 1 }, { line, max: 1 })
         const second = yield* Effect.forkScoped(
-          b.take({ taskId: idOf(2), epoch: 1 }, { line, max: 1 })
+          b.acquire({ taskId: idOf(2), epoch: 1 }, { line, max: 1 })
         )
         // The rescuer frees what the dead process owned, and b takes it
         yield* sql`UPDATE runs SET owner = NULL WHERE owner = 'a'`
         yield* advance("3 seconds")
         assert.isUndefined(second.pollUnsafe())
         yield* sql`UPDATE runs SET owner = 'b', epoch = 2 WHERE task_id = ${idOf(1)}`
-        yield* b.take({ taskId: idOf(1), epoch: 2 }, { line, max: 1 })
+        yield* b.acquire({ taskId: idOf(1), epoch: 2 }, { line, max: 1 })
         assert.deepEqual(yield* holders, [1])
         yield* end(1)
-        yield* b.lookAgain
+        yield* b.notifyReleased
         yield* Fiber.join(second)
       }).pipe(Effect.scoped, Effect.provide(store))
   )
@@ -160,7 +160,7 @@ describeStores("slots of a vendor account", (database) => {
       const sql = yield* SqlClient.SqlClient
       for (const n of [1, 2, 3, 4]) yield* run(n, "a")
       const take = (n: number, epoch = 1) =>
-        Effect.forkScoped(slots.take({ taskId: idOf(n), epoch }, { line, max: 1 }))
+        Effect.forkScoped(slots.acquire({ taskId: idOf(n), epoch }, { line, max: 1 }))
       yield* Fiber.join(yield* take(1))
       const second = yield* take(2)
       const third = yield* take(3)
@@ -193,7 +193,7 @@ describeStores("slots of a vendor account", (database) => {
       for (let n = 1; n <= tasks; n += 1) {
         yield* Effect.forkScoped(
           slots
-            .take({ taskId: idOf(n), epoch: 1 }, { line, max: 50 })
+            .acquire({ taskId: idOf(n), epoch: 1 }, { line, max: 50 })
             .pipe(Effect.andThen(Effect.sync(() => begun.push(n))))
         )
       }
@@ -203,7 +203,7 @@ describeStores("slots of a vendor account", (database) => {
       )
       for (let round = 1; round < tasks / 50; round += 1) {
         yield* sql`DELETE FROM runs WHERE slot_held`
-        yield* slots.lookAgain
+        yield* slots.notifyReleased
         yield* eventually(
           Effect.sync(() => begun.length),
           (count) => count === 50 * (round + 1)

@@ -8,7 +8,7 @@ import { describeStores } from "../../support/stores.ts"
 const polls = { key: "dashscope:1/polls", calls: 20, perMillis: 1000 }
 const submits = { key: "dashscope:1/submits", calls: 2, perMillis: 60_000 }
 
-describeStores("pacing of calls to a vendor account", (database) => {
+describeStores("limiter of calls to a vendor account", (database) => {
   const store = RateLeaseStore.layer.pipe(Layer.provideMerge(database))
   /** Two processes on one store. */
   const makeTwo = Effect.gen(function* () {
@@ -22,11 +22,11 @@ describeStores("pacing of calls to a vendor account", (database) => {
     Effect.gen(function* () {
       const times: Array<number> = []
       for (const process of yield* makeTwo) {
-        const pacing = yield* process
+        const limiter = yield* process
         for (let n = 0; n < 2; n += 1) {
           yield* Effect.forkScoped(
             Effect.gen(function* () {
-              yield* pacing.take(submits)
+              yield* limiter.acquire(submits)
               times.push(Math.floor((yield* Clock.currentTimeMillis) / 30_000))
             })
           )
@@ -41,10 +41,10 @@ describeStores("pacing of calls to a vendor account", (database) => {
   it.effect("an interrupted waiter takes no permit", () =>
     Effect.gen(function* () {
       const [process] = yield* makeTwo
-      const pacing = yield* process!
-      yield* pacing.take(submits)
-      const second = yield* Effect.forkScoped(pacing.take(submits))
-      const third = yield* Effect.forkScoped(pacing.take(submits))
+      const limiter = yield* process!
+      yield* limiter.acquire(submits)
+      const second = yield* Effect.forkScoped(limiter.acquire(submits))
+      const third = yield* Effect.forkScoped(limiter.acquire(submits))
       yield* advance("10 seconds", "5 seconds")
       yield* Fiber.interrupt(second)
       yield* advance("20 seconds", "5 seconds")
@@ -55,7 +55,7 @@ describeStores("pacing of calls to a vendor account", (database) => {
   it.effect("10,000 open tasks of one account are polled in order, 20 a second", () =>
     Effect.gen(function* () {
       const [process] = yield* makeTwo
-      const pacing = yield* process!
+      const limiter = yield* process!
       const tasks = 10_000
       const asked = Array.from({ length: tasks }, () => 0)
       let total = 0
@@ -63,7 +63,7 @@ describeStores("pacing of calls to a vendor account", (database) => {
         yield* Effect.forkScoped(
           Effect.forever(
             Effect.andThen(
-              pacing.take(polls),
+              limiter.acquire(polls),
               Effect.sync(() => {
                 asked[task]! += 1
                 total += 1

@@ -4,9 +4,9 @@ import { TestClock } from "effect/testing"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
 import { Reconcile } from "../../../src/tasks/submission/Reconcile.ts"
-import type { Unrecorded } from "../../../src/tasks/submission/Reconcile.ts"
+import type { UnrecordedSubmit } from "../../../src/tasks/submission/Reconcile.ts"
 import { VendorAttemptStore } from "../../../src/tasks/submission/VendorAttemptStore.ts"
-import type { Neighbours } from "../../../src/tasks/submission/VendorAttemptStore.ts"
+import type { ConcurrentAttempts } from "../../../src/tasks/submission/VendorAttemptStore.ts"
 import type { Candidate, Progress, SubmitRequest } from "../../../src/vendors/VendorClient.ts"
 import { VendorError } from "../../../src/vendors/VendorError.ts"
 import { accountAt, request } from "../../support/upstreams/accounts.ts"
@@ -124,7 +124,7 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
 }
 
 describe("which task a job belongs to", () => {
-  const none: Neighbours = { handleValues: new Set(), unsettled: 0 }
+  const none: ConcurrentAttempts = { handleValues: new Set(), unresolved: 0 }
   const job = (jobId: string): Candidate => ({ jobId, handle: { id: jobId } })
 
   /** Reconciles with these lists, one after the other; returns the result and its seconds. */
@@ -150,7 +150,7 @@ describe("which task a job belongs to", () => {
         owned: { task: { id: "0190a1b2-0000-7000-8000-000000000001" } },
         startedAt: yield* DateTime.now,
         request: {}
-      } as unknown as Unrecorded
+      } as unknown as UnrecordedSubmit
       const { find } = yield* Reconcile
       const looking = Effect.result(find(unrecorded)).pipe(
         Effect.flatMap((result) =>
@@ -166,7 +166,7 @@ describe("which task a job belongs to", () => {
       Effect.provide(
         Reconcile.layer.pipe(
           Layer.provide(
-            Layer.succeed(VendorAttemptStore, { neighbours: () => Effect.succeed(others) })
+            Layer.succeed(VendorAttemptStore, { concurrent: () => Effect.succeed(others) })
           )
         )
       )
@@ -189,21 +189,21 @@ describe("which task a job belongs to", () => {
     ["two alike: nobody knows", found([[job("j"), job("k")]]), "AMBIGUOUS", 10, 3],
     [
       "one of two belongs to another task: the other is it",
-      found([[job("j"), job("k")]], { handleValues: new Set(["k"]), unsettled: 0 }),
+      found([[job("j"), job("k")]], { handleValues: new Set(["k"]), unresolved: 0 }),
       "j",
       0,
       1
     ],
     [
       "the only one belongs to another task: nobody knows",
-      found([[job("j")]], { handleValues: new Set(["j"]), unsettled: 0 }),
+      found([[job("j")]], { handleValues: new Set(["j"]), unresolved: 0 }),
       "AMBIGUOUS",
       10,
       3
     ],
     [
       "another submit of that time is not settled: nobody knows",
-      found([[job("j")]], { handleValues: new Set(), unsettled: 1 }),
+      found([[job("j")]], { handleValues: new Set(), unresolved: 1 }),
       "AMBIGUOUS",
       10,
       3

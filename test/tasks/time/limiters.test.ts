@@ -104,7 +104,7 @@ for (const { limits, what } of waits) {
         yield* eventually(first.status, (status) => status === "processing")
         // A job that outlives both tasks: another process's
         const sql = yield* SqlClient.SqlClient
-        yield* sql`INSERT INTO runs (task_id, owner, deadline_at, slot, slot_held)
+        yield* sql`INSERT INTO runs (task_id, owner, deadline_at, slot_key, slot_held)
           VALUES (gen_random_uuid(), NULL, '2100-01-01', 'account', true)`
         const second = yield* create("second")
         yield* advance("110 seconds", "5 seconds")

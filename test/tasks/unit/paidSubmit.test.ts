@@ -48,9 +48,9 @@ const stubsOf = (store: Partial<TaskStore["Service"]>) =>
   Layer.mergeAll(
     Layer.mock(TaskStore, store),
     Layer.mock(TaskOutput, {}),
-    Layer.mock(Callbacks, { isOn: false, addressOf: () => undefined }),
+    Layer.mock(Callbacks, { isOn: false, callbackUrl: () => undefined }),
     Layer.mock(RateLimiter, {}),
-    Layer.mock(ConcurrencyLimiter, { lookAgain: Effect.void, lines: Effect.succeed([]) }),
+    Layer.mock(ConcurrencyLimiter, { notifyReleased: Effect.void, queues: Effect.succeed([]) }),
     TaskChanges.layer
   )
 

@@ -6,7 +6,7 @@ import { RateLimiter } from "../../../src/tasks/submission/RateLimiter.ts"
 
 const polls = { key: "dashscope:1/polls", calls: 20, perMillis: 1000 }
 
-/** Leases as `vendor_turns_lease` does, in memory, so that only the clock of the test passes. */
+/** Leases as `rate_leases_take` does, in memory, so that only the clock of the test passes. */
 const leasesInMemory = Layer.sync(RateLeaseStore, () => {
   let next = 0
   return RateLeaseStore.of({
@@ -26,7 +26,7 @@ it.effect(
   "10,000 open tasks of one account: each is polled once before any is polled again, 20 a second",
   () =>
     Effect.gen(function* () {
-      const pacing = yield* RateLimiter
+      const limiter = yield* RateLimiter
       const tasks = 10_000
       const asked = Array.from({ length: tasks }, () => 0)
       const perSecond = new Map<number, number>()
@@ -46,7 +46,10 @@ it.effect(
         // As `VendorWork` does: a permit, the poll, the wait that the vendor named
         yield* Effect.forkScoped(
           Effect.forever(
-            Effect.andThen(pacing.take(polls), Effect.andThen(poll, Effect.sleep("2500 millis")))
+            Effect.andThen(
+              limiter.acquire(polls),
+              Effect.andThen(poll, Effect.sleep("2500 millis"))
+            )
           )
         )
       }

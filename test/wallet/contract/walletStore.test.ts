@@ -1,7 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, it, layer } from "@effect/vitest"
-import { DateTime, Effect, Fiber, Latch, Layer, Option } from "effect"
-import { makeGroupCommit } from "../../../src/db/GroupCommit.ts"
+import { assert, layer } from "@effect/vitest"
+import { DateTime, Effect, Layer, Option } from "effect"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { describeStores } from "../../support/stores.ts"
@@ -246,51 +245,4 @@ describeStores("the wallet store", (database) => {
       })
     )
   })
-})
-
-/** Some turns of the event loop, in which every runnable fiber continues. */
-const turns = Effect.promise(async () => {
-  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve))
-})
-
-describe("group commit", () => {
-  it.live("takes a call at once, and what gathers meanwhile together", () =>
-    Effect.gen(function* () {
-      const batches: Array<number> = []
-      const gate = yield* Latch.make()
-      const call = yield* makeGroupCommit(
-        (calls: ReadonlyArray<number>) =>
-          Effect.gen(function* () {
-            batches.push(calls.length)
-            yield* gate.await
-            if (calls.includes(7)) return yield* Effect.die("seven")
-            return calls
-          }),
-        { callsMax: 5, commitsMax: 1 }
-      )
-      const first = yield* Effect.forkChild(call(100))
-      yield* turns
-      assert.deepStrictEqual(batches, [1])
-      const rest = yield* Effect.forEach(Array.from({ length: 8 }), (_, n) =>
-        Effect.forkChild(Effect.exit(call(n)))
-      )
-      yield* turns
-      // Not yet begun: never made. Begun: waited for
-      yield* Fiber.interrupt(rest[1]!)
-      const leaving = yield* Effect.forkChild(Fiber.interrupt(first))
-      yield* turns
-      assert.strictEqual(leaving.pollUnsafe(), undefined)
-      gate.openUnsafe()
-      yield* Fiber.join(leaving)
-      const exits = yield* Effect.forEach(
-        rest.filter((_, n) => n !== 1),
-        Fiber.join
-      )
-      assert.deepStrictEqual(
-        exits.map((exit) => (exit._tag === "Success" ? exit.value : -1)),
-        [0, 2, 3, 4, 5, 6, -1]
-      )
-      assert.deepStrictEqual(batches, [1, 5, 2, 1, 1])
-    }).pipe(Effect.scoped)
-  )
 })

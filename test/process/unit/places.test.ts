@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Latch, Scope } from "effect"
-import { makeFiberPlaces } from "../../../src/process/FiberPlaces.ts"
+import { makeFiberPlaces } from "../../../src/process/Places.ts"
 
 const until = (isThere: () => boolean) => Effect.repeat(Effect.yieldNow, { until: () => isThere() })
 

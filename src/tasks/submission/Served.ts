@@ -1,13 +1,13 @@
 import { Effect } from "effect"
 import type { Fiber, Scope } from "effect"
 
-/** Something that one fiber at a time looks after, while there is somebody who waits. */
+/** Something that one fiber serves while somebody waits for it. */
 export interface Served {
-  /** `serve` sets it back itself, in the same breath as it sees that nobody waits. */
+  /** `serve` resets it in the same step in which it sees that nobody waits. */
   isServed: boolean
 }
 
-/** Runs `serve` in the scope unless it runs already. Should it break, who comes next starts it again. */
+/** Runs `serve` in the scope unless it runs already. When it dies, the next caller starts it again. */
 export const startServing = <A extends Served>(
   served: A,
   serve: (served: A) => Effect.Effect<void>,
