@@ -6,7 +6,7 @@ import type { TaskView } from "../db/TaskRow.ts"
 import { makeApiKeyId } from "../domain/Ids.ts"
 import type { ApiKeyId, TaskId, UserId } from "../domain/Ids.ts"
 import { reservationMillis } from "../domain/Limits.ts"
-import type { PageCut } from "../domain/PageCut.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Scope } from "../domain/Scope.ts"
@@ -87,7 +87,7 @@ export class ApiKeys extends Context.Service<
     readonly evict: (key: string) => void
     readonly list: (
       userId: UserId,
-      page: PageCut
+      page: PageRequest
     ) => Effect.Effect<ReadonlyArray<ApiKeyRow>, StoreUnavailable>
     /** Fails with 2005. When it returns, no process admits a call with this key any more. */
     readonly revoke: (

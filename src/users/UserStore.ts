@@ -5,7 +5,7 @@ import { SqlError } from "effect/sql"
 import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
-import type { PageCut } from "../domain/PageCut.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
 
@@ -60,7 +60,7 @@ export class UserStore extends Context.Service<
     /** The user and an empty wallet, in one transaction. `None`: the e-mail address is taken. */
     readonly create: (user: NewUser) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly find: (id: UserId) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
-    readonly list: (page: PageCut) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
+    readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
     readonly update: (
       id: UserId,
       change: {
@@ -75,7 +75,7 @@ export class UserStore extends Context.Service<
     ) => Effect.Effect<Option.Option<ApiKeyRow>, StoreUnavailable>
     readonly listKeys: (
       userId: UserId,
-      page: PageCut
+      page: PageRequest
     ) => Effect.Effect<ReadonlyArray<ApiKeyRow>, StoreUnavailable>
     /**
      * `None`: the user has no such key. Otherwise whether a process has a reservation for the key: it
@@ -122,7 +122,7 @@ function users(sql: PgClient.PgClient) {
         Effect.map(Array.head),
         storeFailures
       ),
-    list: (page: PageCut) =>
+    list: (page: PageRequest) =>
       sql`
         SELECT * FROM users
         WHERE ${Option.getOrNull(page.before)}::uuid IS NULL OR id < ${Option.getOrNull(page.before)}::uuid
@@ -165,7 +165,7 @@ function keys(sql: PgClient.PgClient) {
         Effect.map(Array.head),
         storeFailures
       ),
-    listKeys: (userId: UserId, page: PageCut) =>
+    listKeys: (userId: UserId, page: PageRequest) =>
       sql`
         SELECT * FROM api_keys
         WHERE user_id = ${userId} AND revoked_at IS NULL

@@ -7,7 +7,7 @@ import {
   webhookEndpointsPerUserMax,
   webhookUrlCharactersMax
 } from "../domain/Limits.ts"
-import type { PageCut } from "../domain/PageCut.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { taskResult } from "../domain/TaskBody.ts"
@@ -48,7 +48,7 @@ export class Endpoints extends Context.Service<
     readonly get: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointRow, Failure>
     readonly list: (
       userId: UserId,
-      page: PageCut
+      page: PageRequest
     ) => Effect.Effect<ReadonlyArray<EndpointRow>, StoreUnavailable>
     readonly update: (
       userId: UserId,

@@ -1,4 +1,4 @@
-import type { Adapter } from "../../src/catalog/CatalogEntry.ts"
+import type { AdapterName } from "../../src/catalog/CatalogEntry.ts"
 import { dashscope } from "./upstreams/dashscope.ts"
 import { fal } from "./upstreams/fal.ts"
 import { gemini } from "./upstreams/gemini.ts"
@@ -39,7 +39,7 @@ export const vendorEnv = (upstreams: Upstreams): Record<string, string> => ({
 
 /** A protocol family, and a model of it for the catalog. */
 export interface Family {
-  readonly adapter: Adapter
+  readonly adapter: AdapterName
   readonly upstream: keyof Upstreams
   readonly label: string
   readonly action: "generation" | "edit"

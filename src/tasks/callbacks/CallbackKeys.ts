@@ -9,7 +9,7 @@ import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import { MediaFetch } from "../../egress/MediaFetch.ts"
 import type { MediaFetchFailed } from "../../egress/MediaFetch.ts"
-import type { Seal } from "../../vendors/CallbackScheme.ts"
+import type { CallbackSignature } from "../../vendors/CallbackScheme.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
 
@@ -21,7 +21,10 @@ export class CallbackKeys extends Context.Service<
   CallbackKeys,
   {
     /** Fails with 5003 while the vendor's keys cannot be fetched: the vendor calls again later. */
-    readonly isSigned: (account: VendorAccount, seal: Seal) => Effect.Effect<boolean, Problem>
+    readonly isSigned: (
+      account: VendorAccount,
+      seal: CallbackSignature
+    ) => Effect.Effect<boolean, Problem>
   }
 >()("gateway/tasks/callbacks/CallbackKeys") {
   static readonly layer = Layer.effect(
@@ -34,15 +37,15 @@ export class CallbackKeys extends Context.Service<
       const fetch = ({
         keys
       }: Scheme): Effect.Effect<ReadonlyArray<string>, MediaFetchFailed | VendorError> =>
-        keys._tag === "Asked"
-          ? keys.ask
+        keys._tag === "OfAccount"
+          ? keys.fetch
           : Effect.map(
               media.fetch({
                 url: keys.url,
                 schemes: [keys.url.startsWith("https:") ? "https" : "http"],
                 bytesMax: callbackKeysBytesMax
               }),
-              keys.read
+              keys.parse
             )
 
       const refresh = Effect.fnUntraced(function* (name: string, source: Source, scheme: Scheme) {
@@ -66,7 +69,7 @@ export class CallbackKeys extends Context.Service<
           const source = sources.get(name) ?? newSource()
           sources.set(name, source)
           const isMatch = Effect.map(Clock.currentTimeMillis, (now) =>
-            validKeys(source, now).some((key) => scheme.isSigned(seal, key))
+            validKeys(source, now).some((key) => scheme.verify(seal, key))
           )
           if (yield* isMatch) return true
           yield* source.lock.withPermit(refresh(name, source, scheme))

@@ -56,7 +56,7 @@ export class Callbacks extends Context.Service<
         { account, taskId }: CallbackTarget,
         callback: InboundCallback
       ) {
-        const seal = account.callbacks?.sealOf(callback)
+        const seal = account.callbacks?.readSignature(callback)
         if (seal === undefined) return yield* refused
         const now = yield* Clock.currentTimeMillis
         const age = Math.abs(Math.floor(now / 1000) - seal.signedAtSeconds)

@@ -1,7 +1,7 @@
 import { Context, Deferred, Duration, Effect, Exit, Latch, Layer } from "effect"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskId } from "../../domain/Ids.ts"
-import { slotJoinsMax, slotRelookSeconds } from "../../domain/Limits.ts"
+import { slotQueueTasksMax, slotRecheckSeconds } from "../../domain/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { Process } from "../../process/Process.ts"
 import type { SlotLimit } from "../../vendors/VendorClient.ts"
@@ -97,7 +97,7 @@ interface SlotQueue extends Served {
 const newWaiters = (queue: SlotQueue): ReadonlyArray<SlotRequest> =>
   [...queue.waiting]
     .filter(([, { isQueued }]) => !isQueued)
-    .slice(0, slotJoinsMax)
+    .slice(0, slotQueueTasksMax)
     .map(([taskId, { epoch }]) => ({ taskId, epoch }))
 
 /** Runs while there are waiters, then ends: an idle queue costs nothing. */
@@ -123,7 +123,7 @@ const serveWith = (store: ConcurrencySlotStore["Service"], owner: string) =>
         // No process notifies another of a released slot, so the store is asked again
         yield* Effect.raceFirst(
           queue.recheck.await,
-          Effect.sleep(Duration.seconds(slotRelookSeconds))
+          Effect.sleep(Duration.seconds(slotRecheckSeconds))
         )
       }
     }

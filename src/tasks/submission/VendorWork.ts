@@ -4,7 +4,7 @@ import { Catalog } from "../../catalog/Catalog.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import type { Signal } from "../../process/KeyedSignal.ts"
-import { pollAtMost } from "../../vendors/Polling.ts"
+import { pollIntervalMax } from "../../vendors/Polling.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { Handle, Progress, VendorAccount } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
@@ -127,7 +127,7 @@ const makePolling = Effect.gen(function* () {
   const limiter = yield* RateLimiter
 
   const report = (account: VendorAccount, upstreamModel: string, error: VendorError) =>
-    account.isPretended === true
+    account.isSimulated === true
       ? Effect.void
       : faults.report(account.accountId, upstreamModel, error)
 
@@ -172,7 +172,7 @@ const makePolling = Effect.gen(function* () {
     for (;;) {
       const progress = yield* pollOnce
       if (progress._tag === "Done") return { account, result: progress.result }
-      yield* signal.wait(Duration.min(progress.pollAfter, pollAtMost))
+      yield* signal.wait(Duration.min(progress.pollAfter, pollIntervalMax))
     }
   })
 
@@ -191,4 +191,4 @@ const isAccountRefused = (error: VendorError): boolean =>
   error.class === "OPERATOR" && error.httpStatus !== undefined
 
 /** The longest interval: a repair takes minutes, and each refusal is logged and written to the store. */
-const refusedProgress: Progress = { _tag: "Running", pollAfter: pollAtMost }
+const refusedProgress: Progress = { _tag: "Running", pollAfter: pollIntervalMax }

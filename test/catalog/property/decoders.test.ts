@@ -3,7 +3,7 @@ import { Effect, Exit } from "effect"
 import * as fc from "fast-check"
 import { Label } from "../../../src/catalog/bodies/Bodies.ts"
 import { acceptBody, inspectMedia, mediaIn } from "../../../src/catalog/media/Media.ts"
-import { mediaRules } from "../../../src/catalog/media/MediaRules.ts"
+import { mediaFields } from "../../../src/catalog/media/MediaFields.ts"
 import { selectRange } from "../../../src/http/server/ByteRanges.ts"
 import { leastBodies } from "../../support/bodies.ts"
 import { bmp, jpeg, mp3, png, wav, webp } from "../../support/media.ts"
@@ -42,7 +42,7 @@ describe("body decoders", () => {
 
 describe("media inspection", () => {
   const files = [png(), jpeg(), bmp(), webp(), webp({ kind: "lossless" }), wav(5), mp3(200)]
-  const rules = Object.values(mediaRules).flatMap((fields) => Object.values(fields))
+  const rules = Object.values(mediaFields).flatMap((fields) => Object.values(fields))
 
   it("a file with bytes changed or cut is accepted or refused, never a defect, within a second", () =>
     fc.assert(

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import type { AudioRules, ImageRules } from "../../../src/catalog/media/InspectionRules.ts"
 import { inspectMedia } from "../../../src/catalog/media/Media.ts"
-import { mediaRules } from "../../../src/catalog/media/MediaRules.ts"
+import { mediaFields } from "../../../src/catalog/media/MediaFields.ts"
+import type { AudioRules, ImageRules } from "../../../src/catalog/media/MediaRules.ts"
 import {
   bmp,
   concat,
@@ -265,7 +265,7 @@ describe("inspectAudio", () => {
 })
 
 describe("any bytes", () => {
-  const rules = [...Object.values(mediaRules).flatMap((it) => Object.values(it)), anyImage, sound]
+  const rules = [...Object.values(mediaFields).flatMap((it) => Object.values(it)), anyImage, sound]
   const seeds = [
     ...Object.values(images),
     wav(0.01),

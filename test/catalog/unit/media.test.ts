@@ -2,9 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import * as fc from "fast-check"
 import { decodeBody } from "../../../src/catalog/bodies/Decode.ts"
-import { decodeBase64, decodedBytes } from "../../../src/catalog/media/Base64.ts"
-import { acceptBody, mapMedia, placeholderOf } from "../../../src/catalog/media/Media.ts"
-import { mediaRules } from "../../../src/catalog/media/MediaRules.ts"
+import {
+  acceptBody,
+  decodeBase64,
+  decodedBytes,
+  mapMedia,
+  placeholderOf
+} from "../../../src/catalog/media/Media.ts"
+import { mediaFields } from "../../../src/catalog/media/MediaFields.ts"
 import { accept, faults, picture, pictureUrl } from "../../support/bodies.ts"
 import { base64, dataUri, jpeg, png, wav } from "../../support/media.ts"
 
@@ -28,7 +33,7 @@ describe("acceptBody", () => {
       )
       assert.deepStrictEqual(media[0]?.bytes, jpeg())
       assert.deepStrictEqual(urls, [
-        { pointer: "#/images/0", url: pictureUrl, rules: mediaRules["image-edit"]["images"]! }
+        { pointer: "#/images/0", url: pictureUrl, rules: mediaFields["image-edit"]["images"]! }
       ])
     })
   )

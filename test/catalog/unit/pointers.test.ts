@@ -1,6 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { bodyParseOptions, faultsOf, pointerOf, quote } from "../../../src/catalog/Pointers.ts"
+import {
+  bodyParseOptions,
+  faultsOf,
+  pointerOf,
+  describeValue
+} from "../../../src/catalog/FieldFaults.ts"
 
 const faultsFor = (schema: Schema.Codec<unknown, unknown>, input: unknown, options = {}) =>
   Schema.decodeUnknownEffect(schema, { ...bodyParseOptions, ...options })(input).pipe(
@@ -25,13 +30,13 @@ describe("pointerOf", () => {
   })
 })
 
-describe("quote", () => {
+describe("describeValue", () => {
   it("returns one line at most", () => {
-    assert.strictEqual(quote("a"), '"a"')
-    assert.strictEqual(quote([1, 2]), "an array of 2 items")
-    assert.strictEqual(quote({ a: 1 }), "an object")
-    assert.strictEqual(quote(null), "null")
-    assert.isBelow(quote("x".repeat(1_000_000)).length, 80)
+    assert.strictEqual(describeValue("a"), '"a"')
+    assert.strictEqual(describeValue([1, 2]), "an array of 2 items")
+    assert.strictEqual(describeValue({ a: 1 }), "an object")
+    assert.strictEqual(describeValue(null), "null")
+    assert.isBelow(describeValue("x".repeat(1_000_000)).length, 80)
   })
 })
 

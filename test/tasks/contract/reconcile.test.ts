@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, DateTime, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll, beforeAll, beforeEach } from "vitest"
-import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
+import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import { Reconcile } from "../../../src/tasks/submission/Reconcile.ts"
 import type { UnrecordedSubmit } from "../../../src/tasks/submission/Reconcile.ts"
 import { VendorAttemptStore } from "../../../src/tasks/submission/VendorAttemptStore.ts"
@@ -19,7 +19,7 @@ import type { Protocol } from "../../support/upstreams/Upstream.ts"
 /** docs/reference/vendors.md#reconciliation, ADR 0081: finds the job of a submit whose response was lost, where the vendor can list. */
 
 interface Lister {
-  readonly adapter: Adapter
+  readonly adapter: AdapterName
   readonly protocol: Protocol
   readonly base: string
   readonly order: (prompt: string) => SubmitRequest

@@ -3,13 +3,13 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { MediaFetch, MediaFetchFailed } from "../../../src/egress/MediaFetch.ts"
 import { CallbackKeys } from "../../../src/tasks/callbacks/CallbackKeys.ts"
-import type { Seal } from "../../../src/vendors/CallbackScheme.ts"
+import type { CallbackSignature } from "../../../src/vendors/CallbackScheme.ts"
 import type { VendorAccount } from "../../../src/vendors/VendorClient.ts"
 
 const url = "https://vendor.example/jwks.json"
 
 /** Signed with the key that its message names. */
-const by = (key: string): Seal => ({
+const by = (key: string): CallbackSignature => ({
   signedAtSeconds: 0,
   message: new TextEncoder().encode(key),
   signatures: []
@@ -22,9 +22,9 @@ const account: VendorAccount = {
   cancel: () => Effect.die("not asked"),
   reconcile: () => Effect.succeed([]),
   callbacks: {
-    keys: { _tag: "Published", url, read: (bytes) => new TextDecoder().decode(bytes).split(" ") },
-    sealOf: () => undefined,
-    isSigned: ({ message }, key) => new TextDecoder().decode(message) === key
+    keys: { _tag: "Published", url, parse: (bytes) => new TextDecoder().decode(bytes).split(" ") },
+    readSignature: () => undefined,
+    verify: ({ message }, key) => new TextDecoder().decode(message) === key
   }
 }
 
