@@ -17,7 +17,7 @@ const burst = (gateways: ReadonlyArray<GatewayProcess>, count: number) =>
 
 const taken = (answers: ReadonlyArray<HttpResult>) => answers.filter(({ status }) => status === 202)
 
-const story = async (databaseUrl: string) => {
+const scenario = async (databaseUrl: string) => {
   const env = { CONCURRENT_TASKS_PER_KEY: String(limit) }
   await using first = await GatewayProcess.start({ databaseUrl, env })
   await using second = await GatewayProcess.start({ databaseUrl, env })
@@ -54,7 +54,7 @@ describe("CONCURRENT_TASKS_PER_KEY with two processes on one Postgres", () => {
     () =>
       Effect.gen(function* () {
         const database = yield* freshDatabase()
-        yield* Effect.promise(() => story(database.href))
+        yield* Effect.promise(() => scenario(database.href))
       }),
     120_000
   )

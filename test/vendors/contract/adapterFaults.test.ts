@@ -215,7 +215,7 @@ const geminiSubmits: ReadonlyArray<Row> = [
     46_000
   ],
   [
-    "429 that says when in words",
+    "429 with the wait in its message",
     google(429, "RESOURCE_EXHAUSTED", "Quota exceeded. Please retry in 12.5s."),
     "RATE_LIMITED",
     12_500
@@ -247,7 +247,7 @@ const openAiSubmits: ReadonlyArray<Row> = [
     20_000
   ],
   [
-    "429 with retry-after-ms, which comes first",
+    "429 with retry-after-ms, which has precedence",
     open(429, "requests", "rate_limit_exceeded", { "retry-after-ms": "1500", "retry-after": "2" }),
     "RATE_LIMITED",
     1500

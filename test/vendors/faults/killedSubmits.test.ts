@@ -74,7 +74,7 @@ const kills: ReadonlyArray<ReadonlyArray<Point>> = [
   [
     {
       name: "taken",
-      what: "after the vendor took the submit, before its answer",
+      what: "after the vendor took the submit, before its response",
       isPaid: true,
       isCompleted: isFound
     },
@@ -89,7 +89,7 @@ const kills: ReadonlyArray<ReadonlyArray<Point>> = [
   [
     {
       name: "answered",
-      what: "after the answer, before its handle is recorded",
+      what: "after the response, before its handle is recorded",
       isPaid: true,
       isCompleted: isFound
     }

@@ -92,7 +92,10 @@ describe("every vendor family", () => {
     })
 
     for (const [what, fails] of [
-      ["a cancel of a running task asks the vendor to cancel its job, once, where it can", false],
+      [
+        "a cancel of a running task cancels its job at the vendor, once, where this is possible",
+        false
+      ],
       ["a cancel that the vendor fails changes nothing, and is not repeated", true]
     ] as const) {
       it.effect(

@@ -95,7 +95,7 @@ const killEverywhere = Effect.fnUntraced(function* <A, E, R, R2, R3>(
     }
     kills += 1
   }
-  throw new Error("the operation never came through")
+  throw new Error("the operation never completed")
 })
 
 describe("a connection that is killed", () => {

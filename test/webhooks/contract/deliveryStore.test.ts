@@ -304,7 +304,7 @@ describeStores("deliveries and their log", (database) => {
       assert.deepStrictEqual(
         spacious.map((row) => row["part"]),
         ["deliveries_20260301", "deliveries_default"],
-        "the row that is updated once has room beside it"
+        "the page of a row has space for its one update"
       )
       const where = yield* sql`
         SELECT tableoid::regclass::text AS part FROM deliveries

@@ -31,14 +31,14 @@ const createSurely = (gateway: GatewayProcess, n: number) =>
       gateway
         .call("POST", path, { prompt: `${n}` }, { "idempotency-key": `create-${n}` })
         .catch(() => undefined),
-    { what: "the answer to a create", millis: 40_000 }
+    { what: "the response to a create", millis: 40_000 }
   )
 
 /**
  * Tasks are created while the process is killed at each point, one after the other; afterwards every
  * event was received under one id with one body, and its log shows the known state of each attempt.
  */
-const story = async (points: ReadonlyArray<string>, databaseUrl?: string) => {
+const scenario = async (points: ReadonlyArray<string>, databaseUrl?: string) => {
   await using receiver = await startReceiver()
   await using gateway = await GatewayProcess.start({
     main,
@@ -102,9 +102,9 @@ const story = async (points: ReadonlyArray<string>, databaseUrl?: string) => {
 
 describe("killed with -9 during deliveries", () => {
   it("after the claim and before the send, then after the receiver's 2xx and before the record: nothing is lost, ids and bytes are the same, unknown attempts are `lost` and uncounted", async () => {
-    const { lost, twice } = await story(["before-send:5", "after-response:1"])
+    const { lost, twice } = await scenario(["before-send:5", "after-response:1"])
     assert.isAtLeast(lost, 2)
-    assert.isAtLeast(twice, 1, "what was answered and not recorded comes again")
+    assert.isAtLeast(twice, 1, "an attempt with a response and without a record is sent again")
   }, 180_000)
 
   it.live(
@@ -112,7 +112,7 @@ describe("killed with -9 during deliveries", () => {
     () =>
       Effect.gen(function* () {
         const { href } = yield* freshDatabase()
-        const { lost } = yield* Effect.promise(() => story(["before-send:5"], href))
+        const { lost } = yield* Effect.promise(() => scenario(["before-send:5"], href))
         assert.isAtLeast(lost, 1)
       }),
     180_000

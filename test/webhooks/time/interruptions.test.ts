@@ -146,8 +146,8 @@ describe("a claim that is not sent", () => {
         rows.map((row) => row["owner"])
       )
       const actor = yield* Scope.make()
-      const lane = yield* Scope.provide(dispatcher.open(EndpointId.make(id)), actor)
-      yield* lane.deliver
+      const endpointSender = yield* Scope.provide(dispatcher.open(EndpointId.make(id)), actor)
+      yield* endpointSender.deliver
       yield* taken.await
       assert.notInclude(yield* owners, null)
       const ending = yield* Effect.forkChild(Scope.close(actor, Exit.void))

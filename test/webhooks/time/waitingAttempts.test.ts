@@ -39,8 +39,8 @@ const crowded = Effect.fnUntraced(function* ({ received, url }: Receiver) {
     const { id } = (yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)).json
     const deliveries = yield* queueDeliveries(id, count, new Date(0))
     const actor = yield* Scope.make()
-    const lane = yield* Scope.provide(dispatcher.open(EndpointId.make(id)), actor)
-    yield* lane.deliver
+    const endpointSender = yield* Scope.provide(dispatcher.open(EndpointId.make(id)), actor)
+    yield* endpointSender.deliver
     return { actor, deliveries, id: String(id) }
   })
   const arrived = (count: number) =>

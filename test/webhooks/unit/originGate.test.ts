@@ -43,7 +43,7 @@ describe("attempts at one origin that has no free connection", () => {
       enter(2)
       assert.strictEqual(started.length, 3, "the bound holds")
       leave[0]!()
-      assert.strictEqual(started.length, 3, "undici has it a turn later")
+      assert.strictEqual(started.length, 3, "undici has it one event-loop turn later")
       yield* turn
       assert.deepStrictEqual(started, [0, 1, 2, 3])
       leave[4]!()
