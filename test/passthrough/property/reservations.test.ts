@@ -24,9 +24,9 @@ import {
   writeReservations
 } from "../../support/wallets.ts"
 
-/** Give `ALLOWANCE_SEED` to run a failure again. */
-const seed = Number(process.env.ALLOWANCE_SEED ?? randomInt(2 ** 31))
-console.log(`reservation properties: ALLOWANCE_SEED=${seed}`)
+/** Give `RESERVATION_SEED` to run a failure again. */
+const seed = Number(process.env.RESERVATION_SEED ?? randomInt(2 ** 31))
+console.log(`reservation properties: RESERVATION_SEED=${seed}`)
 
 /** A store with one wallet and one key. */
 interface Ledger {

@@ -250,7 +250,7 @@ const contract = (make: () => Bench) => {
 /** Every fault and ending of an upstream that follows its documented formats. */
 const allFaults = submitFaults.map(([fault]) => fault)
 
-/** Time-out of each request, in seconds: docs/reference/vendors.md#dashscope-sources, Ask.ts. */
+/** Time-out of each request, in seconds: docs/reference/vendors.md#dashscope-sources */
 const blockingSeconds = 300
 const createSeconds = 60
 const askSeconds = 30

@@ -9,6 +9,7 @@ import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 const inline = `data:image/png;base64,${pixel.toString("base64")}`
 const aigc = "/api/v1/services/aigc"
 
+/** docs/reference/vendors.md#dashscope-bodies */
 describe("bodies of DashScope, field by field", () => {
   let upstream: Upstream
   beforeAll(async () => {

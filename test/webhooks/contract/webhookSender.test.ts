@@ -146,6 +146,7 @@ const status =
   }
 
 layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real HTTPS", (it) => {
+  /** docs/reference/webhooks.md#delivery-request */
   describe("the request", () => {
     it.effect("carries exactly the five headers, the stored bytes, and a valid signature", () =>
       Effect.gen(function* () {
@@ -237,6 +238,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
     )
   })
 
+  /** docs/reference/webhooks.md#delivery */
   describe("the response", () => {
     it.effect("any 2xx is success", () =>
       Effect.gen(function* () {

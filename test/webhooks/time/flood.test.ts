@@ -56,6 +56,7 @@ const failOnce = () => {
     })
 }
 
+/** docs/reference/webhooks.md#rate-limit */
 describe("a flood of 3,000 events to one endpoint", () => {
   it.effect(
     "600 in every sliding minute while there is work and never more, retries counted, no attempt used up by waiting, no other endpoint late",

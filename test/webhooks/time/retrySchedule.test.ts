@@ -34,12 +34,13 @@ const advanceTo = (seconds: ReadonlyArray<number>) => {
   })
 }
 
+/** docs/reference/requirements.md#retries */
 describe("retries", () => {
   const schedule = [0, 15, 75, 375, 2175, 5775]
 
   const dead = recorder(() => 500)
   it.effect(
-    "a dead endpoint gets six attempts at exact times, each newly signed, with the same delivery id and body; then the delivery is failed",
+    "a dead endpoint gets six attempts at exact times, each newly signed, with the same delivery id and body; then no more",
     () =>
       Effect.gen(function* () {
         const user = yield* makeUser()

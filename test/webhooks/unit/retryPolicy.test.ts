@@ -3,6 +3,7 @@ import { Option } from "effect"
 import { attemptsMax, nextAttemptAt, retryDelaysMillis } from "../../../src/webhooks/RetryPolicy.ts"
 import { docsTable } from "../../support/webhookDocs.ts"
 
+/** docs/reference/webhooks.md#retries */
 describe("retries", () => {
   it("a delivery gets six attempts", () => {
     assert.strictEqual(attemptsMax, 6)

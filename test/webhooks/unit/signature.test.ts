@@ -50,6 +50,7 @@ describe("the test vectors of docs/webhooks.md", () => {
   })
 })
 
+/** docs/reference/webhooks.md#delivery-request */
 describe("delivery headers", () => {
   it("are exactly these five", () => {
     assert.deepStrictEqual(deliveryHeaders("Service", parts, secret), {
@@ -78,6 +79,7 @@ describe("a new secret", () => {
   })
 })
 
+/** docs/reference/webhooks.md#signature */
 describe("verifyWebhook", () => {
   it("reads Headers, Node's header object and any letter case", async () => {
     assert.deepStrictEqual(await verify(), { valid: true })
