@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, DateTime, Effect, Fiber, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -123,7 +123,10 @@ describe("a Postgres that stops responding", { timeout: 60_000 }, () => {
         (it) => Effect.promise(() => rm(it, { recursive: true }))
       )
       const slow = "SELECT pg_sleep(1.5);\nCREATE TABLE made (n int);\n"
-      yield* Effect.promise(() => writeFile(join(folder, "0001_slow.sql"), slow))
+      yield* Effect.promise(async () => {
+        for (const part of ["migrations", "functions"]) await mkdir(join(folder, part))
+        await writeFile(join(folder, "migrations", "0001_slow.sql"), slow)
+      })
       const patient = layerPostgres({ url: Redacted.make(url.href), timeouts: "endless" })
       const near = Context.get(yield* Layer.build(patient), SqlClient)
       yield* near.unsafe(`ALTER DATABASE ${url.pathname.slice(1)} SET statement_timeout = '1s'`)
