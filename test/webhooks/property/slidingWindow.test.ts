@@ -6,7 +6,7 @@ const limit = 5
 const windowMillis = 60
 const minuteMillis = 60_000
 
-/** Sends as soon as allowed; each attempt takes so long, and arrives somewhere within. */
+/** Sends as soon as allowed; each attempt takes this long, and arrives at some time within. */
 const simulate = (attempts: ReadonlyArray<{ took: number; arrives: number }>) => {
   const window = new SlidingWindow(limit, windowMillis, [])
   const arrivals: Array<number> = []
@@ -50,7 +50,7 @@ describe("600 a minute, sliding", () => {
     )
   })
 
-  it("nothing waits longer than it must: instant attempts go in bursts of the limit", () => {
+  it("nothing waits longer than necessary: instant attempts are sent in bursts of the limit", () => {
     const { starts } = simulate(Array.from({ length: 12 }, () => ({ took: 0, arrives: 0 })))
     assert.deepStrictEqual(starts, [0, 0, 0, 0, 0, 60, 60, 60, 60, 60, 120, 120])
   })

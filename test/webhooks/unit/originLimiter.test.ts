@@ -27,7 +27,7 @@ describe("attempts at one origin that has no free connection", () => {
     Effect.gen(function* () {
       const { enter, started } = gateOf(128)
       enter(6)
-      // Two are the URL's own, one more may go at once
+      // Two are the URL's own, one more may start at once
       assert.deepStrictEqual(started, [0, 1, 2])
       yield* until(() => started.length === 4)
       yield* until(() => started.length === 6)
@@ -43,7 +43,7 @@ describe("attempts at one origin that has no free connection", () => {
       enter(2)
       assert.strictEqual(started.length, 3, "the bound holds")
       leave[0]!()
-      assert.strictEqual(started.length, 3, "undici has it a turn later")
+      assert.strictEqual(started.length, 3, "undici has it one event-loop turn later")
       yield* turn
       assert.deepStrictEqual(started, [0, 1, 2, 3])
       leave[4]!()
@@ -54,7 +54,7 @@ describe("attempts at one origin that has no free connection", () => {
     })
   )
 
-  it.effect("all go at once when as many connections are open", () =>
+  it.effect("all start at once when as many connections are open", () =>
     Effect.gen(function* () {
       const { enter, limiter, leave, started } = gateOf(128)
       for (let n = 0; n < 8; n += 1) limiter.connectionOpened(url.origin)
@@ -70,7 +70,7 @@ describe("attempts at one origin that has no free connection", () => {
 
 describe("the share of a URL at its origin", () => {
   it.effect(
-    "is all places alone, else as many as each that is busy there may have, and two at least",
+    "is all places when alone, else an equal part among the busy URLs, and two at least",
     () =>
       Effect.gen(function* () {
         const limiter = new OriginLimiter(8)
