@@ -120,7 +120,7 @@ describe("the embedded store in a folder", () => {
         onFolder(path, false)
       )
       assert.deepStrictEqual(rows, [{ one: 1 }])
-      assert.deepStrictEqual(fs.readdirSync(path), ["postgres"])
+      assert.deepStrictEqual(fs.readdirSync(path), ["lock.sqlite", "postgres"])
     })
   )
 
