@@ -209,9 +209,9 @@ const retention = Effect.gen(function* () {
   const callbacks = yield* Callbacks
   const log = yield* LogRetention
   return [
-    { name: "delivery log", run: log.keep },
-    { name: "expired artifacts", run: artifacts.sweep },
-    { name: "old callbacks", run: callbacks.forget }
+    { name: "delivery log", run: log.maintain },
+    { name: "expired artifacts", run: artifacts.removeExpired },
+    { name: "old callbacks", run: callbacks.deleteExpired }
   ]
 })
 

@@ -49,8 +49,8 @@ export const publishAlert = (
   now: DateTime.Utc
 ) =>
   sql`
-    SELECT event_publish(${event.id}, ${userId}, 'balance.low', NULL, ${event.body}, NULL, ${toDate(now)})
-      AS endpoints`.pipe(
+    SELECT * FROM event_publish(
+      ${event.id}, ${userId}, 'balance.low', NULL, ${event.body}, NULL, ${toDate(now)})`.pipe(
     rowsOf(Published),
     Effect.map((rows) => rows.flatMap((row) => row.endpoints))
   )

@@ -1,6 +1,6 @@
 import { Option, Schema } from "effect"
 import { createHash } from "node:crypto"
-import { at } from "../catalog/Usage.ts"
+import { at } from "../domain/Json.ts"
 import type { UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 import { toolCallOf } from "./ToolCalls.ts"
 import type { ToolCall } from "./ToolCalls.ts"

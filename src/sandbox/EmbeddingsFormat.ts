@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto"
-import { at } from "../catalog/Usage.ts"
+import { at } from "../domain/Json.ts"
 import type { Heard } from "./ChatContent.ts"
 
 const dimensionsMax = 3072

@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { promptLongCodePointsMax, seedMax, videoSecondsShort } from "../domain/Limits.ts"
+import { promptLongCodePointsMax, seedMax, videoShortSeconds } from "../domain/Limits.ts"
 import { seedOfTask } from "./Seed.ts"
 
 /** What is to be rendered. Small JSON without media: it travels in the handle. */
@@ -141,7 +141,7 @@ export const planOf = (
     height: rounded(size.height, model.kind),
     count: isVideo ? 1 : between(1, fields.n ?? model.count, countMax),
     seed: between(0, fields.seed ?? seedOfTask(request.taskId), seedMax),
-    seconds: isVideo ? between(1, fields.duration ?? videoSecondsShort, secondsMax) : 0,
+    seconds: isVideo ? between(1, fields.duration ?? videoShortSeconds, secondsMax) : 0,
     framesPerSecond: model.framesPerSecond,
     hasSound: model.hasSound && fields.audio !== false
   }

@@ -246,7 +246,7 @@ export const make = Effect.fnUntraced(function* (
   return {
     account: {
       accountId,
-      isPretended: true,
+      isSimulated: true,
       submit,
       poll: Effect.fn("Simulator.poll")((handle: Handle) => poll(handle, loadFont)),
       cancel,

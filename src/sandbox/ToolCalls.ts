@@ -1,4 +1,4 @@
-import { at } from "../catalog/Usage.ts"
+import { at } from "../domain/Json.ts"
 
 /** A call that the simulator makes of a tool that was offered to it. */
 export interface ToolCall {

@@ -1,8 +1,8 @@
 import { Effect, Result } from "effect"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
-import { at } from "../catalog/Usage.ts"
+import { at } from "../domain/Json.ts"
 import type { Provider } from "../domain/Provider.ts"
-import type { UpstreamAnswer, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+import type { UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 import { RelayedStream } from "../vendors/UpstreamExchange.ts"
 import { anthropicAnswer, anthropicEvents } from "./AnthropicFormat.ts"
 import { hear } from "./ChatContent.ts"
@@ -26,7 +26,7 @@ import { responsesAnswer, responsesEvents } from "./ResponsesFormat.ts"
  */
 export const makeSimulator =
   (catalog: UpstreamCatalog) =>
-  (provider: Provider, request: UpstreamRequest): Effect.Effect<UpstreamAnswer> =>
+  (provider: Provider, request: UpstreamRequest): Effect.Effect<UpstreamResponse> =>
     Effect.sync(() => {
       if (request.method === "GET") {
         const { status, value } = modelsAnswer(catalog, provider, request.path)
@@ -44,7 +44,7 @@ export const makeSimulator =
       throw answer.failure
     })
 
-const answerOf = (provider: Provider, request: UpstreamRequest): UpstreamAnswer => {
+const answerOf = (provider: Provider, request: UpstreamRequest): UpstreamResponse => {
   const heard = hear(request)
   switch (provider) {
     case "anthropic":
@@ -56,10 +56,10 @@ const answerOf = (provider: Provider, request: UpstreamRequest): UpstreamAnswer 
   }
 }
 
-const refused = (provider: Provider, message: string): UpstreamAnswer =>
+const refused = (provider: Provider, message: string): UpstreamResponse =>
   json(refusalOf(provider, message), 400)
 
-const openAi = (request: UpstreamRequest, heard: Heard): UpstreamAnswer => {
+const openAi = (request: UpstreamRequest, heard: Heard): UpstreamResponse => {
   const { body, said } = heard
   if (/\/(?:embeddings|moderations)$/u.test(request.path) && hasTooManyInputs(body)) {
     return refused("openai", `'input' must have at most ${inputsMax} items`)
@@ -74,12 +74,15 @@ const openAi = (request: UpstreamRequest, heard: Heard): UpstreamAnswer => {
     : json(chatAnswer(said))
 }
 
-const anthropic = (request: UpstreamRequest, { said, stream: isStream }: Heard): UpstreamAnswer => {
+const anthropic = (
+  request: UpstreamRequest,
+  { said, stream: isStream }: Heard
+): UpstreamResponse => {
   if (request.path.endsWith("/count_tokens")) return json({ input_tokens: said.inputTokens })
   return isStream ? stream(request, anthropicEvents(said)) : json(anthropicAnswer(said))
 }
 
-const gemini = (request: UpstreamRequest, { said, stream: isStream }: Heard): UpstreamAnswer => {
+const gemini = (request: UpstreamRequest, { said, stream: isStream }: Heard): UpstreamResponse => {
   if (request.path.endsWith(":countTokens")) return json({ totalTokens: said.inputTokens })
   if (!isStream) return json(geminiAnswer(said))
   const chunks = geminiChunks(said)
@@ -92,7 +95,7 @@ const gemini = (request: UpstreamRequest, { said, stream: isStream }: Heard): Up
     : json(chunks)
 }
 
-const json = (value: unknown, status = 200): UpstreamAnswer => ({
+const json = (value: unknown, status = 200): UpstreamResponse => ({
   status,
   headers: { "content-type": "application/json" },
   body: Buffer.from(JSON.stringify(value))
@@ -101,7 +104,7 @@ const json = (value: unknown, status = 200): UpstreamAnswer => ({
 /** Time between two events of a simulated stream, so that it is seen to flow, in milliseconds. */
 const eventMillis = 5
 
-const stream = (request: UpstreamRequest, events: ReadonlyArray<string>): UpstreamAnswer => {
+const stream = (request: UpstreamRequest, events: ReadonlyArray<string>): UpstreamResponse => {
   const watch = request.watch ?? { push: (it) => it, flush: () => Buffer.alloc(0), ended: () => {} }
   const body = new RelayedStream(watch)
   const next = (index: number) => {

@@ -31,7 +31,7 @@ export const makeAccept = (sql: PgClient.PgClient) =>
       )
   }).pipe(Effect.map(({ call }) => call))
 
-const Answered = Schema.Struct({
+const ReplayRow = Schema.Struct({
   requestHash: Bytes,
   status: Schema.Int,
   body: Schema.String,
@@ -39,14 +39,14 @@ const Answered = Schema.Struct({
   balance: Micro
 })
 
-/** `TaskStore.answered`. */
-export const makeAnswered =
-  (sql: PgClient.PgClient): TaskStore["Service"]["answered"] =>
+/** `TaskStore.findReplay`. */
+export const makeFindReplay =
+  (sql: PgClient.PgClient): TaskStore["Service"]["findReplay"] =>
   (userId, key, since) =>
     sql`
       SELECT request_hash, status, body, cost, balance FROM idempotency_keys
       WHERE user_id = ${userId} AND key = ${key} AND created_at >= ${toDate(since)}`.pipe(
-      rowsOf(Answered),
+      rowsOf(ReplayRow),
       Effect.map((rows) =>
         Option.map(Array.head(rows), (row) => ({ _tag: "Replayed" as const, ...row }))
       ),
@@ -73,10 +73,10 @@ const toCall = (a: Acceptance, n: number) => ({
   running_max: a.runningMax,
   ...Option.match(a.idempotency, {
     onNone: () => ({}),
-    onSome: ({ answer, key, requestHash, since }) => ({
+    onSome: ({ key, requestHash, responseBody, since }) => ({
       key,
       request_hash: hex(requestHash),
-      answer,
+      answer: responseBody,
       key_since: DateTime.formatIso(since)
     })
   })

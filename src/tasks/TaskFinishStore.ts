@@ -16,7 +16,7 @@ const Row = Schema.Struct({
   endpoints: Schema.Array(EndpointId)
 })
 
-/** `TaskStore.finish`: endings that arrive together are committed together. */
+/** `TaskStore.finish`: tasks that end together are committed together. */
 export const makeFinish = (sql: PgClient.PgClient) =>
   Batcher.make({
     ...groupCommit,
@@ -44,7 +44,7 @@ const toCall = (f: Finish, n: number) => ({
   now: DateTime.formatIso(f.now)
 })
 
-/** The row, with the endpoints of its `balance.low` event if its charge crossed the threshold. */
+/** The row, with the endpoints of the `balance.low` event if the charge crossed the threshold. */
 const withAlert = (sql: PgClient.PgClient, row: typeof Row.Type, f: Finish | undefined) =>
   row.alert && f !== undefined
     ? Effect.map(publishAlert(sql, row.userId, f.alert(row), f.now), (endpoints) => ({

@@ -1,7 +1,7 @@
 import { Context, Duration, Effect, Layer, Option, Stream } from "effect"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskView } from "../db/TaskRow.ts"
-import { taskRelookSeconds } from "../domain/Limits.ts"
+import { taskRecheckSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { isTerminal } from "../domain/Task.ts"
 import type { Signal } from "../process/KeyedSignal.ts"
@@ -79,7 +79,7 @@ export class TaskWatch extends Context.Service<
   )
 }
 
-const next = (signal: Signal) => signal.wait(Duration.seconds(taskRelookSeconds))
+const next = (signal: Signal) => signal.wait(Duration.seconds(taskRecheckSeconds))
 
 /** A task that was pending and has ended may have been processing in between: no move is left out. */
 const steps = (last: TaskView, now: TaskView): ReadonlyArray<TaskView> =>

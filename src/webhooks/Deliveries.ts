@@ -59,7 +59,7 @@ export class Deliveries extends Context.Service<
     Effect.gen(function* () {
       const log = yield* DeliveryLogStore
       const endpoints = yield* Endpoints
-      const wake = yield* WorkNotifier
+      const notifier = yield* WorkNotifier
 
       const find = Effect.fn("Deliveries.find")(function* (userId: UserId, id: DeliveryId) {
         const row = yield* log.find(userId, id)
@@ -85,7 +85,7 @@ export class Deliveries extends Context.Service<
               `The endpoint ${row.endpointId} of this delivery was deleted`
             )
           }
-          yield* wake.endpoints(yield* log.requeue([id], yield* DateTime.now))
+          yield* notifier.notifyEndpoints(yield* log.requeue([id], yield* DateTime.now))
           return yield* find(userId, id)
         }),
         recover: Effect.fn("Deliveries.recover")(function* (userId, endpointId, since) {
@@ -96,7 +96,7 @@ export class Deliveries extends Context.Service<
           }
           const found = yield* log.recoverable(userId, endpointId, since, recoverDeliveriesMax + 1)
           const ids = found.slice(0, recoverDeliveriesMax)
-          if (ids.length > 0) yield* wake.endpoints(yield* log.requeue(ids, now))
+          if (ids.length > 0) yield* notifier.notifyEndpoints(yield* log.requeue(ids, now))
           return { recovered: ids.length, hasMore: found.length > ids.length }
         })
       })

@@ -173,7 +173,7 @@ function again(sql: PgClient.PgClient) {
   const Id = Schema.Struct({ id: DeliveryId })
   return {
     requeue: (ids: ReadonlyArray<DeliveryId>, now: DateTime.Utc) =>
-      sql`SELECT delivery_requeue(${ids}::text[], ${toDate(now)}) AS endpoints`.pipe(
+      sql`SELECT * FROM delivery_requeue(${ids}::text[], ${toDate(now)})`.pipe(
         rowsOf(Woken),
         Effect.map((rows) => rows[0]?.endpoints ?? []),
         storeFailures

@@ -59,7 +59,7 @@ export class DeliveryScheduler extends Context.Service<
             : yield* deliveries.due(lastScan, now, now)
           lastScan = Option.some(now)
           if (full) lastFullScan = lastScan
-          yield* notifier.endpoints(due.endpoints)
+          yield* notifier.notifyEndpoints(due.endpoints)
           return due.next
         }),
         requeueLost: Effect.gen(function* () {

@@ -38,7 +38,7 @@ function claim(sql: PgClient.PgClient) {
       return sql`
         SELECT * FROM delivery_claim(
           ${endpoints}::text[],
-          delivery_room(${endpoints}::text[], ${limits}::int[], ${c.owner}, ${toDate(c.now)},
+          delivery_quota(${endpoints}::text[], ${limits}::int[], ${c.owner}, ${toDate(c.now)},
             ${deliveriesPerEndpointPerMinuteMax}::int),
           ${c.owner}, ${toDate(c.now)}
         )`
@@ -82,7 +82,7 @@ function record(sql: PgClient.PgClient) {
     const column = <A>(of: (one: Recorded) => A) => all.map(of)
     const optional = <A>(of: (one: Recorded) => A | null) => nullable(all.map(of))
     return sql`
-      SELECT delivery_record(
+      SELECT * FROM delivery_record(
         ${column((r) => r.claimed.id)}::text[], ${column((r) => toDate(r.claimed.createdAt))}::timestamptz[],
         ${column((r) => r.claimed.seq)}::int[], ${column((r) => toDate(r.claimed.startedAt))}::timestamptz[],
         ${column((r) => toDate(r.endedAt))}::timestamptz[],
@@ -141,12 +141,13 @@ function schedule(sql: PgClient.PgClient) {
 const attemptSecondsMax = 2 * webhookTimeoutSeconds
 
 function freeLost(sql: PgClient.PgClient) {
-  const Freed = Schema.Struct({ freed: Schema.Int })
+  const Rescued = Schema.Struct({ rescued: Schema.Int })
   return (heartbeatSince: DateTime.Utc, claimedBefore: DateTime.Utc, now: DateTime.Utc) =>
     sql`
-      SELECT delivery_free(${toDate(heartbeatSince)}, ${toDate(claimedBefore)}, ${toDate(now)}) AS freed`.pipe(
-      rowsOf(Freed),
-      Effect.map((rows) => rows[0]?.freed ?? 0),
+      SELECT * FROM delivery_rescue(
+        ${toDate(heartbeatSince)}, ${toDate(claimedBefore)}, ${toDate(now)})`.pipe(
+      rowsOf(Rescued),
+      Effect.map((rows) => rows[0]?.rescued ?? 0),
       storeFailures
     )
 }
@@ -154,14 +155,14 @@ function freeLost(sql: PgClient.PgClient) {
 function skipDisabled(sql: PgClient.PgClient) {
   return (disabledSince: DateTime.Utc, now: DateTime.Utc) =>
     sql`
-      WITH gone AS (
+      WITH deleted AS (
         DELETE FROM delivery_queue q USING webhook_endpoints e
         WHERE e.id = q.endpoint_id AND NOT e.enabled AND e.updated_at >= ${toDate(disabledSince)}
           AND q.owner IS NULL AND (NOT q.manual OR e.deleted_at IS NOT NULL)
         RETURNING q.id, q.created_at
       )
       UPDATE deliveries d SET status = 'skipped', updated_at = ${toDate(now)}
-      FROM gone WHERE d.id = gone.id AND d.created_at = gone.created_at`.pipe(
+      FROM deleted WHERE d.id = deleted.id AND d.created_at = deleted.created_at`.pipe(
       Effect.asVoid,
       storeFailures
     )

@@ -5,7 +5,7 @@ import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EventType } from "../domain/Event.ts"
 import { EndpointId, UserId } from "../domain/Ids.ts"
-import type { PageCut } from "../domain/PageCut.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
 /** A webhook endpoint; secrets are ciphertext here. */
@@ -58,7 +58,7 @@ export class EndpointStore extends Context.Service<
     ) => Effect.Effect<Option.Option<EndpointRow>, StoreUnavailable>
     readonly list: (
       userId: UserId,
-      page: PageCut
+      page: PageRequest
     ) => Effect.Effect<ReadonlyArray<EndpointRow>, StoreUnavailable>
     readonly update: (
       userId: UserId,
@@ -97,7 +97,7 @@ function reads(sql: PgClient.PgClient) {
         Effect.map(Array.head),
         storeFailures
       ),
-    list: (userId: UserId, page: PageCut) =>
+    list: (userId: UserId, page: PageRequest) =>
       sql`
         SELECT * FROM webhook_endpoints
         WHERE user_id = ${userId} AND deleted_at IS NULL
@@ -108,11 +108,11 @@ function reads(sql: PgClient.PgClient) {
 
 /** Pending deliveries of an endpoint that was disabled or deleted become `skipped` (contract 8). */
 const skipPending = (sql: PgClient.PgClient, id: EndpointId, now: DateTime.Utc) => sql`
-  WITH gone AS (
+  WITH deleted AS (
     DELETE FROM delivery_queue WHERE endpoint_id = ${id} AND owner IS NULL RETURNING id, created_at
   )
   UPDATE deliveries d SET status = 'skipped', updated_at = ${toDate(now)}
-  FROM gone WHERE d.id = gone.id AND d.created_at = gone.created_at`
+  FROM deleted WHERE d.id = deleted.id AND d.created_at = deleted.created_at`
 
 function writes(sql: PgClient.PgClient) {
   return {

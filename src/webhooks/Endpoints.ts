@@ -7,7 +7,7 @@ import {
   webhookEndpointsPerUserMax,
   webhookUrlCharactersMax
 } from "../domain/Limits.ts"
-import type { PageCut } from "../domain/PageCut.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { taskResult } from "../domain/TaskBody.ts"
@@ -48,7 +48,7 @@ export class Endpoints extends Context.Service<
     readonly get: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointRow, Failure>
     readonly list: (
       userId: UserId,
-      page: PageCut
+      page: PageRequest
     ) => Effect.Effect<ReadonlyArray<EndpointRow>, StoreUnavailable>
     readonly update: (
       userId: UserId,
@@ -152,7 +152,7 @@ const makeTest = Effect.fnUntraced(function* (
   get: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointRow, Failure>
 ) {
   const deliveries = yield* DeliveryStore
-  const wake = yield* WorkNotifier
+  const notifier = yield* WorkNotifier
   return Effect.fn("Endpoints.test")(function* (userId: UserId, id: EndpointId) {
     const endpoint = yield* get(userId, id)
     if (!endpoint.enabled) {
@@ -177,7 +177,7 @@ const makeTest = Effect.fnUntraced(function* (
       { ...event, type: "task.succeeded" },
       now
     )
-    yield* wake.endpoints([id])
+    yield* notifier.notifyEndpoints([id])
     return { eventId: event.id, deliveryId }
   })
 })

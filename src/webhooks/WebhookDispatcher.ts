@@ -64,7 +64,7 @@ export class WebhookDispatcher extends Context.Service<
             (room) => claim({ endpointId: id, room }),
             attempts
           )
-          return { deliver: yield* lanes.add(id, lane.deliver) }
+          return { deliver: yield* lanes.register(id, lane.deliver) }
         })
       })
     })

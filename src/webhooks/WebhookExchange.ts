@@ -1,6 +1,6 @@
 import { errors } from "undici"
 import type { Dispatcher } from "undici"
-import { webhookAnswerBytesMax } from "../domain/Limits.ts"
+import { webhookResponseBytesMax } from "../domain/Limits.ts"
 import type { AttemptOutcome, FailureClass } from "../domain/Webhook.ts"
 import { ConnectionFailed, NameNotResolved, PeerHandler } from "../egress/EgressConnector.ts"
 import { EgressRefused } from "../egress/EgressRules.ts"
@@ -71,9 +71,9 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
     if (this.#done || this.#status === undefined) return
     // A copy: the parser may use the memory of the chunk again.
-    this.#chunks.push(chunk.slice(0, webhookAnswerBytesMax + 1 - this.#bytes))
+    this.#chunks.push(chunk.slice(0, webhookResponseBytesMax + 1 - this.#bytes))
     this.#bytes += chunk.length
-    if (this.#bytes > webhookAnswerBytesMax) {
+    if (this.#bytes > webhookResponseBytesMax) {
       this.#finish(this.#answered(this.#status))
       this.#close()
     }
@@ -155,13 +155,13 @@ const failureClass = (error: Error): FailureClass => {
 const answerText = (chunks: ReadonlyArray<Uint8Array>): string => {
   const [first = noBytes] = chunks
   const bytes = chunks.length <= 1 ? first : Buffer.concat(chunks)
-  const isCut = bytes.length > webhookAnswerBytesMax
+  const isCut = bytes.length > webhookResponseBytesMax
   const decoded = isCut
-    ? new TextDecoder().decode(bytes.subarray(0, webhookAnswerBytesMax), { stream: true })
+    ? new TextDecoder().decode(bytes.subarray(0, webhookResponseBytesMax), { stream: true })
     : decoder.decode(bytes)
   const text = decoded.replaceAll("\u0000", "\uFFFD")
   if (!text.includes("\uFFFD")) return text
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(webhookAnswerBytesMax))
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(webhookResponseBytesMax))
   return text.slice(0, read)
 }
 

@@ -7,10 +7,10 @@ import { layerListening, Listening } from "../support/sockets.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-describe("a client that goes away", () => {
+describe("a client that disconnects", () => {
   layer(layerListening(), { timeout: "60 seconds", excludeTestServices: true })((it) => {
     for (const headers of [{ prefer: "wait=60" }, { accept: "text/event-stream" }]) {
-      it.effect(`frees what waited for it (${Object.keys(headers)[0]})`, () =>
+      it.effect(`ends the wait for it (${Object.keys(headers)[0]})`, () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
           const { url } = yield* Listening
@@ -39,7 +39,7 @@ describe("a client that goes away", () => {
   })
 
   layer(layerGateway())((it) => {
-    it.effect("a store that is asked for an unknown task has no job for it", () =>
+    it.effect("the store returns nothing for an unknown task", () =>
       Effect.gen(function* () {
         const tasks = yield* TaskStore
         const id = "00000000-0000-7000-8000-000000000000" as never

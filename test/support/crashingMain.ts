@@ -16,7 +16,7 @@ const die = Effect.andThen(
 
 /**
  * `WEBHOOK_CRASH=before-send:5` kills this process when the fifth delivery is claimed and about to be
- * sent; `after-answer:5` when the receiver has answered it and nothing is recorded yet.
+ * sent; `after-response:5` when the receiver has responded and nothing is recorded yet.
  */
 const sender = Layer.effect(
   WebhookSender,
@@ -30,13 +30,13 @@ const sender = Layer.effect(
           requests += 1
           if (requests !== Number(n)) return send(request)
           if (point === "before-send") return die
-          return point === "after-answer" ? Effect.andThen(send(request), die) : send(request)
+          return point === "after-response" ? Effect.andThen(send(request), die) : send(request)
         })
     })
   })
 ).pipe(Layer.provide(Gateway.leaves))
 
-/** As `src/main.ts`, but `[[sim:crash=…]]` kills this process, and each submit is noted in `SUBMIT_LOG`. */
+/** As `src/main.ts`, but `[[sim:crash=…]]` kills this process, and each submit is recorded in `SUBMIT_LOG`. */
 const vendors = Layer.effect(
   VendorClient,
   Effect.gen(function* () {

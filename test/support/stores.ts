@@ -21,30 +21,39 @@ import type { Database } from "../../src/db/Database.ts"
 import * as Migrations from "../../src/db/Migrations.ts"
 import { serverUrl } from "./postgresProcess.ts"
 
-const schema = fileURLToPath(new URL("../../schema/migrations/", import.meta.url))
+const schema = fileURLToPath(new URL("../../schema/", import.meta.url))
 
-/** Changes with the migrations and with PGlite's version, so that no template is ever stale. */
+/** Changes with PGlite's version. */
+export const embeddedHash = () =>
+  createHash("sha256").update(
+    readFileSync(createRequire(import.meta.url).resolve("@electric-sql/pglite"))
+  )
+
+/** Changes with the schema too, so that no template is ever stale. */
 const schemaHash = () => {
-  const hash = createHash("sha256")
-  hash.update(readFileSync(createRequire(import.meta.url).resolve("@electric-sql/pglite")))
-  for (const file of readdirSync(schema).sort())
-    hash.update(file).update(readFileSync(join(schema, file)))
+  const hash = embeddedHash()
+  for (const folder of ["migrations", "functions"]) {
+    for (const file of readdirSync(join(schema, folder)).sort())
+      hash.update(file).update(readFileSync(join(schema, folder, file)))
+  }
   return hash.digest("hex").slice(0, 16)
 }
 
-let template: Blob | undefined
+const templates = new Map<string, Blob>()
 
-/** A dump of a migrated store: made once a machine, read once a process, a quarter second a copy. */
-export const migratedTemplate = Effect.gen(function* () {
-  if (template !== undefined) return template
+/** A dump of an embedded store: made once a machine, read once a process, 250 ms a copy. */
+export const embeddedTemplate = Effect.fnUntraced(function* <E>(
+  hash: string,
+  fill: Effect.Effect<unknown, E, Database>
+) {
+  const known = templates.get(hash)
+  if (known !== undefined) return known
   const folder = join(tmpdir(), "gateway-test-templates")
-  const file = join(folder, `${schemaHash()}.tar`)
+  const file = join(folder, `${hash}.tar`)
   if (!existsSync(file)) {
     const made = join(tmpdir(), `gateway-template-${randomBytes(6).toString("hex")}`)
     mkdirSync(made)
-    yield* Migrations.migrate().pipe(
-      Effect.provide(layerEmbedded({ dataDir: made, durable: false }), { local: true })
-    )
+    yield* Effect.provide(fill, layerEmbedded({ dataDir: made, durable: false }), { local: true })
     const bytes = yield* Effect.promise(async () => {
       const pglite = await PGlite.create(join(made, "postgres"))
       const dump = await pglite.dumpDataDir("none")
@@ -56,9 +65,15 @@ export const migratedTemplate = Effect.gen(function* () {
     renameSync(`${made}.tar`, file)
     rmSync(made, { recursive: true })
   }
-  template = new Blob([readFileSync(file)])
+  const template = new Blob([readFileSync(file)])
+  templates.set(hash, template)
   return template
 })
+
+/** A dump of a migrated store. */
+export const migratedTemplate = Effect.suspend(() =>
+  embeddedTemplate(schemaHash(), Migrations.migrate())
+)
 
 /** A fresh embedded store in memory, migrated. */
 export const embeddedDatabase: Layer.Layer<Database> = Layer.unwrap(
@@ -72,7 +87,7 @@ export const postgresServer: Effect.Effect<URL> = Effect.promise(
   async () => new URL(process.env.TEST_DATABASE_URL ?? (await serverUrl(inject("postgresFolder"))))
 )
 
-/** A fresh empty database on the server, dropped when the scope closes. Answers its URL. */
+/** A fresh empty database on the server, dropped when the scope closes. Returns its URL. */
 export const freshDatabase = Effect.fnUntraced(function* (options?: {
   readonly template?: string
 }) {
@@ -123,7 +138,7 @@ const migratedDatabase = Effect.gen(function* () {
   return name
 })
 
-/** A fresh migrated database on a real Postgres, used through so many connections. */
+/** A fresh migrated database on a real Postgres, with this number of connections. */
 const postgresOver = (maxConnections?: number): Layer.Layer<Database> =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -140,7 +155,7 @@ export const postgresDatabase = postgresOver()
 
 export const stores = { postgres: postgresDatabase, embedded: embeddedDatabase }
 
-/** Both stores with one connection each, which sees all that was done in its own statistics. */
+/** Both stores with one connection each, whose own statistics count all its statements. */
 export const singleStores = { postgres: postgresOver(1), embedded: embeddedDatabase }
 
 /**

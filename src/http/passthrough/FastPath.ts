@@ -55,7 +55,7 @@ const makeDoor = Effect.fnUntraced(function* (calls: Places<FastPathCall>) {
     const to = isOrdinary(request, bodyBytesMax) ? pathOf(request.url ?? "") : undefined
     if (to === undefined) return false
     const key = keyOf(request)
-    const principal = key && keys.recognized(key.digest)
+    const principal = key && keys.cachedPrincipal(key.digest)
     if (principal === undefined || key === undefined) return false
     const call = new FastPathCall(services, { request, response, to, principal, token: key.token })
     response.on("close", () => call.closed())

@@ -2,7 +2,7 @@ import { Context, Duration, Effect, Layer, Option, Schedule } from "effect"
 import type { Scope } from "effect"
 import { AppConfig } from "../../config/Config.ts"
 import type { TaskId } from "../../domain/Ids.ts"
-import { callbackRelookSeconds } from "../../domain/Limits.ts"
+import { callbackRecheckSeconds } from "../../domain/Limits.ts"
 import { KeyedSignal } from "../../process/KeyedSignal.ts"
 import type { Signal } from "../../process/KeyedSignal.ts"
 import { Process } from "../../process/Process.ts"
@@ -48,7 +48,7 @@ export class CallbackSignals extends Context.Service<
       if (Option.isSome(publicUrl)) {
         yield* look.pipe(
           Effect.catchCause((cause) => Effect.logWarning("Callbacks were not looked for", cause)),
-          Effect.repeat(Schedule.spaced(Duration.seconds(callbackRelookSeconds))),
+          Effect.repeat(Schedule.spaced(Duration.seconds(callbackRecheckSeconds))),
           Effect.forkScoped
         )
       }

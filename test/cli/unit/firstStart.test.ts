@@ -9,7 +9,7 @@ import { layerGateway } from "../../support/gateway.ts"
 
 const place = Layer.merge(layerGateway(), NodeServices.layer)
 
-/** What a start prints; the death comes as a defect. */
+/** The output of a start; the crash is a defect. */
 const start = Effect.gen(function* () {
   const lines: Array<string> = []
   yield* Effect.scoped(Layer.build(FirstStart.layer)).pipe(
@@ -23,7 +23,7 @@ const start = Effect.gen(function* () {
 
 const killed = Effect.die(new Error("kill -9"))
 
-/** A start that dies right after it has done this. */
+/** A start that crashes right after this step. */
 const dying = {
   "the user": Effect.flatMap(Users, (users) =>
     Effect.provideService(start, Users, {

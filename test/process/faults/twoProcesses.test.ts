@@ -68,7 +68,7 @@ describe("two processes on one Postgres", () => {
   )
 
   it.live(
-    "SIGTERM of one: it hands its tasks back, and the other finishes all within 10 seconds",
+    "SIGTERM of one: it releases its tasks, and the other finishes all within 10 seconds",
     () =>
       Effect.gen(function* () {
         const database = yield* freshDatabase()

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Answer } from "../../support/gateway.ts"
+import type { HttpResult } from "../../support/gateway.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { freshDatabase } from "../../support/stores.ts"
 
@@ -15,7 +15,7 @@ const burst = (gateways: ReadonlyArray<GatewayProcess>, count: number) =>
     )
   )
 
-const taken = (answers: ReadonlyArray<Answer>) => answers.filter(({ status }) => status === 202)
+const taken = (answers: ReadonlyArray<HttpResult>) => answers.filter(({ status }) => status === 202)
 
 const story = async (databaseUrl: string) => {
   const env = { CONCURRENT_TASKS_PER_KEY: String(limit) }

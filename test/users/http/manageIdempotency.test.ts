@@ -68,8 +68,9 @@ describeStores("Idempotency-Key of the management API", (database) => {
           const listed = yield* user.call("GET", "/manage/v1/api-keys")
           assert.strictEqual(listed.json.data.length, 2)
           const sql = yield* SqlClient.SqlClient
-          const rows = yield* sql`SELECT answer FROM manage_answers WHERE caller = ${user.id}`
-          const bytes = Buffer.from((rows[0] as { answer: Uint8Array }).answer)
+          const rows =
+            yield* sql`SELECT response FROM manage_idempotency_keys WHERE caller = ${user.id}`
+          const bytes = Buffer.from((rows[0] as { response: Uint8Array }).response)
           assert.isFalse(bytes.includes(first.json.key.slice(3)))
         })
     )
@@ -102,7 +103,7 @@ describeStores("Idempotency-Key of the management API", (database) => {
         assert.strictEqual((yield* post({ name: "a" })).status, 201)
         assert.strictEqual((yield* post({ name: "b" })).json.code, 2008)
         const sql = yield* SqlClient.SqlClient
-        const age = (by: string) => sql`UPDATE manage_answers
+        const age = (by: string) => sql`UPDATE manage_idempotency_keys
           SET created_at = created_at - ${by}::interval WHERE caller = ${user.id}`
         yield* age("24 hours")
         assert.strictEqual((yield* post({ name: "b" })).json.code, 2008)
@@ -120,11 +121,11 @@ describeStores("Idempotency-Key of the management API", (database) => {
         assert.isFalse(first.headers.has("idempotency-replayed"))
         yield* operator("POST", path, { amount: "1.00" })
         const sql = yield* SqlClient.SqlClient
-        yield* sql`DELETE FROM manage_answers`
+        yield* sql`DELETE FROM manage_idempotency_keys`
         const late = yield* topUp("10.00")
         assert.deepStrictEqual([late.status, late.text], [201, first.text])
         assert.strictEqual(late.headers.get("idempotency-replayed"), "true")
-        yield* sql`DELETE FROM manage_answers`
+        yield* sql`DELETE FROM manage_idempotency_keys`
         const other = yield* topUp("20.00")
         assert.deepStrictEqual([other.status, other.json.code], [422, 2008])
         const wallet = yield* user.call("GET", "/manage/v1/wallet")
@@ -138,7 +139,7 @@ describeStores("Idempotency-Key of the management API", (database) => {
         const make = user.call("POST", "/manage/v1/api-keys", { name: "a" }, keyed("d"))
         yield* make
         const sql = yield* SqlClient.SqlClient
-        yield* sql`UPDATE manage_answers SET status = NULL, answer = NULL WHERE caller = ${user.id}`
+        yield* sql`UPDATE manage_idempotency_keys SET status = NULL, response = NULL WHERE caller = ${user.id}`
         yield* TestClock.adjust("61 seconds")
         const again = yield* make
         assert.strictEqual(again.status, 201)

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach } from "vitest"
-import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
+import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import type { SubmitRequest } from "../../../src/vendors/VendorClient.ts"
 import type { VendorErrorClass } from "../../../src/vendors/VendorError.ts"
 import { accountAt, request } from "../../support/upstreams/accounts.ts"
@@ -358,7 +358,7 @@ const replicateJobs: ReadonlyArray<JobRow> = [
 ]
 
 interface Table {
-  readonly adapter: Adapter
+  readonly adapter: AdapterName
   readonly protocol: Protocol
   readonly base: string
   readonly request: SubmitRequest

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
+import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import type { Handle, SubmitRequest, VendorAccount } from "../../../src/vendors/VendorClient.ts"
 import type { VendorError } from "../../../src/vendors/VendorError.ts"
 import type { VendorHttp } from "../../../src/vendors/VendorHttp.ts"
@@ -18,7 +18,7 @@ interface Family {
 }
 
 const submittedAtMillis = 0
-const families: { readonly [adapter in Adapter]: Family } = {
+const families: { readonly [adapter in AdapterName]: Family } = {
   "dashscope-async": {
     order: picture("wan2.5-t2i-preview"),
     handle: { taskId: "t", submittedAtMillis }
@@ -65,7 +65,7 @@ const acts: {
 }
 
 /** `[adapter, what is asked, status, the answer, what stands in the outcome]` */
-type Row = readonly [Adapter, Act, number, object, string]
+type Row = readonly [AdapterName, Act, number, object, string]
 
 const url = "https://a.test/1.png"
 const nobodysCode = { code: null, message: null }

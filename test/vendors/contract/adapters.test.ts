@@ -3,7 +3,7 @@ import { Duration, Effect, Fiber, Option, Schema, Stream, Struct } from "effect"
 import type { Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll, beforeAll, beforeEach } from "vitest"
-import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
+import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import { make as makeSimulator } from "../../../src/sandbox/Simulator.ts"
 import { Handle } from "../../../src/vendors/VendorClient.ts"
 import type { Progress, SubmitRequest, VendorAccount } from "../../../src/vendors/VendorClient.ts"
@@ -18,7 +18,7 @@ import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 import type { Ending, Fault, Protocol } from "../../support/upstreams/Upstream.ts"
 
 interface Subject {
-  readonly adapter: Adapter
+  readonly adapter: AdapterName
   readonly protocol: Protocol
   /** Behind the address of the upstream. */
   readonly base: string

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { failureText, taskErrorOf } from "../../../src/tasks/submission/VendorFailure.ts"
-import { jobFailed, refused } from "../../../src/vendors/Faults.ts"
+import { jobFailed, responseError } from "../../../src/vendors/Faults.ts"
 
 const answer = { status: 400, headers: {}, body: new Uint8Array() }
 
@@ -9,7 +9,7 @@ describe("the words of a vendor", () => {
   for (const message of [`no: ${"x".repeat(5_000_000)}`, "https://".repeat(600_000)]) {
     it(`are kept to 4000 characters, however many it says (${message.slice(0, 12)} …)`, () => {
       const refusal = { code: message, message, requestId: message }
-      for (const error of [refused([], "submit", answer, refusal), jobFailed([], refusal)]) {
+      for (const error of [responseError([], "submit", answer, refusal), jobFailed([], refusal)]) {
         assert.isAtMost(error.message.length, 4000)
         assert.isAtMost((error.vendorCode ?? "").length, 4000)
         assert.isAtMost((error.requestId ?? "").length, 4000)

@@ -35,7 +35,7 @@ beforeEach(() => {
 const call = () =>
   new Promise<string>((resolve) => {
     new UpstreamExchange(
-      { answered: ({ status }) => resolve(String(status)), failed: resolve },
+      { onResponse: ({ status }) => resolve(String(status)), onFailure: resolve },
       undefined
     ).begin(connections, { path: "/", method: "POST", body: "{}" })
   })

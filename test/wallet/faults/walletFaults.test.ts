@@ -120,7 +120,7 @@ describe("a connection that dies", () => {
                   idempotency: Option.some({
                     key: "k",
                     requestHash: new Uint8Array(32),
-                    answer: "{}",
+                    responseBody: "{}",
                     since: DateTime.subtract(now, { hours: 24 })
                   })
                 }).pipe(Effect.map((it) => it.outcome)),

@@ -114,7 +114,7 @@ const create = (price: number, key: string | undefined) =>
         idempotency: Option.map(Option.fromUndefinedOr(key), (key) => ({
           key,
           requestHash: createHash("sha256").update(String(price)).digest(),
-          answer: "{}",
+          responseBody: "{}",
           since: DateTime.subtract(now, { hours: 24 })
         }))
       })

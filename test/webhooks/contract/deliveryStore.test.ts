@@ -253,7 +253,7 @@ describeStores("deliveries and their log", (database) => {
         yield* publish(1, start)
         const much = later(60 * 86_400)
         yield* publish(2, much)
-        yield* partitions.keep(later(60 * 86_400 + 1), 1, later(30 * 86_400))
+        yield* partitions.maintain(later(60 * 86_400 + 1), 1, later(30 * 86_400))
         assert.lengthOf(yield* sql`SELECT id FROM deliveries`, 1)
         assert.lengthOf(yield* sql`SELECT id FROM delivery_queue`, 1)
       }).pipe(Effect.provide(Live))
@@ -267,13 +267,13 @@ describeStores("deliveries and their log", (database) => {
           Array.from({ length: 4 }, () => keep),
           { concurrency: "unbounded" }
         )
-      const made = yield* many(partitions.keep(later(2), 3, later(-30 * 86_400)))
+      const made = yield* many(partitions.maintain(later(2), 3, later(-30 * 86_400)))
       // Four tables, four days: each is made by one of them
       assert.strictEqual(
         made.reduce((sum, it) => sum + it.made, 0),
         16
       )
-      const dropped = yield* many(partitions.keep(later(60 * 86_400), 3, later(30 * 86_400)))
+      const dropped = yield* many(partitions.maintain(later(60 * 86_400), 3, later(30 * 86_400)))
       assert.strictEqual(
         dropped.reduce((sum, it) => sum + it.dropped, 0),
         16
@@ -293,9 +293,9 @@ describeStores("deliveries and their log", (database) => {
       const [failing] = yield* claim("p", later(1))
       const retry = { endedAt: later(1), nextDueAt: Option.some(later(3)) }
       yield* store.record([{ claimed: failing!, outcome: mockOutcome(500), ...retry }])
-      const first = yield* partitions.keep(later(2), 7, later(-30 * 86_400))
+      const first = yield* partitions.maintain(later(2), 7, later(-30 * 86_400))
       assert.deepStrictEqual(first, { made: 32, dropped: 0 })
-      const again = yield* partitions.keep(later(3), 7, later(-30 * 86_400))
+      const again = yield* partitions.maintain(later(3), 7, later(-30 * 86_400))
       assert.deepStrictEqual(again, { made: 0, dropped: 0 })
       const spacious = yield* sql`
         SELECT relname::text AS part FROM pg_class WHERE 'fillfactor=50' = ANY(reloptions)
@@ -328,7 +328,11 @@ describeStores("deliveries and their log", (database) => {
         EXPLAIN SELECT * FROM deliveries WHERE id = ${id} AND created_at = id_time(${id}, 'whd_')`
       assert.notInclude(JSON.stringify(plan), "20260302", "one day is looked into")
       yield* publish(2, later(86_400))
-      const last = yield* partitions.keep(at("2026-04-01T00:00:00Z"), 7, at("2026-03-02T00:00:00Z"))
+      const last = yield* partitions.maintain(
+        at("2026-04-01T00:00:00Z"),
+        7,
+        at("2026-03-02T00:00:00Z")
+      )
       assert.strictEqual(last.dropped, 4)
       assert.deepStrictEqual(yield* log.find(user, id), Option.none())
       const kept = yield* sql`SELECT event_id FROM deliveries`

@@ -98,7 +98,7 @@ describe("bad receivers", () => {
             assert.isAtMost(mostOpen(), atOnce, name)
           }
           assert.strictEqual(trap.mostOpen(), 0, "redirects are not followed")
-          const gigabytes = bad.find((it) => it.name === "answers 10 GB")!
+          const gigabytes = bad.find((it) => it.name === "sends 10 GB")!
           assert.isBelow(gigabytes.sent() / gigabytes.requests(), 8 * megabyte)
           const [answers] = yield* sql`
             SELECT max(octet_length(answer)) AS most FROM delivery_attempts`

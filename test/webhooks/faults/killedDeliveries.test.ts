@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Answer } from "../../support/gateway.ts"
+import type { HttpResult } from "../../support/gateway.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
 import { freshDatabase } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
@@ -26,7 +26,7 @@ interface Logged {
 
 /** Sends the same create until it is answered, however often the service dies over it. */
 const createSurely = (gateway: GatewayProcess, n: number) =>
-  until<Answer>(
+  until<HttpResult>(
     () =>
       gateway
         .call("POST", path, { prompt: `${n}` }, { "idempotency-key": `create-${n}` })
@@ -102,7 +102,7 @@ const story = async (points: ReadonlyArray<string>, databaseUrl?: string) => {
 
 describe("killed with -9 over a webhook", () => {
   it("after the claim and before the send, then after the receiver's 2xx and before the record: nothing is lost, ids and bytes are the same, unknown attempts are `lost` and uncounted", async () => {
-    const { lost, twice } = await story(["before-send:5", "after-answer:1"])
+    const { lost, twice } = await story(["before-send:5", "after-response:1"])
     assert.isAtLeast(lost, 2)
     assert.isAtLeast(twice, 1, "what was answered and not recorded comes again")
   }, 180_000)

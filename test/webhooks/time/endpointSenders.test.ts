@@ -82,7 +82,7 @@ describe("the lane of an endpoint", () => {
         assert.deepStrictEqual(asked.opened, [25_000], "once, and not through the quiet before")
         yield* TestClock.setTime(due - 1)
         const before = asked.claims
-        yield* (yield* LocalSenders).tell(EndpointId.make(String(endpoint.json.id)))
+        yield* (yield* LocalSenders).notify(EndpointId.make(String(endpoint.json.id)))
         yield* eventually(
           Effect.sync(() => asked.claims),
           (claims) => claims > before
@@ -157,53 +157,53 @@ describe("open lanes", () => {
     "are told by a call for 10 s after a message, so that their actor gets one often enough not to end",
     () =>
       Effect.gen(function* () {
-        const lanes = yield* LocalSenders
+        const senders = yield* LocalSenders
         const id = EndpointId.make("whe_1")
         let calls = 0
-        const lane = Effect.gen(function* () {
-          const message = yield* lanes.add(
+        const sender = Effect.gen(function* () {
+          const message = yield* senders.register(
             id,
             Effect.sync(() => void (calls += 1))
           )
-          assert.isFalse(yield* lanes.tell(id), "no message yet")
+          assert.isFalse(yield* senders.notify(id), "no message yet")
           yield* message
           yield* TestClock.adjust("9999 millis")
-          assert.isTrue(yield* lanes.tell(id))
+          assert.isTrue(yield* senders.notify(id))
           assert.strictEqual(calls, 2)
           yield* TestClock.adjust("1 millis")
-          assert.isFalse(yield* lanes.tell(id))
+          assert.isFalse(yield* senders.notify(id))
           yield* message
-          assert.isTrue(yield* lanes.tell(id))
+          assert.isTrue(yield* senders.notify(id))
           assert.strictEqual(calls, 4)
         })
-        yield* Effect.scoped(lane)
-        assert.isFalse(yield* lanes.tell(id), "it is closed")
+        yield* Effect.scoped(sender)
+        assert.isFalse(yield* senders.notify(id), "it is closed")
         assert.strictEqual(calls, 4)
       }).pipe(Effect.provide(LocalSenders.layer))
   )
 
   it.effect("that were opened again are not closed with the one before", () =>
     Effect.gen(function* () {
-      const lanes = yield* LocalSenders
+      const senders = yield* LocalSenders
       const id = EndpointId.make("whe_1")
       const before = yield* Scope.make()
-      yield* yield* Scope.provide(lanes.add(id, Effect.void), before)
-      const message = yield* lanes.add(id, Effect.void)
+      yield* yield* Scope.provide(senders.register(id, Effect.void), before)
+      const message = yield* senders.register(id, Effect.void)
       yield* message
       yield* Scope.close(before, Exit.void)
-      assert.isTrue(yield* lanes.tell(id))
+      assert.isTrue(yield* senders.notify(id))
     }).pipe(Effect.scoped, Effect.provide(LocalSenders.layer))
   )
 
   it.effect("get a message soon after the clock was set back", () =>
     Effect.gen(function* () {
-      const lanes = yield* LocalSenders
+      const senders = yield* LocalSenders
       const id = EndpointId.make("whe_1")
       yield* TestClock.setTime(60_000)
-      yield* yield* lanes.add(id, Effect.void)
-      assert.isTrue(yield* lanes.tell(id))
+      yield* yield* senders.register(id, Effect.void)
+      assert.isTrue(yield* senders.notify(id))
       yield* TestClock.setTime(0)
-      assert.isFalse(yield* lanes.tell(id))
+      assert.isFalse(yield* senders.notify(id))
     }).pipe(Effect.scoped, Effect.provide(LocalSenders.layer))
   )
 })

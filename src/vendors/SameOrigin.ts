@@ -1,14 +1,14 @@
 import { Effect, Option, Schema } from "effect"
-import { isSameOrigin } from "./Bases.ts"
+import { isSameOrigin } from "./BaseUrl.ts"
 import type { Handle } from "./VendorClient.ts"
 import { VendorError } from "./VendorError.ts"
 
-/** A URL that the vendor named is used, but the key goes to the account's own origin alone. */
-export const ownUrl = (base: string, named: string | undefined, fallback: string): string =>
+/** The URL that the vendor named if it is of the account's origin, because the key is sent to it; else `fallback`. */
+export const sameOriginUrl = (base: string, named: string | undefined, fallback: string): string =>
   named !== undefined && isSameOrigin(base, named) ? named : fallback
 
-/** Reads a stored handle; the key goes to none of its URLs that is not of the account's own origin. */
-export const ownJob = <S extends Schema.ConstraintDecoder<unknown>>(
+/** Reads a stored handle; fails if one of its URLs is not of the account's origin. */
+export const sameOriginJob = <S extends Schema.ConstraintDecoder<unknown>>(
   schema: S,
   urlsIn: (job: S["Type"]) => ReadonlyArray<string>
 ) => {

@@ -1,17 +1,10 @@
--- Limits of a key, and answers of the management API kept for repeated requests.
+-- API keys.
 
--- Request rate of each key: a token bucket, shared by all processes (ADR 0030). Unlogged: after a
--- crash of the server every bucket is full again, and a request costs no flush to the disk.
-create unlogged table request_buckets (
-  api_key_id text primary key,
-  tokens double precision not null,
-  admitted boolean not null,
-  filled_at timestamptz not null
-) with (fillfactor = 50);
-
--- Finds a key by its hash and, when it may be used for inference, takes one request from its bucket.
--- The bucket holds a minute's requests and fills evenly. `admitted` is null when the key is not fit.
-create function api_key_admit(
+-- Finds a key by its hash and, when it may be used for inference, takes one token from its bucket (ADR 0030).
+-- The bucket contains the requests of one minute and fills evenly. `admitted` is null when the key may not be
+-- used. A bucket that was filled more than a minute in the future was filled by a clock that was ahead: it
+-- fills from now on.
+create or replace function api_key_admit(
   p_hash bytea, p_per_minute integer, p_now timestamptz,
   out k api_keys, out admitted boolean, out remaining integer, out reset_seconds integer
 ) returns setof record language plpgsql as $$
@@ -31,7 +24,8 @@ begin
             b.tokens + greatest(0, extract(epoch from p_now - b.filled_at)) * p_per_minute / 60.0
           )::double precision as filled) f
         ),
-        filled_at = greatest(b.filled_at, p_now)
+        filled_at = case when b.filled_at > p_now + interval '1 minute' then p_now
+          else greatest(b.filled_at, p_now) end
       returning b.tokens, b.admitted into tokens, admitted;
     remaining := case when admitted then greatest(0, floor(tokens + 0.000001)) else 0 end;
     reset_seconds := greatest(
@@ -42,16 +36,9 @@ begin
   return next;
 end $$;
 
--- Answers of management POSTs by Idempotency-Key (contract 2). `answer` is encrypted, because it may
--- hold a key or a signing secret; null while the first request is under way.
-create table manage_answers (
-  caller text not null,
-  key text not null,
-  request_hash bytea not null,
-  claim uuid not null,
-  status integer,
-  answer bytea,
-  created_at timestamptz not null,
-  primary key (caller, key)
-);
-create index manage_answers_age on manage_answers (created_at);
+-- Writes when these keys were last used, at most once a minute.
+create or replace function api_keys_touch(p_keys text[], p_now timestamptz) returns void language sql as $$
+  update api_keys k set last_used_at = p_now
+  where k.id = any (p_keys) and k.revoked_at is null
+    and (k.last_used_at is null or k.last_used_at < p_now - interval '1 minute')
+$$;

@@ -3,8 +3,8 @@ import { faultsMax } from "../domain/Limits.ts"
 import type { FieldFault } from "../domain/Problem.ts"
 
 /**
- * How a request body is decoded: every fault is told, unknown fields are refused, and the details may
- * quote the offending value (contract 1 and 2). Leave `reportInput` out where a body holds secrets.
+ * How a request body is decoded: all faults are reported, unknown fields are refused, and details quote
+ * the wrong value. Omit `reportInput` where a body has secrets. docs/reference/errors.md#faults-of-a-body
  */
 export const bodyParseOptions = {
   errors: "all",
@@ -12,23 +12,23 @@ export const bodyParseOptions = {
   reportInput: true
 } as const satisfies SchemaAST.ParseOptions
 
-/** Quoted values and names are cut after this many UTF-16 units, so that nothing large is echoed. */
+/** Quoted values and names are truncated to this many UTF-16 units. */
 const quotedUnitsMax = 60
 
-const cut = (text: string): string =>
+const truncate = (text: string): string =>
   text.length <= quotedUnitsMax
     ? text.toWellFormed()
     : `${text.slice(0, quotedUnitsMax).toWellFormed()}…`
 
-/** A JSON pointer in its URI fragment form (RFC 6901, section 6), such as `#/images/0`. Contract 2. */
+/** A JSON pointer as URI fragment (RFC 6901, section 6), such as `#/images/0`. */
 export const pointerOf = (path: ReadonlyArray<PropertyKey>): string =>
   path
-    .map((key) => cut(String(key)).replaceAll("~", "~0").replaceAll("/", "~1"))
+    .map((key) => truncate(String(key)).replaceAll("~", "~0").replaceAll("/", "~1"))
     .reduce((pointer, token) => `${pointer}/${encodeURIComponent(token)}`, "#")
 
-/** Names a JSON value shortly, whatever its size: `"abc"`, `12`, `an array of 4 items`. */
-export const quote = (value: unknown): string => {
-  if (typeof value === "string") return JSON.stringify(cut(value))
+/** A short description of any JSON value: `"abc"`, `12`, `an array of 4 items`. */
+export const describeValue = (value: unknown): string => {
+  if (typeof value === "string") return JSON.stringify(truncate(value))
   if (Array.isArray(value))
     return `an array of ${value.length} item${value.length === 1 ? "" : "s"}`
   if (value === undefined) return "nothing"
@@ -52,7 +52,7 @@ const wordOfTag: Partial<Record<SchemaAST.AST["_tag"], string>> = {
   Never: "nothing"
 }
 
-/** The forms that a client may send: what a value is decoded to is nothing to it. */
+/** The forms that a client may send: the encoded side of the schema. */
 const members = (ast: SchemaAST.AST): ReadonlyArray<SchemaAST.AST> =>
   ast._tag === "Union" ? ast.types.flatMap(members) : [SchemaAST.toEncoded(ast)]
 
@@ -63,12 +63,12 @@ const textOf = (annotations: object | undefined, key: string): string | undefine
 }
 
 const wordOf = (ast: SchemaAST.AST): string => {
-  if (ast._tag === "Literal") return quote(ast.literal)
+  if (ast._tag === "Literal") return describeValue(ast.literal)
   const last = ast._tag === "Number" ? ast.checks?.at(-1) : undefined
   return textOf(last?.annotations, "expected") ?? wordOfTag[ast._tag] ?? "another value"
 }
 
-/** What a schema wants, in words: `a string or null`, `5 or 10`, `one of "a", "b" or "c"`. */
+/** What a schema expects, in words: `a string or null`, `5 or 10`, `one of "a", "b" or "c"`. */
 const expectation = (ast: SchemaAST.AST): string => {
   const all = members(ast)
   const words = all.map(wordOf)
@@ -80,10 +80,10 @@ const expectation = (ast: SchemaAST.AST): string => {
   return alternatives(words)
 }
 
-const got = (issue: SchemaIssue.Issue): string =>
-  SchemaIssue.hasInput(issue) ? `, got ${quote(issue.input)}` : ""
+const gotText = (issue: SchemaIssue.Issue): string =>
+  SchemaIssue.hasInput(issue) ? `, got ${describeValue(issue.input)}` : ""
 
-/** The message of a failed check: its own words, or what it expected. */
+/** The message of a failed check: its own text, or what it expected. */
 const checkDetail = (issue: SchemaIssue.Filter): string | undefined => {
   if (issue.issue._tag !== "InvalidValue") return undefined
   const own =
@@ -91,7 +91,7 @@ const checkDetail = (issue: SchemaIssue.Filter): string | undefined => {
   if (own !== undefined) return own
   const expected =
     textOf(issue.issue.annotations, "expected") ?? textOf(issue.filter.annotations, "expected")
-  return `Expected ${expected ?? "a valid value"}${got(issue)}`
+  return `Expected ${expected ?? "a valid value"}${gotText(issue)}`
 }
 
 const leafDetail = (issue: SchemaIssue.Leaf): string => {
@@ -103,15 +103,15 @@ const leafDetail = (issue: SchemaIssue.Leaf): string => {
     case "InvalidType":
       return (
         textOf(issue.ast.annotations, "message") ??
-        `Expected ${expectation(issue.ast)}${got(issue)}`
+        `Expected ${expectation(issue.ast)}${gotText(issue)}`
       )
     case "InvalidValue":
     case "Forbidden": {
       const expected = textOf(issue.annotations, "expected") ?? "a valid value"
-      return textOf(issue.annotations, "message") ?? `Expected ${expected}${got(issue)}`
+      return textOf(issue.annotations, "message") ?? `Expected ${expected}${gotText(issue)}`
     }
     case "OneOf":
-      return `Expected exactly one form to match${got(issue)}`
+      return `Expected exactly one form to match${gotText(issue)}`
   }
 }
 
@@ -137,14 +137,14 @@ const walk = (
       return issue.issues.forEach((inner) => walk(inner, path, found))
     case "AnyOf":
       return issue.issues.length === 0
-        ? add(`Expected ${expectation(issue.ast)}${got(issue)}`)
+        ? add(`Expected ${expectation(issue.ast)}${gotText(issue)}`)
         : issue.issues.forEach((inner) => walk(inner, path, found))
     default:
       return add(leafDetail(issue))
   }
 }
 
-/** At most `faultsMax` faults, the last one telling how many more there are. */
+/** At most `faultsMax` faults; the last one counts the rest. */
 export const capFaults = (
   faults: Arr.NonEmptyReadonlyArray<FieldFault>
 ): Arr.NonEmptyReadonlyArray<FieldFault> =>
@@ -156,8 +156,8 @@ export const capFaults = (
       })
 
 /**
- * Every fault of a failed decode with its pointer, never none and never large (contract 2). Values
- * are quoted only if the decode ran with `reportInput`.
+ * Every fault of a failed decode with its pointer, at least one. Values are quoted only if the decode
+ * ran with `reportInput`.
  */
 export const faultsOf = (issue: SchemaIssue.Issue): Arr.NonEmptyReadonlyArray<FieldFault> => {
   const found = new Map<string, FieldFault>()

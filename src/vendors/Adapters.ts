@@ -1,4 +1,4 @@
-import type { Adapter } from "../catalog/CatalogEntry.ts"
+import type { AdapterName } from "../catalog/CatalogEntry.ts"
 import type { Provider } from "../domain/Provider.ts"
 import type { AdapterContext } from "./AdapterContext.ts"
 import * as DashScopeAsync from "./dashscope/DashScopeAsync.ts"
@@ -10,20 +10,21 @@ import * as OpenAiVideos from "./openai/OpenAiVideos.ts"
 import * as Replicate from "./replicate/Replicate.ts"
 import type { VendorAccount } from "./VendorClient.ts"
 
-export interface Family {
-  /** Whose key opens it. */
+/** An implementation of one vendor protocol. */
+export interface Adapter {
+  /** The provider whose keys it uses. */
   readonly provider: Provider
-  /** How the key is sent. */
+  /** The headers that carry the key. */
   readonly auth: (key: string) => Readonly<Record<string, string>>
-  readonly make: (line: AdapterContext) => VendorAccount
+  readonly make: (context: AdapterContext) => VendorAccount
 }
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
 const google = (key: string) => ({ "x-goog-api-key": key })
 const fal = (key: string) => ({ authorization: `Key ${key}` })
 
-/** Every protocol family: the catalog's `adapter` names one. */
-export const families: { readonly [adapter in Adapter]: Family } = {
+/** The adapters that catalog entries can name. docs/reference/vendors.md#adapters */
+export const adapters: { readonly [name in AdapterName]: Adapter } = {
   "dashscope-async": { provider: "dashscope", auth: bearer, make: DashScopeAsync.make },
   "dashscope-sync": { provider: "dashscope", auth: bearer, make: DashScopeSync.make },
   "gemini-image": { provider: "gemini", auth: google, make: GeminiImage.make },
@@ -33,6 +34,6 @@ export const families: { readonly [adapter in Adapter]: Family } = {
   replicate: { provider: "replicate", auth: bearer, make: Replicate.make }
 }
 
-const adapters = new Map(Object.entries(families))
+const byName = new Map(Object.entries(adapters))
 
-export const familyOf = (adapter: string): Family | undefined => adapters.get(adapter)
+export const adapterOf = (name: string): Adapter | undefined => byName.get(name)

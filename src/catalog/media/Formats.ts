@@ -4,7 +4,7 @@ export type ImageFormat = "JPEG" | "PNG" | "BMP" | "WEBP"
 export type AudioFormat = "WAV" | "MP3"
 export type VideoFormat = "MP4"
 
-/** What the first bytes say a file is; the last group is known only in order to be named in a refusal. */
+/** A format by its first bytes; those after the first three groups are only named in a refusal. */
 export type Format =
   | ImageFormat
   | AudioFormat
@@ -40,7 +40,7 @@ const still = new Set(["avif", "avis", "heic", "heix", "hevc", "mif1", "msf1"])
 const isMp3Frame = (bytes: Uint8Array): boolean =>
   u8(bytes, 0) === 0xff && (u8(bytes, 1) & 0xe6) === 0xe2
 
-/** The format by magic bytes (contract 5); a file's name or declared type is never believed. */
+/** The format by magic bytes; the declared type is not trusted. */
 export const sniff = (bytes: Uint8Array): Format | undefined => {
   const head = latin1(bytes, 0, 12)
   const known = magic.find(([prefix]) => head.startsWith(prefix))
@@ -51,7 +51,7 @@ export const sniff = (bytes: Uint8Array): Format | undefined => {
   return isMp3Frame(bytes) ? "MP3" : undefined
 }
 
-/** The media types by which a format is declared; the first is the one that the service writes. */
+/** Media types of a format; the service writes the first one. */
 export const mimesOf = {
   JPEG: ["image/jpeg", "image/jpg", "image/pjpeg"],
   PNG: ["image/png", "image/x-png"],
@@ -61,3 +61,20 @@ export const mimesOf = {
   MP3: ["audio/mpeg", "audio/mp3", "audio/x-mp3", "audio/mpeg3"],
   MP4: ["video/mp4"]
 } as const satisfies Record<ImageFormat | AudioFormat | VideoFormat, ReadonlyArray<string>>
+
+export interface AudioHeader {
+  readonly format: AudioFormat
+  readonly seconds: number
+  /** Seconds that an encoder may have added: MP3 has whole frames only. */
+  readonly slackSeconds: number
+}
+
+/** The values of an image's own header. */
+export interface ImageHeader {
+  readonly format: ImageFormat
+  /** Pixels. */
+  readonly width: number
+  readonly height: number
+  /** Has an alpha channel or a transparent colour, even if no pixel uses it. */
+  readonly alpha: boolean
+}
