@@ -144,7 +144,7 @@ const countCalls = (store: DeliveryStore["Service"]): void => {
     record: counted(store.record),
     due: counted(store.due),
     endedSince: counted(store.endedSince),
-    freeLost: counted(store.freeLost),
+    requeueLost: counted(store.requeueLost),
     skipDisabled: counted(store.skipDisabled)
   })
 }

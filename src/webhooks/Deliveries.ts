@@ -7,7 +7,7 @@ import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { DeliveryLogStore } from "./DeliveryLogStore.ts"
 import type {
   AttemptRow,
-  DeliveryCut,
+  DeliveryPage,
   DeliveryFilter,
   DeliveryRow,
   TaskDeliveryRow
@@ -19,20 +19,20 @@ export type { AttemptRow, DeliveryRow, TaskDeliveryRow } from "./DeliveryLogStor
 export interface Recovery {
   /** Deliveries queued again by this call. */
   readonly recovered: number
-  /** There are more: call again. */
+  /** The limit was reached: call again for the rest. */
   readonly hasMore: boolean
 }
 
 type Failure = Problem | StoreUnavailable
 
-/** The delivery log of a user, and sending again. Contract 3 and 8; ADR 0054. */
+/** The delivery log of a user, and redelivery. docs/reference/webhooks.md#redelivery, ADR 0054. */
 export class Deliveries extends Context.Service<
   Deliveries,
   {
     readonly list: (
       userId: UserId,
       filter: DeliveryFilter,
-      page: DeliveryCut
+      page: DeliveryPage
     ) => Effect.Effect<ReadonlyArray<DeliveryRow>, StoreUnavailable>
     /** Fails with 2005. */
     readonly get: (
@@ -42,11 +42,11 @@ export class Deliveries extends Context.Service<
       { readonly row: DeliveryRow; readonly attempts: ReadonlyArray<AttemptRow> },
       Failure
     >
-    /** All deliveries of a task's events, joined with their attempts, in the order of both. */
+    /** All deliveries of a task's events, joined with their attempts, ordered by both. */
     readonly ofTask: (id: TaskId) => Effect.Effect<ReadonlyArray<TaskDeliveryRow>, StoreUnavailable>
-    /** Sends again under the same id, whatever became of it. Fails with 2010 if its endpoint is gone. */
+    /** Sends again under the same id, whatever its status. Fails with 2010 if its endpoint was deleted. */
     readonly redeliver: (userId: UserId, id: DeliveryId) => Effect.Effect<DeliveryRow, Failure>
-    /** Sends again what failed or was skipped since then, oldest first, up to a bound. */
+    /** Sends failed and skipped deliveries created since then again, oldest first, a bounded number. */
     readonly recover: (
       userId: UserId,
       endpointId: EndpointId,

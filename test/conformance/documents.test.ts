@@ -159,8 +159,8 @@ describe("ARCHITECTURE.md", () => {
     for (const [, name = ""] of sql.matchAll(/^drop table (\w+)/gmu)) tables.delete(name)
     // Made by the program that applies the files
     tables.add("schema_migrations").add("schema_functions")
-    const told = firstCells(section(read("ARCHITECTURE.md"), "Tables")).flatMap(quoted)
-    assert.deepEqual([...told].sort(), [...tables].sort())
+    const documented = firstCells(section(read("ARCHITECTURE.md"), "Tables")).flatMap(quoted)
+    assert.deepEqual([...documented].sort(), [...tables].sort())
   })
 })
 

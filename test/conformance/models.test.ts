@@ -386,7 +386,7 @@ describe("the models whose bodies follow their upstream", () => {
       yield* refused(label, "images", [[], [1, 2, 3, 4].map(() => pictureUrl)])
     })
   )
-  it.effect("text-to-image-preview: n 1 to 4, any size", () =>
+  it.effect("text-to-image-preview: n 1 to 4, size in bounds", () =>
     Effect.gen(function* () {
       const label = "text-to-image-preview"
       yield* taken(label, "n", [1, 4])

@@ -89,7 +89,7 @@ const cases: ReadonlyArray<
   ["half a surrogate pair", path, post('{"prompt":"a\\ud800"}'), 2001, ["#/prompt"]],
   ["a wrong dry_run", `${path}?dry_run=x`, post("{}"), 2001, ["#/query/dry_run"]],
   ["an unknown task", `${path}/${unknownTask}`, {}, 2005],
-  ["what is no task id", `${path}/nonsense`, {}, 2005],
+  ["an id that is not a UUID", `${path}/nonsense`, {}, 2005],
   ["broken JSON to a management path", keys, post("{"), 2002],
   ["another type to a management path", keys, post("{}", { "content-type": "text/plain" }), 2003],
   ["no key to a management path", keys, { headers: { authorization: "" } }, 1001],
@@ -150,7 +150,7 @@ const cases: ReadonlyArray<
   ].map(
     (time) =>
       [
-        `what is no time: ${time}`,
+        `an invalid time: ${time}`,
         keys,
         post(`{"name":"a","expires_at":"${time}"}`),
         2001,

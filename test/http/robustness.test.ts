@@ -337,7 +337,7 @@ describe("robustness of the HTTP border", () => {
       })
     )
 
-    it.effect("pipelined requests are answered in their order", () =>
+    it.effect("pipelined requests get their responses in order", () =>
       Effect.gen(function* () {
         const { port } = yield* Running
         const one = (path: string, more = "") => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`

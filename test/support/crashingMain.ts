@@ -20,11 +20,11 @@ const die = Effect.andThen(
  */
 const sender = Layer.effect(
   WebhookSender,
-  Effect.map(WebhookSender, ({ send, shareOf }) => {
+  Effect.map(WebhookSender, ({ send, fairShare }) => {
     const [point, n = "1"] = (process.env["WEBHOOK_CRASH"] ?? "").split(":")
     let requests = 0
     return WebhookSender.of({
-      shareOf,
+      fairShare,
       send: (request) =>
         Effect.suspend(() => {
           requests += 1
@@ -34,7 +34,7 @@ const sender = Layer.effect(
         })
     })
   })
-).pipe(Layer.provide(Gateway.leaves))
+).pipe(Layer.provide(Gateway.adapters))
 
 /** As `src/main.ts`, but `[[sim:crash=…]]` kills this process, and each submit is recorded in `SUBMIT_LOG`. */
 const vendors = Layer.effect(
@@ -65,7 +65,7 @@ const main = FirstStart.layer.pipe(
   Layer.provide(Gateway.http),
   Layer.provide(Gateway.core),
   Layer.provide(Gateway.stores),
-  Layer.provide(Layer.mergeAll(Gateway.leaves, vendors, sender)),
+  Layer.provide(Layer.mergeAll(Gateway.adapters, vendors, sender)),
   Layer.provide(Gateway.database),
   Layer.provide(Logging.layer),
   Layer.provide(AppConfig.layer),

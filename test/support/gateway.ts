@@ -23,7 +23,7 @@ import type { VendorAccount } from "../../src/vendors/VendorClient.ts"
 import { Wallet } from "../../src/wallet/Wallet.ts"
 import { DeliveryStore } from "../../src/webhooks/DeliveryStore.ts"
 import { WebhookSender, WebhookSenderLog } from "../../src/webhooks/WebhookSender.ts"
-import type { NoPlace, WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
+import type { OriginBusy, WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
 import { embeddedDatabase } from "./stores.ts"
 
 /** The operator's token and the master key of every gateway that the tests start. */
@@ -37,9 +37,9 @@ export interface GatewayOptions {
   /** A migrated database. Default: a fresh embedded one in memory. */
   readonly database?: Layer.Layer<Database>
   /** The outcome of each webhook attempt; it may wait or never end. Default: 200 at once. */
-  readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, NoPlace>
+  readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, OriginBusy>
   /** Attempts that may be under way to a URL. Default: no limit. */
-  readonly shareOf?: (url: string) => number
+  readonly fairShare?: (url: string) => number
   /** Sends webhooks for real instead, such as `WebhookSender.layer({ ca })`. */
   readonly sender?: typeof WebhookSender.layer extends (options?: infer O) => unknown ? O : never
   /** The vendor of all models. Default: the simulator, whose jobs take 3 seconds. */
@@ -86,9 +86,9 @@ export const layerGateway = (options: GatewayOptions = {}) =>
     Effect.map(temporaryFolder, (folder) => {
       const sender =
         options.sender === undefined
-          ? WebhookSender.layerMock(options.webhook, options.shareOf)
+          ? WebhookSender.layerMock(options.webhook, options.fairShare)
           : Layer.merge(
-              Layer.provide(WebhookSender.layer(options.sender), Gateway.leaves),
+              Layer.provide(WebhookSender.layer(options.sender), Gateway.adapters),
               Layer.succeed(WebhookSenderLog, { sent: Effect.succeed([]) })
             )
       const scripted = options.vendor === undefined ? sandboxVendors : layerVendor(options.vendor)
@@ -103,7 +103,7 @@ export const layerGateway = (options: GatewayOptions = {}) =>
         ),
         Layer.provideMerge(Gateway.stores),
         // Of two layers for one service the later one wins
-        Layer.provideMerge(Layer.mergeAll(Gateway.leaves, sender, vendors)),
+        Layer.provideMerge(Layer.mergeAll(Gateway.adapters, sender, vendors)),
         Layer.provideMerge(options.database ?? embeddedDatabase),
         Layer.provideMerge(
           AppConfig.layerOf({

@@ -42,7 +42,7 @@ export const startGateway = async (
     Layer.provideMerge(Gateway.core),
     Layer.provide(Secrets.layerTest),
     Layer.provideMerge(Gateway.stores),
-    Layer.provide(Gateway.leaves),
+    Layer.provide(Gateway.adapters),
     Layer.provideMerge(embeddedDatabase),
     Layer.provide(
       AppConfig.layerOf({

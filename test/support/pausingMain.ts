@@ -44,7 +44,7 @@ const vendors = Layer.effect(
     choose: (vendor, adapter) => Effect.map(live.choose(vendor, adapter), pausing),
     owner: (accountId) => Effect.map(live.owner(accountId), pausing)
   }))
-).pipe(Layer.provide(Gateway.leaves))
+).pipe(Layer.provide(Gateway.adapters))
 
 const tasks = Layer.effect(
   TaskStore,
@@ -79,7 +79,7 @@ const main = FirstStart.layer.pipe(
   Layer.provide(Gateway.http),
   Layer.provide(Gateway.core),
   Layer.provide(Layer.mergeAll(Gateway.stores, tasks, artifacts)),
-  Layer.provide(Layer.mergeAll(Gateway.leaves, vendors)),
+  Layer.provide(Layer.mergeAll(Gateway.adapters, vendors)),
   Layer.provide(Gateway.database),
   Layer.provide(Logging.layer),
   Layer.provide(AppConfig.layer),

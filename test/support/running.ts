@@ -79,7 +79,7 @@ export const runningGateway = (
         Layer.provideMerge(Gateway.listen({ host: "127.0.0.1", port }, bounds)),
         Layer.provideMerge(Gateway.core),
         Layer.provideMerge(Gateway.stores),
-        Layer.provideMerge(Gateway.leaves),
+        Layer.provideMerge(Gateway.adapters),
         Layer.provideMerge(embeddedDatabase),
         Layer.provideMerge(config)
       )

@@ -29,7 +29,7 @@ export const embeddedHash = () =>
     readFileSync(createRequire(import.meta.url).resolve("@electric-sql/pglite"))
   )
 
-/** Changes with the schema too, so that no template is ever stale. */
+/** Changes with the schema too, so that no template is stale. */
 const schemaHash = () => {
   const hash = embeddedHash()
   for (const folder of ["migrations", "functions"]) {

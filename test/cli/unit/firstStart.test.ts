@@ -24,7 +24,7 @@ const start = Effect.gen(function* () {
 const killed = Effect.die(new Error("kill -9"))
 
 /** A start that crashes right after this step. */
-const dying = {
+const crashing = {
   "the user": Effect.flatMap(Users, (users) =>
     Effect.provideService(start, Users, {
       ...users,
@@ -72,10 +72,10 @@ describe("the first start", () => {
     }).pipe(Effect.provide(place))
   )
 
-  for (const [what, death] of Object.entries(dying)) {
+  for (const [what, crash] of Object.entries(crashing)) {
     it.effect(`killed after it made ${what}, before the key was printed: the next prints one`, () =>
       Effect.gen(function* () {
-        assert.strictEqual((yield* Effect.exit(death))._tag, "Failure")
+        assert.strictEqual((yield* Effect.exit(crash))._tag, "Failure")
         const key = printedKey(yield* start)
         yield* (yield* ApiKeys).authenticate(key)
         assert.deepStrictEqual(yield* state, complete)

@@ -25,20 +25,20 @@ import {
 } from "../../support/stores.ts"
 import {
   accept,
-  reservation,
   breaches,
   callEnd,
   finish,
+  reservation,
   walletStores,
-  writeReservations,
-  writeCalls
+  writeCalls,
+  writeReservations
 } from "../../support/wallets.ts"
 
 const dump = new URL("../../support/schema-0017.sql", import.meta.url)
 const statements = splitStatements(readFileSync(dump, "utf8"))
 const dumpHash = () => embeddedHash().update(readFileSync(dump)).digest("hex").slice(0, 16)
 
-/** Of its user, and the paths of its tasks. */
+/** The key of its user, and the path of its tasks. */
 const apiKey = "sk-NAyO1ieImAJ7u9IgPlnFcF3hBNqWffyQB7wZuGth3udjTb"
 const models = "/vendors/alibaba/v1/text-to-image-max"
 
@@ -77,7 +77,7 @@ const adopted = (database: Layer.Layer<Database>) =>
 
 type Rows = ReadonlyMap<string, ReadonlyArray<Record<string, unknown>>>
 
-/** What the adoption makes of the rows before it. */
+/** The expected rows after the adoption. */
 const renamed = (before: Rows): Rows => {
   const tables: Record<string, string> = {
     manage_answers: "manage_idempotency_keys",
@@ -103,7 +103,7 @@ const renamed = (before: Rows): Rows => {
   )
 }
 
-/** In an order that new names do not change, without what the migrations write about themselves. */
+/** Sorted independently of names, without the rows that the migrations write about themselves. */
 const sorted = (rows: Rows) =>
   [...rows]
     .filter(([table]) => !table.startsWith("schema_"))
@@ -158,7 +158,7 @@ for (const [store, database] of Object.entries(former)) {
       }).pipe(Effect.provide(database))
     )
 
-    it.live("goes on: wallets, tasks, calls and deliveries", () =>
+    it.live("works on: wallets, tasks, calls and deliveries", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         assert.strictEqual(yield* breaches, 0)
@@ -191,7 +191,7 @@ for (const [store, database] of Object.entries(former)) {
         assert.lengthOf(yield* (yield* ReservationStore).lost(later, 10), 0)
 
         const deliveries = yield* DeliveryStore
-        assert.strictEqual(yield* deliveries.freeLost(later, later, later), 2)
+        assert.strictEqual(yield* deliveries.requeueLost(later, later, later), 2)
         const [endpoint] = yield* sql<{ id: string }>`
           SELECT id FROM webhook_endpoints WHERE enabled AND deleted_at IS NULL`
         const wanted = [{ endpointId: EndpointId.make(endpoint!.id), limit: 100 }]
@@ -242,7 +242,7 @@ for (const [store, database] of Object.entries(former)) {
   })
 }
 
-describe("a database before or beside the former migration 0017", () => {
+describe("a database older or newer than the former migration 0017", () => {
   const Former = former.postgres!
 
   const refused = Effect.gen(function* () {
@@ -264,7 +264,7 @@ describe("a database before or beside the former migration 0017", () => {
     }).pipe(Effect.provide(Former))
   )
 
-  it.live("is refused when a file was another one", () =>
+  it.live("is refused when a file of it was different", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
       yield* sql`UPDATE schema_migrations SET sha256 = 'x' WHERE id = 4`
@@ -272,7 +272,7 @@ describe("a database before or beside the former migration 0017", () => {
     }).pipe(Effect.provide(Former))
   )
 
-  it.live("is refused with a migration that nobody knows", () =>
+  it.live("is refused with an unknown migration", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
       yield* sql`INSERT INTO schema_migrations VALUES (18, '0018_more', 'x', ${killedAt})`

@@ -17,7 +17,7 @@ import type { Finish } from "../../../src/tasks/TaskStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
-import type { Claimed } from "../../../src/webhooks/DeliveryStore.ts"
+import type { ClaimedDelivery } from "../../../src/webhooks/DeliveryStore.ts"
 import { EndpointStore } from "../../../src/webhooks/EndpointStore.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { describeStores } from "../../support/stores.ts"
@@ -172,7 +172,7 @@ const claim = (endpointId: EndpointId, now = at(1), limit = 100) =>
   )
 
 /** The record of an attempt that was interrupted: due again at once. */
-const handedBack = (claimed: Claimed, now: DateTime.Utc) =>
+const handedBack = (claimed: ClaimedDelivery, now: DateTime.Utc) =>
   ({
     claimed,
     endedAt: now,
@@ -479,12 +479,12 @@ describeStores("the stores", (database) => {
         const { id } = yield* queued()
         yield* claim(id, at(1))
         yield* processes.heartbeat("proc_a", at(100))
-        assert.strictEqual(yield* deliveries.freeLost(at(90), at(0), at(100)), 0)
-        assert.isAtLeast(yield* deliveries.freeLost(at(90), at(2), at(100)), 1)
+        assert.strictEqual(yield* deliveries.requeueLost(at(90), at(0), at(100)), 0)
+        assert.isAtLeast(yield* deliveries.requeueLost(at(90), at(2), at(100)), 1)
         const [again] = yield* claim(id, at(100))
         assert.deepStrictEqual([again!.attempt, again!.seq], [0, 2])
         yield* processes.leave("proc_a", at(100))
-        assert.isAtLeast(yield* deliveries.freeLost(at(90), at(0), at(101)), 1)
+        assert.isAtLeast(yield* deliveries.requeueLost(at(90), at(0), at(101)), 1)
         const [third] = yield* claim(id, at(101))
         yield* deliveries.record([handedBack(third!, at(102))])
         assert.deepStrictEqual(yield* statuses(id), ["pending"])

@@ -33,7 +33,7 @@ const createSurely = async (gateway: GatewayProcess, n: number) => {
       const answer = await gateway.call("POST", path, { prompt: `${n}` }, key)
       return answer.status >= 500 || answer.status === 409 ? undefined : answer
     },
-    { what: "the answer to a create", millis: 60_000 }
+    { what: "the response to a create", millis: 60_000 }
   )
   assert.strictEqual(answer.status, 202, answer.text)
   return String(answer.json.task_info.id)

@@ -2,12 +2,12 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Latch, Scope } from "effect"
 import { Batcher } from "../../../src/db/Batcher.ts"
 
-/** Some turns of the event loop, in which every fiber that can go on does. */
+/** Some turns of the event loop, in which every runnable fiber continues. */
 const turns = Effect.promise(async () => {
   for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve))
 })
 
-/** A run that notes its items, waits for a gate, and dies for what cannot be written. */
+/** A run that records its items, waits for a gate, and dies for a broken item. */
 const gated = (broken?: number) => {
   const batches: Array<ReadonlyArray<number>> = []
   const gate = Latch.makeUnsafe()
@@ -24,8 +24,8 @@ const gated = (broken?: number) => {
 const lengths = (batches: ReadonlyArray<ReadonlyArray<unknown>>) =>
   batches.map((batch) => batch.length)
 
-describe("a batcher of a scope", () => {
-  it.live("takes a call at once, and what gathers meanwhile together", () =>
+describe("a batcher in a scope", () => {
+  it.live("runs a call at once, and calls that arrive meanwhile together", () =>
     Effect.gen(function* () {
       const { batches, gate, run } = gated(7)
       const { call } = yield* Batcher.make({ run, itemsMax: 5, runsMax: 1, splitBatch: true })
@@ -36,7 +36,7 @@ describe("a batcher of a scope", () => {
         Effect.forkChild(Effect.exit(call(n)))
       )
       yield* turns
-      // Not yet begun: never made. Begun: waited for
+      // Not yet started: never run. Started: waited for
       yield* Fiber.interrupt(rest[1]!)
       const leaving = yield* Effect.forkChild(Fiber.interrupt(first))
       yield* turns
@@ -55,7 +55,7 @@ describe("a batcher of a scope", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("interrupts its runs and all who wait when the scope ends, and who comes later", () =>
+  it.live("interrupts its runs and all waiting calls when the scope ends, and later calls", () =>
     Effect.gen(function* () {
       const { batches, run } = gated()
       const scope = yield* Scope.make()
@@ -75,7 +75,7 @@ describe("a batcher of a scope", () => {
 })
 
 describe("a detached batcher", () => {
-  it.live("runs what it was given, whether its caller or a scope has ended meanwhile", () =>
+  it.live("runs all its items, even if the caller or a scope has ended meanwhile", () =>
     Effect.gen(function* () {
       const { batches, gate, run } = gated()
       const scope = yield* Scope.make()
@@ -94,7 +94,7 @@ describe("a detached batcher", () => {
     })
   )
 
-  it.effect("runs at once what is added, in one run what is added in one turn", () =>
+  it.effect("runs added items at once, those of one event-loop turn in one run", () =>
     Effect.gen(function* () {
       const { batches, gate, run } = gated()
       const { add, settled } = yield* Batcher.makeDetached({ run, itemsMax: 200, runsMax: 1 })
@@ -109,7 +109,7 @@ describe("a detached batcher", () => {
     })
   )
 
-  it.effect("then runs all that gathered during a run, as many as fit into a run", () =>
+  it.effect("then runs the items added during a run, up to the size of a run", () =>
     Effect.gen(function* () {
       const { batches, gate, run } = gated()
       const { add, settled } = yield* Batcher.makeDetached({ run, itemsMax: 200, runsMax: 1 })
@@ -124,7 +124,7 @@ describe("a detached batcher", () => {
     })
   )
 
-  it.live("is settled when all items of before are run, whatever was added since", () =>
+  it.live("is settled when all earlier items have run, whatever was added since", () =>
     Effect.gen(function* () {
       const { batches, gate, run } = gated()
       const { add, settled } = yield* Batcher.makeDetached({
@@ -150,7 +150,7 @@ describe("a detached batcher", () => {
 })
 
 describe("runs of a batcher that start at an interval", () => {
-  it.effect("take together what comes meanwhile, and the first one waits for nobody", () =>
+  it.effect("take items that arrive meanwhile together; the first one does not wait", () =>
     Effect.gen(function* () {
       const runs: Array<ReadonlyArray<number>> = []
       const times: Array<number> = []
@@ -189,7 +189,7 @@ const kinds = {
 
 for (const [name, make] of Object.entries(kinds)) {
   describe(name, () => {
-    it.effect("that cannot even be begun fails its own calls, and holds up no other", () =>
+    it.effect("that cannot be started fails its own calls, and delays no other", () =>
       Effect.scoped(
         Effect.gen(function* () {
           const { add, call, settled } = yield* make((items) => {

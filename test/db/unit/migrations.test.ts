@@ -199,7 +199,7 @@ describe("functions", () => {
     }).pipe(Effect.provide(empty))
   )
 
-  it.live("another signature needs another name, and the old one stays", () =>
+  it.live("another signature needs another name, and the old one is kept", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient
       const { options, writeFunctions } = yield* folder(files, functions)

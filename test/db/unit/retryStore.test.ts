@@ -12,7 +12,7 @@ const run = (write: Effect.Effect<unknown, StoreUnavailable>) => ({
   )
 })
 
-describe("a write that is repeated while the store is away", () => {
+describe("a write that is repeated while the store is unavailable", () => {
   for (const name of ["by itself", "in a region that is not interruptible"] as const) {
     it.effect(`${name}: after 100 ms, then twice as long each time, 5 s at most`, () =>
       Effect.gen(function* () {
@@ -67,7 +67,7 @@ describe("a write that is repeated while the store is away", () => {
       yield* Effect.yieldNow
       yield* answer.open
       yield* Fiber.join(stopping)
-      // Nothing interrupts between a write that was made and what follows it
+      // Nothing interrupts between a write and what follows it
       assert.deepStrictEqual(writes.slice(2), ["begun", "ended", "followed"])
       assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(writing)))
     })

@@ -62,7 +62,7 @@ describe("schema/functions", () => {
 })
 
 describe("schema/migrations", () => {
-  it("calls no function of schema/functions: on a new database these come later", () => {
+  it("calls no function of schema/functions: a new database gets them after the migrations", () => {
     for (const { name, text } of filesOf("schema/migrations", ".sql")) {
       const sql = withoutComments(text)
       for (const called of functions) {

@@ -287,7 +287,7 @@ describe("EGRESS_ALLOW", () => {
     ["::1/128", "https://a.localhost/"],
     ["64:ff9b::/96", "https://[64:ff9b::8.8.8.8]/"],
     ["64:ff9b::/96,10.0.0.0/8", "https://[64:ff9b::10.0.0.1]/"]
-  ])("%j lets %s through", (allow, url) => assert.isUndefined(check(url, allow)))
+  ])("%j allows %s", (allow, url) => assert.isUndefined(check(url, allow)))
 
   it.each([
     ["127.0.0.1", "https://127.0.0.2/"],
@@ -340,7 +340,7 @@ describe("EGRESS_ALLOW", () => {
     ["user@host", "is not a host name"],
     ["a?b", "is not a host name"],
     ["[::1", "is neither a host nor an address"]
-  ])("%j is answered with what is wrong: %s", (entry, fault) => {
+  ])("%j is refused with the fault: %s", (entry, fault) => {
     const failure = Result.getOrThrow(Result.flip(parseEgressAllow(`localhost,${entry}`)))
     assert.strictEqual(failure.entry, entry)
     assert.include(failure.message, fault)

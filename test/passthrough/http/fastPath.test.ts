@@ -132,10 +132,10 @@ describe("the fast path", () => {
   })
 
   const scripts = {
-    "an answer without a type": (_: unknown, response) => {
+    "a response without a type": (_: unknown, response) => {
       response.writeHead(200).end(JSON.stringify(chatCompletion("gpt-4o")))
     },
-    "an empty answer": (_: unknown, response) => void response.writeHead(204).end(),
+    "an empty response": (_: unknown, response) => void response.writeHead(204).end(),
     "an odd header": (_: unknown, response) => {
       response.socket?.end(
         "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-odd: \u20ac\r\nconnection: close\r\n\r\n{}"
@@ -163,13 +163,13 @@ describe("the fast path", () => {
   }
 
   const faults: Record<string, readonly [body: unknown, headers: Record<string, string>]> = {
-    "a body that is no JSON": ["{", {}],
+    "a body that is not JSON": ["{", {}],
     "a body with faults": [{ model: 1, stream: "yes" }, {}],
-    "a model that nobody knows": [{ ...chat, model: "nobody" }, {}],
+    "an unknown model": [{ ...chat, model: "nobody" }, {}],
     "more than the balance": [{ ...chat, max_tokens: 4e9, n: 128, model: "o1-pro" }, {}],
     "another type": [chat, { "content-type": "text/plain" }],
     "a compressed body": [chat, { "content-encoding": "gzip" }],
-    "a key that nobody knows": [chat, { authorization: `Bearer sk-${"a".repeat(46)}` }],
+    "an unknown key": [chat, { authorization: `Bearer sk-${"a".repeat(46)}` }],
     "a malformed key": [chat, { authorization: "Basic abc" }]
   }
   for (const [what, [body, headers]] of Object.entries(faults)) {

@@ -24,9 +24,9 @@ import {
   writeReservations
 } from "../../support/wallets.ts"
 
-/** Give `ALLOWANCE_SEED` to run a failure again. */
-const seed = Number(process.env.ALLOWANCE_SEED ?? randomInt(2 ** 31))
-console.log(`reservation properties: ALLOWANCE_SEED=${seed}`)
+/** Give `RESERVATION_SEED` to run a failure again. */
+const seed = Number(process.env.RESERVATION_SEED ?? randomInt(2 ** 31))
+console.log(`reservation properties: RESERVATION_SEED=${seed}`)
 
 /** A store with one wallet and one key. */
 interface Ledger {
@@ -245,7 +245,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
 
 const balances = fc.constantFrom(0, 3, 40, 1000, 100_000)
 
-describe("what is drawn on a reservation is covered and charged once, whatever is written and seen", () => {
+describe("calls drawn on a reservation are covered and charged once, whether a result is seen or not", () => {
   it("in memory", () => {
     let drawn = 0
     fc.assert(
@@ -295,7 +295,7 @@ const storeLedger = Effect.fnUntraced(function* (balance: number) {
   return ledger
 })
 
-describeStores("what is drawn on a reservation", (database) => {
+describeStores("calls drawn on a reservation", (database) => {
   layer(Layer.provideMerge(walletStores, database), {
     timeout: "120 seconds",
     excludeTestServices: true

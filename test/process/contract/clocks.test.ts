@@ -11,7 +11,7 @@ const now = DateTime.makeUnsafe("2026-03-01T12:00:00Z")
 const later = (seconds: number) => DateTime.add(now, { seconds })
 const anHourAhead = later(3600)
 
-describeStores("a process whose clock was an hour ahead for a moment", (database) => {
+describeStores("a process whose clock was an hour fast for a moment", (database) => {
   const Live = Layer.mergeAll(AdmissionStore.layer, RateLeaseStore.layer, walletStores).pipe(
     Layer.provideMerge(database)
   )

@@ -5,7 +5,7 @@ import { makeFiberPlaces } from "../../../src/process/Places.ts"
 const until = (isThere: () => boolean) => Effect.repeat(Effect.yieldNow, { until: () => isThere() })
 
 describe("fibers in places", () => {
-  it.effect("run at once, and one that dies harms no other", () =>
+  it.effect("run at once, and one that dies affects no other", () =>
     Effect.gen(function* () {
       const run = yield* makeFiberPlaces
       const ended: Array<number> = []
@@ -20,29 +20,29 @@ describe("fibers in places", () => {
     })
   )
 
-  it.effect("are interrupted with their scope, which waits for what they do at their end", () =>
+  it.effect("are interrupted with their scope, which waits for their finalizers", () =>
     Effect.gen(function* () {
       const scope = yield* Scope.make()
       const run = yield* Scope.provide(makeFiberPlaces, scope)
-      const told: Array<string> = []
-      const tell = (word: string) => Effect.sync(() => told.push(word))
-      // Places of those that have ended are taken again, and nobody is lost by it
-      for (let n = 0; n < 5; n += 1) run(tell("short"))
-      yield* until(() => told.length === 5)
+      const words: Array<string> = []
+      const record = (word: string) => Effect.sync(() => words.push(word))
+      // Places of ended fibers are reused, and no fiber is lost by it
+      for (let n = 0; n < 5; n += 1) run(record("short"))
+      yield* until(() => words.length === 5)
       for (const name of ["first", "second", "third"]) {
-        const last = Effect.andThen(Effect.yieldNow, tell(`${name} is over`))
+        const last = Effect.andThen(Effect.yieldNow, record(`${name} is over`))
         run(Effect.onInterrupt(Effect.never, () => last))
       }
       yield* Effect.yieldNow
       yield* Scope.close(scope, Exit.void)
-      assert.deepStrictEqual(told.slice(5).sort(), [
+      assert.deepStrictEqual(words.slice(5).sort(), [
         "first is over",
         "second is over",
         "third is over"
       ])
-      run(tell("too late"))
+      run(record("too late"))
       yield* Effect.yieldNow
-      assert.lengthOf(told, 8)
+      assert.lengthOf(words, 8)
     })
   )
 })

@@ -179,14 +179,14 @@ describe("which task a job belongs to", () => {
     ["the only one is it", found([[job("j")]]), "j", 0, 1],
     ["one that the list shows late is it", found([[], [job("j")]]), "j", 5, 2],
     [
-      "a list that cannot be had for the moment is asked again",
+      "a list that is unavailable for a moment is requested again",
       found([slow, [job("j")]]),
       "j",
       5,
       2
     ],
-    ["none after three looks, 5 seconds apart: nobody knows", found([[]]), "AMBIGUOUS", 10, 3],
-    ["two alike: nobody knows", found([[job("j"), job("k")]]), "AMBIGUOUS", 10, 3],
+    ["none after three lists, 5 seconds apart: ambiguous", found([[]]), "AMBIGUOUS", 10, 3],
+    ["two alike: ambiguous", found([[job("j"), job("k")]]), "AMBIGUOUS", 10, 3],
     [
       "one of two belongs to another task: the other is it",
       found([[job("j"), job("k")]], { handleValues: new Set(["k"]), unresolved: 0 }),
@@ -195,14 +195,14 @@ describe("which task a job belongs to", () => {
       1
     ],
     [
-      "the only one belongs to another task: nobody knows",
+      "the only one belongs to another task: ambiguous",
       found([[job("j")]], { handleValues: new Set(["j"]), unresolved: 0 }),
       "AMBIGUOUS",
       10,
       3
     ],
     [
-      "another submit of that time is not settled: nobody knows",
+      "another submit of that time is not settled: ambiguous",
       found([[job("j")]], { handleValues: new Set(), unresolved: 1 }),
       "AMBIGUOUS",
       10,

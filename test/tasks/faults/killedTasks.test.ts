@@ -33,7 +33,7 @@ interface TaskJson {
 const createSurely = async (gateway: GatewayProcess, prompt: string, key: string) => {
   const answer = await until<HttpResult>(
     () => gateway.call("POST", path, { prompt }, { "idempotency-key": key }).catch(() => undefined),
-    { what: "the answer to a create" }
+    { what: "the response to a create" }
   )
   assert.strictEqual(answer.status, 202, answer.text)
   return String(answer.json.task_info.id)

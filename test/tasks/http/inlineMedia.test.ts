@@ -52,7 +52,7 @@ const faulty: ReadonlyArray<readonly [string, object]> = [
   [spark, { prompt: "a", audio_url: dataUri("audio/wav", picture) }]
 ]
 
-const story = async (
+const scenario = async (
   databaseUrl: string,
   rowsOf: () => Promise<ReadonlyArray<readonly [string, string]>>
 ) => {
@@ -133,7 +133,7 @@ describe("media sent in a body", () => {
           )
         }).pipe(Effect.orDie, Effect.provide(store))
         const run = Effect.runPromiseWith(yield* Effect.context())
-        yield* Effect.promise(() => story(database.href, () => run(rows)))
+        yield* Effect.promise(() => scenario(database.href, () => run(rows)))
       }),
     120_000
   )

@@ -118,14 +118,14 @@ for (const vendor of vendors) {
     /** A whole gateway with the test's clock; at the end all tasks end. */
     const test = <E>(
       name: string,
-      story: Effect.Effect<void, E, Layer.Success<ReturnType<typeof layerGateway>>>,
+      scenario: Effect.Effect<void, E, Layer.Success<ReturnType<typeof layerGateway>>>,
       env?: Record<string, string>
     ) =>
       it.effect(
         name,
         () =>
           Effect.flatMap(gateway(env), (layer) =>
-            Effect.provide(Effect.ensuring(story, settle), layer)
+            Effect.provide(Effect.ensuring(scenario, settle), layer)
           ),
         120_000
       )
@@ -385,7 +385,7 @@ for (const vendor of vendors) {
             )
           )
           const [a, b] = [yield* process, yield* process]
-          const story = Effect.gen(function* () {
+          const scenario = Effect.gen(function* () {
             const { address, get, polls } = yield* begin()
             upstream.runningPolls = 0
             const answer = yield* Effect.provide(callBack(address), b)
@@ -398,7 +398,7 @@ for (const vendor of vendors) {
             assert.strictEqual(polls(), 1)
             assert.strictEqual((yield* Effect.provide(callBack(address), b)).status, 204)
           })
-          yield* Effect.provide(Effect.ensuring(story, settle), a)
+          yield* Effect.provide(Effect.ensuring(scenario, settle), a)
         }).pipe(Effect.scoped),
       120_000
     )

@@ -66,7 +66,7 @@ const waits: ReadonlyArray<{
   readonly limits: { readonly rate?: Rate; readonly slots?: SlotLimit }
 }> = [
   {
-    what: "its turn to be submitted",
+    what: "its submit",
     limits: { rate: { key: "account/submits", calls: 1, perMillis: 3_600_000 } }
   },
   { what: "a slot at the vendor", limits: { slots: { line: "account", max: 1 } } }

@@ -110,7 +110,7 @@ describe("a running task over time", () => {
       assert.strictEqual((yield* wallet).available_balance, "1000.00")
       const polls = endless.polls.length
       yield* advance("10 seconds")
-      assert.strictEqual(endless.polls.length, polls, "nobody polls for it any more")
+      assert.strictEqual(endless.polls.length, polls, "it is not polled any more")
       assert.strictEqual(endless.cancels.length, 1, "the job is cancelled at the vendor")
     }).pipe(
       Effect.provide(

@@ -10,7 +10,7 @@ const operator = callWith(adminToken)
 
 describeStores("Idempotency-Key of the management API", (database) => {
   layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
-    it.effect("50 equal top-ups in parallel: one ledger row, 50 equal answers", () =>
+    it.effect("50 equal top-ups in parallel: one ledger row, 50 equal responses", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 0 })
         const path = `/manage/v1/users/${user.id}/top-ups`
@@ -21,7 +21,7 @@ describeStores("Idempotency-Key of the management API", (database) => {
             { concurrency: "unbounded" }
           )
         )
-        // Repeats that came while the first was under way look again by the clock
+        // Repeats that arrived while the first was under way poll by the clock
         while (asking.pollUnsafe() === undefined) yield* advance("100 millis", "50 millis")
         const answers = yield* Fiber.join(asking)
         for (const answer of answers) {
@@ -54,7 +54,7 @@ describeStores("Idempotency-Key of the management API", (database) => {
     )
 
     it.effect(
-      "an API key made twice with one key is one API key, and no row shows it in the clear",
+      "an API key created twice with one idempotency key is one API key, and no row has it in plain text",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
@@ -75,7 +75,7 @@ describeStores("Idempotency-Key of the management API", (database) => {
         })
     )
 
-    it.effect("webhook endpoints and users too; a caller's keys are their own", () =>
+    it.effect("webhook endpoints and users too; the keys of each caller are separate", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const endpoint = { url: "https://hooks.example.com/a", events: ["task.failed"] }
@@ -89,13 +89,13 @@ describeStores("Idempotency-Key of the management API", (database) => {
         const reborn = yield* operator("POST", "/manage/v1/users", person, keyed(user.id))
         assert.strictEqual(born.status, 201)
         assert.deepStrictEqual(reborn.json, born.json)
-        const stranger = yield* makeUser()
-        const strange = yield* stranger.call("POST", path, endpoint, keyed("w"))
-        assert.isFalse(strange.headers.has("idempotency-replayed"))
+        const otherUser = yield* makeUser()
+        const other = yield* otherUser.call("POST", path, endpoint, keyed("w"))
+        assert.isFalse(other.headers.has("idempotency-replayed"))
       })
     )
 
-    it.effect("a refused request leaves its key free, and keys are forgotten after 24 hours", () =>
+    it.effect("a refused request leaves its key free, and keys expire after 24 hours", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const post = (body: unknown) => user.call("POST", "/manage/v1/api-keys", body, keyed("f"))
@@ -112,7 +112,7 @@ describeStores("Idempotency-Key of the management API", (database) => {
       })
     )
 
-    it.effect("money is never added twice for one key, however late, and the answer says so", () =>
+    it.effect("money is never added twice for one key, at any time; the response says so", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 0 })
         const path = `/manage/v1/users/${user.id}/top-ups`
@@ -133,7 +133,7 @@ describeStores("Idempotency-Key of the management API", (database) => {
       })
     )
 
-    it.effect("a request whose process died may be sent again after a minute", () =>
+    it.effect("a request whose process died may be repeated after a minute", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const make = user.call("POST", "/manage/v1/api-keys", { name: "a" }, keyed("d"))

@@ -28,7 +28,7 @@ const auditOnce = Effect.fnUntraced(function* (entries = 1000) {
   return yield* wallets.drift
 })
 
-/** Runs as no constraint and no trigger would let it, like a hand in the database. */
+/** Runs without constraints and triggers, as a manual change of the database. */
 const manipulate = (statement: string) =>
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
@@ -45,7 +45,7 @@ describeStores("the wallet store", (database) => {
     timeout: "60 seconds",
     excludeTestServices: true
   })((it) => {
-    it.effect("create holds the price, success settles what was made, the rest returns", () =>
+    it.effect("create holds the price, success settles what was made, the rest is released", () =>
       Effect.gen(function* () {
         const wallets = yield* WalletStore
         const userId = yield* newWallet(100)
@@ -68,7 +68,7 @@ describeStores("the wallet store", (database) => {
       })
     )
 
-    it.effect("calls that arrive together: one that is refused or broken fails alone", () =>
+    it.effect("calls of one batch: a refused or broken one fails alone", () =>
       Effect.gen(function* () {
         const userId = yield* newWallet(20)
         const [rich] = [yield* newWallet(1000)]
@@ -102,7 +102,7 @@ describeStores("the wallet store", (database) => {
       })
     )
 
-    it.effect("a key has as many unfinished tasks as it may, however many arrive at once", () =>
+    it.effect("a key has at most its limit of unfinished tasks, however many arrive at once", () =>
       Effect.gen(function* () {
         const userId = yield* newWallet(100)
         const over = { apiKeyId: `key_${userId}`, runningMax: 3 }
@@ -133,7 +133,7 @@ describeStores("the wallet store", (database) => {
       })
     )
 
-    it.effect("an operation id belongs to one change; too much and too little are refused", () =>
+    it.effect("an operation id belongs to one change; too high and too low are refused", () =>
       Effect.gen(function* () {
         const wallets = yield* WalletStore
         const userId = yield* newWallet(20)
@@ -170,7 +170,7 @@ describeStores("the wallet store", (database) => {
       })
     )
 
-    it.effect("the database refuses what breaks an invariant, whoever asks", () =>
+    it.effect("the database refuses every change that breaks an invariant", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const userId = yield* newWallet(20)
@@ -206,7 +206,7 @@ describeStores("the wallet store", (database) => {
       })
     )
 
-    it.effect("the audit sees a wallet, a hold and an entry that a hand has changed", () =>
+    it.effect("the audit finds a wallet, a hold and an entry that were changed manually", () =>
       Effect.gen(function* () {
         const users = yield* Effect.forEach(Array.from({ length: 7 }), () => newWallet(20))
         const userId = users[3]
@@ -227,19 +227,19 @@ describeStores("the wallet store", (database) => {
         )
         yield* manipulate(`UPDATE wallets SET settled = settled + 1 WHERE user_id = '${userId}'`)
         assert.strictEqual(yield* auditOnce(), 1, "wallet and entry agree, the chain does not")
-        const gone = users[4]
-        yield* accept(gone!, 1)
-        yield* manipulate(`DELETE FROM wallet_entries WHERE user_id = '${gone}' AND seq = 2`)
+        const fifth = users[4]
+        yield* accept(fifth!, 1)
+        yield* manipulate(`DELETE FROM wallet_entries WHERE user_id = '${fifth}' AND seq = 2`)
         assert.strictEqual(yield* auditOnce(), 2)
         yield* manipulate(`DELETE FROM wallet_audits`)
         yield* manipulate(
           `UPDATE wallet_entries SET settled_after = settled_after - 1 WHERE ${last}`
         )
         yield* manipulate(`UPDATE wallets SET settled = settled - 1 WHERE user_id = '${userId}'`)
-        yield* manipulate(`DELETE FROM holds WHERE user_id = '${gone}'`)
-        yield* manipulate(`UPDATE wallets SET held = 0, entry_count = 1 WHERE user_id = '${gone}'`)
+        yield* manipulate(`DELETE FROM holds WHERE user_id = '${fifth}'`)
+        yield* manipulate(`UPDATE wallets SET held = 0, entry_count = 1 WHERE user_id = '${fifth}'`)
         yield* manipulate(`DELETE FROM runs`)
-        yield* manipulate(`DELETE FROM tasks WHERE user_id = '${gone}'`)
+        yield* manipulate(`DELETE FROM tasks WHERE user_id = '${fifth}'`)
         assert.strictEqual(yield* auditOnce(1), 0, "an entry a page")
         for (let round = 0; round < 8; round += 1) assert.strictEqual(yield* auditOnce(1), 0)
       })

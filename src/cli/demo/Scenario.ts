@@ -14,25 +14,24 @@ import { cents, showLedger, showWallet } from "./Wallet.ts"
 
 const creditsOfDemo = "1000.00"
 const pollEvery = "200 millis"
-const taskWithin = "3 minutes"
-/** A webhook comes at once; longer means that it cannot come. */
+const taskTimeout = "3 minutes"
+/** Webhooks are sent at once, so a longer wait would not help. */
 const webhookMillis = 5000
 
-/** A task that was created and has ended. */
-interface Played {
+interface FinishedTask {
   readonly model: Model
   readonly id: string
   readonly cost: string
   readonly result: TaskResult
 }
 
-/** The whole story. Every promise of it becomes a line of the report. */
-export const play = Effect.fn("Demo.play")(function* (target: Target) {
+/** Runs all steps; each expectation becomes a check of the report. */
+export const runScenario = Effect.fn("Demo.runScenario")(function* (target: Target) {
   const report = yield* Report
   const client = yield* Client
 
   yield* report.heading("1. A customer")
-  const key = yield* customer(target)
+  const key = yield* apiKeyOf(target)
   const before = yield* client.wallet(key)
   yield* showWallet("Wallet before", before)
 
@@ -43,34 +42,36 @@ export const play = Effect.fn("Demo.play")(function* (target: Target) {
   ).pipe(
     Effect.tap(({ id, secret }) => {
       receiver.useSecret(secret)
-      return report.say(`${id} at ${receiver.url}, with a secret of its own`)
+      return report.print(`${id} at ${receiver.url}, with a secret of its own`)
     })
   )
   yield* report.check("the https receiver is registered as webhook endpoint", true)
 
   yield* report.heading("3. A task of each of the five models")
-  const played = yield* Effect.forEach(models(), (model) => playTask(key, model, receiver), {
+  const finished = yield* Effect.forEach(models(), (model) => runTask(key, model, receiver), {
     concurrency: "unbounded"
   })
   yield* report.heading("4. The results")
-  yield* Effect.forEach(played, checkResult, { discard: true })
+  yield* Effect.forEach(finished, checkResult, { discard: true })
   yield* report.heading("5. The webhooks")
-  yield* Effect.forEach(played, (it) => checkWebhooks(receiver, it, "task.succeeded"), {
+  yield* Effect.forEach(finished, (it) => checkWebhooks(receiver, it, "task.succeeded"), {
     discard: true
   })
 
   yield* report.heading("6. A task that fails")
-  const failed = yield* playTask(key, refused, receiver)
+  const failed = yield* runTask(key, refused, receiver)
   const error = failed.result.task_info.error
-  yield* report.say(`error ${error?.code ?? "none"}: ${error?.title ?? ""}. ${error?.detail ?? ""}`)
+  yield* report.print(
+    `error ${error?.code ?? "none"}: ${error?.title ?? ""}. ${error?.detail ?? ""}`
+  )
   yield* report.check("the refused task failed with code 3001", error?.code === 3001)
   yield* checkWebhooks(receiver, failed, "task.failed")
 
   yield* report.heading("7. The wallet after")
   const after = yield* client.wallet(key)
   yield* showWallet("Wallet after", after)
-  yield* showLedger(yield* client.entries(key), [...played, failed])
-  const spent = played.reduce((sum, it) => sum + cents(it.cost), 0n)
+  yield* showLedger(yield* client.entries(key), [...finished, failed])
+  const spent = finished.reduce((sum, it) => sum + cents(it.cost), 0n)
   yield* report.check(
     "the wallet paid exactly for the five tasks",
     cents(before.settled_balance) - cents(after.settled_balance) === spent
@@ -82,23 +83,23 @@ export const play = Effect.fn("Demo.play")(function* (target: Target) {
   )
 })
 
-/** The caller's own key, or that of a user made for the demo. */
-const customer = Effect.fnUntraced(function* (target: Target) {
+/** The given key, or the key of a new user. */
+const apiKeyOf = Effect.fnUntraced(function* (target: Target) {
   const report = yield* Report
   const client = yield* Client
   const { access } = target
   if ("apiKey" in access) {
-    yield* report.say("Uses the given API key")
+    yield* report.print("Uses the given API key")
     return Redacted.value(access.apiKey)
   }
   const name = `demo-${yield* Clock.currentTimeMillis}`
   const key = yield* client.makeUser(Redacted.value(access.operatorToken), name, creditsOfDemo)
-  yield* report.say(`Made the user ${name}@localhost, ${creditsOfDemo} credits and an API key`)
+  yield* report.print(`Made the user ${name}@localhost, ${creditsOfDemo} credits and an API key`)
   return key
 })
 
-/** Creates the task and asks for it until it has ended, telling each move. */
-const playTask = Effect.fnUntraced(function* (key: string, model: Model, receiver: Receiver) {
+/** Creates a task and polls it until it has ended, printing each new status. */
+const runTask = Effect.fnUntraced(function* (key: string, model: Model, receiver: Receiver) {
   const report = yield* Report
   const client = yield* Client
   const started = yield* Clock.currentTimeMillis
@@ -107,36 +108,36 @@ const playTask = Effect.fnUntraced(function* (key: string, model: Model, receive
     if (statuses.includes(status)) return
     statuses.push(status)
     const seconds = (((yield* Clock.currentTimeMillis) - started) / 1000).toFixed(1)
-    yield* report.say(`${seconds.padStart(5)} s  ${model.name.padEnd(23)} ${status}${more}`)
+    yield* report.print(`${seconds.padStart(5)} s  ${model.name.padEnd(23)} ${status}${more}`)
   })
   const { cost: held, id } = yield* client.create(key, model)
   const poll: Effect.Effect<TaskResult, Failure> = client.get(key, model, id)
-  yield* report.say(`${" ".repeat(9)}${model.name.padEnd(23)} accepted, ${held} credits held`)
+  yield* report.print(`${" ".repeat(9)}${model.name.padEnd(23)} accepted, ${held} credits held`)
   const result = yield* poll.pipe(
     Effect.tap(({ task_info: task }) => moved(task.status)),
     Effect.repeat({
       until: ({ task_info: task }) => isTerminal(task.status),
       schedule: Schedule.spaced(pollEvery)
     }),
-    Effect.timeoutOption(taskWithin)
+    Effect.timeoutOption(taskTimeout)
   )
-  // A GET may come too late for it; then the event of the creation has said it.
+  // The first GET may be too late for `pending`; then the event of the create has it
   const created = yield* waitFor(
     () => find(receiver, id, "task.created"),
     statuses[0] === "pending" ? 0 : webhookMillis
   )
   if (created?.event.data.payload.task_info.status === "pending") statuses.push("pending")
   const last = yield* Option.match(result, { onNone: () => poll, onSome: Effect.succeed })
-  const wanted = model.outcome === "completed" ? stages : (["pending", "failed"] as const)
-  for (const status of wanted) {
+  const expectedStatuses = model.outcome === "completed" ? stages : (["pending", "failed"] as const)
+  for (const status of expectedStatuses) {
     yield* report.check(
       `${model.title} was ${status}`,
       statuses.includes(status),
       `it was ${statuses.join(", ")}; ${last.task_info.error?.detail ?? ""}`
     )
   }
-  const played: Played = { model, id, cost: held, result: last }
-  return played
+  const finished: FinishedTask = { model, id, cost: held, result: last }
+  return finished
 })
 
 const stages = ["pending", "processing", "completed"] as const
@@ -144,7 +145,7 @@ const stages = ["pending", "processing", "completed"] as const
 const find = (receiver: Receiver, id: string, type: string): Received | undefined =>
   receiver.of(id).find((it) => it.event.type === type)
 
-/** The value as soon as there is one, `undefined` if it does not come in time. */
+/** The value as soon as `look` returns one, `undefined` after the time. */
 const waitFor = <A>(look: () => A | undefined, millis: number): Effect.Effect<A | undefined> =>
   Effect.suspend(() => {
     const found = look()
@@ -154,8 +155,8 @@ const waitFor = <A>(look: () => A | undefined, millis: number): Effect.Effect<A 
 
 const lookEveryMillis = 50
 
-/** Downloads every result and looks into it. */
-const checkResult = Effect.fnUntraced(function* ({ model, result }: Played) {
+/** Downloads and inspects every result. */
+const checkResult = Effect.fnUntraced(function* ({ model, result }: FinishedTask) {
   const report = yield* Report
   const client = yield* Client
   const urls = result[model.result] ?? []
@@ -168,8 +169,8 @@ const checkResult = Effect.fnUntraced(function* ({ model, result }: Played) {
     const seconds = medium?.seconds === undefined ? "" : `, ${medium.seconds.toFixed(2)} s`
     const what =
       medium === undefined ? "unknown format" : `${medium.format} ${medium.width}x${medium.height}`
-    yield* report.say(`${model.name.padEnd(23)} ${what}${seconds}, ${bytes.length} bytes`)
-    yield* report.say(`    ${url}`)
+    yield* report.print(`${model.name.padEnd(23)} ${what}${seconds}, ${bytes.length} bytes`)
+    yield* report.print(`    ${url}`)
   }
   const real = found.filter(
     ({ medium }) =>
@@ -186,10 +187,10 @@ const checkResult = Effect.fnUntraced(function* ({ model, result }: Played) {
   )
 })
 
-/** Both webhooks of a task: there, signed, and refused when one byte of them is changed. */
+/** Both webhooks of a task have arrived, are signed, and are refused when one byte is changed. */
 const checkWebhooks = Effect.fnUntraced(function* (
   receiver: Receiver,
-  { id, model, result }: Played,
+  { id, model, result }: FinishedTask,
   outcome: "task.succeeded" | "task.failed"
 ) {
   const report = yield* Report
@@ -201,7 +202,7 @@ const checkWebhooks = Effect.fnUntraced(function* (
         : webhook.verified.valid
           ? "signature valid"
           : `signature refused: ${webhook.verified.reason}`
-    yield* report.say(`${model.name.padEnd(23)} ${type.padEnd(15)} ${verdict}`)
+    yield* report.print(`${model.name.padEnd(23)} ${type.padEnd(15)} ${verdict}`)
     yield* report.check(
       `${type} of ${model.title} arrived, its signature valid`,
       webhook?.verified.valid === true && !webhook.tampered.valid,
@@ -210,7 +211,7 @@ const checkWebhooks = Effect.fnUntraced(function* (
     if (type !== outcome) continue
     const payload = JSON.stringify(webhook?.event.data.payload)
     yield* report.check(
-      `${type} of ${model.title} carries what GET answers`,
+      `${type} of ${model.title} equals the response of GET`,
       payload === JSON.stringify(result)
     )
   }

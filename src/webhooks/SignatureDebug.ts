@@ -10,11 +10,11 @@ import { DeliveryLogStore } from "./DeliveryLogStore.ts"
 import { Endpoints } from "./Endpoints.ts"
 import { sign } from "./Signature.ts"
 
-/** What a receiver got, as it tells it. */
+/** A delivery as its receiver reports it. */
 export interface ReceivedDelivery {
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
-  /** What it verifies with. */
+  /** The secret that the receiver verifies with. */
   readonly secret: Option.Option<string>
   readonly receivedAt: Option.Option<DateTime.Utc>
 }
@@ -26,13 +26,16 @@ export interface Finding {
 
 export interface SignatureReport {
   readonly valid: boolean
-  /** All that is wrong, most telling first; also what will be wrong soon. */
+  /** All findings; also those that will break the verification soon. */
   readonly findings: ReadonlyArray<Finding>
 }
 
-/** Says why a receiver could not verify a delivery. Issue 4, Help for receivers; ADR 0055. */
-export class SignatureHelp extends Context.Service<
-  SignatureHelp,
+/**
+ * Explains why a receiver could not verify a delivery.
+ * docs/reference/webhooks.md#debugging-a-signature, ADR 0055.
+ */
+export class SignatureDebug extends Context.Service<
+  SignatureDebug,
   {
     readonly explain: (
       userId: UserId,
@@ -40,17 +43,17 @@ export class SignatureHelp extends Context.Service<
       received: ReceivedDelivery
     ) => Effect.Effect<SignatureReport, Problem | StoreUnavailable>
   }
->()("gateway/webhooks/SignatureHelp") {
+>()("gateway/webhooks/SignatureDebug") {
   static readonly layer = Layer.effect(
-    SignatureHelp,
+    SignatureDebug,
     Effect.gen(function* () {
       const { serviceName } = yield* AppConfig
       const endpoints = yield* Endpoints
       const log = yield* DeliveryLogStore
       const secrets = yield* Secrets
 
-      return SignatureHelp.of({
-        explain: Effect.fn("SignatureHelp.explain")(function* (userId, endpointId, received) {
+      return SignatureDebug.of({
+        explain: Effect.fn("SignatureDebug.explain")(function* (userId, endpointId, received) {
           const endpoint = yield* endpoints.get(userId, endpointId)
           const parts = readHeaders(serviceName, received.headers)
           const now = yield* DateTime.now
@@ -61,14 +64,14 @@ export class SignatureHelp extends Context.Service<
               Option.getOrElse(received.receivedAt, () => now)
             )
           ]
-          const open = (sealed: Uint8Array | null) =>
+          const decrypt = (encrypted: Uint8Array | null) =>
             Effect.map(
-              Effect.option(Effect.flatMap(Effect.fromNullishOr(sealed), secrets.decrypt)),
+              Effect.option(Effect.flatMap(Effect.fromNullishOr(encrypted), secrets.decrypt)),
               Option.getOrUndefined
             )
           const keys = {
-            current: yield* open(endpoint.secret),
-            previous: yield* open(endpoint.previousSecret),
+            current: yield* decrypt(endpoint.secret),
+            previous: yield* decrypt(endpoint.previousSecret),
             receiver: Option.getOrUndefined(received.secret)
           }
           const id = decodeDeliveryId(parts.id)
@@ -171,7 +174,7 @@ const secretFindings = ({ current, previous, receiver }: Keys): ReadonlyArray<Fi
   return [finding("wrong_secret", detail)]
 }
 
-/** Whose key signed which bytes: tried one after the other. */
+/** Tries each secret of the endpoint with the received and with the sent body. */
 const signatureFindings = (
   parts: Parts,
   body: Uint8Array,
@@ -192,7 +195,7 @@ const signatureFindings = (
     )
   const bodies = [body, ...Option.toArray(sent)]
   if (bodies.some((bytes) => signedBy(current, bytes))) {
-    // Without the log: the bytes are the ones that were signed, or nobody can tell.
+    // Without an entry in the log the received bytes are taken for the signed ones
     return changed
   }
   if (bodies.some((bytes) => signedBy(previous, bytes))) {
@@ -231,7 +234,7 @@ const sameJson = (a: Uint8Array, b: Uint8Array): boolean => {
   )
 }
 
-/** JSON with sorted keys: equal for equal values. */
+/** JSON with sorted keys, equal for equal values. */
 const canonical = (value: unknown): string =>
   JSON.stringify(value, (_key, inner: unknown) =>
     typeof inner === "object" && inner !== null && !Array.isArray(inner)

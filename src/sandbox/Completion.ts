@@ -5,18 +5,18 @@ import type { UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 import { toolCallOf } from "./ToolCalls.ts"
 import type { ToolCall } from "./ToolCalls.ts"
 
-/** One of the answers that were asked for. */
+/** One of the requested choices. */
 export interface Choice {
   readonly words: ReadonlyArray<string>
-  /** Then there are no words. */
+  /** With a tool call `words` is empty. */
   readonly tool: ToolCall | undefined
-  /** The limit of tokens has cut it off. */
-  readonly isCut: boolean
+  /** Ended by the limit of tokens. */
+  readonly isTruncated: boolean
 }
 
-/** What the simulator says, the same for the same request. */
-export interface Said {
-  /** Hex digits that ids are made of. */
+/** The simulated output of a language model, equal for equal requests. */
+export interface Completion {
+  /** Hex digits for ids. */
   readonly seed: string
   readonly model: string
   readonly choices: readonly [Choice, ...Array<Choice>]
@@ -24,11 +24,11 @@ export interface Said {
   readonly outputTokens: number
 }
 
-/** A request, read as far as the simulator cares. */
-export interface Heard {
+/** A parsed request with its simulated completion. */
+export interface ParsedRequest {
   readonly body: unknown
   readonly stream: boolean
-  readonly said: Said
+  readonly completion: Completion
 }
 
 const vocabulary = [
@@ -52,13 +52,13 @@ const vocabulary = [
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** Text a token, as the vendors' rule of thumb has it; a word of the simulator is one token. */
+/** The vendors' rule of thumb for input; a word of the simulator's output is one token. */
 const bytesPerToken = 4
 
-/** OpenAI gives so many at most. */
+/** The maximum of OpenAI. */
 const choicesMax = 128
 
-export const hear = (request: UpstreamRequest): Heard => {
+export const parseRequest = (request: UpstreamRequest): ParsedRequest => {
   const text = Buffer.from(request.body).toString("utf8")
   const body = Option.getOrUndefined(decodeJson(text))
   const seed = createHash("sha256").update(request.path).update(text).digest("hex")
@@ -68,7 +68,7 @@ export const hear = (request: UpstreamRequest): Heard => {
   return {
     body,
     stream: at(body, "stream") === true || request.path.endsWith(":streamGenerateContent"),
-    said: {
+    completion: {
       seed,
       model: typeof model === "string" ? model : (pathModel(request.path) ?? "simulated"),
       choices: [choice, ...more],
@@ -96,12 +96,13 @@ const choicesOf = (body: unknown): number =>
     ) ?? 1
   )
 
-/** No answer is longer, whatever it is asked for: a tool's example may be as large as the body. */
-const answerTokensMax = 16_384
+/** Bounds the output, because a tool's example may be as large as the body. */
+const outputTokensMax = 16_384
 
-const limitOf = (body: unknown): number => Math.min(answerTokensMax, askedOf(body) ?? Infinity)
+const limitOf = (body: unknown): number =>
+  Math.min(outputTokensMax, requestedTokens(body) ?? Infinity)
 
-const askedOf = (body: unknown): number | undefined =>
+const requestedTokens = (body: unknown): number | undefined =>
   wholeNumber(
     at(body, "max_completion_tokens") ??
       at(body, "max_output_tokens") ??
@@ -113,18 +114,18 @@ const askedOf = (body: unknown): number | undefined =>
 const choiceOf = (body: unknown): Choice => {
   const limit = limitOf(body)
   const tool = toolCallOf(body)
-  const call = { words: [], tool, isCut: false }
+  const call = { words: [], tool, isTruncated: false }
   if (tool !== undefined && tokensOf(call) <= limit) return call
   const words = tool === undefined ? vocabulary : []
   return {
     words: words.slice(0, limit),
     tool: undefined,
-    isCut: tool !== undefined || words.length > limit
+    isTruncated: tool !== undefined || words.length > limit
   }
 }
 
-/** The text of a choice in pieces: a word each. */
-export const piecesOf = ({ words }: Choice): ReadonlyArray<string> =>
+/** The text of a choice, one delta for each word. */
+export const textDeltas = ({ words }: Choice): ReadonlyArray<string> =>
   words.map((word, index) => (index === 0 ? word : ` ${word}`))
 
 export const textOf = ({ words }: Choice): string => words.join(" ")
