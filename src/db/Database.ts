@@ -4,7 +4,6 @@ import type { Layer } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
-import { makeTypes } from "./Columns.ts"
 import { idleMillis, openWatched, defaultTimeouts } from "./ConnectionWatchdog.ts"
 import type { Timeouts } from "./ConnectionWatchdog.ts"
 import {
@@ -50,8 +49,7 @@ const settings = {
   transformResultNames: memoize(String.snakeToCamel),
   transformQueryNames: memoize(String.camelToSnake),
   transformJson: false,
-  applicationName: "generation-gateway",
-  types: makeTypes()
+  applicationName: "generation-gateway"
 }
 
 const ServerVersion = Schema.NonEmptyArray(
