@@ -1,6 +1,6 @@
 import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Schedule, Schema } from "effect"
 import { AppConfig } from "../config/Config.ts"
-import type { Alerting } from "../db/Batches.ts"
+import type { Alerting } from "../db/BatchWrites.ts"
 import { zero } from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
