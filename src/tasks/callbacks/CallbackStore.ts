@@ -17,7 +17,10 @@ export interface VerifiedCallback {
   readonly isForOwner: boolean
 }
 
-/** Callbacks of vendors: those that were accepted, and the owners of tasks that they notify. ADR 0107. */
+/**
+ * Callbacks of vendors: those that were accepted, and the owners of
+ * tasks that they notify. ADR 0107.
+ */
 export class CallbackStore extends Context.Service<
   CallbackStore,
   {
