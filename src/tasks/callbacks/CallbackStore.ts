@@ -27,7 +27,7 @@ export class CallbackStore extends Context.Service<
     /** `false`: the callback was accepted before, nothing was changed. */
     readonly accept: (callback: VerifiedCallback) => Effect.Effect<boolean, StoreUnavailable>
     /** The tasks of this owner for which another process accepted a callback; each is returned once. */
-    readonly calledOf: (owner: string) => Effect.Effect<ReadonlyArray<TaskId>, StoreUnavailable>
+    readonly takePending: (owner: string) => Effect.Effect<ReadonlyArray<TaskId>, StoreUnavailable>
     readonly deleteExpired: (now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/callbacks/CallbackStore") {
@@ -49,7 +49,7 @@ export class CallbackStore extends Context.Service<
             Effect.map((rows) => rows.some(({ n }) => n > 0)),
             storeFailures
           ),
-        calledOf: (owner) =>
+        takePending: (owner) =>
           sql`
             UPDATE runs SET callback_received = false WHERE owner = ${owner} AND callback_received
             RETURNING task_id`.pipe(
