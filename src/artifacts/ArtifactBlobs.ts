@@ -7,7 +7,10 @@ import { makeFolder } from "../db/MakeFolder.ts"
 import type { ArtifactId } from "../domain/Ids.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
 
-/** `ARTIFACT_STORE` cannot be used: one line with the remedy. docs/reference/configuration.md#artifact-store */
+/**
+ * `ARTIFACT_STORE` cannot be used: one line with the remedy.
+ * docs/reference/configuration.md#artifact-store
+ */
 export class ArtifactStoreUnusable extends Schema.TaggedError<ArtifactStoreUnusable>()(
   "ArtifactStoreUnusable",
   { message: Schema.String }

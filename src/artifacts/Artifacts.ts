@@ -124,7 +124,10 @@ export class Artifacts extends Context.Service<
 
 /** Stores and removes media: bytes and rows together. */
 const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore["Service"]) => {
-  /** An artifact whose bytes cannot be removed keeps its row; the others are removed. Returns how many. */
+  /**
+   * An artifact whose bytes cannot be removed keeps its row; the others
+   * are removed. Returns how many.
+   */
   const remove = Effect.fn("Artifacts.remove")(function* (ids: ReadonlyArray<ArtifactId>) {
     if (ids.length === 0) return 0
     const [removed, failures] = yield* Effect.partition(

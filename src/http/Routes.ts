@@ -1,5 +1,5 @@
 import { Layer } from "effect"
-import { HttpRouter } from "effect/http"
+import { Headers, HttpRouter, UrlParams } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./manage/Api.ts"
 import * as ApiKeysHandlers from "./manage/ApiKeysHandlers.ts"
@@ -14,8 +14,7 @@ import * as WebhookDeliveriesHandlers from "./manage/WebhookDeliveriesHandlers.t
 import * as WebhookEndpointsHandlers from "./manage/WebhookEndpointsHandlers.ts"
 import * as FastPath from "./passthrough/FastPath.ts"
 import * as Passthrough from "./passthrough/PassthroughRoutes.ts"
-import * as Edge from "./server/Edge.ts"
-import * as Redaction from "./server/Redaction.ts"
+import * as GlobalMiddleware from "./server/GlobalMiddleware.ts"
 import { RequestBodyLimiter } from "./server/RequestBodyLimiter.ts"
 import * as ServiceRoutes from "./server/ServiceRoutes.ts"
 import * as ArtifactRoutes from "./tasks/ArtifactRoutes.ts"
@@ -36,7 +35,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
   Layer.provide([ManageGate.layer, ManageProblems.layer])
 )
 
-/** Everything that the service answers. */
+/** All routes of the service. */
 export const layer = Layer.mergeAll(
   TaskRoutes.layer,
   Passthrough.layer,
@@ -45,13 +44,35 @@ export const layer = Layer.mergeAll(
   ServiceRoutes.layer,
   ManageMethods.layer,
   manage
-).pipe(Layer.provideMerge(Edge.layer), Layer.provide(RequestBodyLimiter.layer))
+).pipe(Layer.provideMerge(GlobalMiddleware.layer), Layer.provide(RequestBodyLimiter.layer))
 
 /**
- * The routes on a server, without the per-request logger that costs more than all the rest, and the
- * door in front of them.
+ * Names of headers and query parameters whose values never appear in a trace or a log: every
+ * place where the vendors' clients put their key (ADR 0074), the signature of an artifact
+ * link, the token of a callback URL.
+ */
+const redaction = Layer.mergeAll(
+  Layer.succeed(Headers.CurrentRedactedNames, [
+    ...Headers.CurrentRedactedNames.defaultValue(),
+    "proxy-authorization",
+    "x-goog-api-key",
+    "api-key"
+  ]),
+  Layer.succeed(UrlParams.CurrentRedactedNames, [
+    ...UrlParams.CurrentRedactedNames.defaultValue(),
+    "key",
+    "api_key",
+    "access_token",
+    "signature",
+    "token"
+  ])
+)
+
+/**
+ * The routes on a server, with the fast path before them. Without Effect's logger of requests, which
+ * costs more than all the rest of a request.
  */
 export const serve = FastPath.layer.pipe(
   Layer.provideMerge(HttpRouter.serve(layer, { disableLogger: true })),
-  Layer.provide(Redaction.layer)
+  Layer.provide(redaction)
 )

@@ -16,9 +16,9 @@ import { Digest } from "effect/crypto"
 const actorsMax = 50_000
 
 /**
- * At shutdown an actor may go on for so long, then it is interrupted and releases what it owns. The
- * default of 15 seconds would always be used up, because a task runs for minutes; its next owner would
- * start that much later.
+ * At shutdown an actor may go on for so long, then it is interrupted and releases what it owns.
+ * The default of 15 seconds would always be used up, because a task runs for minutes; its next
+ * owner would start that much later.
  */
 const terminationTimeout = Duration.millis(500)
 

@@ -3,7 +3,10 @@ import type { Duration, Scope } from "effect"
 
 /** A subscription of one key. */
 export interface Signal {
-  /** Waits until the key is notified, or at most so long. Notifications since the last wait count as one. */
+  /**
+   * Waits until the key is notified, or at most so long. Notifications
+   * since the last wait count as one.
+   */
   readonly wait: (atMost: Duration.Duration) => Effect.Effect<void>
 }
 

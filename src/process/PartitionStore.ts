@@ -27,8 +27,8 @@ export class PartitionStore extends Context.Service<
   PartitionStore,
   {
     /**
-     * Makes the partitions from today to `daysAhead`, and drops those that ended before `keepSince`. One
-     * transaction a table, so that a writer waits for one table's lock at most.
+     * Makes the partitions from today to `daysAhead`, and drops those that ended before
+     * `keepSince`. One transaction a table, so that a writer waits for one table's lock at most.
      */
     readonly maintain: (
       now: DateTime.Utc,

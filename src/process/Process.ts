@@ -14,9 +14,10 @@ export class Process extends Context.Service<
   {
     readonly id: string
     /**
-     * A process with a heartbeat older than this is dead. Returns the epoch, so that no process counts as
-     * dead, while this process has not written its own heartbeats without a gap for as long: then the
-     * store or this process was away, and missing heartbeats of others prove nothing.
+     * A process with a heartbeat older than this is dead. Returns the epoch, so that no
+     * process counts as dead, while this process has not written its own heartbeats
+     * without a gap for as long: then the store or this process was away, and missing
+     * heartbeats of others prove nothing.
      */
     readonly aliveSince: Effect.Effect<DateTime.Utc>
     /** Succeeds when the store responds. For `/readyz`. */

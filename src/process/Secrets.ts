@@ -17,7 +17,10 @@ export class SecretUnreadable extends Schema.TaggedError<SecretUnreadable>()(
   {}
 ) {}
 
-/** The operator's token, and all that is derived from the master key. docs/reference/configuration.md#secrets */
+/**
+ * The operator's token, and all that is derived from the master key.
+ * docs/reference/configuration.md#secrets
+ */
 export class Secrets extends Context.Service<
   Secrets,
   {
@@ -73,8 +76,8 @@ interface SecretFile {
 }
 
 /**
- * The configured secret; else the one in `DATA_DIR`; else a new one, written there with access for the
- * owner only.
+ * The configured secret; else the one in `DATA_DIR`; else a new one, written there
+ * with access for the owner only.
  */
 const loadSecret = Effect.fnUntraced(function* (
   configured: Option.Option<Redacted.Redacted>,

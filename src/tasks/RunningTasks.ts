@@ -24,9 +24,15 @@ export class RunningTasks extends Context.Service<
       owned: OwnedTask,
       run: Effect.Effect<void, E, R>
     ) => Effect.Effect<Option.Option<StopReason>, E, R>
-    /** Stops the run now if the task is no longer owned; `false`: this process does not run the task. */
+    /**
+     * Stops the run now if the task is no longer owned; `false`: this
+     * process does not run the task.
+     */
     readonly check: (id: TaskId) => Effect.Effect<boolean, StoreUnavailable>
-    /** Stops runs whose task another process ended or acquired, and releases tasks without a run here. */
+    /**
+     * Stops runs whose task another process ended or acquired, and
+     * releases tasks without a run here.
+     */
     readonly reconcile: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/RunningTasks") {

@@ -10,7 +10,10 @@ import { TaskRunner } from "./TaskRunner.ts"
  */
 const Run = Rpc.make("Run").annotate(ClusterSchema.InterruptOnTermination, true)
 
-/** The task was cancelled: stop at once. Volatile: after a lost message the job runs on at the vendor. */
+/**
+ * The task was cancelled: stop at once. Volatile: after a lost message
+ * the job runs on at the vendor.
+ */
 const Stop = Rpc.make("Stop")
 
 /** One actor for each running task, from its first message until the task has ended. */
@@ -19,8 +22,8 @@ export const TaskActor = Entity.make("TaskActor", [Run, Stop])
 const decodeTaskId = Schema.decodeUnknownEffect(TaskId)
 
 /**
- * Runs its task to the end; `TaskRunner.run` does nothing for a task that another process owns. Messages
- * are handled concurrently, so that `Stop` arrives while the task runs.
+ * Runs its task to the end; `TaskRunner.run` does nothing for a task that another process owns.
+ * Messages are handled concurrently, so that `Stop` arrives while the task runs.
  */
 export const layer = TaskActor.toLayer(
   Effect.gen(function* () {

@@ -213,7 +213,10 @@ const makeAccept = Effect.gen(function* () {
 /** A running task may have ended by then: the interval that clients are told to poll at. */
 const runningRetryAfterSeconds = 2
 
-/** The first response again for a repeated request, 2008 for another one; else the reason of refusal. */
+/**
+ * The first response again for a repeated request, 2008 for another
+ * one; else the reason of refusal.
+ */
 const replayOrFail = Effect.fnUntraced(function* (
   request: CreateRequest,
   outcome: Exclude<AcceptOutcome, { readonly _tag: "Accepted" }>
@@ -255,7 +258,10 @@ const storeInputs = (
 
 const placeholder = /^artifact:(\d+)$/u
 
-/** Replaces inline media by artifact ids: a row holds references, never bytes. docs/reference/models.md#stored-media */
+/**
+ * Replaces inline media by artifact ids: a row holds references, never bytes.
+ * docs/reference/models.md#stored-media
+ */
 const withReferences = (
   entry: CatalogEntry,
   body: Body,

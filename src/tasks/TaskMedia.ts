@@ -13,15 +13,17 @@ import type { SubmitMedium } from "../vendors/VendorClient.ts"
 import { VendorError } from "../vendors/VendorError.ts"
 
 /**
- * Prepares the input media of a task before it is submitted: media by URL are downloaded, checked and
- * stored; inline media are read from the artifact store. docs/reference/models.md#media-by-url, ADR 0040.
+ * Prepares the input media of a task before it is submitted: media by URL are downloaded, checked
+ * and stored; inline media are read from the artifact store.
+ * docs/reference/models.md#media-by-url, ADR 0040.
  */
 export class TaskMedia extends Context.Service<
   TaskMedia,
   {
     /**
-     * All media of the task's body in their order, `taskDownloadsMax` at a time. Fails as `FATAL_CLIENT`
-     * (code 400) when a medium breaks a rule of the model, as `MEDIA` (4002) when it cannot be fetched.
+     * All media of the task's body in their order, `taskDownloadsMax` at a time. Fails as
+     * `FATAL_CLIENT` (code 400) when a medium breaks a rule of the model, as `MEDIA`
+     * (4002) when it cannot be fetched.
      */
     readonly resolve: (
       task: TaskRow,

@@ -42,7 +42,10 @@ export interface JobResult {
 
 type WithoutBytes = Exclude<ResultItem, { readonly _tag: "Bytes" }>
 
-/** Turns a vendor's result into URLs that last 24 hours, and computes the price of what was produced. */
+/**
+ * Turns a vendor's result into URLs that last 24 hours, and computes
+ * the price of what was produced.
+ */
 export class TaskOutput extends Context.Service<
   TaskOutput,
   {
@@ -56,8 +59,9 @@ export class TaskOutput extends Context.Service<
       until: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<WithoutBytes>, VendorError>
     /**
-     * Copies results whose URL needs the vendor's key or lasts less than 24 hours, and the others if the
-     * catalog says so (`artifacts`). Fails when there is no result, as `LOST` when a URL cannot be read.
+     * Copies results whose URL needs the vendor's key or lasts less than 24 hours, and the
+     * others if the catalog says so (`artifacts`). Fails when there is no result, as
+     * `LOST` when a URL cannot be read.
      */
     readonly persistResults: (
       task: TaskRow,
@@ -156,8 +160,8 @@ const resultLost = (error: VendorError): VendorError =>
 const isStoreUnavailable = Schema.is(StoreUnavailable)
 
 /**
- * Retries while the artifact store is unavailable, until the deadline of the task interrupts it. `until`
- * is that deadline for an uninterruptible caller.
+ * Retries while the artifact store is unavailable, until the deadline of the task interrupts it.
+ * `until` is that deadline for an uninterruptible caller.
  */
 const retryStoring = <E>(
   store: Effect.Effect<ArtifactRow, E | StoreUnavailable>,
@@ -181,7 +185,10 @@ const retryStoring = <E>(
     )
   )
 
-/** From the account's own base as the operator configured it, from any other host through the egress guard. */
+/**
+ * From the account's own base as the operator configured it, from any other
+ * host through the egress guard.
+ */
 const openWith = (web: MediaFetch["Service"]) =>
   Effect.fnUntraced(function* (
     account: VendorAccount,

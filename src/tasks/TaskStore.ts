@@ -146,7 +146,10 @@ export class TaskStore extends Context.Service<
       key: string,
       since: DateTime.Utc
     ) => Effect.Effect<Option.Option<Replayed>, StoreUnavailable>
-    /** Acquires a task without an owner and fences earlier owners. `None`: it has an owner, or has ended. */
+    /**
+     * Acquires a task without an owner and fences earlier owners. `None`:
+     * it has an owner, or has ended.
+     */
     readonly acquireRun: (
       id: TaskId,
       owner: string

@@ -15,12 +15,18 @@ import { TaskStore } from "./TaskStore.ts"
 export class TaskWatch extends Context.Service<
   TaskWatch,
   {
-    /** The task once it has ended, or as it stands when the time is over. docs/reference/tasks.md#waiting */
+    /**
+     * The task once it has ended, or as it stands when the time is over.
+     * docs/reference/tasks.md#waiting
+     */
     readonly untilEnd: (
       task: TaskView,
       atMost: Duration.Duration
     ) => Effect.Effect<TaskView, StoreUnavailable>
-    /** The task as it stands, then each move, to the terminal one. docs/reference/tasks.md#event-stream */
+    /**
+     * The task as it stands, then each move, to the terminal one.
+     * docs/reference/tasks.md#event-stream
+     */
     readonly moves: (task: TaskView) => Stream.Stream<TaskView>
   }
 >()("gateway/tasks/TaskWatch") {

@@ -28,7 +28,10 @@ export interface Principal {
 export interface RateState {
   readonly limit: number
   readonly remaining: number
-  /** Until the full limit is available again; on a refused request, until the next would be admitted. */
+  /**
+   * Until the full limit is available again; on a refused request,
+   * until the next would be admitted.
+   */
   readonly resetSeconds: number
   /** `false`: the limit is reached, code 1201. */
   readonly admitted: boolean
@@ -74,13 +77,14 @@ export class ApiKeys extends Context.Service<
       taskId: Option.Option<TaskId>
     ) => Effect.Effect<Admitted, Problem | StoreUnavailable>
     /**
-     * As `admit`, but without a request rate a key that was valid before is taken from a cache. Only for
-     * a caller that checks the key again in the statement that holds money (`Metering.open`). ADR 0072.
+     * As `admit`, but without a request rate a key that was valid before is taken from a cache.
+     * Only for a caller that checks the key again in the statement that holds money
+     * (`Metering.open`). ADR 0072.
      */
     readonly admitCached: (key: string) => Effect.Effect<Admitted, Problem | StoreUnavailable>
     /**
-     * The cached principal of a key, synchronously: for callers outside a fiber. `undefined` when the
-     * store must be asked.
+     * The cached principal of a key, synchronously: for callers outside a fiber.
+     * `undefined` when the store must be asked.
      */
     readonly cachedPrincipal: (digest: KeyDigest) => Principal | undefined
     /** Removes a key from the cache: it was found to be expired or revoked. */
@@ -232,8 +236,8 @@ const base62 = (value: number, characters: number): string => {
 }
 
 /**
- * `sk-`, 40 random characters (238 bits) and 6 of checksum, which distinguishes a typing error from an
- * unknown key.
+ * `sk-`, 40 random characters (238 bits) and 6 of checksum, which distinguishes a
+ * typing error from an unknown key.
  */
 const generateKey = (): string => {
   let secret = ""
@@ -265,5 +269,8 @@ const addToCache = (
 
 export const digestOf = (key: string): KeyDigest => KeyDigest.make(hash("sha256", key, "base64"))
 
-/** A plain hash: keys have 238 random bits, so a slow hash would add no safety, and an index finds it. */
+/**
+ * A plain hash: keys have 238 random bits, so a slow hash would add no
+ * safety, and an index finds it.
+ */
 const hashKey = (key: string): Uint8Array => hash("sha256", key, "buffer")

@@ -17,7 +17,10 @@ export interface NewClaim extends Claim {
   readonly now: DateTime.Utc
   /** Keys older than this have expired. */
   readonly since: DateTime.Utc
-  /** A claim without a response that is older was lost with its process: the same request may claim it. */
+  /**
+   * A claim without a response that is older was lost with its process:
+   * the same request may claim it.
+   */
   readonly lostBefore: DateTime.Utc
 }
 

@@ -24,7 +24,10 @@ export interface StoredResponse {
 /** After this a claim without a response belongs to a process that died. */
 const claimTimeout = Duration.seconds(60)
 
-/** A repeat that comes while the first request is in progress waits for its response, at most so long. */
+/**
+ * A repeat that comes while the first request is in progress waits for
+ * its response, at most so long.
+ */
 const waitAtMost = Duration.seconds(10)
 const waitSpacing = Schedule.spaced(Duration.millis(50))
 
@@ -116,7 +119,10 @@ export class ManageReplays extends Context.Service<
 const deletedAtOnceMax = 1000
 const deleteTimesMax = 20
 
-/** `Claimed`: the first request, which must call `complete` whatever its outcome. `Replayed`: a repeat. */
+/**
+ * `Claimed`: the first request, which must call `complete` whatever its
+ * outcome. `Replayed`: a repeat.
+ */
 export type IdempotencyClaim =
   | {
       readonly _tag: "Claimed"

@@ -24,7 +24,10 @@ export interface WalletChange {
   readonly traceId: string
 }
 
-/** The wallet after a change. `repeated`: an earlier request made the change, this one had no effect. */
+/**
+ * The wallet after a change. `repeated`: an earlier request made the
+ * change, this one had no effect.
+ */
 export interface ChangedWallet {
   readonly wallet: WalletRow
   readonly repeated: boolean

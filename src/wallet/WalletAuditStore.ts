@@ -5,7 +5,10 @@ import { rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { UserId } from "../domain/Ids.ts"
 
-/** A page of an audit round: the next `wallets` after this one, and up to `entries` new entries of each. */
+/**
+ * A page of an audit round: the next `wallets` after this one, and up to
+ * `entries` new entries of each.
+ */
 export interface AuditPage {
   readonly after: Option.Option<UserId>
   readonly wallets: number

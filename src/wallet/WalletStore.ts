@@ -25,7 +25,10 @@ export interface Addition {
   readonly userId: UserId
   readonly kind: "top_up" | "adjustment"
   readonly amount: Credits.Credits
-  /** A second change with the same id has no effect. docs/reference/wallet.md#top-ups-and-adjustments */
+  /**
+   * A second change with the same id has no effect.
+   * docs/reference/wallet.md#top-ups-and-adjustments
+   */
   readonly operationId: string
   readonly note: string | null
   readonly traceId: string

@@ -44,7 +44,10 @@ export class Deliveries extends Context.Service<
     >
     /** All deliveries of a task's events, joined with their attempts, ordered by both. */
     readonly ofTask: (id: TaskId) => Effect.Effect<ReadonlyArray<TaskDeliveryRow>, StoreUnavailable>
-    /** Sends again under the same id, whatever its status. Fails with 2010 if its endpoint was deleted. */
+    /**
+     * Sends again under the same id, whatever its status. Fails with
+     * 2010 if its endpoint was deleted.
+     */
     readonly redeliver: (userId: UserId, id: DeliveryId) => Effect.Effect<DeliveryRow, Failure>
     /** Sends failed and skipped deliveries created since then again, oldest first, a bounded number. */
     readonly recover: (

@@ -41,8 +41,8 @@ export class DeliveryStore extends Context.Service<
   DeliveryStore,
   {
     /**
-     * Claims due deliveries of many endpoints, oldest first; of a disabled endpoint only those that were
-     * requested by hand. Never more than the sliding minute of all processes allows. ADR 0104.
+     * Claims due deliveries of many endpoints, oldest first; of a disabled endpoint only those that
+     * were requested by hand. Never more than the sliding minute of all processes allows. ADR 0104.
      */
     readonly claim: (claim: {
       readonly wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
@@ -50,8 +50,8 @@ export class DeliveryStore extends Context.Service<
       readonly now: DateTime.Utc
     }) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>
     /**
-     * Gives up a claim whose statement failed, and which may have been committed. Its deliveries were not
-     * sent; the next rescue records them as `lost`.
+     * Gives up a claim whose statement failed, and which may have been committed. Its deliveries
+     * were not sent; the next rescue records them as `lost`.
      */
     readonly abandonClaims: (claim: {
       readonly endpoints: ReadonlyArray<EndpointId>
@@ -67,8 +67,8 @@ export class DeliveryStore extends Context.Service<
       records: ReadonlyArray<AttemptRecord>
     ) => Effect.Effect<void, StoreUnavailable>
     /**
-     * Endpoints with a delivery that falls due after `since` and up to `until` (default: `now`), and the
-     * due time of the first delivery after `now`.
+     * Endpoints with a delivery that falls due after `since` and up to `until` (default: `now`),
+     * and the due time of the first delivery after `now`.
      */
     readonly due: (
       since: Option.Option<DateTime.Utc>,

@@ -98,7 +98,10 @@ function record(sql: PgClient.PgClient) {
 const failedAttempts = ({ claimed, outcome }: AttemptRecord): number =>
   claimed.attempt + (outcome.failure === null || outcome.failure === "lost" ? 0 : 1)
 
-/** A row that is committed up to this long after its due time is found by the next scan, milliseconds. */
+/**
+ * A row that is committed up to this long after its due time is found
+ * by the next scan, milliseconds.
+ */
 const lateCommitMillis = 1000
 
 function schedule(sql: PgClient.PgClient) {

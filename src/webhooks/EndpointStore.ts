@@ -47,7 +47,10 @@ export interface EndpointChange {
 export class EndpointStore extends Context.Service<
   EndpointStore,
   {
-    /** `None`: the user has `endpointsMax` already. Locks the user's row, so that creates do not race. */
+    /**
+     * `None`: the user has `endpointsMax` already. Locks the user's
+     * row, so that creates do not race.
+     */
     readonly create: (
       endpoint: NewEndpoint,
       endpointsMax: number
@@ -106,7 +109,10 @@ function reads(sql: PgClient.PgClient) {
   }
 }
 
-/** Pending deliveries of a disabled or deleted endpoint become `skipped`. docs/reference/webhooks.md#disabled-endpoints */
+/**
+ * Pending deliveries of a disabled or deleted endpoint become `skipped`.
+ * docs/reference/webhooks.md#disabled-endpoints
+ */
 const skipPending = (sql: PgClient.PgClient, id: EndpointId, now: DateTime.Utc) => sql`
   WITH deleted AS (
     DELETE FROM delivery_queue WHERE endpoint_id = ${id} AND owner IS NULL RETURNING id, created_at

@@ -9,7 +9,10 @@ import type { TaskResult } from "../domain/Task.ts"
 const encode = Schema.encodeSync(EventEnvelope)
 const utf8 = new TextEncoder()
 
-/** The bytes are made once; they are stored, signed and sent unchanged. docs/reference/webhooks.md#delivery-request */
+/**
+ * The bytes are made once; they are stored, signed and sent unchanged.
+ * docs/reference/webhooks.md#delivery-request
+ */
 const toBody = (id: EventId, envelope: EventEnvelope): EventBody => ({
   id,
   body: utf8.encode(JSON.stringify(encode(envelope)))
@@ -67,7 +70,10 @@ export const balanceLow = (
   })
 }
 
-/** A synthetic `task.succeeded` whose id starts with `evt_test_`. docs/reference/webhooks.md#test-event */
+/**
+ * A synthetic `task.succeeded` whose id starts with `evt_test_`.
+ * docs/reference/webhooks.md#test-event
+ */
 export const testEvent = (
   subject: TaskSubject,
   payload: TaskResult,

@@ -23,16 +23,17 @@ interface Origin {
 const reservedPerUrl = 2
 
 /**
- * Shortest time between two new connections to one origin, except for the first two attempts of a URL: a
- * handshake costs as much CPU as ten deliveries, and meanwhile another connection may become free.
- * ADR 0114.
+ * Shortest time between two new connections to one origin, except for the first two attempts
+ * of a URL: a handshake costs as much CPU as ten deliveries, and meanwhile another
+ * connection may become free. ADR 0114.
  */
 const connectIntervalMillis = 2
 
 /**
- * Limits the attempts that run to one origin, and with them its connections. Many endpoints may share an
- * origin, and one that never responds uses its slots for 30 seconds. Therefore a URL with fewer than two
- * running attempts need not wait. Beyond the limit attempts wait in the order in which they came.
+ * Limits the attempts that run to one origin, and with them its connections. Many endpoints
+ * may share an origin, and one that never responds uses its slots for 30 seconds. Therefore
+ * a URL with fewer than two running attempts need not wait. Beyond the limit attempts wait
+ * in the order in which they came.
  */
 export class OriginLimiter {
   readonly #max: number

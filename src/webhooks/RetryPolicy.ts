@@ -1,8 +1,8 @@
 import { Option } from "effect"
 
 /**
- * Waits before retry 1 to 5, in milliseconds, counted from the end of the failed attempt. Exact, without
- * jitter. docs/reference/webhooks.md#retries
+ * Waits before retry 1 to 5, in milliseconds, counted from the end of the failed attempt. Exact,
+ * without jitter. docs/reference/webhooks.md#retries
  */
 export const retryDelaysMillis: ReadonlyArray<number> = [
   15_000, 60_000, 300_000, 1_800_000, 3_600_000
@@ -12,8 +12,8 @@ export const retryDelaysMillis: ReadonlyArray<number> = [
 export const attemptsMax = retryDelaysMillis.length + 1
 
 /**
- * When the attempt after a failed one is due, in milliseconds of the Unix epoch. `None`: it was the last,
- * the delivery has `failed`.
+ * When the attempt after a failed one is due, in milliseconds of the Unix epoch. `None`: it was the
+ * last, the delivery has `failed`.
  *
  * @param attemptNumber the attempt that just failed, 1 for the first
  * @param endedAtMillis when that attempt ended

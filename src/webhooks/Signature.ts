@@ -2,7 +2,10 @@ import { SecureRandom } from "effect/crypto"
 import { Base64Url } from "effect/encoding"
 import { createHmac } from "node:crypto"
 
-/** Prefix of the hex digits, so that the algorithm can change later. docs/reference/requirements.md#versioning */
+/**
+ * Prefix of the hex digits, so that the algorithm can change later.
+ * docs/reference/requirements.md#versioning
+ */
 const signatureVersion = "v1"
 
 /** Prefix of every signing secret. */
@@ -67,7 +70,10 @@ const namesFor = (serviceName: string) => ({
 
 let cachedNames = namesFor("Service")
 
-/** Returns the same strings each time: undici validates a string that it has not seen letter by letter. */
+/**
+ * Returns the same strings each time: undici validates a string that it
+ * has not seen letter by letter.
+ */
 const namesOf = (serviceName: string) => {
   if (cachedNames.serviceName !== serviceName) cachedNames = namesFor(serviceName)
   return cachedNames

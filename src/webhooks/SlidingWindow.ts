@@ -2,9 +2,10 @@
 const clockStepMillis = 1000
 
 /**
- * A limit in every sliding window, as the receiver counts it. A request arrives at some time between the
- * start and the end of its attempt, so an attempt counts from its start until `windowMillis` after its
- * end: whatever the network does, no window at the receiver has more arrivals than the limit. ADR 0051.
+ * A limit in every sliding window, as the receiver counts it. A request arrives at some time
+ * between the start and the end of its attempt, so an attempt counts from its start until
+ * `windowMillis` after its end: whatever the network does, no window at the receiver has more
+ * arrivals than the limit. ADR 0051.
  */
 export class SlidingWindow {
   readonly #limit: number
@@ -32,8 +33,9 @@ export class SlidingWindow {
   }
 
   /**
-   * After the clock was set back, no end lies in the future: otherwise attempts would wait until the old
-   * time comes again. A small difference comes from fibers that read the clock a little earlier.
+   * After the clock was set back, no end lies in the future: otherwise attempts would
+   * wait until the old time comes again. A small difference comes from fibers that
+   * read the clock a little earlier.
    */
   #adjustToClock(nowMillis: number): void {
     if ((this.#ends.at(-1) ?? nowMillis) <= nowMillis + clockStepMillis) return
@@ -46,7 +48,10 @@ export class SlidingWindow {
     this.#running += count
   }
 
-  /** One attempt has ended. A clock that was set back does not shorten the window of earlier attempts. */
+  /**
+   * One attempt has ended. A clock that was set back does not shorten
+   * the window of earlier attempts.
+   */
   end(nowMillis: number): void {
     this.#running -= 1
     this.#ends.push(Math.max(nowMillis, this.#ends.at(-1) ?? nowMillis))
@@ -57,7 +62,10 @@ export class SlidingWindow {
     this.#running -= 1
   }
 
-  /** Milliseconds until time makes capacity; 0 when there is some, or when only an ending attempt can. */
+  /**
+   * Milliseconds until time makes capacity; 0 when there is some, or
+   * when only an ending attempt can.
+   */
   waitMillis(nowMillis: number): number {
     if (this.capacity(nowMillis) > 0) return 0
     const leaving = this.#ends[this.#ends.length - (this.#limit - this.#running)]

@@ -12,15 +12,15 @@ import { WebhookSender } from "./WebhookSender.ts"
 import type { OriginBusy } from "./WebhookSender.ts"
 
 /**
- * A claim older than this is not sent: the process was paused, or the attempt waited in its origin's
- * queue, and another process may have claimed the delivery (a process is dead 10 s after its last
- * heartbeat). ADR 0052.
+ * A claim older than this is not sent: the process was paused, or the attempt waited in its
+ * origin's queue, and another process may have claimed the delivery (a process is dead 10 s after
+ * its last heartbeat). ADR 0052.
  */
 const claimMillisMax = 8000
 
 /**
- * Claims released by one statement, and how long an actor that moves away waits for it; the `Rescuer`
- * requeues what is left.
+ * Claims released by one statement, and how long an actor that moves away waits for it; the
+ * `Rescuer` requeues what is left.
  */
 const releasedPerRunMax = 200
 const releaseTimeout = Duration.seconds(3)
@@ -29,7 +29,10 @@ const releaseTimeout = Duration.seconds(3)
 const recordsPerRunMax = 200
 export const recordRunsMax = 1
 
-/** How long an actor that moves away waits for its records; the `Rescuer` requeues what is not recorded. */
+/**
+ * How long an actor that moves away waits for its records; the `Rescuer`
+ * requeues what is not recorded.
+ */
 const writtenTimeout = Duration.seconds(3)
 
 /** Notifies the endpoint's sender about an attempt. */
@@ -77,7 +80,10 @@ export const makeAttempts = Effect.gen(function* () {
       records.add({ claimed, endedAt, outcome, nextDueAt: nextDueAt(claimed, outcome, millis) })
     })
 
-  /** A started attempt is recorded, even if the actor moves away; an attempt that never started is released. */
+  /**
+   * A started attempt is recorded, even if the actor moves away; an attempt
+   * that never started is released.
+   */
   const conclude = (
     claimed: ClaimedDelivery,
     observer: AttemptObserver,
@@ -129,8 +135,9 @@ const makeReleaseClaims = Effect.fnUntraced(function* (store: DeliveryStore["Ser
 })
 
 /**
- * Writes the records of attempts, in their order, at once; those that arrive meanwhile share the next
- * statement. Detached, so that an actor that ends after its services still records what it sent. ADR 0117.
+ * Writes the records of attempts, in their order, at once; those that arrive meanwhile
+ * share the next statement. Detached, so that an actor that ends after its services still
+ * records what it sent. ADR 0117.
  */
 const makeRecords = (store: DeliveryStore["Service"]) =>
   Batcher.makeDetached({

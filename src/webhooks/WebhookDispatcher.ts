@@ -29,8 +29,8 @@ export interface EndpointSender {
 }
 
 /**
- * Sends webhooks: claims due deliveries of an endpoint, signs, sends, records. The deliveries of an event
- * are made in the transaction that moves the task. docs/reference/webhooks.md#delivery
+ * Sends webhooks: claims due deliveries of an endpoint, signs, sends, records. The deliveries of an
+ * event are made in the transaction that moves the task. docs/reference/webhooks.md#delivery
  */
 export class WebhookDispatcher extends Context.Service<
   WebhookDispatcher,
@@ -192,8 +192,9 @@ const makeIsClosing = Effect.gen(function* () {
 })
 
 /**
- * A connection to the store plans these statements at their first use, which takes longer than a delivery
- * may be late. Empty statements on as many connections as work at once make the plans before.
+ * A connection to the store plans these statements at their first use, which takes
+ * longer than a delivery may be late. Empty statements on as many connections as work
+ * at once make the plans before.
  */
 const warmUp = (store: DeliveryStore["Service"]) =>
   Effect.gen(function* () {

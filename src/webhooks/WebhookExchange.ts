@@ -6,8 +6,9 @@ import { ConnectionFailed, NameNotResolved, PeerHandler } from "../egress/Egress
 import { EgressRefused } from "../egress/EgressRules.ts"
 
 /**
- * One attempt as a handler of undici: reads the status of the response and the first 16 KiB of its body,
- * then ends. Settles once; the status line decides about success. docs/reference/webhooks.md#delivery
+ * One attempt as a handler of undici: reads the status of the response and the first 16 KiB of its
+ * body, then ends. Settles once; the status line decides about success.
+ * docs/reference/webhooks.md#delivery
  */
 export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchHandler {
   #settle: (outcome: AttemptOutcome) => void = () => {}
@@ -20,8 +21,8 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
   #done = false
 
   /**
-   * Receives the outcome as soon as the connection is closed or free for the next request. Called at most
-   * once, and not after `abort`.
+   * Receives the outcome as soon as the connection is closed or free for the next request. Called
+   * at most once, and not after `abort`.
    */
   onSettled(settle: (outcome: AttemptOutcome) => void): void {
     this.#settle = settle

@@ -50,8 +50,8 @@ export class WebhookSender extends Context.Service<
   WebhookSender,
   {
     /**
-     * A failed attempt succeeds with a class of failure as its outcome. The wait in the origin's queue is
-     * no part of the attempt, nor of its timeout. Interruption aborts the request.
+     * A failed attempt succeeds with a class of failure as its outcome. The wait in the origin's
+     * queue is no part of the attempt, nor of its timeout. Interruption aborts the request.
      */
     readonly send: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, OriginBusy>
     /** How many attempts to this URL may run now so that none waits long in its origin's queue. */
@@ -65,8 +65,8 @@ export class WebhookSender extends Context.Service<
     Layer.effect(WebhookSender, makeWebhookSender(options))
 
   /**
-   * Sends nothing: records each request with its time for `WebhookSenderLog`, and returns the outcome of
-   * the script, which may wait or never end. Without a script every attempt gets a 200.
+   * Sends nothing: records each request with its time for `WebhookSenderLog`, and returns the
+   * outcome of the script, which may wait or never end. Without a script every attempt gets a 200.
    */
   static readonly layerMock = (
     script: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, OriginBusy> = () =>
@@ -123,7 +123,10 @@ const cachedTargetsMax = 1000
 /** After it the claim of the attempt is too old to be sent. ADR 0052. */
 const queueTimeout = Duration.seconds(8)
 
-/** undici's connect timeout is this much longer: Effect's clock decides, undici's timer only cleans up. */
+/**
+ * undici's connect timeout is this much longer: Effect's clock decides,
+ * undici's timer only cleans up.
+ */
 const backstopMillis = 5000
 
 const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOptions) {

@@ -38,10 +38,10 @@ export interface VerifyOptions {
  * For receivers: checks that a delivery comes from the service, is unchanged and recent.
  * docs/reference/webhooks.md#signature
  *
- * Needs only Web Crypto, so it runs on Node, Deno and in browsers. Web Crypto's `verify` compares in
- * constant time. For 24 hours after a rotation the service also signs with the previous secret, so a
- * receiver with the old secret accepts the delivery. A receiver must still deduplicate on the id header.
- * The promise never rejects.
+ * Needs only Web Crypto, so it runs on Node, Deno and in browsers. Web Crypto's `verify` compares
+ * in constant time. For 24 hours after a rotation the service also signs with the previous secret,
+ * so a receiver with the old secret accepts the delivery. A receiver must still deduplicate on the
+ * id header. The promise never rejects.
  */
 export const verifyWebhook = async (options: VerifyOptions): Promise<VerifyResult> => {
   const prefix = `x-${(options.serviceName ?? "Service").toLowerCase()}-webhook-`

@@ -10,10 +10,10 @@ import { WalletApi } from "./WalletApi.ts"
 import { WebhookDeliveriesApi } from "./WebhookDeliveriesApi.ts"
 import { WebhookEndpointsApi } from "./WebhookEndpointsApi.ts"
 
-/** Of package.json; a test compares them. */
+/** As in package.json; a test compares them. */
 const version = "0.1.0"
 
-/** The management API. Contract 3. */
+/** The management API. docs/reference/http.md#management-api */
 export class Api extends HttpApi.make("manage")
   .add(UsersApi)
   .add(ApiKeysApi)

@@ -21,7 +21,7 @@ export const ApiKey = Schema.Struct({
   last_used_at: Schema.NullOr(Timestamp)
 }).annotate({ identifier: "ApiKey" })
 
-/** `key` is shown this once. */
+/** Only this response shows `key`. */
 export const CreatedApiKey = Schema.Struct({
   id: ApiKeyId,
   key: Schema.String,
@@ -34,7 +34,7 @@ export const NewApiKey = Schema.Struct({
   expires_at: Schema.optionalKey(Schema.NullOr(Timestamp))
 }).annotate({ identifier: "NewApiKey" })
 
-/** A user's own API keys. Contract 3. */
+/** A user's own API keys. docs/reference/keys-and-limits.md#api-keys */
 export class ApiKeysApi extends HttpApiGroup.make("apiKeys").add(
   HttpApiEndpoint.post("createApiKey", "/api-keys", {
     payload: NewApiKey,

@@ -47,10 +47,10 @@ const showKey = (row: ApiKeyRow) => ({
   expires_at: row.expiresAt
 })
 
-/** What a key may do when its maker names no scopes. */
+/** The scopes of a key that is created without scopes. */
 const defaultScopes: ReadonlyArray<Scope> = ["inference"]
 
-/** Makes a key for a user and shows it, this once. One that has expired already is a slip. */
+/** Creates a key for a user; only this response shows it. A key that has already expired is refused. */
 export const createKey = Effect.fnUntraced(function* (
   keys: ApiKeys["Service"],
   userId: UserId,

@@ -1,8 +1,8 @@
 import { HttpApiSchema } from "effect/http-api"
 import { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 
-/** What every management endpoint may fail with; `ManageGate` answers all of it as a problem. */
+/** The failures of every management endpoint; `ManageProblems` returns them as problems. */
 export const manageErrors = [Problem, StoreUnavailable] as const
 
-/** 201 */
+/** Status 201. */
 export const created = HttpApiSchema.status(201)

@@ -1,17 +1,26 @@
-import { Effect, Layer } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { Effect, Exit, Layer, Option } from "effect"
+import { HttpServerRequest, HttpServerResponse } from "effect/http"
 import { HttpApiMiddleware, HttpApiSecurity } from "effect/http-api"
+import type { HttpApiEndpoint } from "effect/http-api"
+import { sizeFaults } from "../../catalog/bodies/Decode.ts"
+import { pointerOf } from "../../catalog/FieldFaults.ts"
+import { invalid } from "../../domain/Problem.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import { ManageReplays } from "../../users/ManageReplays.ts"
 import { authenticateManagement, CurrentCaller } from "../server/Authentication.ts"
-import { rescue } from "../server/Problems.ts"
+import type { Caller } from "../server/Authentication.ts"
+import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
+import { readJsonBody } from "../server/JsonBody.ts"
+import { renderFailures } from "../server/Problems.ts"
+import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { manageErrors } from "./ManageErrors.ts"
-import { nameOf, replayed } from "./ManageReplay.ts"
-import { checkRequest } from "./ManageRequest.ts"
 
-/** Finds the caller of a management endpoint: an API key with scope `manage`, or the operator's token. */
+/**
+ * Every request to the management API passes here: authenticates the caller (an API key with scope
+ * `manage`, or the operator's token), checks the request, and replays repeated POSTs.
+ */
 export class ManageGate extends HttpApiMiddleware.Service<
   ManageGate,
   { provides: CurrentCaller }
@@ -23,24 +32,28 @@ export class ManageGate extends HttpApiMiddleware.Service<
     ManageGate,
     Effect.gen(function* () {
       const keys = yield* ApiKeys
-      const room = yield* RequestBodyLimiter
+      const bodies = yield* RequestBodyLimiter
       const replays = yield* ManageReplays
       const secrets = yield* Secrets
-      const caller = authenticateManagement.pipe(
+      const authenticate = authenticateManagement.pipe(
         Effect.provideService(ApiKeys, keys),
         Effect.provideService(Secrets, secrets)
       )
       return {
         bearer: (httpEffect, { endpoint }) =>
-          Effect.flatMap(caller, (it) =>
+          Effect.flatMap(authenticate, (caller) =>
             Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-              room.within(
+              bodies.within(
                 request,
-                nameOf(it)
+                nameOf(caller)
               )(
                 Effect.andThen(
                   checkRequest(endpoint),
-                  replayed(replays, it, Effect.provideService(httpEffect, CurrentCaller, it))
+                  replayed(
+                    replays,
+                    caller,
+                    Effect.provideService(httpEffect, CurrentCaller, caller)
+                  )
                 )
               )
             )
@@ -50,11 +63,83 @@ export class ManageGate extends HttpApiMiddleware.Service<
   )
 }
 
-/** Stands outside of all else: answers each failure of a management endpoint as a problem. */
+/** The outermost middleware: returns each failure of a management endpoint as a problem. */
 export class ManageProblems extends HttpApiMiddleware.Service<ManageProblems>()(
   "gateway/http/ManageProblems"
 ) {
   static readonly layer = Layer.succeed(ManageProblems, (httpEffect) =>
-    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => rescue(httpEffect, request))
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      renderFailures(httpEffect, request)
+    )
   )
 }
+
+/** Separates the callers' idempotency keys and body capacity. */
+const nameOf = (caller: Caller): string =>
+  caller._tag === "Operator" ? "operator" : caller.principal.userId
+
+/**
+ * Refuses what `HttpApi` lets pass: a query that the endpoint does not declare, a body that is not
+ * declared as JSON or not UTF-8, too many fields, and fields of a request without a declared body.
+ * docs/reference/http.md#request-bodies, ADR 0110.
+ */
+const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
+  if (endpoint.query === undefined) yield* refuseUnknownQuery([])
+  const { headers, method } = yield* HttpServerRequest.HttpServerRequest
+  if (method === "GET" || method === "HEAD") return
+  const hasBody =
+    Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
+  const takesBody = endpoint.payload.size > 0
+  if (!takesBody && !hasBody) return
+  // `renderFailures` turns this defect into a problem
+  const { value } = yield* Effect.catchTag(readJsonBody, "HttpServerError", Effect.die)
+  const tooLarge = sizeFaults(value)
+  if (tooLarge.length > 0) return yield* invalid(tooLarge)
+  if (takesBody) return
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    return yield* invalid([{ pointer: "#", detail: "Expected no body, or an object" }])
+  }
+  const faults = Object.keys(value).map((name) => ({
+    pointer: pointerOf([name]),
+    detail: "Unknown field"
+  }))
+  if (faults.length > 0) return yield* invalid(faults)
+})
+
+/**
+ * Replays the first response to a POST with the same `Idempotency-Key`. The first request, once it has
+ * the key, runs to its end even if its client disconnects.
+ * docs/reference/http.md#idempotency-of-management-requests
+ */
+const replayed = <E, R>(
+  replays: ManageReplays["Service"],
+  caller: Caller,
+  handled: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+) =>
+  Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    if (request.method !== "POST" || request.headers["idempotency-key"] === undefined) {
+      return yield* handled
+    }
+    // `renderFailures` turns this defect into a problem
+    const bytes = new Uint8Array(yield* Effect.orDie(request.arrayBuffer))
+    const key = yield* readIdempotencyKey(request, bytes)
+    if (Option.isNone(key)) return yield* handled
+    const claim = yield* replays.claim({ caller: nameOf(caller), ...key.value })
+    if (claim._tag === "Replayed") {
+      return HttpServerResponse.text(claim.response.body, {
+        status: claim.response.status,
+        contentType: "application/json",
+        headers: { "idempotency-replayed": "true" }
+      })
+    }
+    return yield* Effect.onExit(handled, (exit) =>
+      claim.complete(
+        Exit.map(exit, (response) => ({ status: response.status, body: textOf(response) }))
+      )
+    ).pipe(Effect.uninterruptible)
+  })
+
+/** `HttpApi` only makes responses with whole bodies. */
+const textOf = ({ body }: HttpServerResponse.HttpServerResponse): string =>
+  body._tag === "Uint8Array" ? new TextDecoder().decode(body.body) : ""

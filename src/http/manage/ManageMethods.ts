@@ -5,8 +5,8 @@ import { Problem } from "../../domain/Problem.ts"
 import { Api } from "./Api.ts"
 
 /**
- * Answers the methods that a management path has not with 405 and `Allow`: `HttpApi` alone answers
- * 404. The paths are read from the declared API, so none is forgotten. Contract 2.
+ * Returns 405 with `Allow` for a method that a management path does not have, where `HttpApi` alone
+ * returns 404. The paths come from the declared API. docs/reference/errors.md#headers-of-errors
  */
 export const layer = HttpRouter.use((router) =>
   router.addAll(

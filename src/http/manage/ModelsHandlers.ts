@@ -7,23 +7,23 @@ import { Api } from "./Api.ts"
 import { ModelKey } from "./ModelsApi.ts"
 import { readPage, toPage } from "./Paging.ts"
 
-/** The catalog: the same for everybody who may manage. */
+/** The catalog, the same for every caller. */
 export const layer = HttpApiBuilder.group(
   Api,
   "models",
   Effect.fnUntraced(function* (handlers) {
     const router = yield* Router
     const models = yield* Effect.orDie(Effect.forEach(router.models, show))
-    const rows = models.map((view, place) => ({ view, place }))
+    const rows = models.map((view, index) => ({ view, index }))
     return handlers.handleAll({
       listModels: ({ query }) => {
         const { before, limit } = readPage(query, ModelKey)
-        const from = Option.match(before, { onNone: () => 0, onSome: (place) => Number(place) + 1 })
+        const from = Option.match(before, { onNone: () => 0, onSome: (index) => Number(index) + 1 })
         return Effect.succeed(
           toPage(
             rows.slice(from, from + limit + 1),
             limit,
-            ({ place }) => String(place),
+            ({ index }) => String(index),
             ({ view }) => view
           )
         )

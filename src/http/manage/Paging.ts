@@ -5,7 +5,7 @@ type KeySchema = Schema.ConstraintDecoder<unknown> & { readonly Encoded: string 
 
 const wholeNumber = /^[0-9]{1,3}$/u
 
-/** One fault, however many ways a text is not a page's length. */
+/** One check, so that a wrong limit has one fault. */
 const Limit = Schema.String.check(
   Schema.makeFilter<string>(
     (text) =>
@@ -14,7 +14,10 @@ const Limit = Schema.String.check(
   )
 ).pipe(Schema.decodeTo(Schema.Finite, SchemaTransformation.numberFromString))
 
-/** `?cursor&limit` of every list; a cursor that is none of ours is a fault of the client. Contract 3. */
+/**
+ * `?cursor&limit` of every list. A cursor that this service did not make is refused.
+ * docs/reference/http.md#lists
+ */
 export const pageQuery = (key: KeySchema) => ({
   cursor: Schema.optionalKey(
     Schema.String.check(
@@ -27,7 +30,7 @@ export const pageQuery = (key: KeySchema) => ({
   limit: Schema.optionalKey(Limit)
 })
 
-/** A page: newest first. Contract 3. */
+/** A page, newest first. */
 export const pageOf = <S extends Schema.Constraint>(item: S) =>
   Schema.Struct({ data: Schema.Array(item), next_cursor: Schema.NullOr(Schema.String) })
 
@@ -41,7 +44,7 @@ const keyOfCursor = <Key extends KeySchema>(
   return encodeCursor(text) === cursor ? Schema.decodeOption(key)(text) : Option.none()
 }
 
-/** Where a page begins and how long it is. */
+/** The start and the length of a page. */
 export const readPage = <Key extends KeySchema>(
   query: { readonly cursor?: string; readonly limit?: number },
   key: Key
@@ -50,7 +53,7 @@ export const readPage = <Key extends KeySchema>(
   limit: query.limit ?? pageSizeDefault
 })
 
-/** Cuts what was read with one row more than asked for into a page. */
+/** Makes a page of rows that were read with a limit one higher, which shows whether there are more. */
 export const toPage = <Row, Item>(
   rows: ReadonlyArray<Row>,
   limit: number,

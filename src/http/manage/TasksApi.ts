@@ -9,7 +9,7 @@ import { manageErrors as error } from "./ManageErrors.ts"
 import { pageOf, pageQuery } from "./Paging.ts"
 import { WalletEntry } from "./WalletApi.ts"
 
-/** Where the money of a task is: held while it runs; captured and released once it has ended. */
+/** The money of a task: held while it runs, captured and released when it has ended. */
 export const Receipt = Schema.Struct({
   held: CreditsFromString,
   captured: CreditsFromString,
@@ -71,10 +71,10 @@ const TaskDelivery = Schema.Struct({
   )
 }).annotate({ identifier: "TaskDelivery" })
 
-/** A task with all that happened to it, in the order it happened. */
+/** A task with its moves, attempts, ledger entries and deliveries, each in the order of time. */
 export const TaskTimeline = Schema.Struct({
   ...taskFields,
-  /** As stored: references where media were sent. Contract 5. */
+  /** As stored: inline media are replaced by references. */
   body: Schema.Json,
   result_kind: ResultKind,
   result: Schema.NullOr(Schema.Array(Schema.String)),
@@ -84,7 +84,7 @@ export const TaskTimeline = Schema.Struct({
   deliveries: Schema.Array(TaskDelivery)
 }).annotate({ identifier: "TaskTimeline" })
 
-/** A user's own tasks. Contract 3. */
+/** A user's own tasks. docs/reference/tasks.md#history */
 export class TasksApi extends HttpApiGroup.make("tasks").add(
   HttpApiEndpoint.get("listTasks", "/tasks", {
     query: {

@@ -37,7 +37,7 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-/** The price is held until the task ends; then it is captured or released, in parts or whole. */
+/** The price is held until the task ends; then each part of it is captured or released. */
 const receiptOf = ({ captured, price, status }: TaskSummary) => {
   const ended = isTerminal(status)
   const charged = captured ?? Credits.zero
@@ -64,7 +64,7 @@ const showTask = (task: TaskSummary) => ({
   ended_at: isTerminal(task.status) ? task.updatedAt : null
 })
 
-/** Contract 1, moves: a task may end without ever having been processed. */
+/** A task may end without having been processed. docs/reference/tasks.md#states */
 const movesOf = ({ createdAt, startedAt, status, traceId, updatedAt }: TaskSummary) => [
   { status: "pending" as const, at: createdAt, trace_id: traceId },
   ...(startedAt === null

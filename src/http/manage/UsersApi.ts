@@ -15,7 +15,7 @@ const Email = Text.check(
   Schema.isMaxLength(320)
 )
 
-/** Its faults never quote it. */
+/** The texts of its faults never contain the password. */
 const passwordFault = { message: "Expected a text of 8 to 1000 characters" }
 const Password = Schema.String.annotate(passwordFault).check(
   Schema.isMinLength(8, passwordFault),
@@ -41,7 +41,7 @@ const IdempotencyKey = Schema.Struct({
   "idempotency-key": Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(255)))
 })
 
-/** The operator's view of users. Contract 3. */
+/** The operator's endpoints. docs/reference/keys-and-limits.md#users */
 export class UsersApi extends HttpApiGroup.make("users")
   .add(
     HttpApiEndpoint.post("createUser", "/users", {

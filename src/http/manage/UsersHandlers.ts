@@ -71,15 +71,18 @@ const showUser = (row: UserRow) => ({
   created_at: row.createdAt
 })
 
-/** The key outlives the kept answer here: whoever sends it again is told that nothing was changed. ADR 0062. */
+/**
+ * A ledger entry keeps its key after the stored response has expired: a later
+ * repeat is marked too. ADR 0062.
+ */
 const showChanged = ({ repeated, wallet }: ChangedWallet) =>
-  Effect.as(repeated ? sayReplayed : Effect.void, showWallet(wallet))
+  Effect.as(repeated ? markReplayed : Effect.void, showWallet(wallet))
 
-const sayReplayed = HttpEffect.appendPreResponseHandler((_request, response) =>
+const markReplayed = HttpEffect.appendPreResponseHandler((_request, response) =>
   Effect.succeed(HttpServerResponse.setHeader(response, "idempotency-replayed", "true"))
 )
 
-/** The idempotency key is the operation id, so that a repeat changes nothing (contract 3 and 6). */
+/** The idempotency key becomes the operation id, so that a repeat has no effect. */
 const changeOf = (
   kind: "top_up" | "adjustment",
   userId: UserId,

@@ -31,14 +31,14 @@ export const WalletEntry = Schema.Struct({
   created_at: Timestamp
 }).annotate({ identifier: "WalletEntry" })
 
-/** The number of an entry, as Postgres counts: 64 bits. */
+/** The number of an entry: a 64 bit integer in Postgres. */
 export const EntryKey = Schema.BigIntFromString.check(
   Schema.isBetweenBigInt({ minimum: 0n, maximum: 2n ** 63n - 1n })
 )
 
 const Uuid = Schema.String.check(Schema.isUUID())
 
-/** Which entries: of one kind, of one task or call, in a time. `format=csv` answers a file. */
+/** Filters by kind, by task or call, by time. `format=csv` returns a file. */
 const EntryQuery = Schema.Struct({
   ...pageQuery(EntryKey),
   kind: Schema.optionalKey(WalletEntry.fields.kind),
@@ -51,16 +51,16 @@ const EntryQuery = Schema.Struct({
   ),
   format: Schema.optionalKey(
     Schema.Literals(["json", "csv"]).annotate({
-      description: "`csv` answers all entries as a file; so does `Accept: text/csv`"
+      description: "`csv` returns all entries as a file; so does `Accept: text/csv`"
     })
   )
 })
 export type EntryQuery = typeof EntryQuery.Type
 
-/** `application/json`, or `text/csv` written by the handler itself. */
+/** `application/json`; the handler itself writes `text/csv`. */
 const entryList = pageOf(WalletEntry)
 
-/** A user's own wallet and ledger, and the operator's view of them. Contract 3. */
+/** A user's own wallet and ledger, and the operator's view of them. docs/reference/wallet.md#ledger */
 export class WalletApi extends HttpApiGroup.make("wallet").add(
   HttpApiEndpoint.get("getWallet", "/wallet", { success: WalletView, error }),
   HttpApiEndpoint.patch("updateWallet", "/wallet", {

@@ -16,8 +16,8 @@ const columns = [
 ]
 
 /**
- * A free text in a spreadsheet: quoted as RFC 4180 wants it, and with a leading apostrophe where a
- * spreadsheet would take it for a formula (`=`, `+`, `-`, `@`, tab, line break).
+ * A free text: quoted by RFC 4180, and with a leading apostrophe if a spreadsheet would read it as a
+ * formula (`=`, `+`, `-`, `@`, tab, line break).
  */
 const textCell = (text: string | null): string => {
   if (text === null || text === "") return ""
@@ -38,7 +38,7 @@ const line = (row: EntryRow): string =>
     row.traceId ?? ""
   ].join(",")
 
-/** The ledger as a CSV file, sent while it is read. */
+/** The ledger as a CSV file, streamed while it is read. */
 export const csvResponse = <E>(entries: Stream.Stream<EntryRow, E>) =>
   HttpServerResponse.stream(
     Stream.make(columns.join(",")).pipe(
@@ -47,7 +47,7 @@ export const csvResponse = <E>(entries: Stream.Stream<EntryRow, E>) =>
       Stream.grouped(256),
       Stream.map((lines) => lines.join("")),
       Stream.encodeText,
-      // The status is sent: what fails now can only be seen by the cut connection
+      // The status is already sent: the client sees a failure only by the broken connection
       Stream.tapCause((cause) => Effect.logWarning("A ledger export broke off", cause))
     ),
     {

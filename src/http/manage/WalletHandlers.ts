@@ -65,7 +65,7 @@ const entryLister = (wallet: Wallet["Service"]) =>
 const wantsCsv = (request: HttpServerRequest.HttpServerRequest): boolean =>
   /\btext\/csv\b/iu.test(request.headers["accept"] ?? "")
 
-/** Available is settled minus held. Contract 1 and 3. */
+/** The available balance is the settled minus the held. docs/reference/wallet.md#balances */
 export const showWallet = (row: WalletRow) => ({
   available_balance: Credits.make(row.settled - row.held),
   settled_balance: row.settled,

@@ -32,14 +32,14 @@ export const WebhookAttempt = Schema.Struct({
   started_at: Timestamp,
   /** `null` while it is under way. */
   ended_at: Schema.NullOr(Timestamp),
-  /** How long after it was due it began, in milliseconds. */
+  /** From the due time to the start, in milliseconds. */
   lateness_ms: Schema.Int,
   remote_address: Schema.NullOr(Schema.String),
-  /** HTTP status of the answer, if one came. */
+  /** HTTP status of the response, if there was one. */
   status: Schema.NullOr(Schema.Int),
   failure: Schema.NullOr(FailureClass),
   detail: Schema.NullOr(Schema.String),
-  /** First 16 KiB of the answer's body. */
+  /** First 16 KiB of the response's body. */
   answer: Schema.NullOr(Schema.String)
 }).annotate({ identifier: "WebhookAttempt" })
 
@@ -48,7 +48,7 @@ export const WebhookDeliveryWithAttempts = Schema.Struct({
   attempts: Schema.Array(WebhookAttempt)
 }).annotate({ identifier: "WebhookDeliveryWithAttempts" })
 
-/** The delivery log, kept 30 days. Contract 3 and 8. */
+/** The delivery log of the last 30 days. docs/reference/webhooks.md#delivery-log */
 export class WebhookDeliveriesApi extends HttpApiGroup.make("webhookDeliveries").add(
   HttpApiEndpoint.get("listWebhookDeliveries", "/webhook-deliveries", {
     query: {

@@ -16,17 +16,17 @@ const settings = {
   description: Schema.NullOr(Schema.String),
   enabled: Schema.Boolean
 }
-const marks = { secret_preview: Schema.String, created_at: Timestamp, updated_at: Timestamp }
+const metadata = { secret_preview: Schema.String, created_at: Timestamp, updated_at: Timestamp }
 
-export const WebhookEndpoint = Schema.Struct({ ...settings, ...marks }).annotate({
+export const WebhookEndpoint = Schema.Struct({ ...settings, ...metadata }).annotate({
   identifier: "WebhookEndpoint"
 })
 
-/** `secret` is shown on create and rotate alone. Spec, Webhook endpoint. */
+/** Only create and rotate show `secret`. docs/reference/webhooks.md#secrets-and-rotation */
 export const WebhookEndpointWithSecret = Schema.Struct({
   ...settings,
   secret: Schema.String,
-  ...marks
+  ...metadata
 }).annotate({ identifier: "WebhookEndpointWithSecret" })
 
 const Events = someOf(EventType)
@@ -52,19 +52,19 @@ const Recover = Schema.Struct({
 
 const Recovered = Schema.Struct({
   recovered: Schema.Int,
-  /** The bound was reached: call again for the rest. */
+  /** The limit was reached: call again for the rest. */
   has_more: Schema.Boolean
 }).annotate({ identifier: "RecoveredWebhookDeliveries" })
 
-/** What a receiver got and could not verify. ADR 0055. */
+/** A delivery that a receiver could not verify. ADR 0055. */
 const ReceivedDelivery = Schema.Struct({
   headers: Schema.Record(Schema.String, Schema.String),
-  /** The raw body as text; or its bytes as Base64, when they are not UTF-8. */
+  /** The raw body as text, or as Base64 if it is not UTF-8. */
   body: Schema.optionalKey(Schema.String),
   body_base64: Schema.optionalKey(Schema.Uint8ArrayFromBase64),
   /** The secret that the receiver verifies with. */
   secret: Schema.optionalKey(Schema.String),
-  /** When it was received; now, unless given. */
+  /** When it was received; default: now. */
   received_at: Schema.optionalKey(Timestamp)
 }).annotate({ identifier: "ReceivedWebhookDelivery" })
 
@@ -73,7 +73,7 @@ const SignatureReport = Schema.Struct({
   findings: Schema.Array(Schema.Struct({ code: FindingCode, detail: Schema.String }))
 }).annotate({ identifier: "WebhookSignatureReport" })
 
-/** A user's own webhook endpoints. Contract 3. */
+/** A user's own webhook endpoints. docs/reference/webhooks.md#endpoints */
 export class WebhookEndpointsApi extends HttpApiGroup.make("webhookEndpoints").add(
   HttpApiEndpoint.post("createWebhookEndpoint", "/webhook-endpoints", {
     payload: NewWebhookEndpoint,

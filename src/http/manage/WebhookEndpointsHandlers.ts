@@ -70,7 +70,7 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-/** The secret is shown as its last four characters. Spec, Webhook endpoint. */
+/** Of the secret only a preview, its last four characters. */
 const show = (row: EndpointRow) => ({
   id: row.id,
   url: row.url,

@@ -14,15 +14,16 @@ import {
   problemResponses,
   problems,
   refTo,
-  everyAnswer
+  everyResponse
 } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 import { servicePaths, webhooks } from "./OpenApiService.ts"
 import { vendorParameters, vendorPaths } from "./OpenApiVendors.ts"
 
 /**
- * The one document: the management API as declared, each model of the catalog with its own body, the
- * vendors' routes that the catalog opens, the service's own endpoints and the webhooks. `serviceName` stands in the names of headers.
+ * The one document: the management API as declared, each model of the catalog with its own body,
+ * the vendors' routes that the catalog opens, the service's own endpoints and the webhooks.
+ * `serviceName` is part of the names of headers. ADR 0042.
  */
 export const documentedApi = (catalog: Catalog["Service"], serviceName = "Service") =>
   Api.annotate(OpenApi.Transform, (document) =>
@@ -68,7 +69,7 @@ const complete = (document: Json, catalog: Catalog["Service"]): Json => {
   }
 }
 
-/** What the service's errors look like inside is not what a client sees of them. */
+/** Clients see problems, not the encoded errors of the service. */
 const withoutInner = (schemas: Json): Json =>
   Object.fromEntries(
     Object.entries(schemas).filter(
@@ -78,7 +79,7 @@ const withoutInner = (schemas: Json): Json =>
 
 const methods = new Set(["get", "post", "put", "patch", "delete"])
 
-/** The management API: what is left out in the declaration, the same for all of it. */
+/** Adds what all operations of the management API have in common and none declares. */
 const manageable = (paths: Json): Json =>
   Object.fromEntries(
     Object.entries(paths).map(([path, item]) => [
@@ -118,14 +119,14 @@ const managed = (path: string, method: string, operation: Json): Json => {
       ...Object.fromEntries(
         Object.entries(asRecord(operation["responses"]))
           .filter(([status]) => status.startsWith("2"))
-          .map(([status, response]) => [status, { ...asRecord(response), headers: everyAnswer }])
+          .map(([status, response]) => [status, { ...asRecord(response), headers: everyResponse }])
       ),
       ...problems(...statuses)
     }
   }
 }
 
-/** Every POST takes an idempotency key, and what arrives as a text in the query is told as what it means. */
+/** Every POST takes an idempotency key. `limit`, a text in the query, is documented as an integer. */
 const parametersOf = (operation: Json, method: string): ReadonlyArray<unknown> => {
   const declared = Array.isArray(operation["parameters"]) ? operation["parameters"] : []
   return [
@@ -144,7 +145,7 @@ const limitParameter = {
   schema: { type: "integer", minimum: 1, maximum: pageSizeMax, default: pageSizeDefault }
 }
 
-/** `listApiKeys` reads "List api keys". */
+/** `listApiKeys` becomes "List api keys". */
 const sentenceOf = (name: string): string => {
   const words = name.replaceAll(/([A-Z])/gu, (letter) => ` ${letter.toLowerCase()}`).trim()
   return words.charAt(0).toUpperCase() + words.slice(1)
@@ -167,7 +168,7 @@ const wordsOf = (name: string): string =>
 const asTags = (tags: unknown): ReadonlyArray<string> =>
   Array.isArray(tags) ? tags.map(String) : []
 
-/** Every tag that is used, told once. */
+/** Describes each used tag once. */
 const tagsOf = (paths: Json): ReadonlyArray<Json> => {
   const used = Object.values(paths).flatMap((item) =>
     Object.values(asRecord(item)).flatMap((operation) => {
@@ -180,7 +181,7 @@ const tagsOf = (paths: Json): ReadonlyArray<Json> => {
   }))
 }
 
-/** The headers of the service carry its name (contract 2). */
+/** The headers of the service contain its name. docs/reference/configuration.md#variables */
 const renamed = (document: Json, serviceName: string): Json =>
   serviceName === "Service"
     ? document

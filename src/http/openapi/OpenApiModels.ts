@@ -1,9 +1,9 @@
 import { examples } from "../../catalog/bodies/Examples.ts"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
-import { componentOf, jsonContent, problems, refTo, everyAnswer } from "./OpenApiParts.ts"
+import { componentOf, jsonContent, problems, refTo, everyResponse } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 
-/** The paths of the models: each concrete, with the body of its own model. Spec, Endpoints. */
+/** The paths of the models, each with the body of its own model. docs/reference/tasks.md#paths */
 
 const security = [{ bearer: [] }]
 
@@ -11,7 +11,7 @@ const exampleId = "01a1fde8-21f4-7d82-8c09-ff1738b15d2e"
 const exampleTime = "2026-01-01T00:00:00.000Z"
 const times = { created_at: exampleTime, updated_at: exampleTime }
 
-/** Components of what the model paths answer. */
+/** Components of the responses of model paths. */
 export const taskComponents: Json = {
   CreatedTask: {
     type: "object",
@@ -68,13 +68,13 @@ const parameter = (name: string, where: "header" | "query", description: string,
   schema
 })
 
-/** Components of what the model paths are asked with. */
+/** Components of the parameters of model paths. */
 export const taskParameters: Json = {
   TaskId: {
     name: "task_id",
     in: "path",
     required: true,
-    description: "The id that create answered",
+    description: "The id that create returned",
     schema: { type: "string", format: "uuid" }
   },
   DryRun: parameter("dry_run", "query", "Only checks and prices: no task, no hold, no event", {
@@ -84,14 +84,14 @@ export const taskParameters: Json = {
   IdempotencyKey: parameter(
     "Idempotency-Key",
     "header",
-    "Same key and same body within 24 hours: the first answer again, one task, one hold",
+    "Same key and same body within 24 hours: the first response again, one task, one hold",
     { type: "string", minLength: 1, maxLength: 255, examples: ["order-1"] }
   ),
   Prefer: parameter("Prefer", "header", "Waits this many seconds at most for the end of the task", {
     type: "string",
     pattern: String.raw`^wait=\d{1,2}$`
   }),
-  IfNoneMatch: parameter("If-None-Match", "header", "The `ETag` of an earlier answer", {
+  IfNoneMatch: parameter("If-None-Match", "header", "The `ETag` of an earlier response", {
     type: "string"
   })
 }
@@ -110,17 +110,17 @@ const createOf = (entry: CatalogEntry): Json => {
     security,
     operationId: operationName("create", entry),
     summary: `Create a task of ${model}`,
-    description: "Answers at once; ask the task's own path, or wait for the webhook",
+    description: "Returns at once; poll the task's own path, or wait for the webhook",
     parameters: [refTo("parameters", "DryRun"), refTo("parameters", "IdempotencyKey")],
     requestBody: {
       required: true,
       ...jsonContent(refTo("schemas", componentOf(label)), examples[label])
     },
     responses: {
-      // As a range, so that generated clients take the 202 for the type of the answer
+      // As a range, so that generated clients use the 202 as the type of the response
       "2XX": {
         description: "200 with `dry_run=true`: the price",
-        headers: everyAnswer,
+        headers: everyResponse,
         ...jsonContent(refTo("schemas", "Quote"), {
           quote: { amount: "7.50", currency: "credits" }
         })
@@ -128,7 +128,7 @@ const createOf = (entry: CatalogEntry): Json => {
       202: {
         description: "The task was accepted",
         headers: {
-          ...everyAnswer,
+          ...everyResponse,
           "X-Service-Cost": refTo("headers", "Cost"),
           "X-Service-Balance": refTo("headers", "Balance"),
           "Idempotency-Replayed": refTo("headers", "IdempotencyReplayed")
@@ -145,7 +145,7 @@ const ofTheTask = { ETag: refTo("headers", "ETag"), "X-Service-Cost": refTo("hea
 const shown = (entry: CatalogEntry, description: string): Json => ({
   description,
   headers: {
-    ...everyAnswer,
+    ...everyResponse,
     ...ofTheTask,
     "Retry-After": refTo("headers", "RetryAfter"),
     "Preference-Applied": refTo("headers", "PreferenceApplied")
@@ -174,8 +174,8 @@ const getOf = (entry: CatalogEntry): Json => ({
   responses: {
     200: shown(entry, `The task, and its \`${entry.result}\` once it is completed`),
     304: {
-      description: "The client has this very answer",
-      headers: { ...everyAnswer, ...ofTheTask }
+      description: "The client already has this response",
+      headers: { ...everyResponse, ...ofTheTask }
     },
     ...problems(401, 403, 404, 405, 429, 500, 503)
   }
@@ -190,7 +190,7 @@ const cancelOf = (entry: CatalogEntry): Json => ({
   responses: {
     200: {
       description: "The cancelled task",
-      headers: { ...everyAnswer, ...ofTheTask },
+      headers: { ...everyResponse, ...ofTheTask },
       ...jsonContent(refTo("schemas", "TaskResult"))
     },
     ...problems(401, 403, 404, 405, 409, 429, 500, 503)

@@ -17,7 +17,7 @@ export const jsonContent = (schema: unknown, example?: unknown) => ({
   content: { "application/json": { schema, ...(example === undefined ? {} : { example }) } }
 })
 
-/** `text-to-image-max` is described by the component `TextToImageMax`. */
+/** `text-to-image-max` has the component `TextToImageMax`. */
 export const componentOf = (label: Label): string =>
   label
     .split("-")
@@ -29,13 +29,13 @@ export const bodyComponent = (label: Label): Json => ({
   title: componentOf(label)
 })
 
-/** `anyOf` of one form is that form. */
+/** Replaces an `anyOf` with one member by that member. */
 const withoutLoneForm = (_key: string, value: unknown): unknown => {
   const { anyOf, ...rest } = asRecord(value)
   return Array.isArray(anyOf) && anyOf.length === 1 ? { ...rest, ...asRecord(anyOf[0]) } : value
 }
 
-/** The events, and the task that they carry, as components. */
+/** Components of the events and of the task that they contain. */
 export const eventComponents = (): Json => {
   const { definitions } = Schema.toJsonSchemaDocument(EventEnvelope, {
     onExcessProperty: "ignore",
@@ -46,10 +46,13 @@ export const eventComponents = (): Json => {
   )
 }
 
-/** Contract 2: RFC 9457 with our codes; `error` on the routes that OpenAI's SDKs call. */
+/**
+ * RFC 9457 with codes; `error` on the routes that OpenAI's SDKs call.
+ * docs/reference/errors.md#problem-body
+ */
 export const problemComponent: Json = {
   type: "object",
-  description: "RFC 9457, with a code of its own. Contract: each code is explained at its `type`",
+  description: "RFC 9457, with a code of its own. Each code is explained at its `type`",
   required: ["type", "title", "status", "detail", "instance", "code"],
   properties: {
     type: { type: "string", format: "uri-reference" },
@@ -86,7 +89,7 @@ const textHeader = (description: string, example: string) => ({
   schema: { type: "string", examples: [example] }
 })
 
-/** Headers of answers; those of the service carry its name. */
+/** Headers of responses; those of the service contain its name. */
 export const headerComponents: Json = {
   Traceparent: textHeader(
     "W3C trace context of the request: quote it when reporting a problem",
@@ -98,10 +101,10 @@ export const headerComponents: Json = {
     "01a1fde8-21f4-7d82-8c09-ff1738b15d2e"
   ),
   Balance: textHeader("Credits available after the hold, with two decimals", "992.50"),
-  Sandbox: textHeader("Present when the simulator stands behind the answer", "true"),
-  IdempotencyReplayed: textHeader("Present when this is the first answer again", "true"),
+  Sandbox: textHeader("Present when the response comes from the simulator", "true"),
+  IdempotencyReplayed: textHeader("Present when this is the first response again", "true"),
   PreferenceApplied: textHeader("The preference that was honoured", "wait=30"),
-  ETag: textHeader("Names this very answer, for `If-None-Match`", '"abc"'),
+  ETag: textHeader("Identifies this response, for `If-None-Match`", '"abc"'),
   RetryAfter: {
     description: "Seconds to wait before the next request",
     schema: { type: "integer", minimum: 0 }
@@ -110,13 +113,13 @@ export const headerComponents: Json = {
   WWWAuthenticate: textHeader("How to authenticate", "Bearer")
 }
 
-/** Contract 2 and 7. */
-export const everyAnswer = {
+/** Headers of every response. docs/reference/http.md#every-response */
+export const everyResponse = {
   Traceparent: refTo("headers", "Traceparent"),
   "X-Service-Sandbox": refTo("headers", "Sandbox")
 }
 
-/** A header that other statuses of the problem lack. */
+/** Headers that only problems with this status have. */
 const extraHeaders: Readonly<Record<number, Json>> = {
   401: { "WWW-Authenticate": refTo("headers", "WWWAuthenticate") },
   405: { Allow: refTo("headers", "Allow") },
@@ -129,7 +132,7 @@ const codesOf = (status: number) =>
 
 const statuses = [...new Set(Object.values(problemCodes).map(({ status }) => status))]
 
-/** One response a status: which codes it has, and one of them as the example. */
+/** One response for each status, with its codes and one of them as the example. */
 export const problemResponses = (): Json =>
   Object.fromEntries(
     statuses.map((status) => {
@@ -148,7 +151,7 @@ export const problemResponses = (): Json =>
         `Problem${status}`,
         {
           description: codes.map(([code, { title }]) => `${code}: ${title}`).join("; "),
-          headers: { ...everyAnswer, ...extraHeaders[status] },
+          headers: { ...everyResponse, ...extraHeaders[status] },
           content: {
             "application/problem+json": { schema: refTo("schemas", "Problem"), example }
           }

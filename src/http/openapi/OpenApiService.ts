@@ -1,12 +1,12 @@
-import { jsonContent, problems, refTo, everyAnswer } from "./OpenApiParts.ts"
+import { jsonContent, problems, refTo, everyResponse } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 
-/** The endpoints beside models and management, and what is sent to webhooks. Contract 3; spec, Events. */
+/** Service routes, artifacts and webhooks. docs/reference/http.md#service-routes */
 
 const open: ReadonlyArray<never> = []
 const text = (type: string, description: string): Json => ({
   description,
-  headers: everyAnswer,
+  headers: everyResponse,
   content: { [type]: { schema: { type: "string" } } }
 })
 
@@ -15,8 +15,8 @@ const get = (operationId: string, summary: string, responses: Json): Json => ({
 })
 
 const ok = {
-  description: "As it should be",
-  headers: everyAnswer,
+  description: "OK",
+  headers: everyResponse,
   ...jsonContent(
     {
       type: "object",
@@ -40,7 +40,7 @@ const media: Json = {
 }
 
 const mediaHeaders = {
-  ...everyAnswer,
+  ...everyResponse,
   ETag: refTo("headers", "ETag"),
   "Accept-Ranges": { description: "Always `bytes`", schema: { type: "string" } }
 }
@@ -75,7 +75,7 @@ const artifact: Json = {
     responses: {
       200: { description: "The medium", headers: mediaHeaders, content: { "*/*": media } },
       206: { description: "A part of it", headers: mediaHeaders, content: { "*/*": media } },
-      304: { description: "The client has it", headers: everyAnswer },
+      304: { description: "The client has it", headers: everyResponse },
       ...problems(403, 404, 416, 500, 503)
     }
   }
@@ -92,7 +92,7 @@ export const servicePaths: Json = {
   "/openapi.json": get("openApi", "This document", {
     200: {
       description: "OpenAPI 3.1",
-      headers: everyAnswer,
+      headers: everyResponse,
       ...jsonContent({ type: "object", additionalProperties: true })
     },
     ...problems(405, 500)
@@ -114,8 +114,8 @@ const webhook = (type: string, component: string): Json => ({
     })),
     requestBody: { required: true, ...jsonContent(refTo("schemas", component)) },
     responses: {
-      "2XX": { description: "Taken; anything else is tried again" },
-      "4XX": { description: "Not taken" }
+      "2XX": { description: "Accepted; any other response is retried" },
+      "4XX": { description: "Not accepted" }
     }
   }
 })

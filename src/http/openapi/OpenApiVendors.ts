@@ -1,9 +1,12 @@
 import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
 import { format } from "../../domain/Credits.ts"
-import { jsonContent, problems, refTo, everyAnswer } from "./OpenApiParts.ts"
+import { jsonContent, problems, refTo, everyResponse } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 
-/** The vendors' own routes as the catalog opens them, and their aliases. Spec, points 2 to 4; ADR 0073. */
+/**
+ * The vendors' own routes that the catalog opens, and their aliases.
+ * docs/reference/passthrough.md#paths, ADR 0073.
+ */
 export const vendorPaths = (routes: ReadonlyArray<OpenRoute>): Json => {
   const paths: Record<string, Json> = {}
   for (const route of routes) {
@@ -17,7 +20,7 @@ export const vendorPaths = (routes: ReadonlyArray<OpenRoute>): Json => {
   return paths
 }
 
-/** Spec, point 4; contract 1: provider A is OpenAI. By their operation's name. */
+/** The aliases with the names of their operations. docs/reference/passthrough.md#aliases */
 const aliasVendor = "openai"
 const aliases = new Map([
   ["/v1/chat/completions", "createChatCompletion"],
@@ -34,10 +37,10 @@ const itemOf = (route: OpenRoute, tag: string, operationId: string): Json => ({
     security: [{ bearer: [] }],
     operationId,
     summary: `${route.method} ${route.path.replace(/^\/v\d\w*/u, "")} of ${route.vendor}`,
-    description: `As ${route.vendor} has it: body, answer and errors are the vendor's own. ${paid(route)}`,
+    description: `As ${route.vendor} has it: body, response and errors are the vendor's own. ${paid(route)}`,
     ...(route.path.includes("{model}") ? { parameters: [refTo("parameters", "VendorModel")] } : {}),
     ...(route.method === "POST" ? { requestBody: bodyOf(route) } : {}),
-    responses: { 200: answerOf(route), ...failuresOf(route) }
+    responses: { 200: responseOf(route), ...failuresOf(route) }
   }
 })
 
@@ -57,7 +60,7 @@ const isMetered = ({ meter }: OpenRoute): boolean => meter.per !== "nothing"
 const text = { type: "string" }
 const list = { type: "array", items: { type: "object", additionalProperties: true } }
 
-/** What the gateway itself reads of a body, with an example; the rest is the vendor's business. */
+/** The fields of a body that the gateway reads, with an example; the others go to the vendor unread. */
 const bodies: Readonly<Record<string, { readonly properties: Json; readonly example: Json }>> = {
   "openai-chat": {
     properties: { messages: list, stream: { type: "boolean" } },
@@ -102,12 +105,12 @@ const bodyOf = ({ meter, path }: OpenRoute): Json => {
   }
 }
 
-const answerOf = (route: OpenRoute): Json => {
+const responseOf = (route: OpenRoute): Json => {
   const streams = route.meter.per === "tokens" && route.meter.protocol !== "openai-embeddings"
   return {
-    description: "The vendor's own answer",
+    description: "The vendor's own response",
     headers: {
-      ...everyAnswer,
+      ...everyResponse,
       ...(isMetered(route)
         ? {
             "X-Service-Cost": refTo("headers", "Cost"),
@@ -134,7 +137,7 @@ const failuresOf = (route: OpenRoute): Json => {
   )
 }
 
-/** Components of what the vendors' routes are asked with. */
+/** Components of the parameters of the vendors' routes. */
 export const vendorParameters: Json = {
   VendorModel: {
     name: "model",

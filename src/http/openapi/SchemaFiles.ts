@@ -24,12 +24,12 @@ const eventSchema = (type: string, event: Schema.Top): unknown => {
   }
 }
 
-/** One line a value: a change in the code shows as a change of lines. */
+/** One value a line, so that a change in the code shows as changed lines. */
 const textOf = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`
 
 /**
- * The files under `schema/` that are made from the code, by their path there. `npm run schema` writes
- * them, and a test compares them.
+ * The generated files under `schema/` by their path. `npm run schema`
+ * writes them, a test compares them.
  */
 export const schemaFiles: Effect.Effect<ReadonlyMap<string, string>> = Effect.map(
   Catalog,

@@ -8,39 +8,39 @@ import type { ForwardHandlers, OpenPath, Relayed } from "../../passthrough/Passt
 import { Places } from "../../process/Places.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
-import { makeKeyOf } from "../server/ClientKeys.ts"
-import { hasOneHost } from "../server/HostHeader.ts"
+import { makeClientKeyReader } from "../server/ClientKeys.ts"
 import { isPlainJson } from "../server/JsonBody.ts"
-import { Listener } from "../server/Listener.ts"
+import { hasOneHost, Listener } from "../server/Listener.ts"
 import { traceOf } from "../server/RequestTrace.ts"
 import { handOff } from "./HandedOffCall.ts"
-import { headersOf, namesOf, usualType } from "./PassthroughAnswer.ts"
-import type { HeaderNames } from "./PassthroughAnswer.ts"
-import { forgetDead, onBody } from "./PassthroughRoutes.ts"
+import { responseHeaders, headerNames, defaultContentType } from "./PassthroughHeaders.ts"
+import type { HeaderNames } from "./PassthroughHeaders.ts"
+import { evictRefused, onBody } from "./PassthroughRoutes.ts"
 import { targetOf } from "./PassthroughTarget.ts"
 
 type Rest = Effect.Effect<Relayed, Problem | StoreUnavailable>
 
 /**
- * Takes the ordinary metered call before the routes see it: a small JSON body, a key that is known.
- * An answer that is whole and good goes straight back. All else is the routes': at once where the
- * request shows it, else with the rest of the call, so that problems and streams are answered in one
- * place only. ADR 0113.
+ * Handles the ordinary metered call before the routes: a small JSON body and a cached key. A complete
+ * 200 is sent at once. Every other request goes to the routes: immediately, or handed off with the rest
+ * of the call, so that only the routes send problems and streams. ADR 0113.
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { open } = yield* Listener
+    const { intercept } = yield* Listener
     const calls = new Places<FastPathCall>()
-    const door = yield* makeDoor(calls)
-    // With a tracer each request is a span, which is made for the routes
+    const interceptor = yield* makeInterceptor(calls)
+    // With a tracer each request has a span, which the router makes
     if ((yield* Effect.tracer) !== Tracer.Tracer.defaultValue()) return
-    // A server that closes waits for what the routes have
-    yield* Effect.addFinalizer(() => Effect.sync(() => calls.all().forEach((call) => call.leave())))
-    yield* open(door)
+    // A closing server waits for the requests of the routes only
+    yield* Effect.addFinalizer(() =>
+      Effect.sync(() => calls.all().forEach((call) => call.handOffNow()))
+    )
+    yield* intercept(interceptor)
   })
 )
 
-const makeDoor = Effect.fnUntraced(function* (calls: Places<FastPathCall>) {
+const makeInterceptor = Effect.fnUntraced(function* (calls: Places<FastPathCall>) {
   const keys = yield* ApiKeys
   const passthrough = yield* Passthrough
   const clock = yield* Clock.Clock
@@ -48,8 +48,8 @@ const makeDoor = Effect.fnUntraced(function* (calls: Places<FastPathCall>) {
   const { maxBodyBytes, serviceName } = yield* AppConfig
   const bodyBytesMax = Math.min(smallBodyBytesMax, maxBodyBytes)
   const pathOf = makePathOf(passthrough)
-  const services = { calls, keys, passthrough, clock, toRoutes, names: namesOf(serviceName) }
-  const keyOf = makeKeyOf()
+  const services = { calls, keys, passthrough, clock, toRoutes, names: headerNames(serviceName) }
+  const keyOf = makeClientKeyReader()
 
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const to = isOrdinary(request, bodyBytesMax) ? pathOf(request.url ?? "") : undefined
@@ -58,12 +58,15 @@ const makeDoor = Effect.fnUntraced(function* (calls: Places<FastPathCall>) {
     const principal = key && keys.cachedPrincipal(key.digest)
     if (principal === undefined || key === undefined) return false
     const call = new FastPathCall(services, { request, response, to, principal, token: key.token })
-    response.on("close", () => call.closed())
+    response.on("close", () => call.onClose())
     return true
   }
 })
 
-/** Node brings no request here that has a length and a transfer coding, or that waits for leave to send. */
+/**
+ * Node never passes a request with both a length and a transfer coding,
+ * or with `Expect: 100-continue`.
+ */
 const isOrdinary = (request: IncomingMessage, bodyBytesMax: number): boolean => {
   const { headers, method } = request
   return (
@@ -74,15 +77,18 @@ const isOrdinary = (request: IncomingMessage, bodyBytesMax: number): boolean => 
   )
 }
 
-/** Other routes have these paths too. */
+/** Task paths also start with `/vendors/`. */
 const isTask = /^\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)(?:\/|$)/u
 
-/** The paths that one process remembers. */
-const pathsMax = 1000
+/** Paths in the cache of one process. */
+const cachedPathsMax = 1000
 
-/** The metered route of a plain path that the router would bring to the passthrough. */
+/**
+ * The metered route of a path without escapes or query that the router
+ * would give to the passthrough.
+ */
 const makePathOf = (passthrough: Passthrough["Service"]) => {
-  const known = new Map<string, OpenPath>()
+  const cache = new Map<string, OpenPath>()
   const find = (url: string): OpenPath | undefined => {
     if (/[?%#]/u.test(url) || isTask.test(url)) return undefined
     if (url !== "/v1/chat/completions" && !url.startsWith("/vendors/")) return undefined
@@ -93,17 +99,17 @@ const makePathOf = (passthrough: Passthrough["Service"]) => {
       : undefined
   }
   return (url: string): OpenPath | undefined => {
-    const path = known.get(url) ?? find(url)
-    if (path !== undefined && !known.has(url)) {
-      if (known.size >= pathsMax) known.clear()
-      known.set(url, path)
+    const path = cache.get(url) ?? find(url)
+    if (path !== undefined && !cache.has(url)) {
+      if (cache.size >= cachedPathsMax) cache.clear()
+      cache.set(url, path)
     }
     return path
   }
 }
 
 interface Services {
-  /** Under way, and not with the routes. */
+  /** Running calls that are not handed off. */
   readonly calls: Places<FastPathCall>
   readonly keys: ApiKeys["Service"]
   readonly passthrough: Passthrough["Service"]
@@ -112,7 +118,7 @@ interface Services {
   readonly names: HeaderNames
 }
 
-interface Ordinary {
+interface AcceptedRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly to: OpenPath
@@ -120,32 +126,32 @@ interface Ordinary {
   readonly token: string
 }
 
-/** One call, from the head of its request on. */
+/** One call, from the headers of its request on. */
 class FastPathCall implements ForwardHandlers {
   readonly #services: Services
-  readonly #ordinary: Ordinary
+  readonly #accepted: AcceptedRequest
   readonly #trace
   #place: number | undefined
   #stop: (() => void) | undefined
-  /** The routes wait for the rest of it. */
+  /** Set when the call was handed off and the routes wait for the rest of it. */
   #resume: ((rest: Rest) => void) | undefined
 
-  constructor(services: Services, ordinary: Ordinary) {
+  constructor(services: Services, accepted: AcceptedRequest) {
     this.#services = services
-    this.#ordinary = ordinary
-    this.#trace = traceOf(ordinary.request.headers)
+    this.#accepted = accepted
+    this.#trace = traceOf(accepted.request.headers)
     this.#place = services.calls.add(this)
-    onBody(ordinary.request, (body) => this.#forward(body))
+    onBody(accepted.request, (body) => this.#forward(body))
   }
 
-  /** The response, which a client that leaves does without an end of it. */
-  closed(): void {
-    this.#done()
-    if (!this.#ordinary.response.writableEnded) this.#stop?.()
+  /** The response was closed; before its end, if the client disconnected. */
+  onClose(): void {
+    this.#remove()
+    if (!this.#accepted.response.writableEnded) this.#stop?.()
   }
 
-  /** To the routes, wherever it stands. */
-  leave(): void {
+  /** Hands the call off to the routes in whatever state it is. */
+  handOffNow(): void {
     this.#handOff(
       Effect.callback((resume) => {
         this.#resume = resume
@@ -156,7 +162,7 @@ class FastPathCall implements ForwardHandlers {
 
   #forward(body: Uint8Array): void {
     const { clock, passthrough } = this.#services
-    const { principal, request, to } = this.#ordinary
+    const { principal, request, to } = this.#accepted
     const { headers } = request
     this.#stop = passthrough.forwardUnsafe(
       { principal, to, query: "", headers, body, traceId: this.#trace.traceId },
@@ -174,23 +180,22 @@ class FastPathCall implements ForwardHandlers {
     this.#resume(rest)
   }
 
-  #isSent(answer: Relayed): boolean {
-    const { response } = this.#ordinary
-    const { body, status } = answer
-    // A client that is gone would be an error of the response that nobody hears
+  #isSent(relayed: Relayed): boolean {
+    const { response } = this.#accepted
+    const { body, status } = relayed
+    // The client disconnected: a write would only raise an error without a listener
     if (response.destroyed) return true
     if (status !== 200 || !(body instanceof Uint8Array)) return false
-    const headers = headersOf(answer, this.#services.names)
-    headers["content-type"] ??= usualType
+    const headers = responseHeaders(relayed, this.#services.names)
+    headers["content-type"] ??= defaultContentType
     headers["content-length"] = String(body.length)
     headers["traceparent"] = this.#trace.traceparent
     response.writeHead(status, headers)
-    // As text head and body are one piece for Node, and one write to the socket
     response.end(body)
     return true
   }
 
-  #done(): void {
+  #remove(): void {
     if (this.#place === undefined) return
     this.#services.calls.remove(this.#place)
     this.#place = undefined
@@ -198,11 +203,11 @@ class FastPathCall implements ForwardHandlers {
 
   #handOff(rest: Rest): void {
     const { keys, toRoutes } = this.#services
-    const { request, response, token } = this.#ordinary
-    this.#done()
+    const { request, response, token } = this.#accepted
+    this.#remove()
     handOff(request, {
       trace: this.#trace,
-      rest: Effect.tapError(rest, (error) => Effect.sync(() => forgetDead(keys, token, error)))
+      rest: Effect.tapError(rest, (error) => Effect.sync(() => evictRefused(keys, token, error)))
     })
     toRoutes(request, response)
   }

@@ -12,37 +12,39 @@ import { authenticatePassthrough } from "../server/Authentication.ts"
 import { isPlainJson, notJson } from "../server/JsonBody.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
-import { begunOf } from "./HandedOffCall.ts"
-import { headersOf, namesOf, usualType } from "./PassthroughAnswer.ts"
-import type { HeaderNames } from "./PassthroughAnswer.ts"
+import { handedOffCallOf } from "./HandedOffCall.ts"
+import { responseHeaders, headerNames, defaultContentType } from "./PassthroughHeaders.ts"
+import type { HeaderNames } from "./PassthroughHeaders.ts"
 import { targetOf } from "./PassthroughTarget.ts"
 
-/** The vendors' own routes, and the aliases. Spec, points 2 to 4; contract 3. */
+/** The vendors' own routes, and the aliases. docs/reference/passthrough.md#paths */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const { answer } = yield* makeHandler
+    const { handle } = yield* makeHandler
     yield* router.addAll([
-      HttpRouter.route("*", "/vendors/*", answer),
-      HttpRouter.route("*", "/v1/chat/completions", answer),
+      HttpRouter.route("*", "/vendors/*", handle),
+      HttpRouter.route("*", "/v1/chat/completions", handle),
       // Also /v1/models itself
-      HttpRouter.route("*", "/v1/models/*", answer)
+      HttpRouter.route("*", "/v1/models/*", handle)
     ])
   })
 )
 
 const makeHandler = Effect.gen(function* () {
   const keys = yield* ApiKeys
-  const room = yield* RequestBodyLimiter
+  const bodies = yield* RequestBodyLimiter
   const passthrough = yield* Passthrough
   const authenticate = authenticatePassthrough(keys)
   const { serviceName } = yield* AppConfig
-  const names = namesOf(serviceName)
+  const names = headerNames(serviceName)
 
-  // Every passthrough call comes here: no generators, few steps.
-  const answer = Effect.withFiber((fiber) => {
+  // On the path of every passthrough call: no generators, few steps
+  const handle = Effect.withFiber((fiber) => {
     const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
-    const begun = begunOf(request.source)
-    if (begun !== undefined) return Effect.map(begun.rest, (relayed) => respond(relayed, names))
+    const handedOff = handedOffCallOf(request.source)
+    if (handedOff !== undefined) {
+      return Effect.map(handedOff.rest, (relayed) => respond(relayed, names))
+    }
     const { traceId } = Context.getUnsafe(fiber.context, RequestTrace)
     const target = targetOf(request.url)
     if (target === undefined) return noRoute
@@ -50,28 +52,29 @@ const makeHandler = Effect.gen(function* () {
     return Effect.flatMap(passthrough.resolve(target.vendor, method, target.path), (to) =>
       Effect.flatMap(authenticate(to.route.meter.per !== "nothing"), ({ principal, token }) => {
         const { query } = target
-        const answered = Effect.flatMap(method === "POST" ? readBody(request) : emptyBody, (body) =>
-          passthrough.forward({ principal, to, query, headers, body, traceId })
+        const forwarded = Effect.flatMap(
+          method === "POST" ? readBody(request) : emptyBody,
+          (body) => passthrough.forward({ principal, to, query, headers, body, traceId })
         )
-        return room
+        return bodies
           .within(
             request,
             principal.userId
-          )(answered)
+          )(forwarded)
           .pipe(
             Effect.map((relayed) => respond(relayed, names)),
-            Effect.tapError((error) => Effect.sync(() => forgetDead(keys, token, error)))
+            Effect.tapError((error) => Effect.sync(() => evictRefused(keys, token, error)))
           )
       })
     )
   })
-  return { answer }
+  return { handle }
 })
 
 const noRoute = Effect.fail(problem(2006, "There is no such route"))
 
-/** A recognized key that turned out to be dead is looked up again the next time. */
-export const forgetDead = (
+/** A cached key that is expired or revoked is removed from the cache. */
+export const evictRefused = (
   keys: ApiKeys["Service"],
   token: string,
   error: Problem | StoreUnavailable | HttpServerError.HttpServerError
@@ -83,8 +86,8 @@ const noBody = new Uint8Array()
 const emptyBody = Effect.succeed(noBody)
 
 /**
- * The whole body: what it may cost stands in it. 2003 as everywhere (contract 2). Reads the body off Node's own request, which costs half of what the general way does; the general
- * way is left for a request that announces no length, or waits for leave to send.
+ * The whole body, which the price depends on. Read from Node's own request, at half the cost of
+ * Effect's reader, which remains for requests without a length or with `Expect`.
  */
 const readBody = (
   request: HttpServerRequest.HttpServerRequest
@@ -104,25 +107,24 @@ const readNode = (source: IncomingMessage) =>
     source.once("error", () => resume(Effect.fail(problem(2002, "The body could not be read"))))
   })
 
-/** Hears of the whole body, if it ever comes. */
+/** Calls `done` with the whole body. It never calls for a body that does not end. */
 export const onBody = (source: IncomingMessage, done: (body: Uint8Array) => void): void => {
   const chunks: Array<Buffer> = []
   source.on("data", (chunk: Buffer) => {
     chunks.push(chunk)
   })
-  // Once in any case
   source.on("end", () => done(chunks.length === 1 ? (chunks[0] ?? noBody) : Buffer.concat(chunks)))
 }
 
 const respond = (relayed: Relayed, names: HeaderNames): HttpServerResponse.HttpServerResponse => {
   const { body, status } = relayed
-  const headers = headersOf(relayed, names)
+  const headers = responseHeaders(relayed, names)
   const type = headers["content-type"]
   return body instanceof Uint8Array
     ? HttpServerResponse.uint8Array(body, {
         status,
         headers,
-        contentType: type ?? usualType
+        contentType: type ?? defaultContentType
       })
     : HttpServerResponse.raw(body, {
         status,

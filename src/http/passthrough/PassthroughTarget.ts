@@ -1,10 +1,10 @@
-/** Spec, point 4; contract 1: provider A is OpenAI. */
+/** docs/reference/passthrough.md#aliases */
 const aliasVendor = "openai"
 
-/** Where a call of the passthrough is to go. */
+/** The vendor, the path and the query of a passthrough call. */
 export interface Target {
   readonly vendor: string
-  /** Behind the vendor, as the client wrote it. */
+  /** The vendor's path as the client sent it. */
   readonly path: string
   readonly query: string
 }
@@ -21,7 +21,7 @@ export const targetOf = (url: string): Target | undefined => {
     : { vendor: match[1], path: match[2], query }
 }
 
-/** A credential in the query is the client's, and goes no further. Nor do characters that no URL holds. */
+/** Removes credentials of the client, and encodes characters that a URL must not contain. */
 const withoutKey = (query: string): string => {
   const kept = query
     .slice(1)

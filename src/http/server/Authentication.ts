@@ -8,7 +8,7 @@ import type { Principal, RateState } from "../../users/ApiKeys.ts"
 import { headerText } from "./HeaderText.ts"
 import type { HeaderValues } from "./HeaderText.ts"
 
-/** Who calls the management API: the operator, or a user through a key with scope `manage`. */
+/** The caller of the management API: the operator, or a user with a key of scope `manage`. */
 export type Caller =
   | { readonly _tag: "Operator" }
   | { readonly _tag: "User"; readonly principal: Principal }
@@ -19,7 +19,7 @@ export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()(
 
 const bearer = /^bearer +(\S+) *$/iu
 
-/** The token of `Authorization: Bearer …`; 1001 without one. Spec, Authentication. */
+/** The token of `Authorization: Bearer …`; 1001 without one. */
 const tokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
   const header = headerText(headers, "authorization")
   if (header === undefined || header.trim() === "") return tokenMissing
@@ -37,9 +37,9 @@ const tokenMalformed = Exit.fail(
 )
 
 /**
- * The caller of a model endpoint, and the task that the path names: an API key with scope
- * `inference`, within its request rate. `RateLimit-*` is put on the response, whatever it will be,
- * when the limit is on. Contract 3 and 4.
+ * The caller of a model endpoint, and the task that the path names. Requires an API key with scope
+ * `inference` within its request rate. With a rate limit every response gets `RateLimit-*`, also a
+ * problem. docs/reference/keys-and-limits.md#request-rate
  */
 export const admitInference = (taskId: Option.Option<TaskId>) =>
   Effect.flatMap(ApiKeys, (keys) =>
@@ -75,8 +75,8 @@ const showRate = Effect.fnUntraced(function* (rate: RateState) {
 })
 
 /**
- * The token of a passthrough call: `Authorization: Bearer …`, or where the vendors' own clients put
- * their key. ADR 0074.
+ * The token of a passthrough call: from `Authorization`, or where the
+ * vendors' clients put it. ADR 0074.
  */
 export const clientTokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
   const given = headerText(headers, "x-api-key") ?? headerText(headers, "x-goog-api-key")
@@ -89,7 +89,10 @@ const readClientToken = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ h
   clientTokenOf(headers)
 )
 
-/** The caller of a passthrough call; a metered one checks the key again when it holds. */
+/**
+ * The caller of a passthrough call. A metered call checks a cached key
+ * again when it holds the price.
+ */
 export const authenticatePassthrough = (keys: ApiKeys["Service"]) => (isMetered: boolean) =>
   Effect.flatMap(readClientToken, (token) =>
     Effect.flatMap(
@@ -103,7 +106,7 @@ export const authenticatePassthrough = (keys: ApiKeys["Service"]) => (isMetered:
     )
   )
 
-/** The caller of a management endpoint. Contract 3. */
+/** The caller of a management endpoint. docs/reference/http.md#management-api */
 export const authenticateManagement = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const secrets = yield* Secrets
@@ -116,7 +119,7 @@ export const authenticateManagement = Effect.gen(function* () {
   return { _tag: "User", principal } satisfies Caller
 })
 
-/** The user of a user's own endpoint; the operator has none. */
+/** The user of an endpoint for users; the operator is no user. */
 export const requireUser = Effect.flatMap(CurrentCaller, (caller) =>
   caller._tag === "User"
     ? Effect.succeed(caller.principal.userId)

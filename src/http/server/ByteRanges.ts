@@ -4,7 +4,7 @@ interface ByteRange {
   readonly end: number
 }
 
-/** What a request asks of a medium: all of it, a part, or a part that it does not have. */
+/** The part of a medium that a request selects. */
 export type Selection =
   | { readonly _tag: "Whole" }
   | { readonly _tag: "Part"; readonly range: ByteRange }
@@ -14,8 +14,8 @@ const whole: Selection = { _tag: "Whole" }
 const single = /^bytes=\s*(?:(\d{1,15})-(\d{0,15})|-(\d{1,15}))\s*$/iu
 
 /**
- * Reads `Range` for a medium of `size` bytes (RFC 9110, section 14). Several ranges, another unit or
- * a broken header ask for the whole, as the RFC allows.
+ * Reads `Range` for a medium of `size` bytes (RFC 9110, section 14). Several ranges, another unit or a
+ * malformed header select the whole, as the RFC allows.
  */
 export const selectRange = (header: string | undefined, size: number): Selection => {
   const match = single.exec(header ?? "")
@@ -37,7 +37,7 @@ export const selectRange = (header: string | undefined, size: number): Selection
       }
 }
 
-/** `If-None-Match`: the client has this very entity. RFC 9110, section 13.1.2: weak comparison. */
+/** `If-None-Match` matches the entity tag. Weak comparison, RFC 9110, section 13.1.2. */
 export const matches = (header: string | undefined, tag: string): boolean =>
   header !== undefined &&
   header

@@ -5,30 +5,31 @@ import { digestOf } from "../../users/ApiKeys.ts"
 import type { KeyDigest } from "../../users/ApiKeys.ts"
 import { clientTokenOf } from "./Authentication.ts"
 
-/** A client's key as it came, and what it is known by. */
+/** A client's key, and the digest that it is cached by. */
 export interface ClientKey {
   readonly token: string
   readonly digest: KeyDigest
 }
 
-interface Last {
+interface CachedKey {
   readonly authorization: string
   readonly key: ClientKey | undefined
 }
 
 /**
- * The key of a request, if it is of the right form. A connection mostly brings the same one again,
- * which is then not read and digested anew. Node has its last request in memory as long. ADR 0119.
+ * Reads the key of a request; `undefined` if it is malformed. The last key of each connection is
+ * cached, because most connections send the same key again. It stays in memory no longer than the
+ * connection's last request, which Node keeps. ADR 0119.
  */
-export const makeKeyOf = () => {
-  const lasts = new WeakMap<Socket, Last>()
+export const makeClientKeyReader = () => {
+  const cache = new WeakMap<Socket, CachedKey>()
   return ({ headers, socket }: IncomingMessage): ClientKey | undefined => {
     const { authorization } = headers
     if (authorization === undefined) return readKey(headers)
-    const last = lasts.get(socket)
-    if (last?.authorization === authorization) return last.key
+    const cached = cache.get(socket)
+    if (cached?.authorization === authorization) return cached.key
     const key = readKey(headers)
-    lasts.set(socket, { authorization, key })
+    cache.set(socket, { authorization, key })
     return key
   }
 }

@@ -7,7 +7,7 @@ const qualityOf = (parameters: ReadonlyArray<string>): number => {
   return q === undefined ? 1 : Number(q)
 }
 
-/** Does the client name `text/event-stream`, and not like `application/json` better? RFC 9110, 12.5.1. */
+/** The client accepts `text/event-stream` and does not prefer `application/json`. RFC 9110, 12.5.1. */
 export const wantsEventStream = (accept: string | undefined): boolean => {
   if (accept === undefined || !/text\/event-stream/iu.test(accept)) return false
   const qualities = new Map(
@@ -22,12 +22,12 @@ export const wantsEventStream = (accept: string | undefined): boolean => {
 
 const utf8 = new TextEncoder()
 
-/** A comment: readers skip it, proxies see that the stream lives. */
+/** A comment: clients skip it, and no proxy sees an idle connection. */
 const heartbeat = utf8.encode(": still here\n\n")
 
 /**
- * Each text as one `data:` event, and the end when the texts end. A client that goes away
- * interrupts the stream and all that feeds it. Contract 2.
+ * Sends each text as one `data:` event and ends with the texts. A client that disconnects
+ * interrupts the stream and its source. docs/reference/tasks.md#event-stream
  */
 export const eventStream = <E>(
   texts: Stream.Stream<string, E>,

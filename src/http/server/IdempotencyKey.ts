@@ -6,13 +6,16 @@ import { idempotencyKeyCharactersMax } from "../../domain/Limits.ts"
 import { invalid } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 
-/** A repeat is the same method, path and body bytes. */
+/** A repeated request has the same method, path and body bytes. */
 export interface IdempotencyKey {
   readonly key: string
   readonly requestHash: Uint8Array
 }
 
-/** The header `Idempotency-Key`, 1 to 255 characters, if there is one. Contract 2. */
+/**
+ * The header `Idempotency-Key`, 1 to 255 characters, if there is one.
+ * docs/reference/tasks.md#idempotency
+ */
 export const readIdempotencyKey = (
   request: HttpServerRequest.HttpServerRequest,
   bytes: Uint8Array

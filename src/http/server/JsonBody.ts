@@ -13,7 +13,7 @@ export interface JsonBody {
 const jsonType = /^application\/(?:json|[\w.+-]+\+json)\s*(?:;|$)/iu
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true })
 
-/** Is the body said to be JSON, and not compressed? ADR 0043. */
+/** The headers declare the body as JSON and not compressed. ADR 0043. */
 export const isPlainJson = (headers: HeaderValues): boolean =>
   jsonType.test(headerText(headers, "content-type") ?? "") &&
   (headerText(headers, "content-encoding") ?? "identity") === "identity"
@@ -24,8 +24,8 @@ export const notJson = problem(
 )
 
 /**
- * Reads a JSON request body: 2003 when it is not JSON, 2002 when it does not parse. `Edge` has seen
- * to its length. Contract 2.
+ * Reads a JSON request body: 2003 when it is not declared as JSON, 2002 when it does not parse.
+ * `GlobalMiddleware` limits its length. docs/reference/http.md#request-bodies
  */
 export const readJsonBody = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest

@@ -8,7 +8,7 @@ import type { Problem } from "../../domain/Problem.ts"
 import { problemBody } from "./Problems.ts"
 import { traceOf } from "./RequestTrace.ts"
 
-/** How long a client may take and how much it may send before a request is one. ADR 0043. */
+/** Limits of the time and the size of a request before it reaches the routes. ADR 0043. */
 export interface ListenerBounds {
   /** From the first byte to the end of the headers, in milliseconds. */
   readonly headersMillis: number
@@ -16,15 +16,15 @@ export interface ListenerBounds {
   readonly requestMillis: number
   /** A connection without a request is closed after this, in milliseconds. */
   readonly idleMillis: number
-  /** How often the first two are looked after, in milliseconds. */
+  /** How often the first two are checked, in milliseconds. */
   readonly checkMillis: number
-  /** All headers together, in bytes; beyond is 431. */
+  /** All headers together, in bytes; a larger request gets 431. */
   readonly headersBytesMax: number
 }
 
 /**
- * 128 MiB of Base64 pass within five minutes at 4 Mbit/s. Idle connections outlive the 60 s of usual
- * load balancers, so that it is they who close first.
+ * In five minutes 128 MiB of Base64 arrive at 4 Mbit/s. Idle connections stay open longer than the 60 s
+ * of usual load balancers, so that the load balancer closes first.
  */
 export const listenerBounds: ListenerBounds = {
   headersMillis: 15_000,
@@ -34,18 +34,18 @@ export const listenerBounds: ListenerBounds = {
   headersBytesMax: 16 * 1024
 }
 
-/** Looks at a request before the routes do: takes it and answers `true`, or leaves it to them. */
-export type Door = (request: IncomingMessage, response: ServerResponse) => boolean
+/** Receives each request before the routes. Returns `true` if it handles the request itself. */
+export type Interceptor = (request: IncomingMessage, response: ServerResponse) => boolean
 
-/** Node's server, and the door in front of the routes. ADR 0113. */
+/** Node's server, and an interceptor before the routes. ADR 0113. */
 export class Listener extends Context.Service<
   Listener,
   {
-    /** To be served by the routes. */
+    /** For the routes. */
     readonly server: Server
-    /** Until the scope ends. */
-    readonly open: (door: Door) => Effect.Effect<void, never, Scope.Scope>
-    /** Past the door: its owner took the request, and finds it better served by the routes. */
+    /** Installs the interceptor until the scope ends. */
+    readonly intercept: (interceptor: Interceptor) => Effect.Effect<void, never, Scope.Scope>
+    /** Gives a request that the interceptor handled to the routes after all. */
     readonly toRoutes: (request: IncomingMessage, response: ServerResponse) => void
   }
 >()("gateway/http/server/Listener") {
@@ -53,16 +53,16 @@ export class Listener extends Context.Service<
     Layer.sync(Listener, () => makeListener(bounds))
 }
 
-/** What was last asked on a connection. */
-type LastAnswers = WeakMap<Duplex, ServerResponse>
+/** The response to the last request of each connection. */
+type LastResponses = WeakMap<Duplex, ServerResponse>
 
 export const makeListener = (bounds: ListenerBounds = listenerBounds): Listener["Service"] => {
   const server = makeServer(bounds)
-  const last: LastAnswers = new WeakMap()
-  answerBrokenRequests(server, last)
+  const last: LastResponses = new WeakMap()
+  respondToMalformedRequests(server, last)
   const emit = server.emit.bind(server)
-  let door: Door = () => false
-  // All listeners of `request` hear of all requests: only here can one be kept from some of them.
+  let interceptor: Interceptor = () => false
+  // An event reaches all of its listeners, so a request can only be withheld from the routes here
   server.emit = (event: string, ...args: ReadonlyArray<unknown>): boolean => {
     const [request, response] = args
     if (
@@ -71,17 +71,17 @@ export const makeListener = (bounds: ListenerBounds = listenerBounds): Listener[
       response instanceof ServerResponse
     ) {
       last.set(request.socket, response)
-      if (door(request, response)) return true
+      if (interceptor(request, response)) return true
     }
     return emit(event, ...args)
   }
-  const stand = (next: Door) =>
+  const install = (next: Interceptor) =>
     Effect.sync(() => {
-      door = next
+      interceptor = next
     })
   return {
     server,
-    open: (opened) => Effect.acquireRelease(stand(opened), () => stand(() => false)),
+    intercept: (next) => Effect.acquireRelease(install(next), () => install(() => false)),
     toRoutes: (request, response) => {
       emit("request", request, response)
     }
@@ -89,8 +89,8 @@ export const makeListener = (bounds: ListenerBounds = listenerBounds): Listener[
 }
 
 /**
- * Node's server with every bound set: one that is slow or never ends is answered 408, headers that
- * are too large 431, what is no HTTP 400, each by closing the connection. HTTP's strict parser.
+ * Node's server with every limit set: a slow request gets 408, too large headers 431, malformed
+ * HTTP 400; each closes the connection. Uses the strict parser.
  */
 const makeServer = (bounds: ListenerBounds): Server => {
   const server = createServer({
@@ -100,33 +100,45 @@ const makeServer = (bounds: ListenerBounds): Server => {
     connectionsCheckingInterval: bounds.checkMillis,
     maxHeaderSize: bounds.headersBytesMax,
     insecureHTTPParser: false,
-    // Answered as a problem by `Edge`
+    // `GlobalMiddleware` returns a problem
     requireHostHeader: false
   })
-  // RFC 9110, 10.1.1: an expectation that nobody knows may be passed over
+  // RFC 9110, 10.1.1: a server may ignore an unknown expectation
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
   return server
 }
 
 /**
- * What is no request never reaches the routes, and still is answered as a problem: after the answers
- * to the whole requests before it on the connection, else in place of the broken one's. ADR 0090.
+ * A malformed request never reaches the routes, but gets a problem too: after the responses to the
+ * complete requests before it on the connection, or in place of the response to its own. ADR 0090.
  */
-const answerBrokenRequests = (server: Server, last: LastAnswers): void => {
-  const broken = new WeakSet<Duplex>()
+const respondToMalformedRequests = (server: Server, last: LastResponses): void => {
+  const handled = new WeakSet<Duplex>()
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Duplex) => {
-    if (broken.has(socket)) return
-    broken.add(socket)
-    const answer = () =>
+    if (handled.has(socket)) return
+    handled.add(socket)
+    const respond = () =>
       socket.writable
-        ? socket.end(brokenAnswer(faultOf(error.code)), () => socket.destroy())
+        ? socket.end(problemText(faultOf(error.code)), () => socket.destroy())
         : socket.destroy()
     const running = last.get(socket)
     if (error.code === "ECONNRESET" || !socket.writable) return socket.destroy()
-    if (running === undefined || running.writableFinished) return answer()
-    if (running.req.complete) return running.once("close", answer)
-    return running.headersSent ? socket.destroy() : answer()
+    if (running === undefined || running.writableFinished) return respond()
+    if (running.req.complete) return running.once("close", respond)
+    return running.headersSent ? socket.destroy() : respond()
   })
+}
+
+/** HTTP/1.1 requires exactly one `Host`; Node's own refusal has no body. RFC 9112, section 3.2. */
+export const hasOneHost = (source: object): boolean => {
+  if (!(source instanceof IncomingMessage) || source.httpVersion === "1.0") return true
+  let hosts = 0
+  const { rawHeaders } = source
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at]
+    if (name?.length === 4 && name.toLowerCase() === "host") hosts += 1
+  }
+  return hosts === 1
 }
 
 const faultOf = (code: string | undefined): Problem => {
@@ -142,8 +154,9 @@ const faultOf = (code: string | undefined): Problem => {
   }
 }
 
-const brokenAnswer = (fault: Problem): string => {
-  // Its path cannot be relied on, so the answer names none of them
+/** The whole response, as it is written to the socket. */
+const problemText = (fault: Problem): string => {
+  // The path of a malformed request is not reliable
   const body = problemBody(fault, "/")
   const text = JSON.stringify(body)
   return [

@@ -5,7 +5,10 @@ import { HttpApiError } from "effect/http-api"
 import { faultsOf } from "../../catalog/FieldFaults.ts"
 import { invalid, Problem, problem, problemCodes, StoreUnavailable } from "../../domain/Problem.ts"
 
-/** Routes that OpenAI's SDKs call: their problems carry an `error` member beside. Contract 2. */
+/**
+ * The problems of routes that OpenAI's SDKs call also have an `error` member.
+ * docs/reference/errors.md#openai-error-member
+ */
 const isOpenAiShaped = (path: string): boolean =>
   path.startsWith("/v1/") || path.startsWith("/vendors/openai/")
 
@@ -17,11 +20,11 @@ const openAiType = (status: number): string => {
   return status >= 500 ? "server_error" : "invalid_request_error"
 }
 
-/** The path without its query: what `instance` names. */
+/** The path without its query, for `instance`. */
 export const pathOf = (request: HttpServerRequest.HttpServerRequest): string =>
   request.originalUrl.replace(/^https?:\/\/[^/?]*/iu, "").split("?", 1)[0] ?? "/"
 
-/** The RFC 9457 body of contract 2. */
+/** The RFC 9457 body. docs/reference/errors.md#problem-body */
 export const problemBody = (fault: Problem, path: string) => {
   const { status, title } = problemCodes[fault.code]
   const errors = fault.errors === undefined ? {} : { errors: fault.errors }
@@ -45,7 +48,7 @@ export const problemBody = (fault: Problem, path: string) => {
   }
 }
 
-/** The answer of contract 2. */
+/** A problem as a response. docs/reference/errors.md#headers-of-errors */
 export const toResponse = (fault: Problem, path: string): HttpServerResponse.HttpServerResponse => {
   const { status } = problemCodes[fault.code]
   return HttpServerResponse.jsonUnsafe(problemBody(fault, path), {
@@ -55,7 +58,7 @@ export const toResponse = (fault: Problem, path: string): HttpServerResponse.Htt
   })
 }
 
-/** How long to wait when the service is not ready and knows no better, in seconds. */
+/** `Retry-After` of an unavailable service when no better time is known, in seconds. */
 const notReadySeconds = 1
 
 const headersOf = (fault: Problem, status: number): Record<string, string> => ({
@@ -67,7 +70,7 @@ const headersOf = (fault: Problem, status: number): Record<string, string> => ({
     : {})
 })
 
-/** What a client is told of any failure; `None` for a defect of ours, which is logged. */
+/** The problem of a failure; `None` for a defect of the service, which is logged. */
 export const problemOf = (error: unknown): Option.Option<Problem> => {
   if (error instanceof Problem) return Option.some(error)
   if (error instanceof StoreUnavailable) {
@@ -115,18 +118,18 @@ const schemaProblem = (error: HttpApiError.HttpApiSchemaError): Option.Option<Pr
 }
 
 /**
- * Answers any failure of a route as a problem; defects are logged and answered without inner detail.
- * The error type stays, because the router lets no middleware claim that it handles all.
+ * Returns any failure of a route as a problem; a defect is logged, and its problem has no detail of it.
+ * The error type stays, because the router does not allow a middleware that handles all errors.
  */
-export const rescue = <E, R>(
+export const renderFailures = <E, R>(
   self: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>,
   request: HttpServerRequest.HttpServerRequest
 ): Effect.Effect<HttpServerResponse.HttpServerResponse, E, R> =>
   Effect.catchCause(self, (cause) => {
     if (Cause.hasInterruptsOnly(cause)) return Effect.interrupt
     const path = pathOf(request)
-    const told = problemOf(Cause.squash(cause))
-    if (Option.isSome(told)) return Effect.succeed(toResponse(told.value, path))
+    const fault = problemOf(Cause.squash(cause))
+    if (Option.isSome(fault)) return Effect.succeed(toResponse(fault.value, path))
     return Effect.as(
       Effect.logError(`${request.method} ${path} failed inside the service`, cause),
       toResponse(problem(5000, "Something failed inside the service"), path)

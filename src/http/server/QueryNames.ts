@@ -3,7 +3,7 @@ import { HttpServerRequest } from "effect/http"
 import { pointerOf } from "../../catalog/FieldFaults.ts"
 import { invalid } from "../../domain/Problem.ts"
 
-/** A parameter that nobody reads is a slip: `?dryrun=true` must not buy anything. ADR 0110. */
+/** An unknown parameter is a mistake: `?dryrun=true` must not create a paid task. ADR 0110. */
 export const refuseUnknownQuery = (known: ReadonlyArray<string>) =>
   Effect.flatMap(HttpServerRequest.ParsedSearchParams, (query) => {
     const faults = Object.keys(query)

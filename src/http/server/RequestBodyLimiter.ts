@@ -7,18 +7,19 @@ import {
   smallBodyBytesMax
 } from "../../domain/Limits.ts"
 
-/** A body without a length counts as this part of the largest: most are small. */
-const unknownPart = 8
+/** A body without a length counts as the largest body divided by this: most bodies are small. */
+const unknownLengthDivisor = 8
 
 /**
- * Bounds the memory that request bodies take in this process: large ones wait, unread, until there
- * is room for them. While a body is used it is there as bytes, as text and as values. One caller has a
- * part of the room, so that bodies that never come hold up their own only. ADR 0110.
+ * Limits the memory of request bodies in this process: a large body waits, unread, until
+ * there is capacity. While it is used, a body is in memory as bytes, as text and as
+ * values. Each caller has only a part of the capacity, so that bodies that never arrive
+ * delay only their own caller. ADR 0110.
  */
 export class RequestBodyLimiter extends Context.Service<
   RequestBodyLimiter,
   {
-    /** Runs what reads the body of a caller's request and uses it. */
+    /** Runs an effect that reads and uses the body of a caller's request. */
     readonly within: (
       request: HttpServerRequest.HttpServerRequest,
       caller: string
@@ -29,39 +30,39 @@ export class RequestBodyLimiter extends Context.Service<
     RequestBodyLimiter,
     Effect.gen(function* () {
       const { maxBodyBytes } = yield* AppConfig
-      const room = yield* Semaphore.make(largestBodiesMax * maxBodyBytes)
-      const ofCaller = makeParts(largestBodiesPerCallerMax * maxBodyBytes)
+      const capacity = yield* Semaphore.make(largestBodiesMax * maxBodyBytes)
+      const withinCaller = makePerCaller(largestBodiesPerCallerMax * maxBodyBytes)
       return {
         within: ({ headers }, caller) => {
           const bytes = bytesOf(headers, maxBodyBytes)
           return bytes <= smallBodyBytesMax
             ? (use) => use
-            : // Its own part first: what waits for that takes nothing from others
-              (use) => ofCaller(caller, bytes, room.withPermits(bytes)(use))
+            : // The caller's part first: a body that waits for it takes no capacity from others
+              (use) => withinCaller(caller, bytes, capacity.withPermits(bytes)(use))
         }
       }
     })
   )
 }
 
-/** A semaphore for each caller who has a large body under way. */
-const makeParts = (bytesMax: number) => {
-  const parts = new Map<string, { readonly part: Semaphore.Semaphore; bodies: number }>()
+/** A semaphore for each caller, while the caller has large bodies. */
+const makePerCaller = (bytesMax: number) => {
+  const callers = new Map<string, { readonly capacity: Semaphore.Semaphore; bodies: number }>()
   const enter = (caller: string) =>
     Effect.sync(() => {
-      const known = parts.get(caller) ?? { part: Semaphore.makeUnsafe(bytesMax), bodies: 0 }
-      parts.set(caller, known)
-      known.bodies += 1
-      return known
+      const entry = callers.get(caller) ?? { capacity: Semaphore.makeUnsafe(bytesMax), bodies: 0 }
+      callers.set(caller, entry)
+      entry.bodies += 1
+      return entry
     })
   return <A, E, R>(caller: string, bytes: number, use: Effect.Effect<A, E, R>) =>
     Effect.acquireUseRelease(
       enter(caller),
-      ({ part }) => part.withPermits(bytes)(use),
-      (entered) =>
+      ({ capacity }) => capacity.withPermits(bytes)(use),
+      (entry) =>
         Effect.sync(() => {
-          entered.bodies -= 1
-          if (entered.bodies === 0) parts.delete(caller)
+          entry.bodies -= 1
+          if (entry.bodies === 0) callers.delete(caller)
         })
     )
 }
@@ -69,4 +70,4 @@ const makeParts = (bytesMax: number) => {
 const bytesOf = (headers: Readonly<Record<string, string | undefined>>, max: number): number =>
   headers["transfer-encoding"] === undefined
     ? Math.min(Number(headers["content-length"] ?? 0), max)
-    : Math.ceil(max / unknownPart)
+    : Math.ceil(max / unknownLengthDivisor)

@@ -3,23 +3,29 @@ import { randomHex } from "../../domain/RandomHex.ts"
 import { headerText } from "./HeaderText.ts"
 import type { HeaderValues } from "./HeaderText.ts"
 
-/** The request's place in a W3C trace: quoted when reporting a problem. Spec, point 6. */
+/**
+ * The W3C trace context of the request, which clients quote to report a problem.
+ * docs/reference/http.md#trace
+ */
 export class RequestTrace extends Context.Service<
   RequestTrace,
   {
-    /** 32 hex digits, stored with what the request causes. */
+    /** 32 hex digits, stored with tasks, calls, events and ledger entries of the request. */
     readonly traceId: string
-    /** The header value of the response. */
+    /** The value of the response header. */
     readonly traceparent: string
   }
 >()("gateway/http/server/RequestTrace") {}
 
-/** Of a later version what this one knows is read, as W3C Trace Context asks (section 3.2.4). */
+/** Of a later version only the parts of version 00 are read (W3C Trace Context, section 3.2.4). */
 const w3c =
   /^(?!ff)([0-9a-f]{2})-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-([0-9a-f]{2})(-.*)?$/u
 
-/** The trace of the request's span, if spans are kept: the response then names what can be found. */
-export const tracedBy = (tracer: Tracer.Tracer, span: Option.Option<Tracer.AnySpan>) =>
+/**
+ * The trace of the request's span if spans are exported, so that the
+ * response names an existing span.
+ */
+export const traceOfSpan = (tracer: Tracer.Tracer, span: Option.Option<Tracer.AnySpan>) =>
   tracer === Tracer.Tracer.defaultValue()
     ? undefined
     : Option.getOrUndefined(
@@ -29,7 +35,7 @@ export const tracedBy = (tracer: Tracer.Tracer, span: Option.Option<Tracer.AnySp
         }))
       )
 
-/** Continues a valid incoming `traceparent`, else begins a trace. Contract 2. */
+/** Continues a valid incoming `traceparent`, else starts a new trace. */
 export const traceOf = (headers: HeaderValues): RequestTrace["Service"] => {
   const [, version, parent, flags = "01", more] =
     w3c.exec(headerText(headers, "traceparent") ?? "") ?? []

@@ -6,8 +6,8 @@ import { Problem } from "../../domain/Problem.ts"
 type Handler<E, R> = Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 
 /**
- * One path and what its methods do. Any other method is answered 405 with `Allow` (contract 2);
- * HEAD is answered as GET.
+ * One path with the handlers of its methods. HEAD runs the handler of GET;
+ * other methods get 405 with `Allow`.
  */
 export const resource = <E, R>(
   path: `/${string}`,

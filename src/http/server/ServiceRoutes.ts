@@ -13,7 +13,7 @@ import { documentedApi } from "../openapi/OpenApiDocument.ts"
 import { errorsPage } from "./ErrorsPage.ts"
 import { resource } from "./Resource.ts"
 
-/** Health, metrics and documentation; none needs a key. Contract 3. */
+/** Health, metrics and documentation; none needs a key. docs/reference/http.md#service-routes */
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const catalog = yield* Catalog
@@ -38,24 +38,28 @@ export const layer = Layer.unwrap(
           const text = yield* PrometheusMetrics.format()
           const accounts = accountGauges(yield* upstream.accounts)
           const queues = slotGauges(yield* slots.queues)
-          return HttpServerResponse.text(`${text}${gauge(drift, auditedAt)}${accounts}${queues}`, {
+          const audit = driftGauge(drift, auditedAt)
+          return HttpServerResponse.text(`${text}${audit}${accounts}${queues}`, {
             contentType: "text/plain; version=0.0.4; charset=utf-8"
           })
         })
       })
     ])
-    return Layer.merge(routes, HttpApiScalar.layer(api, { path: "/docs", scalar: scalarLook }))
+    return Layer.merge(routes, HttpApiScalar.layer(api, { path: "/docs", scalar: scalarOptions }))
   })
 )
 
-/** The page loads nothing from elsewhere. */
-const scalarLook = {
+/** The page loads nothing from other hosts. */
+const scalarOptions = {
   withDefaultFonts: false,
   authentication: { preferredSecurityScheme: "bearer" }
 }
 
-/** Contract 6: must read 0. When the audit last ended stands beside it: a 0 that is old says nothing. */
-const gauge = (drift: number, auditedAt: Option.Option<DateTime.Utc>): string =>
+/**
+ * Must be 0. The time of the last audit is exported too: an old 0 proves nothing.
+ * docs/reference/wallet.md#wallet-audit
+ */
+const driftGauge = (drift: number, auditedAt: Option.Option<DateTime.Utc>): string =>
   [
     "# HELP gateway_wallet_drift Wallets that differ from their ledger or holds; must be 0.",
     "# TYPE gateway_wallet_drift gauge",
@@ -82,7 +86,7 @@ const accountGauges = (accounts: ReadonlyArray<AccountState>): string =>
           ({ circuit, id }) =>
             `gateway_account_circuit{account="${id}"} ${["Closed", "HalfOpen", "Open"].indexOf(circuit)}`
         ),
-        "# HELP gateway_account_paused_seconds How long the account is left alone from now on.",
+        "# HELP gateway_account_paused_seconds Seconds until the account is used again.",
         "# TYPE gateway_account_paused_seconds gauge",
         ...accounts.map(
           ({ id, pausedMillis }) =>

@@ -8,7 +8,7 @@ import { matches, selectRange } from "../server/ByteRanges.ts"
 import { pathOf, toResponse } from "../server/Problems.ts"
 import { resource } from "../server/Resource.ts"
 
-/** Media kept by the service: the signed URL is the permission. Contract 3. */
+/** Media stored by the service. The signed URL is the permission. docs/reference/tasks.md#artifacts */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const artifacts = yield* Artifacts
@@ -23,15 +23,15 @@ export const layer = HttpRouter.use(
         single(query["expires"]),
         single(query["signature"])
       )
-      return yield* answer(artifact)
+      return yield* respond(artifact)
     })
     yield* router.addAll([resource("/artifacts/:id", { GET: open })])
   })
 )
 
 /**
- * Whatever the bytes hold, a browser runs nothing of it: no script, no sniffing, an origin of its
- * own. Pages elsewhere may show it, that is what the URL is for.
+ * A browser must not run the bytes, whatever they are: no script, no sniffing, an opaque origin.
+ * Pages of other origins may embed the medium, which is the purpose of the URL.
  */
 const sandbox = {
   "content-security-policy":
@@ -41,8 +41,8 @@ const sandbox = {
   "x-content-type-options": "nosniff"
 }
 
-/** The medium, a part of it, or that the client has it: RFC 9110, sections 13 and 14. */
-const answer = Effect.fnUntraced(function* (artifact: OpenedArtifact) {
+/** The medium, a range of it, or 304: RFC 9110, sections 13 and 14. */
+const respond = Effect.fnUntraced(function* (artifact: OpenedArtifact) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const { mime, size } = artifact
   const left = DateTime.distance(yield* DateTime.now, artifact.expiresAt)

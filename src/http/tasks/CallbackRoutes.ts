@@ -6,17 +6,17 @@ import { Callbacks } from "../../tasks/callbacks/Callbacks.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { resource } from "../server/Resource.ts"
 
-/** Where vendors call about their jobs: no key, the signature is the permission. ADR 0107. */
+/** Receives vendors' callbacks about their jobs. The signature is the permission. ADR 0107. */
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const callbacks = yield* Callbacks
-    const room = yield* RequestBodyLimiter
+    const bodies = yield* RequestBodyLimiter
     const receive = Effect.gen(function* () {
       const { token = "" } = yield* HttpServerRequest.ParsedSearchParams
       const target = yield* callbacks.readToken(String(token))
       const request = yield* HttpServerRequest.HttpServerRequest
       const { headers } = request
-      yield* room.within(
+      yield* bodies.within(
         request,
         "vendors"
       )(Effect.flatMap(body, (bytes) => callbacks.accept(target, { headers, body: bytes })))
@@ -28,7 +28,10 @@ export const layer = Layer.unwrap(
   })
 )
 
-/** Refused before it is read when its length is told, else at the first byte beyond. */
+/**
+ * A body that is too large is refused unread if it declares its length,
+ * else at the first byte too many.
+ */
 const body = Effect.gen(function* () {
   const request = yield* HttpServerRequest.HttpServerRequest
   if (Number(request.headers["content-length"] ?? 0) > callbackBytesMax) {

@@ -4,6 +4,7 @@ import type { Headers } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
 import * as Credits from "../../domain/Credits.ts"
 import { TaskId } from "../../domain/Ids.ts"
+import { preferWaitSecondsMax } from "../../domain/Limits.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { taskBody } from "../../domain/TaskBody.ts"
@@ -16,13 +17,12 @@ import { matches } from "../server/ByteRanges.ts"
 import { eventStream, wantsEventStream } from "../server/EventStream.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import { readJsonBody } from "../server/JsonBody.ts"
-import { preferredWait } from "../server/Prefer.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
 import { resource } from "../server/Resource.ts"
 
-/** Create, get and cancel, on `/generation` and `/edit`. Spec, Endpoints; contract 2 and 3. */
+/** Create, get and cancel, on `/generation` and `/edit`. docs/reference/tasks.md#paths */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
     const tasks = yield* makeHandlers
@@ -36,7 +36,7 @@ export const layer = HttpRouter.use(
   })
 )
 
-/** Poll again after this many seconds. Spec, polling guidance; contract 2. */
+/** Seconds until the client should poll again. docs/reference/tasks.md#polling */
 const retryAfterSeconds = "2"
 
 type Header = (name: string) => string
@@ -58,13 +58,16 @@ const makeHandlers = Effect.gen(function* () {
 
 const makeCreate = Effect.fnUntraced(function* (header: Header) {
   const accept = makeAccept(yield* Router, header)
-  const room = yield* RequestBodyLimiter
+  const bodies = yield* RequestBodyLimiter
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const principal = yield* authenticateInference
     const path = yield* modelPath(action)
     const isDryRun = yield* readDryRun
     const request = yield* HttpServerRequest.HttpServerRequest
-    return yield* room.within(request, principal.userId)(accept(request, principal, path, isDryRun))
+    return yield* bodies.within(
+      request,
+      principal.userId
+    )(accept(request, principal, path, isDryRun))
   })
 })
 
@@ -114,7 +117,7 @@ const makeShow = (header: Header) => {
   }
 }
 
-/** The answer changes with each move and never between: which task, where it stands, since when. */
+/** The response changes with each move and never in between, so the tag is made of the last move. */
 const tagOf = ({ id, status, updatedAt }: TaskView): string =>
   `"${id}-${status}-${DateTime.toEpochMillis(updatedAt).toString(36)}"`
 
@@ -126,7 +129,7 @@ const makeGet = Effect.fnUntraced(function* (
   const watch = yield* TaskWatch
   const cost = header("cost")
   const sandboxed = { [header("sandbox")]: "true" }
-  const answer = (request: HttpServerRequest.HttpServerRequest, task: TaskView) => {
+  const respond = (request: HttpServerRequest.HttpServerRequest, task: TaskView) => {
     const { headers } = request
     if (request.method === "GET" && wantsEventStream(headers["accept"])) {
       const texts = Stream.map(watch.moves(task), bodyOf)
@@ -153,7 +156,7 @@ const makeGet = Effect.fnUntraced(function* (
               router.matchPath({ vendor, model, action }, id.value, admitted.task),
               ({ task }) =>
                 Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-                  answer(request, task)
+                  respond(request, task)
                 )
             )
       )
@@ -162,10 +165,13 @@ const makeGet = Effect.fnUntraced(function* (
 
 type TaskView = FoundTask["task"]
 
-/** The JSON of GET, of `data:` in an event stream, and of `payload` in events. */
+/** The JSON of GET, of `data:` in an event stream, and of `payload` in webhook events. */
 const bodyOf = (task: TaskView): string => taskBody(task, task.resultKind)
 
-/** Held while it runs, settled when it has ended. Contract 2. */
+/**
+ * What is held while the task runs; what was captured when it has ended.
+ * docs/reference/tasks.md#response-headers
+ */
 const costOf = (task: TaskView): Credits.Credits =>
   task.captured ?? (task.status === "failed" ? Credits.zero : task.price)
 
@@ -174,7 +180,7 @@ const modelPath = (action: ModelPath["action"]) =>
 
 const decodeTaskId = Schema.decodeUnknownOption(TaskId)
 
-/** What is no UUID is no task. */
+/** An id that is not a UUID is 2005 too. */
 const taskId = Effect.flatMap(HttpRouter.params, ({ task_id: id = "" }) =>
   Effect.mapError(Effect.fromOption(decodeTaskId(id)), () => noTask(id))
 )
@@ -192,7 +198,7 @@ const readDryRun = Effect.andThen(
   })
 )
 
-/** 304 when the client has this very answer. RFC 9110, section 13.1.2. */
+/** 304 when the client already has this response. RFC 9110, section 13.1.2. */
 const notModified = (
   headers: Headers.Headers,
   response: HttpServerResponse.HttpServerResponse
@@ -201,4 +207,18 @@ const notModified = (
   return tag !== undefined && matches(headers["if-none-match"], tag)
     ? HttpServerResponse.empty({ status: 304, headers: response.headers })
     : response
+}
+
+const waitPreference = /^wait\s*=\s*"?(\d{1,9})"?\s*(?:;.*)?$/iu
+
+/**
+ * Seconds of `Prefer: wait=N` (RFC 7240), at most 60; of several the first counts. A malformed
+ * preference is ignored, as the RFC requires. docs/reference/tasks.md#waiting
+ */
+export const preferredWait = (header: string | undefined): Option.Option<number> => {
+  for (const part of header?.split(",") ?? []) {
+    const seconds = waitPreference.exec(part.trim())?.[1]
+    if (seconds !== undefined) return Option.some(Math.min(Number(seconds), preferWaitSecondsMax))
+  }
+  return Option.none()
 }

@@ -14,8 +14,8 @@ import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
 
 /**
- * Verifies the signatures of vendors' callbacks. Keys are cached for a day; when none matches, the vendor
- * may have rotated them, so they are fetched again, once a minute at most. ADR 0107.
+ * Verifies the signatures of vendors' callbacks. Keys are cached for a day; when none matches, the
+ * vendor may have rotated them, so they are fetched again, once a minute at most. ADR 0107.
  */
 export class CallbackKeys extends Context.Service<
   CallbackKeys,
@@ -33,7 +33,10 @@ export class CallbackKeys extends Context.Service<
       const media = yield* MediaFetch
       const sources = new Map<string, Source>()
 
-      /** Published keys are fetched through the egress guard, an account's own key from the account's base. */
+      /**
+       * Published keys are fetched through the egress guard, an account's
+       * own key from the account's base.
+       */
       const fetch = ({
         keys
       }: Scheme): Effect.Effect<ReadonlyArray<string>, MediaFetchFailed | VendorError> =>

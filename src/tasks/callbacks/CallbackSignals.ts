@@ -41,13 +41,13 @@ export class CallbackSignals extends Context.Service<
       const look = Effect.suspend(() =>
         signals.size === 0
           ? Effect.void
-          : Effect.flatMap(store.calledOf(process.id), (ids) =>
+          : Effect.flatMap(store.takePending(process.id), (ids) =>
               Effect.forEach(ids, notify, { discard: true })
             )
       )
       if (Option.isSome(publicUrl)) {
         yield* look.pipe(
-          Effect.catchCause((cause) => Effect.logWarning("Callbacks were not looked for", cause)),
+          Effect.catchCause((cause) => Effect.logWarning("Pending callbacks were not read", cause)),
           Effect.repeat(Schedule.spaced(Duration.seconds(callbackRecheckSeconds))),
           Effect.forkScoped
         )

@@ -17,14 +17,17 @@ export interface VerifiedCallback {
   readonly isForOwner: boolean
 }
 
-/** Callbacks of vendors: those that were accepted, and the owners of tasks that they notify. ADR 0107. */
+/**
+ * Callbacks of vendors: those that were accepted, and the owners of
+ * tasks that they notify. ADR 0107.
+ */
 export class CallbackStore extends Context.Service<
   CallbackStore,
   {
     /** `false`: the callback was accepted before, nothing was changed. */
     readonly accept: (callback: VerifiedCallback) => Effect.Effect<boolean, StoreUnavailable>
     /** The tasks of this owner for which another process accepted a callback; each is returned once. */
-    readonly calledOf: (owner: string) => Effect.Effect<ReadonlyArray<TaskId>, StoreUnavailable>
+    readonly takePending: (owner: string) => Effect.Effect<ReadonlyArray<TaskId>, StoreUnavailable>
     readonly deleteExpired: (now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/callbacks/CallbackStore") {
@@ -46,7 +49,7 @@ export class CallbackStore extends Context.Service<
             Effect.map((rows) => rows.some(({ n }) => n > 0)),
             storeFailures
           ),
-        calledOf: (owner) =>
+        takePending: (owner) =>
           sql`
             UPDATE runs SET callback_received = false WHERE owner = ${owner} AND callback_received
             RETURNING task_id`.pipe(

@@ -21,8 +21,8 @@ export interface CallbackTarget {
 }
 
 /**
- * Calls of vendors about jobs. A call that is verified and no repeat only triggers a poll; its body is
- * not used. ADR 0107.
+ * Calls of vendors about jobs. A call that is verified and no repeat only triggers a poll;
+ * its body is not used. ADR 0107.
  */
 export class Callbacks extends Context.Service<
   Callbacks,
@@ -108,7 +108,10 @@ const purpose = "callback 1"
 const tokenCharactersMax = 1024
 const decodeTaskId = Schema.decodeUnknownEffect(TaskId)
 
-/** A callback can be replayed while its timestamp is accepted; clocks of processes may differ by as much. */
+/**
+ * A callback can be replayed while its timestamp is accepted; clocks of
+ * processes may differ by as much.
+ */
 const recordSeconds = 3 * signatureSkewSecondsMax
 
 /** One text for every reason, so that a forger learns nothing. */

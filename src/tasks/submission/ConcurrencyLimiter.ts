@@ -17,9 +17,9 @@ export interface SlotRequest {
 }
 
 /**
- * Limits the jobs that run at a vendor at once, over all processes, oldest task first. A slot belongs to
- * the task's run: the transaction that ends the task releases it, or the record of a refused submit.
- * ADR 0108.
+ * Limits the jobs that run at a vendor at once, over all processes, oldest task first. A slot
+ * belongs to the task's run: the transaction that ends the task releases it, or the record of a
+ * refused submit. ADR 0108.
  */
 export class ConcurrencyLimiter extends Context.Service<
   ConcurrencyLimiter,

@@ -116,9 +116,9 @@ export class PaidSubmit extends Context.Service<
       }
 
       /**
-       * Uninterruptible from the statement that begins the attempt to the record of the response, except
-       * for the wait while the store is unavailable: no paid job is lost, and no attempt that was not
-       * sent becomes ambiguous.
+       * Uninterruptible from the statement that begins the attempt to the record of the response,
+       * except for the wait while the store is unavailable: no paid job is lost, and no attempt
+       * that was not sent becomes ambiguous.
        */
       const submitOnce = (submission: Submission, n: number) =>
         Effect.uninterruptibleMask((restore) =>
@@ -166,8 +166,8 @@ const acquireWith =
   }
 
 /**
- * An adapter holds the media as bytes and as text until the vendor responds. A submit whose media exceed
- * the free capacity waits before its attempt begins. ADR 0122.
+ * An adapter holds the media as bytes and as text until the vendor responds. A submit whose media
+ * exceed the free capacity waits before its attempt begins. ADR 0122.
  */
 const mediaCapacityOf =
   (capacity: Semaphore.Semaphore) =>
@@ -233,7 +233,10 @@ const doneHandle = (items: ReadonlyArray<Exclude<ResultItem, { _tag: "Bytes" }>>
   done: items.map((item) => ({ ...item }))
 })
 
-/** The task was cancelled during its submit: only this process knows the handle and can cancel the job. */
+/**
+ * The task was cancelled during its submit: only this process knows the
+ * handle and can cancel the job.
+ */
 const cancelIfEndedWith =
   (store: TaskStore["Service"]) =>
   (account: VendorAccount, handle: Handle, { task }: OwnedTask): Effect.Effect<void> =>

@@ -19,7 +19,10 @@ export interface FaultRow {
   readonly until: DateTime.Utc
 }
 
-/** State of vendor accounts that all processes share: permits of rate-limited calls, and open faults. */
+/**
+ * State of vendor accounts that all processes share: permits of
+ * rate-limited calls, and open faults.
+ */
 export class RateLeaseStore extends Context.Service<
   RateLeaseStore,
   {

@@ -6,8 +6,8 @@ import { startServing } from "./Served.ts"
 import type { Served } from "./Served.ts"
 
 /**
- * Limits the rate of calls to a vendor, over all processes. A process leases permits for all its waiters
- * at once and grants them in the order in which the waiters came. ADR 0082.
+ * Limits the rate of calls to a vendor, over all processes. A process leases permits for all its
+ * waiters at once and grants them in the order in which the waiters came. ADR 0082.
  */
 export class RateLimiter extends Context.Service<
   RateLimiter,
@@ -75,7 +75,10 @@ interface PermitQueue extends Served {
   readonly waiting: Set<Permit>
 }
 
-/** One lease takes at most the permits of a second, so that other processes wait no longer than that. */
+/**
+ * One lease takes at most the permits of a second, so that other
+ * processes wait no longer than that.
+ */
 const permitsPerLeaseMax = ({ calls, perMillis }: Rate): number =>
   Math.max(1, Math.floor((calls * 1000) / perMillis))
 

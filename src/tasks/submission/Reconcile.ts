@@ -67,7 +67,10 @@ const submitsOverlap = Duration.minutes(5)
 const triesMax = 3
 const betweenTries = Duration.seconds(5)
 
-/** A submit without a known outcome is never repeated. docs/reference/vendors.md#paid-submit-protocol */
+/**
+ * A submit without a known outcome is never repeated.
+ * docs/reference/vendors.md#paid-submit-protocol
+ */
 export const ambiguous = new VendorError({
   class: "AMBIGUOUS",
   message: "It is not known whether the upstream took the job, so it was not submitted again"

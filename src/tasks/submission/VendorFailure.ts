@@ -3,7 +3,10 @@ import { errorDetailCharactersMax, failureCharactersMax } from "../../domain/Lim
 import type { TaskError } from "../../domain/Task.ts"
 import { VendorError, VendorErrorClass } from "../../vendors/VendorError.ts"
 
-/** The codes of `task_info.error` for each class of failure. docs/reference/errors.md#task-error-codes */
+/**
+ * The codes of `task_info.error` for each class of failure.
+ * docs/reference/errors.md#task-error-codes
+ */
 const codes: Record<VendorErrorClass, { readonly code: number; readonly title: string }> = {
   FATAL_CLIENT: { code: 400, title: "Invalid Parameter" },
   CONTENT: { code: 3001, title: "Content Error" },

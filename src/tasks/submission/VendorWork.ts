@@ -27,11 +27,17 @@ import { RateLimiter } from "./RateLimiter.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
 import { storedFailure } from "./VendorFailure.ts"
 
-/** Gets a task's result from its vendor: submits the job, or continues with the one that was submitted. */
+/**
+ * Gets a task's result from its vendor: submits the job, or continues
+ * with the one that was submitted.
+ */
 export class VendorWork extends Context.Service<
   VendorWork,
   {
-    /** Asks the vendor to cancel the job that was last submitted for a task. Best effort: never fails. */
+    /**
+     * Asks the vendor to cancel the job that was last submitted for a
+     * task. Best effort: never fails.
+     */
     readonly cancel: (id: TaskId) => Effect.Effect<void>
     readonly resultOf: (owned: OwnedTask) => Effect.Effect<JobResult, VendorError | Fenced>
   }
@@ -144,9 +150,9 @@ const makePolling = Effect.gen(function* () {
     )
 
   /**
-   * Polls until the job has ended. A poll that failed temporarily is repeated, and so is one that the
-   * vendor refuses to the account: the job was paid for, and the operator can repair the account.
-   * ADR 0115.
+   * Polls until the job has ended. A poll that failed temporarily is repeated, and so is
+   * one that the vendor refuses to the account: the job was paid for, and the operator
+   * can repair the account. ADR 0115.
    */
   const poll = Effect.fnUntraced(function* (
     account: VendorAccount,
@@ -190,5 +196,8 @@ const failedPollMillis = 5000
 const isAccountRefused = (error: VendorError): boolean =>
   error.class === "OPERATOR" && error.httpStatus !== undefined
 
-/** The longest interval: a repair takes minutes, and each refusal is logged and written to the store. */
+/**
+ * The longest interval: a repair takes minutes, and each refusal is
+ * logged and written to the store.
+ */
 const refusedProgress: Progress = { _tag: "Running", pollAfter: pollIntervalMax }

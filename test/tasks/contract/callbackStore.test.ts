@@ -35,11 +35,11 @@ describeStores("callbacks that were taken", (database) => {
         { concurrency: "unbounded" }
       )
       assert.strictEqual(taken.filter((isNew) => isNew).length, 1)
-      assert.deepEqual(yield* callbacks.calledOf("b"), [])
-      assert.deepEqual(yield* callbacks.calledOf("a"), [idOf(0)])
-      assert.deepEqual(yield* callbacks.calledOf("a"), [])
+      assert.deepEqual(yield* callbacks.takePending("b"), [])
+      assert.deepEqual(yield* callbacks.takePending("a"), [idOf(0)])
+      assert.deepEqual(yield* callbacks.takePending("a"), [])
       assert.isFalse(yield* callbacks.accept(callback(0, 1)))
-      assert.deepEqual(yield* callbacks.calledOf("a"), [])
+      assert.deepEqual(yield* callbacks.takePending("a"), [])
     }).pipe(Effect.provide(store))
   )
 
@@ -49,8 +49,8 @@ describeStores("callbacks that were taken", (database) => {
       assert.isTrue(yield* callbacks.accept(callback(0, 1, false)))
       assert.isTrue(yield* callbacks.accept(callback(7, 2)))
       assert.isTrue(yield* callbacks.accept(callback(1, 3)))
-      assert.deepEqual(yield* callbacks.calledOf("a"), [idOf(1)])
-      assert.deepEqual(yield* callbacks.calledOf("b"), [])
+      assert.deepEqual(yield* callbacks.takePending("a"), [idOf(1)])
+      assert.deepEqual(yield* callbacks.takePending("b"), [])
     }).pipe(Effect.provide(store))
   )
 

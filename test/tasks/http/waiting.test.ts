@@ -3,7 +3,7 @@ import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { wantsEventStream } from "../../../src/http/server/EventStream.ts"
-import { preferredWait } from "../../../src/http/server/Prefer.ts"
+import { preferredWait } from "../../../src/http/tasks/TaskRoutes.ts"
 import { advance, GatewayHttp, layerGateway, makeUser } from "../../support/gateway.ts"
 import { embeddedDatabase } from "../../support/stores.ts"
 

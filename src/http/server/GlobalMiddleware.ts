@@ -6,18 +6,20 @@ import {
   HttpServerRequest,
   HttpServerResponse
 } from "effect/http"
+import { Catalog } from "../../catalog/Catalog.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
-import { begunOf } from "../passthrough/HandedOffCall.ts"
-import { hasOneHost } from "./HostHeader.ts"
-import { rescue } from "./Problems.ts"
-import { RequestTrace, tracedBy, traceOf } from "./RequestTrace.ts"
-import { makeIsSandbox } from "./SandboxHeader.ts"
+import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
+import { Router } from "../../tasks/Router.ts"
+import { handedOffCallOf } from "../passthrough/HandedOffCall.ts"
+import { hasOneHost } from "./Listener.ts"
+import { renderFailures } from "./Problems.ts"
+import { RequestTrace, traceOf, traceOfSpan } from "./RequestTrace.ts"
 
 /**
- * What holds for every response: `Traceparent` (also on 404, 413, streams and passthrough), whether
- * it is the sandbox, failures as problems, a cap on request bodies. Contract 2 and 7.
+ * For every response: `Traceparent` (also on 404, 413, streams and passthrough), the sandbox header,
+ * failures as problems, a limit of the request body. docs/reference/http.md#every-response
  */
 export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
   Effect.gen(function* () {
@@ -29,8 +31,8 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
       Effect.withFiber((fiber) => {
         const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
         const trace =
-          begunOf(request.source)?.trace ??
-          tracedBy(
+          handedOffCallOf(request.source)?.trace ??
+          traceOfSpan(
             fiber.getRef(Tracer.Tracer),
             Context.getOption(fiber.context, Tracer.ParentSpan)
           ) ??
@@ -43,7 +45,7 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
           Effect.succeed(HttpServerResponse.setHeaders(response, headers))
         )
         return Effect.updateContext(
-          rescue(atBorder(httpEffect, request, maxBodyBytes), request),
+          renderFailures(refuseInvalid(httpEffect, request, maxBodyBytes), request),
           (context: Context.Context<never>) =>
             Context.add(
               Context.add(context, HttpIncomingMessage.MaxBodySize, cap),
@@ -56,8 +58,34 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
   { global: true }
 )
 
-/** Refused before anything is read: a request without its one host, a body that is told to be too long. */
-const atBorder = <A, E, R>(
+/**
+ * Whether the response to a path has the sandbox header: every one while no vendor has a key, else
+ * those of vendors without a key. docs/reference/http.md#sandbox-header, ADR 0110.
+ */
+const makeIsSandbox = Effect.gen(function* () {
+  const { models } = yield* Router
+  const { upstream } = yield* Catalog
+  const calls = yield* UpstreamCalls
+  const parts = [
+    ...models.map(({ entry, sandbox }) => ({ vendor: entry.vendor, sandbox })),
+    ...upstream.routes.map(({ provider, vendor }) => ({
+      vendor,
+      sandbox: calls.isSandbox(provider)
+    }))
+  ]
+  const live = new Set(parts.filter(({ sandbox }) => !sandbox).map(({ vendor }) => vendor))
+  const simulated = new Set(parts.map(({ vendor }) => vendor).filter((it) => !live.has(it)))
+  return (path: string): boolean => live.size === 0 || simulated.has(vendorOf(path))
+})
+
+const vendorOf = (path: string): string =>
+  path.startsWith("/v1/") ? "openai" : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
+
+/**
+ * Refuses, before anything is read, a request without one `Host` and
+ * a body with too large a length.
+ */
+const refuseInvalid = <A, E, R>(
   httpEffect: Effect.Effect<A, E, R>,
   request: HttpServerRequest.HttpServerRequest,
   maxBodyBytes: number

@@ -1,20 +1,20 @@
 import * as Credits from "../../domain/Credits.ts"
 import type { Relayed } from "../../passthrough/Passthrough.ts"
 
-/** What the gateway's own headers are called. */
+/** The names of the gateway's own response headers. */
 export interface HeaderNames {
   readonly cost: string
   readonly call: string
   readonly sandbox: string
 }
 
-export const namesOf = (serviceName: string): HeaderNames => {
+export const headerNames = (serviceName: string): HeaderNames => {
   const name = (what: string) => `x-${serviceName}-${what}`.toLowerCase()
   return { cost: name("cost"), call: name("call-id"), sandbox: name("sandbox") }
 }
 
 /** The vendor's headers, and the gateway's own. */
-export const headersOf = (
+export const responseHeaders = (
   { callId, cost, headers, sandbox }: Relayed,
   names: HeaderNames
 ): Record<string, string> => {
@@ -24,5 +24,5 @@ export const headersOf = (
   return headers
 }
 
-/** What an answer without a type is. */
-export const usualType = "application/json"
+/** For a response without a content type. */
+export const defaultContentType = "application/json"
