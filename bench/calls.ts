@@ -1,7 +1,7 @@
 /**
- * What Postgres spends on metered calls, one batch after the other on one connection, as `Metering`
- * writes them: batches that settle the calls of the batch before and hold for new ones, then batches
- * of calls that were drawn on a reservation.
+ * CPU of Postgres and of this process for metered calls, one batch after the other on one connection, as
+ * `Metering` writes them: batches that settle the calls of the batch before and hold for new ones, then
+ * batches of calls that were drawn on a reservation.
  *
  *   node bench/calls.ts [seconds] [calls a batch] [wallets]
  */
