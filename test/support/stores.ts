@@ -2,63 +2,65 @@ import { PgClient } from "@effect/sql-pg"
 import { PGlite } from "@electric-sql/pglite"
 import { Effect, Layer, Redacted } from "effect"
 import { createHash, randomBytes } from "node:crypto"
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync
-} from "node:fs"
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs"
+import { cp } from "node:fs/promises"
 import { createRequire } from "node:module"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, inject } from "vitest"
 import { layerEmbedded, layerPostgres } from "../../src/db/Database.ts"
 import type { Database } from "../../src/db/Database.ts"
 import * as Migrations from "../../src/db/Migrations.ts"
+import { madeOnce } from "./madeOnce.ts"
 import { serverUrl } from "./postgresProcess.ts"
 
-const schema = fileURLToPath(new URL("../../schema/migrations/", import.meta.url))
+const schema = fileURLToPath(new URL("../../schema/", import.meta.url))
 
-/** Changes with the migrations and with PGlite's version, so that no template is ever stale. */
+let hashed: string | undefined
+
+/** Changes with the schema and with PGlite's version, so that no template is ever stale. */
 const schemaHash = () => {
+  if (hashed !== undefined) return hashed
   const hash = createHash("sha256")
   hash.update(readFileSync(createRequire(import.meta.url).resolve("@electric-sql/pglite")))
-  for (const file of readdirSync(schema).sort())
-    hash.update(file).update(readFileSync(join(schema, file)))
-  return hash.digest("hex").slice(0, 16)
+  for (const file of readdirSync(schema, { encoding: "utf8", recursive: true }).sort()) {
+    if (file.endsWith(".sql")) hash.update(file).update(readFileSync(join(schema, file)))
+  }
+  return (hashed = hash.digest("hex").slice(0, 16))
 }
+
+/** A migrated store as a folder, and its dump: made once a machine for each state of the schema. */
+const templateFolder = () =>
+  madeOnce(`store-${schemaHash()}`, (folder) =>
+    Effect.runPromise(
+      Effect.gen(function* () {
+        yield* Migrations.migrate().pipe(
+          Effect.provide(layerEmbedded({ dataDir: folder, durable: false }), { local: true })
+        )
+        yield* Effect.promise(async () => {
+          const pglite = await PGlite.create(join(folder, "postgres"))
+          const dump = await pglite.dumpDataDir("none")
+          await pglite.close()
+          writeFileSync(join(folder, "dump.tar"), new Uint8Array(await dump.arrayBuffer()))
+        })
+      })
+    )
+  )
 
 let template: Blob | undefined
 
-/** A dump of a migrated store: made once a machine, read once a process, a quarter second a copy. */
-export const migratedTemplate = Effect.gen(function* () {
-  if (template !== undefined) return template
-  const folder = join(tmpdir(), "gateway-test-templates")
-  const file = join(folder, `${schemaHash()}.tar`)
-  if (!existsSync(file)) {
-    const made = join(tmpdir(), `gateway-template-${randomBytes(6).toString("hex")}`)
-    mkdirSync(made)
-    yield* Migrations.migrate().pipe(
-      Effect.provide(layerEmbedded({ dataDir: made, durable: false }), { local: true })
-    )
-    const bytes = yield* Effect.promise(async () => {
-      const pglite = await PGlite.create(join(made, "postgres"))
-      const dump = await pglite.dumpDataDir("none")
-      await pglite.close()
-      return new Uint8Array(await dump.arrayBuffer())
-    })
-    mkdirSync(folder, { recursive: true })
-    writeFileSync(`${made}.tar`, bytes)
-    renameSync(`${made}.tar`, file)
-    rmSync(made, { recursive: true })
-  }
-  template = new Blob([readFileSync(file)])
-  return template
-})
+/** The dump, read once a process; a store is made from it in a quarter of a second. */
+export const migratedTemplate = Effect.promise(
+  async () => (template ??= new Blob([readFileSync(join(await templateFolder(), "dump.tar"))]))
+)
+
+/** Gives a data folder a migrated store, which the service opens as one of an earlier start. */
+export const prepareDataDir = async (dataDir: string) => {
+  mkdirSync(dataDir, { recursive: true })
+  await cp(join(await templateFolder(), "postgres"), join(dataDir, "postgres"), {
+    recursive: true
+  })
+}
 
 /** A fresh embedded store in memory, migrated. */
 export const embeddedDatabase: Layer.Layer<Database> = Layer.unwrap(
@@ -123,11 +125,16 @@ const migratedDatabase = Effect.gen(function* () {
   return name
 })
 
+/** A fresh migrated database on the server, dropped when the scope closes. Returns its URL. */
+export const migratedDatabaseUrl = Effect.flatMap(migratedDatabase, (template) =>
+  freshDatabase({ template })
+)
+
 /** A fresh migrated database on a real Postgres, used through so many connections. */
 const postgresOver = (maxConnections?: number): Layer.Layer<Database> =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const url = yield* freshDatabase({ template: yield* migratedDatabase })
+      const url = yield* migratedDatabaseUrl
       return layerPostgres({
         url: Redacted.make(url.href),
         ...(maxConnections === undefined ? {} : { maxConnections })
