@@ -1,7 +1,7 @@
 /**
  * What Postgres spends on metered calls, one batch after the other on one connection, as `Metering`
  * writes them: batches that settle the calls of the batch before and hold for new ones, then batches
- * of calls that were drawn on an allowance.
+ * of calls that were drawn on a reservation.
  *
  *   node bench/calls.ts [seconds] [calls a batch] [wallets]
  */
@@ -17,15 +17,15 @@ import { makeCallId } from "../src/domain/Ids.ts"
 import type { CallStart, CallStore } from "../src/passthrough/CallStore.ts"
 import type { ReservationStore } from "../src/passthrough/ReservationStore.ts"
 import {
-  allowance,
   breaches,
   callEnd,
   callStart,
   drawnCall,
   newCaller,
+  reservation,
   walletStores,
-  writeAllowances,
-  writeCalls
+  writeCalls,
+  writeReservations
 } from "../test/support/wallets.ts"
 import { cpuMicros } from "./processes.ts"
 
@@ -70,8 +70,8 @@ const bench = Effect.gen(function* () {
       ...drawnCall(callStart(callers[n % users]!, 3, makeCallId(now)), 1.2),
       begunAt: now
     }))
-    yield* writeAllowances({
-      sizes: callers.map((userId) => allowance(userId, size * 3, size * 12)),
+    yield* writeReservations({
+      sizes: callers.map((userId) => reservation(userId, size * 3, size * 12)),
       ended
     })
   })

@@ -96,7 +96,7 @@ const waiting = Effect.gen(function* () {
 
 const floodOne = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
-  const wake = yield* WorkNotifier
+  const notifier = yield* WorkNotifier
   yield* sql`
     INSERT INTO webhook_endpoints SELECT 'whe_flood', user_id, url, events, description, enabled, secret,
       secret_preview, previous_secret, previous_secret_until, created_at, updated_at, deleted_at
@@ -110,7 +110,7 @@ const floodOne = Effect.gen(function* () {
     )
     INSERT INTO delivery_queue (id, created_at, endpoint_id, due_at)
     SELECT id, created_at, 'whe_flood', created_at FROM d`
-  yield* wake.endpoints([EndpointId.make("whe_flood")])
+  yield* notifier.notifyEndpoints([EndpointId.make("whe_flood")])
 })
 
 const fallingDue = Effect.fnUntraced(function* (

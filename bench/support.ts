@@ -137,7 +137,7 @@ export const queue = Effect.fnUntraced(function* (
 ) {
   const sql = yield* PgClient.PgClient
   yield* sql`
-    SELECT partitions_keep(name, col, date_trunc('milliseconds', now()), 1, now() - interval '30 days')
+    SELECT partitions_maintain(name, col, date_trunc('milliseconds', now()), 1, now() - interval '30 days')
     FROM (VALUES ('events', 'created_at'), ('deliveries', 'created_at'), ('delivery_attempts', 'started_at')) t (name, col)`
   yield* sql`
     WITH new AS MATERIALIZED (

@@ -97,7 +97,7 @@ const makeUsers = async (port: number) => {
   return made
 }
 
-/** The rows of one accept, as `task_accept` writes them, statement by statement. */
+/** The rows of one accept, as `task_accept_many` writes them, statement by statement. */
 const statements = (ids: ReadonlyArray<string>) =>
   `\\set n random(1, ${ids.length})
 BEGIN;
@@ -120,9 +120,11 @@ COMMIT;
 /** The same by one call, as the gateway does it. */
 const functionCall = (ids: ReadonlyArray<string>) =>
   `\\set n random(1, ${ids.length})
-SELECT balance FROM task_accept(gen_random_uuid(), ((ARRAY['${ids.join("','")}'])[:n])::uuid, 'key_0', 'alibaba', 'text-to-image-max', 'generation', 'images',
-  '{"seed": 1, "size": "1664*928", "prompt": "A lighthouse at dawn, in the rain, seen from the sea", "prompt_extend": true, "safety_filter": true}', true, 7500000, now(), repeat('a', 32), now(),
-  'evt_' || gen_random_uuid(), convert_to(repeat('x', 330), 'UTF8'), null, null, null, null);
+SELECT balance FROM task_accept_many(jsonb_build_array(jsonb_build_object('n', 0, 'task', gen_random_uuid(),
+  'user_id', (ARRAY['${ids.join("','")}'])[:n], 'api_key', 'key_0', 'vendor', 'alibaba', 'model', 'text-to-image-max', 'action', 'generation', 'kind', 'images',
+  'body', '{"seed": 1, "size": "1664*928", "prompt": "A lighthouse at dawn, in the rain, seen from the sea", "prompt_extend": true, "safety_filter": true}'::jsonb,
+  'sandbox', true, 'price', 7500000, 'deadline', now(), 'trace', repeat('a', 32), 'now', now(),
+  'event', 'evt_' || gen_random_uuid(), 'event_body', convert_to(repeat('x', 330), 'UTF8'), 'running_max', 0)));
 `
 
 const pgbench = async (script: string, databaseUrl: string) => {

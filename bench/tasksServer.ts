@@ -18,14 +18,14 @@ const gateway = Gateway.http.pipe(
   Layer.provide(Gateway.services),
   Layer.provide([WorkNotifier.layerNoop, LocalSenders.layer]),
   Layer.provide(Gateway.stores),
-  Layer.provide(Gateway.leaves),
+  Layer.provide(Gateway.adapters),
   Layer.provide(Gateway.database)
 )
 
 const actors = Gateway.http.pipe(
   Layer.provide(Gateway.core),
   Layer.provide(Gateway.stores),
-  Layer.provide(Gateway.leaves),
+  Layer.provide(Gateway.adapters),
   Layer.provide(Gateway.database)
 )
 

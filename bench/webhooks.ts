@@ -110,14 +110,16 @@ const ours = Effect.fnUntraced(function* (url: string, round: number) {
   yield* makeEndpoints(endpoints, url, first)
   // Due far ahead until all are written, so that nothing begins before the watch does.
   yield* queue(deliveries, endpoints, 3600, 0, first)
-  const wake = yield* WorkNotifier
+  const notifier = yield* WorkNotifier
   const ids = Array.from({ length: endpoints }, (_, n) => EndpointId.make(`whe_${first + n}`))
   const context = yield* Effect.context<Effect.Services<typeof drained>>()
   // As with the others, nothing of the filling of the queue is in the figure
   yield* makeDue
   calls.count = 0
   const figure = yield* Effect.promise(() =>
-    measure(() => Effect.runPromiseWith(context)(Effect.andThen(wake.endpoints(ids), drained)))
+    measure(() =>
+      Effect.runPromiseWith(context)(Effect.andThen(notifier.notifyEndpoints(ids), drained))
+    )
   )
   return { ...figure, statements: calls.count / deliveries }
 })
@@ -142,7 +144,7 @@ const countCalls = (store: DeliveryStore["Service"]): void => {
     record: counted(store.record),
     due: counted(store.due),
     endedSince: counted(store.endedSince),
-    freeLost: counted(store.freeLost),
+    requeueLost: counted(store.requeueLost),
     skipDisabled: counted(store.skipDisabled)
   })
 }

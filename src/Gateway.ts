@@ -78,12 +78,12 @@ import * as DeliveryStore from "./webhooks/DeliveryStoreLive.ts"
 import * as EndpointActor from "./webhooks/EndpointActor.ts"
 import { Endpoints } from "./webhooks/Endpoints.ts"
 import { EndpointStore } from "./webhooks/EndpointStore.ts"
-import { SignatureHelp } from "./webhooks/SignatureHelp.ts"
+import { SignatureDebug } from "./webhooks/SignatureDebug.ts"
 import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
 import { WebhookSender } from "./webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "./webhooks/WebhookSender.ts"
 
-/** The database that the configuration names, migrated. */
+/** The configured database, migrated. */
 export const database = Layer.unwrap(
   Effect.map(AppConfig, ({ dataDir, database: options }) => {
     if (options._tag === "Embedded") {
@@ -91,14 +91,14 @@ export const database = Layer.unwrap(
       return Migrations.layer().pipe(Layer.provideMerge(embedded))
     }
     const { url } = options
-    // A migration may take long, and wait for that of another process
-    const patient = Database.layerPostgres({ url, timeouts: "endless", maxConnections: 1 })
-    const migrated = Migrations.layer().pipe(Layer.provide(patient))
+    // A migration may take long, and waits for the migration of another process
+    const forMigrations = Database.layerPostgres({ url, timeouts: "endless", maxConnections: 1 })
+    const migrated = Migrations.layer().pipe(Layer.provide(forMigrations))
     return Database.layerPostgres({ url }).pipe(Layer.provide(migrated))
   })
 )
 
-/** The tables. */
+/** The stores of all nouns. */
 export const stores = Layer.mergeAll(
   AdmissionStore.layer,
   TaskHistoryStore.layer,
@@ -120,8 +120,8 @@ export const stores = Layer.mergeAll(
   WalletStore.layer
 )
 
-/** What talks to the outside, or reads files. */
-export const leaves = Layer.unwrap(
+/** Everything that calls other systems or reads files. */
+export const adapters = Layer.unwrap(
   Effect.gen(function* () {
     const config = yield* AppConfig
     const allow = yield* Effect.fromResult(parseEgressAllow(config.egressAllow)).pipe(
@@ -151,11 +151,11 @@ export const leaves = Layer.unwrap(
   })
 )
 
-/** The services that the edge and the actors call. */
+/** The services that HTTP routes and actors call. */
 export const services = Layer.mergeAll(
   Passthrough.layer,
   LogRetention.layer,
-  SignatureHelp.layer,
+  SignatureDebug.layer,
   Router.layer,
   Rescuer.layer,
   TaskHistory.layer,
@@ -203,19 +203,19 @@ export const services = Layer.mergeAll(
   Layer.provideMerge(Secrets.layer)
 )
 
-/** What is kept for a time only. */
+/** Deletes what has expired. */
 const retention = Effect.gen(function* () {
   const artifacts = yield* Artifacts
   const callbacks = yield* Callbacks
   const log = yield* LogRetention
   return [
-    { name: "delivery log", run: log.keep },
-    { name: "expired artifacts", run: artifacts.sweep },
-    { name: "old callbacks", run: callbacks.forget }
+    { name: "delivery log", run: log.maintain },
+    { name: "expired artifacts", run: artifacts.removeExpired },
+    { name: "old callbacks", run: callbacks.deleteExpired }
   ]
 })
 
-/** The actors that wait, and the sweeps that find what was lost. */
+/** The actors and the background loops. */
 export const actors = Layer.mergeAll(
   TaskActor.layer,
   EndpointActor.layer,
@@ -226,17 +226,17 @@ export const actors = Layer.mergeAll(
   WalletAudit.layer
 )
 
-/** All but the HTTP server: what a developer's test composes with other leaves. */
+/** Everything except adapters and HTTP server; a test composes it with other adapters. */
 export const core = actors.pipe(
   Layer.provideMerge(services),
   Layer.provideMerge(WorkNotifierLive.layer),
   Layer.provideMerge(Cluster.layerSingle)
 )
 
-/** Running requests are given this long at shutdown. */
+/** Time for running requests at shutdown. */
 const gracefulShutdown = Duration.seconds(5)
 
-/** Listens there. */
+/** An HTTP server on this address. */
 export const listen = (
   address: { readonly host: string; readonly port: number },
   bounds?: ListenerBounds
@@ -247,7 +247,7 @@ export const listen = (
     )
   ).pipe(Layer.provideMerge(Listener.layer(bounds)))
 
-/** Listens on `HOST` and `PORT`. */
+/** The HTTP server on `HOST` and `PORT`. */
 export const server = Layer.unwrap(
   Effect.map(AppConfig, ({ host, port }) => listen({ host, port }))
 )
@@ -257,17 +257,17 @@ export const http = Routes.serve.pipe(Layer.provide(server))
 export const platform = NodeServices.layer
 
 export interface TestOptions {
-  /** What each submit comes to, in order; the last one again and again. Default: one picture. */
+  /** The outcome of each submit, in order; the last one repeats. Default: one image. */
   readonly vendor?: readonly [MockStep, ...Array<MockStep>]
-  /** What each webhook attempt comes to. Default: 200 at once; see `WebhookSenderLog`. */
+  /** The outcome of each webhook attempt. Default: 200 at once; see `WebhookSenderLog`. */
   readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>
-  /** Variables of contract 9. */
+  /** docs/reference/configuration.md#variables */
   readonly env?: Readonly<Record<string, string>>
 }
 
 /**
- * The whole gateway in a test's own process: a scripted vendor, recorded webhooks, an embedded
- * Postgres in memory. Every wait goes by the clock of the fiber, so a test clock makes hours pass.
+ * The whole gateway in the process of a test: a scripted vendor, recorded webhooks, an embedded Postgres
+ * in memory. Every wait uses the fiber's clock, so that a test clock can advance by hours.
  */
 export const layerTest = (options: TestOptions = {}) =>
   Layer.unwrap(
@@ -285,8 +285,8 @@ export const layerTest = (options: TestOptions = {}) =>
       return TestGateway.layer.pipe(
         Layer.provideMerge(core),
         Layer.provideMerge(stores),
-        // The later one holds where two give the same service
-        Layer.provideMerge(Layer.mergeAll(leaves, mocks)),
+        // The mocks replace the adapters of the same services
+        Layer.provideMerge(Layer.mergeAll(adapters, mocks)),
         Layer.provideMerge(memory),
         Layer.provideMerge(AppConfig.layerOf(env)),
         Layer.provide(NodeHttpServer.layerHttpServices)

@@ -1,4 +1,4 @@
-/** What developers import: the layers to compose in their own tests, and the receiver's helper. */
+/** The public API: layers for tests of other projects, and the verification of webhooks. */
 export * as Gateway from "./Gateway.ts"
 export { AppConfig, ConfigFault } from "./config/Config.ts"
 export { WebhookSenderLog } from "./webhooks/WebhookSender.ts"

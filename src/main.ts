@@ -6,12 +6,12 @@ import * as Telemetry from "./cli/Telemetry.ts"
 import { AppConfig } from "./config/Config.ts"
 import * as Gateway from "./Gateway.ts"
 
-/** The process: layers in order. */
+/** The layers of the process, in order. */
 const main = FirstStart.layer.pipe(
   Layer.provide(Gateway.http),
   Layer.provide(Gateway.core),
   Layer.provide(Gateway.stores),
-  Layer.provide(Gateway.leaves),
+  Layer.provide(Gateway.adapters),
   Layer.provide(Gateway.database),
   Layer.provide(Telemetry.layer),
   Layer.provide(Logging.layer),

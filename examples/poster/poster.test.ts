@@ -4,13 +4,13 @@ import { TestClock } from "effect/testing"
 import { Gateway, MockVendor, TestGateway, WebhookSenderLog } from "../../src/index.ts"
 import { orderPoster } from "./poster.ts"
 
-/** Makes time pass, a second at a step, until the work is done. */
+/** Moves the clock second by second until the work is done. */
 const whileTimePasses = <A, E, R>(work: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const fiber = yield* Effect.forkChild(work)
     while (fiber.pollUnsafe() === undefined) {
       yield* TestClock.adjust("1 second")
-      // A moment of real time, in which the store gets on with its work
+      // A moment of real time, in which the store makes progress
       yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
     }
     return yield* Fiber.join(fiber)
@@ -36,7 +36,7 @@ layer(gateway, { timeout: "1 minute" })("a program that orders posters", (it) =>
     })
   )
 
-  it.effect("is not told that the vendor was busy, but why it refused at last", () =>
+  it.effect("does not see that the vendor was busy, but its final refusal", () =>
     Effect.gen(function* () {
       const ordered = orderPoster(yield* TestGateway, "A lighthouse")
       const error = yield* Effect.flip(whileTimePasses(ordered))

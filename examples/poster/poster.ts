@@ -1,7 +1,7 @@
 import { Effect, Schema } from "effect"
 
-/** How the program reaches a gateway: the global `fetch` in production, the test's own in tests. */
-export interface Door {
+/** How the program calls a gateway: the global `fetch` in production, the test's own in tests. */
+export interface GatewayClient {
   readonly key: string
   readonly fetch: (path: string, init?: RequestInit) => Effect.Effect<Response>
 }
@@ -23,11 +23,14 @@ const decodeTask = Schema.decodeUnknownEffect(Task)
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** Orders a poster and waits for it; answers the address of the picture. */
-export const orderPoster = Effect.fn("orderPoster")(function* (door: Door, prompt: string) {
+/** Orders a poster and waits for it; returns the URL of the picture. */
+export const orderPoster = Effect.fn("orderPoster")(function* (
+  gateway: GatewayClient,
+  prompt: string
+) {
   const call = Effect.fnUntraced(function* (url: string, init: RequestInit = {}) {
-    const headers = { authorization: `Bearer ${door.key}`, "content-type": "application/json" }
-    const response = yield* door.fetch(url, { ...init, headers })
+    const headers = { authorization: `Bearer ${gateway.key}`, "content-type": "application/json" }
+    const response = yield* gateway.fetch(url, { ...init, headers })
     return yield* Effect.flatMap(
       Effect.promise(() => response.json()),
       decodeTask

@@ -7,7 +7,7 @@ import { makeFolder } from "../db/MakeFolder.ts"
 import type { ArtifactId } from "../domain/Ids.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
 
-/** `ARTIFACT_STORE` cannot be used: one line with the remedy. Contract 9. */
+/** `ARTIFACT_STORE` cannot be used: one line with the remedy. docs/reference/configuration.md#artifact-store */
 export class ArtifactStoreUnusable extends Schema.TaggedError<ArtifactStoreUnusable>()(
   "ArtifactStoreUnusable",
   { message: Schema.String }
@@ -19,13 +19,13 @@ export interface ByteRange {
   readonly end: number
 }
 
-/** Where the bytes of kept media lie. */
+/** The bytes of stored media. */
 export class ArtifactBlobs extends Context.Service<
   ArtifactBlobs,
   {
     /**
-     * Written as the pieces come, and there whole or not at all, whenever the process dies; the same
-     * id again replaces it.
+     * Writes the chunks as they come. Whenever the process dies, the medium is complete or absent; a
+     * second `put` of the same id replaces it.
      */
     readonly put: <E>(
       id: ArtifactId,
@@ -33,18 +33,18 @@ export class ArtifactBlobs extends Context.Service<
     ) => Effect.Effect<void, StoreUnavailable | E>
     readonly get: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     /**
-     * The bytes of a range in pieces; `None` when there is no such medium. The range must lie within
-     * it. Must be run in the scope of whoever reads it, and opens nothing before that.
+     * The bytes of a range in chunks; `None` when there is no such medium. The range must be within it.
+     * Nothing is opened before the stream runs, in the scope of its reader.
      */
     readonly stream: (
       id: ArtifactId,
       range: ByteRange
     ) => Effect.Effect<Option.Option<Stream.Stream<Uint8Array, StoreUnavailable>>, StoreUnavailable>
-    /** Removing what is not there is no fault. */
+    /** Succeeds when there is no such medium. */
     readonly remove: (id: ArtifactId) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/artifacts/ArtifactBlobs") {
-  /** Files in a directory, spread over 256 subfolders by the id's last two digits. */
+  /** Files in a directory, in 256 subfolders by the id's last two digits. */
   static readonly layerDirectory = (directory: string) =>
     Layer.effect(
       ArtifactBlobs,
@@ -61,7 +61,7 @@ export class ArtifactBlobs extends Context.Service<
             yield* Effect.scoped(
               Effect.gen(function* () {
                 const file = yield* orFailed(fs.open(to, { flag: "w" }))
-                yield* Stream.runForEach(bytes, (piece) => orFailed(file.writeAll(piece)))
+                yield* Stream.runForEach(bytes, (chunk) => orFailed(file.writeAll(chunk)))
                 yield* orFailed(file.sync)
               })
             )
@@ -70,7 +70,7 @@ export class ArtifactBlobs extends Context.Service<
         return ArtifactBlobs.of({
           put: (id, bytes) =>
             Effect.withSpan(
-              write(id, bytes, `${fileOf(id)}${unfinishedEnding}`),
+              write(id, bytes, `${fileOf(id)}${unfinishedExtension}`),
               "ArtifactBlobs.put"
             ),
           get: (id) => noneIfMissing(fs.readFile(fileOf(id))),
@@ -88,7 +88,7 @@ export class ArtifactBlobs extends Context.Service<
             ),
           remove: (id) =>
             Effect.forEach(
-              [fileOf(id), `${fileOf(id)}${unfinishedEnding}`],
+              [fileOf(id), `${fileOf(id)}${unfinishedExtension}`],
               (file) => orFailed(fs.remove(file, { force: true })),
               { discard: true }
             )
@@ -102,7 +102,7 @@ const failed = (cause: PlatformError.PlatformError) => new StoreUnavailable({ ca
 const orFailed = <A, R>(self: Effect.Effect<A, PlatformError.PlatformError, R>) =>
   Effect.mapError(self, failed)
 
-/** Writes a file: only a usable folder lets it. */
+/** Writes and removes a file, so that an unusable folder fails the start. */
 const probe = (directory: string) =>
   Effect.try({
     try: () => {
@@ -127,9 +127,9 @@ const noneIfMissing = <A>(self: Effect.Effect<A, PlatformError.PlatformError>) =
     )
   )
 
-const unfinishedEnding = ".part"
+const unfinishedExtension = ".part"
 
-/** What a process that died was writing. Younger ones may still be written by another process. */
+/** An older unfinished file was left by a process that died; a younger one may still be written. */
 const unfinishedMillisMax = 3_600_000
 
 const removeUnfinished = Effect.fnUntraced(
@@ -139,7 +139,7 @@ const removeUnfinished = Effect.fnUntraced(
     const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
     const names = yield* fs.readDirectory(directory, { recursive: true })
     yield* Effect.forEach(
-      names.filter((name) => name.endsWith(unfinishedEnding)),
+      names.filter((name) => name.endsWith(unfinishedExtension)),
       Effect.fnUntraced(function* (name) {
         const file = path.join(directory, name)
         const { mtime } = yield* fs.stat(file)
@@ -149,6 +149,6 @@ const removeUnfinished = Effect.fnUntraced(
       { discard: true }
     )
   },
-  // A file that somebody else removed
+  // Another process may have removed the file
   (self) => Effect.ignore(self)
 )

@@ -6,7 +6,7 @@ import { storeFailures } from "../db/StoreFailures.ts"
 import { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
-/** What is known of kept media; the bytes lie in the artifact store. */
+/** Metadata of a stored medium; the bytes are in the artifact store. */
 export class ArtifactRow extends Schema.Class<ArtifactRow>("ArtifactRow")({
   id: ArtifactId,
   userId: UserId,
@@ -19,16 +19,16 @@ export class ArtifactRow extends Schema.Class<ArtifactRow>("ArtifactRow")({
   expiresAt: Time
 }) {}
 
-/** In place of the hash while the bytes are coming. */
+/** In place of the hash while the bytes are being written. */
 export const unfinished = new Uint8Array()
 
-/** The index of kept media. */
+/** The index of stored media. */
 export class ArtifactIndexStore extends Context.Service<
   ArtifactIndexStore,
   {
-    /** Without a hash (`unfinished`) it is not found until it is finished. */
+    /** A row without a hash (`unfinished`) is not found until `finish` gives it one. */
     readonly add: (row: ArtifactRow) => Effect.Effect<void, StoreUnavailable>
-    /** All bytes are there: their count and hash become known. */
+    /** All bytes are written: records their count and hash. */
     readonly finish: (row: ArtifactRow) => Effect.Effect<void, StoreUnavailable>
     readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
     readonly expired: (

@@ -21,12 +21,12 @@ export interface NewArtifact {
   readonly bytes: Uint8Array
 }
 
-/** A kept medium, opened by its signed URL. */
+/** A stored medium, opened by its signed URL. */
 export interface OpenedArtifact {
   readonly mime: string
   /** Bytes. */
   readonly size: number
-  /** The bytes of a range that lies within `size`, in pieces. Fails with 2005 when they are gone. */
+  /** The bytes of a range within `size`, in chunks. Fails with 2005 when they no longer exist. */
   readonly stream: (
     range: ByteRange
   ) => Effect.Effect<Stream.Stream<Uint8Array, StoreUnavailable>, Problem | StoreUnavailable>
@@ -35,14 +35,14 @@ export interface OpenedArtifact {
   readonly expiresAt: DateTime.Utc
 }
 
-/** Media that the service keeps for 24 hours behind signed URLs. Contract 3 and 5. */
+/** Media that the service stores for 24 hours behind signed URLs. docs/reference/tasks.md#artifacts */
 export class Artifacts extends Context.Service<
   Artifacts,
   {
     readonly put: (artifact: NewArtifact) => Effect.Effect<ArtifactRow, StoreUnavailable>
     /**
-     * Keeps what comes in pieces, hashed and counted on the way and never held whole. When it breaks
-     * off, or the process dies, nothing of it is to be seen.
+     * Stores a stream, which is hashed and counted as it passes and never held in memory as a whole. If
+     * the stream fails or the process dies, no part of it can be read. ADR 0041.
      */
     readonly putStream: <E>(
       artifact: Omit<NewArtifact, "bytes">,
@@ -50,20 +50,20 @@ export class Artifacts extends Context.Service<
     ) => Effect.Effect<ArtifactRow, StoreUnavailable | E>
     /** The public URL, with its expiry and signature. */
     readonly urlOf: (artifact: ArtifactRow) => string
-    /** Fails with 2012 (expired or forged) or 2005 (gone). */
+    /** Fails with 2012 (expired or forged) or 2005 (removed). */
     readonly open: (
       id: ArtifactId,
       expires: string,
       signature: string
     ) => Effect.Effect<OpenedArtifact, Problem | StoreUnavailable>
-    /** What is known of an artifact, for the service's own use. */
+    /** The row of an artifact, for the service's own use. */
     readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
     /** The bytes, for the service's own use. */
     readonly read: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
-    /** Bytes and rows; what cannot be removed now is removed when it has expired. */
+    /** Removes bytes and rows; what cannot be removed now is removed after it has expired. */
     readonly remove: (ids: ReadonlyArray<ArtifactId>) => Effect.Effect<void, StoreUnavailable>
-    /** Removes all that has expired, bytes and rows. */
-    readonly sweep: Effect.Effect<void, StoreUnavailable>
+    /** Removes bytes and rows of all expired artifacts. */
+    readonly removeExpired: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/artifacts/Artifacts") {
   static readonly layer = Layer.effect(
@@ -77,7 +77,7 @@ export class Artifacts extends Context.Service<
       const signatureOf = (id: string, expires: string) =>
         secrets.mac("artifact", `${id}.${expires}`)
 
-      const { put, putStream, remove } = keepingIn(blobs, index)
+      const { put, putStream, remove } = makeStorage(blobs, index)
 
       return Artifacts.of({
         put,
@@ -88,18 +88,18 @@ export class Artifacts extends Context.Service<
         },
         open: Effect.fn("Artifacts.open")(function* (id, expires, signature) {
           const nowSeconds = (yield* Clock.currentTimeMillis) / 1000
-          if (!sameText(signature, signatureOf(id, expires)) || Number(expires) <= nowSeconds) {
+          if (!isSameText(signature, signatureOf(id, expires)) || Number(expires) <= nowSeconds) {
             return yield* problem(2012, "This link has expired or was altered")
           }
-          const gone = problem(2005, `There is no artifact ${id}`)
+          const notFound = problem(2005, `There is no artifact ${id}`)
           const row = yield* index.find(id)
-          if (Option.isNone(row)) return yield* gone
+          if (Option.isNone(row)) return yield* notFound
           return {
             mime: row.value.mime,
             size: Number(row.value.bytes),
             stream: (range) =>
               Effect.flatMap(blobs.stream(id, range), (found) =>
-                Effect.mapError(Effect.fromOption(found), () => gone)
+                Effect.mapError(Effect.fromOption(found), () => notFound)
               ),
             sha256: Buffer.from(row.value.sha256).toString("hex"),
             expiresAt: row.value.expiresAt
@@ -108,44 +108,46 @@ export class Artifacts extends Context.Service<
         find: index.find,
         read: blobs.get,
         remove: (ids) => Effect.asVoid(remove(ids)),
-        sweep: Effect.gen(function* () {
-          const expired = yield* index.expired(yield* DateTime.now, sweepMax)
+        removeExpired: Effect.gen(function* () {
+          const expired = yield* index.expired(yield* DateTime.now, removedAtOnceMax)
           const removed = yield* remove(expired)
-          return removed > 0 && expired.length === sweepMax
+          return removed > 0 && expired.length === removedAtOnceMax
         }).pipe(
-          Effect.repeat({ while: (isMore) => isMore }),
+          Effect.repeat({ while: (hasMore) => hasMore }),
           Effect.asVoid,
-          Effect.withSpan("Artifacts.sweep")
+          Effect.withSpan("Artifacts.removeExpired")
         )
       })
     })
   )
 }
 
-/** Puts and removes media, bytes and rows together. */
-const keepingIn = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore["Service"]) => {
-  /** What cannot be removed now keeps its row, and holds up no other. Answers how many were. */
+/** Stores and removes media: bytes and rows together. */
+const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore["Service"]) => {
+  /** An artifact whose bytes cannot be removed keeps its row; the others are removed. Returns how many. */
   const remove = Effect.fn("Artifacts.remove")(function* (ids: ReadonlyArray<ArtifactId>) {
     if (ids.length === 0) return 0
-    const [gone, kept] = yield* Effect.partition(ids, (id) => Effect.as(blobs.remove(id), id), {
-      concurrency: 8
-    })
-    if (kept[0] !== undefined) {
-      yield* Effect.logWarning(`${kept.length} media could not be removed`, kept[0])
+    const [removed, failures] = yield* Effect.partition(
+      ids,
+      (id) => Effect.as(blobs.remove(id), id),
+      { concurrency: 8 }
+    )
+    if (failures[0] !== undefined) {
+      yield* Effect.logWarning(`${failures.length} media could not be removed`, failures[0])
     }
-    yield* index.remove(gone)
-    return gone.length
+    yield* index.remove(removed)
+    return removed.length
   })
 
-  /** The row first: a crash between leaves a row, which expires, and never bytes that nobody knows. */
-  const store = <E>(row: ArtifactRow, writing: Effect.Effect<ArtifactRow, E>) =>
+  /** The row first: a crash in between leaves a row that expires, and never bytes without a row. */
+  const store = <E>(row: ArtifactRow, write: Effect.Effect<ArtifactRow, E>) =>
     Effect.andThen(
       index.add(row),
-      Effect.onError(writing, () => Effect.ignore(remove([row.id])))
+      Effect.onError(write, () => Effect.ignore(remove([row.id])))
     )
 
-  const put = Effect.fn("Artifacts.put")(function* ({ bytes, ...known }: NewArtifact) {
-    const row = rowOf(known, yield* DateTime.now, {
+  const put = Effect.fn("Artifacts.put")(function* ({ bytes, ...artifact }: NewArtifact) {
+    const row = rowOf(artifact, yield* DateTime.now, {
       bytes: BigInt(bytes.byteLength),
       sha256: createHash("sha256").update(bytes).digest()
     })
@@ -153,16 +155,16 @@ const keepingIn = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore["S
   })
 
   const putStream = Effect.fn("Artifacts.putStream")(function* <E>(
-    known: Omit<NewArtifact, "bytes">,
+    artifact: Omit<NewArtifact, "bytes">,
     bytes: Stream.Stream<Uint8Array, E>
   ) {
-    const row = rowOf(known, yield* DateTime.now, { bytes: 0n, sha256: unfinished })
+    const row = rowOf(artifact, yield* DateTime.now, { bytes: 0n, sha256: unfinished })
     const hash = createHash("sha256")
     let size = 0n
-    const counted = Stream.map(bytes, (piece) => {
-      hash.update(piece)
-      size += BigInt(piece.length)
-      return piece
+    const counted = Stream.map(bytes, (chunk) => {
+      hash.update(chunk)
+      size += BigInt(chunk.length)
+      return chunk
     })
     const finish = Effect.gen(function* () {
       const finished = new ArtifactRow({ ...row, bytes: size, sha256: hash.digest() })
@@ -176,12 +178,12 @@ const keepingIn = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore["S
 }
 
 const rowOf = (
-  known: Omit<NewArtifact, "bytes">,
+  artifact: Omit<NewArtifact, "bytes">,
   now: DateTime.Utc,
   content: Pick<ArtifactRow, "bytes" | "sha256">
 ): ArtifactRow =>
   new ArtifactRow({
-    ...known,
+    ...artifact,
     ...content,
     id: makeArtifactId(DateTime.toEpochMillis(now)),
     createdAt: now,
@@ -189,9 +191,10 @@ const rowOf = (
   })
 
 /** How many expired artifacts are removed at a time. */
-const sweepMax = 500
+const removedAtOnceMax = 500
 
-const sameText = (a: string, b: string): boolean => {
+/** In constant time. */
+const isSameText = (a: string, b: string): boolean => {
   const left = Buffer.from(a)
   const right = Buffer.from(b)
   return left.length === right.length && timingSafeEqual(left, right)

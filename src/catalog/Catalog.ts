@@ -4,11 +4,11 @@ import { FieldFault } from "../domain/Problem.ts"
 import type { Label } from "./bodies/Bodies.ts"
 import { CatalogFile } from "./CatalogEntry.ts"
 import type { Action, CatalogEntry } from "./CatalogEntry.ts"
-import { bodyParseOptions, faultsOf } from "./Pointers.ts"
+import { bodyParseOptions, faultsOf } from "./FieldFaults.ts"
 import { makeUpstreamCatalog } from "./UpstreamCatalog.ts"
 import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
 
-/** Hundredths of a credit, which is how the price list is written. */
+/** Prices below are written in hundredths of a credit. */
 const hundredths = (amount: bigint) => makeCredits((amount * microPerCredit) / 100n)
 
 const builtIn = <L extends Label>(
@@ -20,7 +20,6 @@ const builtIn = <L extends Label>(
 
 const perImage = (amount: bigint) => ({ per: "image", amount: hundredths(amount) }) as const
 
-/** Prices by tier of the text and image to video models (vendors.md D). */
 const videoPrice = {
   per: "second",
   amount: hundredths(10_00n),
@@ -33,7 +32,10 @@ const videoPrice = {
 
 const flatVideoPrice = { per: "second", amount: hundredths(10_00n) } as const
 
-/** The models of the spec under their labels, with the upstream ids of vendors.md A1 and the prices of D. */
+/**
+ * The models under their labels. docs/reference/vendors.md#mapping-of-models
+ * Prices: docs/catalog.md#built-in-prices
+ */
 export const builtInEntries: ReadonlyArray<CatalogEntry> = [
   builtIn("text-to-video-spark", {
     vendor: "service",
@@ -101,7 +103,7 @@ export const builtInEntries: ReadonlyArray<CatalogEntry> = [
   })
 ]
 
-/** `CATALOG_FILE` cannot be used: where in the file, what is wrong, and what to do (contract 9). */
+/** `CATALOG_FILE` cannot be used: the places in the file and their faults. It stops the start. */
 export class CatalogError extends Schema.TaggedError<CatalogError>()("CatalogError", {
   file: Schema.String,
   errors: Schema.NonEmptyArray(FieldFault)
@@ -116,7 +118,7 @@ interface CatalogInterface {
   readonly all: ReadonlyArray<CatalogEntry>
   /** The model behind `/vendors/{vendor}/v1/{model}/{action}`. */
   readonly find: (vendor: string, model: string, action: Action) => Option.Option<CatalogEntry>
-  /** What the passthrough may reach, and what it costs. */
+  /** The routes that are open to passthrough calls, and their prices. */
   readonly upstream: UpstreamCatalog
 }
 
@@ -141,8 +143,8 @@ const changed = (entry: CatalogEntry, change: Partial<CatalogEntry>): CatalogEnt
   ...change
 })
 
-/** The built-in catalog as a file changes it. */
-const apply = (file: CatalogFile): ReadonlyArray<CatalogEntry> => {
+/** The built-in catalog with the changes of a file. */
+const applyFile = (file: CatalogFile): ReadonlyArray<CatalogEntry> => {
   const removed = new Set(file.remove ?? [])
   const kept = builtInEntries
     .filter((entry) => !removed.has(entry.label))
@@ -155,10 +157,10 @@ const apply = (file: CatalogFile): ReadonlyArray<CatalogEntry> => {
   return [...kept, ...added]
 }
 
-const twice = (entries: ReadonlyArray<CatalogEntry>): string | undefined =>
+const duplicatePath = (entries: ReadonlyArray<CatalogEntry>): string | undefined =>
   entries.map(keyOf).find((key, index, keys) => keys.indexOf(key) !== index)
 
-// In two steps: a fault then tells what the file should hold, not that it is text
+// In two steps, so that the fault of a decoded value does not begin with "Expected a string"
 const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
 const decodeFile = Schema.decodeUnknownEffect(CatalogFile, bodyParseOptions)
 
@@ -173,14 +175,14 @@ const load = Effect.fn("Catalog.load")(function* (path: string) {
   const file = yield* decodeFile(value).pipe(
     Effect.mapError((error) => new CatalogError({ file: path, errors: faultsOf(error.issue) }))
   )
-  const entries = apply(file)
-  const duplicate = twice(entries)
+  const entries = applyFile(file)
+  const duplicate = duplicatePath(entries)
   return duplicate === undefined
     ? fromEntries(entries, makeUpstreamCatalog(file))
     : yield* fail("#", `Two models have the path /vendors/${duplicate}`)
 })
 
-/** Vendors, models, real model ids and prices. Contract 9, `CATALOG_FILE`. */
+/** Vendors, models, upstream models and prices. docs/catalog.md */
 export class Catalog extends Context.Service<Catalog, CatalogInterface>()(
   "gateway/catalog/Catalog"
 ) {

@@ -5,12 +5,12 @@ import { OpenRoute, PathSegment, TokenModel } from "./OpenRoutes.ts"
 import { PriceRule } from "./Price.ts"
 import { UpstreamInput } from "./UpstreamInput.ts"
 
-/** The last part of a create path. Spec, Endpoints. */
+/** The last segment of a create path. docs/reference/tasks.md#paths */
 export const Action = Schema.Literals(["generation", "edit"])
 export type Action = typeof Action.Type
 
-/** Protocol families that the service speaks (vendors.md, section A). A new model of one needs no code. */
-export const Adapter = Schema.Literals([
+/** A new model of one of these needs no code. docs/reference/vendors.md#adapters */
+export const AdapterName = Schema.Literals([
   "dashscope-async",
   "dashscope-sync",
   "gemini-image",
@@ -19,40 +19,39 @@ export const Adapter = Schema.Literals([
   "fal-queue",
   "replicate"
 ])
-export type Adapter = typeof Adapter.Type
+export type AdapterName = typeof AdapterName.Type
 
-/** Whether results are copied to the artifact store, or the vendor's own URLs are handed on. */
+/** Results are copied to the artifact store, or clients get the vendor's own URLs. */
 const ArtifactPolicy = Schema.Literals(["copy", "vendor-url"])
 
 /** One model of the gateway. */
 export const CatalogEntry = Schema.Struct({
   /** Path segment after `/vendors/`. */
   vendor: PathSegment,
-  /** Path segment and public name; a real identifier in `CATALOG_FILE`, else the label. */
+  /** Path segment and public name; the label, unless `CATALOG_FILE` names another. */
   model: PathSegment,
-  /** Which body and which media rules apply. */
+  /** Decides the body and its media rules. */
   label: Label,
   action: Action,
-  /** The result array of GET. Spec, Task result. */
+  /** The result array in the response of GET. */
   result: ResultKind,
-  /** Protocol family that speaks to the upstream, such as `dashscope-async`. */
-  adapter: Adapter,
+  adapter: AdapterName,
   /** The upstream's own model id. */
   upstreamModel: Schema.NonEmptyString,
   price: PriceRule,
   artifacts: ArtifactPolicy,
-  /** For `fal-queue` and `replicate`: how the body's fields are named upstream. */
+  /** For `fal-queue` and `replicate`: the upstream names of the body's fields. */
   input: Schema.optionalKey(UpstreamInput)
 }).annotate({ identifier: "CatalogEntry" })
 export type CatalogEntry = typeof CatalogEntry.Type
 
-/** All of an entry but its label, each optional: what a catalog file says of a model. */
+/** All members of an entry but its label, each optional. */
 const change = {
   vendor: Schema.optionalKey(PathSegment),
   model: Schema.optionalKey(PathSegment),
   action: Schema.optionalKey(Action),
   result: Schema.optionalKey(ResultKind),
-  adapter: Schema.optionalKey(Adapter),
+  adapter: Schema.optionalKey(AdapterName),
   upstreamModel: Schema.optionalKey(Schema.NonEmptyString),
   price: Schema.optionalKey(PriceRule),
   artifacts: Schema.optionalKey(ArtifactPolicy),
@@ -62,8 +61,8 @@ const change = {
 const Change = Schema.Struct(change)
 
 /**
- * `CATALOG_FILE` (contract 9), applied to the built-in catalog: `change` by label, then `remove` by
- * label, then `add` (fields left out come from the built-in model of the same label).
+ * `CATALOG_FILE`, applied to the built-in catalog: `change` by label, then `remove` by label, then `add`
+ * (members left out come from the built-in model of the same label). docs/catalog.md#catalog-file
  */
 export const CatalogFile = Schema.Struct({
   change: Schema.optionalKey(
@@ -80,9 +79,9 @@ export const CatalogFile = Schema.Struct({
     })
   ),
   remove: Schema.optionalKey(Schema.Array(Label)),
-  /** Upstream routes opened to the passthrough, or metered otherwise. ADR 0073. */
+  /** Upstream routes, added or replaced. ADR 0073. */
   routes: Schema.optionalKey(Schema.Array(OpenRoute)),
-  /** Language models and their token prices, added or changed. */
+  /** Language models with their token prices, added or replaced. */
   tokenModels: Schema.optionalKey(Schema.Array(TokenModel)),
   add: Schema.optionalKey(
     Schema.Array(Schema.Struct({ label: Label, ...change, model: PathSegment }))

@@ -3,17 +3,16 @@ import { Amount, TokenPrice } from "./Price.ts"
 
 const segment = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/u
 
-/** A part of a path: letters, digits, `.`, `_`, `:` and `-`. */
 export const PathSegment = Schema.String.check(
   Schema.isPattern(segment, {
     expected: "1 to 128 letters, digits, dots, underscores, colons or hyphens"
   })
 )
 
-/** Whose account serves a route. */
+/** The provider whose account serves a route. */
 const ProviderName = Schema.Literals(["openai", "anthropic", "gemini", "dashscope"])
 
-/** How the usage of an answer is read, and where the request says what it may cost. */
+/** Where the response has its usage, and the request its limit of tokens. */
 export const UsageProtocol = Schema.Literals([
   "openai-chat",
   "openai-responses",
@@ -23,20 +22,20 @@ export const UsageProtocol = Schema.Literals([
 ])
 export type UsageProtocol = typeof UsageProtocol.Type
 
-/** How a route is paid for. */
+/** What a call of the route is charged by. */
 const Meter = Schema.Union([
   Schema.Struct({ per: Schema.Literal("nothing") }),
   Schema.Struct({ per: Schema.Literal("call"), amount: Amount }),
   Schema.Struct({ per: Schema.Literal("tokens"), protocol: UsageProtocol })
 ])
 
-/** One upstream route that is open; what is not listed is refused with 2006. ADR 0073. */
+/** One upstream route that clients may call; any other is refused with 2006. ADR 0073. */
 export const OpenRoute = Schema.Struct({
   /** Path segment after `/vendors/`. */
   vendor: PathSegment,
   provider: ProviderName,
   method: Schema.Literals(["GET", "POST", "DELETE"]),
-  /** The upstream path; `{model}` stands for one segment, or the part of one before a colon. */
+  /** The upstream path; `{model}` is one segment, or the part of a segment before a colon. */
   path: Schema.String.check(
     Schema.isPattern(/^(?:\/(?:[A-Za-z0-9._-]+|\{model\})(?::[A-Za-z]+)?)+$/u, {
       expected: "a path of letters, digits, dots, underscores, hyphens and {model}"
@@ -46,15 +45,15 @@ export const OpenRoute = Schema.Struct({
 }).annotate({ identifier: "OpenRoute" })
 export type OpenRoute = typeof OpenRoute.Type
 
-/** A model that is paid by the token. */
+/** A model that is charged by the token. */
 export const TokenModel = Schema.Struct({
   vendor: PathSegment,
-  /** The upstream's model id; a date behind it means the same model. */
+  /** The upstream's model id; with a date appended it is the same model. */
   model: PathSegment,
   price: TokenPrice,
-  /** The most that it answers, when the request sets no limit: what is held. */
+  /** The longest response: what is held when the request sets no limit. */
   outputTokensMax: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
-  /** The most that it reads: bounds what is held for a long request. */
+  /** The longest prompt: bounds what is held for a long request. */
   inputTokensMax: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 }).annotate({ identifier: "TokenModel" })
 export type TokenModel = typeof TokenModel.Type
@@ -78,8 +77,8 @@ const googleRoutes = (version: string): ReadonlyArray<OpenRoute> => {
 }
 
 /**
- * What is open from the start. Left out on purpose: what reads or changes things kept in the shared
- * upstream account (files, batches, stored answers), for they would be every user's. ADR 0073.
+ * Left out on purpose: routes that read or change what is stored in the upstream account (files,
+ * batches, stored responses), because all users share that account. ADR 0073.
  */
 export const builtInRoutes: ReadonlyArray<OpenRoute> = [
   { ...openai, method: "POST", path: "/v1/chat/completions", meter: tokens("openai-chat") },
@@ -92,7 +91,7 @@ export const builtInRoutes: ReadonlyArray<OpenRoute> = [
   { ...anthropic, method: "POST", path: "/v1/messages/count_tokens", meter: free },
   { ...anthropic, method: "GET", path: "/v1/models", meter: free },
   { ...anthropic, method: "GET", path: "/v1/models/{model}", meter: free },
-  // Google's own clients ask for v1beta, the newer ones for v1
+  // Google's own clients call v1beta, newer ones v1
   ...googleRoutes("/v1beta"),
   ...googleRoutes("/v1")
 ]

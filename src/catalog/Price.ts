@@ -1,6 +1,6 @@
 import { Option, Schema } from "effect"
 import { Credits, CreditsFromString, zero } from "../domain/Credits.ts"
-import { videoSecondsShort } from "../domain/Limits.ts"
+import { videoShortSeconds } from "../domain/Limits.ts"
 import { tierOfSize } from "./bodies/Size.ts"
 
 /** A price: never negative. */
@@ -8,16 +8,13 @@ export const Amount = CreditsFromString.check(
   Schema.isGreaterThanOrEqualToBigInt(0n, { message: "Expected an amount that is not negative" })
 )
 
-/** So many credits for each image that exists. */
+/** Credits for each image that was made. */
 const ImagePrice = Schema.Struct({
   per: Schema.Literal("image"),
   amount: Amount
 })
 
-/**
- * So many credits for each second of video, by tier; `tiers` overrides `amount`. A body without a
- * duration is 5 seconds (contract 1).
- */
+/** Credits for each second of video; `tiers` overrides `amount`. */
 const SecondPrice = Schema.Struct({
   per: Schema.Literal("second"),
   amount: Amount,
@@ -30,34 +27,34 @@ const SecondPrice = Schema.Struct({
   )
 })
 
-/** So many credits for a task that makes all that was asked for. */
+/** Credits for a task that makes all requested results. */
 const CallPrice = Schema.Struct({
   per: Schema.Literal("call"),
   amount: Amount
 })
 
-/** What a task costs, as data: amounts are decimal strings of credits in JSON. */
+/** docs/reference/wallet.md#price-of-a-task */
 export const PriceRule = Schema.Union([ImagePrice, SecondPrice, CallPrice])
 export type PriceRule = typeof PriceRule.Type
 
 const tokenRates = {
   input: Amount,
   output: Amount,
-  /** Prompt tokens that the upstream found in its cache; `input` when left out. */
+  /** Prompt tokens read from the upstream's cache; default `input`. */
   cachedInput: Schema.optionalKey(Amount),
-  /** Prompt tokens that the upstream wrote to its cache; `input` when left out. */
+  /** Prompt tokens written to the upstream's cache; default `input`. */
   cacheWrite: Schema.optionalKey(Amount),
-  /** Those that it keeps there for longer than it does unasked; `cacheWrite` when left out. */
+  /** Prompt tokens written with a longer lifetime than the default one; default `cacheWrite`. */
   cacheWriteLong: Schema.optionalKey(Amount),
-  /** Output tokens spent on reasoning; `output` when left out. */
+  /** Output tokens spent on reasoning; default `output`. */
   reasoning: Schema.optionalKey(Amount)
 }
 
-/** Passthrough calls: credits for a million tokens in and out (contract 6). */
+/** Credits for a million tokens. docs/reference/wallet.md#price-of-a-call */
 export const TokenPrice = Schema.Struct({
   per: Schema.Literal("million_tokens"),
   ...tokenRates,
-  /** What the whole call costs when its prompt has more tokens than `above`. */
+  /** Rates of the whole call when its prompt has more tokens than `above`. */
   long: Schema.optionalKey(
     Schema.Struct({
       above: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1)),
@@ -67,7 +64,7 @@ export const TokenPrice = Schema.Struct({
 })
 export type TokenPrice = typeof TokenPrice.Type
 
-/** What a price reads in a decoded body. Every body has some of these. */
+/** The fields of a decoded body that decide its price. Every body has some of them. */
 export interface PricedBody {
   readonly n?: number
   readonly duration?: number
@@ -94,24 +91,26 @@ const perSecond = (price: typeof SecondPrice.Type, body: PricedBody): Credits =>
   }
 }
 
-/** How many results a body asks for; 1 where the model has no `n`. */
+/** Requested results; 1 where the model has no `n`. */
 const requested = (body: PricedBody): number => body.n ?? 1
 
-/** What one result costs. */
-const each = (price: PriceRule, body: PricedBody): Credits =>
+/** The price of one result. */
+const priceOfOne = (price: PriceRule, body: PricedBody): Credits =>
   price.per === "second"
-    ? times(perSecond(price, body), body.duration ?? videoSecondsShort)
+    ? times(perSecond(price, body), body.duration ?? videoShortSeconds)
     : price.amount
 
-/** The price of a task at create, held until it ends (contract 6). */
+/** The price of a task at create, held until the task ends. docs/reference/wallet.md#holds */
 export const quote = (entry: Priced, body: PricedBody): Credits =>
-  entry.price.per === "call" ? entry.price.amount : times(each(entry.price, body), requested(body))
+  entry.price.per === "call"
+    ? entry.price.amount
+    : times(priceOfOne(entry.price, body), requested(body))
 
 const million = 1_000_000n
 
 /**
- * Tokens of a call. The parts are counted in the sums: cached and written ones are input, those that
- * were written for long are written, reasoning is output.
+ * Tokens of a call. The parts are included in the sums: cached and written tokens in the input,
+ * long-lived ones in the written, reasoning in the output.
  */
 export interface TokenUsage {
   readonly inputTokens: number
@@ -122,7 +121,7 @@ export interface TokenUsage {
   readonly reasoningTokens?: number
 }
 
-/** Of what a million tokens cost, for so many: not an amount yet, which is rounded up at the end. */
+/** Rate times tokens, not yet divided by a million: the sum is rounded up once. */
 const forTokens = (rate: Credits, tokens: number): bigint => {
   const count = Math.trunc(tokens)
   return count > 0 ? rate * BigInt(count) : 0n
@@ -130,11 +129,11 @@ const forTokens = (rate: Credits, tokens: number): bigint => {
 
 const roundedUp = (total: bigint): Credits => Credits.make((total + million - 1n) / million)
 
-/** A call with a long prompt costs more for all of its tokens, not only for those beyond. */
+/** The rates for a long prompt apply to all tokens of the call, not only to those above the bound. */
 const ratesOf = (price: TokenPrice, inputTokens: number) =>
   price.long !== undefined && inputTokens > price.long.above ? price.long : price
 
-/** What a passthrough call costs, rounded up to a micro-credit. Contract 6. */
+/** The charge of a passthrough call, rounded up to a micro-credit. */
 export const chargeTokens = (price: TokenPrice, usage: TokenUsage): Credits => {
   const rates = ratesOf(price, usage.inputTokens)
   const cached = Math.min(usage.cachedInputTokens ?? 0, usage.inputTokens)
@@ -152,10 +151,10 @@ export const chargeTokens = (price: TokenPrice, usage: TokenUsage): Credits => {
   return roundedUp(total)
 }
 
-const dearest = (...rates: ReadonlyArray<Credits | undefined>): Credits =>
+const highest = (...rates: ReadonlyArray<Credits | undefined>): Credits =>
   rates.reduce<Credits>((most, rate = zero) => (rate > most ? rate : most), zero)
 
-/** The most that so many tokens can cost: each at the dearest that it may turn out to be. */
+/** The hold of a call: every token at the highest rate that may apply to it. */
 export const holdTokens = (
   price: TokenPrice,
   inputTokens: number,
@@ -165,15 +164,14 @@ export const holdTokens = (
   const rates = ratesOf(price, inputTokens)
   const written = keepsLong ? rates.cacheWriteLong : undefined
   return roundedUp(
-    forTokens(dearest(rates.input, rates.cacheWrite, written), inputTokens) +
-      forTokens(dearest(rates.output, rates.reasoning), outputTokens)
+    forTokens(highest(rates.input, rates.cacheWrite, written), inputTokens) +
+      forTokens(highest(rates.output, rates.reasoning), outputTokens)
   )
 }
 
 /**
- * What is settled of a held price when `produced` of the `requested` results exist: the whole hold
- * for all of them, its share (rounded up to a micro-credit) for some. The price in force at create
- * counts, whatever the catalog says by now (contract 6).
+ * The part of a hold that is settled when `produced` of the `requested` results exist, rounded up to a
+ * micro-credit. The price at create counts, not the current catalog. docs/reference/wallet.md#settlement
  */
 export const chargeHeld = (held: Credits, requested: number, produced: number): Credits =>
   produced >= requested
@@ -183,6 +181,6 @@ export const chargeHeld = (held: Credits, requested: number, produced: number): 
 const Counted = Schema.Struct({ n: Schema.Int })
 const decodeCounted = Schema.decodeUnknownOption(Counted)
 
-/** How many results a stored body asks for; 1 where the model has no `n`. */
+/** Requested results of a stored body; 1 where the model has no `n`. */
 export const requestedOf = (body: unknown): number =>
   Option.match(decodeCounted(body), { onNone: () => 1, onSome: ({ n }) => n })

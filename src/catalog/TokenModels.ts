@@ -2,10 +2,10 @@ import { make, microPerCredit } from "../domain/Credits.ts"
 import type { TokenModel } from "./OpenRoutes.ts"
 import type { TokenPrice } from "./Price.ts"
 
-/** Thousandths of a US dollar, which are tenths of a credit: how the vendors' lists are written. */
+/** Prices below are in thousandths of a US dollar, as in the vendors' lists; one is a tenth of a credit. */
 const mills = (amount: bigint) => make((amount * microPerCredit) / 10n)
 
-/** Prices for a million tokens: input, output, input from the cache, written to it, and for long. */
+/** For a million tokens: input, output, cache read, cache write, long-lived cache write. */
 const rates = (input: bigint, output: bigint, cached: bigint, written = input, long = written) => ({
   input: mills(input),
   output: mills(output),
@@ -34,12 +34,12 @@ const chat =
 const embedding = (model: string, input: bigint): TokenModel =>
   chat("openai", 0, 300_000)(model, rates(input, 0n, input))
 
-/** Anthropic: a tenth from the cache, 1.25 times for 5 minutes in it, twice for an hour. */
-const claude = (input: bigint, output: bigint, cached = input / 10n) =>
+/** Anthropic: cache read a tenth of the input, cache write for 5 minutes 1.25 times, for an hour twice. */
+const claudeRates = (input: bigint, output: bigint, cached = input / 10n) =>
   rates(input, output, cached, (input * 5n) / 4n, input * 2n)
 
-/** OpenAI since GPT-6: 1.25 times into the cache, 2.5 times for 12 hours; beyond 272K tokens all is dearer. */
-const sixth = (input: bigint, output: bigint, cached: bigint) =>
+/** OpenAI since GPT-6: cache write 1.25 times the input, for 12 hours 2.5 times; higher rates above 272,000 tokens. */
+const gpt6Rates = (input: bigint, output: bigint, cached: bigint) =>
   [
     rates(input, output, cached, (input * 5n) / 4n, (input * 5n) / 2n),
     {
@@ -58,9 +58,8 @@ const claude5 = chat("anthropic", 128_000, 1_000_000)
 const gemini = chat("google", 65_536, 1_048_576)
 
 /**
- * List prices of the vendors in US dollars, compared on 2026-11-21 with public copies of the vendors'
- * price pages and a public price list (docs/operating.md says which): to be checked by the operator
- * before use, and changed in `CATALOG_FILE`.
+ * The vendors' list prices as of 2026-11-21 (docs/catalog.md#sources-of-prices). The operator checks them
+ * before use and changes them in `CATALOG_FILE`.
  */
 export const builtInTokenModels: ReadonlyArray<TokenModel> = [
   gpt4o("gpt-4o", rates(2500n, 10_000n, 1250n)),
@@ -76,18 +75,18 @@ export const builtInTokenModels: ReadonlyArray<TokenModel> = [
   gpt5("gpt-5-nano", rates(50n, 400n, 5n)),
   gpt5("gpt-5.1", rates(1250n, 10_000n, 125n)),
   gpt5("gpt-5.2", rates(1750n, 14_000n, 175n)),
-  gpt6("gpt-6-sol", ...sixth(2000n, 10_000n, 200n)),
-  gpt6("gpt-6.2-sol", ...sixth(2000n, 10_000n, 100n)),
+  gpt6("gpt-6-sol", ...gpt6Rates(2000n, 10_000n, 200n)),
+  gpt6("gpt-6.2-sol", ...gpt6Rates(2000n, 10_000n, 100n)),
   embedding("text-embedding-3-small", 20n),
   embedding("text-embedding-3-large", 130n),
-  chat("anthropic", 32_000, 200_000)("claude-opus-4-1", claude(15_000n, 75_000n)),
-  claude4("claude-opus-4-5", claude(5000n, 25_000n)),
-  claude4("claude-sonnet-4-5", claude(3000n, 15_000n)),
-  claude4("claude-haiku-4-5", claude(1000n, 5000n)),
-  claude5("claude-opus-5", claude(5000n, 25_000n)),
-  claude5("claude-sonnet-5", claude(2000n, 10_000n)),
-  // Since 2026-10-07 a twentieth from the cache
-  claude5("claude-sonnet-5-5", claude(2000n, 10_000n, 100n)),
+  chat("anthropic", 32_000, 200_000)("claude-opus-4-1", claudeRates(15_000n, 75_000n)),
+  claude4("claude-opus-4-5", claudeRates(5000n, 25_000n)),
+  claude4("claude-sonnet-4-5", claudeRates(3000n, 15_000n)),
+  claude4("claude-haiku-4-5", claudeRates(1000n, 5000n)),
+  claude5("claude-opus-5", claudeRates(5000n, 25_000n)),
+  claude5("claude-sonnet-5", claudeRates(2000n, 10_000n)),
+  // Since 2026-10-07 a cache read costs a twentieth of the input
+  claude5("claude-sonnet-5-5", claudeRates(2000n, 10_000n, 100n)),
   gemini("gemini-2.5-pro", rates(1250n, 10_000n, 125n), {
     above: 200_000,
     ...rates(2500n, 15_000n, 250n)

@@ -2,23 +2,23 @@ import { builtInRoutes } from "./OpenRoutes.ts"
 import type { OpenRoute, TokenModel } from "./OpenRoutes.ts"
 import { builtInTokenModels } from "./TokenModels.ts"
 
-/** What a path leads to: an open route with its model segment, other methods of it, or nothing. */
+/** An open route with its model segment, or a path that is open for other methods only, or nothing. */
 export type RouteMatch =
   | {
       readonly _tag: "Open"
       readonly route: OpenRoute
-      /** The upstream path, built from the route and not from what the client wrote. */
+      /** The upstream path, built from the route and not from the client's text. */
       readonly path: string
       readonly model: string | undefined
     }
   | { readonly _tag: "OtherMethod"; readonly allow: ReadonlyArray<string> }
   | { readonly _tag: "Closed" }
 
-/** The open upstream routes, and the models that have a token price. ADR 0073. */
+/** The open upstream routes and the models with a token price. ADR 0073. */
 export interface UpstreamCatalog {
   readonly routes: ReadonlyArray<OpenRoute>
   readonly tokenModels: ReadonlyArray<TokenModel>
-  /** `path` is the raw tail behind `/vendors/{vendor}`, without the query. */
+  /** `path` is the raw path after `/vendors/{vendor}`, without the query. */
   readonly match: (vendor: string, method: string, path: string) => RouteMatch
   readonly priced: (vendor: string, model: string) => TokenModel | undefined
 }
@@ -28,11 +28,11 @@ interface Additions {
   readonly tokenModels?: ReadonlyArray<TokenModel>
 }
 
-/** What a segment may hold once it is decoded: no slash, no dots alone, no percent sign, no space. */
+/** A decoded segment: no slash, no percent sign, no space, and not `.` or `..`. */
 const segmentPattern = /^(?!\.{1,2}$)[A-Za-z0-9._:@-]{1,128}$/u
 const modelPattern = /^(?!\.{1,2}$)[A-Za-z0-9._:@-]{1,128}$/u
 
-/** The decoded segments of a path; `undefined` when one is not fit to go upstream. */
+/** The decoded segments of a path; `undefined` when one may not be sent upstream. */
 const segmentsOf = (path: string): ReadonlyArray<string> | undefined => {
   if (!path.startsWith("/")) return undefined
   const segments: Array<string> = []
@@ -52,7 +52,7 @@ const decoded = (raw: string): string | undefined => {
   }
 }
 
-interface Found {
+interface MatchedPath {
   readonly path: string
   readonly model: string | undefined
 }
@@ -60,7 +60,7 @@ interface Found {
 const matchRoute = (
   pattern: ReadonlyArray<string>,
   segments: ReadonlyArray<string>
-): Found | undefined => {
+): MatchedPath | undefined => {
   if (pattern.length !== segments.length) return undefined
   let path = ""
   let model: string | undefined
@@ -83,10 +83,10 @@ const matchRoute = (
   return { path, model }
 }
 
-/** A date or `-latest` behind a model id names a version of the same model. */
+/** A date or `-latest` after a model id names a version of the same model. */
 const versionSuffix = /(?:-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|-\d{3})$/u
 
-/** The built-in routes and prices, with those of a catalog file added or in their place. */
+/** The built-in routes and prices, with those of a catalog file added or replacing them. */
 export const makeUpstreamCatalog = (additions: Additions = {}): UpstreamCatalog => {
   const routes = new Map(
     [...builtInRoutes, ...(additions.routes ?? [])].map((route) => [
@@ -104,7 +104,7 @@ export const makeUpstreamCatalog = (additions: Additions = {}): UpstreamCatalog 
     [...routes.values()].map((route) => ({ route, pattern: route.path.slice(1).split("/") })),
     ({ route }) => route.vendor
   )
-  // Asked at each call: by two short names rather than by one that is put together
+  // Read on every call: two look-ups cost less than building one combined key
   const modelsOf = new Map(
     Map.groupBy(models.values(), ({ vendor }) => vendor)
       .entries()

@@ -7,7 +7,7 @@ import { Schema } from "effect"
 const Form = Schema.Literals(["size-object", "size-x", "text", "first", "list"])
 export type Form = typeof Form.Type
 
-/** The upstream's name of a field, or its name and form; `null`: not sent. */
+/** The upstream's name of a field, or name and form; `null`: the field is not sent. */
 const Target = Schema.Union([
   Schema.Null,
   Schema.NonEmptyString,
@@ -15,8 +15,8 @@ const Target = Schema.Union([
 ])
 
 /**
- * The body of a model that takes a flat input (fal, Replicate), as data: fields that are not named
- * keep their own name; `constants` are sent with every job.
+ * Maps a body to the flat input of a model (fal, Replicate). A field that is not listed keeps its name;
+ * `constants` are sent with every job. docs/catalog.md#input-of-an-added-model
  */
 export const UpstreamInput = Schema.Struct({
   fields: Schema.optionalKey(Schema.Record(Schema.String, Target)),
@@ -46,10 +46,10 @@ const written = (value: unknown, form: Form): unknown => {
   }
 }
 
-/** The gateway's own: it means nothing to an upstream of these families. */
+/** Fields of the gateway that no upstream of these adapters knows. */
 const ownFields = new Set(["safety_filter"])
 
-/** The upstream's input for a body whose media are in the upstream's form already. */
+/** The upstream's input for a body whose media were already written in the upstream's form. */
 export const upstreamInput = (
   body: Readonly<Record<string, unknown>>,
   input: UpstreamInput = {}

@@ -1,17 +1,8 @@
+import { at } from "../domain/Json.ts"
 import type { UsageProtocol } from "./OpenRoutes.ts"
 import type { TokenUsage } from "./Price.ts"
 
-/** A member of a JSON object, or an element of an array; `undefined` when there is none. */
-export const at = (value: unknown, ...path: ReadonlyArray<string>): unknown => {
-  let found = value
-  for (const key of path) {
-    if (typeof found !== "object" || found === null || !Object.hasOwn(found, key)) return undefined
-    found = Reflect.get(found, key)
-  }
-  return found
-}
-
-/** A count of tokens; 0 for anything that is none. */
+/** A number of tokens; 0 for any other value. */
 const count = (value: unknown, ...path: ReadonlyArray<string>): number => {
   const found = at(value, ...path)
   return typeof found === "number" && Number.isFinite(found) && found > 0 ? Math.trunc(found) : 0
@@ -20,23 +11,23 @@ const count = (value: unknown, ...path: ReadonlyArray<string>): number => {
 const isObject = (value: unknown): boolean => typeof value === "object" && value !== null
 
 /**
- * The upstream's own figures in an answer or in one event of a stream; `undefined` when it holds
- * none. Contract 6; vendors.md A2 to A4.
+ * The upstream's usage figures in a response or in one event of a stream; `undefined` when there are
+ * none. docs/reference/passthrough.md#usage
  */
-export const usageOf = (protocol: UsageProtocol, answer: unknown): TokenUsage | undefined => {
+export const usageOf = (protocol: UsageProtocol, value: unknown): TokenUsage | undefined => {
   switch (protocol) {
     case "openai-chat":
     case "openai-embeddings":
-      return openAiUsage(at(answer, "usage"))
+      return openAiUsage(at(value, "usage"))
     case "openai-responses":
-      return responsesUsage(at(answer, "usage") ?? at(answer, "response", "usage"))
+      return responsesUsage(at(value, "usage") ?? at(value, "response", "usage"))
     case "anthropic-messages":
-      return anthropicUsage(at(answer, "usage") ?? at(answer, "message", "usage"))
+      return anthropicUsage(at(value, "usage") ?? at(value, "message", "usage"))
     case "gemini-generate":
-      // A stream that was not asked for as events is one array of its chunks
-      return Array.isArray(answer)
-        ? answer.map((chunk) => usageOf(protocol, chunk)).findLast((usage) => usage !== undefined)
-        : geminiUsage(at(answer, "usageMetadata"))
+      // A stream without `alt=sse` is one array of its chunks
+      return Array.isArray(value)
+        ? value.map((chunk) => usageOf(protocol, chunk)).findLast((usage) => usage !== undefined)
+        : geminiUsage(at(value, "usageMetadata"))
   }
 }
 
@@ -66,7 +57,7 @@ const responsesUsage = (usage: unknown): TokenUsage | undefined =>
       }
     : undefined
 
-/** `input_tokens` of Anthropic leaves out what the cache held; ours is the sum. */
+/** Anthropic's `input_tokens` excludes cached tokens; `inputTokens` is the sum. */
 const anthropicUsage = (usage: unknown): TokenUsage | undefined => {
   if (!isObject(usage)) return undefined
   const cached = count(usage, "cache_read_input_tokens")
@@ -81,7 +72,7 @@ const anthropicUsage = (usage: unknown): TokenUsage | undefined => {
   }
 }
 
-/** Thoughts of Gemini are beside the candidates' tokens; ours are part of the output. */
+/** Gemini counts thoughts beside the candidates' tokens; `outputTokens` is the sum. */
 const geminiUsage = (usage: unknown): TokenUsage | undefined => {
   if (!isObject(usage)) return undefined
   const thoughts = count(usage, "thoughtsTokenCount")
@@ -93,7 +84,7 @@ const geminiUsage = (usage: unknown): TokenUsage | undefined => {
   }
 }
 
-/** Streams report in pieces, each cumulative: the highest figure of each kind counts. */
+/** Events of a stream are cumulative, so the highest figure of each kind counts. */
 export const mergeUsage = (a: TokenUsage | undefined, b: TokenUsage): TokenUsage =>
   a === undefined
     ? b
@@ -106,13 +97,13 @@ export const mergeUsage = (a: TokenUsage | undefined, b: TokenUsage): TokenUsage
         reasoningTokens: Math.max(a.reasoningTokens ?? 0, b.reasoningTokens ?? 0)
       }
 
-/** Is this the extra event of `include_usage`: figures and no choice? vendors.md A3. */
+/** The extra event of `include_usage`: usage and no choices. docs/reference/vendors.md#openai-streams */
 export const isUsageChunk = (event: unknown): boolean => {
   const choices = at(event, "choices")
   return Array.isArray(choices) && choices.length === 0 && isObject(at(event, "usage"))
 }
 
-/** Does the event say that the upstream failed in the middle of its answer? */
+/** The upstream failed in the middle of its response. */
 export const isErrorEvent = (event: unknown): boolean =>
   isObject(at(event, "error")) ||
   at(event, "type") === "error" ||

@@ -11,16 +11,15 @@ import { Wallet } from "../wallet/Wallet.ts"
 const ownerEmail = "owner@localhost"
 const firstKeyName = "First key"
 
-/** Stands in `DATA_DIR` from before the first user is made until its key was printed. ADR 0091. */
+/** This file is in `DATA_DIR` from before the first user is made until its key was printed. ADR 0091. */
 const markerName = "first-start"
 
-/** Contract 9: what the first user begins with. */
 const welcomeCredits = Credits.make(1000n * Credits.microPerCredit)
 
 /**
- * On the first start of an embedded store: a user with credits and one API key, shown this once,
- * with a `curl` to copy; killed before that, the next start does it again. On any start, for people:
- * the address.
+ * On the first start of an embedded store: makes a user with credits and one API key, and prints the key
+ * once with a `curl`. After a kill before that, the next start repeats it. Every start prints the address,
+ * unless the log is JSON. docs/reference/configuration.md#first-start
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -32,7 +31,7 @@ export const layer = Layer.effectDiscard(
       (yield* users.list({ before: Option.none(), limit: 1 })).length === 0
     if (isEmpty) yield* marker.set
     const isFirst = isEmpty || (database._tag === "Embedded" && (yield* marker.isSet))
-    // A reader of JSON has the line of the server itself
+    // With a JSON log the server logs its address itself
     if (isFirst || logFormat === "pretty") {
       yield* Console.log(`Generation Gateway listens on ${baseUrl}  (docs: ${baseUrl}/docs)`)
     }
@@ -60,7 +59,7 @@ const makeMarker = Effect.gen(function* () {
   }
 })
 
-/** The owner and the welcome credits, be they there already or not. */
+/** The owner with the welcome credits. An earlier start may have made either. */
 const makeOwner = Effect.gen(function* () {
   const users = yield* Users
   const wallet = yield* Wallet
@@ -84,7 +83,7 @@ const makeOwner = Effect.gen(function* () {
   return owner
 })
 
-/** A key that an earlier start made and did not print is of use to nobody. */
+/** An earlier start may have made a key that it did not print. */
 const revokeUnprinted = Effect.fnUntraced(function* (userId: UserId) {
   const keys = yield* ApiKeys
   for (const key of yield* keys.list(userId, { before: Option.none(), limit: 100 })) {

@@ -1,7 +1,7 @@
 import { Cause, Effect, Exit, Layer, Logger, Option, References, Runtime, Schema } from "effect"
 import { AppConfig, ConfigFault } from "../config/Config.ts"
 
-/** `LOG_LEVEL` and `LOG_FORMAT`. Contract 9. */
+/** `LOG_LEVEL` and `LOG_FORMAT`. docs/reference/configuration.md#logging */
 export const layer = Layer.unwrap(
   Effect.map(AppConfig, ({ logFormat, logLevel }) =>
     Layer.merge(
@@ -11,7 +11,7 @@ export const layer = Layer.unwrap(
   )
 )
 
-/** Faults that the operator mends are told in one line; anything else with all that is known. */
+/** One line for a fault that the operator can correct, the whole cause for any other. */
 const explain = (cause: Cause.Cause<unknown>): string => {
   const error = Cause.squash(cause)
   const listenFault = explainListen(error)
@@ -27,7 +27,7 @@ const isOperatorFault = (error: unknown): error is Error =>
     error.name
   )
 
-/** What Node says when an address cannot be listened on. */
+/** The error of Node when it cannot listen on an address. */
 const ListenError = Schema.Struct({
   syscall: Schema.Literals(["listen", "getaddrinfo"]),
   code: Schema.String,
@@ -37,7 +37,7 @@ const ListenError = Schema.Struct({
 })
 const decodeListenError = Schema.decodeUnknownOption(ListenError)
 
-/** `PORT` or `HOST` in one line, when the server could not listen there. */
+/** One line about `PORT` or `HOST`, when the server could not listen there. */
 const explainListen = (error: unknown): string | undefined => {
   if (!(error instanceof Error) || error.name !== "ServeError") return undefined
   const fault = Option.getOrUndefined(decodeListenError(error.cause))
@@ -53,8 +53,8 @@ const explainListen = (error: unknown): string | undefined => {
 }
 
 /**
- * Writes why the process ends, if it failed, and sets its exit code. An end that was asked for
- * (SIGTERM, SIGINT) and came about in order is no failure: 0.
+ * Writes why the process failed and sets its exit code. A requested, orderly end (SIGTERM, SIGINT) is 0.
+ * ADR 0010.
  */
 export const teardown: Runtime.Teardown = (exit, onExit) => {
   if (Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause)) return onExit(0)

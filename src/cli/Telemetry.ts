@@ -3,16 +3,16 @@ import { FetchHttpClient, HttpClient, HttpClientError } from "effect/http"
 import { Otlp } from "effect/observability"
 import { AppConfig } from "../config/Config.ts"
 
-/** Exports under way at once. A collector that answers late, or never, does not fill the memory. */
+/** Exports at a time, so that a collector that responds late or never does not fill the memory. */
 const exportsMax = 16
 const exportMillis = 10_000
 
-/** Gives up, and for good, what the exporter would try again. It then pauses for a minute. */
+/** Fails an export in a way that the exporter does not retry; it then pauses for a minute. ADR 0121. */
 export const bounded = (client: HttpClient.HttpClient): HttpClient.HttpClient => {
-  const places = Semaphore.makeUnsafe(exportsMax)
+  const slots = Semaphore.makeUnsafe(exportsMax)
   return HttpClient.transform(client, (sent, request) =>
     Effect.timeoutOption(sent, exportMillis).pipe(
-      places.withPermitsIfAvailable(1),
+      slots.withPermitsIfAvailable(1),
       Effect.map(Option.flatten),
       Effect.flatMap(
         Option.match({
@@ -33,8 +33,8 @@ export const bounded = (client: HttpClient.HttpClient): HttpClient.HttpClient =>
 }
 
 /**
- * `OTEL_EXPORTER_OTLP_ENDPOINT`: traces, metrics and logs go to a collector too. Contract 9. What no
- * trace may hold is left out by `http/server/Redaction`.
+ * `OTEL_EXPORTER_OTLP_ENDPOINT`: exports traces, metrics and logs. `http/server/Redaction` removes secrets
+ * from traces. docs/reference/configuration.md#telemetry
  */
 export const layer = Layer.unwrap(
   Effect.map(AppConfig, ({ otlpEndpoint, serviceName }) =>

@@ -3,37 +3,37 @@ import { Cause, Console, Effect, Exit, Layer, Option } from "effect"
 import * as Certificate from "./demo/Certificate.ts"
 import { Client } from "./demo/Client.ts"
 import { printOutcome, Report } from "./demo/Report.ts"
-import { play } from "./demo/Story.ts"
-import { freshTarget, runningTarget } from "./demo/Target.ts"
+import { runScenario } from "./demo/Scenario.ts"
+import { startTarget, runningTarget } from "./demo/Target.ts"
 
 /**
- * `npm run demo`: the service's main job, played through its HTTP interface. Against a service of
- * its own, or against the one that `GATEWAY_URL` names. Exit status 0 only if all of it was seen.
+ * `npm run demo`: tasks, webhooks and wallet through the HTTP interface, against a service of its own or
+ * against the one that `GATEWAY_URL` names. Exit status 0 only if every check passed. ADR 0012.
  */
 const demo = Effect.gen(function* () {
   const report = yield* Report
   const env = globalThis.process.env
   const url = env["GATEWAY_URL"]
-  yield* report.heading("Generation Gateway: the whole story")
-  const target = yield* url === undefined ? freshTarget(env) : runningTarget(url, env)
-  const story = play(target).pipe(
+  yield* report.heading("Generation Gateway: tasks, webhooks and wallet")
+  const target = yield* url === undefined ? startTarget(env) : runningTarget(url, env)
+  const scenario = runScenario(target).pipe(
     Effect.provide(Client.layer(target.baseUrl, target.serviceName)),
     Effect.exit
   )
-  const exit = yield* Effect.scoped(story)
+  const exit = yield* Effect.scoped(scenario)
   if (Exit.isFailure(exit)) {
     const error = Cause.squash(exit.cause)
     const why = error instanceof Error ? error.message : Cause.pretty(exit.cause)
-    yield* report.check("the story was played to its end", false, why)
+    yield* report.check("the demo ran to its end", false, why)
   }
   const isComplete = yield* printOutcome
   if (!isComplete && Option.isSome(target.hint)) yield* Console.log(`\n${target.hint.value}`)
   return isComplete
 })
 
-/** `npm run demo -- --certificate`: makes the receiver's certificate before the service is started. */
+/** `npm run demo -- --certificate`: makes the receiver's certificate, which a running service has to trust. */
 const certificateOnly = Effect.gen(function* () {
-  const { rootFile } = yield* Effect.orDie(Certificate.certificateIn(Certificate.keptIn))
+  const { rootFile } = yield* Effect.orDie(Certificate.certificateIn(Certificate.defaultFolder))
   yield* Console.log(`EGRESS_ALLOW=localhost NODE_EXTRA_CA_CERTS=${rootFile} npm start`)
   return true
 })

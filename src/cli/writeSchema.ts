@@ -2,7 +2,7 @@ import { NodeRuntime, NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem, Path } from "effect"
 import { schemaFiles } from "../http/openapi/SchemaFiles.ts"
 
-/** `npm run schema`: writes the files of `schema/` that are made from the code. */
+/** `npm run schema`: writes the files of `schema/` that are generated from the code. */
 const main = Effect.gen(function* () {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path

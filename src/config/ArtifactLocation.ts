@@ -3,13 +3,13 @@ import type { BucketAccess } from "../domain/Bucket.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
 
-/** Where media are kept: `ARTIFACT_STORE`, with the usual AWS variables for a bucket. */
-export type ArtifactStore =
+/** Where media are stored: a folder, or a bucket with the usual AWS variables. */
+export type ArtifactLocation =
   | { readonly _tag: "Directory"; readonly directory: string }
   | ({ readonly _tag: "S3" } & BucketAccess)
 
-/** Reads `ARTIFACT_STORE`. Contract 9. */
-export const artifactStore = (dataDir: string): Effect.Effect<ArtifactStore, ConfigFault> =>
+/** Reads `ARTIFACT_STORE`. docs/reference/configuration.md#artifact-store */
+export const artifactLocation = (dataDir: string): Effect.Effect<ArtifactLocation, ConfigFault> =>
   Effect.gen(function* () {
     const remedy = "set a folder, or s3://bucket/prefix"
     const place = yield* read(
@@ -24,7 +24,7 @@ export const artifactStore = (dataDir: string): Effect.Effect<ArtifactStore, Con
     return { _tag: "S3", bucket, prefix: prefix.replaceAll(/^\/+|\/+$/gu, ""), ...(yield* aws) }
   })
 
-/** The usual variables; the first of several names wins. */
+/** The first variable that is set wins, where there are several names. */
 const aws = Effect.gen(function* () {
   const text = (name: string) =>
     read(name, Config.option(Config.NonEmptyString(name)), "set a text")

@@ -12,18 +12,17 @@ import {
 import type { LogLevel, Redacted } from "effect"
 import { artifactHours } from "../domain/Limits.ts"
 import type { AccountSetting } from "../domain/Provider.ts"
-import { artifactStore } from "./ArtifactLocation.ts"
-import type { ArtifactStore } from "./ArtifactLocation.ts"
-import { logging } from "./LogSettings.ts"
+import { artifactLocation } from "./ArtifactLocation.ts"
+import type { ArtifactLocation } from "./ArtifactLocation.ts"
 import { baseUrl, publicUrl } from "./PublicUrls.ts"
 import { checkSecrets, masterKeyRemedy } from "./SecretSettings.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
-import { readAccounts } from "./VendorAccounts.ts"
+import { vendorAccounts } from "./VendorAccounts.ts"
 
 export { ConfigFault } from "./Setting.ts"
 
-/** How long simulated jobs take: somewhere between the two. */
+/** How long simulated jobs take: a time between the two. */
 export interface DelayRange {
   readonly min: Duration.Duration
   readonly max: Duration.Duration
@@ -38,7 +37,7 @@ const withoutEmpty = (env: Readonly<Record<string, string | undefined>>) =>
     )
   })
 
-/** All settings, decoded. Secrets are `Redacted`. Contract 9. */
+/** All settings, decoded. docs/reference/configuration.md#variables */
 export class AppConfig extends Context.Service<
   AppConfig,
   {
@@ -46,7 +45,7 @@ export class AppConfig extends Context.Service<
     readonly host: string
     /** Without a trailing slash. */
     readonly baseUrl: string
-    /** Where vendors reach this service with callbacks, without a trailing slash. ADR 0107. */
+    /** Where vendors send callbacks to, without a trailing slash. ADR 0107. */
     readonly publicUrl: Option.Option<string>
     readonly database:
       | { readonly _tag: "Embedded"; readonly durable: boolean }
@@ -55,26 +54,26 @@ export class AppConfig extends Context.Service<
     readonly adminToken: Option.Option<Redacted.Redacted>
     readonly masterKey: Option.Option<Redacted.Redacted>
     readonly catalogFile: Option.Option<string>
-    readonly artifactStore: ArtifactStore
+    readonly artifactStore: ArtifactLocation
     readonly egressAllow: string
-    /** Upstream accounts; a provider without one is served by the simulator. ADR 0070. */
+    /** A provider without an account is served by the simulator. ADR 0070. */
     readonly accounts: ReadonlyArray<AccountSetting>
-    /** `safety_filter: false` is passed on to DashScope, which must have allowed it. */
+    /** `safety_filter: false` is sent on to DashScope, which must have allowed it for the account. */
     readonly dashScopeInspectionOptOut: boolean
-    /** How long an upstream may stay silent, before its answer and between two pieces of it. */
+    /** Longest silence of an upstream, before its response and within it. */
     readonly upstreamTimeout: Duration.Duration
     readonly simulatorDelay: DelayRange
     readonly taskDeadline: Duration.Duration
     readonly balanceAlertThrottle: Duration.Duration
     readonly maxBodyBytes: number
-    /** Inference requests of one key a minute; 0: no limit. */
+    /** Inference requests of a key in a minute; 0: no limit. */
     readonly rateLimitPerMinute: number
-    /** Unfinished tasks of one key; 0: no limit. */
+    /** Unfinished tasks of a key; 0: no limit. */
     readonly concurrentTasksPerKey: number
     readonly serviceName: string
     readonly logLevel: LogLevel.LogLevel
     readonly logFormat: "pretty" | "json"
-    /** The OpenTelemetry collector (OTLP over HTTP) that hears of traces, metrics and logs. */
+    /** The OpenTelemetry collector (OTLP over HTTP) that receives traces, metrics and logs. */
     readonly otlpEndpoint: Option.Option<string>
   }
 >()("gateway/Config/AppConfig") {
@@ -86,7 +85,7 @@ export class AppConfig extends Context.Service<
     )
   )
 
-  /** Reads the given variables instead, for tests. */
+  /** Reads the given variables in place of the environment, for tests. */
   static readonly layerOf = (env: Readonly<Record<string, string | undefined>>) =>
     Layer.effect(
       AppConfig,
@@ -113,7 +112,7 @@ const load = Effect.gen(function* () {
     ...(yield* addresses(port)),
     ...(yield* store(dataDir)),
     ...(yield* limits),
-    accounts: yield* readAccounts,
+    accounts: yield* vendorAccounts,
     ...(yield* logging)
   })
 })
@@ -167,7 +166,7 @@ const store = (dataDir: string) =>
         Config.option(Config.NonEmptyString("CATALOG_FILE")),
         "set the path of a JSON file"
       ),
-      artifactStore: yield* artifactStore(dataDir)
+      artifactStore: yield* artifactLocation(dataDir)
     }
   })
 
@@ -182,7 +181,7 @@ const limits = Effect.gen(function* () {
     Config.NonEmptyString("MAX_BODY_BYTES").pipe(Config.withDefault("128 MiB")),
     sizeRemedy
   )
-  /** Media are kept for 24 hours, and so are holds of calls: nothing may wait for longer. */
+  // Media and the holds of calls expire after 24 hours, so nothing may wait for longer
   const duration = (name: string, preset = Duration.hours(1)) =>
     read(name, Config.Duration(name).pipe(Config.withDefault(preset)), durationRemedy).pipe(
       Effect.filterOrFail(
@@ -209,6 +208,32 @@ const limits = Effect.gen(function* () {
       "set true or false"
     ),
     upstreamTimeout: yield* duration("UPSTREAM_TIMEOUT", Duration.minutes(10))
+  }
+})
+
+const otlpEndpoint = Effect.gen(function* () {
+  const name = "OTEL_EXPORTER_OTLP_ENDPOINT"
+  const remedy = "set the address of a collector, such as http://localhost:4318"
+  const url = yield* read(name, Config.option(Config.URL(name)), remedy)
+  if (Option.exists(url, ({ protocol }) => !/^https?:$/u.test(protocol))) {
+    return yield* fault(name, "is not spoken to over HTTP", remedy)
+  }
+  return Option.map(url, ({ href }) => href.replace(/\/+$/u, ""))
+})
+
+const logging = Effect.gen(function* () {
+  return {
+    logLevel: yield* read(
+      "LOG_LEVEL",
+      Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const)),
+      "set Trace, Debug, Info, Warn, Error or None"
+    ),
+    logFormat: yield* read(
+      "LOG_FORMAT",
+      Config.Literals(["pretty", "json"], "LOG_FORMAT").pipe(Config.withDefault("pretty" as const)),
+      "set pretty or json"
+    ),
+    otlpEndpoint: yield* otlpEndpoint
   }
 })
 

@@ -4,7 +4,7 @@ import { fault, read } from "./Setting.ts"
 const isLoopback = (url: URL): boolean =>
   /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u.test(url.hostname)
 
-/** What paths can be put behind. */
+/** A URL that paths can be appended to. */
 const isBase = (url: URL): boolean =>
   /^https?:$/u.test(url.protocol) &&
   [url.search, url.hash, url.username, url.password].every((part) => part === "")
@@ -14,7 +14,7 @@ const withoutSlash = (url: URL): string => url.href.replace(/\/+$/u, "")
 const baseRemedy =
   "set an absolute http or https URL without a query, such as https://gateway.example.com"
 
-/** The public address, with which links to artifacts begin, without a trailing slash. Contract 9. */
+/** The public address, with which artifact links begin, without a trailing slash. docs/reference/configuration.md#address */
 export const baseUrl = (port: number) =>
   Effect.gen(function* () {
     const url = yield* read("BASE_URL", Config.option(Config.URL("BASE_URL")), baseRemedy)
@@ -25,8 +25,8 @@ export const baseUrl = (port: number) =>
   })
 
 /**
- * Where vendors reach this service with callbacks, without a trailing slash. The address of a callback is
- * for its vendor alone: not over plain HTTP, save on this machine, for tests. ADR 0107.
+ * Where vendors send callbacks to, without a trailing slash. The URL of a callback contains its token,
+ * so plain HTTP is accepted on the loopback only, for tests. ADR 0107.
  */
 export const publicUrl = Effect.gen(function* () {
   const remedy = "set an absolute https URL that the vendors can reach, without a query"

@@ -1,15 +1,14 @@
 import { Config, Effect, Schema } from "effect"
 
-/** A wrong variable, in one line: its name, the value's fault, the remedy. Contract 9. */
+/** A wrong variable in one line: name, fault, remedy. It stops the start. docs/reference/configuration.md#rules-of-values */
 export class ConfigFault extends Schema.TaggedError<ConfigFault>()("ConfigFault", {
   message: Schema.String
 }) {}
 
-/** The one way to say what is wrong with a variable. */
 export const fault = (name: string, problem: string, remedy: string): ConfigFault =>
   new ConfigFault({ message: `${name}: ${problem}; ${remedy}` })
 
-/** Reads one variable; `remedy` is told when its value is wrong. */
+/** Reads one variable; a wrong value is reported with the `remedy`. */
 export const read = <A>(name: string, config: Config.Config<A>, remedy: string) =>
   Effect.mapError(config, (error) => {
     const issue = /^(?:SchemaError\()?(.*?)(?:\n|\)$|$)/u.exec(error.message)?.[1] ?? error.message

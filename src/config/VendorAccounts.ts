@@ -5,19 +5,17 @@ import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
 
-/** What is wrong with a list of keys; never quotes a key. */
+/** What is wrong with a list of keys; it quotes no key. */
 interface KeysFault {
   readonly fault: string
 }
 
-/** Told with a fault of `…_API_KEY`. ADR 0070. */
 const keysRemedy =
   "set one key, or several as key;weight=2;name=main,key;name=spare with an optional ;base=URL each"
 
-/** Told with a fault of `…_BASE_URL`. */
 const baseRemedy = "set an absolute http or https URL without a query"
 
-/** `undefined` when the text is no absolute http(s) URL fit as a base. No trailing slash. */
+/** Without a trailing slash; `undefined` when the text is no absolute http(s) URL that paths can be appended to. */
 const parseBase = (text: string): string | undefined => {
   const url = URL.parse(text.trim())
   if (url === null || !/^https?:$/u.test(url.protocol)) return undefined
@@ -31,8 +29,8 @@ const weightMax = 1000
 const concurrentMax = 100_000
 
 /**
- * Reads `…_API_KEY`: keys separated by commas, each with settings behind semicolons
- * (`key;weight=3;name=eu;base=https://…;concurrent=5`). ADR 0070 and 0108.
+ * Reads `…_API_KEY`: keys separated by commas, each followed by settings
+ * (`key;weight=3;name=eu;base=https://…;concurrent=5`). ADR 0070 and ADR 0108.
  */
 const parseAccounts = (
   provider: Provider,
@@ -81,7 +79,7 @@ const parseAccount = (
   })
 }
 
-/** What may stand behind a key. */
+/** The settings that can follow a key. */
 interface Settings extends Partial<
   Pick<AccountSetting, "weight" | "baseUrl" | "concurrent" | "jwksUrl">
 > {
@@ -92,7 +90,7 @@ interface Settings extends Partial<
 const count = (text: string, max: number): number | undefined =>
   /^\d{1,6}$/u.test(text) && Number(text) >= 1 && Number(text) <= max ? Number(text) : undefined
 
-/** Each setting by its name: what it sets, or what is wrong with it. */
+/** Parsers by the name of the setting: a parser returns what it sets, or what is wrong. */
 const readers = new Map<string, (value: string) => Settings | string>([
   [
     "weight",
@@ -149,11 +147,8 @@ const accountsOf = Effect.fnUntraced(function* (provider: Provider) {
     : yield* fault(`${variable}_API_KEY`, parsed.failure.fault, keysRemedy)
 })
 
-/** Every provider that has a variable, in its order. */
-const providers = Struct.keys(providerVariables)
-
-/** All upstream accounts that the environment names. Contract 9; ADR 0070. */
-export const readAccounts: Effect.Effect<ReadonlyArray<AccountSetting>, ConfigFault> = Effect.map(
-  Effect.forEach(providers, accountsOf),
+/** All accounts in the environment. docs/reference/configuration.md#vendor-accounts */
+export const vendorAccounts: Effect.Effect<ReadonlyArray<AccountSetting>, ConfigFault> = Effect.map(
+  Effect.forEach(Struct.keys(providerVariables), accountsOf),
   (lists) => lists.flat()
 )

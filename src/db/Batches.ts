@@ -9,8 +9,11 @@ import type { UserId } from "../domain/Ids.ts"
 import { rowsOf, toDate } from "./Rows.ts"
 import { sqlState, storeFailures } from "./StoreFailures.ts"
 
-/** Bounds of a group commit (ADR 0060). */
-export const groupCommit = { callsMax: 128, commitsMax: 2 } as const
+/**
+ * Calls that arrive together are committed together, and two commits are under way at once: while one
+ * waits for the disk, the next is worked on. ADR 0060.
+ */
+export const groupCommit = { itemsMax: 128, runsMax: 2, splitBatch: true } as const
 
 /** How `bytea` is written in JSON. */
 export const hex = (bytes: Uint8Array): string => `\\x${Buffer.from(bytes).toString("hex")}`
@@ -46,8 +49,8 @@ export const publishAlert = (
   now: DateTime.Utc
 ) =>
   sql`
-    SELECT event_publish(${event.id}, ${userId}, 'balance.low', NULL, ${event.body}, NULL, ${toDate(now)})
-      AS endpoints`.pipe(
+    SELECT * FROM event_publish(
+      ${event.id}, ${userId}, 'balance.low', NULL, ${event.body}, NULL, ${toDate(now)})`.pipe(
     rowsOf(Published),
     Effect.map((rows) => rows.flatMap((row) => row.endpoints))
   )

@@ -1,4 +1,4 @@
-import { Cause, Effect, Option, Result, Schema } from "effect"
+import { Cause, Duration, Effect, Option, Result, Schedule, Schema } from "effect"
 import { SqlError } from "effect/sql"
 import { StoreUnavailable } from "../domain/Problem.ts"
 
@@ -38,6 +38,33 @@ export const storeFailures = <A, E, R>(
       ? Effect.fail(failed.success)
       : Effect.die(failed.success)
   })
+
+/** Waits between tries while the store is away: from 100 ms, twice as long each time, 5 s at most. */
+const storeBackoff = Schedule.min([
+  Schedule.exponential("100 millis"),
+  Schedule.spaced("5 seconds")
+])
+
+/**
+ * For a write of an actor that must not be lost: tries again until the store is back. Safe because every
+ * such write is conditional, so that a repeat after a commit without an answer changes nothing.
+ * `restore`: the write is not interruptible, and the waits are.
+ */
+export const retryStore = <A, R>(
+  self: Effect.Effect<A, StoreUnavailable, R>,
+  restore?: (wait: Effect.Effect<void>) => Effect.Effect<void>
+): Effect.Effect<A, never, R> =>
+  Effect.retry(
+    self,
+    restore === undefined
+      ? storeBackoff
+      : Schedule.modifyDelay(storeBackoff, ({ duration }) =>
+          Effect.as(restore(Effect.sleep(duration)), Duration.zero)
+        )
+  ).pipe(
+    // Never: the schedule has no end
+    Effect.orDie
+  )
 
 const thrownOf = (reason: Cause.Reason<unknown>): unknown =>
   reason._tag === "Fail" ? reason.error : reason._tag === "Die" ? reason.defect : undefined

@@ -1,6 +1,6 @@
 import type { Option, Redacted } from "effect"
 
-/** A bucket and who opens it: `ARTIFACT_STORE=s3://bucket/prefix` and the usual AWS variables. Contract 9. */
+/** A bucket with its credentials: `ARTIFACT_STORE=s3://bucket/prefix` and the usual AWS variables. */
 export interface BucketAccess {
   readonly bucket: string
   /** Without slashes at its ends; may be empty. */

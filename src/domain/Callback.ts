@@ -1,4 +1,4 @@
-/** A vendor's call about a job, as it came. Only its signature is looked at. ADR 0107. */
+/** A vendor's callback about a job, as received. The gateway reads its signature only. ADR 0107. */
 export interface InboundCallback {
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | undefined>>

@@ -2,13 +2,12 @@ import { Option, Schema, SchemaTransformation } from "effect"
 import { balanceCreditsMax } from "./Limits.ts"
 
 /**
- * Money, in micro-credits: 1 credit is 1,000,000 micro-credits, and 100 credits are 1 US dollar
- * (contract 1). An integer always; strings with two decimals outside (contract 6).
+ * Money in micro-credits, always an integer: 1 credit is 1,000,000 micro-credits, 100 credits are
+ * 1 US dollar. Strings with two decimals outside. docs/reference/wallet.md#amounts
  */
 export const Credits = Schema.BigInt.pipe(Schema.brand("Credits"))
 export type Credits = typeof Credits.Type
 
-/** How many micro-credits a credit has. */
 export const microPerCredit = 1_000_000n
 
 export const make = (micro: bigint): Credits => Credits.make(micro)

@@ -1,6 +1,6 @@
 import type { ProblemCode } from "./Problem.ts"
 
-/** What a code means and what its reader can do. Shown by `/docs/errors`. */
+/** What a code means and what a client can do about it. Shown by `/docs/errors`. */
 export interface ErrorHelp {
   readonly meaning: string
   readonly remedy: string
@@ -8,7 +8,7 @@ export interface ErrorHelp {
 
 const help = (meaning: string, remedy: string): ErrorHelp => ({ meaning, remedy })
 
-/** The codes of problem answers. Contract 4. */
+/** docs/reference/errors.md#problem-codes */
 export const problemHelp: Record<ProblemCode, ErrorHelp> = {
   1001: help(
     "The request has no Authorization header.",
@@ -113,7 +113,7 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
   )
 }
 
-/** The codes of `task_info.error` in a failed task; no hold is kept for any of them. Contract 4. */
+/** `task_info.error` of a failed task; its hold is released. docs/reference/errors.md#task-error-codes */
 export const taskErrorHelp = {
   400: help(
     "The upstream refused a parameter, or input media break a rule of the model.",

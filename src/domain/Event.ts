@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { EventId, UserId } from "./Ids.ts"
 import { TaskResult, Timestamp } from "./Task.ts"
 
-/** Spec, Events. */
+/** docs/reference/webhooks.md#events */
 export const EventType = Schema.Literals([
   "task.created",
   "task.succeeded",
@@ -11,7 +11,7 @@ export const EventType = Schema.Literals([
 ])
 export type EventType = typeof EventType.Type
 
-/** Spec, Task events: flat data; `payload` equals what GET answers at that point. */
+/** `payload` equals the response of GET at that point. docs/reference/webhooks.md#task-events */
 export const TaskEventData = Schema.Struct({
   vendor: Schema.String,
   model_name: Schema.String,
@@ -30,7 +30,7 @@ export const TaskCreated = taskEvent("task.created").annotate({ identifier: "Tas
 export const TaskSucceeded = taskEvent("task.succeeded").annotate({ identifier: "TaskSucceeded" })
 export const TaskFailed = taskEvent("task.failed").annotate({ identifier: "TaskFailed" })
 
-/** Spec, Balance events: nested data; amounts are strings with two decimals. */
+/** Amounts are strings with two decimals. docs/reference/webhooks.md#balance-events */
 export const BalanceLow = Schema.Struct({
   id: EventId,
   type: Schema.Literal("balance.low"),
@@ -45,7 +45,7 @@ export const BalanceLow = Schema.Struct({
   })
 }).annotate({ identifier: "BalanceLow" })
 
-/** Spec, Envelope: what is sent, signed byte for byte. */
+/** The body of a delivery, signed byte for byte. docs/reference/webhooks.md#envelope */
 export const EventEnvelope = Schema.Union([TaskCreated, TaskSucceeded, TaskFailed, BalanceLow])
 export type EventEnvelope = typeof EventEnvelope.Type
 

@@ -1,39 +1,37 @@
 import { Option, Schema } from "effect"
 import { randomHex } from "./RandomHex.ts"
 
-/** Task id: a UUID, version 7, so that ids sort by time. Spec, Task. */
+/** A UUID of version 7, so that ids sort by time. */
 export const TaskId = Schema.String.check(Schema.isUUID()).pipe(Schema.brand("TaskId"))
 export type TaskId = typeof TaskId.Type
 
-/** User id: a UUID. Spec, Balance events. */
 export const UserId = Schema.String.check(Schema.isUUID()).pipe(Schema.brand("UserId"))
 export type UserId = typeof UserId.Type
 
-/** API key id (not the key), `key_…`. */
+/** The id of an API key, not the key itself. */
 export const ApiKeyId = Schema.String.check(
   Schema.isPattern(/^key_[\w-]{1,80}$/u, { expected: "an id that begins with key_" })
 ).pipe(Schema.brand("ApiKeyId"))
 export type ApiKeyId = typeof ApiKeyId.Type
 
-/** Webhook endpoint id, `whe_…`. Contract 3. */
 export const EndpointId = Schema.String.check(
   Schema.isPattern(/^whe_[\w-]{1,80}$/u, { expected: "an id that begins with whe_" })
 ).pipe(Schema.brand("EndpointId"))
 export type EndpointId = typeof EndpointId.Type
 
-/** Event id, `evt_…`; a synthetic test event starts with `evt_test_`. Spec, Events. */
+/** The id of a synthetic test event starts with `evt_test_`. */
 export const EventId = Schema.String.check(
   Schema.isPattern(/^evt_[\w-]{1,80}$/u, { expected: "an id that begins with evt_" })
 ).pipe(Schema.brand("EventId"))
 export type EventId = typeof EventId.Type
 
-/** Delivery id, `whd_…`: one event to one endpoint, the same on every attempt. Spec, Webhook delivery. */
+/** One event to one endpoint: the same id on every attempt. docs/reference/requirements.md#r-webhook-10 */
 export const DeliveryId = Schema.String.check(
   Schema.isPattern(/^whd_[\w-]{1,80}$/u, { expected: "an id that begins with whd_" })
 ).pipe(Schema.brand("DeliveryId"))
 export type DeliveryId = typeof DeliveryId.Type
 
-/** Id of kept media, `art_…`. Contract 3. */
+/** The id of a stored medium. docs/reference/tasks.md#artifacts */
 export const ArtifactId = Schema.String.check(Schema.isPattern(/^art_[0-9a-f]{32}$/u)).pipe(
   Schema.brand("ArtifactId")
 )
@@ -42,7 +40,7 @@ export type ArtifactId = typeof ArtifactId.Type
 let lastMillis = -1
 let lastHex = ""
 
-/** 12 hex digits. Many ids are made in a millisecond. */
+/** 12 hex digits, cached because many ids are made within one millisecond. */
 const hexOf = (millis: number): string => {
   if (millis !== lastMillis) {
     lastHex = Math.trunc(millis).toString(16).padStart(12, "0")
@@ -60,16 +58,16 @@ const timeSorted = (nowMillis: number): string => {
   return `${hexOf(nowMillis)}7${random.slice(0, 3)}${variantOf(random.charAt(3))}${random.slice(4)}`
 }
 
-/** The same with its dashes, in one piece: each call has one. */
+/** As `timeSorted`, with dashes; built in one expression, because every call needs one. */
 const uuid = (nowMillis: number): string => {
   const random = randomHex(19)
   const time = hexOf(nowMillis)
   return `${time.slice(0, 8)}-${time.slice(8)}-7${random.slice(0, 3)}-${variantOf(random.charAt(3))}${random.slice(4, 7)}-${random.slice(7)}`
 }
 
-/** The makers take the time from the caller's clock, so that an id and its row agree on it. */
+/** Ids are made with the caller's time, so that an id and its row agree on it. */
 export const makeTaskId = (nowMillis: number): TaskId => TaskId.make(uuid(nowMillis))
-/** Id of a metered passthrough call: a UUID as that of a task. */
+/** The id of a metered passthrough call. */
 export const makeCallId = (nowMillis: number): string => uuid(nowMillis)
 export const makeUserId = (nowMillis: number): UserId => UserId.make(uuid(nowMillis))
 export const makeApiKeyId = (nowMillis: number): ApiKeyId =>
@@ -84,8 +82,8 @@ export const makeArtifactId = (nowMillis: number): ArtifactId =>
   ArtifactId.make(`art_${timeSorted(nowMillis)}`)
 
 /**
- * The millisecond that a delivery id carries: its `created_at`, and so its day partition. An id that
- * none of ours can be has none.
+ * The time in a delivery id: its `created_at`, and so its day partition. `None` for an id that was not
+ * made here.
  */
 export const deliveryTimeMillis = (id: DeliveryId): Option.Option<number> => {
   const time = /^whd_([0-9a-f]{12})[0-9a-f]{20}$/u.exec(id)?.[1]

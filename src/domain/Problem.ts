@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** What each code of contract 4 means: HTTP status and title. The docs page lists the same table. */
+/** HTTP status and title of each code. docs/reference/errors.md#problem-codes */
 export const problemCodes = {
   1001: { status: 401, title: "API key missing" },
   1002: { status: 401, title: "API key unknown or malformed" },
@@ -32,7 +32,7 @@ export const problemCodes = {
 
 export type ProblemCode = keyof typeof problemCodes
 
-/** One fault of a body: where (JSON pointer as URI fragment) and what. Contract 2. */
+/** One fault of a body, its place as a JSON pointer (URI fragment). docs/reference/errors.md#faults-of-a-body */
 export const FieldFault = Schema.Struct({ pointer: Schema.String, detail: Schema.String })
 export type FieldFault = typeof FieldFault.Type
 
@@ -42,8 +42,8 @@ const ProblemCodeSchema = Schema.Literals([
 ] satisfies ReadonlyArray<ProblemCode>)
 
 /**
- * Every failure that a client is told of. The http layer alone turns it into an RFC 9457 body
- * (contract 2); callers branch on `code`.
+ * Every failure that is reported to a client; callers branch on `code`. Only src/http turns it into
+ * an RFC 9457 body. docs/reference/errors.md#problem-body
  */
 export class Problem extends Schema.TaggedError<Problem>()("Problem", {
   code: ProblemCodeSchema,
@@ -73,7 +73,7 @@ export const invalid = (errors: ReadonlyArray<FieldFault>): Problem =>
     errors
   })
 
-/** The store cannot be reached now; nothing was changed. Answered as 503, code 5003. */
+/** The store cannot be reached now; nothing was changed. Reported as 503, code 5003. */
 export class StoreUnavailable extends Schema.TaggedError<StoreUnavailable>()("StoreUnavailable", {
   cause: Schema.Defect()
 }) {}

@@ -1,6 +1,6 @@
 import type { Redacted } from "effect"
 
-/** Whom the service has accounts with, and the variable that holds their keys. Contract 9. */
+/** Companies that the service has accounts with, and the prefix of their variables. docs/reference/configuration.md#vendor-accounts */
 export const providerVariables = {
   openai: "OPENAI",
   anthropic: "ANTHROPIC",
@@ -12,7 +12,7 @@ export const providerVariables = {
 
 export type Provider = keyof typeof providerVariables
 
-/** Bases of the vendors' own clients: some end in the version segment, some do not (contract 9). */
+/** Defaults of the vendors' own clients: some end in the version segment, some do not. docs/reference/configuration.md#vendor-bases */
 export const providerBases: { readonly [provider in Provider]: string } = {
   openai: "https://api.openai.com/v1",
   anthropic: "https://api.anthropic.com",
@@ -22,7 +22,7 @@ export const providerBases: { readonly [provider in Provider]: string } = {
   replicate: "https://api.replicate.com/v1"
 }
 
-/** One account with a provider. Several share the load by weight. ADR 0070. */
+/** One account with a provider; several share new work by weight. ADR 0070. */
 export interface AccountSetting {
   /** Stored with attempts and calls, shown in metrics: a name, or a fingerprint of the key; no secret. */
   readonly id: string
@@ -30,9 +30,9 @@ export interface AccountSetting {
   readonly key: Redacted.Redacted
   /** Absolute, without a trailing slash. */
   readonly baseUrl: string
-  /** A positive integer: shares of new work. */
+  /** Share of new work, a positive integer. */
   readonly weight: number
-  /** Jobs of tasks that may run at the vendor at once, over all processes; absent: as documented. */
+  /** Jobs of tasks that may run at the vendor at once, over all processes; absent: the documented limit. */
   readonly concurrent?: number
   /** Where fal publishes the keys that its callbacks are signed with; absent: fal's own. */
   readonly jwksUrl?: string

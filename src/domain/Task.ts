@@ -1,14 +1,14 @@
 import { Schema, SchemaTransformation } from "effect"
 import { TaskId } from "./Ids.ts"
 
-/** Spec, Task states. A terminal state never changes (contract 1). */
+/** A terminal state never changes. docs/reference/tasks.md#states */
 export const TaskStatus = Schema.Literals(["pending", "processing", "completed", "failed"])
 export type TaskStatus = typeof TaskStatus.Type
 
 export const isTerminal = (status: TaskStatus): boolean =>
   status === "completed" || status === "failed"
 
-/** The error of a failed task; codes as in contract 4. Spec, Resources. */
+/** docs/reference/errors.md#task-error-codes */
 export const TaskError = Schema.Struct({
   code: Schema.Int,
   title: Schema.String,
@@ -16,7 +16,7 @@ export const TaskError = Schema.Struct({
 }).annotate({ identifier: "TaskError" })
 export type TaskError = typeof TaskError.Type
 
-/** A text whose format is told in JSON Schema. */
+/** A text with a `format` in JSON Schema, which is not checked here. */
 const formatted = (format: string) =>
   Schema.String.check(
     Schema.makeFilter<string>(() => undefined, { toJsonSchema: () => ({ format }) })
@@ -29,8 +29,8 @@ const yearFirst = Date.UTC(-1, 11, 31, 23, 59, 59, 999) + 1
 const yearLast = Date.UTC(9999, 11, 31, 23, 59, 59, 999)
 
 /**
- * Is it a time as JSON Schema's `date-time` has it, on a day that there is? In UTC too its year has four
- * digits: what is taken can be shown.
+ * A `date-time` of JSON Schema on a day that exists. Its year has four digits in UTC too, so that every
+ * accepted time can be written back.
  */
 const isTime = (text: string): boolean => {
   const [, year, month, day] = rfc3339.exec(text) ?? []
@@ -39,7 +39,7 @@ const isTime = (text: string): boolean => {
   return new Date(Date.UTC(Number(year), Number(month) - 1, Number(day))).getUTCDate() === +day
 }
 
-/** ISO 8601: sent in UTC with milliseconds, taken with any zone, but never without one. */
+/** ISO 8601: sent in UTC with milliseconds, accepted with any zone, refused without one. */
 export const Timestamp = Schema.String.check(
   Schema.makeFilter<string>(
     (text) => isTime(text) || 'Expected a time with its zone, such as "2030-01-31T12:00:00Z"',
@@ -47,7 +47,7 @@ export const Timestamp = Schema.String.check(
   )
 ).pipe(Schema.decodeTo(Schema.DateTimeUtc, SchemaTransformation.dateTimeUtcFromString))
 
-/** Spec, Task (`task_info`). */
+/** `task_info`. docs/reference/tasks.md#result */
 export const TaskInfo = Schema.Struct({
   id: TaskId,
   status: TaskStatus,
@@ -57,13 +57,13 @@ export const TaskInfo = Schema.Struct({
 }).annotate({ identifier: "TaskInfo" })
 export type TaskInfo = typeof TaskInfo.Type
 
-/** The name of a result array. Spec, Task result. */
+/** The name of a result array. */
 export const ResultKind = Schema.Literals(["images", "videos", "audios"])
 export type ResultKind = typeof ResultKind.Type
 
 const Uris = Schema.Array(formatted("uri"))
 
-/** What GET answers, and the `payload` of every task event. Spec, Task result and Events. */
+/** The response of GET and the `payload` of every task event. docs/reference/tasks.md#result */
 export const TaskResult = Schema.Struct({
   task_info: TaskInfo,
   images: Schema.optionalKey(Uris),

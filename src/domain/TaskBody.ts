@@ -2,7 +2,7 @@ import { DateTime, identity } from "effect"
 import type { TaskId } from "./Ids.ts"
 import type { TaskError, ResultKind, TaskResult, TaskStatus } from "./Task.ts"
 
-/** What a view needs of a task: a `TaskRow`, or what is to become one. */
+/** The columns of a task that clients see: of a `TaskRow`, or of a row about to be written. */
 export interface TaskFacts {
   readonly id: TaskId
   readonly status: TaskStatus
@@ -12,7 +12,7 @@ export interface TaskFacts {
   readonly result: ReadonlyArray<string> | null
 }
 
-/** The one shape of a task's answer. The result array is there when the task is completed, and only then. */
+/** The result array is present when the task is completed, and only then. */
 const shape = <Time>(task: TaskFacts, kind: ResultKind, time: (at: DateTime.Utc) => Time) => ({
   task_info: {
     id: task.id,
@@ -24,17 +24,15 @@ const shape = <Time>(task: TaskFacts, kind: ResultKind, time: (at: DateTime.Utc)
   ...(task.status === "completed" && task.result !== null ? { [kind]: task.result } : undefined)
 })
 
-/** What `payload` of the event is. Spec, Task result. */
+/** The `payload` of an event. */
 export const taskResult = (task: TaskFacts, kind: ResultKind): TaskResult =>
   shape(task, kind, identity)
 
-/** What GET answers: the same, made by the same function, as JSON. */
+/** The response of GET as JSON: equal to the `payload`, because one function makes both. */
 export const taskBody = (task: TaskFacts, kind: ResultKind): string =>
   JSON.stringify(shape(task, kind, DateTime.formatIso))
 
-/**
- * The body of the 202. `status` stands in it on the `/edit` path alone (spec, Image edit; contract 1).
- */
+/** The body of the 202; it has `status` on the `/edit` path only. docs/reference/tasks.md#create */
 export const createdBody = (task: TaskFacts, action: "generation" | "edit"): string =>
   JSON.stringify({
     task_info: {

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 
-/** Contract 8. Terminal: `succeeded`, `failed`; `skipped` stays replayable. */
+/** `succeeded` and `failed` are terminal; `skipped` can be redelivered. docs/reference/webhooks.md#delivery-states */
 export const DeliveryStatus = Schema.Literals([
   "pending",
   "delivering",
@@ -25,22 +25,22 @@ export const FailureClass = Schema.Literals([
 ])
 export type FailureClass = typeof FailureClass.Type
 
-/** What one attempt came to. The delivery is done on `succeeded` alone. */
+/** The outcome of one attempt. */
 export const AttemptOutcome = Schema.Struct({
-  /** HTTP status of the answer, if one came. */
+  /** HTTP status of the response, if there was one. */
   status: Schema.NullOr(Schema.Int),
-  /** `null`: any 2xx, a success. */
+  /** `null`: success, any 2xx. */
   failure: Schema.NullOr(FailureClass),
-  /** One line for the log, never a secret. */
+  /** One line for the delivery log, without secrets. */
   detail: Schema.NullOr(Schema.String),
-  /** First bytes of the answer's body as text, at most `webhookAnswerBytesMax` bytes. */
+  /** The response body as text, its first `webhookResponseBytesMax` bytes. */
   answer: Schema.NullOr(Schema.String),
-  /** Address that was connected to. */
+  /** IP address of the receiver. */
   remoteAddress: Schema.NullOr(Schema.String)
 })
 export type AttemptOutcome = typeof AttemptOutcome.Type
 
-/** What can be wrong with a received delivery, as `debug-signature` says it. */
+/** What can be wrong with a received delivery: the findings of `debug-signature`. */
 export const FindingCode = Schema.Literals([
   "missing_header",
   "malformed_timestamp",
@@ -55,5 +55,5 @@ export const FindingCode = Schema.Literals([
 ])
 export type FindingCode = typeof FindingCode.Type
 
-/** The masked form of a signing secret, `whsec_...abcd`. Spec, Webhook endpoint. */
+/** The masked form of a signing secret. docs/reference/requirements.md#r-webhook-7 */
 export const secretPreview = (secret: string): string => `whsec_...${secret.slice(-4)}`

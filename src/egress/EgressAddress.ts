@@ -6,7 +6,7 @@ export type Address = ipaddr.IPv4 | ipaddr.IPv6
 /** A network: its address and the length of its prefix in bits. */
 export type Network = readonly [Address, number]
 
-/** Parses an IP address as resolvers and the URL parser write it; brackets of a URL host may stand. */
+/** Parses an IP address as written by resolvers and by the URL parser, with or without brackets. */
 export const parseAddress = (text: string): Address | undefined => {
   const bare = text.startsWith("[") && text.endsWith("]") ? text.slice(1, -1) : text
   if (bare.includes(":")) return ipaddr.IPv6.isValid(bare) ? ipaddr.IPv6.parse(bare) : undefined
@@ -14,11 +14,9 @@ export const parseAddress = (text: string): Address | undefined => {
 }
 
 /**
- * The kind of range that keeps an address from being public unicast, such as `private`, or
- * `undefined` for a public one. Contract 5 and 8: the service talks to public unicast addresses only.
- *
- * What is not known to be public is refused: IPv6 outside 2000::/3, the block that IANA assigns for
- * global unicast, is `reserved` whatever else it may be.
+ * The range of an address that is not public unicast, such as `private`; `undefined` for a public one.
+ * IPv6 outside 2000::/3, the block that IANA assigns for global unicast, is `reserved`.
+ * docs/reference/configuration.md#egress-guard
  */
 export const nonPublicRange = (address: Address): string | undefined => {
   const embedded = embeddedIPv4(address)
@@ -34,8 +32,8 @@ export const nonPublicRange = (address: Address): string | undefined => {
 }
 
 /**
- * The IPv4 address that an IPv6 address stands for: mapped, compatible, translated (RFC 6145, NAT64
- * of RFC 6052 and RFC 8215) or 6to4. Such an address reaches the IPv4 host, so it is judged by it.
+ * The IPv4 address in an IPv6 address: mapped, compatible, translated (RFC 6145, NAT64 of RFC 6052 and
+ * RFC 8215) or 6to4. Such an address reaches the IPv4 host, so the IPv4 address decides.
  */
 export const embeddedIPv4 = (address: Address): ipaddr.IPv4 | undefined => {
   if (!isIPv6(address)) return undefined
@@ -47,7 +45,7 @@ export const embeddedIPv4 = (address: Address): ipaddr.IPv4 | undefined => {
     : undefined
 }
 
-/** Is the address in the network? Never across the two families. */
+/** Is the address in the network? An IPv4 address is never inside an IPv6 network, nor the reverse. */
 export const isInside = (address: Address, [network, bits]: Network): boolean =>
   address.kind() === network.kind() && address.match(network, bits)
 

@@ -3,18 +3,18 @@ import ipaddr from "ipaddr.js"
 import { embeddedIPv4, isInside, nonPublicRange, parseAddress } from "./EgressAddress.ts"
 import type { Address, Network } from "./EgressAddress.ts"
 
-/** What the egress guard lets through beside public addresses: `EGRESS_ALLOW`, contract 9. */
+/** What the egress guard allows in addition to public addresses. */
 export interface EgressAllow {
-  /** These names pass whatever they resolve to. Lower case, no trailing dot. */
+  /** Names that pass whatever they resolve to. Lower case, no trailing dot. */
   readonly hosts: ReadonlySet<string>
-  /** Addresses inside these pass, for every name. */
+  /** Networks whose addresses pass for every name. */
   readonly networks: ReadonlyArray<Network>
 }
 
 /** The default: nothing but public addresses. */
 export const egressAllowNone: EgressAllow = { hosts: new Set(), networks: [] }
 
-/** One entry of `EGRESS_ALLOW` cannot be read: which, why, and what to write instead. */
+/** One entry of `EGRESS_ALLOW` cannot be read; `reason` says what to write instead. */
 export class EgressAllowInvalid extends Schema.TaggedError<EgressAllowInvalid>()(
   "EgressAllowInvalid",
   { entry: Schema.String, reason: Schema.String }
@@ -25,8 +25,8 @@ export class EgressAllowInvalid extends Schema.TaggedError<EgressAllowInvalid>()
 }
 
 /**
- * Reads `EGRESS_ALLOW`: hosts, addresses and CIDRs with commas between them, such as
- * `hooks.internal, 127.0.0.1, 10.0.0.0/8, ::1`. An empty text allows nothing extra. Contract 9.
+ * Reads `EGRESS_ALLOW`: hosts, addresses and CIDRs separated by commas, such as
+ * `hooks.internal, 127.0.0.1, 10.0.0.0/8, ::1`. docs/reference/configuration.md#egress-guard
  */
 export const parseEgressAllow = (text: string): Result.Result<EgressAllow, EgressAllowInvalid> => {
   const hosts = new Set<string>()
@@ -43,7 +43,7 @@ export const parseEgressAllow = (text: string): Result.Result<EgressAllow, Egres
   return Result.succeed({ hosts, networks })
 }
 
-/** A host name in the form that hosts are compared in: lower case, without trailing dots. */
+/** A host name for comparison: lower case, without trailing dots. */
 export const canonicalHost = (host: string): string => host.toLowerCase().replace(/\.+$/u, "")
 
 /**

@@ -6,9 +6,9 @@ import { Agent, Client, Pool, buildConnector, errors } from "undici"
 import type { Dispatcher } from "undici"
 import { parseAddress } from "./EgressAddress.ts"
 import type { EgressAllow } from "./EgressAllow.ts"
-import { EgressRefused, judgeAddresses, judgeHost } from "./EgressRules.ts"
+import { EgressRefused, checkAddresses, checkHost } from "./EgressRules.ts"
 
-/** The host name has no address, or the DNS did not answer. */
+/** The host name has no address, or the name servers did not respond. */
 export class NameNotResolved extends Schema.TaggedError<NameNotResolved>()("NameNotResolved", {
   host: Schema.String,
   /** The resolver's code, such as `ENOTFOUND`. */
@@ -19,7 +19,7 @@ export class NameNotResolved extends Schema.TaggedError<NameNotResolved>()("Name
   }
 }
 
-/** No connection came about: on the way to the host, or in the TLS handshake with it. */
+/** The TCP connection or the TLS handshake failed. */
 export class ConnectionFailed extends Schema.TaggedError<ConnectionFailed>()("ConnectionFailed", {
   phase: Schema.Literals(["connect", "tls"]),
   timedOut: Schema.Boolean,
@@ -41,27 +41,27 @@ export interface ConnectorOptions {
   /** Bound of each phase: the TCP connection with its DNS look-up, and the TLS handshake. */
   readonly connectTimeoutMillis: number
   readonly connectionsPerOriginMax: number
-  /** A connection to this origin has come about; called again by what it answers when it is closed. */
+  /** Called when a connection to this origin was opened; the returned function when it was closed. */
   readonly onOpened?: ((origin: string) => () => void) | undefined
 }
 
 /** The connection that carries a request. */
 export interface Peer {
-  /** Until it is closed. */
+  /** `undefined` once it is closed. */
   socket: Socket | undefined
   remoteAddress: string | null
 }
 
-/** A dispatch handler that is told which connection carries its request. */
+/** A dispatch handler that receives the connection of its request. */
 export abstract class PeerHandler {
   peer: Peer = { socket: undefined, remoteAddress: null }
 }
 
-/** How long one of several addresses is tried before the next: Node's 250 ms is too short for far hosts. */
+/** Time for one of several addresses before the next is tried: Node's 250 ms is too short for far hosts. */
 const addressAttemptMillis = 2000
 
-/** Resolves a name and judges every address that it has. One bad address refuses them all. */
-export const resolveAndJudge = async (
+/** Resolves a name and checks every address; one address that is not public refuses them all. */
+export const resolveChecked = async (
   allow: EgressAllow,
   resolve: Resolve,
   host: string
@@ -73,13 +73,13 @@ export const resolveAndJudge = async (
   if (resolved.success.length === 0) {
     return Result.fail(new NameNotResolved({ host, code: "ENODATA" }))
   }
-  return Result.map(judgeAddresses(allow, host, resolved.success), () => resolved.success)
+  return Result.map(checkAddresses(allow, host, resolved.success), () => resolved.success)
 }
 
 /**
- * An agent whose every new connection passes the egress guard. Names are resolved once, inside the
- * connection attempt, and the addresses that were judged are the ones connected to: no rebinding
- * between check and connect. Connections are kept alive; HTTP/1.1 only; no redirects are followed.
+ * An agent whose every new connection is checked. Names are resolved once, inside the connection
+ * attempt, and the checked addresses are connected to, so DNS rebinding between check and connect is
+ * impossible. Keep-alive; HTTP/1.1 only; redirects are not followed.
  */
 export const makeGuardedAgent = (options: ConnectorOptions): Agent => {
   const connectTo = makeConnector(options)
@@ -109,7 +109,7 @@ export const makeGuardedAgent = (options: ConnectorOptions): Agent => {
   })
 }
 
-/** One connection of a pool; it tells the handler of each request about itself. */
+/** One connection of a pool; it passes itself to the handler of each request. */
 class PeerClient extends Client {
   readonly #peer: Peer
   constructor(origin: URL, peer: Peer, connect: buildConnector.connector) {
@@ -125,7 +125,7 @@ class PeerClient extends Client {
   }
 }
 
-/** TCP first and TLS over it second, so that it is known which of the two failed. */
+/** TCP and TLS in two steps, so that the error says which of them failed. */
 const makeConnector = (options: ConnectorOptions): buildConnector.connector => {
   const { allow, ca, connectTimeoutMillis: timeout } = options
   const toTcp = buildConnector({
@@ -135,21 +135,21 @@ const makeConnector = (options: ConnectorOptions): buildConnector.connector => {
     autoSelectFamily: true,
     autoSelectFamilyAttemptTimeout: addressAttemptMillis
   })
-  // One for all connections: making it costs as much as a good part of a handshake. Deno reads `ca`.
+  // One for all connections, because making it costs a good part of a handshake. Deno reads `ca`.
   const trust = ca === undefined ? {} : { ca }
   const secureContext = createSecureContext(trust)
   const toTls = buildConnector({ timeout, allowH2: false, ...trust, secureContext })
   return (target, callback) => {
-    // The look-up hook is not called for addresses, so the host itself is judged here.
-    const judged = judgeHost(allow, target.hostname)
-    if (Result.isFailure(judged)) return callback(judged.failure, null)
+    // The look-up hook is not called for addresses, so the host itself is checked here.
+    const checked = checkHost(allow, target.hostname)
+    if (Result.isFailure(checked)) return callback(checked.failure, null)
     const secure = target.protocol === "https:"
     const { servername: _servername, ...plain } = target
     const port = target.port === "" ? (secure ? "443" : "80") : target.port
     toTcp({ ...plain, protocol: "http:", port }, (...result) => {
       if (result[0] !== null) return callback(connectionError("connect", result[0]), null)
       const socket = result[1]
-      const refused = judgePeer(allow, target.hostname, socket)
+      const refused = checkPeer(allow, target.hostname, socket)
       if (refused !== undefined) {
         socket.destroy()
         return callback(refused, null)
@@ -164,21 +164,21 @@ const makeConnector = (options: ConnectorOptions): buildConnector.connector => {
   }
 }
 
-/** Belt and braces, should a runtime not use the look-up hook: the address really connected to. */
-const judgePeer = (
+/** A second check, of the connected address, for a runtime that does not call the look-up hook. */
+const checkPeer = (
   allow: EgressAllow,
   hostname: string,
   socket: Socket
 ): EgressRefused | undefined => {
-  const judged = judgeAddresses(allow, hostname, [socket.remoteAddress ?? "nowhere"])
-  return Result.isFailure(judged) ? judged.failure : undefined
+  const checked = checkAddresses(allow, hostname, [socket.remoteAddress ?? "nowhere"])
+  return Result.isFailure(checked) ? checked.failure : undefined
 }
 
-/** The `lookup` hook of `net.connect`: answers with judged addresses only. */
+/** The `lookup` hook of `net.connect`: returns checked addresses only. */
 const guardedLookup =
   ({ allow, resolve }: ConnectorOptions): LookupFunction =>
   (host, hook, callback) => {
-    void resolveAndJudge(allow, resolve, host).then((result) => {
+    void resolveChecked(allow, resolve, host).then((result) => {
       if (Result.isFailure(result)) return callback(result.failure, [])
       const family = hook.family === 4 || hook.family === "IPv4" ? 4 : hook.family === 6 ? 6 : 0
       const found = result.success
@@ -208,5 +208,5 @@ const codeOf = (cause: unknown): string =>
 const textOf = (cause: unknown): string =>
   cause instanceof Error && cause.message !== "" ? cause.message : codeOf(cause)
 
-/** Is the host an address rather than a name? Then there is nothing to resolve. */
+/** The host is an address, so there is nothing to resolve. */
 export const isAddressHost = (host: string): boolean => parseAddress(host) !== undefined

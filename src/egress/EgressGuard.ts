@@ -2,47 +2,47 @@ import { Context, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import type { Dispatcher } from "undici"
 import type { EgressAllow } from "./EgressAllow.ts"
-import { isAddressHost, makeGuardedAgent, resolveAndJudge } from "./EgressConnector.ts"
+import { isAddressHost, makeGuardedAgent, resolveChecked } from "./EgressConnector.ts"
 import type { NameNotResolved, Resolve } from "./EgressConnector.ts"
-import { judgeUrl } from "./EgressRules.ts"
+import { checkUrlText } from "./EgressRules.ts"
 import type { CheckUrlOptions, EgressRefused } from "./EgressRules.ts"
 import { makeResolve } from "./Resolver.ts"
 
 export interface EgressGuardOptions {
-  /** Parsed `EGRESS_ALLOW`; see `parseEgressAllow` and `egressAllowNone`. Contract 9. */
+  /** Parsed `EGRESS_ALLOW`; see `parseEgressAllow` and `egressAllowNone`. */
   readonly allow: EgressAllow
-  /** All addresses of a name, in place of the name servers. For tests. */
+  /** Replaces the name servers, for tests. */
   readonly resolve?: Resolve
 }
 
 export interface GuardedDispatcherOptions {
   /** PEM certificates that are trusted in place of the system's, for tests. */
   readonly ca?: string | undefined
-  /** Bound of the TCP connection with its DNS look-up, and again of the TLS handshake. Default 30 s. */
+  /** Bound of the TCP connection with its DNS look-up, and of the TLS handshake each. Default 30 s. */
   readonly connectTimeoutMillis?: number
   /** Connections to one origin; further requests queue. Default 128. */
   readonly connectionsPerOriginMax?: number
-  /** A connection to this origin has come about; called again by what it answers when it is closed. */
+  /** Called when a connection to this origin was opened; the returned function when it was closed. */
   readonly onOpened?: (origin: string) => () => void
 }
 
 /**
- * Keeps the service from being used to reach the inside of its own network (server-side request
- * forgery): public unicast addresses only, checked at save and again at every connect. Contract 5, 8.
+ * Prevents server-side request forgery: only public unicast addresses, checked when a URL is saved and
+ * again at every connect. docs/reference/configuration.md#egress-guard
  */
 export class EgressGuard extends Context.Service<
   EgressGuard,
   {
-    /** At save time: what can be said of a URL without DNS. */
+    /** Checks a URL without DNS, for example when it is saved. */
     readonly checkUrl: (url: string, options: CheckUrlOptions) => Effect.Effect<URL, EgressRefused>
-    /** The same, and every address that the host resolves to now. Connecting checks again. */
+    /** As `checkUrl`, and checks every address that the host has now. Connecting checks again. */
     readonly resolveAndCheck: (
       url: string,
       options: CheckUrlOptions
     ) => Effect.Effect<URL, EgressRefused | NameNotResolved>
     /**
-     * A dispatcher whose every new connection is guarded: it fails with `EgressRefused`,
-     * `NameNotResolved` or `ConnectionFailed`. It follows no redirects. Closed with its scope.
+     * A dispatcher whose every new connection is checked: it fails with `EgressRefused`,
+     * `NameNotResolved` or `ConnectionFailed`. Redirects are not followed. Closed with its scope.
      */
     readonly dispatcher: (
       options?: GuardedDispatcherOptions
@@ -58,7 +58,7 @@ const makeEgressGuard = ({
   resolve = makeResolve()
 }: EgressGuardOptions): EgressGuard["Service"] => {
   const checkUrl = (url: string, options: CheckUrlOptions) =>
-    Effect.suspend(() => Effect.fromResult(judgeUrl(allow, url, options)))
+    Effect.suspend(() => Effect.fromResult(checkUrlText(allow, url, options)))
 
   const resolveAndCheck = Effect.fn("EgressGuard.resolveAndCheck")(function* (
     text: string,
@@ -66,7 +66,7 @@ const makeEgressGuard = ({
   ) {
     const url = yield* checkUrl(text, options)
     if (isAddressHost(url.hostname)) return url
-    const resolved = yield* Effect.promise(() => resolveAndJudge(allow, resolve, url.hostname))
+    const resolved = yield* Effect.promise(() => resolveChecked(allow, resolve, url.hostname))
     yield* Effect.fromResult(resolved)
     return url
   })

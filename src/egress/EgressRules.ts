@@ -3,11 +3,11 @@ import { nonPublicRange, parseAddress } from "./EgressAddress.ts"
 import { allowsAddress, canonicalHost } from "./EgressAllow.ts"
 import type { EgressAllow } from "./EgressAllow.ts"
 
-/** The service will not connect there. Contract 4, code 2011; contract 5 and 8. */
+/** The egress guard refuses this URL or host; for a webhook URL, code 2011. */
 export class EgressRefused extends Schema.TaggedError<EgressRefused>()("EgressRefused", {
-  /** The host, or the whole text when it has none. Never credentials. */
+  /** The host; empty when the text has none. Without credentials. */
   host: Schema.String,
-  /** A phrase for people that ends the sentence "the URL …". */
+  /** A sentence for clients: "the URL …". */
   reason: Schema.String
 }) {
   override get message(): string {
@@ -18,17 +18,16 @@ export class EgressRefused extends Schema.TaggedError<EgressRefused>()("EgressRe
 type Scheme = "https" | "http"
 
 export interface CheckUrlOptions {
-  /** Webhooks take `https` alone; media inputs may take `http` too. Contract 5. */
+  /** `https` only for webhooks; media may also be `http`. */
   readonly schemes: ReadonlyArray<Scheme>
 }
 
 /**
- * What can be said of a URL without asking the DNS: it parses, has an admitted scheme, no
- * credentials, and its host is neither a local name nor an address that is not public. The URL parser
- * has by then turned every notation of an IPv4 address (decimal, octal, hexadecimal, short) into the
- * dotted one, which is judged here and connected to later.
+ * Checks a URL without DNS: it parses, has an allowed scheme and no credentials, and its host is neither
+ * a local name nor an address that is not public. The URL parser turns every notation of an IPv4 address
+ * (decimal, octal, hexadecimal, short) into the dotted one, which is checked here and connected to later.
  */
-export const judgeUrl = (
+export const checkUrlText = (
   allow: EgressAllow,
   text: string,
   options: CheckUrlOptions
@@ -42,27 +41,27 @@ export const judgeUrl = (
   if (url.username !== "" || url.password !== "") {
     return refuse(url.hostname, "must not carry a user name or password")
   }
-  return Result.map(judgeHost(allow, url.hostname), () => url)
+  return Result.map(checkHost(allow, url.hostname), () => url)
 }
 
-/** A URL's host without DNS: local names and addresses are judged, other names pass until they resolve. */
-export const judgeHost = (
+/** Checks a host without DNS: local names and addresses; other names pass until they are resolved. */
+export const checkHost = (
   allow: EgressAllow,
   hostname: string
 ): Result.Result<void, EgressRefused> => {
   const host = canonicalHost(hostname)
   if (host === "") return refuse(hostname, "has no host")
   if (allow.hosts.has(host)) return Result.void
-  if (parseAddress(host) !== undefined) return judgeAddresses(allow, host, [host])
-  // With a loopback address allowed the name may pass here, and is judged by what it resolves to.
+  if (parseAddress(host) !== undefined) return checkAddresses(allow, host, [host])
+  // With a loopback address allowed the name passes here, and its addresses are checked later.
   if ((host === "localhost" || host.endsWith(".localhost")) && !allowsLoopback(allow)) {
     return refuse(host, `points to ${host}, which is this machine`)
   }
   return Result.void
 }
 
-/** Everything a name resolved to: one address that is not public refuses the whole answer. */
-export const judgeAddresses = (
+/** Checks all addresses of a name: one address that is not public refuses them all. */
+export const checkAddresses = (
   allow: EgressAllow,
   host: string,
   addresses: ReadonlyArray<string>

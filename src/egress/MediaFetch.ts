@@ -13,7 +13,7 @@ import { EgressGuard } from "./EgressGuard.ts"
 import type { CheckUrlOptions } from "./EgressRules.ts"
 import { EgressRefused } from "./EgressRules.ts"
 
-/** A medium could not be had. The detail is fit for the client and names no inner address. Contract 5. */
+/** A medium could not be downloaded. The detail is shown to the client and names no inner address. */
 export class MediaFetchFailed extends Schema.TaggedError<MediaFetchFailed>()("MediaFetchFailed", {
   /** `too-large` breaks a rule of the model (400); `unreachable` is a failed download (4002). */
   reason: Schema.Literals(["unreachable", "too-large"]),
@@ -26,24 +26,24 @@ export class MediaFetchFailed extends Schema.TaggedError<MediaFetchFailed>()("Me
 
 export interface MediaFetchRequest extends CheckUrlOptions {
   readonly url: string
-  /** The download is given up at the first byte beyond. */
+  /** The download stops at the first byte beyond. */
   readonly bytesMax: number
 }
 
-/** A medium on its way, let go when the scope closes. */
+/** A download under way, closed with the scope. */
 export interface OpenedMedia {
-  /** How many bytes will come, where that is told. */
+  /** `Content-Length`, if the host sent it. */
   readonly announced?: number
   readonly stream: Stream.Stream<Uint8Array, MediaFetchFailed>
 }
 
-/** Downloads media from anywhere, through the egress guard. Contract 5; ADR 0040. */
+/** Downloads media from any host, through the egress guard. docs/reference/models.md#media-by-url */
 export class MediaFetch extends Context.Service<
   MediaFetch,
   {
-    /** What a client names: held whole, because it is looked into. */
+    /** Input media of clients, read into memory because they are inspected (ADR 0040). */
     readonly fetch: (request: MediaFetchRequest) => Effect.Effect<Uint8Array, MediaFetchFailed>
-    /** What a vendor made: in pieces as they come, however long it takes, but never silent for long. */
+    /** Results of vendors, streamed. The whole has no time limit, the silence between two chunks has one. */
     readonly open: (
       request: Omit<MediaFetchRequest, "bytesMax">
     ) => Effect.Effect<OpenedMedia, MediaFetchFailed, Scope.Scope>
@@ -70,7 +70,7 @@ const make = Effect.fnUntraced(function* (options: {
   return MediaFetch.of({
     fetch: Effect.fn("MediaFetch.fetch")((request: MediaFetchRequest) =>
       follow(request, undefined, mediaRedirectsMax).pipe(
-        Effect.flatMap((answer) => collect(answer, request.bytesMax)),
+        Effect.flatMap((medium) => collect(medium, request.bytesMax)),
         Effect.scoped,
         within,
         slots.withPermit
@@ -92,10 +92,10 @@ const make = Effect.fnUntraced(function* (options: {
   })
 })
 
-/** undici's own timers stand behind the bound: Effect's clock decides, they only clean up. */
+/** Above the bound, because Effect's clock decides; undici's own timers only clean up. */
 const socketTimeoutMillis = (mediaFetchSeconds + 5) * 1000
 
-/** Asks for a URL and where it redirects to, until somebody answers with a medium. */
+/** Requests a URL and follows its redirects until a host responds with a medium. */
 const makeFollow = Effect.fnUntraced(function* (options: {
   readonly serviceName: string
   readonly ca?: string | undefined
@@ -125,7 +125,7 @@ const makeFollow = Effect.fnUntraced(function* (options: {
           }),
         catch: (cause) => unreachable(whyOf(cause))
       }),
-      letGo,
+      discard,
       { interruptible: true }
     )
 
@@ -133,16 +133,16 @@ const makeFollow = Effect.fnUntraced(function* (options: {
     request: Omit<MediaFetchRequest, "bytesMax">,
     base: URL | undefined,
     left: number
-  ): Effect.Effect<MediumAnswer, MediaFetchFailed, Scope.Scope> =>
+  ): Effect.Effect<MediumResponse, MediaFetchFailed, Scope.Scope> =>
     Effect.gen(function* () {
       const href = URL.parse(request.url, base?.href)?.href ?? request.url
       const url = yield* Effect.mapError(guard.checkUrl(href, request), ({ reason }) =>
         unreachable(reason)
       )
-      const answer = yield* get(url)
-      const read = yield* Effect.fromResult(readAnswer(answer))
+      const response = yield* get(url)
+      const read = yield* Effect.fromResult(readResponse(response))
       if ("body" in read) return read
-      yield* letGo(answer)
+      yield* discard(response)
       if (left === 0) {
         return yield* unreachable(`its host redirects more than ${mediaRedirectsMax} times`)
       }
@@ -154,8 +154,8 @@ const makeFollow = Effect.fnUntraced(function* (options: {
   return follow
 })
 
-/** Given up: a late error of the body is nobody's concern, and the connection is closed. */
-const letGo = ({ body }: Dispatcher.ResponseData) =>
+/** Closes the connection. A late error of the body is ignored. */
+const discard = ({ body }: Dispatcher.ResponseData) =>
   Effect.sync(() => {
     body.on("error", () => {})
     body.destroy()
@@ -165,17 +165,17 @@ interface Redirect {
   readonly location: string
 }
 
-interface MediumAnswer {
+interface MediumResponse {
   readonly announced: number | undefined
   readonly body: AsyncIterable<Uint8Array>
 }
 
-/** The medium, or where it is instead. */
-const readAnswer = ({
+/** The medium, or where the host redirects to. */
+const readResponse = ({
   body,
   headers,
   statusCode
-}: Dispatcher.ResponseData): Result.Result<MediumAnswer | Redirect, MediaFetchFailed> => {
+}: Dispatcher.ResponseData): Result.Result<MediumResponse | Redirect, MediaFetchFailed> => {
   const header = (name: string) => [headers[name]].flat()[0]
   const location = header("location")
   if (statusCode >= 300 && statusCode < 400 && location !== undefined) {
@@ -192,8 +192,8 @@ const readAnswer = ({
   })
 }
 
-/** The whole body; what is too large is not read on. With a length announced the bytes are held once. */
-const collect = ({ announced, body }: MediumAnswer, bytesMax: number) =>
+/** Reads the whole body, up to `bytesMax`. With a `Content-Length` the bytes are copied once. */
+const collect = ({ announced, body }: MediumResponse, bytesMax: number) =>
   Effect.tryPromise({
     try: async () => {
       if (announced !== undefined && announced > bytesMax) throw tooLarge(bytesMax)

@@ -2,20 +2,20 @@ import { lookup, Resolver } from "node:dns/promises"
 import type { Resolve } from "./EgressConnector.ts"
 
 /**
- * The operating system's look-up holds one of libuv's four threads until it answers, and a silent
- * name server may take half a minute: four such names would stop every other look-up, and file
- * access with it. So names go to the name servers by c-ares, which needs no thread. ADR 0056.
+ * A look-up by the operating system blocks one of libuv's four threads until it returns, up to half a
+ * minute with a silent name server: four such names would stop all other look-ups and file access.
+ * So names are resolved by c-ares, which needs no thread. ADR 0056.
  */
 const queryMillis = 3000
 const queryTries = 3
 
-/** How long the answer for one family waits for that of the other. */
+/** How long the response for one address family waits for that of the other. */
 const otherFamilyMillis = 250
 
-/** Look-ups by the operating system under way at once: half of libuv's threads. */
+/** Look-ups by the operating system at a time: half of libuv's threads. */
 const systemLookupsMax = 2
 
-/** All addresses of a name, without letting one silent name server delay the others. */
+/** Resolves names so that a silent name server delays no other name. */
 export const makeResolve = (
   options: { readonly servers?: ReadonlyArray<string>; readonly timeoutMillis?: number } = {}
 ): Resolve => {
@@ -27,20 +27,20 @@ export const makeResolve = (
   const bySystem = makeSystemResolve()
 
   return async (host) => {
-    // A single label is of the hosts file or of the search domains, which only the system knows.
+    // A single label is in the hosts file or in a search domain, which only the system knows.
     if (!host.includes(".")) return bySystem(host)
     const { failures, found } = await firstOf([resolver.resolve4(host), resolver.resolve6(host)])
     if (found.length > 0) return found
-    const silence = failures.find(isSilent)
-    if (silence !== undefined) throw silence
-    // The hosts file may know what the name servers do not.
+    const timeout = failures.find(isTimeout)
+    if (timeout !== undefined) throw timeout
+    // The hosts file may have a name that the name servers do not have.
     return bySystem(host)
   }
 }
 
 /**
- * The addresses of both families, or of the one that answered when the other keeps silent a little
- * longer: many name servers never answer for AAAA.
+ * The addresses of both families, or of the first one when the other does not respond within
+ * `otherFamilyMillis`: many name servers never respond for AAAA.
  */
 const firstOf = async (queries: ReadonlyArray<Promise<ReadonlyArray<string>>>) => {
   const found = queries.map((): ReadonlyArray<string> => [])
@@ -65,7 +65,7 @@ const firstOf = async (queries: ReadonlyArray<Promise<ReadonlyArray<string>>>) =
   return { found: found.flat(), failures }
 }
 
-const isSilent = (cause: unknown): boolean =>
+const isTimeout = (cause: unknown): boolean =>
   cause instanceof Error &&
   "code" in cause &&
   (cause.code === "ETIMEOUT" || cause.code === "ECANCELLED")

@@ -1,9 +1,11 @@
-import { Cause, Effect, Exit } from "effect"
+import { Effect, Exit } from "effect"
 import type { Scope } from "effect"
+import { isDefect, runBatch } from "../db/Batcher.ts"
+import type { BatchRun } from "../db/Batcher.ts"
 import { zero } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { makeFiberPlaces } from "../process/FiberPlaces.ts"
+import { makeFiberPlaces } from "../process/Places.ts"
 import type { CallEnd, CallRefusal, CallStart } from "./CallStore.ts"
 
 /** What goes into one transaction. */
@@ -192,20 +194,20 @@ export const makeCallBatches = Effect.fnUntraced(function* (
   }
 })
 
-/** A batch that breaks is written one by one, so that one bad row holds up no other. */
+/** A batch that dies is written one by one, so that one bad row holds up no other. */
 const makeCommit = (waiting: Waiting, write: WriteBatch) => {
-  const commit = (taken: Taken): Effect.Effect<void> =>
-    Effect.flatMap(Effect.exit(write(batchOf(taken))), (exit) => {
-      if (!isDefect(exit)) return Effect.sync(() => waiting.answer(taken, exit))
-      const ones = apart(taken)
-      return ones.length > 1
-        ? Effect.forEach(ones, commit, { discard: true })
-        : Effect.andThen(
+  const options: BatchRun<Taken, ReadonlyMap<string, CallRefusal>, StoreUnavailable> = {
+    run: (taken) => write(batchOf(taken)),
+    split,
+    onExit: (taken, exit) =>
+      isDefect(exit)
+        ? Effect.andThen(
             Effect.sync(() => waiting.answer({ ...taken, ends: [] }, exit)),
             Effect.logError(`Call ${idOf(taken)} could not be written`, exit.cause)
           )
-    })
-  return commit
+        : Effect.sync(() => waiting.answer(taken, exit))
+  }
+  return (taken: Taken) => runBatch(taken, options)
 }
 
 /**
@@ -227,13 +229,9 @@ const batchOf = ({ ends, openings }: Taken): Batch => ({
   ends
 })
 
-const apart = ({ ends, openings }: Taken): ReadonlyArray<Taken> => [
+const split = ({ ends, openings }: Taken): ReadonlyArray<Taken> => [
   ...ends.map((end) => ({ openings: [], ends: [end] })),
   ...openings.map((opening) => ({ openings: [opening], ends: [] }))
 ]
 
 const idOf = ({ ends, openings }: Taken) => ends[0]?.id ?? openings[0]?.start.id
-
-/** A defect: the store is there, and cannot take this. */
-export const isDefect = <A, E>(exit: Exit.Exit<A, E>): exit is Exit.Failure<A, E> =>
-  Exit.isFailure(exit) && !Cause.hasFails(exit.cause)

@@ -1,6 +1,6 @@
 import { Option, Result, Schema } from "effect"
+import { faultsOf } from "../catalog/FieldFaults.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
-import { faultsOf } from "../catalog/Pointers.ts"
 import { holdTokens } from "../catalog/Price.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { zero } from "../domain/Credits.ts"

@@ -136,7 +136,7 @@ const makeWrites = Effect.gen(function* () {
   const { balanceAlertThrottle } = yield* AppConfig
   const calls = yield* CallStore
   const allowances = yield* ReservationStore
-  const wake = yield* WorkNotifier
+  const notifier = yield* WorkNotifier
   const { id } = yield* Process
   const throttleSeconds = Duration.toSeconds(balanceAlertThrottle)
   const settled = <A extends { readonly endpoints: ReadonlyArray<EndpointId> }>(
@@ -145,7 +145,8 @@ const makeWrites = Effect.gen(function* () {
     Effect.flatMap(DateTime.now, (now) =>
       Effect.tap(
         write({ now, throttleSeconds, alert: (wallet) => balanceLow(wallet, now) }),
-        ({ endpoints }) => (endpoints.length === 0 ? Effect.void : wake.endpoints(endpoints))
+        ({ endpoints }) =>
+          endpoints.length === 0 ? Effect.void : notifier.notifyEndpoints(endpoints)
       )
     )
   return {

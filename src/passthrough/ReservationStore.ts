@@ -84,7 +84,7 @@ export class ReservationStore extends Context.Service<
         lost: (heartbeatSince, limit) =>
           sql`
             SELECT h.process_id, h.api_key_id AS key, h.user_id FROM holds h
-            WHERE h.kind = 'allowance' AND NOT EXISTS (
+            WHERE h.kind = 'reservation' AND NOT EXISTS (
               SELECT 1 FROM processes p
               WHERE p.id = h.process_id AND p.heartbeat_at >= ${toDate(heartbeatSince)}
             )
@@ -110,7 +110,7 @@ const write = (sql: PgClient.PgClient) => (batch: ReservationBatch) =>
     settle(sql, batch, (alerts) =>
       sql
         .unsafe<object>(
-          statement(alerts ? "allowances_settle_again" : "allowances_settle"),
+          statement(alerts ? "reservations_settle_again" : "reservations_settle"),
           parametersOf(batch, alerts)
         )
         .pipe(rowsOf(Notice))

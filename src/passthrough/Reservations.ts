@@ -1,9 +1,10 @@
 import { Clock, Effect, Exit, Latch } from "effect"
 import type { Scope } from "effect"
+import { isDefect, runBatch } from "../db/Batcher.ts"
 import * as Credits from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { isDefect, retryMillis } from "./CallBatches.ts"
+import { retryMillis } from "./CallBatches.ts"
 import type { CallStart } from "./CallStore.ts"
 import { ReservationBook, costOf } from "./ReservationBook.ts"
 import type { CloseDrawn, Taken } from "./ReservationBook.ts"
@@ -71,32 +72,28 @@ export const makeReservations = Effect.fnUntraced(function* (
 })
 
 /** Answers whether the store was there. A batch that breaks is written one by one. */
-const makeCommit = (book: ReservationBook, write: WriteReservations, newId: () => string) => {
-  const commit = (taken: Taken): Effect.Effect<boolean> =>
-    Effect.flatMap(Effect.exit(write(taken)), (exit) => {
-      if (Exit.isSuccess(exit)) {
-        book.written(taken, exit.value)
-        return Effect.succeed(true)
-      }
-      if (!isDefect(exit)) {
-        book.failed(taken)
-        return Effect.succeed(false)
-      }
-      const ones = apart(taken, newId)
-      if (ones.length > 1)
-        return Effect.map(Effect.forEach(ones, commit), (all) => all.every(Boolean))
-      book.dropped(taken)
-      const id = taken.ended[0]?.start.id ?? taken.sizes[0]?.key
-      return Effect.as(
-        Effect.logError(`Reservation or call ${id} could not be written`, exit.cause),
-        false
-      )
+const makeCommit =
+  (book: ReservationBook, write: WriteReservations, newId: () => string) =>
+  (batch: Taken): Effect.Effect<boolean> =>
+    Effect.suspend(() => {
+      let isWritten = true
+      const written = runBatch(batch, {
+        run: write,
+        split: (taken) => split(taken, newId),
+        onExit: (taken, exit) => {
+          if (Exit.isSuccess(exit)) return Effect.sync(() => book.written(taken, exit.value))
+          isWritten = false
+          if (!isDefect(exit)) return Effect.sync(() => book.failed(taken))
+          book.dropped(taken)
+          const id = taken.ended[0]?.start.id ?? taken.sizes[0]?.key
+          return Effect.logError(`Reservation or call ${id} could not be written`, exit.cause)
+        }
+      })
+      return Effect.map(written, () => isWritten)
     })
-  return commit
-}
 
 /** Each call by itself, with the size of its key; and the keys by themselves. */
-const apart = ({ at, ended, sizes }: Taken, newId: () => string): ReadonlyArray<Taken> => {
+const split = ({ at, ended, sizes }: Taken, newId: () => string): ReadonlyArray<Taken> => {
   if (ended.length + sizes.length <= 1 || (ended.length === 1 && sizes.length === 1)) return []
   // Each writing makes a hold of its own, which has to cover the calls that are written behind it too
   const sized = (size: ReservationSize, behind: ReadonlyArray<DrawnCall>): ReservationSize => {

@@ -2,24 +2,23 @@ import { Result } from "effect"
 import type { UsageProtocol } from "../catalog/OpenRoutes.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
 import { isErrorEvent, isUsageChunk, mergeUsage, usageOf } from "../catalog/Usage.ts"
-import { EventText, usageMark } from "./EventText.ts"
-import { LongEvent } from "./LongEvent.ts"
 
 const empty = Buffer.alloc(0)
 
-/** An event that is longer is relayed as it comes, for it is no usage chunk, and read on the way. */
+/** A longer event is no usage chunk: it is relayed as it comes, and read by `LongEvent`. */
 const eventBytesMax = 64 * 1024
 
 /**
- * Reads a stream of server-sent events as it passes: the upstream's usage figures, how many pieces
- * of an answer there were, and whether it failed on the way. Bytes pass untouched and at once; only
- * where the usage chunk has to be hidden does a piece wait for the end of its event. Contract 6.
+ * Reads a stream of server-sent events as it passes: the upstream's usage figures, the number of
+ * pieces of output, and whether the upstream failed. Bytes pass unchanged and at once; only where the
+ * usage chunk has to be hidden does a chunk wait for the end of its event.
+ * docs/reference/passthrough.md#usage
  */
 export class StreamMeter {
   readonly #protocol: UsageProtocol
   readonly #hides: boolean
   #rest: Buffer = empty
-  /** The event that is too long to be held. */
+  /** The event that is too long to be kept. */
   #long: LongEvent | undefined
   #usage: TokenUsage | undefined
   #pieces = 0
@@ -31,27 +30,27 @@ export class StreamMeter {
     this.#hides = hides
   }
 
-  /** What the upstream reported so far. */
+  /** What the upstream has reported so far. */
   get usage(): TokenUsage | undefined {
     return this.#usage
   }
 
-  /** Events with a piece of the answer: about a token each. */
+  /** Events with a piece of output: about a token each. */
   get pieces(): number {
     return this.#pieces
   }
 
-  /** The figures are those of the whole answer: nothing that a client misses behind them costs more. */
+  /** The figures are those of the whole response: what follows them costs nothing. */
   get isFinal(): boolean {
     return this.#isFinal
   }
 
-  /** The upstream said in its stream that it failed. */
+  /** The upstream reported a failure in its stream. */
   get failed(): boolean {
     return this.#failed
   }
 
-  /** Takes what came from upstream, answers what goes to the client. */
+  /** Takes a chunk from upstream; returns what goes to the client. */
   push(chunk: Buffer): Buffer {
     if (this.#long === undefined) return this.#events(chunk)
     const end = this.#long.push(chunk)
@@ -88,7 +87,7 @@ export class StreamMeter {
     return kept.length === 1 ? (kept[0] ?? empty) : Buffer.concat(kept)
   }
 
-  /** What is left when the upstream has ended. */
+  /** Returns what is left for the client when the upstream has ended. */
   flush(): Buffer {
     if (this.#long !== undefined) this.#endLong(this.#long)
     const rest = this.#rest
@@ -98,7 +97,7 @@ export class StreamMeter {
     return this.#hides ? rest : empty
   }
 
-  /** Looks at one event. Answers whether it is to be hidden. */
+  /** Reads one event; returns whether it has to be hidden. */
   #event(text: EventText, start: number, end: number): boolean {
     if (text.hasPiece(start, end)) this.#pieces += 1
     if (!text.mayReport(start, end)) return false
@@ -112,7 +111,7 @@ export class StreamMeter {
     this.#report(event.text)
   }
 
-  /** Takes what an event says of usage and failure; answers its value. */
+  /** Takes the usage and the failure from an event; returns the event's value. */
   #report(event: string): unknown {
     const value = dataOf(event)
     if (isErrorEvent(value)) this.#failed = true
@@ -125,7 +124,13 @@ export class StreamMeter {
   }
 }
 
-/** What an event with a piece of the answer holds. */
+/** Stands in every event with usage figures. */
+const usageMark = '"usage'
+
+/** `"usage":null` stands in every chunk but the last. */
+const nullMark = '":null'
+
+/** What an event with a piece of the output holds. */
 const pieceMarks: { readonly [protocol in UsageProtocol]: string } = {
   "openai-chat": '"delta"',
   "openai-responses": ".delta",
@@ -134,7 +139,7 @@ const pieceMarks: { readonly [protocol in UsageProtocol]: string } = {
   "gemini-generate": '"candidates"'
 }
 
-/** What an event with the figures of the whole answer holds: OpenAI reports no others. */
+/** What an event with the figures of the whole response holds: OpenAI reports no others. */
 const finalMarks: { readonly [protocol in UsageProtocol]: string } = {
   "openai-chat": usageMark,
   "openai-responses": usageMark,
@@ -150,4 +155,143 @@ const dataOf = (event: string): unknown => {
     if (line.startsWith("data:")) lines.push(line.slice("data:".length))
   }
   return Result.getOrUndefined(Result.try((): unknown => JSON.parse(lines.join("\n"))))
+}
+
+/**
+ * Bytes of server-sent events, searched as text: each mark is searched once over all events, not once
+ * in each. The text is Latin-1, so an index of the text is an index of the bytes.
+ */
+class EventText {
+  readonly bytes: Buffer
+  readonly #text: string
+  readonly #blank: Occurrences
+  readonly #blankAfterReturn: Occurrences
+  readonly #piece: Occurrences
+  readonly #usage: Occurrences
+  readonly #error: Occurrences
+
+  constructor(bytes: Buffer, pieceMark: string) {
+    this.bytes = bytes
+    this.#text = bytes.toString("latin1")
+    this.#blank = new Occurrences(this.#text, "\n\n")
+    this.#blankAfterReturn = new Occurrences(this.#text, "\n\r\n")
+    this.#piece = new Occurrences(this.#text, pieceMark)
+    this.#usage = new Occurrences(this.#text, usageMark)
+    this.#error = new Occurrences(this.#text, '"error"')
+  }
+
+  /** The index behind the blank line that ends the event at `start`; 0 when there is none yet. */
+  endOfEvent(start: number): number {
+    const blank = this.#blank.from(start)
+    const other = this.#blankAfterReturn.from(start)
+    if (blank === Infinity && other === Infinity) return 0
+    return blank < other ? blank + 2 : other + 3
+  }
+
+  /** Does the event hold a piece of output? */
+  hasPiece(start: number, end: number): boolean {
+    return this.#piece.from(start) < end
+  }
+
+  /** May the event hold usage figures or an error? Only such an event is parsed. */
+  mayReport(start: number, end: number): boolean {
+    const usage = this.#usage.from(start)
+    if (usage < end && !this.#text.startsWith(nullMark, usage + usageMark.length)) return true
+    return this.#error.from(start) < end
+  }
+}
+
+/** The indexes of a mark in a text, for searches that never go back. */
+class Occurrences {
+  readonly #text: string
+  readonly #mark: string
+  #next = -1
+
+  constructor(text: string, mark: string) {
+    this.#text = text
+    this.#mark = mark
+  }
+
+  /** The first index from `start` on; infinite when there is none. */
+  from(start: number): number {
+    if (this.#next < start) {
+      const found = this.#text.indexOf(this.#mark, start)
+      this.#next = found < 0 ? Infinity : found
+    }
+    return this.#next
+  }
+}
+
+/** Strings up to this length are kept: names, types, figures. Longer ones are output, and are not. */
+const textCharactersMax = 256
+
+/** Figures are in the event, or in its `response` or `message`, and have details with details. */
+const depthMax = 5
+
+/** What is kept of an event at most. An event beyond it is larger than upstreams send: its figures are not read. */
+const keptCharactersMax = 64 * 1024
+
+/**
+ * One event of a stream that is too long to be kept, read as it comes. Lists, long strings and deep
+ * objects are kept empty: none of them holds usage figures. ADR 0118.
+ */
+export class LongEvent {
+  #kept = ""
+  #depth = 0
+  /** Open brackets in what is left out. */
+  #left = 0
+  #text: string | undefined
+  #isEscaped = false
+  #isLineEmpty = false
+
+  /** What is kept of the event, as Latin-1. */
+  get text(): string {
+    return this.#kept
+  }
+
+  /** Takes bytes; returns the index behind the blank line that ends the event in them, or 0. */
+  push(bytes: Buffer): number {
+    const text = bytes.toString("latin1")
+    for (let at = 0; at < text.length; at += 1) {
+      const character = text.charAt(at)
+      if (character === "\n" && this.#isLineEmpty) return at + 1
+      if (character !== "\r") this.#isLineEmpty = character === "\n"
+      if (this.#text === undefined) this.#read(character)
+      else this.#readText(character, this.#text)
+    }
+    return 0
+  }
+
+  #read(character: string): void {
+    if (character === '"') this.#text = ""
+    else if (character === "{" || character === "[") this.#open(character)
+    else if (character === "}" || character === "]") this.#close(character)
+    else this.#keep(character)
+  }
+
+  #readText(character: string, text: string): void {
+    if (character === '"' && !this.#isEscaped) {
+      this.#text = undefined
+      this.#keep(text.length > textCharactersMax ? '""' : `"${text}"`)
+      return
+    }
+    this.#isEscaped = character === "\\" && !this.#isEscaped
+    if (text.length <= textCharactersMax) this.#text = text + character
+  }
+
+  #open(bracket: string): void {
+    this.#keep(bracket)
+    if (this.#left > 0 || bracket === "[" || this.#depth === depthMax) this.#left += 1
+    else this.#depth += 1
+  }
+
+  #close(bracket: string): void {
+    if (this.#left > 0) this.#left -= 1
+    else this.#depth -= 1
+    this.#keep(bracket)
+  }
+
+  #keep(text: string): void {
+    if (this.#left === 0 && this.#kept.length < keptCharactersMax) this.#kept += text
+  }
 }

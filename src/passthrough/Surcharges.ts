@@ -1,4 +1,4 @@
-import { at } from "../catalog/Usage.ts"
+import { at } from "../domain/Json.ts"
 import type { FieldFault } from "../domain/Problem.ts"
 
 /**

@@ -7,14 +7,14 @@ import { Accounts } from "../vendors/Accounts.ts"
 import type { AccountState } from "../vendors/Accounts.ts"
 import { Upstream } from "../vendors/Upstream.ts"
 import type { UpstreamFailure } from "../vendors/Upstream.ts"
-import type { UpstreamAnswer, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+import type { UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 
 export type { AccountState } from "../vendors/Accounts.ts"
-export type { StreamWatch, UpstreamAnswer, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+export type { StreamWatch, UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 
 /** An answer and the account that gave it; none in the sandbox. */
 export interface Reached {
-  readonly answer: UpstreamAnswer
+  readonly answer: UpstreamResponse
   readonly accountId: string | null
 }
 
@@ -64,7 +64,7 @@ export class UpstreamCalls extends Context.Service<
 
       const judged = (
         account: AccountSetting,
-        call: Effect.Effect<UpstreamAnswer, UpstreamFailure>
+        call: Effect.Effect<UpstreamResponse, UpstreamFailure>
       ) =>
         accounts
           .guard(account, call, classify)
@@ -74,7 +74,7 @@ export class UpstreamCalls extends Context.Service<
       const reachOne = (
         request: UpstreamRequest,
         [account, ...others]: ReadonlyArray<AccountSetting>,
-        called?: Exit.Exit<UpstreamAnswer, UpstreamFailure>
+        called?: Exit.Exit<UpstreamResponse, UpstreamFailure>
       ): Effect.Effect<Reached, Problem> =>
         account === undefined
           ? Effect.fail(busy(0))
@@ -125,10 +125,10 @@ export class UpstreamCalls extends Context.Service<
 }
 
 /** A refused account is one whatever the vendor's status says. */
-const asTold = (answer: UpstreamAnswer): UpstreamAnswer =>
+const asTold = (answer: UpstreamResponse): UpstreamResponse =>
   isAccountRefused(answer) ? { ...answer, status: 401 } : answer
 
-type Attempt = Exit.Exit<UpstreamAnswer, UpstreamFailure | CircuitBreaker.CircuitBreakerError>
+type Attempt = Exit.Exit<UpstreamResponse, UpstreamFailure | CircuitBreaker.CircuitBreakerError>
 
 /** `Next`: nothing was bought, another account may be asked; `result` counts if there is none. */
 type Outcome =
@@ -197,7 +197,7 @@ const busy = (retryAfterMillis: number): Problem =>
   })
 
 /** What an outcome says of the account's health: not the client's faults, nor a rate limit. ADR 0071. */
-const classify = (exit: Exit.Exit<UpstreamAnswer, UpstreamFailure>): CircuitBreaker.Outcome => {
+const classify = (exit: Exit.Exit<UpstreamResponse, UpstreamFailure>): CircuitBreaker.Outcome => {
   if (Exit.isFailure(exit)) return CircuitBreaker.failure()
   if (isAccountRefused(exit.value)) return CircuitBreaker.failure()
   const { status } = exit.value

@@ -5,13 +5,16 @@ import { rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
-const Kept = Schema.Struct({ made: Schema.Int, dropped: Schema.Int })
-type Kept = typeof Kept.Type
+const Counts = Schema.Struct({ made: Schema.Int, dropped: Schema.Int })
+type Counts = typeof Counts.Type
 
-/** One process at a time: all of them keep the log at the same full hour. Unlike that of migrations. */
+/**
+ * One process at a time maintains the partitions: all of them start at the same full hour. Must differ
+ * from the lock of the migrations.
+ */
 const advisoryLock = 7_305_004_118
 
-/** The tables that lie in day partitions, and the columns that say the day. */
+/** The tables with day partitions, and the columns that give the day. */
 const partitioned = [
   ["events", "created_at"],
   ["deliveries", "created_at"],
@@ -19,41 +22,41 @@ const partitioned = [
   ["calls", "created_at"]
 ] as const
 
-/** The day partitions of events, deliveries, attempts and receipts of calls (architecture, rule 8). ADR 0053 and 0102. */
+/** The day partitions of events, deliveries, attempts and receipts of calls. ADR 0053, ADR 0102. */
 export class PartitionStore extends Context.Service<
   PartitionStore,
   {
     /**
-     * Makes the partitions from today to `daysAhead`, and drops what ended before `keepSince`; each
-     * table by itself, so that nobody waits for more than one.
+     * Makes the partitions from today to `daysAhead`, and drops those that ended before `keepSince`. One
+     * transaction a table, so that a writer waits for one table's lock at most.
      */
-    readonly keep: (
+    readonly maintain: (
       now: DateTime.Utc,
       daysAhead: number,
       keepSince: DateTime.Utc
-    ) => Effect.Effect<Kept, StoreUnavailable>
+    ) => Effect.Effect<Counts, StoreUnavailable>
   }
 >()("gateway/process/PartitionStore") {
   static readonly layer = Layer.effect(
     PartitionStore,
     Effect.map(PgClient.PgClient, (sql) =>
       PartitionStore.of({
-        keep: Effect.fnUntraced(function* (now, daysAhead, keepSince) {
-          const kept = yield* Effect.forEach(partitioned, ([table, column]) =>
+        maintain: Effect.fnUntraced(function* (now, daysAhead, keepSince) {
+          const counts = yield* Effect.forEach(partitioned, ([table, column]) =>
             sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.pipe(
               Effect.andThen(
                 sql`
-                  SELECT made, dropped FROM partitions_keep(
+                  SELECT made, dropped FROM partitions_maintain(
                     ${table}, ${column}, ${toDate(now)}, ${daysAhead}::int, ${toDate(keepSince)})`.pipe(
-                  rowsOf(Kept)
+                  rowsOf(Counts)
                 )
               ),
               sql.withTransaction,
               storeFailures
             )
           )
-          yield* storeFailures(sql`SELECT delivery_queue_keep(${toDate(keepSince)})`)
-          const sum = (key: keyof Kept) => kept.flat().reduce((all, one) => all + one[key], 0)
+          yield* storeFailures(sql`SELECT * FROM delivery_queue_prune(${toDate(keepSince)})`)
+          const sum = (key: keyof Counts) => counts.flat().reduce((all, one) => all + one[key], 0)
           return { made: sum("made"), dropped: sum("dropped") }
         })
       })

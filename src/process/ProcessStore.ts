@@ -5,21 +5,20 @@ import { toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
-/** Heartbeats of the processes of the service (architecture, rule 3). */
+/** Heartbeats of the processes of the service. */
 export class ProcessStore extends Context.Service<
   ProcessStore,
   {
-    readonly beat: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
+    readonly heartbeat: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     /**
-     * This process is gone; what it owned is free at the next sweep. Its row stays, for what it sent
-     * counts on in the sliding minute (ADR 0104).
+     * This process has ended; the next rescue frees what it owned. Its row stays, because what it sent
+     * still counts in the sliding minute (ADR 0104).
      */
     readonly leave: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
-    /** Forgets every process. Only for a store that one process alone can open. */
-    readonly forgetAll: Effect.Effect<void, StoreUnavailable>
-    /** Forgets processes that have been silent for long. */
-    readonly forgetSilent: (since: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
-    /** Answers when the store does. */
+    /** Only for a store that one process alone can open. */
+    readonly deleteAll: Effect.Effect<void, StoreUnavailable>
+    /** Deletes the processes without a heartbeat since then. */
+    readonly deleteOld: (since: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     readonly ping: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/process/ProcessStore") {
@@ -27,7 +26,7 @@ export class ProcessStore extends Context.Service<
     ProcessStore,
     Effect.map(PgClient.PgClient, (sql) => {
       return ProcessStore.of({
-        beat: (id, now) =>
+        heartbeat: (id, now) =>
           sql`
             INSERT INTO processes (id, started_at, heartbeat_at)
             VALUES (${id}, ${toDate(now)}, ${toDate(now)})
@@ -39,8 +38,8 @@ export class ProcessStore extends Context.Service<
           sql`
             UPDATE processes SET heartbeat_at = '-infinity', left_at = ${toDate(now)}
             WHERE id = ${id}`.pipe(Effect.asVoid, storeFailures),
-        forgetAll: sql`DELETE FROM processes`.pipe(Effect.asVoid, storeFailures),
-        forgetSilent: (since) =>
+        deleteAll: sql`DELETE FROM processes`.pipe(Effect.asVoid, storeFailures),
+        deleteOld: (since) =>
           sql`
             DELETE FROM processes WHERE greatest(heartbeat_at, left_at) < ${toDate(since)}`.pipe(
             Effect.asVoid,

@@ -2,20 +2,20 @@ import { DateTime, Effect } from "effect"
 import type { Duration } from "effect"
 import { Singleton } from "effect/cluster"
 
-/** Removes what is older than it may be kept. */
+/** Removes rows or files at the end of their retention time. */
 export interface RetentionJob<E = unknown> {
   /** What it removes, for the log. */
   readonly name: string
   readonly run: Effect.Effect<unknown, E>
 }
 
-/** From now to the next full hour: the same instants in every process, without jitter. */
+/** From now to the next full hour. Every process runs at the same instants, without jitter. */
 const toNextHour = Effect.map(DateTime.now, (now): Duration.Duration => {
   const next = DateTime.add(DateTime.startOf(now, "hour"), { hours: 1 })
   return DateTime.distance(now, next)
 })
 
-/** Runs all jobs at the start and then at every full hour. One that fails does not stop the others. */
+/** Runs all jobs at the start and at every full hour. A job that fails does not stop the others. */
 export const layer = <R>(jobs: Effect.Effect<ReadonlyArray<RetentionJob>, never, R>) =>
   Singleton.make(
     "Retention",

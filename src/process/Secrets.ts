@@ -17,18 +17,18 @@ export class SecretUnreadable extends Schema.TaggedError<SecretUnreadable>()(
   {}
 ) {}
 
-/** The operator's token and all that derives from the master key. Contract 8 and 9. */
+/** The operator's token, and all that is derived from the master key. docs/reference/configuration.md#secrets */
 export class Secrets extends Context.Service<
   Secrets,
   {
     /** Constant-time comparison with `ADMIN_TOKEN`. */
     readonly isAdminToken: (token: string) => boolean
-    /** AES-256-GCM: 12 bytes nonce, 16 bytes tag, ciphertext. */
+    /** AES-256-GCM; the result is 12 bytes of nonce, 16 bytes of tag, then the ciphertext. */
     readonly encrypt: (text: string) => Uint8Array
     readonly decrypt: (bytes: Uint8Array) => Effect.Effect<string, SecretUnreadable>
-    /** HMAC-SHA256 as hex under a key of its own for this purpose. */
+    /** HMAC-SHA256 as hex, with a key derived for this purpose. */
     readonly mac: (purpose: string, text: string) => string
-    /** The operator token, when this start generated it: shown once. */
+    /** The operator's token, when this start generated it; it is shown once. */
     readonly generatedAdminToken: Option.Option<Redacted.Redacted>
   }
 >()("gateway/process/Secrets") {
@@ -36,15 +36,15 @@ export class Secrets extends Context.Service<
     Secrets,
     Effect.gen(function* () {
       const config = yield* AppConfig
-      const token = yield* given(config.adminToken, {
+      const token = yield* loadSecret(config.adminToken, {
         name: "admin-token",
         generate: () => `op_${randomBytes(24).toString("base64url")}`,
-        isWhole: isAdminToken
+        isValid: isAdminToken
       })
-      const master = yield* given(config.masterKey, {
+      const master = yield* loadSecret(config.masterKey, {
         name: "master-key",
         generate: () => randomBytes(32).toString("base64"),
-        isWhole: isMasterKey
+        isValid: isMasterKey
       })
       return makeSecrets(token, master.value)
     })
@@ -59,23 +59,26 @@ export class Secrets extends Context.Service<
   )
 }
 
-interface Given {
+interface LoadedSecret {
   readonly value: string
   readonly generated: boolean
 }
 
-/** A secret that lies in `DATA_DIR`. */
-interface OwnSecret {
-  /** Of its file. */
+/** A secret that is stored as a file in `DATA_DIR`. */
+interface SecretFile {
+  /** Of the file. */
   readonly name: string
   readonly generate: () => string
-  readonly isWhole: (value: string) => boolean
+  readonly isValid: (value: string) => boolean
 }
 
-/** The configured secret; else the one in `DATA_DIR`; else a new one, written there for the owner only. */
-const given = Effect.fnUntraced(function* (
+/**
+ * The configured secret; else the one in `DATA_DIR`; else a new one, written there with access for the
+ * owner only.
+ */
+const loadSecret = Effect.fnUntraced(function* (
   configured: Option.Option<Redacted.Redacted>,
-  { generate, isWhole, name }: OwnSecret
+  { generate, isValid, name }: SecretFile
 ) {
   if (Option.isSome(configured)) {
     return { value: Redacted.value(configured.value), generated: false }
@@ -91,12 +94,12 @@ const given = Effect.fnUntraced(function* (
   )
   if (yield* unusable(fs.exists(file))) {
     const value = (yield* unusable(fs.readFileString(file))).trim()
-    // An empty one would be a key that everybody has
-    return isWhole(value) ? { value, generated: false } : yield* damaged(file)
+    // An empty file would be a key that everybody knows
+    return isValid(value) ? { value, generated: false } : yield* damaged(file)
   }
   const value = generate()
   yield* unusable(fs.makeDirectory(dataDir, { recursive: true }))
-  yield* unusable(writeWhole(fs, file, `${value}\n`))
+  yield* unusable(writeAtomically(fs, file, `${value}\n`))
   return { value, generated: true }
 })
 
@@ -105,22 +108,22 @@ const damaged = (file: string) =>
     message: `DATA_DIR: ${file} is damaged; restore it from a backup, or remove it to have a new one made (what was encrypted with a master key that is lost is lost too)`
   })
 
-/** There with all of its bytes on the disk, or not at all. */
-const writeWhole = (fs: FileSystem.FileSystem, file: string, text: string) => {
-  const aside = `${file}.new`
+/** After a crash the file is there with all of its bytes, or not at all. */
+const writeAtomically = (fs: FileSystem.FileSystem, file: string, text: string) => {
+  const temporary = `${file}.new`
   return Effect.gen(function* () {
-    yield* fs.remove(aside, { force: true })
-    const draft = yield* fs.open(aside, { flag: "wx", mode: 0o600 })
+    yield* fs.remove(temporary, { force: true })
+    const draft = yield* fs.open(temporary, { flag: "wx", mode: 0o600 })
     yield* draft.writeAll(new TextEncoder().encode(text))
     yield* draft.sync
-    yield* fs.rename(aside, file)
+    yield* fs.rename(temporary, file)
   }).pipe(Effect.scoped)
 }
 
 const nonceBytes = 12
 const tagBytes = 16
 
-const makeSecrets = (token: Given, masterBase64: string): Secrets["Service"] => {
+const makeSecrets = (token: LoadedSecret, masterBase64: string): Secrets["Service"] => {
   const master = Buffer.from(masterBase64, "base64")
   const derive = (purpose: string) => Buffer.from(hkdfSync("sha256", master, "", purpose, 32))
   const encryptionKey = derive("encryption at rest")
@@ -144,7 +147,7 @@ const makeSecrets = (token: Given, masterBase64: string): Secrets["Service"] => 
       Effect.try({
         try: () => {
           const nonce = bytes.subarray(0, nonceBytes)
-          // A shorter tag is refused
+          // Without it GCM would accept a shorter tag
           const length = { authTagLength: tagBytes }
           const decipher = createDecipheriv("aes-256-gcm", encryptionKey, nonce, length)
           decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes))

@@ -1,25 +1,25 @@
-import { piecesOf, textOf } from "./ChatContent.ts"
-import type { Said } from "./ChatContent.ts"
+import { textDeltas, textOf } from "./Completion.ts"
+import type { Completion } from "./Completion.ts"
 
-const message = (said: Said) => ({
-  id: `msg_${said.seed.slice(0, 24)}`,
+const message = (completion: Completion) => ({
+  id: `msg_${completion.seed.slice(0, 24)}`,
   type: "message",
   role: "assistant",
-  model: said.model
+  model: completion.model
 })
 
-const stopOf = ({ choices: [{ isCut, tool }] }: Said): string =>
-  tool === undefined ? (isCut ? "max_tokens" : "end_turn") : "tool_use"
+const stopOf = ({ choices: [{ isTruncated, tool }] }: Completion): string =>
+  tool === undefined ? (isTruncated ? "max_tokens" : "end_turn") : "tool_use"
 
-const usageOf = ({ inputTokens }: Said, outputTokens: number) => ({
+const usageOf = ({ inputTokens }: Completion, outputTokens: number) => ({
   input_tokens: inputTokens,
   cache_creation_input_tokens: 0,
   cache_read_input_tokens: 0,
   output_tokens: outputTokens
 })
 
-/** The one block of the answer; `input` and text stand in it once it is whole. */
-const blockOf = ({ choices: [choice], seed }: Said, isWhole: boolean) =>
+/** The content block; input or text is empty until the block is whole. */
+const blockOf = ({ choices: [choice], seed }: Completion, isWhole: boolean) =>
   choice.tool === undefined
     ? { type: "text", text: isWhole ? textOf(choice) : "" }
     : {
@@ -29,38 +29,38 @@ const blockOf = ({ choices: [choice], seed }: Said, isWhole: boolean) =>
         input: isWhole ? choice.tool.arguments : {}
       }
 
-/** vendors.md A4. */
-export const anthropicAnswer = (said: Said) => ({
-  ...message(said),
-  content: [blockOf(said, true)],
-  stop_reason: stopOf(said),
+/** docs/reference/vendors.md#anthropic-messages */
+export const anthropicMessage = (completion: Completion) => ({
+  ...message(completion),
+  content: [blockOf(completion, true)],
+  stop_reason: stopOf(completion),
   stop_sequence: null,
-  usage: usageOf(said, said.outputTokens)
+  usage: usageOf(completion, completion.outputTokens)
 })
 
-const deltasOf = ({ choices: [choice] }: Said): ReadonlyArray<object> =>
+const deltasOf = ({ choices: [choice] }: Completion): ReadonlyArray<object> =>
   choice.tool === undefined
-    ? piecesOf(choice).map((text) => ({ type: "text_delta", text }))
+    ? textDeltas(choice).map((text) => ({ type: "text_delta", text }))
     : [{ type: "input_json_delta", partial_json: JSON.stringify(choice.tool.arguments) }]
 
-/** The same answer as server-sent events, a word each; the usage at the end is cumulative. */
-export const anthropicEvents = (said: Said): ReadonlyArray<string> => [
+/** The same message as server-sent events, one for each word; usage is cumulative. */
+export const anthropicMessageEvents = (completion: Completion): ReadonlyArray<string> => [
   event("message_start", {
     message: {
-      ...message(said),
+      ...message(completion),
       content: [],
       stop_reason: null,
       stop_sequence: null,
-      usage: usageOf(said, 1)
+      usage: usageOf(completion, 1)
     }
   }),
-  event("content_block_start", { index: 0, content_block: blockOf(said, false) }),
+  event("content_block_start", { index: 0, content_block: blockOf(completion, false) }),
   event("ping", {}),
-  ...deltasOf(said).map((delta) => event("content_block_delta", { index: 0, delta })),
+  ...deltasOf(completion).map((delta) => event("content_block_delta", { index: 0, delta })),
   event("content_block_stop", { index: 0 }),
   event("message_delta", {
-    delta: { stop_reason: stopOf(said), stop_sequence: null },
-    usage: usageOf(said, said.outputTokens)
+    delta: { stop_reason: stopOf(completion), stop_sequence: null },
+    usage: usageOf(completion, completion.outputTokens)
   }),
   event("message_stop", {})
 ]

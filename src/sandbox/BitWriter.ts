@@ -39,7 +39,7 @@ export class BitWriter {
     return this
   }
 
-  /** The stop bit that ends every unit, then what was written. */
+  /** Ends the unit with its stop bit and returns the bytes. */
   finish(): Uint8Array {
     this.bits(1, 1).align()
     return this.#bytes.slice(0, this.#bitCount >>> 3)

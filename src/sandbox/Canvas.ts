@@ -19,7 +19,7 @@ export const make = (width: number, height: number, palette: ReadonlyArray<Color
   palette
 })
 
-/** Fills a rectangle; what lies outside of the canvas is cut off. */
+/** Fills a rectangle, clipped to the canvas. */
 export const fill = (
   canvas: Canvas,
   area: {

@@ -1,29 +1,29 @@
 import { createHash } from "node:crypto"
-import { at } from "../catalog/Usage.ts"
-import type { Heard } from "./ChatContent.ts"
+import { at } from "../domain/Json.ts"
+import type { ParsedRequest } from "./Completion.ts"
 
 const dimensionsMax = 3072
 
-/** Lengths of OpenAI's own vectors. */
+/** Default lengths of OpenAI's vectors. */
 const dimensionsOf = (model: string): number => (model.includes("-large") ? dimensionsMax : 1536)
 
-/** One text, or one text in tokens, is one input; else each element is. */
+/** A text, or a list of tokens, is one input; else each element is one. */
 const inputsOf = (input: unknown): ReadonlyArray<unknown> =>
   Array.isArray(input) && typeof input[0] !== "number" ? input : [input]
 
-/** OpenAI takes so many at most. */
+/** The maximum of OpenAI. */
 export const inputsMax = 2048
 
 export const hasTooManyInputs = (body: unknown): boolean =>
   inputsOf(at(body, "input")).length > inputsMax
 
-/** Unit vectors, from a hash of each input. vendors.md A3. */
-export const embeddingsAnswer = ({ body, said }: Heard) => {
-  const asked = at(body, "dimensions")
+/** Unit vectors made from a hash of each input. docs/reference/vendors.md#openai-embeddings */
+export const embeddingsBody = ({ body, completion }: ParsedRequest) => {
+  const requested = at(body, "dimensions")
   const dimensions =
-    typeof asked === "number" && asked >= 1
-      ? Math.min(Math.floor(asked), dimensionsMax)
-      : dimensionsOf(said.model)
+    typeof requested === "number" && requested >= 1
+      ? Math.min(Math.floor(requested), dimensionsMax)
+      : dimensionsOf(completion.model)
   const isBase64 = at(body, "encoding_format") === "base64"
   return {
     object: "list",
@@ -31,12 +31,12 @@ export const embeddingsAnswer = ({ body, said }: Heard) => {
       const values = vector(JSON.stringify(input) ?? "", dimensions)
       return { object: "embedding", index, embedding: isBase64 ? base64(values) : values }
     }),
-    model: said.model,
-    usage: { prompt_tokens: said.inputTokens, total_tokens: said.inputTokens }
+    model: completion.model,
+    usage: { prompt_tokens: completion.inputTokens, total_tokens: completion.inputTokens }
   }
 }
 
-/** Little-endian 32-bit numbers: what OpenAI's own clients ask for. */
+/** Little-endian 32-bit floats, which OpenAI's clients request by default. */
 const base64 = (values: ReadonlyArray<number>): string => {
   const bytes = Buffer.alloc(values.length * 4)
   for (const [index, value] of values.entries()) bytes.writeFloatLE(value, index * 4)
@@ -70,9 +70,9 @@ const harms = [
 ]
 
 /** Nothing is flagged. */
-export const moderationsAnswer = ({ body, said }: Heard) => ({
-  id: `modr-${said.seed.slice(0, 24)}`,
-  model: said.model === "simulated" ? "omni-moderation-latest" : said.model,
+export const moderationsBody = ({ body, completion }: ParsedRequest) => ({
+  id: `modr-${completion.seed.slice(0, 24)}`,
+  model: completion.model === "simulated" ? "omni-moderation-latest" : completion.model,
   results: inputsOf(at(body, "input")).map(() => ({
     flagged: false,
     categories: Object.fromEntries(harms.map((harm) => [harm, false])),

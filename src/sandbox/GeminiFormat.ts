@@ -1,17 +1,21 @@
-import { piecesOf, textOf } from "./ChatContent.ts"
-import type { Choice, Said } from "./ChatContent.ts"
+import { textDeltas, textOf } from "./Completion.ts"
+import type { Choice, Completion } from "./Completion.ts"
 
-const finishOf = ({ isCut }: Choice): string => (isCut ? "MAX_TOKENS" : "STOP")
+const finishOf = ({ isTruncated }: Choice): string => (isTruncated ? "MAX_TOKENS" : "STOP")
 
-const chunk = (said: Said, outputTokens: number, candidates: ReadonlyArray<object>) => ({
+const chunk = (
+  completion: Completion,
+  outputTokens: number,
+  candidates: ReadonlyArray<object>
+) => ({
   candidates,
   usageMetadata: {
-    promptTokenCount: said.inputTokens,
+    promptTokenCount: completion.inputTokens,
     candidatesTokenCount: outputTokens,
-    totalTokenCount: said.inputTokens + outputTokens
+    totalTokenCount: completion.inputTokens + outputTokens
   },
-  modelVersion: said.model,
-  responseId: said.seed.slice(0, 22)
+  modelVersion: completion.model,
+  responseId: completion.seed.slice(0, 22)
 })
 
 const candidate = (index: number, part: object, finish: object) => ({
@@ -23,28 +27,28 @@ const candidate = (index: number, part: object, finish: object) => ({
 const callOf = ({ tool }: Choice): object | undefined =>
   tool && { functionCall: { name: tool.name, args: tool.arguments } }
 
-/** vendors.md A2. */
-export const geminiAnswer = (said: Said) =>
+/** docs/reference/vendors.md#gemini-contents */
+export const generateContentResponse = (completion: Completion) =>
   chunk(
-    said,
-    said.outputTokens,
-    said.choices.map((choice, index) =>
+    completion,
+    completion.outputTokens,
+    completion.choices.map((choice, index) =>
       candidate(index, callOf(choice) ?? { text: textOf(choice) }, {
         finishReason: finishOf(choice)
       })
     )
   )
 
-/** The same answer in chunks, a word each; the usage is cumulative. */
-export const geminiChunks = (said: Said): ReadonlyArray<object> => {
-  const parts = said.choices.flatMap((choice, index) => {
+/** The same response in chunks, one for each word; usage is cumulative. */
+export const generateContentChunks = (completion: Completion): ReadonlyArray<object> => {
+  const parts = completion.choices.flatMap((choice, index) => {
     const call = callOf(choice)
-    const pieces = call === undefined ? piecesOf(choice).map((text) => ({ text })) : [call]
+    const pieces = call === undefined ? textDeltas(choice).map((text) => ({ text })) : [call]
     return pieces.map((part, at) =>
       candidate(index, part, at === pieces.length - 1 ? { finishReason: finishOf(choice) } : {})
     )
   })
   return parts.map((part, at) =>
-    chunk(said, at === parts.length - 1 ? said.outputTokens : at + 1, [part])
+    chunk(completion, at === parts.length - 1 ? completion.outputTokens : at + 1, [part])
   )
 }

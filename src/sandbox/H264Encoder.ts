@@ -1,12 +1,12 @@
 import { BitWriter } from "./BitWriter.ts"
-import { cut, repeatsAbove, repeatsLeft } from "./Picture.ts"
+import { blockSamples, repeatsAbove, repeatsLeft } from "./Picture.ts"
 import type { Picture, Plane } from "./Picture.ts"
 
 /**
- * A lossless H.264 encoder for drawn pictures (ITU-T H.264, Constrained Baseline profile). A
- * macroblock that its left or upper neighbour foretells exactly is one byte; any other is sent as
- * plain samples (I_PCM, 384 bytes). There is no transform and no rounding, hence the result is the
- * same everywhere, and every player has the two kinds. The deblocking filter is off.
+ * A lossless H.264 encoder for drawn pictures (ITU-T H.264, Constrained Baseline profile). A macroblock
+ * that its left or upper neighbour predicts exactly is one byte; any other is sent as samples (I_PCM,
+ * 384 bytes). There is no transform and no rounding, so the result is the same on every runtime, and
+ * every player decodes the two types. The deblocking filter is off.
  */
 
 /** Numbers of the standard's table 7-1. */
@@ -17,12 +17,12 @@ const unitPicture = 8
 
 /** Macroblock types of table 7-11; in a P slice five more come before them. */
 const typePredicted = 1
-const typePlain = 25
+const typePcm = 25
 const typesBeforeIntra = 5
 
 const frameNumberBits = 8
 
-/** Header and payload, with a 3 between two zeros and a small byte: no start code may arise. */
+/** Header and payload, with a 3 between two zeros and a small byte, so that no start code arises. */
 const unit = (type: number, payload: Uint8Array): Uint8Array => {
   const bytes = new Uint8Array(1 + Math.ceil(payload.length * 1.5))
   bytes[0] = 0x60 | type
@@ -54,7 +54,7 @@ export const levelOf = (macroblocks: number, framesPerSecond: number): number =>
     ([size, rate]) => macroblocks <= size && macroblocks * framesPerSecond <= rate
   )?.[2] ?? 52
 
-/** Profile, constraints and level: the three bytes that also stand in the file's `avcC` box. */
+/** Profile, constraints and level, also in the file's `avcC` box. */
 export const profileBytes = (level: number): readonly [number, number, number] => [66, 0xc0, level]
 
 /** The sequence parameter set: size with cropping, BT.709 colors, frame rate, no reordering. */
@@ -86,36 +86,38 @@ export const pictureParameters = (): Uint8Array => {
   return unit(unitPicture, bits.bits(0b100, 3).finish())
 }
 
-/** Which neighbour foretells the block, by the numbers that luma uses: 0 above, 1 left. */
-const foretells = (planes: ReadonlyArray<Plane>, column: number, row: number, size: number) => {
+/** The neighbour that predicts the block, as luma numbers it: 0 above, 1 left. */
+const predictorOf = (planes: ReadonlyArray<Plane>, column: number, row: number, size: number) => {
   if (planes.every((plane) => repeatsLeft(plane, column, row, size))) return 1
   return planes.every((plane) => repeatsAbove(plane, column, row, size)) ? 0 : undefined
 }
 
-const writePlain = (bits: BitWriter, picture: Picture, column: number, row: number): void => {
-  bits.align().bytes(cut(picture.luma, column, row, 16))
-  bits.bytes(cut(picture.blue, column, row, 8)).bytes(cut(picture.red, column, row, 8))
+const writePcm = (bits: BitWriter, picture: Picture, column: number, row: number): void => {
+  bits.align().bytes(blockSamples(picture.luma, column, row, 16))
+  bits
+    .bytes(blockSamples(picture.blue, column, row, 8))
+    .bytes(blockSamples(picture.red, column, row, 8))
 }
 
-/** A frame that needs no other: the first of the video. */
+/** A frame that refers to no other: the first of the video. */
 export const keyFrame = (picture: Picture): Uint8Array => {
   const bits = new BitWriter().ue(0, 7, 0).bits(0, frameNumberBits).ue(0).bits(0b00, 2).ue(0, 1)
-  const isPlain = new Uint8Array(picture.columns * picture.rows)
+  const isPcm = new Uint8Array(picture.columns * picture.rows)
   for (let row = 0; row < picture.rows; row += 1) {
     for (let column = 0; column < picture.columns; column += 1) {
       const at = row * picture.columns + column
-      const luma = foretells([picture.luma], column, row, 16)
-      const chroma = foretells([picture.blue, picture.red], column, row, 8)
+      const luma = predictorOf([picture.luma], column, row, 16)
+      const chroma = predictorOf([picture.blue, picture.red], column, row, 8)
       if (luma === undefined || chroma === undefined) {
-        isPlain[at] = 1
-        writePlain(bits.ue(typePlain), picture, column, row)
+        isPcm[at] = 1
+        writePcm(bits.ue(typePcm), picture, column, row)
         continue
       }
       bits.ue(typePredicted + luma, chroma === 1 ? 1 : 2, 0)
-      // "No coefficients" (table 9-5) depends on how many the neighbours have; plain ones count 16.
-      const hasPlainNeighbour =
-        (column > 0 && isPlain[at - 1] === 1) || (row > 0 && isPlain[at - picture.columns] === 1)
-      if (hasPlainNeighbour) bits.bits(0b000011, 6)
+      // "No coefficients" (table 9-5) depends on the neighbours' number of them; I_PCM counts 16.
+      const hasPcmNeighbour =
+        (column > 0 && isPcm[at - 1] === 1) || (row > 0 && isPcm[at - picture.columns] === 1)
+      if (hasPcmNeighbour) bits.bits(0b000011, 6)
       else bits.bits(1, 1)
     }
   }
@@ -129,7 +131,7 @@ export interface Change {
   readonly color: readonly [luma: number, blue: number, red: number]
 }
 
-/** A frame that repeats the one before, save for the changes (in rising order). */
+/** A frame that repeats the previous one except for the changes, in rising order. */
 export const deltaFrame = (
   frame: number,
   macroblocks: number,
@@ -139,7 +141,7 @@ export const deltaFrame = (
   bits.bits(0b000, 3).ue(0, 1)
   let next = 0
   for (const { macroblock, color } of changes) {
-    bits.ue(macroblock - next, typesBeforeIntra + typePlain).align()
+    bits.ue(macroblock - next, typesBeforeIntra + typePcm).align()
     for (const [place, samples] of [256, 64, 64].entries()) {
       bits.bytes(new Uint8Array(samples).fill(color[place] ?? 128))
     }

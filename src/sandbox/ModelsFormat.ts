@@ -4,24 +4,23 @@ import { createdSeconds } from "./OpenAiFormat.ts"
 
 const createdAt = "2025-01-01T00:00:00Z"
 
-/** What a vendor answers where its models are listed. */
-export interface ModelsAnswer {
+export interface ModelsResponse {
   readonly status: number
   readonly value: unknown
 }
 
-/** The list of models, or one of them, in the vendor's format: those that have a price. */
-export const modelsAnswer = (
+/** The list of priced models, or one of them, in the vendor's format. */
+export const modelsResponse = (
   catalog: UpstreamCatalog,
   provider: Provider,
   path: string
-): ModelsAnswer => {
+): ModelsResponse => {
   const vendors = new Set(
     catalog.routes.filter((route) => route.provider === provider).map(({ vendor }) => vendor)
   )
-  const wanted = /\/models\/(.+)$/u.exec(path)?.[1]
-  if (wanted !== undefined) {
-    const name = decodeURIComponent(wanted)
+  const requested = /\/models\/(.+)$/u.exec(path)?.[1]
+  if (requested !== undefined) {
+    const name = decodeURIComponent(requested)
     return [...vendors].some((vendor) => catalog.priced(vendor, name) !== undefined)
       ? { status: 200, value: modelOf(provider, name) }
       : { status: 404, value: unknownModel(provider, name) }
@@ -59,7 +58,7 @@ const modelOf = (provider: Provider, name: string): unknown => {
   }
 }
 
-/** The vendor's own words for a model that it does not have. */
+/** The vendor's error for an unknown model. */
 const unknownModel = (provider: Provider, name: string): unknown => {
   switch (provider) {
     case "anthropic":

@@ -1,18 +1,18 @@
 /**
- * Writes MP4 files (ISO/IEC 14496-12 and -14) with the index before the media, so that they play
- * while they load. All times are relative and no clock is read: the same tracks give the same
- * bytes. (The muxers on npm stamp the time of day into each file.)
+ * Writes MP4 files (ISO/IEC 14496-12 and -14) with the index before the media, so that players start
+ * before the end is loaded. No clock is read, so equal tracks give equal bytes; the muxers on npm write
+ * the current time into each file.
  */
 
 export interface Track {
   readonly samples: ReadonlyArray<Uint8Array>
-  /** Runs of equally long samples: how many, and ticks of each. */
+  /** Runs of samples of equal length: number, and ticks of each. */
   readonly durations: ReadonlyArray<readonly [count: number, ticks: number]>
-  /** What decodes it: an `avc1` or `mp4a` box. */
+  /** The decoder: an `avc1` or `mp4a` box. */
   readonly sampleEntry: Uint8Array
-  /** Numbers of the samples that need no other, from 1; empty: all of them. */
+  /** Numbers of the key frames, from 1; empty: every sample is one. */
   readonly keySamples: ReadonlyArray<number>
-  /** Pixels; absent: sound. */
+  /** Pixels; absent for sound. */
   readonly size?: { readonly width: number; readonly height: number }
 }
 
@@ -72,7 +72,7 @@ const trackHeader = (track: Track, id: number): Uint8Array =>
     u32((track.size?.width ?? 0) * 0x10000, (track.size?.height ?? 0) * 0x10000)
   )
 
-/** The samples of a track lie behind each other: one chunk. */
+/** The samples of a track are one chunk. */
 const sampleTable = (track: Track, offset: number): Uint8Array =>
   box(
     "stbl",
@@ -125,7 +125,7 @@ const index = (
 export const mp4 = (tracks: ReadonlyArray<Track>, ticksPerSecond: number): Uint8Array => {
   const type = box("ftyp", ascii("isom"), u32(0x200), ascii("isomiso2avc1mp41"))
   const media = box("mdat", ...tracks.flatMap((track) => track.samples))
-  // The index is as long wherever the media begins, so it may be made twice.
+  // The length of the index does not depend on the offset, so it can be made twice.
   const mediaOffset = type.length + index(tracks, ticksPerSecond, 0).length + 8
   return concat([type, index(tracks, ticksPerSecond, mediaOffset), media])
 }

@@ -7,7 +7,7 @@ import { accentColor, paint } from "./Scene.ts"
 import type { Scene } from "./Scene.ts"
 import type { Font } from "./Unifont.ts"
 
-/** What a video has beside its picture. */
+/** Length, frame rate and sound of a video. */
 export interface Film {
   readonly seconds: number
   readonly framesPerSecond: number
@@ -22,8 +22,8 @@ const ticksPerSecond = 48_000
 const silence = bytes(0x00, 0xc8, 0x00, 0x80, 0x23, 0x80)
 const silenceTicks = 1024
 
-/** Frames go out in groups of this many; other fibers run between the groups. */
-const framesPerTurn = 60
+/** Other fibers run after this many frames. */
+const framesPerYield = 60
 
 const lengthPrefixed = (unit: Uint8Array): Uint8Array => {
   const sample = new Uint8Array(4 + unit.length)
@@ -74,7 +74,7 @@ const soundEntry = (): Uint8Array =>
     )
   )
 
-/** As long as the video to the tick: the last packet is shown in part. */
+/** Exactly as long as the video: the last packet is played in part. */
 const soundTrack = (seconds: number): Track => {
   const whole = Math.floor((seconds * ticksPerSecond) / silenceTicks)
   const rest = seconds * ticksPerSecond - whole * silenceTicks
@@ -93,10 +93,10 @@ const soundTrack = (seconds: number): Track => {
 }
 
 /**
- * A playable MP4 of exactly the scene's size (even numbers), length and frame rate: H.264 without
- * loss, Constrained Baseline, BT.709. The scene stands still and a bar along the lower edge grows
- * with the time. The same scene and film give the same bytes on every runtime. Some 30 ms for five
- * seconds of 1280×720, a few hundred kilobytes.
+ * An MP4 of exactly the scene's size (even numbers), length and frame rate: lossless H.264, Constrained
+ * Baseline, BT.709. The scene is still; a bar along the lower edge grows with the time. Equal scenes and
+ * films give equal bytes on every runtime. About 30 ms and a few hundred kilobytes for five seconds of
+ * 1280×720.
  */
 export const renderMp4 = Effect.fnUntraced(function* (scene: Scene, film: Film, font: Font) {
   const canvas = paint(scene, font)
@@ -108,7 +108,7 @@ export const renderMp4 = Effect.fnUntraced(function* (scene: Scene, film: Film, 
   const color = Picture.ycc(canvas.palette[accentColor] ?? [255, 255, 255])
   let filled = 0
   for (let frame = 1; frame < frames; frame += 1) {
-    if (frame % framesPerTurn === 0) yield* Effect.yieldNow
+    if (frame % framesPerYield === 0) yield* Effect.yieldNow
     const changes: Array<H264.Change> = []
     for (; filled < Math.floor(((frame + 1) * picture.columns) / frames); filled += 1) {
       changes.push({ macroblock: macroblocks - picture.columns + filled, color })

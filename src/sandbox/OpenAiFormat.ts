@@ -1,10 +1,10 @@
-import { piecesOf, textOf } from "./ChatContent.ts"
-import type { Choice, Said } from "./ChatContent.ts"
+import { textDeltas, textOf } from "./Completion.ts"
+import type { Choice, Completion } from "./Completion.ts"
 
-/** A fixed time, so that the same request gives the same bytes. In Unix seconds. */
+/** Fixed, so that equal requests give equal bytes. Unix seconds. */
 export const createdSeconds = 1_735_689_600
 
-const usageOf = ({ inputTokens, outputTokens }: Said) => ({
+const usageOf = ({ inputTokens, outputTokens }: Completion) => ({
   prompt_tokens: inputTokens,
   completion_tokens: outputTokens,
   total_tokens: inputTokens + outputTokens,
@@ -12,12 +12,12 @@ const usageOf = ({ inputTokens, outputTokens }: Said) => ({
   completion_tokens_details: { reasoning_tokens: 0 }
 })
 
-const idOf = ({ seed }: Said): string => `chatcmpl-${seed.slice(0, 29)}`
+const idOf = ({ seed }: Completion): string => `chatcmpl-${seed.slice(0, 29)}`
 
-const finishOf = ({ isCut, tool }: Choice): string =>
-  tool === undefined ? (isCut ? "length" : "stop") : "tool_calls"
+const finishOf = ({ isTruncated, tool }: Choice): string =>
+  tool === undefined ? (isTruncated ? "length" : "stop") : "tool_calls"
 
-const toolCallsOf = ({ seed }: Said, { tool }: Choice, index: number) =>
+const toolCallsOf = ({ seed }: Completion, { tool }: Choice, index: number) =>
   tool === undefined
     ? undefined
     : [
@@ -28,14 +28,13 @@ const toolCallsOf = ({ seed }: Said, { tool }: Choice, index: number) =>
         }
       ]
 
-/** vendors.md A3. */
-export const chatAnswer = (said: Said) => ({
-  id: idOf(said),
+export const chatCompletion = (completion: Completion) => ({
+  id: idOf(completion),
   object: "chat.completion",
   created: createdSeconds,
-  model: said.model,
-  choices: said.choices.map((choice, index) => {
-    const calls = toolCallsOf(said, choice, index)
+  model: completion.model,
+  choices: completion.choices.map((choice, index) => {
+    const calls = toolCallsOf(completion, choice, index)
     return {
       index,
       message: {
@@ -48,18 +47,21 @@ export const chatAnswer = (said: Said) => ({
       finish_reason: finishOf(choice)
     }
   }),
-  usage: usageOf(said),
+  usage: usageOf(completion),
   service_tier: "default",
   system_fingerprint: "fp_simulated"
 })
 
-/** The same answer as server-sent events, a word each. */
-export const chatEvents = (said: Said, withUsage: boolean): ReadonlyArray<string> => {
+/** The same completion as server-sent events, one for each word. docs/reference/vendors.md#openai-streams */
+export const chatCompletionEvents = (
+  completion: Completion,
+  withUsage: boolean
+): ReadonlyArray<string> => {
   const head = {
-    id: idOf(said),
+    id: idOf(completion),
     object: "chat.completion.chunk",
     created: createdSeconds,
-    model: said.model,
+    model: completion.model,
     system_fingerprint: "fp_simulated"
   }
   const usage = withUsage ? { usage: null } : {}
@@ -70,20 +72,20 @@ export const chatEvents = (said: Said, withUsage: boolean): ReadonlyArray<string
       ...usage
     })
   return [
-    ...said.choices.flatMap((choice, index) => [
+    ...completion.choices.flatMap((choice, index) => [
       chunk(index, { role: "assistant", content: "", refusal: null }, null),
-      ...deltasOf(said, choice, index).map((delta) => chunk(index, delta, null)),
+      ...deltasOf(completion, choice, index).map((delta) => chunk(index, delta, null)),
       chunk(index, {}, finishOf(choice))
     ]),
-    ...(withUsage ? [event({ ...head, choices: [], usage: usageOf(said) })] : []),
+    ...(withUsage ? [event({ ...head, choices: [], usage: usageOf(completion) })] : []),
     "data: [DONE]\n\n"
   ]
 }
 
-/** A tool's call comes as OpenAI sends it: its name first, its arguments behind. */
-const deltasOf = (said: Said, choice: Choice, index: number): ReadonlyArray<object> => {
-  const [call] = toolCallsOf(said, choice, index) ?? []
-  if (call === undefined) return piecesOf(choice).map((content) => ({ content }))
+/** A tool call as OpenAI streams it: first its name, then its arguments. */
+const deltasOf = (completion: Completion, choice: Choice, index: number): ReadonlyArray<object> => {
+  const [call] = toolCallsOf(completion, choice, index) ?? []
+  if (call === undefined) return textDeltas(choice).map((content) => ({ content }))
   const named = { ...call, function: { ...call.function, arguments: "" } }
   const rest = { function: { arguments: call.function.arguments } }
   return [named, rest].map((part) => ({ tool_calls: [{ index: 0, ...part }] }))

@@ -6,7 +6,7 @@ export interface Plane {
   readonly samples: Uint8Array
 }
 
-/** A picture as H.264 sees it: whole macroblocks of 16×16, color at half the resolution. */
+/** A picture in the format of H.264: whole macroblocks of 16×16, color at half the resolution. */
 export interface Picture {
   readonly columns: number
   readonly rows: number
@@ -25,7 +25,7 @@ export const ycc = ([red, green, blue]: Color): readonly [number, number, number
   ]
 }
 
-/** Beyond the right and lower edge the last pixel is repeated; the decoder cuts that off. */
+/** The last pixel is repeated beyond the right and lower edge, which the decoder crops. */
 const lumaPlane = (canvas: Canvas, levels: Uint8Array, columns: number, rows: number): Plane => {
   const stride = columns * 16
   const samples = new Uint8Array(stride * rows * 16)
@@ -84,8 +84,13 @@ export const fromCanvas = (canvas: Canvas): Picture => {
   }
 }
 
-/** The `size`×`size` samples of one macroblock. */
-export const cut = (plane: Plane, column: number, row: number, size: number): Uint8Array => {
+/** The samples of one macroblock, `size`×`size`. */
+export const blockSamples = (
+  plane: Plane,
+  column: number,
+  row: number,
+  size: number
+): Uint8Array => {
   const samples = new Uint8Array(size * size)
   for (let y = 0; y < size; y += 1) {
     const from = (row * size + y) * plane.stride + column * size

@@ -1,8 +1,8 @@
 import { Schema } from "effect"
-import { promptLongCodePointsMax, seedMax, videoSecondsShort } from "../domain/Limits.ts"
+import { promptLongCodePointsMax, seedMax, videoShortSeconds } from "../domain/Limits.ts"
 import { seedOfTask } from "./Seed.ts"
 
-/** What is to be rendered. Small JSON without media: it travels in the handle. */
+/** What is rendered. Small JSON without media, because it is part of the handle. */
 export const Plan = Schema.Struct({
   kind: Schema.Literals(["images", "videos"]),
   prompt: Schema.String,
@@ -16,7 +16,7 @@ export const Plan = Schema.Struct({
 })
 export type Plan = typeof Plan.Type
 
-/** The fields of all model bodies that change what is rendered; the others are not looked at. */
+/** The fields of all bodies that change what is rendered. */
 export const RenderedFields = Schema.Struct({
   prompt: Schema.optionalKey(Schema.NullOr(Schema.String)),
   size: Schema.optionalKey(Schema.NullOr(Schema.String)),
@@ -36,12 +36,12 @@ interface Size {
 
 interface ModelPlan {
   readonly kind: Plan["kind"]
-  /** When the body names neither size nor resolution. */
+  /** Without size and resolution in the body. */
   readonly size: Size
-  /** When the body has no `n`. */
+  /** Without `n` in the body. */
   readonly count: number
   readonly framesPerSecond: number
-  /** Makes a sound track unless `audio` is false; the spec's `audio` defaults to true. */
+  /** With a sound track, unless `audio` is false. */
   readonly hasSound: boolean
 }
 
@@ -61,7 +61,7 @@ const videos = (framesPerSecond: number, hasSound: boolean): ModelPlan => ({
   hasSound
 })
 
-/** Spec, Request bodies; the last four models after their upstreams (vendors.md A1). */
+/** docs/reference/models.md#labels */
 const models: Readonly<Record<string, ModelPlan>> = {
   "text-to-image-max": images(1664, 928, 1),
   "image-edit": images(1280, 1280, 4),
@@ -84,7 +84,7 @@ const tiers: Readonly<Record<string, Size>> = {
   "1080P": { width: 1920, height: 1080 }
 }
 
-/** Whatever a body asks for, no more than this is rendered. */
+/** Bounds of what is rendered. */
 const sideMax = 4096
 const countMax = 10
 const secondsMax = 60
@@ -98,7 +98,7 @@ const pair = (text: string | null | undefined, separator: RegExp): Size | undefi
   return isPair && width > 0 && height > 0 ? { width, height } : undefined
 }
 
-/** By longest side and aspect ratio, as `image-edit-pro` has it. */
+/** By longest side and aspect ratio, as in `image-edit-pro`. */
 const sizeByRatio = (fields: RenderedFields): Size | undefined => {
   const longest = longestSides[fields.resolution ?? ""]
   if (longest === undefined) return undefined
@@ -107,19 +107,19 @@ const sizeByRatio = (fields: RenderedFields): Size | undefined => {
   return { width: ratio.width * share, height: ratio.height * share }
 }
 
-/** Videos have even sides: their colors are stored for two by two pixels. */
+/** Videos have even sides, because their colors are stored for two by two pixels. */
 const rounded = (side: number, kind: Plan["kind"]): number =>
   kind === "videos"
     ? between(2, Math.round(side / 2) * 2, sideMax)
     : between(1, Math.round(side), sideMax)
 
-/** `image-edit-pro` sets its prompts no limit; the handle does. */
+/** Long prompts are shortened, because the handle is stored with the task. */
 const shortened = (text: string): string =>
   Array.from(text.slice(0, promptLongCodePointsMax * 2))
     .slice(0, promptLongCodePointsMax)
     .join("")
 
-/** `model` is a catalog label; one that is unknown makes an image. */
+/** `model` is a label; an unknown one renders an image. */
 export const planOf = (
   request: { readonly taskId: string; readonly model: string },
   fields: RenderedFields,
@@ -141,7 +141,7 @@ export const planOf = (
     height: rounded(size.height, model.kind),
     count: isVideo ? 1 : between(1, fields.n ?? model.count, countMax),
     seed: between(0, fields.seed ?? seedOfTask(request.taskId), seedMax),
-    seconds: isVideo ? between(1, fields.duration ?? videoSecondsShort, secondsMax) : 0,
+    seconds: isVideo ? between(1, fields.duration ?? videoShortSeconds, secondsMax) : 0,
     framesPerSecond: model.framesPerSecond,
     hasSound: model.hasSound && fields.audio !== false
   }

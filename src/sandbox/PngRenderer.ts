@@ -5,9 +5,9 @@ import type { Scene } from "./Scene.ts"
 import type { Font } from "./Unifont.ts"
 
 /**
- * A PNG of exactly the scene's size, with a palette and without any time stamp: the same scene
- * gives the same bytes on every runtime (`fast-png` compresses in plain JavaScript). Painting and
- * compressing take some 20 ms each for 1664×928, with a break for other fibers between.
+ * A PNG of exactly the scene's size, with a palette and without a time stamp: equal scenes give equal
+ * bytes on every runtime (`fast-png` compresses in plain JavaScript). Painting and compressing take
+ * about 20 ms each for 1664×928; other fibers run between them.
  */
 export const renderPng = Effect.fnUntraced(function* (scene: Scene, font: Font) {
   const { width, height, pixels, palette } = paint(scene, font)

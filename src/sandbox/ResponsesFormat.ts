@@ -1,8 +1,8 @@
-import { piecesOf, textOf } from "./ChatContent.ts"
-import type { Said } from "./ChatContent.ts"
+import { textDeltas, textOf } from "./Completion.ts"
+import type { Completion } from "./Completion.ts"
 import { createdSeconds } from "./OpenAiFormat.ts"
 
-const usageOf = ({ inputTokens, outputTokens }: Said) => ({
+const usageOf = ({ inputTokens, outputTokens }: Completion) => ({
   input_tokens: inputTokens,
   input_tokens_details: { cached_tokens: 0 },
   output_tokens: outputTokens,
@@ -10,8 +10,8 @@ const usageOf = ({ inputTokens, outputTokens }: Said) => ({
   total_tokens: inputTokens + outputTokens
 })
 
-const responseOf = (said: Said, status: string, output: ReadonlyArray<object>) => ({
-  id: `resp_${said.seed.slice(0, 32)}`,
+const responseOf = (completion: Completion, status: string, output: ReadonlyArray<object>) => ({
+  id: `resp_${completion.seed.slice(0, 32)}`,
   object: "response",
   created_at: createdSeconds,
   status,
@@ -21,7 +21,7 @@ const responseOf = (said: Said, status: string, output: ReadonlyArray<object>) =
   instructions: null,
   max_output_tokens: null,
   metadata: {},
-  model: said.model,
+  model: completion.model,
   output,
   parallel_tool_calls: true,
   previous_response_id: null,
@@ -33,15 +33,16 @@ const responseOf = (said: Said, status: string, output: ReadonlyArray<object>) =
   tools: [],
   top_p: 1,
   truncation: "disabled",
-  usage: status === "in_progress" ? null : usageOf(said)
+  usage: status === "in_progress" ? null : usageOf(completion)
 })
 
-const endOf = ({ choices: [choice] }: Said): string => (choice.isCut ? "incomplete" : "completed")
+const endOf = ({ choices: [choice] }: Completion): string =>
+  choice.isTruncated ? "incomplete" : "completed"
 
-/** The one thing that is put out: a message, or the call of a function; `text` so far. */
-const itemOf = (said: Said, status: string, text: string) => {
-  const { seed } = said
-  const [{ tool }] = said.choices
+/** The output item: a message or a function call, with its text so far. */
+const itemOf = (completion: Completion, status: string, text: string) => {
+  const { seed } = completion
+  const [{ tool }] = completion.choices
   const id = seed.slice(0, 32)
   return tool === undefined
     ? {
@@ -63,26 +64,36 @@ const itemOf = (said: Said, status: string, text: string) => {
 
 const partOf = (text: string) => ({ type: "output_text", text, annotations: [], logprobs: [] })
 
-const wholeOf = ({ choices: [choice] }: Said): string =>
+const wholeOf = ({ choices: [choice] }: Completion): string =>
   choice.tool === undefined ? textOf(choice) : JSON.stringify(choice.tool.arguments)
 
-/** The answer of `/v1/responses`. vendors.md A3. */
-export const responsesAnswer = (said: Said) =>
-  responseOf(said, endOf(said), [itemOf(said, endOf(said), wholeOf(said))])
+/** docs/reference/vendors.md#openai-responses */
+export const openAiResponse = (completion: Completion) =>
+  responseOf(completion, endOf(completion), [
+    itemOf(completion, endOf(completion), wholeOf(completion))
+  ])
 
-/** The same as server-sent events, numbered, a word each. */
-export const responsesEvents = (said: Said): ReadonlyArray<string> => {
-  const end = endOf(said)
-  const { id } = itemOf(said, end, "")
-  const begun = responseOf(said, "in_progress", [])
+/** The same response as numbered server-sent events, one for each word. */
+export const openAiResponseEvents = (completion: Completion): ReadonlyArray<string> => {
+  const end = endOf(completion)
+  const { id } = itemOf(completion, end, "")
+  const begun = responseOf(completion, "in_progress", [])
   const place = { item_id: id, output_index: 0 }
   const events: ReadonlyArray<readonly [type: string, data: object]> = [
     ["response.created", { response: begun }],
     ["response.in_progress", { response: begun }],
-    ["response.output_item.added", { output_index: 0, item: itemOf(said, "in_progress", "") }],
-    ...(said.choices[0].tool === undefined ? textEvents(said, place) : callEvents(said, place)),
-    ["response.output_item.done", { output_index: 0, item: itemOf(said, end, wholeOf(said)) }],
-    [`response.${end}`, { response: responsesAnswer(said) }]
+    [
+      "response.output_item.added",
+      { output_index: 0, item: itemOf(completion, "in_progress", "") }
+    ],
+    ...(completion.choices[0].tool === undefined
+      ? textEvents(completion, place)
+      : callEvents(completion, place)),
+    [
+      "response.output_item.done",
+      { output_index: 0, item: itemOf(completion, end, wholeOf(completion)) }
+    ],
+    [`response.${end}`, { response: openAiResponse(completion) }]
   ]
   return events.map(
     ([type, data], index) =>
@@ -92,12 +103,12 @@ export const responsesEvents = (said: Said): ReadonlyArray<string> => {
 
 type Events = ReadonlyArray<readonly [type: string, data: object]>
 
-const textEvents = (said: Said, place: object): Events => {
+const textEvents = (completion: Completion, place: object): Events => {
   const at = { ...place, content_index: 0 }
-  const text = wholeOf(said)
+  const text = wholeOf(completion)
   return [
     ["response.content_part.added", { ...at, part: partOf("") }],
-    ...piecesOf(said.choices[0]).map(
+    ...textDeltas(completion.choices[0]).map(
       (delta) => ["response.output_text.delta", { ...at, delta, logprobs: [] }] as const
     ),
     ["response.output_text.done", { ...at, text, logprobs: [] }],
@@ -105,9 +116,9 @@ const textEvents = (said: Said, place: object): Events => {
   ]
 }
 
-const callEvents = (said: Said, place: object): Events => {
-  const whole = wholeOf(said)
-  const name = said.choices[0].tool?.name
+const callEvents = (completion: Completion, place: object): Events => {
+  const whole = wholeOf(completion)
+  const name = completion.choices[0].tool?.name
   return [
     ["response.function_call_arguments.delta", { ...place, delta: whole }],
     ["response.function_call_arguments.done", { ...place, name, arguments: whole }]

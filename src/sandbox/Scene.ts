@@ -3,7 +3,7 @@ import { hash, randomFrom } from "./Seed.ts"
 import { wrap } from "./TextLayout.ts"
 import type { Font, Glyph } from "./Unifont.ts"
 
-/** All that a picture depends on: equal scenes are equal to the last byte. */
+/** Everything that a picture depends on: equal scenes give equal bytes. */
 export interface Scene {
   readonly width: number
   readonly height: number
@@ -17,17 +17,17 @@ export interface Scene {
   readonly count: number
 }
 
-/** Edges lie on H.264's macroblocks where they can: the videos are smaller so. */
+/** Edges are aligned with H.264's macroblocks where possible, which makes videos smaller. */
 const block = 16
 
 const bands = 12
 const cellsPerSide = 5
 
-/** Places in the palette, behind the bands of the background. */
+/** Indices in the palette, after the bands of the background. */
 const textColor = bands
 const captionColor = bands + 1
 const figureColor = bands + 2
-/** The color of things that move. */
+/** The color of the progress bar. */
 export const accentColor = bands + 3
 
 const glyphDots = 16
@@ -35,13 +35,13 @@ const lineDots = 18
 
 const onBlocks = (pixels: number): number => Math.max(1, Math.round(pixels / block)) * block
 
-/** Dark colors that follow each other, light text, and a figure between the two. */
-const paletteFrom = (random: () => number): ReadonlyArray<Canvas.Color> => {
+/** A gradient of dark colors, light text, and a figure between the two. */
+const paletteOf = (random: () => number): ReadonlyArray<Canvas.Color> => {
   const hue = random()
-  const turn = (random() - 0.5) * 0.4
+  const hueShift = (random() - 0.5) * 0.4
   const background = Array.from({ length: bands }, (_, band) => {
     const share = band / (bands - 1)
-    return Canvas.hsl((hue + turn * share + 1) % 1, 0.5, 0.28 - 0.14 * share)
+    return Canvas.hsl((hue + hueShift * share + 1) % 1, 0.5, 0.28 - 0.14 * share)
   })
   return [
     ...background,
@@ -60,7 +60,7 @@ const paintBackground = (canvas: Canvas.Canvas): void => {
   }
 }
 
-/** A mirrored figure in the lower right corner, another one for each seed and prompt. */
+/** A mirrored figure in the lower right corner, different for each seed and prompt. */
 const paintFigure = (canvas: Canvas.Canvas, random: () => number): void => {
   const cell = onBlocks(Math.min(canvas.width, canvas.height) / 20)
   const side = cell * cellsPerSide
@@ -103,8 +103,8 @@ const paintText = (
   }
 }
 
-/** Reads each glyph once: a text is laid out once for each size that is tried. */
-const remembering = (font: Font): Font => {
+/** Reads each glyph once, because a text is laid out for several sizes. */
+const memoized = (font: Font): Font => {
   const known = new Map<number, Glyph>()
   return {
     glyph: (codePoint) => {
@@ -120,13 +120,13 @@ const caption = (scene: Scene): string =>
   `${scene.index + 1}/${scene.count} simulated`
 
 /**
- * Draws the prompt as large as it fits, a background and a figure made from seed and prompt, and a
- * last line with model, size, seed and number. What does not fit at the smallest size is cut off.
+ * Draws the prompt as large as it fits, a background and a figure made from seed and prompt, and a last
+ * line with model, size, seed and number. Text that does not fit at the smallest size is clipped.
  */
 export const paint = (scene: Scene, fullFont: Font): Canvas.Canvas => {
-  const font = remembering(fullFont)
+  const font = memoized(fullFont)
   const random = randomFrom(hash(`${scene.seed}:${scene.index}:${scene.model}:${scene.prompt}`))
-  const canvas = Canvas.make(scene.width, scene.height, paletteFrom(random))
+  const canvas = Canvas.make(scene.width, scene.height, paletteOf(random))
   paintBackground(canvas)
   paintFigure(canvas, random)
   const shorter = Math.min(scene.width, scene.height)

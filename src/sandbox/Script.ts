@@ -1,31 +1,30 @@
 import { Option, Schema } from "effect"
 
-/** What directives in a prompt ask of the simulator; an empty script is an ordinary job. */
+/** The behaviour that directives in a prompt ask for; an empty script is an ordinary job. */
 export interface Script {
-  /** Submits that are refused with 429, and with 503, before one is accepted. */
+  /** Submits that are refused with 429 before one is accepted; then the same with 503. */
   readonly throttledSubmits?: number
   readonly failedSubmits?: number
-  /** Submit is refused for good. */
+  /** Every submit is refused. */
   readonly refusal?: "content" | "media" | "operator"
   readonly isSubmitLost?: boolean
   readonly crash?: CrashPoint
   readonly delayMillis?: number
   readonly itemsMax?: number
-  /** How the job ends, when not well. */
+  /** How the job ends, if it does not succeed. */
   readonly ending?: Ending
 }
 
 type CrashPoint = "before-submit" | "after-submit"
 
-/** How a job ends; `hang` never does. */
+/** How a job ends; with `hang` it never does. */
 export const Ending = Schema.Literals(["done", "fail", "timeout", "lost", "hang"])
 export type Ending = typeof Ending.Type
 
 export interface Directive {
   /** How it is written in a prompt. */
   readonly example: string
-  readonly does: string
-  /** Reads what stands behind `=`, or the empty text. */
+  /** Reads the text after `=`, or the empty text. */
   readonly read: (value: string) => Option.Option<Script>
 }
 
@@ -57,93 +56,93 @@ const crash = (value: string): Option.Option<Script> =>
     ? Option.some({ crash: value })
     : Option.none()
 
-/** Every directive. Several may stand in one prompt, anywhere in it. Contract 7. */
+/** Several directives may stand anywhere in one prompt. docs/reference/vendors.md#sandbox */
 export const directives: Readonly<Record<string, Directive>> = {
+  /** The job takes exactly so long (ms, s, m or h; at most 24h). */
   slow: {
     example: "[[sim:slow=30s]]",
-    does: "The job takes exactly so long (ms, s, m or h; at most 24h)",
     read: delay
   },
+  /** That many submits are refused with 429 and a wait of one second, then one is accepted. */
   "429": {
     example: "[[sim:429=2]]",
-    does: "That many submits are refused with 429 and a wait of one second, then one is accepted",
     read: count((throttledSubmits) => ({ throttledSubmits }))
   },
+  /** That many submits fail with 503 before anything is bought, then one is accepted. */
   "503": {
     example: "[[sim:503=2]]",
-    does: "That many submits fail with 503 before anything is bought, then one is accepted",
     read: count((failedSubmits) => ({ failedSubmits }))
   },
+  /** Submit is refused for its content (task error 3001). */
   refuse: {
     example: "[[sim:refuse]]",
-    does: "Submit is refused for its content (task error 3001)",
     read: always({ refusal: "content" })
   },
+  /** Submit is refused because an input medium cannot be downloaded (task error 4002). */
   media: {
     example: "[[sim:media]]",
-    does: "Submit is refused because an input medium cannot be downloaded (task error 4002)",
     read: always({ refusal: "media" })
   },
+  /** Submit is refused because the service's own account is unpaid (task error 4008). */
   operator: {
     example: "[[sim:operator]]",
-    does: "Submit is refused because the service's own account is unpaid (task error 4008)",
     read: always({ refusal: "operator" })
   },
+  /** The job is bought, and the connection breaks before the answer (task error 3004). */
   "lost-submit": {
     example: "[[sim:lost-submit]]",
-    does: "The job is bought, and the connection breaks before the answer (task error 3004)",
     read: always({ isSubmitLost: true })
   },
+  /** Runs the injected crash before-submit or after-submit; without one, nothing happens. */
   crash: {
     example: "[[sim:crash=after-submit]]",
-    does: "Runs the injected crash before-submit or after-submit; without one, nothing happens",
     read: crash
   },
+  /** Only that many of the items asked for are made. */
   partial: {
     example: "[[sim:partial=1]]",
-    does: "Only that many of the items asked for are made",
     read: count((itemsMax) => ({ itemsMax }))
   },
+  /** The job runs for ever. */
   hang: {
     example: "[[sim:hang]]",
-    does: "The job runs for ever",
     read: always({ ending: "hang" })
   },
+  /** The job fails at the end of its time (task error 3005). */
   fail: {
     example: "[[sim:fail]]",
-    does: "The job fails at the end of its time (task error 3005)",
     read: always({ ending: "fail" })
   },
+  /** The vendor gives the job up at the end of its time (task error 3003). */
   timeout: {
     example: "[[sim:timeout]]",
-    does: "The vendor gives the job up at the end of its time (task error 3003)",
     read: always({ ending: "timeout" })
   },
+  /** The vendor no longer knows the job at the end of its time (task error 3004). */
   lost: {
     example: "[[sim:lost]]",
-    does: "The vendor no longer knows the job at the end of its time (task error 3004)",
     read: always({ ending: "lost" })
   }
 }
 
-/** Bounded, so that a long prompt full of openings is read in linear time. */
-const written = /\[\[sim:([^\]=]{0,40})(?:=([^\]]{0,40}))?\]\]/gu
+/** Bounded, so that a long prompt full of `[[sim:` is read in linear time. */
+const directivePattern = /\[\[sim:([^\]=]{0,40})(?:=([^\]]{0,40}))?\]\]/gu
 
 const faultsMax = 5
 
 export interface Parsed {
-  /** The prompt without its directives: what is drawn. */
+  /** The prompt without its directives, which is drawn. */
   readonly text: string
   readonly script: Script
-  /** A line for each of the first directives that do not exist or have a wrong value. */
+  /** The first directives that do not exist or have a wrong value, one line each. */
   readonly faults: ReadonlyArray<string>
 }
 
-/** Takes the directives out of a prompt. Of two that disagree the later one holds. */
+/** Extracts the directives of a prompt. Of two that disagree the later one wins. */
 export const parse = (prompt: string): Parsed => {
   const faults: Array<string> = []
   const script: Script = {}
-  for (const [whole, name = "", value = ""] of prompt.matchAll(written)) {
+  for (const [whole, name = "", value = ""] of prompt.matchAll(directivePattern)) {
     const directive = Object.hasOwn(directives, name) ? directives[name] : undefined
     const read = directive?.read(value) ?? Option.none()
     if (Option.isSome(read)) Object.assign(script, read.value)
@@ -151,7 +150,7 @@ export const parse = (prompt: string): Parsed => {
     else faults.push(`${whole} is written like ${directive.example}`)
   }
   return {
-    text: prompt.replaceAll(written, "").trim(),
+    text: prompt.replaceAll(directivePattern, "").trim(),
     script,
     faults: faults.slice(0, faultsMax)
   }

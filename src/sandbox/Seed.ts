@@ -1,8 +1,8 @@
 import { seedMax } from "../domain/Limits.ts"
 
 /**
- * 32-bit FNV-1a of the UTF-16 units, then Murmur3's last step, so that ids that differ in their
- * last digits are far apart. The same number on every runtime and in every version.
+ * 32-bit FNV-1a of the UTF-16 units, then the finalizer of Murmur3, so that ids that differ in their
+ * last digits get distant numbers. Equal on every runtime and in every version.
  */
 export const hash = (text: string): number => {
   let state = 0x811c9dc5
@@ -14,10 +14,10 @@ export const hash = (text: string): number => {
   return (state ^ (state >>> 16)) >>> 0
 }
 
-/** The seed of a job whose body gives none. */
+/** The seed of a job whose body has none. */
 export const seedOfTask = (taskId: string): number => hash(`seed:${taskId}`) % (seedMax + 1)
 
-/** An endless row of numbers from 0 to below 1 that depends on the seed alone (mulberry32). */
+/** Pseudo-random numbers from 0 to below 1 (mulberry32). */
 export const randomFrom = (seed: number): (() => number) => {
   let state = seed >>> 0
   return () => {

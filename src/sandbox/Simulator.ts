@@ -19,26 +19,26 @@ import { SubmitLog } from "./SubmitLog.ts"
 import * as Unifont from "./Unifont.ts"
 
 export interface SimulatorOptions {
-  /** How long a job takes: between the two, by the task id. `SIMULATOR_DELAY`. */
+  /** `SIMULATOR_DELAY`: the task id decides the time between the two. */
   readonly delay?: { readonly min: Duration.Input; readonly max: Duration.Input }
-  /** What `[[sim:crash=…]]` does, such as killing the process of a test. Default: nothing. */
+  /** Run by `[[sim:crash=…]]`, for example to kill the process of a test. Default: nothing. */
   readonly crash?: Effect.Effect<void>
 }
 
 export interface Simulator {
   readonly account: VendorAccount
-  /** How many submits of a task bought a job since the process started. */
+  /** Submits of a task that bought a job since the process started. */
   readonly paidSubmits: (taskId: string) => Effect.Effect<number>
 }
 
-/** All that a poll needs, so that polls go on after a restart of the process. */
+/** Everything that a poll needs, so that polls work after a restart of the process. */
 const Job = Schema.Struct({
   taskId: Schema.String,
   model: Schema.String,
   submittedAtMillis: Schema.Finite,
   delayMillis: Schema.Finite,
   ending: Ending,
-  /** How many items are made: fewer than `plan.count` with `[[sim:partial=…]]`. */
+  /** Number of results: less than `plan.count` with `[[sim:partial=…]]`. */
   items: Schema.Int,
   plan: Plan
 })
@@ -48,8 +48,8 @@ const accountId = "simulator"
 const pollMillis = 1000
 const defaultDelay = { min: "2 seconds", max: "6 seconds" } as const
 
-/** What a vendor would say, after vendors.md A1. */
-const sayings = {
+/** Errors after the model of DashScope. docs/reference/vendors.md#dashscope-errors */
+const failures = {
   unreadable: {
     class: "FATAL_CLIENT",
     httpStatus: 400,
@@ -109,14 +109,14 @@ const sayings = {
   }
 } as const
 
-const failure = (taskId: string, saying: keyof typeof sayings, message?: string): VendorError =>
+const failure = (taskId: string, kind: keyof typeof failures, message?: string): VendorError =>
   new VendorError({
-    ...sayings[saying],
+    ...failures[kind],
     requestId: `sim-${taskId}`,
-    message: message ?? sayings[saying].message
+    message: message ?? failures[kind].message
   })
 
-/** Why a submit fails before anything is bought. */
+/** The refusal of a submit, before anything is bought. */
 const refusalOf = (script: Script, attempts: number) => {
   const throttled = script.throttledSubmits ?? 0
   if (attempts <= throttled) return "throttled"
@@ -134,7 +134,7 @@ const jobOf = (handle: Handle) =>
     )
   )
 
-/** Between `min` and `max`, by the task id; a fixed one with `[[sim:slow=…]]`. */
+/** Between `min` and `max`, decided by the task id; fixed with `[[sim:slow=…]]`. */
 const delayOf = (
   taskId: string,
   script: Script,
@@ -151,8 +151,8 @@ const remainingMillis = (job: Job) =>
 const pollAfter = (remaining: number): Duration.Duration =>
   Duration.millis(remaining > 0 ? Math.min(pollMillis, remaining) : pollMillis)
 
-/** Reads the media as an upstream would, one after the other: what cannot be had fails the submit. */
-const takeMedia = ({ media, taskId }: SubmitRequest) =>
+/** Reads the media one after the other, as an upstream would; one that cannot be read fails the submit. */
+const readMedia = ({ media, taskId }: SubmitRequest) =>
   Effect.forEach(
     media,
     ({ bytes, pointer, size }) =>
@@ -200,11 +200,10 @@ const cancel = Effect.fn("Simulator.cancel")(function* (
 })
 
 /**
- * The vendor of the sandbox (contract 7): renders real PNG images and MP4 videos after a realistic
- * delay, by the clock of the fiber. It keeps nothing that a poll needs; the handle carries it all.
- * Directives in the prompt (`Script.directives`) make it slow, refuse, fail, hang or crash. The
- * counts behind `[[sim:429=…]]`, `[[sim:503=…]]` and `paidSubmits` start anew with the process.
- * It cannot list jobs, so `reconcile` finds none.
+ * The vendor of the sandbox: renders PNG images and MP4 videos after a delay, by the fiber's clock.
+ * Everything that a poll needs is in the handle. Directives in the prompt (`Script.directives`) change
+ * its behaviour. The counts for `[[sim:429=…]]`, `[[sim:503=…]]` and `paidSubmits` start at zero with
+ * the process. It cannot list jobs. docs/reference/vendors.md#sandbox
  */
 export const make = Effect.fnUntraced(function* (
   options: SimulatorOptions = {}
@@ -222,7 +221,7 @@ export const make = Effect.fnUntraced(function* (
     )
     const { faults, script, text } = parse(fields.prompt ?? "")
     if (faults.length > 0) return yield* failure(taskId, "unreadable", faults.join("; "))
-    yield* takeMedia(request)
+    yield* readMedia(request)
     if (script.crash === "before-submit") yield* crash
     const refusal = refusalOf(script, log.addAttempt(taskId).attempts)
     if (refusal !== undefined) return yield* failure(taskId, refusal)
@@ -246,7 +245,7 @@ export const make = Effect.fnUntraced(function* (
   return {
     account: {
       accountId,
-      isPretended: true,
+      isSimulated: true,
       submit,
       poll: Effect.fn("Simulator.poll")((handle: Handle) => poll(handle, loadFont)),
       cancel,

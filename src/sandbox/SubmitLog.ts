@@ -1,12 +1,12 @@
-/** What the simulator remembers of submits while the process lives. Not needed to poll. */
+/** Counts of one task since the process started. */
 export interface SubmitCount {
-  /** All submits, the refused ones too. */
+  /** All submits, including refused ones. */
   readonly attempts: number
-  /** Those that bought a job. */
+  /** Submits that bought a job. */
   readonly paid: number
 }
 
-/** Beyond this many tasks the one that came first is forgotten. */
+/** Beyond this the oldest task is removed. */
 const tasksMax = 100_000
 
 export class SubmitLog {
@@ -18,15 +18,15 @@ export class SubmitLog {
 
   addAttempt(taskId: string): SubmitCount {
     const { attempts, paid } = this.of(taskId)
-    return this.#keep(taskId, { attempts: attempts + 1, paid })
+    return this.#store(taskId, { attempts: attempts + 1, paid })
   }
 
   addPaid(taskId: string): SubmitCount {
     const { attempts, paid } = this.of(taskId)
-    return this.#keep(taskId, { attempts, paid: paid + 1 })
+    return this.#store(taskId, { attempts, paid: paid + 1 })
   }
 
-  #keep(taskId: string, count: SubmitCount): SubmitCount {
+  #store(taskId: string, count: SubmitCount): SubmitCount {
     this.#counts.set(taskId, count)
     for (const oldest of this.#counts.keys()) {
       if (this.#counts.size <= tasksMax) break

@@ -2,7 +2,7 @@ import type { Font, Glyph } from "./Unifont.ts"
 
 interface PlacedGlyph {
   readonly glyph: Glyph
-  /** In dots from the left of the text box. */
+  /** Dots from the left edge of the text box. */
   readonly x: number
   readonly line: number
 }
@@ -12,10 +12,10 @@ export interface TextLayout {
   readonly lines: number
 }
 
-/** A line break, blanks, a word, or one ideograph: lines break before and after each. */
+/** A line break, blanks, a word, or one ideograph: lines can break before and after each. */
 const tokens = /\n|[^\S\n]+|[^\s\u2e80-\u{10ffff}]+|./gsu
 
-/** Breaks a text into lines of at most `width` dots: between words where that is possible. */
+/** Breaks a text into lines of at most `width` dots, between words where possible. */
 export const wrap = (text: string, font: Font, width: number): TextLayout => {
   const glyphs: Array<PlacedGlyph> = []
   let line = 0

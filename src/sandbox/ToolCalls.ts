@@ -1,6 +1,6 @@
-import { at } from "../catalog/Usage.ts"
+import { at } from "../domain/Json.ts"
 
-/** A call that the simulator makes of a tool that was offered to it. */
+/** A simulated call of an offered tool. */
 export interface ToolCall {
   readonly name: string
   readonly arguments: object
@@ -8,13 +8,13 @@ export interface ToolCall {
 
 const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
-interface Offer {
+interface OfferedTool {
   readonly name: string
   readonly schema: unknown
 }
 
-/** The functions among the tools, in the words of OpenAI, Anthropic or Gemini; hosted tools are none. */
-const offersOf = (body: unknown): ReadonlyArray<Offer> =>
+/** The functions among the tools, in the format of OpenAI, Anthropic or Gemini; hosted tools are excluded. */
+const toolsOf = (body: unknown): ReadonlyArray<OfferedTool> =>
   listOf(at(body, "tools"))
     .flatMap((tool) =>
       [tool, at(tool, "function")].concat(
@@ -39,12 +39,12 @@ const modeOf = (body: unknown): unknown => {
     : (at(choice, "type") ?? at(body, "toolConfig", "functionCallingConfig", "mode"))
 }
 
-const wantedName = (body: unknown): unknown =>
+const requestedName = (body: unknown): unknown =>
   at(body, "tool_choice", "function", "name") ??
   at(body, "tool_choice", "name") ??
   at(body, "toolConfig", "functionCallingConfig", "allowedFunctionNames", "0")
 
-/** Does the conversation end with what a tool answered? Then it is the turn of words. */
+/** The conversation ends with the result of a tool. */
 const endsWithResult = (body: unknown): boolean => {
   const turns = listOf(at(body, "messages") ?? at(body, "contents") ?? at(body, "input"))
   const last = turns.at(-1)
@@ -57,25 +57,25 @@ const endsWithResult = (body: unknown): boolean => {
 }
 
 /**
- * The tool that is called: the one that was named, else the first; none when the client forbids it,
- * or when the last turn is a tool's answer, so that the loop of an agent comes to its end.
+ * A call of the requested tool, else of the first one. None when the client forbids tools, or after a
+ * tool's result, so that the loop of an agent ends.
  */
 export const toolCallOf = (body: unknown): ToolCall | undefined => {
   if (/^none$/iu.test(String(modeOf(body))) || endsWithResult(body)) return undefined
-  const offers = offersOf(body)
-  const wanted = wantedName(body)
-  const offer = offers.find(({ name }) => name === wanted) ?? offers[0]
-  if (offer === undefined) return undefined
-  const made = exampleOf(offer.schema)
+  const tools = toolsOf(body)
+  const requested = requestedName(body)
+  const tool = tools.find(({ name }) => name === requested) ?? tools[0]
+  if (tool === undefined) return undefined
+  const made = exampleOf(tool.schema)
   return {
-    name: offer.name,
+    name: tool.name,
     arguments: typeof made === "object" && made !== null && !Array.isArray(made) ? made : {}
   }
 }
 
 const depthMax = 8
 
-/** A value that keeps a JSON schema, as far as type, enum and the required members go. */
+/** A value that satisfies type, enum and required members of a JSON schema. */
 const exampleOf = (schema: unknown, depth = 0): unknown => {
   const given = at(schema, "const") ?? at(schema, "default") ?? at(schema, "enum", "0")
   if (given !== undefined) return given
@@ -101,7 +101,7 @@ const membersOf = (schema: unknown, depth: number): unknown => {
   if (form !== undefined) return exampleOf(form, depth + 1)
   const properties = at(schema, "properties")
   const required = listOf(at(schema, "required"))
-  // Each once: a name that stands there ten times on eight levels would be made a hundred million times
+  // Unique names: one that is listed ten times on each of eight levels would be made a hundred million times
   const names = required.length > 0 ? new Set(required.map(String)) : Object.keys(properties ?? {})
   return Object.fromEntries(
     Array.from(names, (name) => [name, exampleOf(at(properties, name), depth + 1)])

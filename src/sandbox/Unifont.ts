@@ -3,16 +3,16 @@ import { readFile } from "node:fs/promises"
 import { createRequire } from "node:module"
 import * as Woff from "./Woff.ts"
 
-/** A character as dots. */
+/** A character on a grid of dots. */
 export interface Glyph {
-  /** How far the next character stands, in dots: 8 for half width, 16 for full width. */
+  /** Distance to the next character in dots: 8 for half width, 16 for full width. */
   readonly advance: number
   /** 16 rows from the top, none for a blank; the highest of 16 bits is the leftmost dot. */
   readonly rows: ReadonlyArray<number>
 }
 
 export interface Font {
-  /** A character that the font lacks is shown as a box. */
+  /** A box for a character that the font does not have. */
   readonly glyph: (codePoint: number) => Glyph
 }
 
@@ -101,7 +101,7 @@ const readAxis = (
   return { values, next: at }
 }
 
-/** Dots of a simple TrueType outline; a compound one has a negative count and comes out empty. */
+/** The dots of a simple TrueType outline; a compound one has a negative count and gives an empty glyph. */
 const readRows = (glyf: DataView, offset: number): ReadonlyArray<number> => {
   const rows = Array.from({ length: 16 }, () => 0)
   const contours = glyf.getInt16(offset)
@@ -123,7 +123,7 @@ const readRows = (glyf: DataView, offset: number): ReadonlyArray<number> => {
   return rows
 }
 
-/** Finds a glyph's number in a `cmap` table of format 12 (groups of consecutive code points). */
+/** Maps code points to glyph numbers by a `cmap` table of format 12 (groups of consecutive code points). */
 const characterMap = (cmap: DataView): ((codePoint: number) => number) => {
   const groups: Array<{ readonly from: number; readonly to: number; readonly glyph: number }> = []
   for (let index = 0; index < cmap.getUint16(2); index += 1) {
@@ -172,9 +172,9 @@ const read = Effect.fnUntraced(function* () {
 })
 
 /**
- * GNU Unifont (SIL Open Font License) from the npm package `@fontsource/unifont`: every character
- * of the Basic Multilingual Plane, Chinese included, on a grid of 16 dots. Takes about 80 ms, off
- * the event loop, and 11 MB. When the file cannot be read, boxes are drawn, and the log says so.
+ * GNU Unifont (SIL Open Font License) from the npm package `@fontsource/unifont`: every character of the
+ * Basic Multilingual Plane, including Chinese, on a grid of 16 dots. Loading takes about 80 ms outside
+ * the event loop, and 11 MB. When the file cannot be read, boxes are drawn and a warning is logged.
  */
 export const load: Effect.Effect<Font> = read().pipe(
   Effect.catchTag("FontUnreadable", (error) =>

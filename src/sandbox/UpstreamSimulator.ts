@@ -1,89 +1,96 @@
 import { Effect, Result } from "effect"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
-import { at } from "../catalog/Usage.ts"
+import { at } from "../domain/Json.ts"
 import type { Provider } from "../domain/Provider.ts"
-import type { UpstreamAnswer, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+import type { UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 import { RelayedStream } from "../vendors/UpstreamExchange.ts"
-import { anthropicAnswer, anthropicEvents } from "./AnthropicFormat.ts"
-import { hear } from "./ChatContent.ts"
-import type { Heard } from "./ChatContent.ts"
-import {
-  embeddingsAnswer,
-  hasTooManyInputs,
-  inputsMax,
-  moderationsAnswer
-} from "./EmbeddingsFormat.ts"
-import { geminiAnswer, geminiChunks } from "./GeminiFormat.ts"
-import { modelsAnswer } from "./ModelsFormat.ts"
-import { chatAnswer, chatEvents } from "./OpenAiFormat.ts"
-import { refusalOf } from "./Refusal.ts"
-import { responsesAnswer, responsesEvents } from "./ResponsesFormat.ts"
+import { anthropicMessage, anthropicMessageEvents } from "./AnthropicFormat.ts"
+import { parseRequest } from "./Completion.ts"
+import type { ParsedRequest } from "./Completion.ts"
+import { embeddingsBody, hasTooManyInputs, inputsMax, moderationsBody } from "./EmbeddingsFormat.ts"
+import { generateContentResponse, generateContentChunks } from "./GeminiFormat.ts"
+import { modelsResponse } from "./ModelsFormat.ts"
+import { chatCompletion, chatCompletionEvents } from "./OpenAiFormat.ts"
+import { openAiResponse, openAiResponseEvents } from "./ResponsesFormat.ts"
 
 /**
- * Answers as the vendor would: chat, responses, messages, contents, embeddings, tools and lists of
- * models, whole or as a stream. Deterministic: the same request gives the same bytes. Contract 7.
- * What no vendor would answer is refused: a few bytes of a request must not cost much.
+ * Simulates passthrough calls in the vendors' formats, whole or as a stream. Equal requests give equal
+ * bytes. Requests that no vendor would accept are refused, so that a small request cannot cost much.
+ * docs/reference/vendors.md#sandbox
  */
 export const makeSimulator =
   (catalog: UpstreamCatalog) =>
-  (provider: Provider, request: UpstreamRequest): Effect.Effect<UpstreamAnswer> =>
+  (provider: Provider, request: UpstreamRequest): Effect.Effect<UpstreamResponse> =>
     Effect.sync(() => {
       if (request.method === "GET") {
-        const { status, value } = modelsAnswer(catalog, provider, request.path)
+        const { status, value } = modelsResponse(catalog, provider, request.path)
         return json(value, status)
       }
-      const answer = Result.try({
-        try: () => answerOf(provider, request),
+      const response = Result.try({
+        try: () => responseOf(provider, request),
         catch: (error) => error
       })
-      if (Result.isSuccess(answer)) return answer.success
-      // The stack ran out, or a text would be too long
-      if (answer.failure instanceof RangeError) {
-        return refused(provider, "The body is nested too deeply, or asks for too much")
+      if (Result.isSuccess(response)) return response.success
+      // The stack overflowed, or a text would be too long
+      if (response.failure instanceof RangeError) {
+        return badRequest(provider, "The body is nested too deeply, or asks for too much")
       }
-      throw answer.failure
+      throw response.failure
     })
 
-const answerOf = (provider: Provider, request: UpstreamRequest): UpstreamAnswer => {
-  const heard = hear(request)
+const responseOf = (provider: Provider, request: UpstreamRequest): UpstreamResponse => {
+  const parsed = parseRequest(request)
   switch (provider) {
     case "anthropic":
-      return anthropic(request, heard)
+      return anthropic(request, parsed)
     case "gemini":
-      return gemini(request, heard)
+      return gemini(request, parsed)
     default:
-      return openAi(request, heard)
+      return openAi(request, parsed)
   }
 }
 
-const refused = (provider: Provider, message: string): UpstreamAnswer =>
-  json(refusalOf(provider, message), 400)
+const badRequest = (provider: Provider, message: string): UpstreamResponse =>
+  json(errorBody(provider, message), 400)
 
-const openAi = (request: UpstreamRequest, heard: Heard): UpstreamAnswer => {
-  const { body, said } = heard
+const openAi = (request: UpstreamRequest, parsed: ParsedRequest): UpstreamResponse => {
+  const { body, completion } = parsed
   if (/\/(?:embeddings|moderations)$/u.test(request.path) && hasTooManyInputs(body)) {
-    return refused("openai", `'input' must have at most ${inputsMax} items`)
+    return badRequest("openai", `'input' must have at most ${inputsMax} items`)
   }
-  if (request.path.endsWith("/embeddings")) return json(embeddingsAnswer(heard))
-  if (request.path.endsWith("/moderations")) return json(moderationsAnswer(heard))
+  if (request.path.endsWith("/embeddings")) return json(embeddingsBody(parsed))
+  if (request.path.endsWith("/moderations")) return json(moderationsBody(parsed))
   if (request.path.endsWith("/responses")) {
-    return heard.stream ? stream(request, responsesEvents(said)) : json(responsesAnswer(said))
+    return parsed.stream
+      ? stream(request, openAiResponseEvents(completion))
+      : json(openAiResponse(completion))
   }
-  return heard.stream
-    ? stream(request, chatEvents(said, at(body, "stream_options", "include_usage") === true))
-    : json(chatAnswer(said))
+  return parsed.stream
+    ? stream(
+        request,
+        chatCompletionEvents(completion, at(body, "stream_options", "include_usage") === true)
+      )
+    : json(chatCompletion(completion))
 }
 
-const anthropic = (request: UpstreamRequest, { said, stream: isStream }: Heard): UpstreamAnswer => {
-  if (request.path.endsWith("/count_tokens")) return json({ input_tokens: said.inputTokens })
-  return isStream ? stream(request, anthropicEvents(said)) : json(anthropicAnswer(said))
+const anthropic = (
+  request: UpstreamRequest,
+  { completion, stream: isStream }: ParsedRequest
+): UpstreamResponse => {
+  if (request.path.endsWith("/count_tokens")) return json({ input_tokens: completion.inputTokens })
+  return isStream
+    ? stream(request, anthropicMessageEvents(completion))
+    : json(anthropicMessage(completion))
 }
 
-const gemini = (request: UpstreamRequest, { said, stream: isStream }: Heard): UpstreamAnswer => {
-  if (request.path.endsWith(":countTokens")) return json({ totalTokens: said.inputTokens })
-  if (!isStream) return json(geminiAnswer(said))
-  const chunks = geminiChunks(said)
-  // Gemini streams one JSON array to those who do not ask for events
+const gemini = (
+  request: UpstreamRequest,
+  { completion, stream: isStream }: ParsedRequest
+): UpstreamResponse => {
+  if (request.path.endsWith(":countTokens")) return json({ totalTokens: completion.inputTokens })
+  if (!isStream) return json(generateContentResponse(completion))
+  const chunks = generateContentChunks(completion)
+  // Without `alt=sse` Gemini streams one JSON array
   return /[?&]alt=sse(?:&|$)/u.test(request.query)
     ? stream(
         request,
@@ -92,16 +99,32 @@ const gemini = (request: UpstreamRequest, { said, stream: isStream }: Heard): Up
     : json(chunks)
 }
 
-const json = (value: unknown, status = 200): UpstreamAnswer => ({
+/** The body of a 400 in the vendor's format. */
+const errorBody = (provider: Provider, message: string): unknown => {
+  switch (provider) {
+    case "anthropic":
+      return {
+        type: "error",
+        error: { type: "invalid_request_error", message },
+        request_id: "req_simulated"
+      }
+    case "gemini":
+      return { error: { code: 400, message, status: "INVALID_ARGUMENT" } }
+    default:
+      return { error: { message, type: "invalid_request_error", param: null, code: null } }
+  }
+}
+
+const json = (value: unknown, status = 200): UpstreamResponse => ({
   status,
   headers: { "content-type": "application/json" },
   body: Buffer.from(JSON.stringify(value))
 })
 
-/** Time between two events of a simulated stream, so that it is seen to flow, in milliseconds. */
+/** Pause between two events of a simulated stream. */
 const eventMillis = 5
 
-const stream = (request: UpstreamRequest, events: ReadonlyArray<string>): UpstreamAnswer => {
+const stream = (request: UpstreamRequest, events: ReadonlyArray<string>): UpstreamResponse => {
   const watch = request.watch ?? { push: (it) => it, flush: () => Buffer.alloc(0), ended: () => {} }
   const body = new RelayedStream(watch)
   const next = (index: number) => {

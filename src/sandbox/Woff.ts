@@ -12,7 +12,7 @@ const entryBytes = 20
 const viewOf = (bytes: Uint8Array): DataView =>
   new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 
-/** Runs on zlib's own threads: the outlines of a large font take 80 ms. */
+/** Runs on zlib's threads, because the outlines of a large font take 80 ms. */
 const inflated = (bytes: Uint8Array): Effect.Effect<Uint8Array, FontUnreadable> =>
   Effect.callback((resume) => {
     inflate(bytes, (error, result) => {

@@ -8,14 +8,14 @@ import { ManageReplays } from "../users/ManageReplays.ts"
 import { DeliveryScheduler } from "../webhooks/DeliveryScheduler.ts"
 import { TaskStore } from "./TaskStore.ts"
 
-/** How many unowned tasks one sweep notifies: the rest is found by the next. */
-const tasksPerSweepMax = 1000
+/** Unowned tasks that one rescue notifies; the next one finds the rest. */
+const tasksPerRescueMax = 1000
 
-/** Finds what a dead process or a lost message left behind (ARCHITECTURE.md#rules-of-safety). */
+/** Finds the work that a dead process or a lost message left behind. ARCHITECTURE.md#rules-of-safety */
 export class Rescuer extends Context.Service<
   Rescuer,
   {
-    /** Clears the owners that are dead, and notifies the actors of tasks that nobody owns. */
+    /** Clears dead owners, and notifies the actors of tasks without an owner. */
     readonly rescue: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/Rescuer") {
@@ -29,21 +29,21 @@ export class Rescuer extends Context.Service<
       return Rescuer.of({
         rescue: Effect.gen(function* () {
           yield* deliveries.requeueLost
-          const unowned = yield* tasks.sweep(yield* process.aliveSince, tasksPerSweepMax)
-          yield* Effect.forEach(unowned, notifier.task, { discard: true })
+          const unowned = yield* tasks.releaseOrphans(yield* process.aliveSince, tasksPerRescueMax)
+          yield* Effect.forEach(unowned, notifier.notifyTask, { discard: true })
         })
       })
     })
   )
 
-  /** The loop: every heartbeat. Idempotency keys that are too old go in the same round. */
+  /** The loop, at the interval of heartbeats. It also deletes expired idempotency keys. */
   static readonly layerLoop = Singleton.make(
     "Rescuer",
     Effect.gen(function* () {
       const { rescue } = yield* Rescuer
-      const { forgetOld } = yield* ManageReplays
-      return yield* Effect.andThen(rescue, forgetOld).pipe(
-        Effect.catchCause((cause) => Effect.logWarning("A sweep failed", cause)),
+      const { deleteExpired } = yield* ManageReplays
+      return yield* Effect.andThen(rescue, deleteExpired).pipe(
+        Effect.catchCause((cause) => Effect.logWarning("A rescue failed", cause)),
         Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),
         Effect.asVoid
       )

@@ -1,21 +1,21 @@
 import { Effect, Sink, Stream } from "effect"
 import type { Scope } from "effect"
-import { sniff } from "../catalog/media/Sniff.ts"
-import type { Format } from "../catalog/media/Sniff.ts"
+import { sniff } from "../catalog/media/Formats.ts"
+import type { Format } from "../catalog/media/Formats.ts"
 import { resultBytesMax } from "../domain/Limits.ts"
 import type { Download } from "../vendors/VendorClient.ts"
 import { VendorError } from "../vendors/VendorError.ts"
 
 /** A result that is being copied. */
 export interface ResultStream {
-  /** By its first bytes where they tell, else as declared. */
+  /** By its first bytes if they identify a format, else as declared. */
   readonly mime: string
   readonly stream: Stream.Stream<Uint8Array, VendorError>
 }
 
 /**
- * A download whose first bytes are those of a medium, and that ends beyond `resultBytesMax`. Where
- * something else comes (the page of an error, nothing at all) it fails as `LOST`.
+ * A download whose first bytes are those of a medium; it fails beyond `resultBytesMax`. Fails as `LOST`
+ * when something else comes (an error page, or nothing).
  */
 export const resultStream = Effect.fnUntraced(function* ({
   announced = 0,
@@ -23,7 +23,7 @@ export const resultStream = Effect.fnUntraced(function* ({
   stream
 }: Download): Effect.fn.Return<ResultStream, VendorError, Scope.Scope> {
   if (announced > resultBytesMax) return yield* tooLarge
-  const [head, rest] = yield* Stream.peel(stream, firstPieces)
+  const [head, rest] = yield* Stream.peel(stream, firstChunks)
   const format = sniff(head)
   if (!isMedium(head, format, declared)) {
     return yield* lost(head.length === 0 ? "it is empty" : "its host sent something else")
@@ -34,16 +34,16 @@ export const resultStream = Effect.fnUntraced(function* ({
   }
 })
 
-/** More than any magic is long. Bytes. */
+/** Longer than every signature of a format, in bytes. */
 const headBytes = 16
 
-const firstPieces = Sink.reduceWhile<Uint8Array, Uint8Array>(
+const firstChunks = Sink.reduceWhile<Uint8Array, Uint8Array>(
   () => new Uint8Array(),
   (head) => head.length < headBytes,
-  (head, piece) => (head.length === 0 ? piece : Buffer.concat([head, piece]))
+  (head, chunk) => (head.length === 0 ? chunk : Buffer.concat([head, chunk]))
 )
 
-/** What a result may be, and how it is served. */
+/** The formats of results, and the type with which they are served. */
 const mimes: { readonly [format in Format]?: string } = {
   JPEG: "image/jpeg",
   PNG: "image/png",
@@ -60,8 +60,8 @@ const mimes: { readonly [format in Format]?: string } = {
 const known: ReadonlySet<string> = new Set(Object.values(mimes))
 
 /**
- * A picture that is declared as a format with magic bytes has them; what is declared as another may be
- * anything but a document.
+ * A download that is declared as an image format of `mimes` must have its signature; one that is
+ * declared as another type may be anything but a document.
  */
 const isMedium = (head: Uint8Array, format: Format | undefined, declared: string): boolean => {
   if (head.length === 0) return false
@@ -74,17 +74,17 @@ const isMedium = (head: Uint8Array, format: Format | undefined, declared: string
 
 const bounded = (stream: Stream.Stream<Uint8Array, VendorError>) => {
   let size = 0
-  return Stream.mapEffect(stream, (piece) => {
-    size += piece.length
-    return size > resultBytesMax ? Effect.fail(tooLarge) : Effect.succeed(piece)
+  return Stream.mapEffect(stream, (chunk) => {
+    size += chunk.length
+    return size > resultBytesMax ? Effect.fail(tooLarge) : Effect.succeed(chunk)
   })
 }
 
-/** The result of a job cannot be had. */
+/** The result of a job cannot be downloaded. */
 export const lost = (why: string): VendorError =>
   new VendorError({ class: "LOST", message: `The result could not be copied: ${why}` })
 
-/** Asked for again it is no smaller. */
+/** Not `LOST`: another download would be as large, so it is not tried again. */
 const tooLarge = new VendorError({
   class: "FAILED",
   message: `it is larger than ${resultBytesMax} bytes`

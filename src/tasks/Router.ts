@@ -17,32 +17,40 @@ import { TaskStore } from "./TaskStore.ts"
 export type { ModelPath } from "./TaskCreation.ts"
 
 /** A task and the catalog entry of its path. */
-export interface Found {
+export interface FoundTask {
   readonly task: TaskView
   readonly entry: CatalogEntry
 }
 
 type Failure = Problem | StoreUnavailable
 
-/** The one door in: resolves the model, decodes the body, prices, accepts; finds and cancels tasks. */
+/** The entry point: resolves the model, decodes the body, prices, accepts; finds and cancels tasks. */
 export class Router extends Context.Service<
   Router,
   {
-    /** Every model of the catalog. Contract 3, `GET /models`. */
+    /** Every model of the catalog. */
     readonly models: ReadonlyArray<{ readonly entry: CatalogEntry; readonly sandbox: boolean }>
     readonly create: (request: CreateRequest) => Effect.Effect<Created, Failure>
-    /** Validates all and answers the price: no task, no hold, no event. Contract 2, `dry_run`. */
+    /** Validates the request and returns the price: no task, no hold, no event. */
     readonly quote: (path: ModelPath, body: unknown) => Effect.Effect<Credits, Problem>
-    /** A task is found under its own vendor, model and owner only, else 2005. Contract 3. */
-    readonly find: (userId: UserId, path: ModelPath, id: TaskId) => Effect.Effect<Found, Failure>
-    /** The same for a task of the caller that was read before: is this its path? */
-    readonly place: (
+    /** Fails with 2005 unless the vendor, the model and the owner are the task's. */
+    readonly find: (
+      userId: UserId,
+      path: ModelPath,
+      id: TaskId
+    ) => Effect.Effect<FoundTask, Failure>
+    /** The same for a task of the caller that was read before. */
+    readonly matchPath: (
       path: ModelPath,
       id: TaskId,
       task: Option.Option<TaskView>
-    ) => Effect.Effect<Found, Problem>
-    /** Fails the task with 4004 and releases its hold; 2010 when it has ended. Contract 2. */
-    readonly cancel: (userId: UserId, path: ModelPath, id: TaskId) => Effect.Effect<Found, Failure>
+    ) => Effect.Effect<FoundTask, Problem>
+    /** Fails the task with 4004 and releases its hold; 2010 when it has ended. */
+    readonly cancel: (
+      userId: UserId,
+      path: ModelPath,
+      id: TaskId
+    ) => Effect.Effect<FoundTask, Failure>
   }
 >()("gateway/tasks/Router") {
   static readonly layer = Layer.effect(
@@ -51,16 +59,16 @@ export class Router extends Context.Service<
       const catalog = yield* Catalog
       const creation = yield* TaskCreation
       const tasks = yield* TaskStore
-      const ending = yield* TaskCompletion
+      const completion = yield* TaskCompletion
       const vendors = yield* VendorClient
-      const wake = yield* WorkNotifier
+      const notifier = yield* WorkNotifier
 
       const resolve = (path: ModelPath) =>
         Effect.mapError(Effect.fromOption(catalog.find(path.vendor, path.model, path.action)), () =>
           noModel(path)
         )
 
-      const place = (path: ModelPath, id: TaskId, found: Option.Option<TaskView>) => {
+      const matchPath = (path: ModelPath, id: TaskId, found: Option.Option<TaskView>) => {
         const entry = catalog.find(path.vendor, path.model, path.action)
         if (Option.isNone(entry)) return Effect.fail(noModel(path))
         return Option.isSome(found) && isAt(found.value, path)
@@ -70,7 +78,7 @@ export class Router extends Context.Service<
 
       const find = Effect.fnUntraced(function* (userId: UserId, path: ModelPath, id: TaskId) {
         const found = yield* tasks.view(id)
-        return yield* place(
+        return yield* matchPath(
           path,
           id,
           Option.filter(found, (row) => row.userId === userId)
@@ -90,16 +98,16 @@ export class Router extends Context.Service<
           return quote(entry, decoded)
         }),
         find,
-        place,
+        matchPath,
         cancel: Effect.fn("Router.cancel")(function* (userId, path, id) {
           const { task } = yield* find(userId, path, id)
-          const cancelled = yield* ending.fail(task, Option.none(), {
+          const cancelled = yield* completion.fail(task, Option.none(), {
             code: 4004,
             title: "Cancelled",
             detail: "The task was cancelled by its owner"
           })
           if (!cancelled) return yield* problem(2010, `Task ${id} has already ended`)
-          yield* wake.stop(id)
+          yield* notifier.stopTask(id)
           return yield* find(userId, path, id)
         })
       })

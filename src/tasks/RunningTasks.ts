@@ -3,31 +3,31 @@ import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Process } from "../process/Process.ts"
 import { TaskStore } from "./TaskStore.ts"
-import type { OwnedTask, Standing } from "./TaskStore.ts"
+import type { OwnedTask, RunState } from "./TaskStore.ts"
 
-/** Why a run is to stop: its task was ended by somebody else, or is owned by somebody else. */
-export type Loss = Exclude<Standing, "Owned">
+/** Why a run has to stop: another process ended its task, or owns it. */
+export type StopReason = Exclude<RunState, "Owned">
 
 /**
- * The tasks that this process runs, held against what the store says that it owns. A cancelled task
- * stops soon instead of at the end of its job, and a task whose owning was committed but never
- * answered (a broken connection) does not stay owned by a process that does not run it.
+ * The tasks that this process runs, compared with those that it owns in the store. A cancelled task
+ * stops soon, not only at the end of its job; and a task whose acquisition was committed without a
+ * response (a broken connection) does not stay with a process that does not run it. ADR 0020.
  */
 export class RunningTasks extends Context.Service<
   RunningTasks,
   {
     /**
-     * Runs while the task is owned. When it no longer is, the run is interrupted at once, save what
-     * must not be (a submit that is under way), and the answer tells why.
+     * Runs while the task is owned. When it no longer is, the run is interrupted, except for an
+     * uninterruptible part (a submit), and the reason is returned. ADR 0109.
      */
     readonly whileOwned: <E, R>(
       owned: OwnedTask,
       run: Effect.Effect<void, E, R>
-    ) => Effect.Effect<Option.Option<Loss>, E, R>
-    /** Looks at once whether the run may go on; `false` when there is none in this process. */
+    ) => Effect.Effect<Option.Option<StopReason>, E, R>
+    /** Stops the run now if the task is no longer owned; `false`: this process does not run the task. */
     readonly check: (id: TaskId) => Effect.Effect<boolean, StoreUnavailable>
-    /** Stops runs that another process ended or took, and gives back what nobody here runs. */
-    readonly audit: Effect.Effect<void, StoreUnavailable>
+    /** Stops runs whose task another process ended or acquired, and releases tasks without a run here. */
+    readonly reconcile: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/RunningTasks") {
   static readonly layer = Layer.effect(
@@ -35,47 +35,50 @@ export class RunningTasks extends Context.Service<
     Effect.gen(function* () {
       const process = yield* Process
       const store = yield* TaskStore
-      const running = new Map<TaskId, { epoch: number; lost: Deferred.Deferred<Loss> }>()
-      /** Owned by the store's word and not run here when last looked: the answer may be on its way. */
-      let suspects = new Map<TaskId, number>()
+      const running = new Map<TaskId, { epoch: number; stopped: Deferred.Deferred<StopReason> }>()
+      /** Owned and without a run at the last reconciliation: the run may be about to start. */
+      let withoutRun = new Map<TaskId, number>()
 
-      const look = Effect.fnUntraced(function* (id: TaskId) {
+      const check = Effect.fnUntraced(function* (id: TaskId) {
         const run = running.get(id)
         if (run === undefined) return false
-        const standing = yield* store.standing(id, run.epoch)
-        if (standing !== "Owned") yield* Deferred.succeed(run.lost, standing)
+        const state = yield* store.runState(id, run.epoch)
+        if (state !== "Owned") yield* Deferred.succeed(run.stopped, state)
         return true
       })
 
       return RunningTasks.of({
-        check: look,
+        check,
         whileOwned: (owned, run) =>
           Effect.acquireUseRelease(
-            Effect.map(Deferred.make<Loss>(), (lost) => {
-              const entry = { epoch: owned.epoch, lost }
+            Effect.map(Deferred.make<StopReason>(), (stopped) => {
+              const entry = { epoch: owned.epoch, stopped }
               running.set(owned.task.id, entry)
               return entry
             }),
-            ({ lost }) =>
-              Effect.raceFirst(Effect.as(run, Option.none()), Effect.asSome(Deferred.await(lost))),
+            ({ stopped }) =>
+              Effect.raceFirst(
+                Effect.as(run, Option.none()),
+                Effect.asSome(Deferred.await(stopped))
+              ),
             (entry) =>
               Effect.sync(() => {
                 if (running.get(owned.task.id) === entry) running.delete(owned.task.id)
               })
           ),
-        audit: Effect.gen(function* () {
+        reconcile: Effect.gen(function* () {
           const before = [...running.keys()]
           const owned = new Map(
             (yield* store.ownedBy(process.id)).map((run) => [run.taskId, run.epoch])
           )
           for (const id of before) {
-            if (owned.get(id) !== running.get(id)?.epoch) yield* look(id)
+            if (owned.get(id) !== running.get(id)?.epoch) yield* check(id)
           }
           const idle = new Map([...owned].filter(([id]) => !running.has(id)))
           for (const [id, epoch] of idle) {
-            if (suspects.get(id) === epoch) yield* store.disown(id, epoch)
+            if (withoutRun.get(id) === epoch) yield* store.releaseRun(id, epoch)
           }
-          suspects = idle
+          withoutRun = idle
         })
       })
     })

@@ -1,7 +1,7 @@
 import type { PgClient } from "@effect/sql-pg"
 import { Array, DateTime, Effect, Option, Schema } from "effect"
+import { Batcher } from "../db/Batcher.ts"
 import { groupCommit, hex, outcomes, retryDeadlock } from "../db/Batches.ts"
-import { makeGroupCommit } from "../db/GroupCommit.ts"
 import { Bytes, Micro, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EndpointId } from "../domain/Ids.ts"
@@ -20,18 +20,18 @@ const Row = Schema.Struct({
 
 /** `TaskStore.accept`: acceptances that arrive together are committed together. */
 export const makeAccept = (sql: PgClient.PgClient) =>
-  makeGroupCommit(
-    (acceptances: ReadonlyArray<Acceptance>) =>
+  Batcher.make({
+    ...groupCommit,
+    run: (acceptances: ReadonlyArray<Acceptance>) =>
       sql`SELECT * FROM task_accept_many(${sql.json(acceptances.map(toCall))})`.pipe(
         rowsOf(Row),
         Effect.map((rows) => outcomes(acceptances, rows, outcomeOf)),
         retryDeadlock,
         storeFailures
-      ),
-    groupCommit
-  )
+      )
+  }).pipe(Effect.map(({ call }) => call))
 
-const Answered = Schema.Struct({
+const ReplayRow = Schema.Struct({
   requestHash: Bytes,
   status: Schema.Int,
   body: Schema.String,
@@ -39,14 +39,14 @@ const Answered = Schema.Struct({
   balance: Micro
 })
 
-/** `TaskStore.answered`. */
-export const makeAnswered =
-  (sql: PgClient.PgClient): TaskStore["Service"]["answered"] =>
+/** `TaskStore.findReplay`. */
+export const makeFindReplay =
+  (sql: PgClient.PgClient): TaskStore["Service"]["findReplay"] =>
   (userId, key, since) =>
     sql`
       SELECT request_hash, status, body, cost, balance FROM idempotency_keys
       WHERE user_id = ${userId} AND key = ${key} AND created_at >= ${toDate(since)}`.pipe(
-      rowsOf(Answered),
+      rowsOf(ReplayRow),
       Effect.map((rows) =>
         Option.map(Array.head(rows), (row) => ({ _tag: "Replayed" as const, ...row }))
       ),
@@ -73,10 +73,10 @@ const toCall = (a: Acceptance, n: number) => ({
   running_max: a.runningMax,
   ...Option.match(a.idempotency, {
     onNone: () => ({}),
-    onSome: ({ answer, key, requestHash, since }) => ({
+    onSome: ({ key, requestHash, responseBody, since }) => ({
       key,
       request_hash: hex(requestHash),
-      answer,
+      answer: responseBody,
       key_since: DateTime.formatIso(since)
     })
   })

@@ -5,22 +5,22 @@ import { TaskId } from "../domain/Ids.ts"
 import { TaskRunner } from "./TaskRunner.ts"
 
 /**
- * There is work for this task. Volatile: a lost one is found by the sweeper. At shutdown it is
- * interrupted at once, so that the next owner starts at once, and nobody waits by a test's clock.
+ * The task has to run. Volatile: the `Rescuer` finds the task of a lost message. At shutdown it is
+ * interrupted at once, so that the next owner starts at once and no wait depends on the clock.
  */
 const Run = Rpc.make("Run").annotate(ClusterSchema.InterruptOnTermination, true)
 
-/** The task was cancelled: stop at once. Volatile: one that is lost costs the vendor's work only. */
+/** The task was cancelled: stop at once. Volatile: after a lost message the job runs on at the vendor. */
 const Stop = Rpc.make("Stop")
 
-/** One actor per running task: alive from its wake-up until the task has ended. */
+/** One actor for each running task, from its first message until the task has ended. */
 export const TaskActor = Entity.make("TaskActor", [Run, Stop])
 
 const decodeTaskId = Schema.decodeUnknownEffect(TaskId)
 
 /**
- * Runs its task to the end; a task that somebody else runs is left alone by `TaskRunner.run`.
- * Messages are taken while it runs, so that `Stop` is heard.
+ * Runs its task to the end; `TaskRunner.run` does nothing for a task that another process owns. Messages
+ * are handled concurrently, so that `Stop` arrives while the task runs.
  */
 export const layer = TaskActor.toLayer(
   Effect.gen(function* () {

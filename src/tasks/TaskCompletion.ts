@@ -14,9 +14,9 @@ import { TaskStore } from "./TaskStore.ts"
 import type { Finish } from "./TaskStore.ts"
 
 /**
- * The one way a task ends: state, money, event and deliveries in one transaction, then the wake-ups
- * (architecture, rule 5). `epoch` is the owner's; without it whoever comes first wins (cancel).
- * Each answers whether it was this call that ended the task.
+ * The only way to end a task: state, money, event and deliveries in one transaction, then the
+ * notifications. `epoch` is the owner's; without it (cancel) the first call wins. Both methods return
+ * whether this call ended the task.
  */
 export class TaskCompletion extends Context.Service<
   TaskCompletion,
@@ -41,7 +41,7 @@ export class TaskCompletion extends Context.Service<
       const changes = yield* TaskChanges
       const slots = yield* ConcurrencyLimiter
       const store = yield* TaskStore
-      const wake = yield* WorkNotifier
+      const notifier = yield* WorkNotifier
 
       const end = Effect.fnUntraced(function* (
         task: TaskView,
@@ -72,7 +72,11 @@ export class TaskCompletion extends Context.Service<
         if (finished._tag === "Fenced") return false
         yield* Effect.uninterruptible(
           Effect.all(
-            [wake.endpoints(finished.endpoints), changes.publish(task.id), slots.lookAgain],
+            [
+              notifier.notifyEndpoints(finished.endpoints),
+              changes.notify(task.id),
+              slots.notifyReleased
+            ],
             { discard: true }
           )
         )

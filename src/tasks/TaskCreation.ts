@@ -39,7 +39,7 @@ export interface CreateRequest {
   readonly idempotency: Option.Option<{ readonly key: string; readonly requestHash: Uint8Array }>
 }
 
-/** An accepted task, or the first answer to the same request again. */
+/** An accepted task, or the first response again for a repeated request. */
 export interface Created {
   /** JSON text of the 202. */
   readonly body: string
@@ -49,11 +49,17 @@ export interface Created {
   readonly replayed: boolean
 }
 
-/** Accepts a task: decodes and prices the body, keeps its media, commits, wakes. Architecture, rule 1. */
+/**
+ * Accepts a task: decodes and prices the body, stores its media, commits, notifies.
+ * docs/reference/tasks.md#create
+ */
 export class TaskCreation extends Context.Service<
   TaskCreation,
   {
-    /** Fails with 2001 (body), 1101 (balance), 1202 (running tasks) or 2008 (idempotency key); nothing is left behind then. */
+    /**
+     * Fails with 2001 (body), 1101 (balance), 1202 (running tasks), 2008 (idempotency key) or 5003
+     * (operator fault); then nothing is stored.
+     */
     readonly create: (
       entry: CatalogEntry,
       request: CreateRequest
@@ -65,19 +71,19 @@ export class TaskCreation extends Context.Service<
     Effect.gen(function* () {
       const artifacts = yield* Artifacts
       const vendors = yield* VendorClient
-      const wake = yield* WorkNotifier
+      const notifier = yield* WorkNotifier
       const accept = yield* makeAccept
-      const beforeFaults = yield* makeBeforeFaults
+      const checkFaults = yield* makeFaultCheck
 
       const create = Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
         const { body, media } = yield* decodeRequest(entry, request.body)
         const sandbox = vendors.isSandbox(entry.vendor, entry.adapter)
-        const earlier = yield* beforeFaults(entry, request)
+        const earlier = yield* checkFaults(entry, request)
         if (Option.isSome(earlier)) {
-          return { ...(yield* firstAnswer(request, earlier.value)), sandbox }
+          return { ...(yield* replayOrFail(request, earlier.value)), sandbox }
         }
         const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
-        // True from the moment in which the task may be committed until it is known that it is not
+        // True from when the task may be committed until it is known that it was not
         let isAccepted = false
         const acceptOnce = (stored: Body) =>
           Effect.suspend(() => {
@@ -88,22 +94,28 @@ export class TaskCreation extends Context.Service<
               })
             )
           })
-        const { answer, outcome, price } = yield* Effect.acquireUseRelease(
+        const { outcome, price, responseBody } = yield* Effect.acquireUseRelease(
           storeInputs(artifacts, request.principal.userId, taskId, media),
           (inputs) =>
             Effect.flatMap(withReferences(entry, body, inputs), (stored) =>
               Effect.uninterruptible(acceptOnce(stored))
             ),
-          // Inputs belong to an accepted task; those of any other create are removed again
+          // Stored inputs belong to an accepted task; those of any other create are removed
           (inputs) =>
             isAccepted ? Effect.void : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
         )
         if (outcome._tag !== "Accepted") {
-          return { ...(yield* firstAnswer(request, outcome)), sandbox }
+          return { ...(yield* replayOrFail(request, outcome)), sandbox }
         }
-        yield* wake.task(taskId)
-        yield* wake.endpoints(outcome.endpoints)
-        return { body: answer, cost: price, balance: outcome.balance, sandbox, replayed: false }
+        yield* notifier.notifyTask(taskId)
+        yield* notifier.notifyEndpoints(outcome.endpoints)
+        return {
+          body: responseBody,
+          cost: price,
+          balance: outcome.balance,
+          sandbox,
+          replayed: false
+        }
       })
 
       return TaskCreation.of({ create })
@@ -118,24 +130,24 @@ export const decodeRequest = (entry: CatalogEntry, body: unknown) =>
 const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
 
 /**
- * Contract 4, 5003: before money is held for what the vendor would refuse the service. A request that
- * was answered before is answered again all the same (contract 2).
+ * Fails with 5003 while an operator fault is open, before money is held for a job that the vendor would
+ * refuse. A repeated request is still replayed. ADR 0083.
  */
-const makeBeforeFaults = Effect.gen(function* () {
+const makeFaultCheck = Effect.gen(function* () {
   const faults = yield* OperatorFaults
   const tasks = yield* TaskStore
   const vendors = yield* VendorClient
 
   return Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
-    if (!faults.isAny()) return Option.none()
+    if (!faults.hasOpen()) return Option.none()
     const account = yield* Effect.option(vendors.choose(entry.vendor, entry.adapter))
     if (Option.isNone(account)) return Option.none()
-    const left = yield* faults.openFor(account.value.accountId, entry.upstreamModel)
+    const left = yield* faults.remaining(account.value.accountId, entry.upstreamModel)
     if (Option.isNone(left)) return Option.none()
     if (Option.isSome(request.idempotency)) {
       const { key } = request.idempotency.value
-      const since = forgottenBefore(yield* DateTime.now)
-      const earlier = yield* tasks.answered(request.principal.userId, key, since)
+      const since = idempotencySince(yield* DateTime.now)
+      const earlier = yield* tasks.findReplay(request.principal.userId, key, since)
       if (Option.isSome(earlier)) return earlier
     }
     return yield* new Problem({
@@ -146,10 +158,11 @@ const makeBeforeFaults = Effect.gen(function* () {
   })
 })
 
-const forgottenBefore = (now: DateTime.Utc) =>
+/** Idempotency keys from before this time have expired. */
+const idempotencySince = (now: DateTime.Utc) =>
   DateTime.subtractDuration(now, Duration.hours(idempotencyHours))
 
-/** The one transaction: idempotency record, task, hold, event and deliveries. */
+/** One transaction: idempotency record, task, hold, event and deliveries. */
 const makeAccept = Effect.gen(function* () {
   const { concurrentTasksPerKey, taskDeadline } = yield* AppConfig
   const tasks = yield* TaskStore
@@ -171,7 +184,7 @@ const makeAccept = Effect.gen(function* () {
       error: null,
       result: null
     }
-    const answer = createdBody(task, path.action)
+    const responseBody = createdBody(task, path.action)
     const price = quote(entry, body)
     const outcome = yield* tasks.accept({
       ...path,
@@ -189,19 +202,19 @@ const makeAccept = Effect.gen(function* () {
       event: taskEvent(path, taskResult(task, entry.result), now),
       idempotency: Option.map(request.idempotency, (it) => ({
         ...it,
-        answer,
-        since: forgottenBefore(now)
+        responseBody,
+        since: idempotencySince(now)
       }))
     })
-    return { outcome, answer, price }
+    return { outcome, responseBody, price }
   })
 })
 
-/** When a task may have ended, so that another may begin: the spec's polling interval. */
+/** A running task may have ended by then: the interval that clients are told to poll at. */
 const runningRetryAfterSeconds = 2
 
-/** Contract 2, `Idempotency-Key`: the first answer again, or 2008 for another body. */
-const firstAnswer = Effect.fnUntraced(function* (
+/** The first response again for a repeated request, 2008 for another one; else the reason of refusal. */
+const replayOrFail = Effect.fnUntraced(function* (
   request: CreateRequest,
   outcome: Exclude<AcceptOutcome, { readonly _tag: "Accepted" }>
 ) {
@@ -215,11 +228,11 @@ const firstAnswer = Effect.fnUntraced(function* (
       retryAfterSeconds: runningRetryAfterSeconds
     })
   }
-  const same = Option.exists(
+  const isRepeat = Option.exists(
     request.idempotency,
     ({ requestHash }) => Buffer.compare(requestHash, outcome.requestHash) === 0
   )
-  if (!same) {
+  if (!isRepeat) {
     return yield* problem(2008, "This Idempotency-Key was used before with another request")
   }
   return {
@@ -242,7 +255,7 @@ const storeInputs = (
 
 const placeholder = /^artifact:(\d+)$/u
 
-/** Puts artifact ids where the inline media were: rows hold references (contract 5). */
+/** Replaces inline media by artifact ids: a row holds references, never bytes. docs/reference/models.md#stored-media */
 const withReferences = (
   entry: CatalogEntry,
   body: Body,

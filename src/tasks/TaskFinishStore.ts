@@ -1,7 +1,7 @@
 import type { PgClient } from "@effect/sql-pg"
 import { DateTime, Effect, Option, Schema } from "effect"
+import { Batcher } from "../db/Batcher.ts"
 import { groupCommit, hex, outcomes, publishAlert, retryDeadlock } from "../db/Batches.ts"
-import { makeGroupCommit } from "../db/GroupCommit.ts"
 import { Micro, rowsOf } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EndpointId, UserId } from "../domain/Ids.ts"
@@ -16,10 +16,11 @@ const Row = Schema.Struct({
   endpoints: Schema.Array(EndpointId)
 })
 
-/** `TaskStore.finish`: endings that arrive together are committed together. */
+/** `TaskStore.finish`: tasks that end together are committed together. */
 export const makeFinish = (sql: PgClient.PgClient) =>
-  makeGroupCommit(
-    (finishes: ReadonlyArray<Finish>) =>
+  Batcher.make({
+    ...groupCommit,
+    run: (finishes: ReadonlyArray<Finish>) =>
       sql`SELECT * FROM task_finish_many(${sql.json(finishes.map(toCall))})`.pipe(
         rowsOf(Row),
         Effect.flatMap(Effect.forEach((row) => withAlert(sql, row, finishes[row.n]))),
@@ -27,9 +28,8 @@ export const makeFinish = (sql: PgClient.PgClient) =>
         sql.withTransaction,
         retryDeadlock,
         storeFailures
-      ),
-    groupCommit
-  )
+      )
+  }).pipe(Effect.map(({ call }) => call))
 
 const toCall = (f: Finish, n: number) => ({
   n,
@@ -44,7 +44,7 @@ const toCall = (f: Finish, n: number) => ({
   now: DateTime.formatIso(f.now)
 })
 
-/** The row, with the endpoints of its `balance.low` event if its charge crossed the threshold. */
+/** The row, with the endpoints of the `balance.low` event if the charge crossed the threshold. */
 const withAlert = (sql: PgClient.PgClient, row: typeof Row.Type, f: Finish | undefined) =>
   row.alert && f !== undefined
     ? Effect.map(publishAlert(sql, row.userId, f.alert(row), f.now), (endpoints) => ({

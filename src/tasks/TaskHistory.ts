@@ -17,11 +17,11 @@ export interface History {
   readonly task: TaskRow
   readonly attempts: ReadonlyArray<AttemptRow>
   readonly entries: ReadonlyArray<EntryRow>
-  /** Deliveries joined with their attempts, in the order of both. */
+  /** Deliveries joined with their attempts, ordered by both. */
   readonly deliveries: ReadonlyArray<TaskDeliveryRow>
 }
 
-/** What a user sees of their tasks across all vendors and models. Contract 3, `/tasks`. */
+/** A user's tasks across all vendors and models. docs/reference/tasks.md#history */
 export class TaskHistory extends Context.Service<
   TaskHistory,
   {

@@ -7,13 +7,13 @@ import type { TaskId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskStatus } from "../domain/Task.ts"
 
-/** A task in a list: all but its body. */
+/** A task in a list: without its body. */
 export const TaskSummary = TaskRow.mapFields(Struct.omit(["body"])).annotate({
   identifier: "TaskSummary"
 })
 export type TaskSummary = typeof TaskSummary.Type
 
-/** Which tasks of a user: absent means all. */
+/** A filter that is `None` matches all tasks. */
 export interface TaskFilter {
   readonly status: Option.Option<TaskStatus>
   readonly model: Option.Option<string>
@@ -22,20 +22,20 @@ export interface TaskFilter {
   readonly limit: number
 }
 
-/** One paid submit, without what the vendor's handle holds. */
+/** One paid submit, without the vendor's handle. */
 export const AttemptRow = Schema.Struct({
   n: Schema.Int,
   vendor: Schema.String,
   accountId: Schema.String,
   state: Schema.Literals(["submitting", "submitted", "refused", "ambiguous"]),
-  /** The class of the failure alone: the vendor's words are for the operator. */
+  /** Without the vendor's message, which is for the operator only. */
   failureClass: Schema.NullOr(Schema.String),
   startedAt: Time,
   answeredAt: Schema.NullOr(Time)
 })
 export type AttemptRow = typeof AttemptRow.Type
 
-/** Tasks and their vendor attempts as the management API shows them. Writes nothing. */
+/** Tasks and their vendor attempts as the management API shows them. Read only. */
 export class TaskHistoryStore extends Context.Service<
   TaskHistoryStore,
   {

@@ -4,7 +4,7 @@ import { Artifacts } from "../artifacts/Artifacts.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
 import { inspectMedia, mediaIn, referenceIn } from "../catalog/media/Media.ts"
 import type { MediaText } from "../catalog/media/Media.ts"
-import { retryStore } from "../db/RetryStore.ts"
+import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskRow } from "../db/TaskRow.ts"
 import { ArtifactId } from "../domain/Ids.ts"
 import { taskDownloadsMax } from "../domain/Limits.ts"
@@ -13,15 +13,15 @@ import type { SubmitMedium } from "../vendors/VendorClient.ts"
 import { VendorError } from "../vendors/VendorError.ts"
 
 /**
- * Gets the input media of a task ready before it is submitted: what the client named by URL is
- * downloaded, checked and kept; what came inline is found in the artifact store. Contract 5; ADR 0040.
+ * Prepares the input media of a task before it is submitted: media by URL are downloaded, checked and
+ * stored; inline media are read from the artifact store. docs/reference/models.md#media-by-url, ADR 0040.
  */
 export class TaskMedia extends Context.Service<
   TaskMedia,
   {
     /**
-     * All media of the task's body, in its order, a few fetched at a time. Fails as `FATAL_CLIENT` when a medium breaks a rule
-     * of the model (400), as `MEDIA` when it cannot be had (4002).
+     * All media of the task's body in their order, `taskDownloadsMax` at a time. Fails as `FATAL_CLIENT`
+     * (code 400) when a medium breaks a rule of the model, as `MEDIA` (4002) when it cannot be fetched.
      */
     readonly resolve: (
       task: TaskRow,
@@ -48,13 +48,13 @@ export class TaskMedia extends Context.Service<
         ...sourceUrl
       })
 
-      const kept = Effect.fnUntraced(function* (medium: MediaText, id: ArtifactId) {
+      const readStored = Effect.fnUntraced(function* (medium: MediaText, id: ArtifactId) {
         const row = yield* retryStore(artifacts.find(id))
-        return Option.isSome(row) ? mediumOf(row.value, medium, {}) : yield* gone(medium)
+        return Option.isSome(row) ? mediumOf(row.value, medium, {}) : yield* expired(medium)
       })
 
-      /** Fetched, checked and stored in one go, so that the bytes are held only so long. */
-      const fetched = Effect.fnUntraced(function* (task: TaskRow, medium: MediaText) {
+      /** Stores the bytes as soon as they are checked, so that memory holds them no longer. */
+      const download = Effect.fnUntraced(function* (task: TaskRow, medium: MediaText) {
         const { pointer, rules, text: url } = medium
         const schemes = rules.kind === "image" ? (["https", "http"] as const) : (["https"] as const)
         const bytes = yield* web
@@ -79,8 +79,8 @@ export class TaskMedia extends Context.Service<
             mediaIn(entry.label, task.body),
             (medium) =>
               Option.match(Option.flatMap(referenceIn(medium.text), decodeId), {
-                onNone: () => fetched(task, medium),
-                onSome: (id) => kept(medium, id)
+                onNone: () => download(task, medium),
+                onSome: (id) => readStored(medium, id)
               }),
             { concurrency: taskDownloadsMax }
           )
@@ -95,7 +95,7 @@ const decodeId = Schema.decodeUnknownOption(ArtifactId)
 const mediaError = (kind: "FATAL_CLIENT" | "MEDIA", pointer: string, detail: string): VendorError =>
   new VendorError({ class: kind, message: `${pointer}: ${detail}` })
 
-const gone = (medium: MediaText) =>
+const expired = (medium: MediaText) =>
   mediaError("MEDIA", medium.pointer, "The medium is no longer kept: it expired before it was used")
 
 const readBack = (
@@ -109,7 +109,7 @@ const readBack = (
     ),
     Effect.flatMap(
       Option.match({
-        onNone: () => Effect.fail(gone(medium)),
+        onNone: () => Effect.fail(expired(medium)),
         onSome: (bytes) => Effect.succeed(bytes)
       })
     )

@@ -28,38 +28,41 @@ import type {
 import { VendorError } from "../vendors/VendorError.ts"
 import { lost, resultStream } from "./ResultStream.ts"
 
-/** What a completed task shows and costs. */
-export interface KeptOutput {
+/** The result URLs of a completed task, and its price. */
+export interface PersistedOutput {
   readonly urls: ReadonlyArray<string>
   readonly captured: Credits
 }
 
-/** A result, and the account that made it. */
-export interface Obtained {
+/** A vendor's result, and the account that made it. */
+export interface JobResult {
   readonly account: VendorAccount
   readonly result: VendorResult
 }
 
 type WithoutBytes = Exclude<ResultItem, { readonly _tag: "Bytes" }>
 
-/** Turns a vendor's result into URLs that last, and into the price of what exists. */
+/** Turns a vendor's result into URLs that last 24 hours, and computes the price of what was produced. */
 export class TaskOutput extends Context.Service<
   TaskOutput,
   {
     /**
-     * Puts inline bytes into the artifact store, so that the result can be recorded. Fails when the
-     * store stays away until then: nobody interrupts this.
+     * Puts inline bytes into the artifact store, so that the result can be recorded. Runs without
+     * interruption: fails when the store is unavailable until `until`.
      */
-    readonly stash: (
+    readonly persistInline: (
       task: TaskRow,
       result: VendorResult,
       until: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<WithoutBytes>, VendorError>
     /**
-     * Copies what needs the vendor's key or does not last 24 hours, and the rest as the catalog says
-     * (`artifacts`). Fails when the vendor's success holds nothing, as `LOST` when a URL is gone.
+     * Copies results whose URL needs the vendor's key or lasts less than 24 hours, and the others if the
+     * catalog says so (`artifacts`). Fails when there is no result, as `LOST` when a URL cannot be read.
      */
-    readonly keep: (task: TaskRow, obtained: Obtained) => Effect.Effect<KeptOutput, VendorError>
+    readonly persistResults: (
+      task: TaskRow,
+      job: JobResult
+    ) => Effect.Effect<PersistedOutput, VendorError>
   }
 >()("gateway/tasks/TaskOutput") {
   static readonly layer = Layer.effect(
@@ -67,14 +70,14 @@ export class TaskOutput extends Context.Service<
     Effect.gen(function* () {
       const artifacts = yield* Artifacts
       const catalog = yield* Catalog
-      const open = opening(yield* MediaFetch)
+      const open = openWith(yield* MediaFetch)
 
       const output = (task: TaskRow, mime: string) =>
         ({ userId: task.userId, taskId: task.id, role: "output", mime }) as const
 
       const put = (task: TaskRow, bytes: Uint8Array, mime: string, until?: DateTime.Utc) =>
         Effect.map(
-          persistently(artifacts.put({ ...output(task, mime), bytes }), until),
+          retryStoring(artifacts.put({ ...output(task, mime), bytes }), until),
           artifacts.urlOf
         )
 
@@ -105,15 +108,15 @@ export class TaskOutput extends Context.Service<
         if (!isCopied(task, item)) return item.url
         return artifacts.urlOf(
           yield* copy(task, account, item).pipe(
-            Effect.retry({ schedule: downloadAgain, times: 3, while: isDownloadedAgain }),
-            persistently,
+            Effect.retry({ schedule: downloadBackoff, times: 3, while: isDownloadedAgain }),
+            retryStoring,
             Effect.mapError(resultLost)
           )
         )
       })
 
       return TaskOutput.of({
-        stash: (task, { items }, until) =>
+        persistInline: (task, { items }, until) =>
           Effect.forEach(items, (item) =>
             item._tag === "Bytes"
               ? Effect.map(put(task, item.bytes, item.mime, until), (url) => ({
@@ -122,7 +125,10 @@ export class TaskOutput extends Context.Service<
                 }))
               : Effect.succeed(item)
           ),
-        keep: Effect.fn("TaskOutput.keep")(function* (task, { account, result: { items } }) {
+        persistResults: Effect.fn("TaskOutput.persistResults")(function* (
+          task,
+          { account, result: { items } }
+        ) {
           if (items.length === 0) {
             return yield* new VendorError({
               class: "FAILED",
@@ -137,29 +143,29 @@ export class TaskOutput extends Context.Service<
   )
 }
 
-/** A fresh result may not be everywhere at once: 1, 2 and 4 seconds later it is asked for again. */
-const downloadAgain = Schedule.exponential("1 second")
+/** A new result may not be on every host of the vendor yet: retried after 1, 2 and 4 seconds. */
+const downloadBackoff = Schedule.exponential("1 second")
 
 const isDownloadedAgain = (error: VendorError | StoreUnavailable): boolean =>
   error._tag === "VendorError" && error.class !== "OPERATOR" && error.class !== "FAILED"
 
-/** A result that cannot be had is lost, however its host said so. */
+/** A result that cannot be downloaded is `LOST`, whatever the response of its host was. */
 const resultLost = (error: VendorError): VendorError =>
   error.class === "OPERATOR" || error.class === "LOST" ? error : lost(error.message)
 
 const isStoreUnavailable = Schema.is(StoreUnavailable)
 
 /**
- * The store may be away; the result is worth waiting for it until the deadline, which interrupts, or is
- * named where nothing may.
+ * Retries while the artifact store is unavailable, until the deadline of the task interrupts it. `until`
+ * is that deadline for an uninterruptible caller.
  */
-const persistently = <E>(
-  keeping: Effect.Effect<ArtifactRow, E | StoreUnavailable>,
+const retryStoring = <E>(
+  store: Effect.Effect<ArtifactRow, E | StoreUnavailable>,
   until?: DateTime.Utc
 ) =>
-  keeping.pipe(
+  store.pipe(
     Effect.tapErrorTag("StoreUnavailable", (error) =>
-      Effect.logWarning("An artifact was not kept", error)
+      Effect.logWarning("An artifact was not stored", error)
     ),
     Effect.retry({
       schedule: Schedule.spaced(Duration.seconds(5)),
@@ -175,8 +181,8 @@ const persistently = <E>(
     )
   )
 
-/** From the vendor's own host as the operator chose it, from anywhere else through the guard. */
-const opening = (web: MediaFetch["Service"]) =>
+/** From the account's own base as the operator configured it, from any other host through the egress guard. */
+const openWith = (web: MediaFetch["Service"]) =>
   Effect.fnUntraced(function* (
     account: VendorAccount,
     item: UrlItem

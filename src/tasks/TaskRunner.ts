@@ -1,5 +1,5 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
-import { retryStore } from "../db/RetryStore.ts"
+import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskError } from "../domain/Task.ts"
@@ -12,18 +12,18 @@ import { TaskOutput } from "./TaskOutput.ts"
 import { TaskStore } from "./TaskStore.ts"
 import type { OwnedTask } from "./TaskStore.ts"
 
-/** Runs one task from wherever it stands to its end. Architecture, rules 2 and 4. */
+/** Runs one task from its stored state to its end. docs/reference/tasks.md#execution */
 export class TaskRunner extends Context.Service<
   TaskRunner,
   {
     /**
-     * Takes the task if nobody owns it, and brings it to its end. Interrupted (shutdown, shard
-     * move), it gives the task back, so that the next owner starts at once.
+     * Acquires the task if it has no owner, and runs it to its end. When interrupted (shutdown, shard
+     * move) it releases the task, so that the next owner starts at once.
      */
     readonly run: (id: TaskId) => Effect.Effect<void, StoreUnavailable>
     /**
-     * Stops at once what this process does for a task that was ended from outside, and asks the
-     * vendor to cancel its job: best effort, contract 2.
+     * Interrupts the run of a task that was ended from outside, and asks the vendor to cancel its job:
+     * best effort. docs/reference/tasks.md#cancel
      */
     readonly stop: (id: TaskId) => Effect.Effect<void, StoreUnavailable>
   }
@@ -34,27 +34,27 @@ export class TaskRunner extends Context.Service<
       const process = yield* Process
       const store = yield* TaskStore
       const running = yield* RunningTasks
-      const bringToEnd = yield* makeBringToEnd
+      const runToEnd = yield* makeRunToEnd
       const work = yield* VendorWork
       return TaskRunner.of({
         run: Effect.fn("TaskRunner.run")((id) =>
           Effect.acquireUseRelease(
-            store.own(id, process.id),
+            store.acquireRun(id, process.id),
             (owned) =>
               Option.isSome(owned)
                 ? Effect.flatMap(
-                    running.whileOwned(owned.value, bringToEnd(owned.value)),
-                    // The job is of no use any more, and the vendor is told
-                    (loss) => (Option.contains(loss, "Ended") ? work.cancel(id) : Effect.void)
+                    running.whileOwned(owned.value, runToEnd(owned.value)),
+                    // Nobody needs the job any more
+                    (stopped) => (Option.contains(stopped, "Ended") ? work.cancel(id) : Effect.void)
                   )
                 : Effect.void,
             (owned, exit) =>
               Option.isSome(owned) && exit._tag === "Failure"
-                ? Effect.ignore(store.disown(id, owned.value.epoch))
+                ? Effect.ignore(store.releaseRun(id, owned.value.epoch))
                 : Effect.void
           )
         ),
-        // A run tells the vendor itself; one that is nowhere under way cannot
+        // A run that stops cancels its job itself; without a run here it is done for it
         stop: Effect.fn("TaskRunner.stop")(function* (id) {
           if (!(yield* running.check(id))) yield* work.cancel(id)
         })
@@ -65,32 +65,32 @@ export class TaskRunner extends Context.Service<
 
 class DeadlinePassed extends Schema.TaggedError<DeadlinePassed>()("DeadlinePassed", {}) {}
 
-const makeBringToEnd = Effect.gen(function* () {
-  const ending = yield* TaskCompletion
+const makeRunToEnd = Effect.gen(function* () {
+  const completion = yield* TaskCompletion
   const output = yield* TaskOutput
   const work = yield* VendorWork
 
   return Effect.fnUntraced(function* (owned: OwnedTask) {
     const { deadlineAt, task } = owned
     const epoch = Option.some(owned.epoch)
-    const fail = (error: TaskError) => retryStore(ending.fail(task, epoch, error))
+    const fail = (error: TaskError) => retryStore(completion.fail(task, epoch, error))
     const left = DateTime.distance(yield* DateTime.now, deadlineAt)
     const passed = Effect.fail(new DeadlinePassed())
-    const kept = work.resultOf(owned).pipe(
-      Effect.flatMap((result) => output.keep(task, result)),
+    const persisted = work.resultOf(owned).pipe(
+      Effect.flatMap((job) => output.persistResults(task, job)),
       Effect.timeoutOrElse({ duration: left, orElse: () => passed })
     )
-    // What nobody may have any more is not bought
-    yield* (Duration.isPositive(left) ? kept : passed).pipe(
+    // After its deadline a task submits nothing
+    yield* (Duration.isPositive(left) ? persisted : passed).pipe(
       Effect.flatMap(({ captured, urls }) =>
-        retryStore(ending.complete(task, epoch, urls, captured))
+        retryStore(completion.complete(task, epoch, urls, captured))
       ),
       Effect.catchTags({
         DeadlinePassed: () =>
           Effect.flatMap(fail(deadlinePassed), (ended) =>
             ended ? work.cancel(task.id) : Effect.void
           ),
-        // Somebody else owns or has ended the task: stop without a word
+        // Another process owns the task or has ended it: this run only stops
         Fenced: () => Effect.void,
         VendorError: (error) =>
           Effect.logWarning(`Task ${task.id} was failed by ${task.vendor}: ${error.message}`).pipe(
@@ -108,7 +108,7 @@ const makeBringToEnd = Effect.gen(function* () {
   })
 })
 
-/** Contract 4, 4005. */
+/** docs/reference/errors.md#task-error-codes */
 const deadlinePassed: TaskError = {
   code: 4005,
   title: "Deadline Passed",

@@ -9,12 +9,12 @@ import type { EndpointId, TaskId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { ResultKind, TaskError } from "../domain/Task.ts"
 
-/** A task that its owner runs: every later write names the epoch (architecture, rule 2). */
+/** A task with its owner's epoch, which every later write names. ARCHITECTURE.md#rules-of-safety */
 export class OwnedTask extends Schema.Class<OwnedTask>("OwnedTask")({
   task: TaskRow,
   epoch: Schema.Int,
   deadlineAt: Time,
-  /** The newest vendor attempt, if one was begun. */
+  /** The newest vendor attempt, if there is one. */
   attempt: Schema.Option(
     Schema.Struct({
       n: Schema.Int,
@@ -22,13 +22,13 @@ export class OwnedTask extends Schema.Class<OwnedTask>("OwnedTask")({
       accountId: Schema.String,
       startedAt: Time,
       handle: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
-      /** What `endAttempt` was told: the vendor's failure with its class. */
+      /** As `endAttempt` stored it: the vendor's failure with its class. */
       failure: Schema.NullOr(Schema.String)
     })
   )
 }) {}
 
-/** All that is written when a task is accepted, in one transaction (architecture, rule 1). */
+/** All that one transaction writes when a task is accepted. ARCHITECTURE.md#rules-of-safety */
 export interface Acceptance {
   readonly taskId: TaskId
   readonly userId: UserId
@@ -44,19 +44,19 @@ export interface Acceptance {
   readonly traceId: string
   readonly now: DateTime.Utc
   readonly event: EventBody
-  /** Unfinished tasks that the key may have at once; 0: no limit. */
+  /** Most unfinished tasks of the API key; 0: no limit. */
   readonly runningMax: number
   readonly idempotency: Option.Option<{
     readonly key: string
     readonly requestHash: Uint8Array
-    /** The body of the 202, given again to a repeated request. */
-    readonly answer: string
-    /** Records older than this are forgotten. */
+    /** The body of the 202, returned again to a repeated request. */
+    readonly responseBody: string
+    /** Records older than this have expired. */
     readonly since: DateTime.Utc
   }>
 }
 
-/** The first answer behind an idempotency key. */
+/** The first response to an idempotency key. */
 export interface Replayed {
   readonly _tag: "Replayed"
   readonly requestHash: Uint8Array
@@ -74,10 +74,10 @@ export type AcceptOutcome =
     }
   | Replayed
   | { readonly _tag: "BalanceTooLow" }
-  /** The key has as many unfinished tasks as it may. */
+  /** The API key has the maximum of unfinished tasks. */
   | { readonly _tag: "TooManyRunning" }
 
-/** How a task ends. `epoch` is absent when somebody else than the owner ends it (cancel). */
+/** The end of a task. `epoch` is absent when it is ended from outside its run (cancel). */
 export interface Finish {
   readonly taskId: TaskId
   readonly epoch: Option.Option<number>
@@ -89,7 +89,7 @@ export interface Finish {
       }
     | { readonly status: "failed"; readonly error: TaskError }
   readonly event: EventBody
-  /** Makes the `balance.low` event when this charge crosses the threshold. */
+  /** Makes the `balance.low` event, for a charge that crosses the threshold. */
   readonly alert: (wallet: {
     readonly userId: UserId
     readonly available: Credits.Credits
@@ -101,13 +101,13 @@ export interface Finish {
 
 export type FinishOutcome =
   | { readonly _tag: "Finished"; readonly endpoints: ReadonlyArray<EndpointId> }
-  /** Somebody else ended it, or owns it now: nothing was changed. */
+  /** The task has already ended, or another process owns it: nothing was changed. */
   | { readonly _tag: "Fenced" }
 
-/** A run's place: still its owner's, taken by another one, or ended with its task. */
-export type Standing = "Owned" | "Taken" | "Ended"
+/** A run, seen from an epoch: still owned by it, acquired by a later one, or ended. */
+export type RunState = "Owned" | "Taken" | "Ended"
 
-/** A submit about to be paid for. Contract 7: committed before the POST. */
+/** A paid submit, committed before its POST. docs/reference/vendors.md#paid-submit-protocol */
 export interface AttemptStart {
   readonly taskId: TaskId
   readonly epoch: number
@@ -135,33 +135,33 @@ export const VendorJob = Schema.Struct({
 })
 export type VendorJob = typeof VendorJob.Type
 
-/** Tasks, their runs and vendor attempts. The only writer of those tables. */
+/** Tasks, their runs and vendor attempts. The only writer of these tables. */
 export class TaskStore extends Context.Service<
   TaskStore,
   {
     readonly accept: (acceptance: Acceptance) => Effect.Effect<AcceptOutcome, StoreUnavailable>
-    /** What a key of the user was answered, if that is not older than `since`. */
-    readonly answered: (
+    /** The first response to an idempotency key of the user, if it is not older than `since`. */
+    readonly findReplay: (
       userId: UserId,
       key: string,
       since: DateTime.Utc
     ) => Effect.Effect<Option.Option<Replayed>, StoreUnavailable>
-    /** Takes an unowned task and fences whoever had it before. `None`: owned, or ended. */
-    readonly own: (
+    /** Acquires a task without an owner and fences earlier owners. `None`: it has an owner, or has ended. */
+    readonly acquireRun: (
       id: TaskId,
       owner: string
     ) => Effect.Effect<Option.Option<OwnedTask>, StoreUnavailable>
-    /** Whether the run of this epoch may go on. */
-    readonly standing: (id: TaskId, epoch: number) => Effect.Effect<Standing, StoreUnavailable>
-    /** All that this owner has by the store, be it run or not. */
+    /** The state of the run of this epoch. */
+    readonly runState: (id: TaskId, epoch: number) => Effect.Effect<RunState, StoreUnavailable>
+    /** All tasks that this owner has in the store, whether it runs them or not. */
     readonly ownedBy: (
       owner: string
     ) => Effect.Effect<
       ReadonlyArray<{ readonly taskId: TaskId; readonly epoch: number }>,
       StoreUnavailable
     >
-    /** Gives the task back, so that the next owner starts at once. */
-    readonly disown: (id: TaskId, epoch: number) => Effect.Effect<void, StoreUnavailable>
+    /** Gives up ownership, so that the next owner starts at once. */
+    readonly releaseRun: (id: TaskId, epoch: number) => Effect.Effect<void, StoreUnavailable>
     /** Records the submit and moves `pending` to `processing`. `false`: fenced. */
     readonly beginAttempt: (start: AttemptStart) => Effect.Effect<boolean, StoreUnavailable>
     readonly endAttempt: (end: AttemptEnd) => Effect.Effect<boolean, StoreUnavailable>
@@ -169,10 +169,10 @@ export class TaskStore extends Context.Service<
     readonly find: (id: TaskId) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
     /** The same without the body: what GET needs. */
     readonly view: (id: TaskId) => Effect.Effect<Option.Option<TaskView>, StoreUnavailable>
-    /** The vendor's job that was last bought for a task, if its handle is known. */
+    /** The vendor's job that was last submitted for a task, if its handle is known. */
     readonly job: (id: TaskId) => Effect.Effect<Option.Option<VendorJob>, StoreUnavailable>
-    /** Clears owners without a heartbeat since then, and lists what nobody owns. */
-    readonly sweep: (
+    /** Clears owners without a heartbeat since then; returns the tasks without an owner. */
+    readonly releaseOrphans: (
       heartbeatSince: DateTime.Utc,
       limit: number
     ) => Effect.Effect<ReadonlyArray<TaskId>, StoreUnavailable>

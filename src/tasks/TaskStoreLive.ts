@@ -5,19 +5,19 @@ import { rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { taskColumns, TaskRow, TaskView } from "../db/TaskRow.ts"
 import { TaskId } from "../domain/Ids.ts"
-import { makeAccept, makeAnswered } from "./TaskAcceptStore.ts"
+import { makeAccept, makeFindReplay } from "./TaskAcceptStore.ts"
 import { makeFinish } from "./TaskFinishStore.ts"
 import { OwnedTask, TaskStore, VendorJob } from "./TaskStore.ts"
-import type { AttemptEnd, AttemptStart, Standing } from "./TaskStore.ts"
+import type { AttemptEnd, AttemptStart, RunState } from "./TaskStore.ts"
 
-/** `TaskStore` on Postgres. The functions it calls stand in `schema/migrations`. */
+/** `TaskStore` on Postgres. The functions that it calls are in `schema/functions`. */
 export const layer: Layer.Layer<TaskStore, never, PgClient.PgClient> = Layer.effect(
   TaskStore,
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
     return TaskStore.of({
       accept: yield* makeAccept(sql),
-      answered: makeAnswered(sql),
+      findReplay: makeFindReplay(sql),
       finish: yield* makeFinish(sql),
       ...ownership(sql),
       ...attempts(sql),
@@ -80,7 +80,7 @@ function ownership(sql: PgClient.PgClient) {
   const Epoch = Schema.Struct({ epoch: Schema.Int })
   const Owned = Schema.Struct({ taskId: TaskId, epoch: Schema.Int })
   return {
-    own: (id: TaskId, owner: string) =>
+    acquireRun: (id: TaskId, owner: string) =>
       sql`
         WITH owned AS (
           UPDATE runs SET epoch = epoch + 1, owner = ${owner}
@@ -94,10 +94,10 @@ function ownership(sql: PgClient.PgClient) {
         Effect.map((rows) => Option.map(Array.head(rows), ownedTask)),
         storeFailures
       ),
-    standing: (id: TaskId, epoch: number) =>
+    runState: (id: TaskId, epoch: number) =>
       sql`SELECT epoch FROM runs WHERE task_id = ${id}`.pipe(
         rowsOf(Epoch),
-        Effect.map(([run]): Standing =>
+        Effect.map(([run]): RunState =>
           run === undefined ? "Ended" : run.epoch === epoch ? "Owned" : "Taken"
         ),
         storeFailures
@@ -107,12 +107,12 @@ function ownership(sql: PgClient.PgClient) {
         rowsOf(Owned),
         storeFailures
       ),
-    disown: (id: TaskId, epoch: number) =>
+    releaseRun: (id: TaskId, epoch: number) =>
       sql`UPDATE runs SET owner = NULL WHERE task_id = ${id} AND epoch = ${epoch}`.pipe(
         Effect.asVoid,
         storeFailures
       ),
-    sweep: (heartbeatSince: DateTime.Utc, limit: number) =>
+    releaseOrphans: (heartbeatSince: DateTime.Utc, limit: number) =>
       sql`
         WITH freed AS (
           UPDATE runs SET owner = NULL
@@ -134,11 +134,11 @@ function attempts(sql: PgClient.PgClient) {
       Effect.map((rows) => rows.length > 0),
       storeFailures
     )
-  /** A submit that bought nothing, or may have, gives its slot back in the same statement. */
+  /** A submit that was refused or is ambiguous releases its slot in the same statement. */
   const freed = (a: AttemptEnd) => sql`
     WITH freed AS (
-      UPDATE runs SET slot = NULL, slot_held = false
-      WHERE task_id = ${a.taskId} AND epoch = ${a.epoch} AND slot IS NOT NULL
+      UPDATE runs SET slot_key = NULL, slot_held = false
+      WHERE task_id = ${a.taskId} AND epoch = ${a.epoch} AND slot_key IS NOT NULL
     )`
   return {
     beginAttempt: (a: AttemptStart) =>

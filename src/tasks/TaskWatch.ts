@@ -1,26 +1,26 @@
-import { Context, Duration, Effect, Layer, Option, Queue, Stream } from "effect"
-import { retryStore } from "../db/RetryStore.ts"
+import { Context, Duration, Effect, Layer, Option, Stream } from "effect"
+import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskView } from "../db/TaskRow.ts"
-import { taskRelookSeconds } from "../domain/Limits.ts"
+import { taskRecheckSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { isTerminal } from "../domain/Task.ts"
+import type { Signal } from "../process/KeyedSignal.ts"
 import { TaskChanges } from "./TaskChanges.ts"
-import type { Bell } from "./TaskChanges.ts"
 import { TaskStore } from "./TaskStore.ts"
 
 /**
- * Follows a task for a client that waits. Moves made in this process are heard at once; those of
- * other processes are seen by looking again each second (ADR 0031).
+ * Follows a task for a client that waits. Moves made in this process are notified at once; those of
+ * other processes are seen by looking again each second. ADR 0031.
  */
 export class TaskWatch extends Context.Service<
   TaskWatch,
   {
-    /** The task once it has ended, or as it stands when the time is over. Contract 2, `Prefer`. */
+    /** The task once it has ended, or as it stands when the time is over. docs/reference/tasks.md#waiting */
     readonly untilEnd: (
       task: TaskView,
       atMost: Duration.Duration
     ) => Effect.Effect<TaskView, StoreUnavailable>
-    /** The task as it stands, then each move, to the terminal one. Contract 2, event stream. */
+    /** The task as it stands, then each move, to the terminal one. docs/reference/tasks.md#event-stream */
     readonly moves: (task: TaskView) => Stream.Stream<TaskView>
   }
 >()("gateway/tasks/TaskWatch") {
@@ -36,35 +36,35 @@ export class TaskWatch extends Context.Service<
           Option.getOrElse(() => task)
         )
 
-      const ended = Effect.fnUntraced(function* (task: TaskView, bell: Bell) {
+      const ended = Effect.fnUntraced(function* (task: TaskView, signal: Signal) {
         let seen = yield* look(task)
         while (!isTerminal(seen.status)) {
-          yield* next(bell)
+          yield* next(signal)
           seen = yield* look(seen)
         }
         return seen
       })
 
       const untilEnd = Effect.fnUntraced(function* (task: TaskView, atMost: Duration.Duration) {
-        const bell = yield* changes.watch(task.id)
-        const seen = yield* Effect.timeoutOption(ended(task, bell), atMost)
+        const signal = yield* changes.subscribe(task.id)
+        const seen = yield* Effect.timeoutOption(ended(task, signal), atMost)
         return Option.isSome(seen) ? seen.value : yield* look(task)
       }, Effect.scoped)
 
       const moves = (first: TaskView) =>
-        Effect.map(changes.watch(first.id), (bell) =>
+        Effect.map(changes.subscribe(first.id), (signal) =>
           Stream.unfold(first, (last: TaskView) =>
             isTerminal(last.status)
               ? Effect.undefined
-              : Effect.map(moved(last, bell), (now) => [steps(last, now), now] as const)
+              : Effect.map(moved(last, signal), (now) => [steps(last, now), now] as const)
           ).pipe(Stream.flattenIterable, (later) => Stream.concat(Stream.succeed(first), later))
         ).pipe(Stream.unwrap)
 
-      /** Looks until the task stands elsewhere than before; the store may be away for a while. */
-      const moved = Effect.fnUntraced(function* (last: TaskView, bell: Bell) {
+      /** Looks until the task has another status than before; the store may be away for a while. */
+      const moved = Effect.fnUntraced(function* (last: TaskView, signal: Signal) {
         let now = yield* retryStore(look(last))
         while (now.status === last.status) {
-          yield* next(bell)
+          yield* next(signal)
           now = yield* retryStore(look(last))
         }
         return now
@@ -79,8 +79,7 @@ export class TaskWatch extends Context.Service<
   )
 }
 
-const next = (bell: Bell) =>
-  Effect.timeoutOption(Queue.take(bell), Duration.seconds(taskRelookSeconds))
+const next = (signal: Signal) => signal.wait(Duration.seconds(taskRecheckSeconds))
 
 /** A task that was pending and has ended may have been processing in between: no move is left out. */
 const steps = (last: TaskView, now: TaskView): ReadonlyArray<TaskView> =>

@@ -4,30 +4,30 @@ import { EndpointActor } from "../webhooks/EndpointActor.ts"
 import { LocalSenders } from "../webhooks/LocalSenders.ts"
 import { TaskActor } from "./TaskActor.ts"
 
-/** Actors that are opened at once: each reads its sliding minute. */
-const opensMax = 8
+/** Endpoint actors that are started at once: each reads the last minute of its attempts. */
+const startsMax = 8
 
 /**
- * Sends the wake-ups as volatile messages, or calls the lane if it is open here. One that cannot be sent
- * is found by the sweeps.
+ * Sends the notifications as volatile messages, or calls the endpoint's sender if it is open in this
+ * process. Work whose message could not be sent is found by the `Rescuer` and the `DeliveryScheduler`.
  */
 export const layer = Layer.effect(
   WorkNotifier,
   Effect.gen(function* () {
     const taskActor = yield* TaskActor.client
     const endpointActor = yield* EndpointActor.client
-    const lanes = yield* LocalSenders
+    const senders = yield* LocalSenders
     return WorkNotifier.of({
-      task: (id) => Effect.ignore(taskActor(id).Run(undefined, { discard: true })),
-      stop: (id) => Effect.ignore(taskActor(id).Stop(undefined, { discard: true })),
-      endpoints: Effect.fnUntraced(function* (ids) {
-        const unheard = yield* Effect.filter(ids, (id) =>
-          Effect.map(lanes.tell(id), (told) => !told)
+      notifyTask: (id) => Effect.ignore(taskActor(id).Run(undefined, { discard: true })),
+      stopTask: (id) => Effect.ignore(taskActor(id).Stop(undefined, { discard: true })),
+      notifyEndpoints: Effect.fnUntraced(function* (ids) {
+        const needMessage = yield* Effect.filter(ids, (id) =>
+          Effect.map(senders.notify(id), (isNotified) => !isNotified)
         )
         yield* Effect.forEach(
-          unheard,
+          needMessage,
           (id) => Effect.ignore(endpointActor(id).Deliver(undefined, { discard: true })),
-          { discard: true, concurrency: opensMax }
+          { discard: true, concurrency: startsMax }
         )
       })
     })

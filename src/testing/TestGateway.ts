@@ -9,13 +9,13 @@ import { ApiKeys } from "../users/ApiKeys.ts"
 import { Users } from "../users/Users.ts"
 import { Wallet } from "../wallet/Wallet.ts"
 
-/** A gateway in the test's own process, with one user who has 1000 credits and a key. */
+/** A gateway in the process of a test, with one user who has 1000 credits and a key. */
 export class TestGateway extends Context.Service<
   TestGateway,
   {
-    /** Of the user; scopes `inference` and `manage`. */
+    /** The user's key, with the scopes `inference` and `manage`. */
     readonly key: string
-    /** As the global `fetch`, without a socket: paths are under the gateway's address. */
+    /** As the global `fetch`, without a socket; paths are relative to the gateway's address. */
     readonly fetch: (path: string, init?: RequestInit) => Effect.Effect<Response>
   }
 >()("gateway/testing/TestGateway") {
@@ -25,7 +25,7 @@ export class TestGateway extends Context.Service<
       const app = yield* HttpRouter.toHttpEffect(Routes.layer)
       const { baseUrl } = yield* AppConfig
       const key = yield* makeKey
-      // The context has the clock of the test, so that handlers live in its time
+      // Handlers get the context of the test, and its clock with it
       const handle = HttpEffect.toWebHandlerWith<
         ApiKeys,
         ApiKeys | HttpServerRequest.HttpServerRequest | Scope.Scope

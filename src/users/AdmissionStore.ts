@@ -9,16 +9,16 @@ import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
 
-/** What is asked at the door: whose key, at which rate, and which task if one is meant. */
+/** What admission needs to know: whose key, at which rate, and which task the path names, if any. */
 export interface AdmissionRequest {
   readonly keyHash: Uint8Array
-  /** 0: no limit, and nothing is counted. */
+  /** 0: no limit, nothing is counted. */
   readonly perMinute: number
   readonly now: DateTime.Utc
   readonly taskId: Option.Option<TaskId>
 }
 
-/** A key as the door needs it. */
+/** The columns of a key that admission reads. */
 export interface AdmittedKey {
   readonly id: ApiKeyId
   readonly userId: UserId
@@ -30,17 +30,17 @@ export interface AdmittedKey {
 
 export interface Admission {
   readonly key: AdmittedKey
-  /** `None`: nothing was counted, because there is no limit or the key is not fit for inference. */
+  /** `None`: nothing was counted, because there is no limit or the key must not use models. */
   readonly rate: Option.Option<{
     readonly admitted: boolean
     readonly remaining: number
     readonly resetSeconds: number
   }>
-  /** The task, if the key's user has it. */
+  /** The task, if it belongs to the key's user. */
   readonly task: Option.Option<TaskView>
 }
 
-/** The door of every inference request: key, request rate and task in one statement. */
+/** Admission of an inference request: key, request rate and task in one statement. ADR 0095. */
 export class AdmissionStore extends Context.Service<
   AdmissionStore,
   {
@@ -65,8 +65,8 @@ export class AdmissionStore extends Context.Service<
 }
 
 /**
- * The rows of the hottest statement. Times stay `Date`s while they are decoded: a transformation
- * within makes `Schema` take its slow path, which costs three times the rest (ADR 0095).
+ * The rows of the most frequent statement. Times stay `Date`s while they are decoded: a transformation
+ * would make `Schema` take its slow path, which costs three times the rest (ADR 0095).
  */
 const KeyRow = Schema.Struct({
   keyId: ApiKeyId,
@@ -88,12 +88,12 @@ const ViewRow = Schema.Struct({
   updatedAt: Schema.Date
 })
 
-// What does not decode throws within the effect, and so is a defect, as in every store
+// A row that does not decode throws within the effect: a defect, as in every store
 const decodeKey = Schema.decodeUnknownSync(KeyRow)
 const decodeRate = Schema.decodeUnknownSync(RateRow)
 const decodeTask = Schema.decodeUnknownSync(ViewRow)
 
-/** Named as the row's fields, so that the hottest statement needs no renaming in this process. */
+/** Named as the row's fields, so that this process need not rename the columns. */
 const keyColumns = `k.id AS "keyId", k.user_id AS "keyUserId", k.scopes, k.expires_at AS "expiresAt",
   k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt"`
 const countedColumns = `${keyColumns}, k.admitted, k.remaining, k.reset_seconds AS "resetSeconds"`
@@ -102,7 +102,7 @@ const namedTaskColumns = taskColumns.replaceAll(
   (column, name: string) => `${column} AS "${String.snakeToCamel(name)}"`
 )
 
-/** The statement of each case, made once. `$1` is the hash of the key. */
+/** One statement for each case. `$1` is the hash of the key. */
 const ofKey = `SELECT ${keyColumns} FROM api_keys k WHERE k.key_hash = $1`
 const ofKeyAndTask = `SELECT ${keyColumns}, ${namedTaskColumns} FROM api_keys k
   LEFT JOIN tasks t ON t.id = $2 AND t.user_id = k.user_id

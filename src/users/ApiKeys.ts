@@ -6,7 +6,7 @@ import type { TaskView } from "../db/TaskRow.ts"
 import { makeApiKeyId } from "../domain/Ids.ts"
 import type { ApiKeyId, TaskId, UserId } from "../domain/Ids.ts"
 import { reservationMillis } from "../domain/Limits.ts"
-import type { PageCut } from "../domain/PageCut.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Scope } from "../domain/Scope.ts"
@@ -28,12 +28,13 @@ export interface Principal {
 export interface RateState {
   readonly limit: number
   readonly remaining: number
-  /** Until the whole minute's limit is there again; on a refused request, until the next is taken. */
+  /** Until the full limit is available again; on a refused request, until the next would be admitted. */
   readonly resetSeconds: number
-  /** `false`: the limit is reached, answer 1201. */
+  /** `false`: the limit is reached, code 1201. */
   readonly admitted: boolean
 }
 
+/** Names a key in memory without holding it: SHA-256 as Base64. */
 export const KeyDigest = Schema.String.pipe(Schema.brand("KeyDigest"))
 export type KeyDigest = typeof KeyDigest.Type
 
@@ -42,17 +43,17 @@ export interface Admitted {
   readonly principal: Principal
   /** `None`: `RATE_LIMIT_PER_MINUTE` is off. */
   readonly rate: Option.Option<RateState>
-  /** The task that was asked for, if this user has it. */
+  /** The task that the request names, if it belongs to this user. */
   readonly task: Option.Option<TaskView>
 }
 
-/** A key at its birth, the one time that it is shown. */
+/** A new key; the key itself is shown only now. */
 export interface CreatedKey {
   readonly key: string
   readonly row: ApiKeyRow
 }
 
-/** API keys: made, found by their hash, revoked. Contract 3. */
+/** API keys: created, found by their hash, revoked. docs/reference/keys-and-limits.md#api-keys */
 export class ApiKeys extends Context.Service<
   ApiKeys,
   {
@@ -66,30 +67,29 @@ export class ApiKeys extends Context.Service<
     readonly authenticate: (key: string) => Effect.Effect<Principal, Problem | StoreUnavailable>
     /**
      * The same for an inference request, counted against the key's request rate; 1004 without the
-     * scope. The task, when one is named, is found by the same statement.
+     * scope. The same statement reads the task, if one is named.
      */
     readonly admit: (
       key: string,
       taskId: Option.Option<TaskId>
     ) => Effect.Effect<Admitted, Problem | StoreUnavailable>
     /**
-     * As `admit`, but where no request rate is counted a key that was good before is not looked up
-     * again: only for a caller who checks it once more in the statement that spends
-     * (`Metering.open`). ADR 0072.
+     * As `admit`, but without a request rate a key that was valid before is taken from a cache. Only for
+     * a caller that checks the key again in the statement that holds money (`Metering.open`). ADR 0072.
      */
-    readonly recognize: (key: string) => Effect.Effect<Admitted, Problem | StoreUnavailable>
+    readonly admitCached: (key: string) => Effect.Effect<Admitted, Problem | StoreUnavailable>
     /**
-     * The same at once, by the digest of the key and for a caller who is no fiber: `undefined` when it
-     * has to be looked up.
+     * The cached principal of a key, synchronously: for callers outside a fiber. `undefined` when the
+     * store must be asked.
      */
-    readonly recognized: (digest: KeyDigest) => Principal | undefined
-    /** A recognized key turned out to be dead. */
-    readonly forget: (key: string) => void
+    readonly cachedPrincipal: (digest: KeyDigest) => Principal | undefined
+    /** Removes a key from the cache: it was found to be expired or revoked. */
+    readonly evict: (key: string) => void
     readonly list: (
       userId: UserId,
-      page: PageCut
+      page: PageRequest
     ) => Effect.Effect<ReadonlyArray<ApiKeyRow>, StoreUnavailable>
-    /** Fails with 2005. Revoked at once. */
+    /** Fails with 2005. When it returns, no process admits a call with this key any more. */
     readonly revoke: (
       userId: UserId,
       id: ApiKeyId
@@ -100,12 +100,12 @@ export class ApiKeys extends Context.Service<
     ApiKeys,
     Effect.gen(function* () {
       const store = yield* UserStore
-      const door = yield* AdmissionStore
+      const admissions = yield* AdmissionStore
       const { rateLimitPerMinute } = yield* AppConfig
-      const admit = makeAdmit(store, door, rateLimitPerMinute)
-      const remembered = new Map<KeyDigest, Principal>()
-      const recognized = (digest: KeyDigest) =>
-        rateLimitPerMinute > 0 ? undefined : remembered.get(digest)
+      const admit = makeAdmit(store, admissions, rateLimitPerMinute)
+      const cache = new Map<KeyDigest, Principal>()
+      const cachedPrincipal = (digest: KeyDigest) =>
+        rateLimitPerMinute > 0 ? undefined : cache.get(digest)
       return ApiKeys.of({
         create: Effect.fn("ApiKeys.create")(function* (request) {
           const now = yield* DateTime.now
@@ -128,27 +128,28 @@ export class ApiKeys extends Context.Service<
           const row = yield* known(yield* store.findKeyByHash(hashKey(key)))
           const invalid = faultOf(row, now)
           if (invalid !== undefined) return yield* invalid
-          if (!isUsedLately(row, now)) yield* store.touchKey(row.id, now)
+          if (!isRecentlyUsed(row, now)) yield* store.touchKey(row.id, now)
           return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes }
         }),
         admit,
-        recognize: (key) => {
+        admitCached: (key) => {
           const digest = digestOf(key)
-          const principal = recognized(digest)
+          const principal = cachedPrincipal(digest)
           return principal === undefined
             ? Effect.tap(admit(key, Option.none()), ({ principal }) =>
-                Effect.sync(() => remember(remembered, digest, principal))
+                Effect.sync(() => addToCache(cache, digest, principal))
               )
             : Effect.succeed({ principal, rate: Option.none(), task: Option.none() })
         },
-        recognized,
-        forget: (key) => {
-          remembered.delete(digestOf(key))
+        cachedPrincipal,
+        evict: (key) => {
+          cache.delete(digestOf(key))
         },
         list: store.listKeys,
         revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
           const revoked = yield* store.revokeKey(userId, id, yield* DateTime.now)
           if (Option.isNone(revoked)) return yield* problem(2005, `There is no API key ${id}`)
+          // A process with a reservation may admit calls until it settles it
           if (revoked.value) yield* Effect.sleep(reservationMillis)
         })
       })
@@ -172,13 +173,13 @@ const faultOf = (row: AdmittedKey, now: DateTime.Utc): Problem | undefined => {
     : undefined
 }
 
-/** Every inference request comes here: no generators, one step after the statement. */
+/** On the path of every inference request: no generators, one step after the statement. */
 const makeAdmit = (
   store: UserStore["Service"],
-  door: AdmissionStore["Service"],
+  admissions: AdmissionStore["Service"],
   perMinute: number
 ) => {
-  const letIn = (
+  const check = (
     admission: Admission,
     now: DateTime.Utc
   ): Effect.Effect<Admitted, Problem | StoreUnavailable> => {
@@ -187,15 +188,16 @@ const makeAdmit = (
     if (invalid !== undefined) return Effect.fail(invalid)
     if (!key.scopes.includes("inference")) return outOfScope
     const admitted = toAdmitted(admission, perMinute)
-    return isUsedLately(key, now)
+    return isRecentlyUsed(key, now)
       ? Effect.succeed(admitted)
       : Effect.as(store.touchKey(key.id, now), admitted)
   }
   return (key: string, taskId: Option.Option<TaskId>) =>
     isWellFormed(key)
       ? Effect.flatMap(DateTime.now, (now) =>
-          Effect.flatMap(door.admit({ keyHash: hashKey(key), perMinute, now, taskId }), (found) =>
-            Option.isNone(found) ? unknown : letIn(found.value, now)
+          Effect.flatMap(
+            admissions.admit({ keyHash: hashKey(key), perMinute, now, taskId }),
+            (found) => (Option.isNone(found) ? unknown : check(found.value, now))
           )
         )
       : malformed
@@ -210,7 +212,7 @@ const toAdmitted = ({ key, rate, task }: Admission, limit: number): Admitted => 
 /** `last_used_at` is written at most once a minute, so that a busy key costs no write a request. */
 const touchMillis = 60_000
 
-const isUsedLately = ({ lastUsedAt }: AdmittedKey, now: DateTime.Utc): boolean =>
+const isRecentlyUsed = ({ lastUsedAt }: AdmittedKey, now: DateTime.Utc): boolean =>
   lastUsedAt !== null &&
   DateTime.toEpochMillis(lastUsedAt) >= DateTime.toEpochMillis(now) - touchMillis
 
@@ -229,7 +231,10 @@ const base62 = (value: number, characters: number): string => {
   return text
 }
 
-/** `sk-` + 40 random characters (238 bits) + 6 of checksum, so that a typing slip is told from an unknown key. */
+/**
+ * `sk-`, 40 random characters (238 bits) and 6 of checksum, which distinguishes a typing error from an
+ * unknown key.
+ */
 const generateKey = (): string => {
   let secret = ""
   while (secret.length < randomCharacters) {
@@ -246,20 +251,19 @@ const isWellFormed = (key: string): boolean => {
   return match?.[1] !== undefined && base62(crc32(match[1]), checkCharacters) === match[2]
 }
 
-/** The keys that one process remembers. */
-const recognizedMax = 10_000
+/** Keys in the cache of one process. */
+const cachedKeysMax = 10_000
 
-const remember = (
-  known: Map<KeyDigest, Principal>,
+const addToCache = (
+  cache: Map<KeyDigest, Principal>,
   digest: KeyDigest,
   principal: Principal
 ): void => {
-  if (known.size >= recognizedMax) known.clear()
-  known.set(digest, principal)
+  if (cache.size >= cachedKeysMax) cache.clear()
+  cache.set(digest, principal)
 }
 
-/** Of a key, which is not kept in memory itself. */
 export const digestOf = (key: string): KeyDigest => KeyDigest.make(hash("sha256", key, "base64"))
 
-/** Keys have 238 random bits, so a plain hash is as safe as a slow one, and the look-up is by index. */
+/** A plain hash: keys have 238 random bits, so a slow hash would add no safety, and an index finds it. */
 const hashKey = (key: string): Uint8Array => hash("sha256", key, "buffer")

@@ -5,7 +5,7 @@ import { Bytes, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
-/** Whose key, and which of their requests claims it. */
+/** A caller's idempotency key, and the one request that claims it. */
 export interface Claim {
   readonly caller: string
   readonly key: string
@@ -15,14 +15,14 @@ export interface Claim {
 export interface NewClaim extends Claim {
   readonly requestHash: Uint8Array
   readonly now: DateTime.Utc
-  /** Answers older than this are forgotten. */
+  /** Keys older than this have expired. */
   readonly since: DateTime.Utc
-  /** A claim without an answer that is older was lost with its process: the same request may take it. */
+  /** A claim without a response that is older was lost with its process: the same request may claim it. */
   readonly lostBefore: DateTime.Utc
 }
 
-/** What stands behind a key that somebody else claimed; without an answer it is under way. */
-const Earlier = Schema.Struct({
+/** The record of a key that another request claimed. Without a response that request is in progress. */
+const ExistingRow = Schema.Struct({
   requestHash: Bytes,
   status: Schema.NullOr(Schema.Int),
   answer: Schema.NullOr(Bytes)
@@ -30,23 +30,23 @@ const Earlier = Schema.Struct({
 
 export type ClaimOutcome =
   | { readonly _tag: "Claimed" }
-  | ({ readonly _tag: "Earlier" } & typeof Earlier.Type)
+  | ({ readonly _tag: "Existing" } & typeof ExistingRow.Type)
 
-/** Answers of management POSTs by `Idempotency-Key`. Contract 2. */
+/** Responses to management POSTs by `Idempotency-Key`. ADR 0032. */
 export class ManageReplayStore extends Context.Service<
   ManageReplayStore,
   {
     readonly claim: (claim: NewClaim) => Effect.Effect<ClaimOutcome, StoreUnavailable>
-    /** Keeps the answer: encrypted, because it may hold a secret. */
-    readonly answer: (
+    /** Stores the response, encrypted, because it may hold a secret. */
+    readonly complete: (
       claim: Claim,
       status: number,
-      answer: Uint8Array
+      response: Uint8Array
     ) => Effect.Effect<void, StoreUnavailable>
-    /** Gives the key free again. */
+    /** Makes the key free again. */
     readonly release: (claim: Claim) => Effect.Effect<void, StoreUnavailable>
-    /** Drops some of what is older, here and of tasks; answers how many. */
-    readonly forget: (
+    /** Deletes up to `limit` older keys of each kind, of this API and of tasks; returns how many. */
+    readonly deleteOlder: (
       before: DateTime.Utc,
       limit: number
     ) => Effect.Effect<number, StoreUnavailable>
@@ -57,21 +57,21 @@ export class ManageReplayStore extends Context.Service<
     Effect.map(PgClient.PgClient, (sql) =>
       ManageReplayStore.of({
         claim: claim(sql),
-        answer: ({ caller, claim, key }, status, answer) =>
+        complete: ({ caller, claim, key }, status, response) =>
           sql`
-            UPDATE manage_answers SET status = ${status}, answer = ${answer}
+            UPDATE manage_idempotency_keys SET status = ${status}, response = ${response}
             WHERE caller = ${caller} AND key = ${key} AND claim = ${claim}`.pipe(
             Effect.asVoid,
             storeFailures
           ),
         release: ({ caller, claim, key }) =>
           sql`
-            DELETE FROM manage_answers
+            DELETE FROM manage_idempotency_keys
             WHERE caller = ${caller} AND key = ${key} AND claim = ${claim}`.pipe(
             Effect.asVoid,
             storeFailures
           ),
-        forget: forget(sql)
+        deleteOlder: deleteOlder(sql)
       })
     )
   )
@@ -80,32 +80,35 @@ export class ManageReplayStore extends Context.Service<
 function claim(sql: PgClient.PgClient) {
   return Effect.fnUntraced(function* (c: NewClaim) {
     const claimed = yield* sql`
-      INSERT INTO manage_answers AS m (caller, key, request_hash, claim, created_at)
+      INSERT INTO manage_idempotency_keys AS m (caller, key, request_hash, claim, created_at)
       VALUES (${c.caller}, ${c.key}, ${c.requestHash}, ${c.claim}, ${toDate(c.now)})
       ON CONFLICT (caller, key) DO UPDATE SET request_hash = excluded.request_hash,
-        claim = excluded.claim, status = NULL, answer = NULL, created_at = excluded.created_at
+        claim = excluded.claim, status = NULL, response = NULL, created_at = excluded.created_at
       WHERE m.created_at < ${toDate(c.since)} OR (
         m.status IS NULL AND m.request_hash = excluded.request_hash
         AND m.created_at < ${toDate(c.lostBefore)})
       RETURNING key`
     if (claimed.length > 0) return { _tag: "Claimed" } satisfies ClaimOutcome
-    const earlier = yield* sql`
-      SELECT request_hash, status, answer FROM manage_answers
-      WHERE caller = ${c.caller} AND key = ${c.key}`.pipe(rowsOf(Earlier), Effect.map(Array.head))
-    // Given free in between: under way no more, and the next look will claim it
-    return earlier._tag === "None"
+    const existing = yield* sql`
+      SELECT request_hash, status, response AS answer FROM manage_idempotency_keys
+      WHERE caller = ${c.caller} AND key = ${c.key}`.pipe(
+      rowsOf(ExistingRow),
+      Effect.map(Array.head)
+    )
+    // Released between the two statements: the next try will claim it
+    return existing._tag === "None"
       ? ({
-          _tag: "Earlier",
+          _tag: "Existing",
           requestHash: c.requestHash,
           status: null,
           answer: null
         } satisfies ClaimOutcome)
-      : ({ _tag: "Earlier", ...earlier.value } satisfies ClaimOutcome)
+      : ({ _tag: "Existing", ...existing.value } satisfies ClaimOutcome)
   }, storeFailures)
 }
 
-function forget(sql: PgClient.PgClient) {
-  const tables = ["idempotency_keys", "manage_answers"] as const
+function deleteOlder(sql: PgClient.PgClient) {
+  const tables = ["idempotency_keys", "manage_idempotency_keys"] as const
   return (before: DateTime.Utc, limit: number) =>
     Effect.forEach(
       tables,

@@ -1,6 +1,6 @@
 import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Schedule } from "effect"
 import { SecureRandom } from "effect/crypto"
-import { retryStore } from "../db/RetryStore.ts"
+import { retryStore } from "../db/StoreFailures.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
@@ -10,38 +10,37 @@ import type { ClaimOutcome, NewClaim } from "./ManageReplayStore.ts"
 
 /** A POST with an `Idempotency-Key`. */
 export interface KeyedRequest {
-  /** Whose key it is: keys of one caller say nothing to another. */
+  /** Keys are separate for each caller. */
   readonly caller: string
   readonly key: string
   readonly requestHash: Uint8Array
 }
 
-export interface KeptAnswer {
+export interface StoredResponse {
   readonly status: number
   readonly body: string
 }
 
-/** A claim without an answer belongs to a process that died, after this. */
-const lostAfter = Duration.seconds(60)
+/** After this a claim without a response belongs to a process that died. */
+const claimTimeout = Duration.seconds(60)
 
-/** A repeat that comes while the first request is under way waits for its answer, at most so long. */
+/** A repeat that comes while the first request is in progress waits for its response, at most so long. */
 const waitAtMost = Duration.seconds(10)
 const waitSpacing = Schedule.spaced(Duration.millis(50))
 
 /**
- * Gives the first answer of a management POST again to a repeat. Only successes are kept: after a
- * failure nothing was changed, and the key is free (ADR 0032). Contract 2.
+ * Replays the first response of a management POST to a repeat. Only successes are stored: a failure
+ * changed nothing, and its key is free again. ADR 0032.
  */
 export class ManageReplays extends Context.Service<
   ManageReplays,
   {
-    /**
-     * Answers what stands behind the key, or `None` when this request is the first; it must then
-     * call `keep` or `release`. Fails with 2008, or 2010 while the first is still under way.
-     */
-    readonly begin: (request: KeyedRequest) => Effect.Effect<Begun, Problem | StoreUnavailable>
-    /** Removes some of what is older than 24 hours. For the sweeper. */
-    readonly forgetOld: Effect.Effect<void, StoreUnavailable>
+    /** Fails with 2008 for another request, or with 2010 while the first is still in progress. */
+    readonly claim: (
+      request: KeyedRequest
+    ) => Effect.Effect<IdempotencyClaim, Problem | StoreUnavailable>
+    /** Deletes keys older than 24 hours, a bounded number a call. For the `Rescuer`. */
+    readonly deleteExpired: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/ManageReplays") {
   static readonly layer = Layer.effect(
@@ -50,21 +49,21 @@ export class ManageReplays extends Context.Service<
       const store = yield* ManageReplayStore
       const secrets = yield* Secrets
 
-      const claimOf = (request: KeyedRequest, claim: string, now: DateTime.Utc): NewClaim => ({
+      const newClaim = (request: KeyedRequest, claim: string, now: DateTime.Utc): NewClaim => ({
         ...request,
         claim,
         now,
         since: DateTime.subtractDuration(now, Duration.hours(idempotencyHours)),
-        lostBefore: DateTime.subtractDuration(now, lostAfter)
+        lostBefore: DateTime.subtractDuration(now, claimTimeout)
       })
 
-      const begin = Effect.fnUntraced(function* (request: KeyedRequest) {
-        const claim = SecureRandom.uuidV4Unsafe()
-        const tried = Effect.flatMap(DateTime.now, (now) =>
-          store.claim(claimOf(request, claim, now))
+      const claim = Effect.fnUntraced(function* (request: KeyedRequest) {
+        const claimId = SecureRandom.uuidV4Unsafe()
+        const attempt = Effect.flatMap(DateTime.now, (now) =>
+          store.claim(newClaim(request, claimId, now))
         )
-        const outcome = yield* tried.pipe(
-          Effect.repeat({ schedule: waitSpacing, while: (it) => isUnderWay(request, it) }),
+        const outcome = yield* attempt.pipe(
+          Effect.repeat({ schedule: waitSpacing, while: (it) => isInProgress(request, it) }),
           Effect.timeoutOption(waitAtMost)
         )
         if (Option.isNone(outcome)) {
@@ -72,14 +71,16 @@ export class ManageReplays extends Context.Service<
         }
         const found = outcome.value
         if (found._tag === "Claimed") {
-          const own = { ...request, claim }
+          const own = { ...request, claim: claimId }
           return {
-            _tag: "First",
-            end: (exit) =>
+            _tag: "Claimed",
+            complete: (exit) =>
               Exit.isSuccess(exit) && exit.value.status < 300
-                ? retryStore(store.answer(own, exit.value.status, secrets.encrypt(exit.value.body)))
+                ? retryStore(
+                    store.complete(own, exit.value.status, secrets.encrypt(exit.value.body))
+                  )
                 : Effect.ignore(store.release(own))
-          } satisfies Begun
+          } satisfies IdempotencyClaim
         }
         if (Buffer.compare(found.requestHash, request.requestHash) !== 0) {
           return yield* problem(2008, "This Idempotency-Key was used before with another request")
@@ -89,21 +90,21 @@ export class ManageReplays extends Context.Service<
           return yield* problem(2010, "The first request with this Idempotency-Key is under way")
         }
         const body = yield* Effect.orDie(secrets.decrypt(answer))
-        return { _tag: "Repeat", answer: { status, body } } satisfies Begun
+        return { _tag: "Replayed", response: { status, body } } satisfies IdempotencyClaim
       })
 
       return ManageReplays.of({
-        begin,
-        forgetOld: Effect.flatMap(DateTime.now, (now) =>
-          store.forget(
+        claim,
+        deleteExpired: Effect.flatMap(DateTime.now, (now) =>
+          store.deleteOlder(
             DateTime.subtractDuration(now, Duration.hours(idempotencyHours)),
-            forgottenAtOnceMax
+            deletedAtOnceMax
           )
         ).pipe(
-          // A busy day's keys grow old as fast as they came; what is left is for the next sweep
+          // A day's keys expire as fast as they came; the next call deletes what is left
           Effect.repeat({
-            while: (removed) => removed >= forgottenAtOnceMax,
-            times: forgetTimesMax
+            while: (deleted) => deleted >= deletedAtOnceMax,
+            times: deleteTimesMax
           }),
           Effect.asVoid
         )
@@ -112,18 +113,18 @@ export class ManageReplays extends Context.Service<
   )
 }
 
-const forgottenAtOnceMax = 1000
-const forgetTimesMax = 20
+const deletedAtOnceMax = 1000
+const deleteTimesMax = 20
 
-/** The first request ends with `end`, whatever became of it; a repeat is answered as the first was. */
-export type Begun =
+/** `Claimed`: the first request, which must call `complete` whatever its outcome. `Replayed`: a repeat. */
+export type IdempotencyClaim =
   | {
-      readonly _tag: "First"
-      readonly end: (exit: Exit.Exit<KeptAnswer, unknown>) => Effect.Effect<void>
+      readonly _tag: "Claimed"
+      readonly complete: (exit: Exit.Exit<StoredResponse, unknown>) => Effect.Effect<void>
     }
-  | { readonly _tag: "Repeat"; readonly answer: KeptAnswer }
+  | { readonly _tag: "Replayed"; readonly response: StoredResponse }
 
-const isUnderWay = (request: KeyedRequest, outcome: ClaimOutcome): boolean =>
-  outcome._tag === "Earlier" &&
+const isInProgress = (request: KeyedRequest, outcome: ClaimOutcome): boolean =>
+  outcome._tag === "Existing" &&
   outcome.status === null &&
   Buffer.compare(outcome.requestHash, request.requestHash) === 0

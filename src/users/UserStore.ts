@@ -5,7 +5,7 @@ import { SqlError } from "effect/sql"
 import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
-import type { PageCut } from "../domain/PageCut.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
 
@@ -47,20 +47,20 @@ export interface NewApiKey {
   readonly now: DateTime.Utc
 }
 
-/** What became of a change of a user. */
+/** The outcome of a change to a user. */
 export type UserUpdate =
   | { readonly _tag: "Updated"; readonly user: UserRow }
   | { readonly _tag: "Unknown" }
   | { readonly _tag: "EmailTaken" }
 
-/** Users, their wallets' birth, and API keys. */
+/** Users, the creation of their wallets, and API keys. */
 export class UserStore extends Context.Service<
   UserStore,
   {
     /** The user and an empty wallet, in one transaction. `None`: the e-mail address is taken. */
     readonly create: (user: NewUser) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly find: (id: UserId) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
-    readonly list: (page: PageCut) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
+    readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
     readonly update: (
       id: UserId,
       change: {
@@ -75,11 +75,11 @@ export class UserStore extends Context.Service<
     ) => Effect.Effect<Option.Option<ApiKeyRow>, StoreUnavailable>
     readonly listKeys: (
       userId: UserId,
-      page: PageCut
+      page: PageRequest
     ) => Effect.Effect<ReadonlyArray<ApiKeyRow>, StoreUnavailable>
     /**
-     * `None`: no such key of this user. Revoking twice is no fault. Otherwise, whether a process has an
-     * allowance for the key: one that looked at it before may still let calls through (ADR 0116).
+     * `None`: the user has no such key. Otherwise whether a process has a reservation for the key: it
+     * read the key before and may still admit calls (ADR 0116). Revoking twice succeeds.
      */
     readonly revokeKey: (
       userId: UserId,
@@ -103,14 +103,14 @@ function users(sql: PgClient.PgClient) {
   return {
     create: (user: NewUser) =>
       sql`
-        WITH born AS (
+        WITH new_user AS (
           INSERT INTO users (id, email, name, password_hash, created_at)
           VALUES (${user.id}, ${user.email}, ${user.name}, ${user.passwordHash}, ${toDate(user.now)})
           RETURNING *
-        ), purse AS (
-          INSERT INTO wallets (user_id) SELECT id FROM born
+        ), new_wallet AS (
+          INSERT INTO wallets (user_id) SELECT id FROM new_user
         )
-        SELECT * FROM born`.pipe(
+        SELECT * FROM new_user`.pipe(
         rowsOf(UserRow),
         Effect.map(Array.head),
         Effect.catchIf(emailTaken, () => Effect.succeed(Option.none<UserRow>())),
@@ -122,7 +122,7 @@ function users(sql: PgClient.PgClient) {
         Effect.map(Array.head),
         storeFailures
       ),
-    list: (page: PageCut) =>
+    list: (page: PageRequest) =>
       sql`
         SELECT * FROM users
         WHERE ${Option.getOrNull(page.before)}::uuid IS NULL OR id < ${Option.getOrNull(page.before)}::uuid
@@ -165,7 +165,7 @@ function keys(sql: PgClient.PgClient) {
         Effect.map(Array.head),
         storeFailures
       ),
-    listKeys: (userId: UserId, page: PageCut) =>
+    listKeys: (userId: UserId, page: PageRequest) =>
       sql`
         SELECT * FROM api_keys
         WHERE user_id = ${userId} AND revoked_at IS NULL
@@ -178,9 +178,9 @@ function keys(sql: PgClient.PgClient) {
         Effect.flatMap((rows) =>
           rows.length === 0
             ? Effect.succeedNone
-            : // In a statement of its own: it sees whatever was opened before the key was revoked
+            : // A separate statement, so that it sees every reservation opened before the revocation
               Effect.map(
-                sql`SELECT FROM holds WHERE kind = 'allowance' AND api_key_id = ${id} LIMIT 1`,
+                sql`SELECT FROM holds WHERE kind = 'reservation' AND api_key_id = ${id} LIMIT 1`,
                 (open) => Option.some(open.length > 0)
               )
         ),

@@ -2,7 +2,7 @@ import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { randomBytes, scrypt } from "node:crypto"
 import { makeUserId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
-import type { PageCut } from "../domain/PageCut.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { UserStore } from "./UserStore.ts"
@@ -16,14 +16,14 @@ export interface UserFields {
 
 export type { UserRow } from "./UserStore.ts"
 
-/** The gateway's users. Contract 3. */
+/** The gateway's users. docs/reference/keys-and-limits.md#users */
 export class Users extends Context.Service<
   Users,
   {
     /** A user with an empty wallet. Fails with 2010 when the e-mail address is taken. */
     readonly create: (fields: UserFields) => Effect.Effect<UserRow, Problem | StoreUnavailable>
     readonly get: (id: UserId) => Effect.Effect<UserRow, Problem | StoreUnavailable>
-    readonly list: (page: PageCut) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
+    readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
     /** Fails with 2005, or with 2010 when the e-mail address is taken. */
     readonly update: (
       id: UserId,

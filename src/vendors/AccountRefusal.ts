@@ -1,21 +1,21 @@
 import { Option, Schema } from "effect"
-import { at } from "../catalog/Usage.ts"
-import type { UpstreamAnswer } from "./UpstreamExchange.ts"
+import { at } from "../domain/Json.ts"
+import type { UpstreamResponse } from "./UpstreamExchange.ts"
 
 /**
- * How Google (a wrong key, 400) and Anthropic (an empty balance, 400) begin to say that it is the
- * service's account that they refuse. Only as a beginning: further on, errors quote the client, who
- * must not be able to have an account left alone.
+ * Messages of Google (wrong key, 400) and Anthropic (empty balance, 400) that refuse the account. Matched
+ * at the beginning only: later text quotes the client, who must not be able to pause an account.
  */
-const begins = /^(?:api key (?:not valid|expired|not found)|your credit balance is too low)/iu
+const refusalPrefix =
+  /^(?:api key (?:not valid|expired|not found)|your credit balance is too low)/iu
 
-/** An error is short; what is longer is something else. */
+/** A longer body is not an error. */
 const errorBytesMax = 16 * 1024
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** The vendor refused the account, its key or its payment: nothing was bought. ADR 0071; vendors.md A2 to A4. */
-export const isAccountRefused = ({ body, status }: UpstreamAnswer): boolean => {
+/** The vendor refused the account, its key or its payment; nothing was bought. docs/reference/vendors.md#accounts */
+export const isAccountRefused = ({ body, status }: UpstreamResponse): boolean => {
   if (status === 401 || status === 402) return true
   if (status !== 400 && status !== 403 && status !== 429) return false
   if (!(body instanceof Uint8Array) || body.length > errorBytesMax) return false
@@ -23,6 +23,6 @@ export const isAccountRefused = ({ body, status }: UpstreamAnswer): boolean => {
   const message = at(error, "error", "message")
   return (
     at(error, "error", "code") === "insufficient_quota" ||
-    (typeof message === "string" && begins.test(message))
+    (typeof message === "string" && refusalPrefix.test(message))
   )
 }

@@ -3,63 +3,66 @@ import { CircuitBreaker } from "effect/persistence"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { pauseAfter } from "./RateLimits.ts"
 
-/** No account of this provider can take a call now: all are paused, or their circuits are open. */
+/** No account of this provider is available: all are paused. */
 export class NoAccountFree extends Schema.TaggedError<NoAccountFree>()("NoAccountFree", {
   provider: Schema.String,
-  /** When the first is free again. */
+  /** Until the first pause ends. */
   retryAfterMillis: Schema.Finite
 }) {}
 
-/** What `/metrics` shows of an account. */
+/** The state of an account in `/metrics`. */
 export interface AccountState {
   readonly id: string
   readonly provider: Provider
   readonly circuit: "Closed" | "Open" | "HalfOpen"
-  /** Left alone because of a rate limit, or of a refused key. */
+  /** Rest of a pause, after a rate limit or a refused key. */
   readonly pausedMillis: number
 }
 
-/** What an answer says of an account's limits. */
-export interface AccountAnswer {
+/** The part of a response that may pause an account. */
+export interface AccountResponse {
   readonly status: number
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 }
 
 /**
- * The upstream accounts: which there are, which is to take the next call, which are to be left
- * alone. Keys stay `Redacted`. ADR 0070 and 0071.
+ * The upstream accounts: which is next, which are paused. ADR 0070 and ADR 0071.
  */
 export class Accounts extends Context.Service<
   Accounts,
   {
-    /** Is there a key for this provider? Otherwise the simulator serves it (contract 7). */
+    /** There is a key for this provider; without one the simulator serves it. */
     readonly isConfigured: (provider: Provider) => boolean
     readonly find: (id: string) => Option.Option<AccountSetting>
-    /** The accounts that may take a call now, best first; shares of the first place follow the weights. */
+    /** The accounts that are not paused. The first place is shared by weight. */
     readonly order: (
       provider: Provider
     ) => Effect.Effect<ReadonlyArray<AccountSetting>, NoAccountFree>
     /**
-     * As `order`, at once, when every account of the provider that is free has no failure behind it:
-     * its calls need no `guard` until one fails. `undefined` otherwise; then no turn is taken.
+     * As `order`, synchronously. `undefined` when an available account is degraded, or none is
+     * available: then use `order` and `guard`. Calls to healthy accounts need no `guard`.
      */
     readonly healthyOrder: (
       provider: Provider,
       nowMillis: number
     ) => ReadonlyArray<AccountSetting> | undefined
-    /** Runs a call through the account's circuit; fails with `CircuitBreakerError` while it is open. */
+    /** Runs a call through the account's circuit breaker; fails with `CircuitBreakerError` while it is open. */
     readonly guard: <A, E, R>(
       account: AccountSetting,
       call: Effect.Effect<A, E, R>,
       classify: (exit: Exit.Exit<A, E>) => CircuitBreaker.Outcome
     ) => Effect.Effect<A, E | CircuitBreaker.CircuitBreakerError, R>
-    /** Heeds 429, refused keys and limits that are used up. */
+    /** Pauses the account after a 429, a refused key or an exhausted limit. */
     readonly observeResponse: (
       account: AccountSetting,
-      answer: AccountAnswer
+      response: AccountResponse
     ) => Effect.Effect<void>
-    /** The same, at once. */
-    readonly observeAt: (account: AccountSetting, answer: AccountAnswer, nowMillis: number) => void
+    /** As `observeResponse`, synchronously. */
+    readonly observeAt: (
+      account: AccountSetting,
+      response: AccountResponse,
+      nowMillis: number
+    ) => void
     readonly states: Effect.Effect<ReadonlyArray<AccountState>>
   }
 >()("gateway/vendors/Accounts") {
@@ -67,30 +70,30 @@ export class Accounts extends Context.Service<
     Layer.effect(Accounts, make(settings)).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))
 }
 
-/** Failures in a row that open an account's circuit, and how long it stays open at first. ADR 0071. */
+/** Consecutive failures that open the circuit, and how long it stays open at first. ADR 0071. */
 const failuresMax = 5
 const openFor = Duration.seconds(10)
 
-interface Seat {
+interface TrackedAccount {
   readonly account: AccountSetting
-  /** Smooth weighted round robin: the seat with the highest credit goes first. */
-  credit: number
+  /** Smooth weighted round robin: the account with the highest current weight is next. */
+  currentWeight: number
   pausedUntil: number
-  /** A failure lies behind it: its calls run through the circuit breaker. */
+  /** A call has failed: calls run through the circuit breaker until one succeeds. */
   degraded: boolean
 }
 
-/** The next seat's turn; spreads the shares evenly in time. */
-const takeTurn = (seats: ReadonlyArray<Seat>): ReadonlyArray<AccountSetting> => {
-  const first = seats[0]
-  if (seats.length === 1 && first !== undefined) return [first.account]
+/** Moves the round robin on and returns the accounts in order. */
+const nextOrder = (tracked: ReadonlyArray<TrackedAccount>): ReadonlyArray<AccountSetting> => {
+  const first = tracked[0]
+  if (tracked.length === 1 && first !== undefined) return [first.account]
   let total = 0
-  for (const seat of seats) {
-    seat.credit += seat.account.weight
-    total += seat.account.weight
+  for (const it of tracked) {
+    it.currentWeight += it.account.weight
+    total += it.account.weight
   }
-  const sorted = [...seats].sort((a, b) => b.credit - a.credit)
-  if (sorted[0] !== undefined) sorted[0].credit -= total
+  const sorted = [...tracked].sort((a, b) => b.currentWeight - a.currentWeight)
+  if (sorted[0] !== undefined) sorted[0].currentWeight -= total
   return sorted.map(({ account }) => account)
 }
 
@@ -99,14 +102,14 @@ const make = Effect.fnUntraced(function* (settings: ReadonlyArray<AccountSetting
     tripPolicy: CircuitBreaker.consecutive(failuresMax),
     openDuration: openFor
   })
-  const seats = settings.map((account): Seat => ({
+  const tracked = settings.map((account): TrackedAccount => ({
     account,
-    credit: 0,
+    currentWeight: 0,
     pausedUntil: 0,
     degraded: false
   }))
-  const byProvider = Map.groupBy(seats, ({ account }) => account.provider)
-  const byId = new Map(seats.map((seat) => [seat.account.id, seat]))
+  const byProvider = Map.groupBy(tracked, ({ account }) => account.provider)
+  const byId = new Map(tracked.map((it) => [it.account.id, it]))
 
   const circuit = (id: string) =>
     Effect.orElseSucceed(breaker.state(id), () => ({ _tag: "Closed" as const }))
@@ -120,13 +123,17 @@ const make = Effect.fnUntraced(function* (settings: ReadonlyArray<AccountSetting
       const retryAfterMillis = all.length === 0 ? 0 : soonest - now
       return yield* new NoAccountFree({ provider, retryAfterMillis })
     }
-    return takeTurn(free)
+    return nextOrder(free)
   })
 
-  const observeAt = (account: AccountSetting, answer: AccountAnswer, nowMillis: number): void => {
-    const pause = pauseAfter(answer.status, answer.headers, nowMillis)
-    const seat = byId.get(account.id)
-    if (pause > 0 && seat !== undefined) seat.pausedUntil = nowMillis + pause
+  const observeAt = (
+    account: AccountSetting,
+    response: AccountResponse,
+    nowMillis: number
+  ): void => {
+    const pauseMillis = pauseAfter(response.status, response.headers, nowMillis)
+    const found = byId.get(account.id)
+    if (pauseMillis > 0 && found !== undefined) found.pausedUntil = nowMillis + pauseMillis
   }
 
   return Accounts.of({
@@ -135,14 +142,16 @@ const make = Effect.fnUntraced(function* (settings: ReadonlyArray<AccountSetting
     order,
     guard: makeGuard(breaker, byId),
     healthyOrder: (provider, nowMillis) => {
-      const free = (byProvider.get(provider) ?? []).filter((seat) => seat.pausedUntil <= nowMillis)
-      return free.length === 0 || free.some(({ degraded }) => degraded) ? undefined : takeTurn(free)
+      const free = (byProvider.get(provider) ?? []).filter((it) => it.pausedUntil <= nowMillis)
+      return free.length === 0 || free.some(({ degraded }) => degraded)
+        ? undefined
+        : nextOrder(free)
     },
     observeAt,
-    observeResponse: (account, answer) =>
-      Effect.map(Clock.currentTimeMillis, (now) => observeAt(account, answer, now)),
+    observeResponse: (account, response) =>
+      Effect.map(Clock.currentTimeMillis, (now) => observeAt(account, response, now)),
     states: Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      Effect.forEach(seats, ({ account, pausedUntil }) =>
+      Effect.forEach(tracked, ({ account, pausedUntil }) =>
         Effect.map(circuit(account.id), ({ _tag }) => ({
           id: account.id,
           provider: account.provider,
@@ -155,26 +164,26 @@ const make = Effect.fnUntraced(function* (settings: ReadonlyArray<AccountSetting
 })
 
 /**
- * While an account has no failure behind it, its calls run beside the breaker, which costs as much
- * as the rest of a call; the first failure is recorded, and from then on all calls run through it
- * until the circuit is closed and a call has succeeded.
+ * The circuit breaker costs as much as the rest of a call, so a healthy account bypasses it. Its first
+ * failure is recorded; then all calls run through the breaker until the circuit is closed and a call
+ * has succeeded.
  */
 const makeGuard =
   (
     breaker: CircuitBreaker.CircuitBreaker,
-    seats: ReadonlyMap<string, Seat>
+    tracked: ReadonlyMap<string, TrackedAccount>
   ): Accounts["Service"]["guard"] =>
   (account, call, classify) => {
-    const seat = seats.get(account.id)
+    const found = tracked.get(account.id)
     const through = breaker.execute(call, { key: account.id, classify })
-    if (seat === undefined || seat.degraded) {
-      return seat === undefined
-        ? through
-        : Effect.onExit(through, (exit) => {
-            if (Exit.isSuccess(exit) && classify(Exit.succeed(exit.value))._tag === "Success")
-              seat.degraded = false
-            return Effect.void
-          })
+    if (found === undefined) return through
+    if (found.degraded) {
+      return Effect.onExit(through, (exit) => {
+        if (Exit.isSuccess(exit) && classify(Exit.succeed(exit.value))._tag === "Success") {
+          found.degraded = false
+        }
+        return Effect.void
+      })
     }
     return Effect.onExit(call, (exit) => {
       if (
@@ -184,7 +193,7 @@ const makeGuard =
       ) {
         return Effect.void
       }
-      seat.degraded = true
+      found.degraded = true
       return Effect.ignore(
         breaker.execute(Effect.void, { key: account.id, classify: () => CircuitBreaker.failure() })
       )

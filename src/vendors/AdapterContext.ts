@@ -1,15 +1,16 @@
 import type { Effect } from "effect"
 import type { AccountSetting } from "../domain/Provider.ts"
-import type { VendorAnswer, VendorHttp } from "./VendorHttp.ts"
+import type { VendorHttp, VendorResponse } from "./VendorHttp.ts"
 
-/** What an adapter is made of: the account, the wire to it, and the id that attempts are stored under. */
+/** What an adapter is made with. */
 export interface AdapterContext {
   readonly account: AccountSetting
+  /** Stored with every attempt: `<adapter>@<account id>`. */
   readonly accountId: string
   readonly http: VendorHttp
   /** The headers that carry the key. */
   readonly auth: Readonly<Record<string, string>>
-  /** The vendor lets the account ask for no inspection of content. */
+  /** The vendor allows the account to switch the inspection of content off. */
   readonly mayDisableInspection: boolean
-  readonly observeResponse: (answer: VendorAnswer) => Effect.Effect<void>
+  readonly observeResponse: (response: VendorResponse) => Effect.Effect<void>
 }

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { VendorError } from "./VendorError.ts"
 
-/** A blocking call leaves nothing behind that could be asked for (F2 of vendors.md C). */
+/** A blocking call leaves no job behind that could be polled. docs/reference/vendors.md#adapters */
 export const blocking = {
   poll: () =>
     Effect.fail(new VendorError({ class: "LOST", message: "A blocking call cannot be asked for" })),

@@ -2,28 +2,31 @@ import type { Effect } from "effect"
 import type { InboundCallback } from "../domain/Callback.ts"
 import type { VendorError } from "./VendorError.ts"
 
-/** What a vendor signed, and when. */
-export interface Seal {
+/** The signature of a callback. */
+export interface CallbackSignature {
   readonly signedAtSeconds: number
-  /** The bytes under the signature: unique to this attempt of this callback. */
+  /** The signed bytes, unique to one attempt of one callback. */
   readonly message: Uint8Array
-  /** A vendor that changes its key may sign with both. */
+  /** More than one while a vendor replaces its key. */
   readonly signatures: ReadonlyArray<Uint8Array>
 }
 
-/** How a vendor's callbacks are told from those of others. ADR 0107. */
+/** How a vendor's callbacks are verified. ADR 0107. */
 export interface CallbackScheme {
-  /** Where the keys come from: published for everybody, or told to the account alone. */
+  /** Published at a URL, or fetched with the credentials of the account. */
   readonly keys:
     | {
         readonly _tag: "Published"
         readonly url: string
-        readonly read: (bytes: Uint8Array) => ReadonlyArray<string>
+        readonly parse: (bytes: Uint8Array) => ReadonlyArray<string>
       }
-    | { readonly _tag: "Asked"; readonly ask: Effect.Effect<ReadonlyArray<string>, VendorError> }
-  /** `undefined`: it is not signed at all, or not in this vendor's way. */
-  readonly sealOf: (callback: InboundCallback) => Seal | undefined
-  readonly isSigned: (seal: Seal, key: string) => boolean
+    | {
+        readonly _tag: "OfAccount"
+        readonly fetch: Effect.Effect<ReadonlyArray<string>, VendorError>
+      }
+  /** `undefined` when the callback has no signature of this scheme. */
+  readonly readSignature: (callback: InboundCallback) => CallbackSignature | undefined
+  readonly verify: (signature: CallbackSignature, key: string) => boolean
 }
 
 /** Unix seconds as the vendors write them. */

@@ -1,164 +1,163 @@
 import { Clock, Effect, Schema } from "effect"
 import type { Option } from "effect"
+import { failureCharactersMax } from "../domain/Limits.ts"
 import { VendorError } from "./VendorError.ts"
 import type { VendorErrorClass } from "./VendorError.ts"
-import type { NoAnswer, VendorAnswer } from "./VendorHttp.ts"
+import type { NoResponse, VendorResponse } from "./VendorHttp.ts"
 
-/**
- * `submit` buys: what may have been bought is ambiguous. `ask` is free: what went wrong on the way is
- * asked again.
- */
-export type Purpose = "submit" | "ask"
+/** A `submit` buys a job, so doubt about it is `AMBIGUOUS`. A `query` is free and can be repeated. */
+export type Purpose = "submit" | "query"
 
-/** A failure in the vendor's own words. */
-export interface Refusal {
+/** An error as the vendor reports it in a response. */
+export interface ReportedError {
   readonly code?: string | undefined
   readonly message?: string | undefined
   readonly requestId?: string | undefined
   readonly retryAfterMillis?: number | undefined
 }
 
-/** One row of a family's table. All that stands in it must fit; the first row that fits decides. */
+/** One row of an adapter's error table. All its conditions must hold; the first matching row decides. */
 export interface FaultRule {
   readonly status?: number
-  /** Whole code, or its beginning when it ends in `*`. */
+  /** A whole code, or the beginning of one when it ends in `*`. */
   readonly codes?: ReadonlyArray<string>
-  readonly says?: RegExp
+  readonly message?: RegExp
   readonly class: VendorErrorClass
 }
 
-const fitsCode = (code: string, patterns: ReadonlyArray<string>): boolean =>
+const matchesCode = (code: string, patterns: ReadonlyArray<string>): boolean =>
   patterns.some((it) => (it.endsWith("*") ? code.startsWith(it.slice(0, -1)) : code === it))
 
-/** What every HTTP API means by its status, where the family's table says nothing else. */
-const byStatus = (status: number): VendorErrorClass => {
+/** The usual meaning of a status, where no row matches. */
+const classOfStatus = (status: number): VendorErrorClass => {
   if (status === 401 || status === 402 || status === 403 || status === 404) return "OPERATOR"
   if (status === 429) return "RATE_LIMITED"
   if (status >= 500) return "RETRYABLE"
   return status >= 400 ? "FATAL_CLIENT" : "FAILED"
 }
 
-/** The class of a refusal by the family's table. `status` 0: told inside a 200. */
+/** The class of a reported error. `status` 0: it was reported in a 200. */
 export const classOf = (
   rules: ReadonlyArray<FaultRule>,
   status: number,
-  { code = "", message = "" }: Refusal
+  { code = "", message = "" }: ReportedError
 ): VendorErrorClass =>
   rules.find(
     (rule) =>
       (rule.status === undefined || rule.status === status) &&
-      (rule.codes === undefined || fitsCode(code, rule.codes)) &&
-      (rule.says === undefined || rule.says.test(message))
-  )?.class ?? byStatus(status)
+      (rule.codes === undefined || matchesCode(code, rule.codes)) &&
+      (rule.message === undefined || rule.message.test(message))
+  )?.class ?? classOfStatus(status)
 
-/** A vendor may quote a whole picture: its words go to the log and into a row. */
-const wordsMax = 4000
-const brief = (words: string): string => words.slice(0, wordsMax)
+/** Vendors may quote a whole image; the text goes into the log and into a row. */
+const truncate = (text: string): string => text.slice(0, failureCharactersMax)
 
-const made = (
+const makeError = (
   kind: VendorErrorClass,
-  refusal: Refusal,
+  reported: ReportedError,
   fallback: string,
   httpStatus?: number
 ): VendorError =>
   new VendorError({
     class: kind,
-    message: brief(
-      refusal.message === undefined || refusal.message === "" ? fallback : refusal.message
+    message: truncate(
+      reported.message === undefined || reported.message === "" ? fallback : reported.message
     ),
     ...(httpStatus === undefined ? {} : { httpStatus }),
-    ...(refusal.code === undefined ? {} : { vendorCode: brief(refusal.code) }),
-    ...(refusal.requestId === undefined ? {} : { requestId: brief(refusal.requestId) }),
-    ...(refusal.retryAfterMillis === undefined || kind !== "RATE_LIMITED"
+    ...(reported.code === undefined ? {} : { vendorCode: truncate(reported.code) }),
+    ...(reported.requestId === undefined ? {} : { requestId: truncate(reported.requestId) }),
+    ...(reported.retryAfterMillis === undefined || kind !== "RATE_LIMITED"
       ? {}
-      : { retryAfterMillis: refusal.retryAfterMillis })
+      : { retryAfterMillis: reported.retryAfterMillis })
   })
 
-/** A page of somebody on the way (a firewall, a proxy) says nothing of the job that was asked about. */
-const nobodys: ReadonlySet<number> = new Set([401, 402, 403, 404, 408])
+/** With these an intermediary's response (a firewall, a proxy) says nothing about the job. */
+const intermediaryStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 408])
 
 /**
- * An answer that is not 2xx. Without the vendor's own words it comes from an edge on the way: then
- * a submit may have passed through it, unless the status says that nobody took it (vendors.md C).
+ * The error of a response that is not 2xx. Without an error that the vendor reports it comes from an
+ * intermediary, which may have forwarded a submit. docs/reference/vendors.md#error-classes
  */
-export const refused = (
+export const responseError = (
   rules: ReadonlyArray<FaultRule>,
   purpose: Purpose,
-  answer: VendorAnswer,
-  refusal: Refusal | undefined
+  { status }: VendorResponse,
+  reported: ReportedError | undefined
 ): VendorError => {
-  const { status } = answer
-  if (refusal === undefined) {
-    const unsure = purpose === "submit" && status >= 500 && status !== 503
-    const isNobodys = status < 400 || (purpose === "ask" && nobodys.has(status))
-    const kind = unsure ? "AMBIGUOUS" : isNobodys ? "RETRYABLE" : byStatus(status)
-    return made(
-      purpose === "submit" && status < 400 ? "AMBIGUOUS" : kind,
-      {},
-      `HTTP ${status}`,
-      status
-    )
+  if (reported === undefined) {
+    return makeError(classOfIntermediary(purpose, status), {}, `HTTP ${status}`, status)
   }
-  const kind = classOf(rules, status, refusal)
-  return made(
-    purpose === "ask" ? askedOf(kind, status) : submittedOf(kind),
-    refusal,
+  const kind = classOf(rules, status, reported)
+  return makeError(
+    purpose === "query" ? classOfQuery(kind, status) : classOfSubmit(kind),
+    reported,
     `HTTP ${status}`,
     status
   )
 }
 
-/** Who asks with a job's own id is wrong only when the job is not there any more. */
-const askedOf = (kind: VendorErrorClass, status: number): VendorErrorClass =>
-  kind === "FATAL_CLIENT" || status === 404 || status === 410 ? "LOST" : kind
-
-/** A submit that took the vendor too long, as it says itself, left no job behind. */
-const submittedOf = (kind: VendorErrorClass): VendorErrorClass =>
-  kind === "TIMEOUT" ? "RETRYABLE" : kind
-
-/** A job that the vendor says has failed: it is over, so nothing of it is asked or bought again. */
-export const jobFailed = (rules: ReadonlyArray<FaultRule>, refusal: Refusal): VendorError => {
-  const kind = classOf(rules, 0, refusal)
-  const over = kind === "RETRYABLE" || kind === "RATE_LIMITED" || kind === "AMBIGUOUS"
-  return made(over ? "FAILED" : kind, refusal, "The job failed upstream")
+const classOfIntermediary = (purpose: Purpose, status: number): VendorErrorClass => {
+  if (purpose === "submit") {
+    const isDoubtful = status < 400 || (status >= 500 && status !== 503)
+    return isDoubtful ? "AMBIGUOUS" : classOfStatus(status)
+  }
+  return status < 400 || intermediaryStatuses.has(status) ? "RETRYABLE" : classOfStatus(status)
 }
 
-/** No answer came at all. */
-export const unanswered = (purpose: Purpose, { message, sent }: NoAnswer): VendorError =>
+/** A query has the job's own id, so it can be wrong only when the job no longer exists. */
+const classOfQuery = (kind: VendorErrorClass, status: number): VendorErrorClass =>
+  kind === "FATAL_CLIENT" || status === 404 || status === 410 ? "LOST" : kind
+
+/** A submit that the vendor reports as timed out left no job behind. */
+const classOfSubmit = (kind: VendorErrorClass): VendorErrorClass =>
+  kind === "TIMEOUT" ? "RETRYABLE" : kind
+
+/** A job that the vendor reports as failed is over: it is neither polled nor submitted again. */
+export const jobFailed = (
+  rules: ReadonlyArray<FaultRule>,
+  reported: ReportedError
+): VendorError => {
+  const kind = classOf(rules, 0, reported)
+  const isOver = kind === "RETRYABLE" || kind === "RATE_LIMITED" || kind === "AMBIGUOUS"
+  return makeError(isOver ? "FAILED" : kind, reported, "The job failed upstream")
+}
+
+export const noResponseError = (purpose: Purpose, { message, sent }: NoResponse): VendorError =>
   new VendorError({ class: sent && purpose === "submit" ? "AMBIGUOUS" : "RETRYABLE", message })
 
-/** A 2xx that cannot be read: a submit may have bought the job, a question is asked again. */
-export const unreadable = (purpose: Purpose, answer: VendorAnswer): VendorError =>
+/** A 2xx that cannot be decoded: a submit may have bought the job, a query is repeated. */
+export const unreadableError = (purpose: Purpose, { status }: VendorResponse): VendorError =>
   new VendorError({
     class: purpose === "submit" ? "AMBIGUOUS" : "RETRYABLE",
     message: "The upstream's answer cannot be read",
-    httpStatus: answer.status
+    httpStatus: status
   })
 
-/** The job's success holds nothing that can be shown. */
-export const empty = (refusal: Refusal = {}): VendorError =>
-  made("FAILED", refusal, "The upstream reported success without any result")
+/** The job succeeded without a usable result. */
+export const emptyResult = (reported: ReportedError = {}): VendorError =>
+  makeError("FAILED", reported, "The upstream reported success without any result")
 
 const utf8 = new TextDecoder()
 
-/** Decodes the JSON of an answer. */
+/** Decodes the JSON of a response. */
 export const readAs = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
   const decode = Schema.decodeUnknownOption(Schema.fromJsonString(schema))
-  return (answer: VendorAnswer): Option.Option<S["Type"]> => decode(utf8.decode(answer.body))
+  return (response: VendorResponse): Option.Option<S["Type"]> => decode(utf8.decode(response.body))
 }
 
-const secondsMax = 3600
+const retryAfterSecondsMax = 3600
 
-/** `retry-after-ms`, then `Retry-After` in seconds or as a date; milliseconds. vendors.md A3. */
-export const retryAfterOf = (answer: VendorAnswer): Effect.Effect<number | undefined> =>
+/** `retry-after-ms`, else `Retry-After` in seconds or as a date; milliseconds. */
+export const retryAfterOf = (response: VendorResponse): Effect.Effect<number | undefined> =>
   Effect.map(Clock.currentTimeMillis, (now) => {
-    const millis = Number(answer.headers["retry-after-ms"] ?? Number.NaN)
+    const millis = Number(response.headers["retry-after-ms"] ?? Number.NaN)
     if (Number.isFinite(millis)) return bounded(millis)
-    const text = answer.headers["retry-after"]
+    const text = response.headers["retry-after"]
     if (text === undefined) return undefined
     const seconds = Number(text)
     const date = Number.isFinite(seconds) ? now + seconds * 1000 : Date.parse(text)
     return Number.isFinite(date) ? bounded(date - now) : undefined
   })
 
-const bounded = (millis: number): number => Math.min(Math.max(millis, 0), secondsMax * 1000)
+const bounded = (millis: number): number =>
+  Math.min(Math.max(millis, 0), retryAfterSecondsMax * 1000)

@@ -6,7 +6,7 @@ import type { ResultItem, SubmitRequest } from "./VendorClient.ts"
 
 const fieldsOf = bodyFields(Schema.Record(Schema.String, Schema.Unknown))
 
-/** The body with its media as data URIs, named as the catalog says. */
+/** The body with its media as data URIs and its fields renamed by the catalog. */
 export const flatInput = Effect.fnUntraced(function* (request: SubmitRequest) {
   const fields = yield* fieldsOf(request)
   const at = yield* mediaTexts(request, dataUri)
@@ -48,8 +48,8 @@ const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value)
 
 /**
- * The media in an output whose shape each model decides: URLs and `{url, content_type}` objects, in
- * the order in which they stand. A text that is no URL is no medium.
+ * The media in an output whose shape depends on the model: URLs and `{url, content_type}` objects, in
+ * order. Other texts are ignored.
  */
 export const mediaIn = (
   output: unknown,

@@ -3,16 +3,16 @@ import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { make as makeSimulator } from "../sandbox/Simulator.ts"
 import type { SimulatorOptions } from "../sandbox/Simulator.ts"
 import { Accounts } from "./Accounts.ts"
+import { adapterOf } from "./Adapters.ts"
+import type { Adapter } from "./Adapters.ts"
 import * as Download from "./Download.ts"
-import { familyOf } from "./Families.ts"
-import type { Family } from "./Families.ts"
 import { VendorClient } from "./VendorClient.ts"
 import type { VendorAccount } from "./VendorClient.ts"
 import { VendorError } from "./VendorError.ts"
-import type { VendorAnswer } from "./VendorHttp.ts"
+import type { VendorResponse } from "./VendorHttp.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
-/** Where an attempt's account id says which family speaks for the account. */
+/** Between adapter and account id, in the account id of an attempt. */
 const separator = "@"
 
 export interface VendorOptions extends SimulatorOptions {
@@ -21,39 +21,36 @@ export interface VendorOptions extends SimulatorOptions {
 }
 
 /**
- * The configured accounts, each behind the family that the catalog names; vendors without a key are
- * served by the simulator (contract 7). An attempt is stored as `<adapter>@<account id>`, so that
- * its owner is found again after a restart.
+ * The configured accounts, each with the adapter that the catalog names; the simulator serves vendors
+ * without a key. An attempt is stored with `<adapter>@<account id>`, so that its account is found again
+ * after a restart. docs/reference/vendors.md#accounts
  */
 export const layer = (options: VendorOptions = {}) =>
   Layer.effect(
     VendorClient,
     Effect.gen(function* () {
       const accounts = yield* Accounts
-      const open = yield* makeOpen(options)
+      const makeAccount = yield* makeAccountFactory(options)
       const simulator = (yield* makeSimulator(options)).account
       const made = new Map<string, VendorAccount>()
 
-      const accountFor = (
-        adapter: string,
-        account: AccountSetting
-      ): Option.Option<VendorAccount> => {
-        const accountId = `${adapter}${separator}${account.id}`
+      const accountFor = (name: string, account: AccountSetting): Option.Option<VendorAccount> => {
+        const accountId = `${name}${separator}${account.id}`
         const known = made.get(accountId)
         if (known !== undefined) return Option.some(known)
-        const family = familyOf(adapter)
-        if (family === undefined) return Option.none()
-        const fresh = open(family, account, accountId)
-        made.set(accountId, fresh)
-        return Option.some(fresh)
+        const adapter = adapterOf(name)
+        if (adapter === undefined) return Option.none()
+        const created = makeAccount(adapter, account, accountId)
+        made.set(accountId, created)
+        return Option.some(created)
       }
 
-      const isSandbox = (adapter: string): boolean => {
-        const family = familyOf(adapter)
-        return family !== undefined && !accounts.isConfigured(family.provider)
+      const isSandbox = (name: string): boolean => {
+        const adapter = adapterOf(name)
+        return adapter !== undefined && !accounts.isConfigured(adapter.provider)
       }
 
-      /** All may be paused: then the one that is free again first, and its own refusal says how long. */
+      /** When all accounts are paused: the one whose pause ends first. Its response has the wait. */
       const soonest = Effect.fnUntraced(function* (provider: Provider) {
         const states = (yield* accounts.states)
           .filter((state) => state.provider === provider)
@@ -64,7 +61,7 @@ export const layer = (options: VendorOptions = {}) =>
       return VendorClient.of({
         choose: Effect.fn("LiveVendors.choose")(function* (_vendor, adapter) {
           if (isSandbox(adapter)) return simulator
-          const provider = familyOf(adapter)?.provider
+          const provider = adapterOf(adapter)?.provider
           if (provider === undefined) return yield* unknownAdapter(adapter)
           const account = yield* accounts.order(provider).pipe(
             Effect.map((all) => Option.fromUndefinedOr(all[0])),
@@ -79,37 +76,46 @@ export const layer = (options: VendorOptions = {}) =>
           const found = Option.flatMap(accounts.find(accountId.slice(at + 1)), (account) =>
             accountFor(accountId.slice(0, at), account)
           )
-          return Effect.mapError(Effect.fromOption(found), () => gone(accountId))
+          return Effect.mapError(Effect.fromOption(found), () => notConfigured(accountId))
         },
         isSandbox: (_vendor, adapter) => isSandbox(adapter)
       })
     })
   )
 
-/** Makes an account of a family, as it is asked through the wire. */
-const makeOpen = Effect.fnUntraced(function* ({ mayDisableInspection = false }: VendorOptions) {
+const makeAccountFactory = Effect.fnUntraced(function* ({
+  mayDisableInspection = false
+}: VendorOptions) {
   const accounts = yield* Accounts
   const http = yield* VendorHttp.make
   const downloads = yield* Download.make
-  return (family: Family, account: AccountSetting, accountId: string): VendorAccount => {
-    const auth = family.auth(Redacted.value(account.key))
-    const observeResponse = (answer: VendorAnswer) => accounts.observeResponse(account, answer)
-    const line = { account, accountId, auth, http, observeResponse, mayDisableInspection }
-    return { ...family.make(line), ...ownLimit(account), download: downloads(account, auth) }
+  return (adapter: Adapter, account: AccountSetting, accountId: string): VendorAccount => {
+    const auth = adapter.auth(Redacted.value(account.key))
+    const observeResponse = (response: VendorResponse) =>
+      accounts.observeResponse(account, response)
+    const context = { account, accountId, auth, http, observeResponse, mayDisableInspection }
+    return {
+      ...adapter.make(context),
+      ...operatorLimit(account),
+      download: downloads(account, auth)
+    }
   }
 })
 
-/** The operator's limit counts all models together, and takes the place of the vendor's. ADR 0108. */
-const ownLimit = ({ concurrent: max, id: line }: AccountSetting): Pick<VendorAccount, "slotsOf"> =>
+/** The operator's limit counts all models together and replaces the vendor's. ADR 0108. */
+const operatorLimit = ({
+  concurrent: max,
+  id: line
+}: AccountSetting): Pick<VendorAccount, "slotsOf"> =>
   max === undefined ? {} : { slotsOf: () => ({ line, max }) }
 
 const unknownAdapter = (adapter: string) =>
   new VendorError({
     class: "OPERATOR",
-    message: `no protocol family is called ${adapter}: correct the catalog's adapter`
+    message: `no adapter is called ${adapter}: correct the catalog's adapter`
   })
 
-const gone = (accountId: string) =>
+const notConfigured = (accountId: string) =>
   new VendorError({
     class: "OPERATOR",
     message: `the account ${accountId} that owns the job is no longer configured`

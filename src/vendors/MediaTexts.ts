@@ -2,23 +2,23 @@ import { Effect } from "effect"
 import type { SubmitMedium, SubmitRequest } from "./VendorClient.ts"
 import type { VendorError } from "./VendorError.ts"
 
-/** How one medium is written into the upstream's body. */
+/** Writes one medium in the upstream's form. */
 export type MediumText = (medium: SubmitMedium) => Effect.Effect<string, VendorError>
 
 export const dataUri: MediumText = (medium) =>
   Effect.map(medium.bytes, (bytes) => `data:${medium.mime};base64,${base64(bytes)}`)
 
-/** The client's own URL where there is one, else the bytes. */
+/** The client's URL if there is one, else the bytes. */
 export const urlOrDataUri: MediumText = (medium) =>
   medium.sourceUrl === undefined ? dataUri(medium) : Effect.succeed(medium.sourceUrl)
 
 export const base64 = (bytes: Uint8Array): string =>
   Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("base64")
 
-/** What stands at a pointer of the body, such as `#/images/0`, in the upstream's form. */
+/** The medium at a pointer of the body, such as `#/images/0`, in the upstream's form. */
 export type MediaAt = (pointer: string) => string | undefined
 
-/** Brings all media of a request into the upstream's form. */
+/** Writes all media of a request in the upstream's form. */
 export const mediaTexts = (
   { media }: SubmitRequest,
   text: MediumText

@@ -1,10 +1,10 @@
 import { Option, Predicate, Schema, SchemaTransformation, identity } from "effect"
 
 /**
- * A field that an answer may leave out. Written as `null` it is absent too: vendors do either, and what
- * they write of a bought job must not stay unread for it.
+ * A field that a response may omit or set to `null`. Vendors do either, and a response about a bought job
+ * must not fail to decode for that.
  */
-export const maybe = <S extends Schema.Constraint>(schema: S) =>
+export const optionalField = <S extends Schema.Constraint>(schema: S) =>
   Schema.optionalKey(Schema.NullOr(schema)).pipe(
     Schema.decodeTo(
       Schema.optionalKey(Schema.toType(schema)),

@@ -1,15 +1,15 @@
-type AnswerHeaders = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+type ResponseHeaders = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
-/** The wait of an account that was refused for its rate without saying for how long. */
+/** Pause of an account after a 429 without a wait. */
 const unknownWaitMillis = 1000
 
-/** The wait of an account that is unpaid or whose key is refused: the operator has to mend it. */
+/** Pause of an account that is unpaid or whose key is refused, until the operator acts. */
 const operatorWaitMillis = 60_000
 
-/** Longer waits are not believed: a probe then finds out. */
+/** A longer wait is shortened; the next call finds out whether the account is free. */
 const waitMillisMax = 3_600_000
 
-const one = (headers: AnswerHeaders, name: string): string | undefined => {
+const one = (headers: ResponseHeaders, name: string): string | undefined => {
   const value = headers[name]
   return typeof value === "string" ? value : value?.[0]
 }
@@ -31,20 +31,20 @@ const waitOf = (text: string | undefined, nowMillis: number): number | undefined
   return Number.isNaN(date) ? undefined : Math.max(0, date - nowMillis)
 }
 
-/** Pairs of headers that say what is left and when it is filled up again (vendors.md A3, A4). */
+/** Pairs of headers: what remains, and when it is reset. OpenAI, Anthropic. */
 const windows = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap((what) => [
   [`x-ratelimit-remaining-${what}`, `x-ratelimit-reset-${what}`] as const,
   [`anthropic-ratelimit-${what}-remaining`, `anthropic-ratelimit-${what}-reset`] as const
 ])
 
 /**
- * How long an account should be left alone after this answer, in milliseconds; 0 when it is free.
- * A refusal for the rate says so by `retry-after`; any answer may say that nothing is left.
+ * The pause of an account after this response, in milliseconds; 0 for none. A 429 has `retry-after`;
+ * any response may say that nothing remains.
  */
-export const pauseAfter = (status: number, headers: AnswerHeaders, nowMillis: number): number => {
-  const asked = retryAfterMillis(headers, nowMillis)
+export const pauseAfter = (status: number, headers: ResponseHeaders, nowMillis: number): number => {
+  const retryAfter = retryAfterMillis(headers, nowMillis)
   if (status === 401 || status === 402) return operatorWaitMillis
-  if (status === 429) return Math.min(asked ?? unknownWaitMillis, waitMillisMax)
+  if (status === 429) return Math.min(retryAfter ?? unknownWaitMillis, waitMillisMax)
   let pause = 0
   for (const [remaining, reset] of windows) {
     if (one(headers, remaining) === "0") {
@@ -55,7 +55,10 @@ export const pauseAfter = (status: number, headers: AnswerHeaders, nowMillis: nu
 }
 
 /** `retry-after-ms`, else `retry-after` in seconds or as a date. */
-export const retryAfterMillis = (headers: AnswerHeaders, nowMillis: number): number | undefined => {
+export const retryAfterMillis = (
+  headers: ResponseHeaders,
+  nowMillis: number
+): number | undefined => {
   const millis = one(headers, "retry-after-ms")
   return millis !== undefined && /^\d+(?:\.\d+)?$/u.test(millis)
     ? Number(millis)

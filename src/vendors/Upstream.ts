@@ -6,34 +6,34 @@ import type { AccountSetting } from "../domain/Provider.ts"
 import { makeSimulator } from "../sandbox/UpstreamSimulator.ts"
 import { UpstreamConnections } from "./UpstreamConnections.ts"
 import { UpstreamExchange } from "./UpstreamExchange.ts"
-import type { UpstreamAnswer, UpstreamRequest } from "./UpstreamExchange.ts"
+import type { UpstreamResponse, UpstreamRequest } from "./UpstreamExchange.ts"
 
-/** No answer came. `unsent`: certainly not one byte was sent. */
+/** There was no response. `unsent`: certainly no byte was sent. */
 export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("UpstreamFailure", {
   kind: Schema.Literals(["unsent", "timeout", "broken"]),
-  /** For the log: no key, no body. */
+  /** For the log, without key and body. */
   detail: Schema.String
 }) {}
 
-/** The raw upstream call: the key put in, nothing retried, aborted when the caller is interrupted. */
+/** The raw upstream call: adds the key, retries nothing, is aborted when the caller is interrupted. */
 export class Upstream extends Context.Service<
   Upstream,
   {
     readonly send: (
       account: AccountSetting,
       request: UpstreamRequest
-    ) => Effect.Effect<UpstreamAnswer, UpstreamFailure>
-    /** The same for a caller who is no fiber; answers what ends it. Never throws. */
+    ) => Effect.Effect<UpstreamResponse, UpstreamFailure>
+    /** As `send`, for a caller that is not a fiber; returns the abort. Does not throw. */
     readonly sendUnsafe: (
       account: AccountSetting,
       request: UpstreamRequest,
-      done: (exit: Exit.Exit<UpstreamAnswer, UpstreamFailure>) => void
+      done: (exit: Exit.Exit<UpstreamResponse, UpstreamFailure>) => void
     ) => () => void
-    /** Answers in the vendor's format without an account. Contract 7. */
+    /** A simulated response in the vendor's format, without an account. docs/reference/vendors.md#sandbox */
     readonly simulate: (
       provider: AccountSetting["provider"],
       request: UpstreamRequest
-    ) => Effect.Effect<UpstreamAnswer>
+    ) => Effect.Effect<UpstreamResponse>
   }
 >()("gateway/vendors/Upstream") {
   static readonly layer = (options: { readonly timeout: Duration.Duration }) =>
@@ -52,20 +52,19 @@ export class Upstream extends Context.Service<
     )
 }
 
-/** A connection that does not come about in this time is given up, before anything was sent. */
+/** Time to connect; nothing was sent before that. */
 const connectMillis = 10_000
 
-/** Idle connections are closed before most servers would do it, so that none breaks under a call. */
+/** Shorter than the keep-alive of most servers, so that none closes a connection during a call. */
 const keepAliveMillis = 4000
 
-/** The connections of each origin. */
 type Origins = (origin: string) => UpstreamConnections
 
 const makeOrigins = Effect.fnUntraced(function* (timeoutMillis: number) {
   const optionsOf = (): Client.Options => ({
     allowH2: false,
     pipelining: 1,
-    // One for the connections of an origin, which resume each other's TLS sessions
+    // Shared by the connections of an origin, so that they resume each other's TLS sessions
     connect: buildConnector({
       allowH2: false,
       timeout: Math.min(connectMillis, timeoutMillis)
@@ -78,7 +77,7 @@ const makeOrigins = Effect.fnUntraced(function* (timeoutMillis: number) {
   yield* Effect.addFinalizer(() =>
     Effect.promise(() => Promise.all(Array.from(origins.values(), (it) => it.destroy())))
   )
-  // As many as there are base addresses in the settings
+  // One for each base URL in the settings
   return (origin: string): UpstreamConnections => {
     const known = origins.get(origin)
     if (known !== undefined) return known
@@ -92,13 +91,13 @@ const sendUnsafe = (
   origins: Origins,
   account: AccountSetting,
   request: UpstreamRequest,
-  done: (exit: Exit.Exit<UpstreamAnswer, UpstreamFailure>) => void
+  done: (exit: Exit.Exit<UpstreamResponse, UpstreamFailure>) => void
 ): (() => void) => {
   const target = targetOf(account.baseUrl, request.path)
   const exchange = new UpstreamExchange(
     {
-      answered: (answer) => done(Exit.succeed(answer)),
-      failed: (kind, error) =>
+      onResponse: (response) => done(Exit.succeed(response)),
+      onFailure: (kind, error) =>
         done(Exit.fail(new UpstreamFailure({ kind, detail: describe(error) })))
     },
     request.watch
@@ -116,7 +115,7 @@ const sendUnsafe = (
   return () => exchange.abort()
 }
 
-/** The key where the vendor wants it. vendors.md A2 to A4. */
+/** The header of the key. docs/reference/vendors.md#accounts */
 const credentials = ({ key, provider }: AccountSetting): ReadonlyArray<string> => {
   const value = Redacted.value(key)
   switch (provider) {
@@ -138,8 +137,8 @@ const bases = new Map<string, Target>()
 const version = /^\/v\d+(?:(?:alpha|beta)\d*)?(?=\/|$)/u
 
 /**
- * Base and path: a version segment at the end of the base gives way to the one that the path begins
- * with, so that it is never doubled. Contract 9.
+ * Base and path: the version segment of the path replaces the one at the end of the base.
+ * docs/reference/configuration.md#vendor-bases
  */
 const targetOf = (baseUrl: string, path: string): Target => {
   let base = bases.get(baseUrl)
@@ -154,6 +153,6 @@ const targetOf = (baseUrl: string, path: string): Target => {
     : { origin: base.origin, path: `${new URL(baseUrl).pathname.replace(/\/+$/u, "")}${path}` }
 }
 
-/** Name and code of the error: messages of the transport may quote addresses, never keys. */
+/** Name and code only, because messages of the transport quote addresses. */
 const describe = (error: Error): string =>
   "code" in error && typeof error.code === "string" ? `${error.name} ${error.code}` : error.name

@@ -1,14 +1,14 @@
 import { Client } from "undici"
 
 /**
- * The connections to one origin, each for one call at a time. The one that was used last is used
- * next: it is in the caches, and what a busy moment opened is left alone and closes. undici's own
- * pool looks through all that are busy, twice a call. ADR 0119.
+ * The connections to one origin, each for one call at a time. The most recently used one is next, so
+ * that connections opened in a burst become idle and close. undici's own pool searches all busy
+ * connections twice for each call. ADR 0119.
  */
 export class UpstreamConnections {
   readonly #origin: string
   readonly #options: Client.Options
-  /** All that are open or may be. */
+  /** All clients; not all of them have an open connection. */
   readonly #clients = new Set<Client>()
   readonly #idle: Array<Client> = []
 
@@ -17,7 +17,7 @@ export class UpstreamConnections {
     this.#options = options
   }
 
-  /** For one call, behind which it is given back. */
+  /** For one call; `giveBack` returns it afterwards. */
   take(): Client {
     return this.#idle.pop() ?? this.#open()
   }
@@ -26,7 +26,7 @@ export class UpstreamConnections {
     this.#idle.push(client)
   }
 
-  /** What is under way fails. */
+  /** Calls under way fail. */
   async destroy(): Promise<void> {
     await Promise.all(Array.from(this.#clients, (client) => client.destroy()))
   }
@@ -35,17 +35,17 @@ export class UpstreamConnections {
     const client = new Client(this.#origin, this.#options)
     this.#clients.add(client)
     const closed = () => this.#forget(client)
-    // Behind the end of its call, which gives it back
+    // These events come after the end of the call, which gives the client back
     client.on("disconnect", closed)
     client.on("connectionError", closed)
     return client
   }
 
-  /** One that is in use opens its connection anew when it needs to. */
+  /** A client in use is not removed: it reconnects when needed. */
   #forget(client: Client): void {
-    const place = this.#idle.indexOf(client)
-    if (place < 0) return
-    this.#idle.splice(place, 1)
+    const index = this.#idle.indexOf(client)
+    if (index < 0) return
+    this.#idle.splice(index, 1)
     this.#clients.delete(client)
     client.close(() => {})
   }

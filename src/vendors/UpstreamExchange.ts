@@ -5,59 +5,59 @@ import type { UpstreamConnections } from "./UpstreamConnections.ts"
 
 export type UpstreamHeaders = Readonly<Record<string, string | Array<string> | undefined>>
 
-/** A call as the client means it: no credentials in it. */
+/** A passthrough call, without credentials. */
 export interface UpstreamRequest {
   readonly method: "GET" | "POST" | "DELETE"
-  /** Begins with the version segment. */
+  /** Starts with the version segment. */
   readonly path: string
   /** With its question mark, or empty. */
   readonly query: string
-  /** Name and value in turn. */
+  /** Names and values alternate. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array
-  /** Present: an event stream is relayed as it comes, under this watch. */
+  /** Present: an event stream is relayed as it arrives and observed by this watch. */
   readonly watch: StreamWatch | undefined
 }
 
-/** What the upstream answered: small bodies whole, event streams as they come. */
-export interface UpstreamAnswer {
+/** The upstream's response: an event stream as a `Readable`, any other body whole. */
+export interface UpstreamResponse {
   readonly status: number
   readonly headers: UpstreamHeaders
   readonly body: Uint8Array | Readable
 }
 
-/** Watches a stream that passes, and may take something out of it. */
+/** Observes a relayed stream and may remove parts of it. */
 export interface StreamWatch {
-  /** Takes what came from upstream, answers what goes on. */
+  /** Receives a chunk, returns what is relayed. */
   readonly push: (chunk: Buffer) => Buffer
-  /** What is left at the regular end. */
+  /** Returns the rest at the regular end. */
   readonly flush: () => Buffer
-  /** Once: it came to its end, the upstream broke it off, or nobody wants the rest. */
+  /** Called once: the stream ended, the upstream broke it, or the client went away. */
   readonly ended: (how: "complete" | "broken" | "abandoned") => void
 }
 
 /**
- * - `unsent`: not one byte of the request was sent, so another account may be tried
- * - `timeout`: sent, and no answer in time
- * - `broken`: sent, and the connection or the answer broke
+ * - `unsent`: no byte of the request was sent, so another account can be tried
+ * - `timeout`: sent, and no response in time
+ * - `broken`: sent, and the connection broke
  */
 export type FailureKind = "unsent" | "timeout" | "broken"
 
-/** Who hears of the answer, or why there is none. */
-export interface ExchangeEnd {
-  readonly answered: (answer: UpstreamAnswer) => void
-  readonly failed: (kind: FailureKind, error: Error) => void
+/** One of the two is called, once. */
+export interface ExchangeHandlers {
+  readonly onResponse: (response: UpstreamResponse) => void
+  readonly onFailure: (kind: FailureKind, error: Error) => void
 }
 
-/** Answers that are read whole are JSON; a larger one is broken. */
+/** Bodies that are read whole are JSON; a larger one counts as broken. */
 const wholeBytesMax = 64 * 1024 * 1024
 
-/** What waits for a slow client before the upstream is told to wait. */
+/** Buffered for a slow client before the upstream is paused. */
 const streamBufferBytes = 64 * 1024
 
 const aborted = new errors.RequestAbortedError()
 
-/** An answer that flows: undici pushes, the client pulls, and back pressure reaches the upstream. */
+/** A relayed stream: undici pushes, the client pulls, back pressure pauses the upstream. */
 export class RelayedStream extends Readable {
   readonly #watch: StreamWatch
   #controller: Dispatcher.DispatchController | undefined
@@ -67,11 +67,11 @@ export class RelayedStream extends Readable {
     super({ highWaterMark: streamBufferBytes })
     this.#watch = watch
     this.#controller = controller
-    // It may break before anybody reads it, or when nobody does any more: no reason to end the process
+    // Without a reader an error event would end the process
     this.on("error", () => {})
   }
 
-  /** Takes a chunk; `false` asks the upstream to wait. */
+  /** Returns `false` when the upstream has to pause. */
   receive(chunk: Buffer): boolean {
     const relayed = this.#watch.push(chunk)
     return relayed.length === 0 || this.push(relayed)
@@ -107,9 +107,9 @@ export class RelayedStream extends Readable {
   }
 }
 
-/** One call on the wire, from undici's point of view. */
+/** One call, as a handler of undici. */
 export class UpstreamExchange implements Dispatcher.DispatchHandler {
-  readonly #end: ExchangeEnd
+  readonly #handlers: ExchangeHandlers
   readonly #watch: StreamWatch | undefined
   #controller: Dispatcher.DispatchController | undefined
   #aborted = false
@@ -119,22 +119,22 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   #chunks: Array<Buffer> = []
   #bytes = 0
   #connections: UpstreamConnections | undefined
-  /** In use for this call. */
+  /** Used by this call, then given back. */
   #client: Client | undefined
 
-  constructor(end: ExchangeEnd, watch: StreamWatch | undefined) {
-    this.#end = end
+  constructor(handlers: ExchangeHandlers, watch: StreamWatch | undefined) {
+    this.#handlers = handlers
     this.#watch = watch
   }
 
-  /** Once. */
+  /** Called once. */
   begin(connections: UpstreamConnections, options: Dispatcher.DispatchOptions): void {
     this.#connections = connections
     this.#client = connections.take()
     this.#client.dispatch(options, this)
   }
 
-  /** The client went away: nothing more is sent or read. */
+  /** The client went away: stops sending and reading. */
   abort(): void {
     this.#aborted = true
     this.#controller?.abort(aborted)
@@ -150,13 +150,13 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
     status: number,
     headers: UpstreamHeaders
   ): void {
-    // An informational answer (1xx) is not the answer.
+    // Informational responses (1xx) come before the response.
     if (status < 200) return
     this.#status = status
     this.#headers = headers
     if (this.#watch !== undefined && status < 300 && isEventStream(headers)) {
       this.#stream = new RelayedStream(this.#watch, controller)
-      this.#end.answered({ status, headers, body: this.#stream })
+      this.#handlers.onResponse({ status, headers, body: this.#stream })
     }
   }
 
@@ -171,7 +171,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd(): void {
-    if (this.#stream === undefined) this.#answeredWhole()
+    if (this.#stream === undefined) this.#respondWhole()
     else this.#stream.finish()
     this.#giveBack()
   }
@@ -182,11 +182,11 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
     this.#giveBack()
   }
 
-  #answeredWhole(): void {
+  #respondWhole(): void {
     const first = this.#chunks[0]
     const body =
       first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
-    this.#end.answered({ status: this.#status, headers: this.#headers, body })
+    this.#handlers.onResponse({ status: this.#status, headers: this.#headers, body })
   }
 
   #failed(error: Error): void {
@@ -196,7 +196,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
         : error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError
           ? "timeout"
           : "broken"
-    this.#end.failed(kind, error)
+    this.#handlers.onFailure(kind, error)
   }
 
   #giveBack(): void {

@@ -1,23 +1,23 @@
 import { Duration, Effect, Option } from "effect"
 import type { Schema } from "effect"
-import { readAs, refused, retryAfterOf, unanswered, unreadable } from "./Faults.ts"
-import type { FaultRule, Purpose, Refusal } from "./Faults.ts"
+import { noResponseError, readAs, responseError, retryAfterOf, unreadableError } from "./Faults.ts"
+import type { FaultRule, Purpose, ReportedError } from "./Faults.ts"
 import type { VendorError } from "./VendorError.ts"
-import type { VendorAnswer, VendorHttp } from "./VendorHttp.ts"
+import type { VendorHttp, VendorResponse } from "./VendorHttp.ts"
 
-/** What all calls of one family to one account have in common. */
-export interface Dialect {
+/** What all calls of one adapter to one account have in common. */
+export interface VendorApi {
   readonly http: VendorHttp
-  /** Authentication and what else stands in every request. */
+  /** Sent with every request: authentication and more. */
   readonly headers: Readonly<Record<string, string>>
   readonly rules: ReadonlyArray<FaultRule>
-  /** The vendor's own words in an answer that is not 2xx; `undefined` when they are not the vendor's. */
-  readonly refusalOf: (answer: VendorAnswer) => Refusal | undefined
-  /** Told of every answer: limits and refused keys are heeded. */
-  readonly observeResponse: (answer: VendorAnswer) => Effect.Effect<void>
+  /** The error in a response that is not 2xx; `undefined` when the body is not the vendor's. */
+  readonly reportedError: (response: VendorResponse) => ReportedError | undefined
+  /** Receives every response, to act on rate limits and refused keys. */
+  readonly observeResponse: (response: VendorResponse) => Effect.Effect<void>
 }
 
-export interface Call<S> {
+export interface VendorCall<S> {
   readonly purpose: Purpose
   readonly method?: "GET" | "POST" | "PUT"
   readonly url: string
@@ -31,60 +31,60 @@ export interface Call<S> {
   readonly schema: S
 }
 
-const askTimeout = Duration.seconds(30)
+const queryTimeout = Duration.seconds(30)
 
-const bodyOf = ({ json, raw }: Call<unknown>) => {
+const bodyOf = ({ json, raw }: VendorCall<unknown>) => {
   if (raw !== undefined) return { type: { "content-type": raw.contentType }, body: raw.body }
   if (json === undefined) return { type: {} }
   return { type: { "content-type": "application/json" }, body: JSON.stringify(json) }
 }
 
-/** Sends; what did not come back as an answer is classified by the purpose. */
-export const send = Effect.fnUntraced(function* (dialect: Dialect, call: Call<unknown>) {
+/** Sends the request. No response is classified by the purpose. */
+export const send = Effect.fnUntraced(function* (api: VendorApi, call: VendorCall<unknown>) {
   const { type, ...body } = bodyOf(call)
-  const answer = yield* dialect
+  const response = yield* api
     .http({
       method: call.method ?? "GET",
       url: call.url,
-      headers: { ...dialect.headers, ...type, ...call.headers },
+      headers: { ...api.headers, ...type, ...call.headers },
       ...body,
-      timeout: call.timeout ?? askTimeout,
+      timeout: call.timeout ?? queryTimeout,
       ...(call.bytesMax === undefined ? {} : { bytesMax: call.bytesMax })
     })
-    .pipe(Effect.mapError((failure) => unanswered(call.purpose, failure)))
-  yield* dialect.observeResponse(answer)
-  return answer
+    .pipe(Effect.mapError((failure) => noResponseError(call.purpose, failure)))
+  yield* api.observeResponse(response)
+  return response
 })
 
-/** The refusal in an answer that is not 2xx. */
-export const refusalIn = Effect.fnUntraced(function* (
-  dialect: Dialect,
+/** Fails with the error of a response that is not 2xx. */
+export const failResponse = Effect.fnUntraced(function* (
+  api: VendorApi,
   purpose: Purpose,
-  answer: VendorAnswer
+  response: VendorResponse
 ) {
-  const refusal = dialect.refusalOf(answer)
-  const wait = yield* retryAfterOf(answer)
-  const asked = refusal?.retryAfterMillis ?? wait
-  return yield* refused(
-    dialect.rules,
+  const reported = api.reportedError(response)
+  const retryAfter = yield* retryAfterOf(response)
+  const retryAfterMillis = reported?.retryAfterMillis ?? retryAfter
+  return yield* responseError(
+    api.rules,
     purpose,
-    answer,
-    refusal === undefined && answer.status !== 429
+    response,
+    reported === undefined && response.status !== 429
       ? undefined
-      : { ...refusal, retryAfterMillis: asked }
+      : { ...reported, retryAfterMillis }
   )
 })
 
-/** One call, its answer decoded and its refusal classified. */
-export const ask = <S extends Schema.ConstraintDecoder<unknown>>(
-  dialect: Dialect,
-  call: Call<S>
+/** One call; its response is decoded, or fails with its class. */
+export const callVendor = <S extends Schema.ConstraintDecoder<unknown>>(
+  api: VendorApi,
+  call: VendorCall<S>
 ): Effect.Effect<S["Type"], VendorError> =>
   Effect.gen(function* () {
-    const answer = yield* send(dialect, call)
-    if (answer.status >= 300 || answer.status < 200) {
-      return yield* refusalIn(dialect, call.purpose, answer)
+    const response = yield* send(api, call)
+    if (response.status >= 300 || response.status < 200) {
+      return yield* failResponse(api, call.purpose, response)
     }
-    const decoded = readAs(call.schema)(answer)
-    return Option.isSome(decoded) ? decoded.value : yield* unreadable(call.purpose, answer)
+    const decoded = readAs(call.schema)(response)
+    return Option.isSome(decoded) ? decoded.value : yield* unreadableError(call.purpose, response)
   })

@@ -1,15 +1,15 @@
 import { Schema } from "effect"
 
 /**
- * How a vendor's failure is to be treated (vendors.md, section C).
+ * How the gateway treats a vendor's failure. docs/reference/vendors.md#error-classes
  *
  * - `RETRYABLE`: nothing was bought, try again
- * - `RATE_LIMITED`: nothing was bought, try again after the wait
+ * - `RATE_LIMITED`: nothing was bought, try again after `retryAfterMillis`
  * - `FATAL_CLIENT`, `CONTENT`, `MEDIA`: the request itself is refused
- * - `OPERATOR`: the service's own account is at fault
+ * - `OPERATOR`: the service's own account is refused
  * - `FAILED`: the job ran and failed upstream
  * - `AMBIGUOUS`: the job may have been bought, never submit again
- * - `LOST`, `TIMEOUT`: the job existed and its result cannot be had
+ * - `LOST`, `TIMEOUT`: the job existed and has no result
  */
 export const VendorErrorClass = Schema.Literals([
   "RETRYABLE",
@@ -28,13 +28,13 @@ export type VendorErrorClass = typeof VendorErrorClass.Type
 /** Every failure of a vendor; callers branch on `class`. */
 export class VendorError extends Schema.TaggedError<VendorError>()("VendorError", {
   class: VendorErrorClass,
-  /** The upstream's words, not yet sanitized. */
+  /** The upstream's message, not sanitized. */
   message: Schema.String,
-  /** Of the answer that is the failure; absent when a job's failure is told in a good one. */
+  /** Status of the response; absent when a 200 reports the failure of a job. */
   httpStatus: Schema.optionalKey(Schema.Int),
   vendorCode: Schema.optionalKey(Schema.String),
   /** The upstream's request id, for the log. */
   requestId: Schema.optionalKey(Schema.String),
-  /** Only with `RATE_LIMITED`: how long the vendor asked to wait, in milliseconds. */
+  /** With `RATE_LIMITED` only: the wait that the vendor asked for. */
   retryAfterMillis: Schema.optionalKey(Schema.Finite)
 }) {}

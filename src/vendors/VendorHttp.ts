@@ -3,40 +3,40 @@ import type { Scope } from "effect"
 import { Agent, errors } from "undici"
 import type { Dispatcher } from "undici"
 
-/** No answer came. `sent` is false only when certainly no byte of the request left. */
-export class NoAnswer extends Schema.TaggedError<NoAnswer>()("NoAnswer", {
+/** There was no response. `sent` is false only when certainly no byte of the request was sent. */
+export class NoResponse extends Schema.TaggedError<NoResponse>()("NoResponse", {
   sent: Schema.Boolean,
   timedOut: Schema.Boolean,
   message: Schema.String
 }) {}
 
-export interface VendorCall {
+export interface VendorRequest {
   readonly method: "GET" | "POST" | "PUT"
   readonly url: string
   readonly headers: Readonly<Record<string, string>>
   readonly body?: string | Uint8Array
-  /** Bound on the whole exchange. */
+  /** Of the whole exchange. */
   readonly timeout: Duration.Duration
-  /** A larger answer is given up. Bytes. */
+  /** A larger response fails. */
   readonly bytesMax?: number
 }
 
-export interface VendorAnswer {
+export interface VendorResponse {
   readonly status: number
-  /** Names in lower case; of a repeated header the first value. */
+  /** Names in lower case; the first value of a repeated header. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array
 }
 
-/** One HTTP exchange with a vendor. Nothing is repeated and no redirect is followed. */
-export type VendorHttp = (call: VendorCall) => Effect.Effect<VendorAnswer, NoAnswer>
+/** One HTTP exchange. It retries nothing and follows no redirect. */
+export type VendorHttp = (call: VendorRequest) => Effect.Effect<VendorResponse, NoResponse>
 
-/** Inline results come as Base64: a 4K picture is some 30 MB of it. */
-const answerBytesMax = 128 * 1024 * 1024
+/** Inline results are Base64: a 4K image has about 30 MB. */
+const responseBytesMax = 128 * 1024 * 1024
 
 /**
- * Two sets of connections: questions keep theirs alive; every POST opens its own, so that a stale
- * connection cannot break under a paid submit and make it ambiguous. ADR 0080.
+ * GETs reuse connections. Every other request opens its own, because a stale connection that breaks
+ * during a paid submit would make it ambiguous. ADR 0080.
  */
 export const make: Effect.Effect<VendorHttp, never, Scope.Scope> = Effect.gen(function* () {
   const open = (options: Agent.Options) =>
@@ -46,11 +46,11 @@ export const make: Effect.Effect<VendorHttp, never, Scope.Scope> = Effect.gen(fu
     )
   const connect = { timeout: Duration.toMillis("15 seconds") }
   const bounds = { headersTimeout: 0, bodyTimeout: 0, allowH2: false, connect }
-  const asking = yield* open({ ...bounds, connections: 32 })
-  const paying = yield* open({ ...bounds, pipelining: 0 })
-  return Effect.fnUntraced(function* (call: VendorCall) {
+  const reused = yield* open({ ...bounds, connections: 32 })
+  const single = yield* open({ ...bounds, pipelining: 0 })
+  return Effect.fnUntraced(function* (call: VendorRequest) {
     const exchange = new Exchange(call)
-    // Beside it, for Effect's own time-outs interrupt, and a paid submit cannot be interrupted
+    // In a fiber of its own: Effect.timeout would interrupt, and a paid submit is uninterruptible
     const watch = yield* Effect.forkDetach(
       Effect.andThen(
         Effect.sleep(call.timeout),
@@ -58,15 +58,15 @@ export const make: Effect.Effect<VendorHttp, never, Scope.Scope> = Effect.gen(fu
       )
     )
     return yield* exchange
-      .outcome(call.method === "GET" ? asking : paying)
+      .outcome(call.method === "GET" ? reused : single)
       .pipe(Effect.ensuring(Fiber.interrupt(watch)))
   })
 })
 
-/** One exchange on the wire, from undici's point of view. It settles once. */
+/** One exchange, as a handler of undici. It settles once. */
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly #call: VendorCall
-  #settle: (outcome: Effect.Effect<VendorAnswer, NoAnswer>) => void = () => {}
+  readonly #call: VendorRequest
+  #settle: (outcome: Effect.Effect<VendorResponse, NoResponse>) => void = () => {}
   #controller: Dispatcher.DispatchController | undefined
   #status: number | undefined
   #headers: Record<string, string> = {}
@@ -74,11 +74,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   #bytes = 0
   #done = false
 
-  constructor(call: VendorCall) {
+  constructor(call: VendorRequest) {
     this.#call = call
   }
 
-  outcome(agent: Agent): Effect.Effect<VendorAnswer, NoAnswer> {
+  outcome(agent: Agent): Effect.Effect<VendorResponse, NoResponse> {
     return Effect.callback((resume) => {
       this.#settle = resume
       this.#dispatch(agent)
@@ -86,9 +86,9 @@ class Exchange implements Dispatcher.DispatchHandler {
     })
   }
 
-  /** The time of the exchange is over. */
+  /** Fails the exchange with a time-out. */
   expire(): void {
-    this.#giveUp(`no answer within ${Duration.toSeconds(this.#call.timeout)} s`, true)
+    this.#fail(`no answer within ${Duration.toSeconds(this.#call.timeout)} s`, true)
   }
 
   #dispatch(agent: Agent): void {
@@ -110,7 +110,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#controller?.abort(new errors.RequestAbortedError())
   }
 
-  /** The connection stands, and the request is about to be written to it. */
+  /** The connection is open, and the request is about to be written. */
   onRequestStart(controller: Dispatcher.DispatchController): void {
     if (this.#done) controller.abort(new errors.RequestAbortedError())
     else this.#controller = controller
@@ -132,39 +132,39 @@ class Exchange implements Dispatcher.DispatchHandler {
     if (this.#done || this.#status === undefined) return
     this.#chunks.push(chunk.slice())
     this.#bytes += chunk.length
-    const most = this.#call.bytesMax ?? answerBytesMax
-    if (this.#bytes > most) this.#giveUp(`the answer is larger than ${most} bytes`, false)
+    const most = this.#call.bytesMax ?? responseBytesMax
+    if (this.#bytes > most) this.#fail(`the answer is larger than ${most} bytes`, false)
   }
 
   onResponseEnd(): void {
-    if (this.#status === undefined) return this.#giveUp("no answer", false)
-    const answer = {
+    if (this.#status === undefined) return this.#fail("no answer", false)
+    const response = {
       status: this.#status,
       headers: this.#headers,
       body: Buffer.concat(this.#chunks)
     }
-    this.#finish(Effect.succeed(answer))
+    this.#finish(Effect.succeed(response))
   }
 
   onResponseError(_controller: unknown, error: Error): void {
-    this.#giveUp(textOf(error), error instanceof errors.ConnectTimeoutError)
+    this.#fail(textOf(error), error instanceof errors.ConnectTimeoutError)
   }
 
-  #giveUp(message: string, timedOut: boolean): void {
+  #fail(message: string, timedOut: boolean): void {
     const sent = this.#controller !== undefined
-    this.#finish(Effect.fail(new NoAnswer({ sent, timedOut, message })))
+    this.#finish(Effect.fail(new NoResponse({ sent, timedOut, message })))
     this.#controller?.abort(new errors.RequestAbortedError())
   }
 
-  #finish(outcome: Effect.Effect<VendorAnswer, NoAnswer>): void {
+  #finish(outcome: Effect.Effect<VendorResponse, NoResponse>): void {
     if (this.#done) return
     this.#done = true
-    // Later, so that what follows never runs inside the parser.
+    // Later, so that the continuation does not run inside the parser.
     queueMicrotask(() => this.#settle(outcome))
   }
 }
 
-/** With several addresses tried Node reports an AggregateError without a text of its own. */
+/** When several addresses were tried, Node reports an AggregateError without a message. */
 const textOf = (error: Error): string => {
   const first: unknown = error instanceof AggregateError ? error.errors[0] : error
   return first instanceof Error ? first.message : error.name

@@ -15,7 +15,7 @@ import type { WalletRow } from "./WalletStore.ts"
 export type { EntryPage, EntryRow } from "./WalletEntryStore.ts"
 export type { WalletRow } from "./WalletStore.ts"
 
-/** What changes a wallet from outside: who, how much, and the id that makes a repeat harmless. */
+/** A top-up or an adjustment. A second change with the same `operationId` has no effect. */
 export interface WalletChange {
   readonly userId: UserId
   readonly amount: Credits.Credits
@@ -24,24 +24,27 @@ export interface WalletChange {
   readonly traceId: string
 }
 
-/** A wallet as a change left it; `repeated`: that was an earlier request, and this one changed nothing. */
-export interface Changed {
+/** The wallet after a change. `repeated`: an earlier request made the change, this one had no effect. */
+export interface ChangedWallet {
   readonly wallet: WalletRow
   readonly repeated: boolean
 }
 
 /**
- * The prepaid wallet. Task holds are taken, settled and released inside the transactions that move
- * the task (`TaskStore`), by SQL functions;
- * those of passthrough calls by `Metering`. Contract 6.
+ * The prepaid wallet. `TaskStore` holds, settles and releases the price of a task in the transaction
+ * that moves the task; `Metering` does it for passthrough calls. docs/reference/wallet.md
  */
 export class Wallet extends Context.Service<
   Wallet,
   {
     readonly get: (userId: UserId) => Effect.Effect<WalletRow, Problem | StoreUnavailable>
-    readonly topUp: (change: WalletChange) => Effect.Effect<Changed, Problem | StoreUnavailable>
+    readonly topUp: (
+      change: WalletChange
+    ) => Effect.Effect<ChangedWallet, Problem | StoreUnavailable>
     /** Fails with 2010 when less than what is held would be left. */
-    readonly adjust: (change: WalletChange) => Effect.Effect<Changed, Problem | StoreUnavailable>
+    readonly adjust: (
+      change: WalletChange
+    ) => Effect.Effect<ChangedWallet, Problem | StoreUnavailable>
     readonly setThreshold: (
       userId: UserId,
       threshold: Credits.Credits
@@ -56,16 +59,16 @@ export class Wallet extends Context.Service<
       userId: UserId,
       subjectId: string
     ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
-    /** All entries that pass the filters, newest first, read in parts. */
+    /** All entries that match the filters, newest first, read in pages. */
     readonly ledger: (
       userId: UserId,
       filters: Omit<EntryPage, "before" | "limit">
     ) => Stream.Stream<EntryRow, StoreUnavailable>
-    /** Wallets that the last audit found to differ from their ledger or holds; must read 0. Cheap. */
+    /** Wallets that the last audit found to differ from their ledger or holds; must be 0. Cheap. */
     readonly drift: Effect.Effect<number, StoreUnavailable>
-    /** When the audit has last looked at every wallet. */
+    /** When the last audit of all wallets ended. */
     readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
-    /** One round: compares every wallet with its ledger and its open holds. Answers how many differ. */
+    /** One round: compares every wallet with its ledger and its open holds. Returns how many differ. */
     readonly audit: Effect.Effect<number, StoreUnavailable>
   }
 >()("gateway/wallet/Wallet") {

@@ -4,8 +4,8 @@ import { walletAuditSeconds } from "../domain/Limits.ts"
 import { Wallet } from "./Wallet.ts"
 
 /**
- * Recomputes balances from the ledger, round after round, for the drift gauge (contract 6; ADR 0061).
- * Of several processes one does it: the others find that a round has just ended.
+ * Recomputes the balances from the ledger at an interval, for the drift gauge. Of several processes one
+ * does it: the others see that a round has just ended. docs/reference/wallet.md#wallet-audit, ADR 0061.
  */
 export const layer = Singleton.make(
   "WalletAudit",
@@ -28,6 +28,6 @@ export const layer = Singleton.make(
 const isDue = (last: Option.Option<DateTime.Utc>, now: DateTime.Utc): boolean =>
   Option.match(last, {
     onNone: () => true,
-    // A time to come was written by a clock that was ahead
+    // A time in the future was written by a clock that was ahead
     onSome: (at) => Math.abs(Duration.toSeconds(DateTime.distance(at, now))) >= walletAuditSeconds
   })

@@ -5,7 +5,7 @@ import { rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { UserId } from "../domain/Ids.ts"
 
-/** A part of an audit round: so many wallets after this one, and so many new entries of each. */
+/** A page of an audit round: the next `wallets` after this one, and up to `entries` new entries of each. */
 export interface AuditPage {
   readonly after: Option.Option<UserId>
   readonly wallets: number
@@ -15,7 +15,7 @@ export interface AuditPage {
 
 export interface AuditedPage {
   readonly wallets: number
-  /** Where the next page goes on; `None`: this was the last. */
+  /** The next page starts after this wallet; `None`: this page was the last. */
   readonly last: Option.Option<UserId>
 }
 
@@ -23,7 +23,7 @@ const Page = Schema.Struct({ wallets: Schema.Int, last: Schema.NullOr(UserId) })
 const Count = Schema.Struct({ n: Schema.Int })
 const Finished = Schema.Struct({ finishedAt: Time })
 
-/** The parts of `WalletStore` that compare wallets with their ledger (ADR 0061). */
+/** The audit methods of `WalletStore` (ADR 0061). */
 export const audits = (sql: PgClient.PgClient) => ({
   drift: sql`SELECT count(*)::int AS n FROM wallet_audits WHERE drifting`.pipe(
     rowsOf(Count),
@@ -46,8 +46,8 @@ export const audits = (sql: PgClient.PgClient) => ({
 })
 
 /**
- * One statement, so that wallets, entries and holds are seen as of one moment. Only what has changed
- * is written. A wallet with more new entries than a page takes is judged when the rest is read.
+ * One statement, so that wallets, entries and holds are read from one snapshot. Only changes are
+ * written. A wallet with more new entries than a page holds is judged when the rest is read.
  */
 function audit(sql: PgClient.PgClient) {
   return ({ after, entries, now, wallets }: AuditPage) =>

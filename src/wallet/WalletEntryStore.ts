@@ -18,7 +18,7 @@ export class EntryRow extends Schema.Class<EntryRow>("EntryRow")({
   createdAt: Time
 }) {}
 
-/** A cut of the ledger: entries before this number, newest first, that pass every filter given. */
+/** A page of the ledger: entries before this number, newest first, that match every filter given. */
 export interface EntryPage {
   readonly before: Option.Option<bigint>
   readonly limit: number

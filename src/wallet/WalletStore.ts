@@ -25,7 +25,7 @@ export interface Addition {
   readonly userId: UserId
   readonly kind: "top_up" | "adjustment"
   readonly amount: Credits.Credits
-  /** The same id twice changes nothing (contract 6). */
+  /** A second change with the same id has no effect. docs/reference/wallet.md#top-ups-and-adjustments */
   readonly operationId: string
   readonly note: string | null
   readonly traceId: string
@@ -33,7 +33,7 @@ export interface Addition {
 }
 
 export type AdditionOutcome =
-  /** `repeated`: nothing was changed; `wallet` is as the first left it. */
+  /** `repeated`: this change had no effect; `wallet` is as the first one left it. */
   | { readonly _tag: "Added"; readonly wallet: WalletRow; readonly repeated: boolean }
   /** The adjustment would leave less than what is held. */
   | { readonly _tag: "BelowHeld" }
@@ -43,7 +43,7 @@ export type AdditionOutcome =
   | { readonly _tag: "Reused" }
   | { readonly _tag: "NoWallet" }
 
-/** What `wallet_add` raises. */
+/** The SQL states that `wallet_top_up` raises. */
 const additionFaults: Readonly<Record<string, AdditionOutcome>> = {
   GW404: { _tag: "NoWallet" },
   GW409: { _tag: "BelowHeld" },
@@ -52,8 +52,8 @@ const additionFaults: Readonly<Record<string, AdditionOutcome>> = {
 }
 
 /**
- * Wallet rows and their ledger. Holds of tasks are written by `TaskStore`, those of passthrough calls
- * by `CallStore`, in their own transactions.
+ * Wallets and their ledger. `TaskStore` writes the holds of tasks, `CallStore` those of passthrough
+ * calls, each in its own transactions.
  */
 export class WalletStore extends Context.Service<
   WalletStore,
@@ -74,13 +74,13 @@ export class WalletStore extends Context.Service<
       userId: UserId,
       threshold: Credits.Credits
     ) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
-    /** How many wallets the audit found to differ from their ledger or holds. Must read 0 (contract 6). */
+    /** How many wallets the audit found to differ from their ledger or holds; must be 0. */
     readonly drift: Effect.Effect<number, StoreUnavailable>
-    /** When the audit has last looked at every wallet. */
+    /** When the last audit of all wallets ended. */
     readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
     /** Compares the next page of wallets with their new ledger entries and open holds (ADR 0061). */
     readonly audit: (page: AuditPage) => Effect.Effect<AuditedPage, StoreUnavailable>
-    /** Records that a round has seen all wallets. */
+    /** Records that a round has compared all wallets. */
     readonly endAudit: (wallets: number, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/wallet/WalletStore") {
@@ -118,10 +118,8 @@ function add(sql: PgClient.PgClient) {
   const Row = Schema.Struct({ ...WalletRow.fields, repeated: Schema.Boolean })
   return (a: Addition) =>
     sql`
-      SELECT (w).*, repeated FROM wallet_add(
-        p_user => ${a.userId}, p_kind => ${a.kind}, p_amount => ${a.amount},
-        p_operation => ${a.operationId}, p_note => ${a.note}, p_trace => ${a.traceId},
-        p_now => ${toDate(a.now)}
+      SELECT (w).*, repeated FROM wallet_top_up(
+        ${a.userId}, ${a.kind}, ${a.amount}, ${a.operationId}, ${a.note}, ${a.traceId}, ${toDate(a.now)}
       )`.pipe(
       rowOf(Row),
       Effect.map(({ repeated, ...wallet }): AdditionOutcome => ({

@@ -7,20 +7,20 @@ interface Entry {
   readonly expire: () => void
 }
 
-/** Calls `expire` when the bound is over, unless what it answers is called before. */
+/** Calls `expire` after the timeout, unless the function that it returns is called before. */
 export type Deadline = (clock: Clock.Clock, expire: () => void) => () => void
 
 /**
- * One bound for many attempts. All have the same, so that the one that began first ends first, and one
- * fiber that sleeps serves them all; a race of fibers for each attempt costs several times as much.
- * Time is that of the clock given: in tests the test's.
+ * One timeout for many attempts. Because all have the same timeout, the first to start is the first to
+ * expire, and one sleeping fiber serves them all; a race of fibers for each attempt costs several times
+ * as much. The clock is a parameter, so that tests can use theirs.
  */
 export const makeDeadlines = Effect.fnUntraced(function* (
-  bound: Duration.Duration
+  timeout: Duration.Duration
 ): Effect.fn.Return<Deadline, never, Scope.Scope> {
   const run = yield* FiberSet.makeRuntime()
-  const boundNanos = BigInt(Math.round(Duration.toMillis(bound) * 1e6))
-  /** Oldest first; a clock that has a list here has a fiber. */
+  const timeoutNanos = BigInt(Math.round(Duration.toMillis(timeout) * 1e6))
+  /** Oldest entry first; each clock with a list has a running fiber. */
   const watched = new Map<Clock.Clock, LinkedList<Entry>>()
 
   const watch = (clock: Clock.Clock, entries: LinkedList<Entry>): Effect.Effect<void> =>
@@ -41,7 +41,7 @@ export const makeDeadlines = Effect.fnUntraced(function* (
 
   return (clock, expire) => {
     const entries = watched.get(clock) ?? new LinkedList<Entry>()
-    const node = entries.add({ atNanos: clock.monotonicTimeNanosUnsafe() + boundNanos, expire })
+    const node = entries.add({ atNanos: clock.monotonicTimeNanosUnsafe() + timeoutNanos, expire })
     if (!watched.has(clock)) {
       watched.set(clock, entries)
       run(watch(clock, entries))

@@ -7,7 +7,7 @@ import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { DeliveryLogStore } from "./DeliveryLogStore.ts"
 import type {
   AttemptRow,
-  DeliveryCut,
+  DeliveryPage,
   DeliveryFilter,
   DeliveryRow,
   TaskDeliveryRow
@@ -19,20 +19,20 @@ export type { AttemptRow, DeliveryRow, TaskDeliveryRow } from "./DeliveryLogStor
 export interface Recovery {
   /** Deliveries queued again by this call. */
   readonly recovered: number
-  /** There are more: call again. */
+  /** The limit was reached: call again for the rest. */
   readonly hasMore: boolean
 }
 
 type Failure = Problem | StoreUnavailable
 
-/** The delivery log of a user, and sending again. Contract 3 and 8; ADR 0054. */
+/** The delivery log of a user, and redelivery. docs/reference/webhooks.md#redelivery, ADR 0054. */
 export class Deliveries extends Context.Service<
   Deliveries,
   {
     readonly list: (
       userId: UserId,
       filter: DeliveryFilter,
-      page: DeliveryCut
+      page: DeliveryPage
     ) => Effect.Effect<ReadonlyArray<DeliveryRow>, StoreUnavailable>
     /** Fails with 2005. */
     readonly get: (
@@ -42,11 +42,11 @@ export class Deliveries extends Context.Service<
       { readonly row: DeliveryRow; readonly attempts: ReadonlyArray<AttemptRow> },
       Failure
     >
-    /** All deliveries of a task's events, joined with their attempts, in the order of both. */
+    /** All deliveries of a task's events, joined with their attempts, ordered by both. */
     readonly ofTask: (id: TaskId) => Effect.Effect<ReadonlyArray<TaskDeliveryRow>, StoreUnavailable>
-    /** Sends again under the same id, whatever became of it. Fails with 2010 if its endpoint is gone. */
+    /** Sends again under the same id, whatever its status. Fails with 2010 if its endpoint was deleted. */
     readonly redeliver: (userId: UserId, id: DeliveryId) => Effect.Effect<DeliveryRow, Failure>
-    /** Sends again what failed or was skipped since then, oldest first, up to a bound. */
+    /** Sends failed and skipped deliveries created since then again, oldest first, a bounded number. */
     readonly recover: (
       userId: UserId,
       endpointId: EndpointId,
@@ -59,7 +59,7 @@ export class Deliveries extends Context.Service<
     Effect.gen(function* () {
       const log = yield* DeliveryLogStore
       const endpoints = yield* Endpoints
-      const wake = yield* WorkNotifier
+      const notifier = yield* WorkNotifier
 
       const find = Effect.fn("Deliveries.find")(function* (userId: UserId, id: DeliveryId) {
         const row = yield* log.find(userId, id)
@@ -85,7 +85,7 @@ export class Deliveries extends Context.Service<
               `The endpoint ${row.endpointId} of this delivery was deleted`
             )
           }
-          yield* wake.endpoints(yield* log.requeue([id], yield* DateTime.now))
+          yield* notifier.notifyEndpoints(yield* log.requeue([id], yield* DateTime.now))
           return yield* find(userId, id)
         }),
         recover: Effect.fn("Deliveries.recover")(function* (userId, endpointId, since) {
@@ -96,7 +96,7 @@ export class Deliveries extends Context.Service<
           }
           const found = yield* log.recoverable(userId, endpointId, since, recoverDeliveriesMax + 1)
           const ids = found.slice(0, recoverDeliveriesMax)
-          if (ids.length > 0) yield* wake.endpoints(yield* log.requeue(ids, now))
+          if (ids.length > 0) yield* notifier.notifyEndpoints(yield* log.requeue(ids, now))
           return { recovered: ids.length, hasMore: found.length > ids.length }
         })
       })

@@ -17,9 +17,9 @@ export class DeliveryRow extends Schema.Class<DeliveryRow>("DeliveryRow")({
   eventType: EventType,
   taskId: Schema.NullOr(TaskId),
   status: DeliveryStatus,
-  /** Attempts that ended, lost ones not counted. */
+  /** Attempts that have ended, without lost ones. */
   attempts: Schema.Int,
-  /** Of the next attempt, while the delivery waits for one. */
+  /** Due time of the next attempt, while the delivery waits for one. */
   nextDueAt: Schema.NullOr(Time),
   endpointDeleted: Schema.Boolean,
   createdAt: Time,
@@ -45,12 +45,12 @@ export interface DeliveryFilter {
   readonly type: Option.Option<EventType>
 }
 
-export interface DeliveryCut {
+export interface DeliveryPage {
   readonly before: Option.Option<DeliveryId>
   readonly limit: number
 }
 
-/** One attempt of one delivery; all columns of the attempt are null when none was made yet. */
+/** One attempt of one delivery; without an attempt its columns are null. */
 const TaskDeliveryRow = Schema.Struct({
   id: DeliveryId,
   endpointId: EndpointId,
@@ -69,14 +69,14 @@ const TaskDeliveryRow = Schema.Struct({
 })
 export type TaskDeliveryRow = typeof TaskDeliveryRow.Type
 
-/** What was read of the delivery log, and what of it is sent again. Contract 3 and 8. */
+/** The delivery log, and redelivery. docs/reference/webhooks.md#delivery-log */
 export class DeliveryLogStore extends Context.Service<
   DeliveryLogStore,
   {
     readonly list: (
       userId: UserId,
       filter: DeliveryFilter,
-      page: DeliveryCut
+      page: DeliveryPage
     ) => Effect.Effect<ReadonlyArray<DeliveryRow>, StoreUnavailable>
     readonly find: (
       userId: UserId,
@@ -90,7 +90,7 @@ export class DeliveryLogStore extends Context.Service<
     readonly ofTask: (id: TaskId) => Effect.Effect<ReadonlyArray<TaskDeliveryRow>, StoreUnavailable>
     /** The bytes that are sent. */
     readonly body: (id: DeliveryId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
-    /** Queues them again, due now; answers the endpoints to wake. One under way is left alone. */
+    /** Queues deliveries again, due now, except running ones; returns the endpoints to notify. */
     readonly requeue: (
       ids: ReadonlyArray<DeliveryId>,
       now: DateTime.Utc
@@ -106,11 +106,13 @@ export class DeliveryLogStore extends Context.Service<
 >()("gateway/webhooks/DeliveryLogStore") {
   static readonly layer = Layer.effect(
     DeliveryLogStore,
-    Effect.map(PgClient.PgClient, (sql) => DeliveryLogStore.of({ ...reads(sql), ...again(sql) }))
+    Effect.map(PgClient.PgClient, (sql) =>
+      DeliveryLogStore.of({ ...reads(sql), ...redelivery(sql) })
+    )
   )
 }
 
-/** The `created_at` that the id carries: the planner visits that day's partition alone. */
+/** The `created_at` that the id contains, so that the planner reads that day's partition only. */
 const createdAt = (id: DeliveryId): Date =>
   new Date(Option.getOrElse(deliveryTimeMillis(id), () => 0))
 
@@ -121,7 +123,7 @@ function reads(sql: PgClient.PgClient) {
     (SELECT e.deleted_at IS NOT NULL FROM webhook_endpoints e WHERE e.id = d.endpoint_id) AS endpoint_deleted`)
   const Body = Schema.Struct({ body: Bytes })
   return {
-    list: (userId: UserId, filter: DeliveryFilter, page: DeliveryCut) => {
+    list: (userId: UserId, filter: DeliveryFilter, page: DeliveryPage) => {
       const before = Option.filter(page.before, (id) => Option.isSome(deliveryTimeMillis(id)))
       return sql`
         SELECT ${columns} FROM deliveries_and_claims d WHERE ${sql.and([
@@ -168,13 +170,13 @@ function reads(sql: PgClient.PgClient) {
   }
 }
 
-function again(sql: PgClient.PgClient) {
-  const Woken = Schema.Struct({ endpoints: Schema.Array(EndpointId) })
+function redelivery(sql: PgClient.PgClient) {
+  const Requeued = Schema.Struct({ endpoints: Schema.Array(EndpointId) })
   const Id = Schema.Struct({ id: DeliveryId })
   return {
     requeue: (ids: ReadonlyArray<DeliveryId>, now: DateTime.Utc) =>
-      sql`SELECT delivery_requeue(${ids}::text[], ${toDate(now)}) AS endpoints`.pipe(
-        rowsOf(Woken),
+      sql`SELECT * FROM delivery_requeue(${ids}::text[], ${toDate(now)})`.pipe(
+        rowsOf(Requeued),
         Effect.map((rows) => rows[0]?.endpoints ?? []),
         storeFailures
       ),

@@ -7,14 +7,14 @@ import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 
 /**
- * Most scans ask only for what fell due since the one before, so that the backlog of a flooded
- * endpoint costs nothing; this often one asks for all, which finds what a lost message left.
+ * Most scans read only what fell due since the scan before, so that the backlog of a flooded endpoint
+ * costs nothing. At this interval one reads everything, and finds deliveries whose message was lost.
  */
 const fullScanMillis = 5000
 
 /**
- * A full scan also notifies the endpoints whose next delivery falls due until the next full scan, or
- * 1.5 s after it: their senders are open by then. ADR 0106 and ADR 0114.
+ * A full scan also notifies endpoints whose next delivery falls due by 1.5 s after the next full scan,
+ * so that their senders are open by then. ADR 0106, ADR 0114.
  */
 const openAhead = Duration.millis(fullScanMillis + 1500)
 
@@ -59,7 +59,7 @@ export class DeliveryScheduler extends Context.Service<
             : yield* deliveries.due(lastScan, now, now)
           lastScan = Option.some(now)
           if (full) lastFullScan = lastScan
-          yield* notifier.endpoints(due.endpoints)
+          yield* notifier.notifyEndpoints(due.endpoints)
           return due.next
         }),
         requeueLost: Effect.gen(function* () {
@@ -69,9 +69,9 @@ export class DeliveryScheduler extends Context.Service<
           const before = DateTime.subtract(since, {
             seconds: attemptLostSeconds - ownerDeadSeconds
           })
-          const lost = yield* deliveries.freeLost(since, before, now)
+          const lost = yield* deliveries.requeueLost(since, before, now)
           if (lost > 0)
-            yield* Effect.logWarning(`${lost} webhook attempts were lost, sending again`)
+            yield* Effect.logWarning(`${lost} webhook attempts were lost and are sent again`)
         })
       })
     })

@@ -7,13 +7,13 @@ import type { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
 
-/** A delivery whose attempt is recorded as begun and is to be sent now. */
-export class Claimed extends Schema.Class<Claimed>("Claimed")({
+/** A delivery that this process has claimed and must send now. */
+export class ClaimedDelivery extends Schema.Class<ClaimedDelivery>("ClaimedDelivery")({
   id: DeliveryId,
   createdAt: Time,
-  /** Failed attempts before this one: 0 to 5. */
+  /** Failed attempts before this one, 0 to 5. */
   attempt: Schema.Int,
-  /** Number of this attempt's row in the log. */
+  /** Number of this attempt in the log. */
   seq: Schema.Int,
   dueAt: Time,
   startedAt: Time,
@@ -27,12 +27,12 @@ export class Claimed extends Schema.Class<Claimed>("Claimed")({
   previousSecretUntil: Schema.Union([Schema.Null, Time])
 }) {}
 
-/** What became of one attempt. */
-export interface Recorded {
-  readonly claimed: Claimed
+/** The outcome of one attempt. */
+export interface AttemptRecord {
+  readonly claimed: ClaimedDelivery
   readonly endedAt: DateTime.Utc
   readonly outcome: AttemptOutcome
-  /** Absent when the delivery is done, be it `succeeded` or `failed`. */
+  /** `None` when the delivery has ended, as `succeeded` or as `failed`. */
   readonly nextDueAt: Option.Option<DateTime.Utc>
 }
 
@@ -41,31 +41,34 @@ export class DeliveryStore extends Context.Service<
   DeliveryStore,
   {
     /**
-     * Takes due deliveries of endpoints that are enabled, or that were asked for by hand, oldest
-     * first, and records their attempts as begun. One call for many endpoints. Never more than
-     * the sliding minute allows all processes together (ADR 0104).
+     * Claims due deliveries of many endpoints, oldest first; of a disabled endpoint only those that were
+     * requested by hand. Never more than the sliding minute of all processes allows. ADR 0104.
      */
     readonly claim: (claim: {
       readonly wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
       readonly owner: string
       readonly now: DateTime.Utc
-    }) => Effect.Effect<ReadonlyArray<Claimed>, StoreUnavailable>
+    }) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>
     /**
-     * Gives up a claim whose answer never came: what it may have taken was not sent, and is `lost`
-     * at the next sweep.
+     * Gives up a claim whose statement failed, and which may have been committed. Its deliveries were not
+     * sent; the next rescue records them as `lost`.
      */
-    readonly abandon: (claim: {
+    readonly abandonClaims: (claim: {
       readonly endpoints: ReadonlyArray<EndpointId>
       readonly owner: string
       readonly claimedAt: DateTime.Utc
     }) => Effect.Effect<void, StoreUnavailable>
-    /** Undoes claims that were not sent: due again as before, without a trace in the log. */
-    readonly giveBack: (claimed: ReadonlyArray<Claimed>) => Effect.Effect<void, StoreUnavailable>
-    /** Completes attempts: done, or due again (architecture, rule 6). */
-    readonly record: (recorded: ReadonlyArray<Recorded>) => Effect.Effect<void, StoreUnavailable>
+    /** Undoes claims that were not sent: due again as before, without an entry in the log. */
+    readonly releaseClaims: (
+      claimed: ReadonlyArray<ClaimedDelivery>
+    ) => Effect.Effect<void, StoreUnavailable>
+    /** Ends attempts: their deliveries have ended, or are due again. */
+    readonly record: (
+      records: ReadonlyArray<AttemptRecord>
+    ) => Effect.Effect<void, StoreUnavailable>
     /**
-     * Endpoints that have something that falls due after `since`, up to `until` (`now` if not given),
-     * and the time of the next row that is not due yet.
+     * Endpoints with a delivery that falls due after `since` and up to `until` (default: `now`), and the
+     * due time of the first delivery after `now`.
      */
     readonly due: (
       since: Option.Option<DateTime.Utc>,
@@ -78,30 +81,27 @@ export class DeliveryStore extends Context.Service<
       },
       StoreUnavailable
     >
-    /** End times of the attempts that ended since then; one that has not ended counts as ended now. */
+    /** End times of the attempts that ended since then; a running attempt counts as ended now. */
     readonly endedSince: (
       id: EndpointId,
       since: DateTime.Utc,
       now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<DateTime.Utc>, StoreUnavailable>
     /**
-     * Attempts whose process died, or that were claimed before the second time, are `lost` and due
-     * again at once, uncounted (ADR 0003). Answers how many.
+     * Attempts whose process died, or that were claimed before `claimedBefore`, are recorded as `lost`.
+     * They do not count and are due again at once. Returns how many. ADR 0003.
      */
-    readonly freeLost: (
+    readonly requeueLost: (
       heartbeatSince: DateTime.Utc,
       claimedBefore: DateTime.Utc,
       now: DateTime.Utc
     ) => Effect.Effect<number, StoreUnavailable>
-    /**
-     * Skips what was queued for an endpoint while it was being disabled: the one race that the
-     * disabling transaction cannot see.
-     */
+    /** Skips deliveries that were queued while the transaction that disabled their endpoint ran. */
     readonly skipDisabled: (
       disabledSince: DateTime.Utc,
       now: DateTime.Utc
     ) => Effect.Effect<void, StoreUnavailable>
-    /** One event to one endpoint, whatever it subscribes to: the console's test event. */
+    /** Queues one event for one endpoint, whatever it subscribes to: the test event. */
     readonly publishTo: (
       userId: UserId,
       endpointId: EndpointId,

@@ -6,8 +6,8 @@ import type { EventBody } from "../domain/Event.ts"
 import { DeliveryId, EndpointId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { deliveriesPerEndpointPerMinuteMax, webhookTimeoutSeconds } from "../domain/Limits.ts"
-import { Claimed, DeliveryStore } from "./DeliveryStore.ts"
-import type { Recorded } from "./DeliveryStore.ts"
+import { ClaimedDelivery, DeliveryStore } from "./DeliveryStore.ts"
+import type { AttemptRecord } from "./DeliveryStore.ts"
 
 /** `DeliveryStore` on Postgres. */
 export const layer: Layer.Layer<DeliveryStore, never, PgClient.PgClient> = Layer.effect(
@@ -15,11 +15,11 @@ export const layer: Layer.Layer<DeliveryStore, never, PgClient.PgClient> = Layer
   Effect.map(PgClient.PgClient, (sql) =>
     DeliveryStore.of({
       claim: claim(sql),
-      abandon: abandon(sql),
-      giveBack: giveBack(sql),
+      abandonClaims: abandonClaims(sql),
+      releaseClaims: releaseClaims(sql),
       record: record(sql),
       ...schedule(sql),
-      freeLost: freeLost(sql),
+      requeueLost: requeueLost(sql),
       skipDisabled: skipDisabled(sql),
       publishTo: publishTo(sql)
     })
@@ -38,30 +38,30 @@ function claim(sql: PgClient.PgClient) {
       return sql`
         SELECT * FROM delivery_claim(
           ${endpoints}::text[],
-          delivery_room(${endpoints}::text[], ${limits}::int[], ${c.owner}, ${toDate(c.now)},
+          delivery_quota(${endpoints}::text[], ${limits}::int[], ${c.owner}, ${toDate(c.now)},
             ${deliveriesPerEndpointPerMinuteMax}::int),
           ${c.owner}, ${toDate(c.now)}
         )`
-    }).pipe(rowsOf(Claimed), storeFailures)
+    }).pipe(rowsOf(ClaimedDelivery), storeFailures)
 }
 
-/** Nobody's: the next sweep finds that its owner has no heartbeat. */
-const nobody = ""
+/** No process has this id, so the next rescue finds an owner without a heartbeat. */
+const noProcess = ""
 
-function abandon(sql: PgClient.PgClient) {
+function abandonClaims(sql: PgClient.PgClient) {
   return (c: {
     readonly endpoints: ReadonlyArray<EndpointId>
     readonly owner: string
     readonly claimedAt: DateTime.Utc
   }) =>
     sql`
-      UPDATE delivery_queue SET owner = ${nobody}
+      UPDATE delivery_queue SET owner = ${noProcess}
       WHERE owner = ${c.owner} AND claimed_at = ${toDate(c.claimedAt)}
         AND endpoint_id = ANY(${c.endpoints}::text[])`.pipe(Effect.asVoid, storeFailures)
 }
 
-function giveBack(sql: PgClient.PgClient) {
-  return (all: ReadonlyArray<Claimed>) => {
+function releaseClaims(sql: PgClient.PgClient) {
+  return (all: ReadonlyArray<ClaimedDelivery>) => {
     const ids = all.map((one) => one.id)
     return sql`
       UPDATE delivery_queue q SET owner = NULL
@@ -73,16 +73,16 @@ function giveBack(sql: PgClient.PgClient) {
   }
 }
 
-/** An array parameter whose type the driver cannot tell when nothing but nulls are in it. */
+/** An array parameter with nulls; the driver cannot infer the type of an array of nulls only. */
 const nullable = <A>(values: ReadonlyArray<A | null>): ReadonlyArray<A | null> | string =>
   values.some((value) => value !== null) ? values : `{${values.map(() => "NULL").join(",")}}`
 
 function record(sql: PgClient.PgClient) {
-  return (all: ReadonlyArray<Recorded>) => {
-    const column = <A>(of: (one: Recorded) => A) => all.map(of)
-    const optional = <A>(of: (one: Recorded) => A | null) => nullable(all.map(of))
+  return (all: ReadonlyArray<AttemptRecord>) => {
+    const column = <A>(of: (one: AttemptRecord) => A) => all.map(of)
+    const optional = <A>(of: (one: AttemptRecord) => A | null) => nullable(all.map(of))
     return sql`
-      SELECT delivery_record(
+      SELECT * FROM delivery_record(
         ${column((r) => r.claimed.id)}::text[], ${column((r) => toDate(r.claimed.createdAt))}::timestamptz[],
         ${column((r) => r.claimed.seq)}::int[], ${column((r) => toDate(r.claimed.startedAt))}::timestamptz[],
         ${column((r) => toDate(r.endedAt))}::timestamptz[],
@@ -94,11 +94,11 @@ function record(sql: PgClient.PgClient) {
   }
 }
 
-/** A lost attempt is not counted (ADR 0003). */
-const failedAttempts = ({ claimed, outcome }: Recorded): number =>
+/** A lost attempt does not count. ADR 0003. */
+const failedAttempts = ({ claimed, outcome }: AttemptRecord): number =>
   claimed.attempt + (outcome.failure === null || outcome.failure === "lost" ? 0 : 1)
 
-/** Rows committed this much after their due time are still seen by the look that follows. */
+/** A row that is committed up to this long after its due time is found by the next scan, milliseconds. */
 const lateCommitMillis = 1000
 
 function schedule(sql: PgClient.PgClient) {
@@ -137,16 +137,17 @@ function schedule(sql: PgClient.PgClient) {
   }
 }
 
-/** Twice the bound of an attempt: how far back one that ended lately may have begun. */
+/** How long before its end an attempt may have started: twice the timeout. */
 const attemptSecondsMax = 2 * webhookTimeoutSeconds
 
-function freeLost(sql: PgClient.PgClient) {
-  const Freed = Schema.Struct({ freed: Schema.Int })
+function requeueLost(sql: PgClient.PgClient) {
+  const Rescued = Schema.Struct({ rescued: Schema.Int })
   return (heartbeatSince: DateTime.Utc, claimedBefore: DateTime.Utc, now: DateTime.Utc) =>
     sql`
-      SELECT delivery_free(${toDate(heartbeatSince)}, ${toDate(claimedBefore)}, ${toDate(now)}) AS freed`.pipe(
-      rowsOf(Freed),
-      Effect.map((rows) => rows[0]?.freed ?? 0),
+      SELECT * FROM delivery_rescue(
+        ${toDate(heartbeatSince)}, ${toDate(claimedBefore)}, ${toDate(now)})`.pipe(
+      rowsOf(Rescued),
+      Effect.map((rows) => rows[0]?.rescued ?? 0),
       storeFailures
     )
 }
@@ -154,14 +155,14 @@ function freeLost(sql: PgClient.PgClient) {
 function skipDisabled(sql: PgClient.PgClient) {
   return (disabledSince: DateTime.Utc, now: DateTime.Utc) =>
     sql`
-      WITH gone AS (
+      WITH deleted AS (
         DELETE FROM delivery_queue q USING webhook_endpoints e
         WHERE e.id = q.endpoint_id AND NOT e.enabled AND e.updated_at >= ${toDate(disabledSince)}
           AND q.owner IS NULL AND (NOT q.manual OR e.deleted_at IS NOT NULL)
         RETURNING q.id, q.created_at
       )
       UPDATE deliveries d SET status = 'skipped', updated_at = ${toDate(now)}
-      FROM gone WHERE d.id = gone.id AND d.created_at = gone.created_at`.pipe(
+      FROM deleted WHERE d.id = deleted.id AND d.created_at = deleted.created_at`.pipe(
       Effect.asVoid,
       storeFailures
     )

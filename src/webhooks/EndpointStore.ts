@@ -5,10 +5,10 @@ import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EventType } from "../domain/Event.ts"
 import { EndpointId, UserId } from "../domain/Ids.ts"
-import type { PageCut } from "../domain/PageCut.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
-/** A webhook endpoint; secrets are ciphertext here. */
+/** A webhook endpoint; its secrets are encrypted. */
 export class EndpointRow extends Schema.Class<EndpointRow>("EndpointRow")({
   id: EndpointId,
   userId: UserId,
@@ -43,14 +43,14 @@ export interface EndpointChange {
   readonly enabled?: boolean | undefined
 }
 
-/** Webhook endpoints. Deleted ones stay as rows, so that the delivery log can name them. */
+/** Webhook endpoints. The row of a deleted one stays, because the delivery log refers to it. */
 export class EndpointStore extends Context.Service<
   EndpointStore,
   {
-    /** `None`: the user has as many as allowed; the user row is locked, so there is no race. */
+    /** `None`: the user has `endpointsMax` already. Locks the user's row, so that creates do not race. */
     readonly create: (
       endpoint: NewEndpoint,
-      most: number
+      endpointsMax: number
     ) => Effect.Effect<Option.Option<EndpointRow>, StoreUnavailable>
     readonly find: (
       userId: UserId,
@@ -58,7 +58,7 @@ export class EndpointStore extends Context.Service<
     ) => Effect.Effect<Option.Option<EndpointRow>, StoreUnavailable>
     readonly list: (
       userId: UserId,
-      page: PageCut
+      page: PageRequest
     ) => Effect.Effect<ReadonlyArray<EndpointRow>, StoreUnavailable>
     readonly update: (
       userId: UserId,
@@ -97,7 +97,7 @@ function reads(sql: PgClient.PgClient) {
         Effect.map(Array.head),
         storeFailures
       ),
-    list: (userId: UserId, page: PageCut) =>
+    list: (userId: UserId, page: PageRequest) =>
       sql`
         SELECT * FROM webhook_endpoints
         WHERE user_id = ${userId} AND deleted_at IS NULL
@@ -106,17 +106,17 @@ function reads(sql: PgClient.PgClient) {
   }
 }
 
-/** Pending deliveries of an endpoint that was disabled or deleted become `skipped` (contract 8). */
+/** Pending deliveries of a disabled or deleted endpoint become `skipped`. docs/reference/webhooks.md#disabled-endpoints */
 const skipPending = (sql: PgClient.PgClient, id: EndpointId, now: DateTime.Utc) => sql`
-  WITH gone AS (
+  WITH deleted AS (
     DELETE FROM delivery_queue WHERE endpoint_id = ${id} AND owner IS NULL RETURNING id, created_at
   )
   UPDATE deliveries d SET status = 'skipped', updated_at = ${toDate(now)}
-  FROM gone WHERE d.id = gone.id AND d.created_at = gone.created_at`
+  FROM deleted WHERE d.id = deleted.id AND d.created_at = deleted.created_at`
 
 function writes(sql: PgClient.PgClient) {
   return {
-    create: (e: NewEndpoint, most: number) =>
+    create: (e: NewEndpoint, endpointsMax: number) =>
       Effect.gen(function* () {
         yield* sql`SELECT 1 FROM users WHERE id = ${e.userId} FOR UPDATE`
         return yield* sql`
@@ -126,7 +126,7 @@ function writes(sql: PgClient.PgClient) {
             ${e.enabled}::boolean, ${e.secret}::bytea, ${e.secretPreview}::text,
             ${toDate(e.now)}::timestamptz, ${toDate(e.now)}::timestamptz
           WHERE (SELECT count(*) FROM webhook_endpoints
-            WHERE user_id = ${e.userId} AND deleted_at IS NULL) < ${most}::int
+            WHERE user_id = ${e.userId} AND deleted_at IS NULL) < ${endpointsMax}::int
           RETURNING *`.pipe(rowsOf(EndpointRow), Effect.map(Array.head))
       }).pipe(sql.withTransaction, storeFailures),
     update: (userId: UserId, id: EndpointId, change: EndpointChange, now: DateTime.Utc) =>

@@ -7,7 +7,7 @@ import {
   webhookEndpointsPerUserMax,
   webhookUrlCharactersMax
 } from "../domain/Limits.ts"
-import type { PageCut } from "../domain/PageCut.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { taskResult } from "../domain/TaskBody.ts"
@@ -23,8 +23,8 @@ import { generateSecret } from "./Signature.ts"
 
 export type { EndpointRow } from "./EndpointStore.ts"
 
-/** An endpoint and its secret, shown on create and rotate alone. */
-export interface ShownEndpoint {
+/** An endpoint with its secret, which only create and rotate show. */
+export interface EndpointWithSecret {
   readonly row: EndpointRow
   readonly secret: string
 }
@@ -39,16 +39,16 @@ export interface EndpointFields {
 
 type Failure = Problem | StoreUnavailable
 
-/** Webhook endpoints of a user. Spec, Webhook endpoint; contract 3 and 8. */
+/** Webhook endpoints of a user. docs/reference/webhooks.md#endpoints */
 export class Endpoints extends Context.Service<
   Endpoints,
   {
     /** Fails with 2011 (URL) or 2010 (a sixth endpoint). */
-    readonly create: (fields: EndpointFields) => Effect.Effect<ShownEndpoint, Failure>
+    readonly create: (fields: EndpointFields) => Effect.Effect<EndpointWithSecret, Failure>
     readonly get: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointRow, Failure>
     readonly list: (
       userId: UserId,
-      page: PageCut
+      page: PageRequest
     ) => Effect.Effect<ReadonlyArray<EndpointRow>, StoreUnavailable>
     readonly update: (
       userId: UserId,
@@ -56,7 +56,7 @@ export class Endpoints extends Context.Service<
       change: EndpointChange
     ) => Effect.Effect<EndpointRow, Failure>
     readonly remove: (userId: UserId, id: EndpointId) => Effect.Effect<void, Failure>
-    readonly rotate: (userId: UserId, id: EndpointId) => Effect.Effect<ShownEndpoint, Failure>
+    readonly rotate: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointWithSecret, Failure>
     /** Sends the synthetic `task.succeeded`. */
     readonly test: (
       userId: UserId,
@@ -118,8 +118,9 @@ export class Endpoints extends Context.Service<
           const now = yield* DateTime.now
           const secret = generateSecret()
           const until = DateTime.add(now, { hours: secretOverlapHours })
-          const sealed = secrets.encrypt(secret)
-          const rotated = yield* store.rotate(userId, id, sealed, secretPreview(secret), until, now)
+          const encrypted = secrets.encrypt(secret)
+          const preview = secretPreview(secret)
+          const rotated = yield* store.rotate(userId, id, encrypted, preview, until, now)
           return { row: yield* known(id, rotated), secret }
         }),
         test: yield* makeTest(get)
@@ -128,7 +129,7 @@ export class Endpoints extends Context.Service<
   )
 }
 
-/** What a URL parser would drop without a word. */
+/** Characters that a URL parser would remove silently. */
 const blank = /[\s\p{Cc}]/u
 
 const makeUrlCheck = Effect.gen(function* () {
@@ -144,7 +145,7 @@ const makeUrlCheck = Effect.gen(function* () {
   })
 })
 
-/** Contract 4, code 2011, with the pointer to the field. */
+/** 2011 with the pointer to the field. */
 const refused = (detail: string) =>
   Effect.fail(new Problem({ code: 2011, detail, errors: [{ pointer: "#/url", detail }] }))
 
@@ -152,7 +153,7 @@ const makeTest = Effect.fnUntraced(function* (
   get: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointRow, Failure>
 ) {
   const deliveries = yield* DeliveryStore
-  const wake = yield* WorkNotifier
+  const notifier = yield* WorkNotifier
   return Effect.fn("Endpoints.test")(function* (userId: UserId, id: EndpointId) {
     const endpoint = yield* get(userId, id)
     if (!endpoint.enabled) {
@@ -177,7 +178,7 @@ const makeTest = Effect.fnUntraced(function* (
       { ...event, type: "task.succeeded" },
       now
     )
-    yield* wake.endpoints([id])
+    yield* notifier.notifyEndpoints([id])
     return { eventId: event.id, deliveryId }
   })
 })

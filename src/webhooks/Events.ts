@@ -9,19 +9,22 @@ import type { TaskResult } from "../domain/Task.ts"
 const encode = Schema.encodeSync(EventEnvelope)
 const utf8 = new TextEncoder()
 
-/** The bytes are made once, stored, signed and sent as they are (contract 8). */
+/** The bytes are made once; they are stored, signed and sent unchanged. docs/reference/webhooks.md#delivery-request */
 const toBody = (id: EventId, envelope: EventEnvelope): EventBody => ({
   id,
   body: utf8.encode(JSON.stringify(encode(envelope)))
 })
 
-/** Whom a task event is about. */
+/** The model of a task, as its events name it. */
 export interface TaskSubject {
   readonly vendor: string
   readonly model: string
 }
 
-/** Spec, Task events: `task.created`, `task.succeeded`, `task.failed`, by the status of the payload. */
+/**
+ * `task.created`, `task.succeeded` or `task.failed`, by the status of the payload.
+ * docs/reference/webhooks.md#task-events
+ */
 export const taskEvent = (
   { model, vendor }: TaskSubject,
   payload: TaskResult,
@@ -39,7 +42,7 @@ export const taskEvent = (
   }
 }
 
-/** Spec, Balance events. Amounts are strings with two decimals. */
+/** Amounts are strings with two decimals. docs/reference/webhooks.md#balance-events */
 export const balanceLow = (
   wallet: {
     readonly userId: UserId
@@ -64,7 +67,7 @@ export const balanceLow = (
   })
 }
 
-/** Spec, Test event: a synthetic `task.succeeded` whose id starts with `evt_test_`. */
+/** A synthetic `task.succeeded` whose id starts with `evt_test_`. docs/reference/webhooks.md#test-event */
 export const testEvent = (
   subject: TaskSubject,
   payload: TaskResult,

@@ -1,4 +1,4 @@
-/** Where a value stands in a list. */
+/** A value in a list. */
 export interface ListNode<A> {
   readonly value: A
   isIn: boolean
@@ -7,20 +7,19 @@ export interface ListNode<A> {
 }
 
 /**
- * Values in the order they came, each of which may be removed from anywhere. A `Set` has that order too, but
- * one that fills and empties all the time is made anew every so many changes, and its old tables keep
- * what they held, and each other, from the collection of short-lived objects. ADR 0123.
+ * A doubly linked list in insertion order, with removal from anywhere. A `Set` has that order too, but a
+ * set that fills and empties continuously is reallocated, and its old tables keep their members from the
+ * collection of short-lived objects. ADR 0123.
  */
 export class LinkedList<A> {
   #first: ListNode<A> | undefined
   #last: ListNode<A> | undefined
 
-  /** Who came first. */
   get first(): ListNode<A> | undefined {
     return this.#first
   }
 
-  /** Behind all others. */
+  /** Appends a value. */
   add(value: A): ListNode<A> {
     const node: ListNode<A> = { value, isIn: true, previous: this.#last, next: undefined }
     if (this.#last === undefined) this.#first = node
@@ -29,7 +28,7 @@ export class LinkedList<A> {
     return node
   }
 
-  /** Once: a second time it does nothing. */
+  /** A second removal of the same node does nothing. */
   remove(node: ListNode<A>): void {
     if (!node.isIn) return
     node.isIn = false
@@ -37,15 +36,15 @@ export class LinkedList<A> {
     else node.previous.next = node.next
     if (node.next === undefined) this.#last = node.previous
     else node.next.previous = node.previous
-    // It points to nobody any more: it may be old, and would keep the young ones alive
+    // An old removed node must not keep young nodes alive
     node.previous = undefined
     node.next = undefined
   }
 
-  /** The first of whom it is true. */
-  find(isIt: (value: A) => boolean): A | undefined {
+  /** The first value that satisfies the predicate. */
+  find(predicate: (value: A) => boolean): A | undefined {
     let node = this.#first
-    while (node !== undefined && !isIt(node.value)) node = node.next
+    while (node !== undefined && !predicate(node.value)) node = node.next
     return node?.value
   }
 }

@@ -3,8 +3,8 @@ import type { Scope } from "effect"
 import type { EndpointId } from "../domain/Ids.ts"
 
 /**
- * The actor of a lane ends when it has got no message for a minute, so that one goes to it after this
- * time at the latest, while there is something to say.
+ * The actor of an endpoint ends when it got no message for a minute. While there is work, it gets one
+ * after this time at the latest, in milliseconds.
  */
 const messageEvery = Duration.toMillis(Duration.seconds(10))
 
@@ -14,48 +14,52 @@ interface LocalSender {
 }
 
 /**
- * The endpoints whose lane is open in this process. Telling a lane by a call costs next to nothing, a
- * message to its actor as much CPU as the delivery itself (ADR 0114).
+ * The endpoint senders that are open in this process. To call one costs next to nothing; a message to
+ * its actor costs as much CPU as the delivery itself (ADR 0114).
  */
 export class LocalSenders extends Context.Service<
   LocalSenders,
   {
-    /** Keeps a lane until the scope ends; answers what its actor does at a message. */
-    readonly add: (
+    /** Registers a sender until the scope ends; returns what its actor runs at a message. */
+    readonly register: (
       id: EndpointId,
       deliver: Effect.Effect<void>
     ) => Effect.Effect<Effect.Effect<void>, never, Scope.Scope>
-    /** Something may be due. False: a message has to say so, because no lane is open or it is time for one. */
-    readonly tell: (id: EndpointId) => Effect.Effect<boolean>
+    /**
+     * Calls the endpoint's sender: something may be due. `false`: the actor must get a message instead,
+     * because no sender is open here or a message is due.
+     */
+    readonly notify: (id: EndpointId) => Effect.Effect<boolean>
   }
 >()("gateway/webhooks/LocalSenders") {
   static readonly layer = Layer.sync(LocalSenders, () => {
     const open = new Map<EndpointId, LocalSender>()
     return LocalSenders.of({
-      add: (id, deliver) =>
+      register: (id, deliver) =>
         Effect.acquireRelease(
           Effect.sync(() => {
-            const lane: LocalSender = { deliver, messageAtMillis: -Infinity }
-            open.set(id, lane)
-            return lane
+            const sender: LocalSender = { deliver, messageAtMillis: -Infinity }
+            open.set(id, sender)
+            return sender
           }),
-          (lane) =>
+          (sender) =>
             Effect.sync(() => {
-              if (open.get(id) === lane) open.delete(id)
+              if (open.get(id) === sender) open.delete(id)
             })
         ).pipe(
-          Effect.map((lane) =>
+          Effect.map((sender) =>
             Effect.flatMap(Clock.currentTimeMillis, (now) => {
-              lane.messageAtMillis = now
-              return lane.deliver
+              sender.messageAtMillis = now
+              return sender.deliver
             })
           )
         ),
-      tell: (id) =>
+      notify: (id) =>
         Effect.flatMap(Clock.currentTimeMillis, (now) => {
-          const lane = open.get(id)
-          const isTold = lane !== undefined && Math.abs(now - lane.messageAtMillis) < messageEvery
-          return isTold ? Effect.as(lane.deliver, true) : Effect.succeed(false)
+          const sender = open.get(id)
+          const isCalled =
+            sender !== undefined && Math.abs(now - sender.messageAtMillis) < messageEvery
+          return isCalled ? Effect.as(sender.deliver, true) : Effect.succeed(false)
         })
     })
   })

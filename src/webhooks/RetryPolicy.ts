@@ -1,19 +1,19 @@
 import { Option } from "effect"
 
 /**
- * Waits before retry 1 to 5, in milliseconds, counted from the end of the failed attempt.
- * Exact, no jitter. Spec, Retries; contract 1.
+ * Waits before retry 1 to 5, in milliseconds, counted from the end of the failed attempt. Exact, without
+ * jitter. docs/reference/webhooks.md#retries
  */
 export const retryDelaysMillis: ReadonlyArray<number> = [
   15_000, 60_000, 300_000, 1_800_000, 3_600_000
 ]
 
-/** The first attempt and one for each delay: six. Spec, Retries. */
+/** The first attempt and one for each delay: six. */
 export const attemptsMax = retryDelaysMillis.length + 1
 
 /**
- * When the attempt after a failed one is due, in milliseconds of the Unix epoch.
- * `None`: there is none, the delivery is `failed`. Spec, Retries.
+ * When the attempt after a failed one is due, in milliseconds of the Unix epoch. `None`: it was the last,
+ * the delivery has `failed`.
  *
  * @param attemptNumber the attempt that just failed, 1 for the first
  * @param endedAtMillis when that attempt ended

@@ -2,29 +2,29 @@ import { SecureRandom } from "effect/crypto"
 import { Base64Url } from "effect/encoding"
 import { createHmac } from "node:crypto"
 
-/** What stands before the hex digits, so that the algorithm can change later. Spec, Versioning. */
+/** Prefix of the hex digits, so that the algorithm can change later. docs/reference/requirements.md#versioning */
 const signatureVersion = "v1"
 
-/** Prefix of every signing secret. Spec, Webhook endpoint. */
+/** Prefix of every signing secret. */
 const secretPrefix = "whsec_"
 
 const secretBytes = 32
 
-/** What a delivery request says about itself in its headers. Spec, Delivery request. */
+/** The parts of a delivery request that are signed. docs/reference/webhooks.md#delivery-request */
 export interface SignedParts {
   /** `whd_…`, the same on every attempt. */
   readonly deliveryId: string
-  /** Unix time of the signing, recomputed on every attempt. Spec, Signature 6. */
+  /** Unix time of the signing, new on every attempt. */
   readonly timestampSeconds: number
-  /** Sent as it is: the bytes that are signed are the bytes on the wire. */
+  /** The signed bytes are the bytes on the wire. */
   readonly body: Uint8Array
 }
 
 /**
- * Value of the signature header, `v1=<hex>`: HMAC-SHA256 of `<delivery_id>.<timestamp>.<raw_body>`.
- * The key is the whole secret string, `whsec_` included, as UTF-8. Spec, Signature; contract 8.
+ * Value of the signature header, `v1=<hex>`: HMAC-SHA256 of `<delivery_id>.<timestamp>.<raw_body>`. The
+ * key is the whole secret string as UTF-8, with `whsec_`. docs/reference/webhooks.md#signature
  *
- * Synchronous, because it runs once per attempt on the hot path.
+ * Synchronous, because it runs once an attempt on the hot path.
  */
 export const sign = (secret: string, parts: SignedParts): string => {
   const hex = createHmac("sha256", secret)
@@ -35,9 +35,8 @@ export const sign = (secret: string, parts: SignedParts): string => {
 }
 
 /**
- * Headers of a delivery request, in the spec's order. The neutral name `Service` is the default of
- * `SERVICE_NAME` (contract 2). With `previousSecret` the old secret signs beside the new one, for 24
- * hours after a rotation (contract 3). Spec, Delivery request.
+ * Headers of a delivery request, in the documented order. `previousSecret` adds a second signature, for
+ * 24 hours after a rotation. docs/reference/webhooks.md#delivery-request
  */
 export const deliveryHeaders = (
   serviceName: string,
@@ -66,14 +65,14 @@ const namesFor = (serviceName: string) => ({
   previous: `X-${serviceName}-Webhook-Signature-Previous`
 })
 
-let namesLately = namesFor("Service")
+let cachedNames = namesFor("Service")
 
-/** The same strings each time: undici looks at a name that it has not met letter by letter. */
+/** Returns the same strings each time: undici validates a string that it has not seen letter by letter. */
 const namesOf = (serviceName: string) => {
-  if (namesLately.serviceName !== serviceName) namesLately = namesFor(serviceName)
-  return namesLately
+  if (cachedNames.serviceName !== serviceName) cachedNames = namesFor(serviceName)
+  return cachedNames
 }
 
-/** A new signing secret: `whsec_` and 32 random bytes as base64url. Spec, Webhook endpoint. */
+/** A new signing secret: `whsec_` and 32 random bytes as Base64url. */
 export const generateSecret = (): string =>
   `${secretPrefix}${Base64Url.encode(SecureRandom.randomBytesUnsafe(secretBytes))}`

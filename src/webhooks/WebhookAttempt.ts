@@ -1,127 +1,164 @@
 import { Cause, Clock, DateTime, Duration, Effect, Exit, Option } from "effect"
-import { makeBatch } from "../db/Batch.ts"
-import { retryStore } from "../db/RetryStore.ts"
+import { Batcher } from "../db/Batcher.ts"
+import { retryStore } from "../db/StoreFailures.ts"
 import type { AttemptOutcome } from "../domain/Webhook.ts"
 import { Secrets } from "../process/Secrets.ts"
 import type { SecretUnreadable } from "../process/Secrets.ts"
-import { makeAttemptRecords } from "./AttemptRecords.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
-import type { Claimed } from "./DeliveryStore.ts"
+import type { ClaimedDelivery, AttemptRecord } from "./DeliveryStore.ts"
 import { nextAttemptAt } from "./RetryPolicy.ts"
 import { failed } from "./WebhookExchange.ts"
 import { WebhookSender } from "./WebhookSender.ts"
-import type { NoPlace } from "./WebhookSender.ts"
+import type { OriginBusy } from "./WebhookSender.ts"
 
 /**
- * A claim older than this is not sent any more: the process was paused, or the attempt waited for a
- * place, and another may have taken the delivery over (heartbeats count as dead after 10 s). ADR 0052.
+ * A claim older than this is not sent: the process was paused, or the attempt waited in its origin's
+ * queue, and another process may have claimed the delivery (a process is dead 10 s after its last
+ * heartbeat). ADR 0052.
  */
 const claimMillisMax = 8000
 
-/** Claims given back by one statement, and how long an actor that moves away tries; a sweep does it later. */
-const givenBackPerRunMax = 200
-const giveBackBound = Duration.seconds(3)
+/**
+ * Claims released by one statement, and how long an actor that moves away waits for it; the `Rescuer`
+ * requeues what is left.
+ */
+const releasedPerRunMax = 200
+const releaseTimeout = Duration.seconds(3)
 
-/** What a lane is told of an attempt. */
-export interface AttemptWatch {
-  /** The receiver is done with it. */
+/** Records written by one statement, and statements that run at once. ADR 0050. */
+const recordsPerRunMax = 200
+export const recordRunsMax = 1
+
+/** How long an actor that moves away waits for its records; the `Rescuer` requeues what is not recorded. */
+const writtenTimeout = Duration.seconds(3)
+
+/** Notifies the endpoint's sender about an attempt. */
+export interface AttemptObserver {
+  /** The exchange with the receiver has ended. */
   readonly ended: (millis: number) => void
-  /** It was never begun, and another claim may take the delivery. */
-  readonly givenBack: Effect.Effect<void>
+  /** The attempt was never started and its claim is released. */
+  readonly released: Effect.Effect<void>
 }
 
-/** Attempts from signing to their record. */
+/** Attempts, from signing to the record of their outcome. */
 export const makeAttempts = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const sender = yield* WebhookSender
-  const open = yield* makeOpener
-  const records = yield* makeAttemptRecords
-  const giveBackOne = yield* makeBatch({
-    itemsMax: givenBackPerRunMax,
-    runsMax: 1,
-    run: (all: ReadonlyArray<Claimed>) => Effect.as(retryStore(store.giveBack(all)), all)
-  })
+  const decrypt = yield* makeDecrypt
+  const records = yield* makeRecords(store)
+  const releaseClaims = yield* makeReleaseClaims(store)
 
-  const send = Effect.fnUntraced(function* (claimed: Claimed, onBegin: () => void) {
+  const send = Effect.fnUntraced(function* (claimed: ClaimedDelivery, onStart: () => void) {
     const millis = yield* Clock.currentTimeMillis
-    const beginBeforeMillis = DateTime.toEpochMillis(claimed.startedAt) + claimMillisMax
-    if (millis > beginBeforeMillis) return notSent
+    const startBeforeMillis = DateTime.toEpochMillis(claimed.startedAt) + claimMillisMax
+    if (millis > startBeforeMillis) return notSent
     const overlaps =
       claimed.previousSecretUntil !== null &&
       millis < DateTime.toEpochMillis(claimed.previousSecretUntil)
     return yield* sender.send({
       url: claimed.url,
-      secret: yield* open(claimed.secret),
+      secret: yield* decrypt(claimed.secret),
       previousSecret:
         overlaps && claimed.previousSecret !== null
-          ? yield* open(claimed.previousSecret)
+          ? yield* decrypt(claimed.previousSecret)
           : undefined,
       deliveryId: claimed.id,
       body: claimed.body,
       timestampSeconds: Math.floor(millis / 1000),
-      beginBeforeMillis,
-      onBegin
+      startBeforeMillis,
+      onStart
     })
   })
 
-  /** Claims that were not sent are as if they had not been made. Bounded: the lane may have to end. */
-  const giveBack = (all: ReadonlyArray<Claimed>): Effect.Effect<void> =>
-    Effect.forEach(all, giveBackOne, { concurrency: "unbounded", discard: true }).pipe(
-      Effect.timeoutOption(giveBackBound),
-      Effect.asVoid
-    )
-
-  const end = (claimed: Claimed, watch: AttemptWatch, outcome: AttemptOutcome) =>
+  const end = (claimed: ClaimedDelivery, observer: AttemptObserver, outcome: AttemptOutcome) =>
     Effect.map(Clock.currentTimeMillis, (millis) => {
-      watch.ended(millis)
+      observer.ended(millis)
       const endedAt = DateTime.makeUnsafe(millis)
-      records.tell({ claimed, endedAt, outcome, nextDueAt: nextDueAt(claimed, outcome, millis) })
+      records.add({ claimed, endedAt, outcome, nextDueAt: nextDueAt(claimed, outcome, millis) })
     })
 
-  /** What was sent is recorded, even if the actor moves away meanwhile; what was not begun is given back. */
+  /** A started attempt is recorded, even if the actor moves away; an attempt that never started is released. */
   const conclude = (
-    claimed: Claimed,
-    watch: AttemptWatch,
-    isBegun: boolean,
-    exit: Exit.Exit<AttemptOutcome, NoPlace | SecretUnreadable>
+    claimed: ClaimedDelivery,
+    observer: AttemptObserver,
+    isStarted: boolean,
+    exit: Exit.Exit<AttemptOutcome, OriginBusy | SecretUnreadable>
   ): Effect.Effect<void> => {
-    if (Exit.isSuccess(exit)) return end(claimed, watch, exit.value)
-    if (foundNoPlace(exit.cause, isBegun)) {
-      return Effect.andThen(giveBack([claimed]), watch.givenBack)
+    if (Exit.isSuccess(exit)) return end(claimed, observer, exit.value)
+    if (wasNeverStarted(exit.cause, isStarted)) {
+      return Effect.andThen(releaseClaims([claimed]), observer.released)
     }
-    if (Cause.hasInterruptsOnly(exit.cause)) return end(claimed, watch, movedAway)
-    // Our own fault counts as a failed attempt, so that the delivery goes on by its schedule.
+    if (Cause.hasInterruptsOnly(exit.cause)) return end(claimed, observer, movedAway)
+    // A fault of this service counts as a failed attempt, so that the delivery follows its schedule
     return Effect.andThen(
       Effect.logError(`Delivery ${claimed.id} could not be sent`, exit.cause),
-      end(claimed, watch, failed("protocol", "internal error before sending"))
+      end(claimed, observer, failed("protocol", "internal error before sending"))
     )
   }
 
   return {
-    shareOf: sender.shareOf,
-    giveBack,
-    written: records.written,
-    /** One attempt, from signing until its record is to be written in the background; never fails. */
-    attempt: (claimed: Claimed, watch: AttemptWatch): Effect.Effect<unknown> =>
+    fairShare: sender.fairShare,
+    releaseClaims,
+    /** Waits until all records that were added before are written, or until a timeout. */
+    written: records.settled.pipe(Effect.timeoutOption(writtenTimeout), Effect.asVoid),
+    /** One attempt, from signing until its record is queued for writing; never fails. */
+    attempt: (claimed: ClaimedDelivery, observer: AttemptObserver): Effect.Effect<unknown> =>
       Effect.suspend(() => {
-        let isBegun = false
-        const sent = send(claimed, () => (isBegun = true))
-        return Effect.exit(Effect.onExit(sent, (exit) => conclude(claimed, watch, isBegun, exit)))
+        let isStarted = false
+        const sent = send(claimed, () => (isStarted = true))
+        return Effect.exit(
+          Effect.onExit(sent, (exit) => conclude(claimed, observer, isStarted, exit))
+        )
       })
   }
 })
 
-/** In time, or before its actor ended. */
-const foundNoPlace = (cause: Cause.Cause<NoPlace | SecretUnreadable>, isBegun: boolean): boolean =>
-  Option.exists(Cause.findErrorOption(cause), ({ _tag }) => _tag === "NoPlace") ||
-  (!isBegun && Cause.hasInterruptsOnly(cause))
+/** Undoes claims that were not sent. Bounded in time, because the sender may have to end. */
+const makeReleaseClaims = Effect.fnUntraced(function* (store: DeliveryStore["Service"]) {
+  const { call } = yield* Batcher.makeDetached({
+    itemsMax: releasedPerRunMax,
+    runsMax: 1,
+    run: (claims: ReadonlyArray<ClaimedDelivery>) =>
+      Effect.as(retryStore(store.releaseClaims(claims)), claims)
+  })
+  return (claims: ReadonlyArray<ClaimedDelivery>): Effect.Effect<void> =>
+    Effect.forEach(claims, call, { concurrency: "unbounded", discard: true }).pipe(
+      Effect.timeoutOption(releaseTimeout),
+      Effect.asVoid
+    )
+})
+
+/**
+ * Writes the records of attempts, in their order, at once; those that arrive meanwhile share the next
+ * statement. Detached, so that an actor that ends after its services still records what it sent. ADR 0117.
+ */
+const makeRecords = (store: DeliveryStore["Service"]) =>
+  Batcher.makeDetached({
+    itemsMax: recordsPerRunMax,
+    runsMax: recordRunsMax,
+    run: (some: ReadonlyArray<AttemptRecord>) =>
+      retryStore(Effect.suspend(() => store.record(some))).pipe(
+        Effect.catchCause((cause) =>
+          Effect.logError(`${some.length} webhook attempts could not be recorded`, cause)
+        ),
+        Effect.as(some)
+      )
+  })
+
+/** Its wait in the origin's queue ended by a timeout, or because its actor ended. */
+const wasNeverStarted = (
+  cause: Cause.Cause<OriginBusy | SecretUnreadable>,
+  isStarted: boolean
+): boolean =>
+  Option.exists(Cause.findErrorOption(cause), ({ _tag }) => _tag === "OriginBusy") ||
+  (!isStarted && Cause.hasInterruptsOnly(cause))
 
 const notSent = failed("lost", "the process was paused before it could send; sent again")
 const movedAway = failed("lost", "the sending process stopped during this attempt; sent again")
 
-/** By the schedule; a lost attempt is due again at once, uncounted (ADR 0003). */
+/** By the retry schedule; a lost attempt is due again at once and does not count. ADR 0003. */
 const nextDueAt = (
-  claimed: Claimed,
+  claimed: ClaimedDelivery,
   outcome: AttemptOutcome,
   endedMillis: number
 ): Option.Option<DateTime.Utc> => {
@@ -131,19 +168,20 @@ const nextDueAt = (
   return Option.map(next, (millis) => DateTime.makeUnsafe(millis))
 }
 
-/** Secrets that were decrypted lately: an endpoint's is the same on every attempt. */
-const openedMax = 1000
+/** Decrypted secrets in the cache of one process: each attempt to an endpoint uses the same. */
+const cachedSecretsMax = 1000
 
-const makeOpener = Effect.gen(function* () {
+const makeDecrypt = Effect.gen(function* () {
   const secrets = yield* Secrets
-  const opened = new Map<string, string>()
-  return (sealed: Uint8Array) => {
-    const key = Buffer.from(sealed.buffer, sealed.byteOffset, sealed.byteLength).toString("latin1")
-    const known = opened.get(key)
+  const cache = new Map<string, string>()
+  return (encrypted: Uint8Array) => {
+    const { buffer, byteLength, byteOffset } = encrypted
+    const key = Buffer.from(buffer, byteOffset, byteLength).toString("latin1")
+    const known = cache.get(key)
     if (known !== undefined) return Effect.succeed(known)
-    return Effect.map(secrets.decrypt(sealed), (secret) => {
-      if (opened.size >= openedMax) opened.clear()
-      opened.set(key, secret)
+    return Effect.map(secrets.decrypt(encrypted), (secret) => {
+      if (cache.size >= cachedSecretsMax) cache.clear()
+      cache.set(key, secret)
       return secret
     })
   }

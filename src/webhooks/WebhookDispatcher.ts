@@ -1,42 +1,41 @@
 import { Context, DateTime, Duration, Effect, Layer, Queue } from "effect"
 import type { Scope } from "effect"
-import { makeBatch } from "../db/Batch.ts"
-import { retryStore } from "../db/RetryStore.ts"
+import { Batcher } from "../db/Batcher.ts"
+import { retryStore } from "../db/StoreFailures.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import { deliveriesPerEndpointPerMinuteMax } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { makeFiberPlaces } from "../process/FiberPlaces.ts"
+import { makeFiberPlaces } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
-import { recordRunsMax } from "./AttemptRecords.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
-import type { Claimed } from "./DeliveryStore.ts"
+import type { ClaimedDelivery } from "./DeliveryStore.ts"
 import { LocalSenders } from "./LocalSenders.ts"
 import { SlidingWindow } from "./SlidingWindow.ts"
-import { makeAttempts } from "./WebhookAttempt.ts"
-import type { AttemptWatch } from "./WebhookAttempt.ts"
+import { makeAttempts, recordRunsMax } from "./WebhookAttempt.ts"
+import type { AttemptObserver } from "./WebhookAttempt.ts"
 
-/** Attempts under way to one endpoint at once: a slow receiver slows itself, within this bound. */
+/** Attempts that run to one endpoint at once: a slow receiver slows down only its own deliveries. */
 const attemptsAtOnceMax = 16
 
 const windowMillis = 60_000
 
-/** How many attempts of a lane may begin at this time. */
-type Room = (millis: number) => number
+/** How many attempts of an endpoint may start at this time. */
+type Capacity = (millis: number) => number
 
-/** The sending side of one endpoint, alive as long as its actor. */
+/** Sends the deliveries of one endpoint; open as long as its actor. */
 export interface EndpointSender {
-  /** Something may be due: sends it in the background until nothing is. Returns at once. */
+  /** Sends due deliveries in the background until none is due. Returns at once. */
   readonly deliver: Effect.Effect<void>
 }
 
 /**
- * Sends webhooks: claims due deliveries of an endpoint, signs, sends, records. Fan-out happens in
- * the transaction that moves the task (`event_publish`). Architecture, rule 6; contract 8.
+ * Sends webhooks: claims due deliveries of an endpoint, signs, sends, records. The deliveries of an event
+ * are made in the transaction that moves the task. docs/reference/webhooks.md#delivery
  */
 export class WebhookDispatcher extends Context.Service<
   WebhookDispatcher,
   {
-    /** Only the endpoint's actor opens its lane, so that the sliding limit is exact. */
+    /** Only the endpoint's actor may open its sender, so that the sliding window is exact. */
     readonly open: (id: EndpointId) => Effect.Effect<EndpointSender, StoreUnavailable, Scope.Scope>
   }
 >()("gateway/webhooks/WebhookDispatcher") {
@@ -46,7 +45,7 @@ export class WebhookDispatcher extends Context.Service<
       const store = yield* DeliveryStore
       const claim = yield* makeClaim
       const attempts = yield* makeAttempts
-      const lanes = yield* LocalSenders
+      const senders = yield* LocalSenders
       yield* Effect.forkScoped(warmUp(store))
 
       return WebhookDispatcher.of({
@@ -59,115 +58,115 @@ export class WebhookDispatcher extends Context.Service<
             windowMillis,
             ends.map(DateTime.toEpochMillis)
           )
-          const lane = yield* makeLane(
+          const sender = yield* makeEndpointSender(
             id,
             window,
-            (room) => claim({ endpointId: id, room }),
+            (capacity) => claim({ endpointId: id, capacity }),
             attempts
           )
-          return { deliver: yield* lanes.add(id, lane.deliver) }
+          return { deliver: yield* senders.register(id, sender.deliver) }
         })
       })
     })
   )
 }
 
-const makeLane = Effect.fnUntraced(function* (
+const makeEndpointSender = Effect.fnUntraced(function* (
   id: EndpointId,
   window: SlidingWindow,
-  claim: (room: Room) => Effect.Effect<ReadonlyArray<Claimed>, StoreUnavailable>,
+  claim: (capacity: Capacity) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>,
   attempts: Effect.Success<typeof makeAttempts>
 ) {
   yield* Effect.addFinalizer(() => attempts.written)
-  // In the background: a message that took as long as the sending would hold up the actor's end.
-  // Whoever wakes the lane, it runs with what its actor has.
+  // In the background, with the context of the actor: a message that lasted as long as the sending would
+  // delay the actor's end
   const run = yield* makeFiberPlaces
   const isClosing = yield* makeIsClosing
   const signals = yield* Queue.sliding<void>(1)
   const signal = Effect.asVoid(Queue.offer(signals, undefined))
-  /** Attempts under way at the receiver. Their records are written while others begin. */
-  let busy = 0
-  let lookAgain = false
+  /** Attempts that run. Their records are written while others start. */
+  let running = 0
+  let mustRecheck = false
   let mayHaveMore = true
-  /** Where the last attempt went; nowhere yet. */
+  /** Of the last attempt; empty before the first. */
   let url = ""
 
-  const freed = () => {
-    busy -= 1
-    // A place alone is nothing to wake up for.
-    if (busy === 0 || mayHaveMore || lookAgain) Queue.offerUnsafe(signals, undefined)
+  const attemptEnded = () => {
+    running -= 1
+    // Without more deliveries to send, free capacity is no reason to continue
+    if (running === 0 || mayHaveMore || mustRecheck) Queue.offerUnsafe(signals, undefined)
   }
 
-  const watch: AttemptWatch = {
+  const observer: AttemptObserver = {
     ended: (millis) => {
       window.end(millis)
-      freed()
+      attemptEnded()
     },
-    givenBack: Effect.suspend(() => {
-      window.giveBack()
-      freed()
+    released: Effect.suspend(() => {
+      window.cancel()
+      attemptEnded()
       return deliver
     })
   }
 
-  const roomAt = (millis: number) => {
-    const atOnce = Math.min(attemptsAtOnceMax, attempts.shareOf(url))
-    return Math.max(0, Math.min(atOnce - busy, window.room(millis)))
+  const capacityAt = (millis: number) => {
+    const atOnce = Math.min(attemptsAtOnceMax, attempts.fairShare(url))
+    return Math.max(0, Math.min(atOnce - running, window.capacity(millis)))
   }
 
-  /** Starts as many due attempts as there is room for when they are claimed. */
+  /** Claims and starts as many due attempts as there is capacity for when the claim runs. */
   const startDue = Effect.gen(function* () {
-    lookAgain = false
-    let room = 0
-    const claimed = yield* claim((millis) => (room = roomAt(millis)))
-    mayHaveMore = claimed.length === room
+    mustRecheck = false
+    let capacity = 0
+    const claimed = yield* claim((millis) => (capacity = capacityAt(millis)))
+    mayHaveMore = claimed.length === capacity
     url = claimed.at(-1)?.url ?? url
-    if (isClosing()) return yield* attempts.giveBack(claimed)
-    busy += claimed.length
+    if (isClosing()) return yield* attempts.releaseClaims(claimed)
+    running += claimed.length
     window.begin(claimed.length)
-    for (const one of claimed) run(attempts.attempt(one, watch))
-    // What is claimed must be sent or given back, even if the actor moves away just now.
+    for (const one of claimed) run(attempts.attempt(one, observer))
+    // A claim must be sent or released, even if the actor moves away meanwhile
   }).pipe(Effect.uninterruptible)
 
   const send = Effect.gen(function* () {
     mayHaveMore = true
     while (true) {
       const now = DateTime.toEpochMillis(yield* DateTime.now)
-      const hasRoom = roomAt(now) > 0
-      if (hasRoom && (mayHaveMore || lookAgain)) {
+      const hasCapacity = capacityAt(now) > 0
+      if (hasCapacity && (mayHaveMore || mustRecheck)) {
         yield* startDue
         continue
       }
-      if (busy === 0 && hasRoom) return
+      if (running === 0 && hasCapacity) return
       const wait = window.waitMillis(now)
       const signalled = Queue.take(signals)
       yield* wait > 0 ? Effect.raceFirst(signalled, Effect.sleep(Duration.millis(wait))) : signalled
     }
   })
 
-  const begin = onceAtATime(id, run, send, () => lookAgain)
+  const start = onceAtATime(id, run, send, () => mustRecheck)
   const deliver: Effect.Effect<void> = Effect.suspend(() => {
-    lookAgain = true
-    return begin() ? Effect.void : signal
+    mustRecheck = true
+    return start() ? Effect.void : signal
   })
   return { deliver } satisfies EndpointSender
 })
 
-/** Begins to send in the background; false: that is under way, and looks once more before its end. */
+/** Starts `send` in the background. `false`: it runs already, and rechecks before its end. */
 const onceAtATime = (
   id: EndpointId,
   run: (effect: Effect.Effect<void>) => unknown,
   send: Effect.Effect<void, StoreUnavailable>,
-  hasToLook: () => boolean
+  mustRecheck: () => boolean
 ) => {
   let isSending = false
-  /** Looks and leaves in one step, so that no call falls between the last look and the end. */
-  const sendOn: Effect.Effect<void, StoreUnavailable> = Effect.suspend(() => {
-    if (hasToLook()) return Effect.andThen(send, sendOn)
+  /** Checks and ends in one synchronous step, so that no call falls between the two. */
+  const sendUntilDone: Effect.Effect<void, StoreUnavailable> = Effect.suspend(() => {
+    if (mustRecheck()) return Effect.andThen(send, sendUntilDone)
     isSending = false
     return Effect.void
   })
-  const sendAll = sendOn.pipe(
+  const sendAll = sendUntilDone.pipe(
     Effect.catchCause((cause) => {
       isSending = false
       return Effect.logWarning(`Endpoint ${id} stopped sending`, cause)
@@ -181,7 +180,7 @@ const onceAtATime = (
   }
 }
 
-/** Is the scope being closed? Then a lane's fibers are interrupted, and none is begun any more. */
+/** Whether the scope is closing: then the sender's fibers are interrupted, and no other may start. */
 const makeIsClosing = Effect.gen(function* () {
   let isClosing = false
   yield* Effect.addFinalizer(() =>
@@ -193,8 +192,8 @@ const makeIsClosing = Effect.gen(function* () {
 })
 
 /**
- * Each connection to the store plans these statements when it first sees them, which takes longer than
- * a delivery may be late: nothing is claimed and recorded on as many as work at once.
+ * A connection to the store plans these statements at their first use, which takes longer than a delivery
+ * may be late. Empty statements on as many connections as work at once make the plans before.
  */
 const warmUp = (store: DeliveryStore["Service"]) =>
   Effect.gen(function* () {
@@ -203,59 +202,62 @@ const warmUp = (store: DeliveryStore["Service"]) =>
     yield* store.record([])
   }).pipe(
     Effect.replicateEffect(claimsMax + recordRunsMax, { concurrency: "unbounded", discard: true }),
-    // An outage is told by those who have something to do
+    // The first real statement reports an outage
     Effect.ignore
   )
 
-/** Endpoints served by one statement, and statements under way at once. ADR 0050. */
+/** Endpoints in one statement, and statements that run at once. ADR 0050. */
 const claimEndpointsMax = 100
 const claimsMax = 1
 
-/** Claims begin this far apart, so that under load one serves many lanes. ADR 0117. */
-const claimsApartMillis = 10
+/** Shortest time between two claims, so that under load one serves many endpoints. ADR 0117. */
+const claimIntervalMillis = 10
 
-/** Claims for all lanes of this process together. */
+/** Claims for all endpoint senders of this process together. */
 const makeClaim = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const process = yield* Process
 
-  /** The claim may have been committed before its answer was lost; nobody would send those. */
-  const abandon = (
+  /** A claim that failed may have been committed; nobody would send its deliveries. */
+  const abandonClaims = (
     wanted: ReadonlyArray<{ readonly endpointId: EndpointId }>,
     claimedAt: DateTime.Utc
   ) => {
     const endpoints = wanted.map((one) => one.endpointId)
-    // On its own: the store is away, and the lanes may have to end before it is back.
-    return Effect.forkDetach(retryStore(store.abandon({ endpoints, owner: process.id, claimedAt })))
+    // Detached: the store is unavailable, and the senders may have to end before it is back
+    return Effect.forkDetach(
+      retryStore(store.abandonClaims({ endpoints, owner: process.id, claimedAt }))
+    )
   }
 
-  return yield* makeBatch({
+  const { call } = yield* Batcher.makeDetached({
     itemsMax: claimEndpointsMax,
     runsMax: claimsMax,
-    apartMillis: claimsApartMillis,
+    intervalMillis: claimIntervalMillis,
     run: Effect.fnUntraced(function* (
-      asked: ReadonlyArray<{ readonly endpointId: EndpointId; readonly room: Room }>
+      requests: ReadonlyArray<{ readonly endpointId: EndpointId; readonly capacity: Capacity }>
     ) {
       const now = yield* DateTime.now
-      const wanted = asked.map(({ endpointId, room }) => ({
+      const wanted = requests.map(({ capacity, endpointId }) => ({
         endpointId,
-        limit: room(DateTime.toEpochMillis(now))
+        limit: capacity(DateTime.toEpochMillis(now))
       }))
       const claimed = yield* store
         .claim({ wanted, owner: process.id, now })
-        .pipe(Effect.tapError(() => abandon(wanted, now)))
-      const found = new Map<EndpointId, Array<Claimed>>()
+        .pipe(Effect.tapError(() => abandonClaims(wanted, now)))
+      const found = new Map<EndpointId, Array<ClaimedDelivery>>()
       for (const one of claimed) {
         const list = found.get(one.endpointId)
         if (list === undefined) found.set(one.endpointId, [one])
         else list.push(one)
       }
       return wanted.map(({ endpointId }) => {
-        const mine = found.get(endpointId) ?? []
-        // Asked for twice, they go to the first.
+        const own = found.get(endpointId) ?? []
+        // The first of two requests for the same endpoint gets all
         found.delete(endpointId)
-        return mine
+        return own
       })
     })
   })
+  return call
 })

@@ -1,13 +1,13 @@
 import { errors } from "undici"
 import type { Dispatcher } from "undici"
-import { webhookAnswerBytesMax } from "../domain/Limits.ts"
+import { webhookResponseBytesMax } from "../domain/Limits.ts"
 import type { AttemptOutcome, FailureClass } from "../domain/Webhook.ts"
 import { ConnectionFailed, NameNotResolved, PeerHandler } from "../egress/EgressConnector.ts"
 import { EgressRefused } from "../egress/EgressRules.ts"
 
 /**
- * One attempt on the wire, from undici's point of view: takes the answer's status and the first
- * 16 KiB of its body, then lets go. Settles once, with success decided by the status line. Contract 8.
+ * One attempt as a handler of undici: reads the status of the response and the first 16 KiB of its body,
+ * then ends. Settles once; the status line decides about success. docs/reference/webhooks.md#delivery
  */
 export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchHandler {
   #settle: (outcome: AttemptOutcome) => void = () => {}
@@ -20,29 +20,29 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
   #done = false
 
   /**
-   * Who hears what the attempt came to, as soon as its connection is closed or free for the next request.
-   * Called once at most, and not after `abort`.
+   * Receives the outcome as soon as the connection is closed or free for the next request. Called at most
+   * once, and not after `abort`.
    */
   onSettled(settle: (outcome: AttemptOutcome) => void): void {
     this.#settle = settle
   }
 
-  /** Gives the attempt up: nothing more is sent or read, and its connection is closed. */
+  /** Ends the attempt: nothing more is sent or read, and its connection is closed. */
   abort(): void {
     this.#settle = () => {}
     this.#close()
   }
 
-  /** The attempt's time is over. A status line that came in time still counts. */
+  /** The timeout of the attempt. A status line that arrived before still counts. */
   expire(timeoutMillis: number): void {
-    if (this.#done) return this.#tell()
+    if (this.#done) return this.#notify()
     this.#finish(
-      this.#status === undefined ? this.#late(timeoutMillis) : this.#answered(this.#status)
+      this.#status === undefined ? this.#timedOut(timeoutMillis) : this.#outcomeOf(this.#status)
     )
     this.#close()
   }
 
-  #late(timeoutMillis: number): AttemptOutcome {
+  #timedOut(timeoutMillis: number): AttemptOutcome {
     const phase = this.#controller === undefined ? "no connection" : "no answer"
     return failed("timeout", `${phase} within ${timeoutMillis / 1000} s`, this.#address())
   }
@@ -62,7 +62,7 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
     status: number,
     headers: Readonly<Record<string, string | Array<string> | undefined>>
   ): void {
-    // An informational answer (1xx) is not the answer.
+    // An informational response (1xx) is not the response
     if (status < 200) return
     this.#status = status
     this.#location = [headers["location"]].flat()[0]
@@ -70,24 +70,24 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
 
   onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
     if (this.#done || this.#status === undefined) return
-    // A copy: the parser may use the memory of the chunk again.
-    this.#chunks.push(chunk.slice(0, webhookAnswerBytesMax + 1 - this.#bytes))
+    // A copy: the parser may reuse the memory of the chunk
+    this.#chunks.push(chunk.slice(0, webhookResponseBytesMax + 1 - this.#bytes))
     this.#bytes += chunk.length
-    if (this.#bytes > webhookAnswerBytesMax) {
-      this.#finish(this.#answered(this.#status))
+    if (this.#bytes > webhookResponseBytesMax) {
+      this.#finish(this.#outcomeOf(this.#status))
       this.#close()
     }
   }
 
   onResponseEnd(): void {
-    if (this.#status !== undefined) this.#finish(this.#answered(this.#status))
+    if (this.#status !== undefined) this.#finish(this.#outcomeOf(this.#status))
   }
 
   onResponseError(_controller: unknown, error: Error): void {
     this.#finish(
       this.#status === undefined
         ? failed(failureClass(error), error.message, this.#address())
-        : this.#answered(this.#status)
+        : this.#outcomeOf(this.#status)
     )
   }
 
@@ -95,16 +95,15 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
     if (this.#done) return
     this.#done = true
     this.#outcome = outcome
-    // Later, so that what follows never runs inside the parser, which then has decided what becomes of
-    // the connection.
+    // Not inside the parser: after its step it is decided whether the connection stays open
     queueMicrotask(() => {
       const socket = this.#controller === undefined ? undefined : this.peer.socket
-      if (socket?.destroyed !== true) this.#tell()
-      else socket.once("close", () => this.#tell())
+      if (socket?.destroyed !== true) this.#notify()
+      else socket.once("close", () => this.#notify())
     })
   }
 
-  #tell(): void {
+  #notify(): void {
     const outcome = this.#outcome
     this.#outcome = undefined
     if (outcome !== undefined) this.#settle(outcome)
@@ -114,8 +113,8 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
     return this.#controller === undefined ? null : this.peer.remoteAddress
   }
 
-  #answered(status: number): AttemptOutcome {
-    const answer = answerText(this.#chunks)
+  #outcomeOf(status: number): AttemptOutcome {
+    const answer = bodyText(this.#chunks)
     const remoteAddress = this.#address()
     if (status < 300) return { status, failure: null, detail: null, answer, remoteAddress }
     if (status < 400) {
@@ -126,7 +125,7 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
   }
 }
 
-/** An attempt that got no answer. The detail is cut to one line. */
+/** An attempt without a response. The detail is cut to one line. */
 export const failed = (
   failure: FailureClass,
   detail: string,
@@ -149,26 +148,26 @@ const failureClass = (error: Error): FailureClass => {
 }
 
 /**
- * The first 16 KiB as text. A character cut at the end is dropped, and U+0000, which Postgres cannot
- * keep in a text, is replaced. Replacements are longer than what they replace, hence the second cut.
+ * The first 16 KiB as text. A character that is cut at the end is dropped, and U+0000, which Postgres
+ * cannot store in a text, is replaced. Replacements may be longer, hence the second cut.
  */
-const answerText = (chunks: ReadonlyArray<Uint8Array>): string => {
+const bodyText = (chunks: ReadonlyArray<Uint8Array>): string => {
   const [first = noBytes] = chunks
   const bytes = chunks.length <= 1 ? first : Buffer.concat(chunks)
-  const isCut = bytes.length > webhookAnswerBytesMax
+  const isCut = bytes.length > webhookResponseBytesMax
   const decoded = isCut
-    ? new TextDecoder().decode(bytes.subarray(0, webhookAnswerBytesMax), { stream: true })
+    ? new TextDecoder().decode(bytes.subarray(0, webhookResponseBytesMax), { stream: true })
     : decoder.decode(bytes)
   const text = decoded.replaceAll("\u0000", "\uFFFD")
   if (!text.includes("\uFFFD")) return text
-  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(webhookAnswerBytesMax))
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(webhookResponseBytesMax))
   return text.slice(0, read)
 }
 
 const noBytes = new Uint8Array()
 const decoder = new TextDecoder()
 
-/** Where a redirect points, without the path and query: they may hold secrets. */
+/** The target of a redirect without its path and query, which may hold secrets. */
 const originOf = (location: string | undefined): string => {
   const url = location === undefined ? null : URL.parse(location)
   return url === null ? "" : ` to ${url.origin}`

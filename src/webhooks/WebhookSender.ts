@@ -6,105 +6,102 @@ import { EgressGuard } from "../egress/EgressGuard.ts"
 import type { EgressRefused } from "../egress/EgressRules.ts"
 import { makeDeadlines } from "./Deadlines.ts"
 import type { Deadline } from "./Deadlines.ts"
-import { OriginGate } from "./OriginGate.ts"
+import { OriginLimiter } from "./OriginLimiter.ts"
 import { deliveryHeaders } from "./Signature.ts"
 import { WebhookExchange, failed } from "./WebhookExchange.ts"
 
-/** One attempt of one delivery. Spec, Delivery request. */
+/** One attempt of one delivery. docs/reference/webhooks.md#delivery-request */
 export interface WebhookRequest {
   readonly url: string
   /** The endpoint's whole secret string, `whsec_` included. */
   readonly secret: string
-  /** Given for 24 hours after a rotation: signs beside the new one. Contract 3. */
+  /** For 24 hours after a rotation: makes a second signature. */
   readonly previousSecret?: string | undefined
   /** `whd_…`, the same on every attempt. */
   readonly deliveryId: string
-  /** The stored bytes, sent unchanged on every attempt. Contract 8. */
+  /** The stored bytes, sent unchanged on every attempt. */
   readonly body: Uint8Array
-  /** Unix time of this attempt's signing. Spec, Signature 6. */
+  /** Unix time of this attempt's signing. */
   readonly timestampSeconds: number
-  /** Unix time after which an attempt that had to wait for a place is not begun any more. */
-  readonly beginBeforeMillis?: number | undefined
-  /** Called when the attempt has its place, before anything of it is sent. */
-  readonly onBegin?: (() => void) | undefined
+  /** Unix time after which an attempt that waited in its origin's queue is not started. */
+  readonly startBeforeMillis?: number | undefined
+  /** Called when the attempt leaves its origin's queue, before it sends anything. */
+  readonly onStart?: (() => void) | undefined
 }
 
-/** The attempt waited for a place at its origin until it was too late for it: nothing was sent. */
-export class NoPlace extends Schema.TaggedError<NoPlace>()("NoPlace", {}) {}
+/** The attempt waited in its origin's queue until it was too late: nothing was sent. */
+export class OriginBusy extends Schema.TaggedError<OriginBusy>()("OriginBusy", {}) {}
 
 export interface WebhookSenderOptions {
-  /** The name in the headers, `SERVICE_NAME`. Default `Service` (contract 2). */
+  /** The name in the headers, `SERVICE_NAME`. Default `Service`. */
   readonly serviceName?: string
-  /** Bound on the whole attempt. Default 30 s (spec, Retries; contract 8). */
+  /** Of the whole attempt. Default 30 s. docs/reference/webhooks.md#delivery */
   readonly timeout?: Duration.Input
-  /** Bound on the wait for a place. Default 8 s (ADR 0117). */
-  readonly placeTimeout?: Duration.Input
+  /** Of the wait in the origin's queue. Default 8 s. ADR 0117. */
+  readonly queueTimeout?: Duration.Input
   /** PEM certificates that are trusted in place of the system's, for tests. */
   readonly ca?: string | undefined
-  /**
-   * Attempts under way to one origin; further ones wait for a place, save the first two of a URL.
-   * Default 128.
-   */
+  /** Attempts that run to one origin; others wait, except for the first two of a URL. Default 128. */
   readonly connectionsPerOriginMax?: number
 }
 
-/** Signs and sends one attempt. Spec, Delivery request, Signature and Retries; contract 8. */
+/** Signs and sends one attempt. docs/reference/webhooks.md#delivery */
 export class WebhookSender extends Context.Service<
   WebhookSender,
   {
     /**
-     * Every way to fail is a class of the outcome, save that nothing was begun. Waiting for a place is no
-     * part of the attempt, nor of its bound. Interruption aborts the request.
+     * A failed attempt succeeds with a class of failure as its outcome. The wait in the origin's queue is
+     * no part of the attempt, nor of its timeout. Interruption aborts the request.
      */
-    readonly send: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, NoPlace>
-    /** Attempts that may be under way to this URL now, so that none waits long for a place. */
-    readonly shareOf: (url: string) => number
+    readonly send: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, OriginBusy>
+    /** How many attempts to this URL may run now so that none waits long in its origin's queue. */
+    readonly fairShare: (url: string) => number
   }
 >()("gateway/webhooks/WebhookSender") {
-  /** Sends over HTTPS through the egress guard. Connections are kept alive and closed with the layer. */
+  /** Sends over HTTPS through the egress guard. Keeps connections alive until the layer ends. */
   static readonly layer = (
     options: WebhookSenderOptions = {}
   ): Layer.Layer<WebhookSender, never, EgressGuard> =>
     Layer.effect(WebhookSender, makeWebhookSender(options))
 
   /**
-   * Sends nothing: records each request with the time it came, for `WebhookSenderLog`, and answers
-   * by the script, which may wait or never end. Without a script every attempt gets a 200.
+   * Sends nothing: records each request with its time for `WebhookSenderLog`, and returns the outcome of
+   * the script, which may wait or never end. Without a script every attempt gets a 200.
    */
   static readonly layerMock = (
-    script: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, NoPlace> = () =>
+    script: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, OriginBusy> = () =>
       Effect.succeed(mockOutcome(200)),
-    shareOf: (url: string) => number = () => Number.POSITIVE_INFINITY
+    fairShare: (url: string) => number = () => Number.POSITIVE_INFINITY
   ): Layer.Layer<WebhookSender | WebhookSenderLog> =>
     Layer.effectContext(
       Effect.sync(() => {
         const sent: Array<SentRequest> = []
-        const send = Effect.fnUntraced(function* ({ onBegin, ...request }: WebhookRequest) {
-          // Without what would keep the caller in memory for as long as the log
+        const send = Effect.fnUntraced(function* ({ onStart, ...request }: WebhookRequest) {
+          // Without the callback, which would keep its caller in memory as long as the log
           sent.push({ request, atMillis: yield* Clock.currentTimeMillis })
-          onBegin?.()
+          onStart?.()
           return yield* script(request)
         })
-        return Context.make(WebhookSender, { send, shareOf }).pipe(
+        return Context.make(WebhookSender, { send, fairShare }).pipe(
           Context.add(WebhookSenderLog, { sent: Effect.sync(() => [...sent]) })
         )
       })
     )
 }
 
-/** One request that the mock took, and when it came. */
+/** One request to the mock, and its time. */
 export interface SentRequest {
   readonly request: WebhookRequest
   readonly atMillis: number
 }
 
-/** What `WebhookSender.layerMock` was asked to send, oldest first. */
+/** The requests to `WebhookSender.layerMock`, oldest first. */
 export class WebhookSenderLog extends Context.Service<
   WebhookSenderLog,
   { readonly sent: Effect.Effect<ReadonlyArray<SentRequest>> }
->()("gateway/delivery/WebhookSenderLog") {}
+>()("gateway/webhooks/WebhookSenderLog") {}
 
-/** The outcome of an answer with this status, for the mock's script. */
+/** The outcome of a response with this status, for the mock's script. */
 export const mockOutcome = (status: number): AttemptOutcome => ({
   status,
   failure: status < 300 ? null : status < 400 ? "redirect" : "http_status",
@@ -113,26 +110,26 @@ export const mockOutcome = (status: number): AttemptOutcome => ({
   remoteAddress: "192.0.2.1"
 })
 
-/** Where a URL's requests go. */
+/** A URL that the egress guard has accepted, in parts. */
 interface Target {
   readonly url: URL
   readonly origin: string
   readonly path: string
 }
 
-/** URLs that the guard judged lately. */
-const targetsMax = 1000
+/** URLs in the cache of one process. */
+const cachedTargetsMax = 1000
 
-/** Then the claim of the attempt is too old to be sent (ADR 0052). */
-const placeTimeout = Duration.seconds(8)
+/** After it the claim of the attempt is too old to be sent. ADR 0052. */
+const queueTimeout = Duration.seconds(8)
 
-/** undici's own timers stand this far behind the bound: Effect's clock decides, they only clean up. */
+/** undici's connect timeout is this much longer: Effect's clock decides, undici's timer only cleans up. */
 const backstopMillis = 5000
 
 const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOptions) {
   const guard = yield* EgressGuard
   const { serviceName = "Service", connectionsPerOriginMax = 128, ca } = options
-  const gate = new OriginGate(connectionsPerOriginMax)
+  const limiter = new OriginLimiter(connectionsPerOriginMax)
   const timeout = Duration.fromInputUnsafe(
     options.timeout ?? Duration.seconds(webhookTimeoutSeconds)
   )
@@ -140,31 +137,38 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
   const dispatcher = yield* guard.dispatcher({
     ca,
     connectTimeoutMillis: timeoutMillis + backstopMillis,
-    // The gate bounds them.
+    // The limiter bounds them
     connectionsPerOriginMax: Number.MAX_SAFE_INTEGER,
-    onOpened: (origin) => gate.opened(origin)
+    onOpened: (origin) => limiter.connectionOpened(origin)
   })
 
   const deadline = yield* makeDeadlines(timeout)
-  const timeouts = yield* makeDeadlines(
-    Duration.fromInputUnsafe(options.placeTimeout ?? placeTimeout)
+  const queueDeadline = yield* makeDeadlines(
+    Duration.fromInputUnsafe(options.queueTimeout ?? queueTimeout)
   )
-  const post = makePost({ serviceName, gate, dispatcher, deadline, timeoutMillis, timeouts })
+  const post = makePost({
+    serviceName,
+    limiter,
+    dispatcher,
+    deadline,
+    timeoutMillis,
+    queueDeadline
+  })
   const targets = new Map<string, Target>()
 
-  /** What the guard says of a URL depends on its text alone; every connect is judged again. */
+  /** Cached, because the check of a URL depends on its text only; each connect is checked again. */
   const targetOf = (text: string): Effect.Effect<Target, EgressRefused> => {
     const known = targets.get(text)
     if (known !== undefined) return Effect.succeed(known)
     return Effect.map(guard.checkUrl(text, { schemes: ["https"] }), (url) => {
       const target = { url, origin: url.origin, path: `${url.pathname}${url.search}` }
-      if (targets.size >= targetsMax) targets.clear()
+      if (targets.size >= cachedTargetsMax) targets.clear()
       targets.set(text, target)
       return target
     })
   }
 
-  const send = (request: WebhookRequest): Effect.Effect<AttemptOutcome, NoPlace> =>
+  const send = (request: WebhookRequest): Effect.Effect<AttemptOutcome, OriginBusy> =>
     request.body.byteLength > webhookPayloadBytesMax
       ? Effect.succeed(tooLarge(request.body.byteLength))
       : Effect.clockWith((clock) =>
@@ -176,51 +180,58 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
           )
         )
 
-  const shareOf = (text: string): number => {
+  const fairShare = (text: string): number => {
     const target = targets.get(text)
-    return target === undefined ? connectionsPerOriginMax : gate.shareOf(target.url)
+    return target === undefined ? connectionsPerOriginMax : limiter.fairShare(target.url)
   }
 
-  return { send, shareOf }
+  return { send, fairShare }
 })
 
-const noPlace = Effect.fail(new NoPlace())
+const originBusy = Effect.fail(new OriginBusy())
 
-/** Contract 8: a body above 64 KB is not sent. */
+/** A body above 64 KB is not sent. docs/reference/webhooks.md#delivery-request */
 const tooLarge = (bytes: number): AttemptOutcome =>
   failed("payload_too_large", `${bytes} bytes, more than the ${webhookPayloadBytesMax} allowed`)
 
-interface Ways {
+interface PostOptions {
   readonly serviceName: string
-  readonly gate: OriginGate
+  readonly limiter: OriginLimiter
   readonly dispatcher: Dispatcher
-  /** Bound of an attempt. */
+  /** Of an attempt. */
   readonly deadline: Deadline
   readonly timeoutMillis: number
-  /** Bound of the wait for a place. */
-  readonly timeouts: Deadline
+  /** Of the wait in the origin's queue. */
+  readonly queueDeadline: Deadline
 }
 
-/** One attempt: through the gate, onto the wire, and out. */
-const makePost = ({ deadline, dispatcher, gate, timeouts, serviceName, timeoutMillis }: Ways) => {
+/** One attempt: waits for a slot, sends, releases the slot. */
+const makePost = ({
+  deadline,
+  dispatcher,
+  limiter,
+  queueDeadline,
+  serviceName,
+  timeoutMillis
+}: PostOptions) => {
   return ({ origin, path, url }: Target, request: WebhookRequest, clock: Clock.Clock) =>
-    Effect.callback<AttemptOutcome, NoPlace>((resume) => {
+    Effect.callback<AttemptOutcome, OriginBusy>((resume) => {
       let exchange: WebhookExchange | undefined
-      let inTime = () => {}
+      let cancelDeadline = () => {}
       let isWaiting = false
 
       const giveUp = () => {
-        leave()
-        resume(noPlace)
+        release()
+        resume(originBusy)
       }
-      const begin = () => {
+      const start = () => {
         if (isWaiting) {
-          inTime()
-          if (clock.currentTimeMillisUnsafe() > (request.beginBeforeMillis ?? Infinity)) {
+          cancelDeadline()
+          if (clock.currentTimeMillisUnsafe() > (request.startBeforeMillis ?? Infinity)) {
             return giveUp()
           }
         }
-        request.onBegin?.()
+        request.onStart?.()
         const attempt = new WebhookExchange()
         exchange = attempt
         dispatcher.dispatch(
@@ -230,27 +241,27 @@ const makePost = ({ deadline, dispatcher, gate, timeouts, serviceName, timeoutMi
             method: "POST",
             headers: deliveryHeaders(serviceName, request, request.secret, request.previousSecret),
             body: request.body,
-            // The bound is ours.
+            // `deadline` is the only timeout
             headersTimeout: 0,
             bodyTimeout: 0
           },
           attempt
         )
-        inTime = deadline(clock, () => attempt.expire(timeoutMillis))
+        cancelDeadline = deadline(clock, () => attempt.expire(timeoutMillis))
         attempt.onSettled((outcome) => {
-          inTime()
-          leave()
+          cancelDeadline()
+          release()
           resume(Effect.succeed(outcome))
         })
       }
-      const leave = gate.enter(url, begin)
+      const release = limiter.acquire(url, start)
       if (exchange === undefined) {
         isWaiting = true
-        inTime = timeouts(clock, giveUp)
+        cancelDeadline = queueDeadline(clock, giveUp)
       }
       return Effect.sync(() => {
-        inTime()
-        leave()
+        cancelDeadline()
+        release()
         exchange?.abort()
       })
     })

@@ -11,9 +11,9 @@ export type VerifyFailure =
   | "missing_header"
   /** The timestamp header is not a whole number of seconds. */
   | "malformed_timestamp"
-  /** Signed more than 300 seconds before or after `now`. Spec, Signature 5. */
+  /** Signed more than 300 seconds before or after `now`. */
   | "timestamp_outside_tolerance"
-  /** The signature header does not start with `v1=`. Spec, Signature 3. */
+  /** The signature header does not start with `v1=`. */
   | "unsupported_version"
   /** The body, a header or the secret is not the one that was signed. */
   | "signature_mismatch"
@@ -24,23 +24,24 @@ export type VerifyResult =
 
 export interface VerifyOptions {
   readonly headers: ReceivedHeaders
-  /** The raw body as it was received, never a re-serialized object. Spec, Signature 4. */
+  /** The raw body as it was received, never a re-serialized object. */
   readonly body: Uint8Array | ArrayBuffer | string
   /** The endpoint's whole secret string, `whsec_` included. */
   readonly secret: string
   /** Current time; the machine's clock unless given. */
   readonly now?: Date
-  /** The name in the headers, `X-{serviceName}-Webhook-…`. Default `Service` (contract 2). */
+  /** The name in the headers, `X-{serviceName}-Webhook-…`. Default `Service`. */
   readonly serviceName?: string
 }
 
 /**
- * For receivers: is this delivery from the service, unchanged and fresh? Spec, Signature.
+ * For receivers: checks that a delivery comes from the service, is unchanged and recent.
+ * docs/reference/webhooks.md#signature
  *
- * Needs nothing but Web Crypto, so it runs on Node, Deno and in browsers. The comparison is Web
- * Crypto's own `verify`, which takes constant time. While a secret is being rotated the service also
- * signs with the previous one (contract 3), so a receiver that still holds the old secret is served.
- * Receivers then deduplicate on the id header. Never rejects.
+ * Needs only Web Crypto, so it runs on Node, Deno and in browsers. Web Crypto's `verify` compares in
+ * constant time. For 24 hours after a rotation the service also signs with the previous secret, so a
+ * receiver with the old secret accepts the delivery. A receiver must still deduplicate on the id header.
+ * The promise never rejects.
  */
 export const verifyWebhook = async (options: VerifyOptions): Promise<VerifyResult> => {
   const prefix = `x-${(options.serviceName ?? "Service").toLowerCase()}-webhook-`
@@ -53,7 +54,7 @@ export const verifyWebhook = async (options: VerifyOptions): Promise<VerifyResul
   if (!/^(?:0|[1-9]\d{0,14})$/u.test(timestamp)) return refused("malformed_timestamp")
   const nowSeconds = (options.now ?? new Date()).getTime() / 1000
   const skewSeconds = Math.abs(nowSeconds - Number(timestamp))
-  // Written so that a `now` that is no time at all is refused too.
+  // In this form it also refuses a `now` that is an invalid date
   if (!(skewSeconds <= signatureSkewSecondsMax)) return refused("timestamp_outside_tolerance")
   if (!signature.startsWith("v1=")) return refused("unsupported_version")
 
@@ -63,7 +64,7 @@ export const verifyWebhook = async (options: VerifyOptions): Promise<VerifyResul
   const signed = concat(utf8.encode(`${deliveryId}.${timestamp}.`), bytesOf(options.body))
   for (const candidate of previous === undefined ? [signature] : [signature, previous]) {
     const mac = macOf(candidate)
-    // oxlint-disable-next-line no-await-in-loop -- two at most, and the first nearly always decides
+    // oxlint-disable-next-line no-await-in-loop -- at most two, and the first nearly always decides
     if (mac !== undefined && (await crypto.subtle.verify("HMAC", key, mac, signed))) {
       return { valid: true }
     }
@@ -75,7 +76,7 @@ const utf8 = new TextEncoder()
 
 const refused = (reason: VerifyFailure): VerifyResult => ({ valid: false, reason })
 
-/** One header by its lower-case name; a repeated or an empty one counts as missing. */
+/** A header by its lower-case name; a repeated or an empty one counts as missing. */
 const header = (headers: ReceivedHeaders, name: string): string | undefined => {
   const value = isHeaders(headers) ? headers.get(name) : fieldOf(headers, name)
   return typeof value === "string" && value !== "" ? value : undefined
@@ -95,7 +96,7 @@ const fieldOf = (
   return values.length === 1 ? values[0] : undefined
 }
 
-/** `undefined` when the secret is empty, which Web Crypto refuses as a key. */
+/** `undefined` for an empty secret, which Web Crypto refuses as a key. */
 const hmacKey = async (secret: string) =>
   secret === ""
     ? undefined
@@ -107,7 +108,7 @@ const hmacKey = async (secret: string) =>
         ["verify"]
       )
 
-/** The 32 bytes behind `v1=`, or `undefined` when it is not the one form that the service sends. */
+/** The 32 bytes after `v1=`, or `undefined` for any other form than the service sends. */
 const macOf = (signature: string): Uint8Array<ArrayBuffer> | undefined => {
   const hex = /^v1=([0-9a-f]{64})$/u.exec(signature)?.[1]
   if (hex === undefined) return undefined

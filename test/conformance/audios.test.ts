@@ -8,7 +8,7 @@ import { advance, eventually, layerGateway, makeUser } from "../support/gateway.
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** A catalog with a model that makes sound. */
+/** A catalog with a model that makes audio. */
 const catalogFile = join(mkdtempSync(join(tmpdir(), "gateway-audios-")), "catalog.json")
 writeFileSync(
   catalogFile,
@@ -23,7 +23,7 @@ const vendor = {
 }
 
 describe("a model whose results are audios", () => {
-  it.effect("shows them as the audios array, to GET and in task.succeeded alike", () =>
+  it.effect("returns them as the audios array, from GET and in task.succeeded", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const hook = { url: "https://127.0.0.1/hook", events: ["task.succeeded"] }

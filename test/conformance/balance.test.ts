@@ -82,16 +82,17 @@ const wallet = Effect.fnUntraced(function* (userId: UserId) {
   return Option.getOrThrow(yield* wallets.find(userId))
 })
 
-/** Like a top-up at the start, with an endpoint that is subscribed. */
+/** Adds credits like a first top-up, with an endpoint that is subscribed. */
 const watched = Effect.fnUntraced(function* (amount: number) {
   const userId = yield* newWallet(amount)
   yield* subscribe(userId)
   return userId
 })
 
+/** docs/reference/requirements.md#balance-events */
 describeStores("balance.low", (database, store) => {
   layer(Layer.provideMerge(walletStores, database), { timeout: "60 seconds" })((it) => {
-    it.effect("rule 1: fires once when the balance drops below the threshold after a charge", () =>
+    it.effect("fires once when the balance drops below the threshold after a charge", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1010)
         yield* charge(userId, 10)
@@ -102,7 +103,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("the payload is that of the spec: strings with two decimals, rounded down", () =>
+    it.effect("the payload has balance and threshold with two decimals, rounded down", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1000)
         yield* accept(userId, 100)
@@ -126,7 +127,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("rule 2: below the threshold without a top-up nothing more is sent", () =>
+    it.effect("below the threshold without a top-up nothing more is sent", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         for (let round = 0; round < 4; round += 1) {
@@ -137,7 +138,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("rule 3: after a top-up to the threshold a new drop fires at once", () =>
+    it.effect("after a top-up to the threshold a new drop fires at once", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         yield* charge(userId, 2)
@@ -148,7 +149,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("rule 3: a top-up that stays below the threshold does not re-arm", () =>
+    it.effect("a top-up that stays below the threshold does not re-arm", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         yield* charge(userId, 11)
@@ -177,7 +178,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("a top-up above the threshold after an adjustment lifts the window", () =>
+    it.effect("a top-up above the threshold after an adjustment ends the throttle window", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         yield* charge(userId, 2)
@@ -188,7 +189,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("rule 4: silence without a subscriber, then the next charge fires", () =>
+    it.effect("without a subscriber nothing fires; after one subscribes the next charge does", () =>
       Effect.gen(function* () {
         const userId = yield* newWallet(1001)
         yield* subscribe(userId, ["task.created"])
@@ -203,7 +204,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("rule 4: it does not fire at or above the threshold", () =>
+    it.effect("it does not fire at or above the threshold", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1002)
         yield* charge(userId, 1)
@@ -213,7 +214,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("rule 4: a hold alone does not fire, nor its release", () =>
+    it.effect("a hold alone does not fire, nor its release", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         const { taskId } = yield* accept(userId, 500)
@@ -234,7 +235,7 @@ describeStores("balance.low", (database, store) => {
       })
     )
 
-    it.effect("a charge of nothing and an adjustment do not fire", () =>
+    it.effect("a charge of zero and an adjustment do not fire", () =>
       Effect.gen(function* () {
         const userId = yield* watched(1001)
         yield* adjust(userId, -10)
@@ -288,7 +289,7 @@ describeStores("balance.low", (database, store) => {
 describe("balance.low over HTTP", () => {
   layer(layerGateway())((it) => {
     it.effect(
-      "is delivered to the endpoint that is subscribed, once, and the wallet shows it",
+      "is delivered to the endpoint that is subscribed, once, and the wallet is ALERTED",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser({ credits: 1005 })

@@ -2,14 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect, Option, Redacted } from "effect"
 import { AppConfig } from "../../src/config/Config.ts"
 
-/** Contract 9: every variable by its default, by a value with its unit, and by wrong ones. */
+/** docs/reference/configuration.md#variables: each with its default, accepted values and refused values. */
 
 type Settings = AppConfig["Service"]
 
 const settingsOf = (env: Readonly<Record<string, string>>) =>
   Effect.provide(AppConfig, AppConfig.layerOf(env))
 
-/** What stops the start. */
+/** The error that stops the start. */
 const faultOf = (env: Readonly<Record<string, string>>) =>
   Effect.map(Effect.flip(settingsOf(env)), ({ message }) => message)
 
@@ -71,7 +71,7 @@ const given: ReadonlyArray<
   ]
 ]
 
-/** One line: the variable, the value's fault, the remedy. */
+/** One line: the variable, what is wrong with the value, the remedy. */
 const wrong: ReadonlyArray<readonly [name: string, value: string, line: RegExp]> = [
   ["PORT", "0", /^PORT: .+; set a number from 1 to 65535/u],
   ["PORT", "65536", /^PORT: .+; set a number from 1 to 65535/u],
@@ -100,10 +100,10 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, line: RegExp]>
   ]
 ]
 
-describe("configuration: contract 9", () => {
+describe("configuration", () => {
   for (const [name, read] of Object.entries(defaults)) {
     for (const env of [{}, { [name]: "" }]) {
-      it.effect(`${name}${name in env ? " that is empty" : ""} has its default`, () =>
+      it.effect(`${name}${name in env ? " when empty" : ""} has its default`, () =>
         Effect.map(settingsOf(env), (it) => {
           const [actual, expected] = read(it)
           assert.deepStrictEqual(actual, expected)
@@ -113,13 +113,13 @@ describe("configuration: contract 9", () => {
   }
 
   for (const [env, read, expected] of given) {
-    it.effect(`${JSON.stringify(env)} is taken`, () =>
+    it.effect(`${JSON.stringify(env)} is accepted`, () =>
       Effect.map(settingsOf(env), (it) => assert.deepStrictEqual(read(it), expected))
     )
   }
 
   for (const [name, value, line] of wrong) {
-    it.effect(`${name}=${value} stops the start with one line that says what to set`, () =>
+    it.effect(`${name}=${value} stops the start with one line that names the remedy`, () =>
       Effect.map(faultOf({ [name]: value }), (message) => {
         assert.match(message, line)
         assert.notInclude(message, "\n")
@@ -127,7 +127,7 @@ describe("configuration: contract 9", () => {
     )
   }
 
-  it.effect("with DATABASE_URL both secrets have to be given", () =>
+  it.effect("with DATABASE_URL both secrets are required", () =>
     Effect.gen(function* () {
       const server = { DATABASE_URL: "postgres://u:p@127.0.0.1:5432/x" }
       const token = { ADMIN_TOKEN: "op_a_token_for_this_test" }

@@ -20,9 +20,9 @@ import {
   layerGateway,
   makeUser
 } from "../support/gateway.ts"
-import type { Answer } from "../support/gateway.ts"
+import type { HttpResult } from "../support/gateway.ts"
 import { png } from "../support/media.ts"
-import { rawAnswers, rawHttp } from "../support/rawHttp.ts"
+import { rawResponses, rawHttp } from "../support/rawHttp.ts"
 import { Running, runningGateway } from "../support/running.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -31,8 +31,8 @@ const chat = "/v1/chat/completions"
 const hanging = { prompt: "[[sim:hang]]" }
 const unknownTask = `${path}/00000000-0000-7000-8000-000000000000`
 
-/** Contract 4, word for word; 2012 to 2016 are this service's own (ADR 0001, 0041, 0090). */
-const contract: Readonly<Record<ProblemCode, number>> = {
+/** docs/reference/errors.md#problem-codes; 2012 to 2016: ADR 0001, 0041, 0090. */
+const statuses: Readonly<Record<ProblemCode, number>> = {
   1001: 401,
   1002: 401,
   1003: 401,
@@ -61,7 +61,7 @@ const contract: Readonly<Record<ProblemCode, number>> = {
   5004: 504
 }
 
-/** What answers on 127.0.0.1, with its address. */
+/** A server on 127.0.0.1 with its address. */
 const host = (answer: Parameters<typeof createServer>[1]) =>
   Effect.acquireRelease(
     Effect.promise(
@@ -77,7 +77,7 @@ const host = (answer: Parameters<typeof createServer>[1]) =>
     ({ close }) => Effect.sync(close)
   )
 
-/** A vendor that does what the prompt says: is silent, or refuses the service's key, or breaks. */
+/** A vendor scripted by the prompt: no response, a refused account, or a broken connection. */
 const vendor = host((request, response) => {
   let body = ""
   request.on("data", (chunk: Buffer) => (body += chunk.toString()))
@@ -88,7 +88,7 @@ const vendor = host((request, response) => {
   })
 })
 
-/** A gateway on a port, in real time, whose limits are soon reached. */
+/** A gateway on a port, with the real clock and low limits. */
 const smallGateway = Layer.unwrap(
   Effect.map(vendor, ({ url }) =>
     Layer.effect(
@@ -115,18 +115,18 @@ const smallGateway = Layer.unwrap(
   )
 )
 
-const answerTo = (port: number, bytes: string) =>
+const responseTo = (port: number, bytes: string) =>
   Effect.gen(function* () {
     const { text } = yield* rawHttp(port, (write) => write(bytes))
-    const [answer] = rawAnswers(text)
+    const [answer] = rawResponses(text)
     if (answer === undefined) throw new Error("no answer")
     return answer
   })
 
-const raw = (bytes: string) => Effect.flatMap(Running, ({ port }) => answerTo(port, bytes))
+const raw = (bytes: string) => Effect.flatMap(Running, ({ port }) => responseTo(port, bytes))
 
-/** The listener with less timeouts, and nothing behind it. */
-const impatient = Effect.acquireRelease(
+/** The listener with shorter time-outs, without a service behind it. */
+const shortTimeouts = Effect.acquireRelease(
   Effect.callback<Server>((resume) => {
     const { server } = makeListener({ ...listenerBounds, headersMillis: 200, checkMillis: 50 })
     server.listen(0, "127.0.0.1", () => resume(Effect.succeed(server)))
@@ -153,11 +153,11 @@ const ask = (prompt: string, at = chat, model = "gpt-4o") =>
     })
   )
 
-/** The first answer that is none of these; at most 100 requests. */
-const until = (status: number, request: Effect.Effect<Answer, never, GatewayHttp>) =>
+/** Repeats the request until this status; at most 100 requests. */
+const until = (status: number, request: Effect.Effect<HttpResult, never, GatewayHttp>) =>
   Effect.repeat(request, { until: (answer) => answer.status === status, times: 100 })
 
-/** How each code comes about. The type asks for every one that the service knows. */
+/** How each code is produced. The type requires every code of the service. */
 const provoked = {
   1001: callWith(undefined)("GET", unknownTask),
   1002: callWith("sk-nonsense")("GET", unknownTask),
@@ -210,8 +210,8 @@ const provoked = {
     return yield* callWith(undefined)("GET", link.pathname + link.search, undefined, range)
   }),
   2014: raw("RUBBISH\r\n\r\n"),
-  2015: Effect.flatMap(impatient, (server) =>
-    answerTo((server.address() as AddressInfo).port, "GET /healthz HTTP/1.1\r\nHost: x\r\n")
+  2015: Effect.flatMap(shortTimeouts, (server) =>
+    responseTo((server.address() as AddressInfo).port, "GET /healthz HTTP/1.1\r\nHost: x\r\n")
   ),
   2016: raw(`GET /healthz HTTP/1.1\r\nHost: x\r\nX: ${"a".repeat(20_000)}\r\n\r\n`),
   5000: Effect.gen(function* () {
@@ -224,14 +224,19 @@ const provoked = {
   }),
   5002: ask("break"),
   5003: ask("unpaid"),
-  // Another vendor: the account above is cut off by now
+  // Another vendor: the account above is disabled by now
   5004: ask("silent", "/vendors/anthropic/v1/messages", "claude-sonnet-4-5")
-} satisfies Record<ProblemCode, Effect.Effect<Answer, unknown, unknown>>
+} satisfies Record<ProblemCode, Effect.Effect<HttpResult, unknown, unknown>>
 
 const traceparent = /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/u
 
-/** Contract 2: what holds for every problem. */
-const assertWhole = (code: string, answer: Answer, status: number, title: string | undefined) => {
+/** docs/reference/errors.md#problem-body: what holds for every problem. */
+const assertWhole = (
+  code: string,
+  answer: HttpResult,
+  status: number,
+  title: string | undefined
+) => {
   const { headers, json } = answer
   assert.strictEqual(json?.code, Number(code), answer.text)
   assert.strictEqual(answer.status, status, code)
@@ -254,18 +259,18 @@ const assertWhole = (code: string, answer: Answer, status: number, title: string
   }
 }
 
-describe("codes of problems: contract 4", () => {
+describe("codes of problems", () => {
   layer(smallGateway, { timeout: "60 seconds", excludeTestServices: true })((it) => {
-    it.effect("the service knows the codes of the contract, with their status", () =>
+    it.effect("the service has the documented codes, with their status", () =>
       Effect.sync(() => {
         const known = Object.entries(problemCodes).map(([code, { status }]) => [code, status])
-        assert.deepStrictEqual(Object.fromEntries(known), contract)
+        assert.deepStrictEqual(Object.fromEntries(known), statuses)
       })
     )
 
-    for (const [code, status] of Object.entries(contract)) {
+    for (const [code, status] of Object.entries(statuses)) {
       const provoke = Object.entries(provoked).find(([it]) => it === code)?.[1]
-      it.effect(`${code} is ${status}, a whole problem whose type leads to its explanation`, () =>
+      it.effect(`${code} is ${status}, a problem whose type links to its explanation`, () =>
         Effect.gen(function* () {
           const answer = yield* provoke ?? Effect.die(code)
           const title = Object.entries(problemCodes).find(([it]) => it === code)?.[1].title
@@ -280,7 +285,7 @@ describe("codes of problems: contract 4", () => {
 
 const prompted = (prompt: string) => ({ path, body: { prompt } })
 
-/** How a task comes to fail with each code. The type asks for every one that the service knows. */
+/** How a task fails with each code. The type requires every code of the service. */
 const failing = (images: string) =>
   ({
     400: { path: edit, body: { prompt: "x", n: 1, images: [`${images}/small.png`] } },
@@ -295,9 +300,9 @@ const failing = (images: string) =>
     4008: prompted("[[sim:operator]]")
   }) satisfies Record<keyof typeof taskErrorHelp, { path: string; body: object }>
 
-describe("codes of tasks: contract 4", () => {
+describe("codes of tasks", () => {
   layer(layerGateway({ env: { TASK_DEADLINE: "3 minutes" } }), { timeout: "60 seconds" })((it) => {
-    it.effect("a task fails with each, GET and event say the same, and nothing is charged", () =>
+    it.effect("a task fails with each, GET and event agree, and nothing is charged", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const small = Buffer.from(png({ width: 10, height: 10 }))
@@ -339,7 +344,7 @@ describe("codes of tasks: contract 4", () => {
       })
     )
 
-    it.effect("/docs/errors lists every code of tasks, with what to do", () =>
+    it.effect("/docs/errors lists every code of tasks, with a remedy", () =>
       Effect.gen(function* () {
         const page = yield* callWith(adminToken)("GET", "/docs/errors")
         assert.match(page.headers.get("content-type") ?? "", /^text\/html/u)
@@ -350,7 +355,7 @@ describe("codes of tasks: contract 4", () => {
       })
     )
 
-    it.effect("whatever a vendor fails with, its task error is listed", () =>
+    it.effect("the task error of every vendor failure is listed", () =>
       Effect.sync(() => {
         for (const failure of VendorErrorClass.literals) {
           const { code } = taskErrorOf(new VendorError({ class: failure, message: "m" }))

@@ -9,11 +9,11 @@ import {
   layerGateway,
   makeUser
 } from "../support/gateway.ts"
-import type { Answer } from "../support/gateway.ts"
+import type { HttpResult } from "../support/gateway.ts"
 import { GatewayProcess, until } from "../support/gatewayProcess.ts"
 import { startReceiver } from "../support/webhookReceiver.ts"
 
-/** Contract 3, the table of `/manage/v1`, row by row: who may, the status, and the members in their order. */
+/** docs/reference/http.md#management-api, request by request: permission, status, and members in order. */
 
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 const manage = "/manage/v1"
@@ -23,7 +23,7 @@ const operator = (method: string, path: string, body?: unknown) =>
 const iso = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/u
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/u
 
-const assertMembers = (answer: Answer, status: number, members: ReadonlyArray<string>) => {
+const assertMembers = (answer: HttpResult, status: number, members: ReadonlyArray<string>) => {
   assert.strictEqual(answer.status, status, answer.text)
   assert.deepStrictEqual(Object.keys(answer.json), members)
   for (const name of ["created_at", "updated_at"]) {
@@ -47,9 +47,9 @@ const wallet = [
 
 const hook = { url: "https://hooks.example.com/a", events: ["task.succeeded"] }
 
-describe("the management API as the contract has it", () => {
+describe("the management API", () => {
   layer(layerGateway(), { timeout: "60 seconds" })((it) => {
-    it.effect("users: POST, GET, GET one, PATCH; the operator alone", () =>
+    it.effect("users: POST, GET, GET one, PATCH; by the operator alone", () =>
       Effect.gen(function* () {
         const made = yield* operator("POST", "/users", { email: "a@example.com" })
         assertMembers(made, 201, user)
@@ -62,7 +62,7 @@ describe("the management API as the contract has it", () => {
         const changed = yield* operator("PATCH", at, { name: "A" })
         assertMembers(changed, 200, user)
         assert.deepStrictEqual(changed.json, { ...made.json, name: "A" })
-        const stranger = yield* makeUser()
+        const otherUser = yield* makeUser()
         for (const [method, path, body] of [
           ["POST", "/users", { email: "c@example.com" }],
           ["GET", "/users", undefined],
@@ -72,13 +72,13 @@ describe("the management API as the contract has it", () => {
           ["POST", `${at}/top-ups`, { amount: "1.00" }],
           ["POST", `${at}/adjustments`, { amount: "1.00", note: "n" }]
         ] as const) {
-          const refused = yield* stranger.call(method, `${manage}${path}`, body)
+          const refused = yield* otherUser.call(method, `${manage}${path}`, body)
           assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004], path)
         }
       })
     )
 
-    it.effect("top-ups: 201 wallet, a note if wanted; adjustments: a note always", () =>
+    it.effect("top-ups: 201 with the wallet, note optional; adjustments: note required", () =>
       Effect.gen(function* () {
         const { id } = yield* makeUser({ credits: 0 })
         const topped = yield* operator("POST", `/users/${id}/top-ups`, { amount: "1000.00" })
@@ -98,7 +98,7 @@ describe("the management API as the contract has it", () => {
       })
     )
 
-    it.effect("api-keys: the key once only, later its preview; DELETE revokes", () =>
+    it.effect("api-keys: the key is shown once, later its preview; DELETE revokes", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
         const expires_at = "2099-01-01T00:00:00.000Z"
@@ -117,8 +117,8 @@ describe("the management API as the contract has it", () => {
           assert.notInclude(listed.text, key)
           const row = listed.json.data.find((it: { id: string }) => it.id === made.json.id)
           assert.strictEqual(row.preview, preview)
-          const gone = yield* owner.call("DELETE", `${manage}/api-keys/${made.json.id}`)
-          assert.deepStrictEqual([gone.status, gone.text], [204, ""])
+          const revoked = yield* owner.call("DELETE", `${manage}/api-keys/${made.json.id}`)
+          assert.deepStrictEqual([revoked.status, revoked.text], [204, ""])
           assert.strictEqual((yield* callWith(key)("GET", `${manage}/wallet`)).json.code, 1003)
         }
         const plain = yield* owner.call("POST", `${manage}/api-keys`, { name: "b" })
@@ -129,7 +129,7 @@ describe("the management API as the contract has it", () => {
       })
     )
 
-    it.effect("webhook-endpoints: the secret on create and rotate; test answers two ids", () =>
+    it.effect("webhook-endpoints: the secret on create and rotate; test returns two ids", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
         const at = `${manage}/webhook-endpoints`
@@ -267,7 +267,7 @@ describe("the management API as the contract has it", () => {
       })
     )
 
-    it.effect("a prompt that asks the simulator for an operator's fault holds nobody up", () =>
+    it.effect("an operator fault that a prompt requests does not block creates", () =>
       Effect.gen(function* () {
         const owner = yield* makeUser()
         const made = yield* owner.call("POST", image, { prompt: "[[sim:operator]]" })

@@ -5,7 +5,7 @@ import { acceptBody } from "../../src/catalog/media/Media.ts"
 import { accept, bodyWith, faults, picture, pictureUrl, pointers } from "../support/bodies.ts"
 import { base64, bmp, dataUri, jpeg, mp3, png, pngOfBytes, wav, webp } from "../support/media.ts"
 
-/** Spec, Request bodies of the create endpoints: one test per row, with the values on both sides of each bound. */
+/** docs/reference/requirements.md#models: one test a rule, with the values on both sides of each bound. */
 
 const taken = (label: Label, field: string, values: ReadonlyArray<unknown>) =>
   Effect.forEach(values, (value) =>
@@ -110,7 +110,7 @@ const unknownFields = (label: Label) =>
     )
   )
 
-/** Every bound of an image field; `wrap` puts an image where the body has it. */
+/** Every bound of an image field; `wrap` puts an image into the body. */
 const imageBounds = (
   label: Label,
   field: string,
@@ -335,7 +335,7 @@ describe("text-to-image-max", () => {
 describe("image-edit-pro", () => {
   const label = "image-edit-pro"
   const many = (count: number) => Array.from({ length: count }, () => pictureUrl)
-  // The spec gives no length: ADR 0125
+  // ADR 0125: texts without a documented length have one
   requiredPrompt(label, 100_000)
   it.effect("images: required, 1 to 10", () =>
     Effect.gen(function* () {
@@ -374,7 +374,7 @@ describe("image-edit-pro", () => {
   unknownFields(label)
 })
 
-describe("the models whose bodies follow the upstream", () => {
+describe("the models whose bodies follow their upstream", () => {
   it.effect("image-edit-max: 1 to 3 images, n 1 to 6, sides of size 512 to 2048", () =>
     Effect.gen(function* () {
       const label = "image-edit-max"
@@ -386,7 +386,7 @@ describe("the models whose bodies follow the upstream", () => {
       yield* refused(label, "images", [[], [1, 2, 3, 4].map(() => pictureUrl)])
     })
   )
-  it.effect("text-to-image-preview: n 1 to 4, free size", () =>
+  it.effect("text-to-image-preview: n 1 to 4, size in bounds", () =>
     Effect.gen(function* () {
       const label = "text-to-image-preview"
       yield* taken(label, "n", [1, 4])
@@ -403,7 +403,7 @@ describe("the models whose bodies follow the upstream", () => {
       yield* refused(label, "image", [base64(png({ width: 359 })), base64(png({ colourType: 6 }))])
     })
   )
-  it.effect("video-edit-plus: each function asks for its own fields", () =>
+  it.effect("video-edit-plus: each function requires its own fields", () =>
     Effect.gen(function* () {
       const label = "video-edit-plus"
       const url = "https://example.com/a.mp4"
@@ -439,7 +439,7 @@ describe("all models", () => {
         assert.sameMembers([...found], ["#/prompt", "#/images/1", "#/images/2", "#/n", "#/extra"])
     )
   )
-  it.effect("a body that is no object is refused as a whole", () =>
+  it.effect("a body that is not an object is refused as a whole", () =>
     Effect.gen(function* () {
       for (const input of [null, [], "a", 1, true, undefined]) {
         const error = yield* Effect.flip(acceptBody("image-edit", input))
@@ -450,7 +450,7 @@ describe("all models", () => {
       }
     })
   )
-  it.effect("the least body is taken by each model", () =>
+  it.effect("each model accepts its smallest body", () =>
     Effect.forEach(
       [
         "text-to-video-spark",

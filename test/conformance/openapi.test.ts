@@ -46,7 +46,7 @@ const operations = Object.entries(document.paths).flatMap(([path, item]) =>
 )
 
 describe("schema/", () => {
-  it.effect("openapi.json and events/*.json are what `npm run schema` makes of the code", () =>
+  it.effect("openapi.json and events/*.json are the output of `npm run schema`", () =>
     Effect.map(schemaFiles, (files) => {
       for (const [name, text] of files) {
         assert.strictEqual(readFileSync(join(root, "schema", name), "utf8"), text, name)
@@ -54,7 +54,7 @@ describe("schema/", () => {
     })
   )
   it.live(
-    "the public linter finds no error, and every example keeps its schema",
+    "the public linter finds no error, and every example matches its schema",
     () =>
       Effect.gen(function* () {
         const redocly = join(dirname(require.resolve("@redocly/cli/package.json")), "bin/cli.js")
@@ -93,11 +93,11 @@ describe("openapi.json", () => {
     const models = new Set(
       builtInEntries.map(({ action, model, vendor }) => `/vendors/${vendor}/v1/${model}/${action}`)
     )
-    const told = operations
+    const documented = operations
       .filter(({ path }) => path.startsWith("/vendors/"))
       .filter(({ path }) => !models.has(path.replace("/{task_id}", "")))
       .map(({ method, path }) => `${method} ${path}`)
-    assert.deepStrictEqual(told.sort(), routes.sort())
+    assert.deepStrictEqual(documented.sort(), routes.sort())
     for (const path of ["/v1/chat/completions", "/v1/models", "/v1/models/{model}"]) {
       const alias = Object.values(document.paths[path]!)[0]!
       const source = Object.values(document.paths[`/vendors/openai${path}`]!)[0]!
@@ -105,13 +105,13 @@ describe("openapi.json", () => {
       assert.deepStrictEqual(alias.responses, source.responses)
     }
   })
-  it("tells defaults and limits of the bodies", () => {
+  it("has the defaults and limits of the bodies", () => {
     const { properties = {} } = document.components.schemas["TextToVideoSpark"] ?? {}
     assert.strictEqual(properties["size"]?.default, "1280*720")
     assert.strictEqual(properties["audio"]?.default, true)
     assert.strictEqual(properties["prompt"]?.maxLength, 2000)
   })
-  it("each operation says whether it needs a key, and answers failures as problems", () => {
+  it("each operation says whether it needs a key, and returns problems for failures", () => {
     assert.isAbove(operations.length, 40)
     for (const { method, operation, path } of operations) {
       const name = `${method} ${path}`
@@ -135,12 +135,12 @@ describe("openapi.json", () => {
       "balance.low"
     ])
   })
-  it.effect("the examples of all models are taken by their decoders", () =>
+  it.effect("the decoders accept the examples of all models", () =>
     Effect.forEach(Label.literals, (label) => decodeBody(label, examples[label]))
   )
 })
 
-/** What a developer writes against the generated client. */
+/** What a developer writes with the generated client. */
 const usage = `
 import { Api } from "./client.ts"
 export const create = async (baseUrl: string, key: string): Promise<string> => {
@@ -209,7 +209,7 @@ describe("a client generated from it by a public generator", () => {
         }).pipe(Effect.provide(NodeServices.layer)),
       60_000
     )
-    it.effect("the running service answers the same document", () =>
+    it.effect("the running service returns the same document", () =>
       Effect.gen(function* () {
         const answer = yield* call("/openapi.json")
         assert.deepStrictEqual(yield* Effect.promise(() => answer.json()), document)

@@ -51,7 +51,7 @@ const decisions = new Set(
   readdirSync(join(root, "docs/adr")).map((name) => /^\d{4}/u.exec(name)?.[0] ?? "")
 )
 
-/** What is wrong with a reference to a file of the repository; nothing when it leads somewhere. */
+/** The fault of a reference to a file of the repository; `undefined` when it resolves. */
 const faultOf = (path: string, anchor: string | undefined): string | undefined => {
   if (!existsSync(join(root, path))) return `there is no ${path}`
   const known = anchors.get(path)
@@ -65,7 +65,7 @@ interface Reference {
   readonly anchor: string | undefined
 }
 
-/** `docs/reference/webhooks.md#retries`, as comments and texts write it. Links are looked at below. */
+/** `docs/reference/webhooks.md#retries`, as comments and texts write it. Links are checked below. */
 const citedIn = (text: string): ReadonlyArray<Reference> =>
   [
     ...text
@@ -103,18 +103,18 @@ const faultsIn = (
   )
 
 describe("references", () => {
-  it("every citation of a document leads to a file and a heading of it", () => {
+  it("every citation of a document resolves to a file and a heading of it", () => {
     assert.deepEqual(
       faultsIn(files, (_, text) => citedIn(text)),
       []
     )
   })
 
-  it("every relative link of a document leads to a file and a heading of it", () => {
+  it("every relative link of a document resolves to a file and a heading of it", () => {
     assert.deepEqual(faultsIn(documents, linkedIn), [])
   })
 
-  it("every decision that is named is there", () => {
+  it("every cited decision exists", () => {
     const missing = files.flatMap((path) =>
       decisionsIn(read(path))
         .filter((number) => !decisions.has(number))
@@ -123,7 +123,7 @@ describe("references", () => {
     assert.deepEqual(missing, [])
   })
 
-  it("every requirement has an id of its own and names the tests that prove it", () => {
+  it("every requirement has its own id and names the tests that prove it", () => {
     const path = "docs/reference/requirements.md"
     const rules = read(path)
       .split("\n")

@@ -1,8 +1,8 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
-import type { Answer } from "../support/gateway.ts"
+import type { HttpResult } from "../support/gateway.ts"
 import { GatewayProcess } from "../support/gatewayProcess.ts"
 
-/** Spec, Request bodies and Task result: every model over HTTP, from its least body to its result. */
+/** docs/reference/requirements.md#models and docs/reference/requirements.md#results: every model over HTTP. */
 
 let gateway: GatewayProcess
 let picture = ""
@@ -19,14 +19,14 @@ beforeAll(async () => {
 afterAll(() => gateway.close())
 
 const run = async (path: string, body: unknown) => {
-  const created: Answer = await gateway.call("POST", path, body)
+  const created: HttpResult = await gateway.call("POST", path, body)
   assert.strictEqual(created.status, 202, created.text)
   const task = `${path}/${created.json.task_info.id}`
   const done = await gateway.call("GET", task, undefined, { prefer: "wait=30" })
   return { created, done }
 }
 
-/** Vendor, model, path, what its least body has beside the prompt, and what it makes how often. */
+/** Vendor, model, path, the required fields beside the prompt, and the type and number of its results. */
 const models = [
   ["service", "text-to-video-spark", "generation", () => ({}), "videos", 1],
   [
@@ -53,8 +53,8 @@ const models = [
   ]
 ] as const
 
-describe("every model, from its least body to its result", () => {
-  it("these are all models of the catalog", async () => {
+describe("every model, from its smallest body to its result", () => {
+  it("the list has all models of the catalog", async () => {
     const { data } = (await gateway.call("GET", "/manage/v1/models")).json
     const paths = data.map((it: { readonly path: string }) => it.path)
     assert.sameMembers(
@@ -97,7 +97,7 @@ describe("every model, from its least body to its result", () => {
     }, 60_000)
   }
 
-  it("a text without a length in the spec has one all the same, and nothing is held for a longer one", async () => {
+  it("a text without a documented length is limited too, and nothing is held for a longer one", async () => {
     const path = "/vendors/google/v1/image-edit-pro/edit"
     const before = (await gateway.call("GET", "/manage/v1/wallet")).json
     const body = { prompt: "x".repeat(17 * 1024 * 1024), images: [picture] }

@@ -1,6 +1,6 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { createHmac } from "node:crypto"
-import type { Answer } from "../support/gateway.ts"
+import type { HttpResult } from "../support/gateway.ts"
 import { GatewayProcess, until } from "../support/gatewayProcess.ts"
 import { startReceiver } from "../support/webhookReceiver.ts"
 import type { Received } from "../support/webhookReceiver.ts"
@@ -13,7 +13,7 @@ const allEvents = ["task.created", "task.succeeded", "task.failed", "balance.low
 
 let gateway: GatewayProcess
 let receiver: Awaited<ReturnType<typeof startReceiver>>
-let endpoint: Answer
+let endpoint: HttpResult
 let editPath = ""
 let spark = ""
 
@@ -32,14 +32,14 @@ afterAll(async () => {
   await receiver[Symbol.asyncDispose]()
 })
 
-const created = async (path: string, body: unknown): Promise<Answer> => {
+const created = async (path: string, body: unknown): Promise<HttpResult> => {
   const answer = await gateway.call("POST", path, body)
   assert.strictEqual(answer.status, 202, answer.text)
   return answer
 }
 
 const ended = (path: string, id: string) =>
-  until<Answer>(async () => {
+  until<HttpResult>(async () => {
     const answer = await gateway.call("GET", `${path}/${id}`)
     return /completed|failed/u.test(answer.json.task_info.status) ? answer : undefined
   })
@@ -57,7 +57,7 @@ const received = (type: string, id: string) =>
   )
 
 const dataUri = () => {
-  // A picture made by the service itself
+  // A picture made by the service
   return gateway
     .call("POST", image, { prompt: "an input", size: "1328*1328" })
     .then((it) => ended(image, it.json.task_info.id))
@@ -66,8 +66,9 @@ const dataUri = () => {
     .then((base64) => `data:image/png;base64,${base64}`)
 }
 
-describe("What the service does", () => {
-  it("Every provider is exposed under the path prefix /vendors/{vendor}", async () => {
+/** docs/reference/requirements.md#service */
+describe("Service", () => {
+  it("Every vendor is exposed under the path prefix /vendors/{vendor}", async () => {
     assert.match((await gateway.call("GET", "/openapi.json")).text, /"\/vendors\/alibaba\/v1\//u)
     assert.strictEqual(
       (await gateway.call("POST", "/vendors/none/v1/x/generation", {})).status,
@@ -96,6 +97,7 @@ describe("What the service does", () => {
   })
 })
 
+/** docs/reference/requirements.md#tasks */
 describe("Resources and their fields", () => {
   it("the create responses of /generation list only id, created_at, updated_at", async () => {
     const { task_info: task } = (await created(image, { prompt: "x" })).json
@@ -173,6 +175,7 @@ describe("Resources and their fields", () => {
   }
 })
 
+/** docs/reference/requirements.md#authentication */
 describe("Authentication", () => {
   it("Every endpoint requires an API key, sent as Authorization: Bearer <API_KEY>", async () => {
     for (const [method, path] of [
@@ -187,7 +190,7 @@ describe("Authentication", () => {
     }
   })
 
-  it("One key serves all providers", async () => {
+  it("One key serves all vendors", async () => {
     const messages = [{ role: "user", content: "Hello" }]
     const contents = [{ parts: [{ text: "Hello" }] }]
     for (const [path, body] of [
@@ -203,7 +206,7 @@ describe("Authentication", () => {
     }
   })
 
-  it("a task of somebody else is not found", async () => {
+  it("a task of another user is not found", async () => {
     const id = (await created(image, { prompt: "x" })).json.task_info.id
     const other = await gateway.makeUser()
     const answer = await fetch(`${gateway.url}${image}/${id}`, {
@@ -214,6 +217,7 @@ describe("Authentication", () => {
   })
 })
 
+/** docs/reference/requirements.md#events */
 describe("Events", () => {
   it("Each create-task operation emits task.created; the outcome emits task.succeeded or task.failed; processing emits no event", async () => {
     const good = (await run(image, { prompt: "x" })).json.task_info.id
@@ -279,6 +283,7 @@ describe("Events", () => {
   })
 })
 
+/** docs/reference/requirements.md#delivery-request */
 describe("Delivery request and Signature", () => {
   it("Content-Type, User-Agent, X-Service-Webhook-Id, -Timestamp and -Signature", async () => {
     const id = (await run(image, { prompt: "x" })).json.task_info.id
@@ -306,6 +311,7 @@ describe("Delivery request and Signature", () => {
   })
 })
 
+/** docs/reference/requirements.md#errors */
 describe("Errors and Versioning", () => {
   it("invalid parameters give 400 Bad Request, a JSON object compliant with RFC 9457 with a service error code and a message", async () => {
     const answer = await gateway.call("POST", image, { prompt: "x", size: "1*1", seed: -1 })
@@ -326,7 +332,7 @@ describe("Errors and Versioning", () => {
     assert.deepStrictEqual(event.data.payload.task_info.error, failed.json.task_info.error)
   })
 
-  it("Provider paths carry a version segment v1", async () => {
+  it("Vendor paths carry the version segment v1", async () => {
     const path = image.replace("/v1/", "/v2/")
     assert.strictEqual((await gateway.call("POST", path, { prompt: "x" })).status, 404)
   })

@@ -6,8 +6,8 @@ import * as Migrations from "../../src/db/Migrations.ts"
 import { adminToken, callWith, eventually, layerGateway, makeUser } from "../support/gateway.ts"
 import { migratedDatabaseUrl, postgresServer } from "../support/stores.ts"
 
-describe("what fails inside the service", () => {
-  it.effect("a defect is 500 in the same form, without inner detail, and is logged", () =>
+describe("faults inside the service", () => {
+  it.effect("a defect is a 500 problem without inner detail, and is logged", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       yield* (yield* SqlClient.SqlClient)`DROP TABLE wallets CASCADE`
@@ -26,7 +26,7 @@ describe("what fails inside the service", () => {
     }).pipe(Effect.provide(layerGateway()))
   )
 
-  it.live("a store that goes away is 503 with Retry-After, and comes back", () =>
+  it.live("an unavailable store is 503 with Retry-After until it is back", () =>
     Effect.gen(function* () {
       const url = yield* migratedDatabaseUrl
       const client = layerPostgres({ url: Redacted.make(url.href) })

@@ -7,14 +7,15 @@ import { layerListening, Listening } from "../support/sockets.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-describe("a client that goes away", () => {
+describe("a client that disconnects", () => {
   layer(layerListening(), { timeout: "60 seconds", excludeTestServices: true })((it) => {
     for (const headers of [{ prefer: "wait=60" }, { accept: "text/event-stream" }]) {
-      it.effect(`frees what waited for it (${Object.keys(headers)[0]})`, () =>
+      it.effect(`ends the wait for it (${Object.keys(headers)[0]})`, () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
           const { url } = yield* Listening
           const changes = yield* TaskChanges
+          const watched = Effect.sync(() => changes.size)
           const created = yield* user.call("POST", path, { prompt: "[[sim:hang]]" })
           const id = created.json.task_info.id
           const client = yield* Scope.make()
@@ -23,13 +24,13 @@ describe("a client that goes away", () => {
             headers: { authorization: `Bearer ${user.key}`, ...headers },
             signal
           }).catch(() => undefined)
-          yield* eventually(changes.watched, (count) => count === 1)
+          yield* eventually(watched, (count) => count === 1)
           if ("accept" in headers) {
             const response = yield* Effect.promise(() => asking)
             assert.strictEqual(response?.status, 200)
           }
           yield* Scope.close(client, Exit.void)
-          yield* eventually(changes.watched, (count) => count === 0)
+          yield* eventually(watched, (count) => count === 0)
           const cancelled = yield* user.call("DELETE", `${path}/${id}`)
           assert.strictEqual(cancelled.status, 200)
         })
@@ -38,7 +39,7 @@ describe("a client that goes away", () => {
   })
 
   layer(layerGateway())((it) => {
-    it.effect("a store that is asked for an unknown task has no job for it", () =>
+    it.effect("the store returns nothing for an unknown task", () =>
       Effect.gen(function* () {
         const tasks = yield* TaskStore
         const id = "00000000-0000-7000-8000-000000000000" as never

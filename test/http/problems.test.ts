@@ -1,8 +1,8 @@
 import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { connect } from "node:net"
 import { problemCodes } from "../../src/domain/Problem.ts"
-import type { Answer } from "../support/gateway.ts"
-import { answerOf } from "../support/gateway.ts"
+import type { HttpResult } from "../support/gateway.ts"
+import { readResult } from "../support/gateway.ts"
 import { GatewayProcess, pause, until } from "../support/gatewayProcess.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -24,17 +24,17 @@ interface Sent {
   readonly body?: string
 }
 
-const send = async (target: string, sent: Sent = {}): Promise<Answer> =>
-  answerOf(
+const send = async (target: string, sent: Sent = {}): Promise<HttpResult> =>
+  readResult(
     await fetch(`${gateway.url}${target}`, {
       ...sent,
       headers: { authorization: `Bearer ${key}`, ...sent.headers }
     })
   )
 
-/** All members of RFC 9457 and contract 2, and the headers that go with the status. */
+/** All members of RFC 9457 and docs/reference/errors.md#problem-body, and the headers of the status. */
 const assertProblem = (
-  answer: Answer,
+  answer: HttpResult,
   code: keyof typeof problemCodes,
   instance: string,
   pointers?: ReadonlyArray<string>
@@ -89,7 +89,7 @@ const cases: ReadonlyArray<
   ["half a surrogate pair", path, post('{"prompt":"a\\ud800"}'), 2001, ["#/prompt"]],
   ["a wrong dry_run", `${path}?dry_run=x`, post("{}"), 2001, ["#/query/dry_run"]],
   ["an unknown task", `${path}/${unknownTask}`, {}, 2005],
-  ["what is no task id", `${path}/nonsense`, {}, 2005],
+  ["an id that is not a UUID", `${path}/nonsense`, {}, 2005],
   ["broken JSON to a management path", keys, post("{"), 2002],
   ["another type to a management path", keys, post("{}", { "content-type": "text/plain" }), 2003],
   ["no key to a management path", keys, { headers: { authorization: "" } }, 1001],
@@ -150,7 +150,7 @@ const cases: ReadonlyArray<
   ].map(
     (time) =>
       [
-        `what is no time: ${time}`,
+        `an invalid time: ${time}`,
         keys,
         post(`{"name":"a","expires_at":"${time}"}`),
         2001,
@@ -208,7 +208,7 @@ describe("errors are RFC 9457 problems with all members", () => {
     })
   }
 
-  it("{} is a body where none is read, and a time with any zone is a time", async () => {
+  it("{} is accepted as a body where none is read, and a time with any zone as a time", async () => {
     const endpoint = { url: "https://example.com", events: ["task.failed"], enabled: false }
     const made = await gateway.call("POST", hooks, endpoint)
     const rotated = await gateway.call("POST", `${hooks}/${made.json.id}/rotate`, {})
@@ -218,7 +218,7 @@ describe("errors are RFC 9457 problems with all members", () => {
     assert.strictEqual(key.json.expires_at, "2029-12-31T23:30:00.500Z")
   })
 
-  it("a time whose year has more than four digits in UTC is none: what is taken can be shown", async () => {
+  it("a time whose year has more than four digits in UTC is refused: every accepted time can be shown", async () => {
     for (const expires_at of ["9999-12-31T23:59:59.999-00:01", "9999-12-31T12:00:00-14:00"]) {
       const made = await gateway.call("POST", keys, { name: "a", expires_at })
       assertProblem(made, 2001, keys, ["#/expires_at"])
@@ -235,7 +235,7 @@ describe("errors are RFC 9457 problems with all members", () => {
     assert.strictEqual(first.json.data.length, 1, first.text)
   })
 
-  it("a password is not quoted, whatever is wrong with it", async () => {
+  it("a password is never quoted, whatever its fault", async () => {
     for (const password of ["hunter2", 12345678, ["hunter2-hunter2"], "x".repeat(1001)]) {
       const refused = await gateway.manage("POST", "/users", { email: "a@example.com", password })
       assertProblem(refused, 2001, "/manage/v1/users", ["#/password"])
@@ -293,7 +293,7 @@ describe("errors are RFC 9457 problems with all members", () => {
     ["OPTIONS", "/manage/v1/wallet", "GET, PATCH"],
     ["PATCH", `${keys}/key_1`, "DELETE"]
   ] as const) {
-    it(`405 of ${method} ${target} names what is allowed`, async () => {
+    it(`405 of ${method} ${target} names the allowed methods`, async () => {
       const answer = await send(target, { method })
       assertProblem(answer, 2007, target)
       assert.strictEqual(answer.headers.get("allow"), allow)
@@ -319,7 +319,7 @@ describe("errors are RFC 9457 problems with all members", () => {
   }
 })
 
-/** Speaks HTTP by hand; answers what came until the server closed the connection. */
+/** Speaks HTTP by hand; returns what was received until the server closed the connection. */
 const speak = (parts: ReadonlyArray<string>) =>
   new Promise<string>((resolve, reject) => {
     let answer = ""
@@ -346,7 +346,7 @@ describe("every response carries Traceparent", () => {
     })
   }
 
-  it("continues a valid incoming one, and no invalid one", async () => {
+  it("continues a valid incoming one, and ignores an invalid one", async () => {
     const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
     const at = async (traceparent: string) => {
       const answer = await send("/healthz", { headers: { traceparent } })
@@ -356,7 +356,7 @@ describe("every response carries Traceparent", () => {
     assert.strictEqual(continued[1], trace)
     assert.notStrictEqual(continued[2], "00f067aa0ba902b7")
     assert.strictEqual(continued[3], "00")
-    // A later version, whatever it adds, and further flags: W3C Trace Context, 3.2.4
+    // A later version with more fields and further flags: W3C Trace Context, 3.2.4
     for (const later of [
       `01-${trace}-00f067aa0ba902b7-00`,
       `cc-${trace}-00f067aa0ba902b7-02-more`,
@@ -382,7 +382,7 @@ describe("every response carries Traceparent", () => {
 })
 
 describe("the sandbox", () => {
-  it("With no vendor key configured every response says so", async () => {
+  it("without a vendor key every response is marked as sandbox", async () => {
     const bodies: ReadonlyArray<readonly [string, Sent]> = [
       [`${path}?dry_run=true`, post('{"prompt":"x"}')],
       [path, post("{}")],
@@ -402,7 +402,7 @@ describe("the sandbox", () => {
   })
 })
 
-describe("create and GET carry what the contract names", () => {
+describe("headers of create, GET and cancel", () => {
   it("headers of a create, a GET, a 304 and a cancel", async () => {
     const created = await send(path, post('{"prompt":"x [[sim:slow=1h]]"}'))
     assert.strictEqual(created.status, 202)
@@ -432,7 +432,7 @@ describe("create and GET carry what the contract names", () => {
     assertProblem(await send(task, { method: "DELETE" }), 2010, task)
   })
 
-  it("dry_run answers the price, and makes no task, no hold, no event", async () => {
+  it("dry_run returns the price, and makes no task, no hold, no event", async () => {
     const user = await gateway.makeUser("100.00")
     const headers = { ...json, authorization: `Bearer ${user.key}` }
     const quote = await send(`${path}?dry_run=true`, post('{"prompt":"x"}', headers))

@@ -6,8 +6,8 @@ import { GatewayProcess } from "../support/gatewayProcess.ts"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const mebi = 1024 * 1024
 
-describe("large bodies that are announced and never come", () => {
-  it("hold up those of their own user, and nobody else's", async () => {
+describe("large bodies that are announced and never sent", () => {
+  it("delay requests of their own user, and of nobody else", async () => {
     await using gateway = await GatewayProcess.start({ env: { MAX_BODY_BYTES: "4 MiB" } })
     const { hostname, port } = new URL(gateway.url)
     const poor = await gateway.makeUser("0.01")
@@ -27,7 +27,7 @@ describe("large bodies that are announced and never come", () => {
           })
       )
     )
-    // Asked behind them, answered by the same process: they have been looked at by then
+    // Sent after them to the same process: the process has read their headers by then
     assert.strictEqual((await gateway.call("GET", "/manage/v1/wallet")).status, 200)
     const answer = await gateway.call("POST", path, { prompt: "x", y: "y".repeat(2 * mebi) })
     assert.deepStrictEqual([answer.status, answer.json.code], [400, 2001])

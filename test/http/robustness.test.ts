@@ -2,10 +2,10 @@ import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
 import { listenerBounds } from "../../src/http/server/Listener.ts"
-import { rawAnswers, rawHttp } from "../support/rawHttp.ts"
+import { rawResponses, rawHttp } from "../support/rawHttp.ts"
 import { call, json, Running, runningGateway } from "../support/running.ts"
 
-/** Issue: always a problem answer or a closed connection within bounds, never a 500, never a hang. */
+/** Any input gets a problem or a closed connection within bounds, never a 500, never a hang. */
 
 const create = "/vendors/alibaba/v1/text-to-image-max/generation"
 const edit = "/vendors/google/v1/image-edit-pro/edit"
@@ -25,7 +25,7 @@ const problemAt = Effect.fnUntraced(function* (path: string, init: RequestInit) 
   return JSON.parse(text) as Problem
 })
 
-/** The raw answer is a problem and says that the connection is closed; answers its trace id. */
+/** The raw response is a problem and closes the connection; returns its trace id. */
 const assertProblem = (text: string, status: number, code: number): string => {
   const [head = "", body = ""] = text.split("\r\n\r\n")
   assert.isTrue(head.startsWith(`HTTP/1.1 ${status} `), text)
@@ -179,7 +179,7 @@ describe("robustness of the HTTP border", () => {
       })
     )
 
-    it.effect("keys that would reach a prototype are unknown fields, and change nothing", () =>
+    it.effect("keys that could reach a prototype are unknown fields, and change nothing", () =>
       Effect.gen(function* () {
         for (const key of ["__proto__", "constructor", "prototype", "toString"]) {
           const problem = yield* problemAt(
@@ -197,7 +197,7 @@ describe("robustness of the HTTP border", () => {
     )
 
     it.effect(
-      "a body beyond the limit is 413 and closes, whether announced or chunked without end",
+      "a body above the limit is 413 and closes, whether announced or chunked without end",
       () =>
         Effect.gen(function* () {
           const { key, port } = yield* Running
@@ -245,7 +245,7 @@ describe("robustness of the HTTP border", () => {
       })
     )
 
-    it.effect("what is no request is answered as a problem with a Traceparent of its own", () =>
+    it.effect("input that is not a request gets a problem with its own Traceparent", () =>
       Effect.gen(function* () {
         const { port } = yield* Running
         const get = "GET /healthz HTTP/1.1\r\nHost: x\r\n"
@@ -262,7 +262,7 @@ describe("robustness of the HTTP border", () => {
       })
     )
 
-    it.effect("huge headers are 431, what is no HTTP is 400, smuggling is refused", () =>
+    it.effect("huge headers are 431, input that is not HTTP is 400, smuggling is refused", () =>
       Effect.gen(function* () {
         const { port } = yield* Running
         const status = (text: string) =>
@@ -287,7 +287,7 @@ describe("robustness of the HTTP border", () => {
       })
     )
 
-    it.effect("no Host, two of them and an unknown Expect are answered as any request", () =>
+    it.effect("a missing Host, two of them and an unknown Expect are accepted", () =>
       Effect.gen(function* () {
         const { port } = yield* Running
         const ask = (head: string) =>
@@ -297,7 +297,7 @@ describe("robustness of the HTTP border", () => {
         }
         const { text } = yield* ask("Host: x\r\nExpect: tea\r\nConnection: close\r\n")
         assert.deepStrictEqual(
-          rawAnswers(text).map(({ json, status }) => [status, json]),
+          rawResponses(text).map(({ json, status }) => [status, json]),
           [[200, { status: "ok" }]]
         )
         const old = yield* rawHttp(port, (write) => write("GET /healthz HTTP/1.0\r\n\r\n"))
@@ -305,7 +305,7 @@ describe("robustness of the HTTP border", () => {
       })
     )
 
-    it.effect("rubbish behind whole requests takes nothing from their answers", () =>
+    it.effect("invalid bytes after whole requests do not change their responses", () =>
       Effect.gen(function* () {
         const { key, port } = yield* Running
         const task = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -315,14 +315,14 @@ describe("robustness of the HTTP border", () => {
         }
         const get = (path: string, more = "") =>
           `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n${more}\r\n`
-        // The last one is still waiting for its task when the rubbish comes
+        // The last one still waits for its task when the invalid bytes arrive
         const waiting = get(`${task}/${task_info.id}`, "Prefer: wait=30\r\n")
         for (const pieces of [
           [`${get("/healthz")}${get("/nothing")}${waiting}RUBBISH\r\n\r\n`],
           [get("/healthz"), get("/nothing"), waiting, "RUB", "BISH\r\n\r\n", get("/healthz")]
         ]) {
           const { text } = yield* rawHttp(port, (write) => pieces.forEach((piece) => write(piece)))
-          const answers = rawAnswers(text)
+          const answers = rawResponses(text)
           assert.deepStrictEqual(
             answers.map(({ json, status }) => [status, json.code ?? json.task_info?.status]),
             [
@@ -337,7 +337,7 @@ describe("robustness of the HTTP border", () => {
       })
     )
 
-    it.effect("pipelined requests are answered in their order", () =>
+    it.effect("pipelined requests get their responses in order", () =>
       Effect.gen(function* () {
         const { port } = yield* Running
         const one = (path: string, more = "") => `GET ${path} HTTP/1.1\r\nHost: x\r\n${more}\r\n`

@@ -28,14 +28,14 @@ let gemini: MockVendor
 let tasks: Upstream
 let gateway: TestGateway
 const spans: Array<Tracer.NativeSpan> = []
-/** All that clients were told, but the keys and secrets at their birth. */
-const told: Array<string> = []
-/** Secrets of clients. */
+/** All responses to clients, except the ones that show a new key or secret. */
+const responses: Array<string> = []
+/** Keys and secrets of clients. */
 const secrets: Array<string> = []
 
 /**
- * A vendor that is in every kind of trouble, one after the other. In the end it refuses the service's
- * key and quotes it, after which its account is left alone.
+ * A vendor that fails in every way, one after the other. At the end it refuses the service's key and
+ * quotes it, after which its account is not used.
  */
 const degraded = (works: Script): Script => {
   let calls = 0
@@ -103,7 +103,7 @@ const message = { ...chat, model: "claude-haiku-4-5" }
 const generate = "/vendors/google/v1beta/models/gemini-2.5-flash:generateContent"
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** Calls, and keeps what it was told. */
+/** Sends a request, and keeps the response. */
 const call = async (
   method: string,
   path: string,
@@ -116,16 +116,16 @@ const call = async (
     ...(body === undefined ? {} : { body: JSON.stringify(body) })
   })
   const text = await answer.text().catch(String)
-  told.push(`${answer.status} ${JSON.stringify([...answer.headers])} ${text}`)
+  responses.push(`${answer.status} ${JSON.stringify([...answer.headers])} ${text}`)
   return { status: answer.status, text }
 }
 
-/** Makes a secret over the management API, twice by the same Idempotency-Key; it is told then only. */
-const born = async (path: string, body: object, member: string): Promise<string> => {
+/** Creates a secret by the management API, twice with the same Idempotency-Key; only these responses show it. */
+const createSecret = async (path: string, body: object, member: string): Promise<string> => {
   const headers = { authorization: `Bearer ${gateway.key}`, "idempotency-key": path }
   const first = await call("POST", path, headers, body)
   const again = await call("POST", path, headers, body)
-  told.splice(-2)
+  responses.splice(-2)
   const secret = String(JSON.parse(first.text)[member])
   assert.match(secret, /^(?:sk-|whsec_)/, first.text)
   assert.include(again.text, secret)
@@ -149,7 +149,7 @@ const revokedKey = async () => {
   return key
 }
 
-/** Where clients put their keys, wrongly too. */
+/** Where clients put their keys, correctly and wrongly. */
 const places = (
   key: string
 ): ReadonlyArray<readonly [headers: Record<string, string>, query: string]> => [
@@ -164,9 +164,9 @@ const places = (
 ]
 
 const busyRun = async () => {
-  const made = await born("/manage/v1/api-keys", { name: "made" }, "key")
+  const made = await createSecret("/manage/v1/api-keys", { name: "made" }, "key")
   const hook = { url: "https://127.0.0.1:1/hook", events: ["task.created", "task.failed"] }
-  await born("/manage/v1/webhook-endpoints", hook, "secret")
+  await createSecret("/manage/v1/webhook-endpoints", hook, "secret")
   const revoked = await revokedKey()
   const wrong = `${made.slice(0, -1)}${made.endsWith("0") ? "1" : "0"}`
   secrets.push(revoked, wrong)
@@ -229,7 +229,7 @@ const describeSpan = (span: Tracer.NativeSpan): string => {
   )} ${failure}`
 }
 
-describe("after a busy run with every kind of trouble", () => {
+describe("after a run with every kind of vendor fault", () => {
   it("no key or secret stands in logs, traces, errors, metrics or the database", async () => {
     await busyRun()
     const metrics = await (await fetch(`${gateway.origin}/metrics`)).text()
@@ -237,16 +237,16 @@ describe("after a busy run with every kind of trouble", () => {
     const places = {
       logs: gateway.logs.join("\n"),
       traces: spans.map(describeSpan).join("\n"),
-      answers: told.join("\n"),
+      responses: responses.join("\n"),
       metrics,
       database
     }
-    // Each place has seen the run
+    // Each output has content of the run
     assert.include(places.logs, "refused the service's own key")
     assert.include(places.traces, "/v1/chat/completions")
     for (const status of [200, 202, 401, 404, 500, 502, 503, 504])
       assert.isTrue(
-        told.some((it) => it.startsWith(`${status} `)),
+        responses.some((it) => it.startsWith(`${status} `)),
         `no ${status}`
       )
     assert.include(metrics, "gateway_upstream_troubles_total")

@@ -6,14 +6,14 @@ import type { makeAuthority } from "./certificates.ts"
 
 type Authority = Awaited<ReturnType<typeof makeAuthority>>
 
-/** A receiver on loopback that counts what comes to it. */
+/** A receiver on loopback that counts its connections, requests and bytes sent. */
 export interface Counted {
   readonly url: string
-  /** Connections of now, and the most there were at once. */
+  /** Open connections, and the highest number of them at one time. */
   readonly open: () => number
   readonly mostOpen: () => number
   readonly requests: () => number
-  /** Bytes that it could get rid of. */
+  /** Bytes that its sockets have written. */
   readonly sent: () => number
   readonly close: () => Promise<void>
 }
@@ -21,14 +21,14 @@ export interface Counted {
 const listen = async (server: Server, requests: () => number): Promise<Counted> => {
   const sockets = new Set<Socket>()
   let most = 0
-  let gone = 0
+  let closedBytes = 0
   server.on("connection", (socket: Socket) => {
     sockets.add(socket)
     most = Math.max(most, sockets.size)
     socket.on("error", () => {})
     socket.on("close", () => {
       sockets.delete(socket)
-      gone += socket.bytesWritten
+      closedBytes += socket.bytesWritten
     })
   })
   server.on("tlsClientError", () => {})
@@ -38,7 +38,7 @@ const listen = async (server: Server, requests: () => number): Promise<Counted> 
     open: () => sockets.size,
     mostOpen: () => most,
     requests,
-    sent: () => [...sockets].reduce((sum, it) => sum + it.bytesWritten, gone),
+    sent: () => [...sockets].reduce((sum, it) => sum + it.bytesWritten, closedBytes),
     close: async () => {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => server.close(resolve))
@@ -46,7 +46,7 @@ const listen = async (server: Server, requests: () => number): Promise<Counted> 
   }
 }
 
-/** Speaks HTTP. */
+/** An HTTPS server. */
 export const startHttps = async (
   authority: Authority,
   listener: RequestListener,
@@ -63,7 +63,7 @@ export const startHttps = async (
   return listen(server, () => requests)
 }
 
-/** Answers by bytes of its own once the first of the request have come. */
+/** Responds with raw bytes after the first bytes of the request. */
 const startRaw = async (authority: Authority, answer: (socket: Socket, tcp: Socket) => void) => {
   let requests = 0
   const tcps: Array<Socket> = []
@@ -81,7 +81,7 @@ const startRaw = async (authority: Authority, answer: (socket: Socket, tcp: Sock
 
 const chunk = Buffer.alloc(65_536, "x")
 
-/** As much as the other side takes, up to ten gigabytes. */
+/** Sends as much as the other side reads, up to ten gigabytes. */
 const pour: RequestListener = (_request, response) => {
   let left = 10e9
   const more = () => {
@@ -100,13 +100,13 @@ const drip = (socket: Socket) => {
   socket.on("close", () => clearInterval(timer))
 }
 
-/** Each way to be a bad receiver, and the class of failure that its attempts are to have. */
+/** Each kind of bad receiver, and the failure class that its attempts must have. */
 export const startBadReceivers = async (authority: Authority, redirectTo: string) => [
-  { name: "never answers", failure: "timeout", ...(await startHttps(authority, () => {})) },
+  { name: "never responds", failure: "timeout", ...(await startHttps(authority, () => {})) },
   { name: "drips a byte a second", failure: "timeout", ...(await startRaw(authority, drip)) },
-  { name: "answers 10 GB", failure: "http_status", ...(await startHttps(authority, pour)) },
+  { name: "sends 10 GB", failure: "http_status", ...(await startHttps(authority, pour)) },
   {
-    name: "answers garbage",
+    name: "sends garbage",
     failure: "protocol",
     ...(await startRaw(authority, (socket) => socket.end("\u0000garbage\r\n\r\n")))
   },

@@ -8,7 +8,7 @@ import { base64, png } from "./media.ts"
 export const picture = base64(png())
 export const pictureUrl = "https://example.com/picture.png"
 
-/** The least that each model takes. */
+/** The smallest body that each model accepts. */
 export const leastBodies = {
   "text-to-video-spark": { prompt: "a" },
   "keyframe-to-video-plus": { prompt: "a", image: pictureUrl, last_frame: pictureUrl },
@@ -21,20 +21,20 @@ export const leastBodies = {
   "video-edit-plus": { prompt: "a", function: "image_reference", images: [pictureUrl] }
 } as const satisfies Record<Label, unknown>
 
-/** The least body with some fields changed; `undefined` leaves a field out. */
+/** The smallest body with some fields changed; `undefined` removes a field. */
 export const bodyWith = (label: Label, fields: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries({ ...leastBodies[label], ...fields }).filter(([, value]) => value !== undefined)
   )
 
-/** What create makes of the least body with some fields changed. */
+/** What create returns for the smallest body with some fields changed. */
 export const accept = (
   label: Label,
   fields: Record<string, unknown> = {}
 ): Effect.Effect<AcceptedBody, never> =>
   acceptBody(label, bodyWith(label, fields)).pipe(Effect.orDie)
 
-/** The faults that create finds in the least body with some fields changed; none if it takes it. */
+/** The faults that create reports for the smallest body with some fields changed; none if it is accepted. */
 export const faults = (
   label: Label,
   fields: Record<string, unknown> = {}

@@ -1,4 +1,4 @@
-/** Loaded before the service: each SIGUSR2 sets its clock by the next of `CLOCK_JUMPS`, in milliseconds. */
+/** Loaded before the service: each SIGUSR2 moves its clock by the next of `CLOCK_JUMPS`, in milliseconds. */
 const jumps = (process.env["CLOCK_JUMPS"] ?? "").split(",").map(Number)
 const real = Date.now
 let offset = 0

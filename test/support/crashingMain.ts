@@ -17,28 +17,28 @@ const die = Effect.andThen(
 
 /**
  * `WEBHOOK_CRASH=before-send:5` kills this process when the fifth delivery is claimed and about to be
- * sent; `after-answer:5` when the receiver has answered it and nothing is recorded yet.
+ * sent; `after-response:5` when the receiver has responded and nothing is recorded yet.
  */
 const sender = Layer.effect(
   WebhookSender,
-  Effect.map(WebhookSender, ({ send, shareOf }) => {
+  Effect.map(WebhookSender, ({ send, fairShare }) => {
     const [point, n = "1"] = (process.env["WEBHOOK_CRASH"] ?? "").split(":")
     let requests = 0
     return WebhookSender.of({
-      shareOf,
+      fairShare,
       send: (request) =>
         Effect.suspend(() => {
           requests += 1
           if (requests !== Number(n)) return send(request)
           if (point === "before-send") return die
-          return point === "after-answer" ? Effect.andThen(send(request), die) : send(request)
+          return point === "after-response" ? Effect.andThen(send(request), die) : send(request)
         })
     })
   })
-).pipe(Layer.provide(Gateway.leaves))
+).pipe(Layer.provide(Gateway.adapters))
 
 /**
- * As `src/main.ts`, but `[[sim:crash=…]]` kills this process, and each submit is noted in the file
+ * As `src/main.ts`, but `[[sim:crash=…]]` kills this process, and each submit is recorded in the file
  * `submits.log` of `DATA_DIR`.
  */
 const vendors = Layer.effect(
@@ -69,7 +69,7 @@ const main = FirstStart.layer.pipe(
   Layer.provide(Gateway.http),
   Layer.provide(Gateway.core),
   Layer.provide(Gateway.stores),
-  Layer.provide(Layer.mergeAll(Gateway.leaves, vendors, sender)),
+  Layer.provide(Layer.mergeAll(Gateway.adapters, vendors, sender)),
   Layer.provide(Gateway.database),
   Layer.provide(Logging.layer),
   Layer.provide(AppConfig.layer),

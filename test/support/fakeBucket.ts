@@ -8,15 +8,15 @@ interface Upload {
   initiated: Date
 }
 
-/** A bucket named `media` on 127.0.0.1: the verbs that s3rver leaves out, and what it holds open. */
+/** A bucket named `media` on 127.0.0.1: adds the requests that s3rver lacks, and shows its open uploads. */
 export interface FakeBucket {
   readonly url: string
   readonly objects: Map<string, Buffer>
   /** Uploads that are neither completed nor aborted. */
   readonly uploads: Map<string, Upload>
-  /** The next requests of this method are answered 503. */
+  /** The next requests of this method get 503. */
   readonly failures: Array<string>
-  /** The next answers to these methods break off in their bodies. */
+  /** The next responses to these methods break off in their bodies. */
   readonly breaks: Array<string>
   readonly close: () => void
 }
@@ -28,7 +28,7 @@ export const fakeBucket = async (): Promise<FakeBucket> => {
   const breaks: Array<string> = []
   const server = createServer(async (request, response) => {
     const body = await buffer(request).catch(() => undefined)
-    // Who sent it went away in the middle: an upload that is aborted does so
+    // The sender closed the connection in the middle, as an aborted upload does
     if (body === undefined) return
     const url = new URL(request.url ?? "/", "http://bucket.test")
     const key = decodeURIComponent(url.pathname.replace(/^\/media\/?/u, ""))

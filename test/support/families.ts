@@ -1,4 +1,4 @@
-import type { Adapter } from "../../src/catalog/CatalogEntry.ts"
+import type { AdapterName } from "../../src/catalog/CatalogEntry.ts"
 import { dashscope } from "./upstreams/dashscope.ts"
 import { fal } from "./upstreams/fal.ts"
 import { gemini } from "./upstreams/gemini.ts"
@@ -6,7 +6,7 @@ import { openai } from "./upstreams/openai.ts"
 import { replicate } from "./upstreams/replicate.ts"
 import { pixel, Upstream } from "./upstreams/Upstream.ts"
 
-/** Every vendor of the service as an upstream on 127.0.0.1, and how a gateway reaches it. */
+/** Every vendor of the service as an upstream on 127.0.0.1, and how a gateway connects to it. */
 export interface Upstreams {
   readonly dashscope: Upstream
   readonly gemini: Upstream
@@ -23,7 +23,7 @@ export const startUpstreams = async (): Promise<Upstreams> => ({
   replicate: await Upstream.start(replicate)
 })
 
-/** The keys and bases of a gateway whose vendors these are. */
+/** The keys and bases of a gateway that uses these vendors. */
 export const vendorEnv = (upstreams: Upstreams): Record<string, string> => ({
   DASHSCOPE_API_KEY: upstreams.dashscope.key,
   DASHSCOPE_BASE_URL: `${upstreams.dashscope.url}/api/v1`,
@@ -39,7 +39,7 @@ export const vendorEnv = (upstreams: Upstreams): Record<string, string> => ({
 
 /** A protocol family, and a model of it for the catalog. */
 export interface Family {
-  readonly adapter: Adapter
+  readonly adapter: AdapterName
   readonly upstream: keyof Upstreams
   readonly label: string
   readonly action: "generation" | "edit"
@@ -48,10 +48,10 @@ export interface Family {
   /** Credits of one task of `bodyOf`. */
   readonly price: string
   readonly isBlocking: boolean
-  /** A job whose answer was lost is found by the vendor's list. */
+  /** The vendor's list shows a job whose response was lost. */
   readonly canList: boolean
   readonly canCancel: boolean
-  /** The vendor's URLs are good for 24 hours, and open without its key. */
+  /** The vendor's URLs are valid for 24 hours and need no key. */
   readonly hasLastingUrls: boolean
 }
 
@@ -80,7 +80,7 @@ export const families: ReadonlyArray<Family> = [
     ...image,
     adapter: "dashscope-sync",
     upstream: "dashscope",
-    // Not one of those that take two submits a minute
+    // Not a model whose limit is two submits a minute
     upstreamModel: "wan2.6-t2i",
     isBlocking: true,
     hasLastingUrls: true
@@ -130,7 +130,7 @@ export const families: ReadonlyArray<Family> = [
   }
 ]
 
-/** A body of the family's label. */
+/** A body for the family's label. */
 export const bodyOf = ({ label }: Family, prompt: string): object => {
   if (label === "image-edit-pro") {
     return { prompt, images: [`data:image/png;base64,${pixel.toString("base64")}`] }
@@ -142,7 +142,7 @@ export type Artifacts = "copy" | "vendor-url"
 
 const modelOf = ({ adapter }: Family, artifacts: Artifacts) => `${adapter}-${artifacts}`
 
-/** The create path of the family's model, with results copied or handed on. */
+/** The create path of the family's model, with results copied or passed through. */
 export const pathOf = (family: Family, artifacts: Artifacts = "copy"): string =>
   `/vendors/test/v1/${modelOf(family, artifacts)}/${family.action}`
 

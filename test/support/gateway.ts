@@ -23,30 +23,30 @@ import type { VendorAccount } from "../../src/vendors/VendorClient.ts"
 import { Wallet } from "../../src/wallet/Wallet.ts"
 import { DeliveryStore } from "../../src/webhooks/DeliveryStore.ts"
 import { WebhookSender, WebhookSenderLog } from "../../src/webhooks/WebhookSender.ts"
-import type { NoPlace, WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
+import type { OriginBusy, WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
 import { embeddedDatabase } from "./stores.ts"
 
 /** The operator's token and the master key of every gateway that the tests start. */
 export const adminToken = "operator-token-of-the-tests"
 export const masterKey = Buffer.alloc(32, 7).toString("base64")
 
-/** Address under which a gateway in this process answers, such as in artifact URLs. */
+/** The base URL of a gateway in this process, for example in artifact URLs. */
 export const baseUrl = "http://gateway.test"
 
 export interface GatewayOptions {
   /** A migrated database. Default: a fresh embedded one in memory. */
   readonly database?: Layer.Layer<Database>
-  /** What each webhook attempt comes to; it may wait or never end. Default: 200 at once. */
-  readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, NoPlace>
-  /** Attempts that may be under way to a URL. Default: as many as one likes. */
-  readonly shareOf?: (url: string) => number
+  /** The outcome of each webhook attempt; it may wait or never end. Default: 200 at once. */
+  readonly webhook?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome, OriginBusy>
+  /** Attempts that may be under way to a URL. Default: no limit. */
+  readonly fairShare?: (url: string) => number
   /** Sends webhooks for real instead, such as `WebhookSender.layer({ ca })`. */
   readonly sender?: typeof WebhookSender.layer extends (options?: infer O) => unknown ? O : never
   /** The vendor of all models. Default: the simulator, whose jobs take 3 seconds. */
   readonly vendor?: Partial<VendorAccount>
-  /** The vendors that `env` has keys for, over the wire, in place of the simulator. */
+  /** The vendors that `env` has keys for, over the network, instead of the simulator. */
   readonly areVendorsLive?: boolean
-  /** The store of deliveries as the test has it, such as one whose answers are lost. */
+  /** The delivery store that the test uses, for example one whose responses are lost. */
   readonly deliveries?: (live: DeliveryStore["Service"]) => DeliveryStore["Service"]
   /** Further variables, by their names in the environment. */
   readonly env?: Readonly<Record<string, string>>
@@ -56,7 +56,7 @@ export interface GatewayOptions {
 export class GatewayHttp extends Context.Service<
   GatewayHttp,
   {
-    /** `path` with its query; answers as `fetch` does. */
+    /** `path` includes the query; returns what `fetch` returns. */
     readonly fetch: (path: string, init?: RequestInit) => Effect.Effect<Response>
   }
 >()("test/GatewayHttp") {
@@ -64,7 +64,7 @@ export class GatewayHttp extends Context.Service<
     GatewayHttp,
     Effect.gen(function* () {
       const app = yield* HttpRouter.toHttpEffect(Routes.layer)
-      // The context has the clock of the test, so that handlers live in its time
+      // The context has the test's clock, so that handlers use its time
       const handle = HttpEffect.toWebHandlerWith<
         ApiKeys,
         ApiKeys | HttpServerRequest.HttpServerRequest | Scope.Scope
@@ -78,17 +78,17 @@ export class GatewayHttp extends Context.Service<
 }
 
 /**
- * The whole gateway in this process: all its services and actors, its routes as `GatewayHttp`, what
- * was sent as `WebhookSenderLog`. Every wait goes by the clock of the test.
+ * The whole gateway in this process: all its services and actors, its routes as `GatewayHttp`, and
+ * what was sent as `WebhookSenderLog`. Every wait uses the test's clock.
  */
 export const layerGateway = (options: GatewayOptions = {}) =>
   Layer.unwrap(
     Effect.map(temporaryFolder, (folder) => {
       const sender =
         options.sender === undefined
-          ? WebhookSender.layerMock(options.webhook, options.shareOf)
+          ? WebhookSender.layerMock(options.webhook, options.fairShare)
           : Layer.merge(
-              Layer.provide(WebhookSender.layer(options.sender), Gateway.leaves),
+              Layer.provide(WebhookSender.layer(options.sender), Gateway.adapters),
               Layer.succeed(WebhookSenderLog, { sent: Effect.succeed([]) })
             )
       const scripted = options.vendor === undefined ? sandboxVendors : layerVendor(options.vendor)
@@ -102,8 +102,8 @@ export const layerGateway = (options: GatewayOptions = {}) =>
           )
         ),
         Layer.provideMerge(Gateway.stores),
-        // The later one holds where two give the same service
-        Layer.provideMerge(Layer.mergeAll(Gateway.leaves, sender, vendors)),
+        // Of two layers for one service the later one wins
+        Layer.provideMerge(Layer.mergeAll(Gateway.adapters, sender, vendors)),
         Layer.provideMerge(options.database ?? embeddedDatabase),
         Layer.provideMerge(
           AppConfig.layerOf({
@@ -126,7 +126,7 @@ const temporaryFolder = Effect.acquireRelease(
   (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
 )
 
-/** A vendor that does what the test says: each verb that is not given dies. */
+/** A vendor scripted by the test: a verb without a script dies. */
 export const layerVendor = (account: Partial<VendorAccount>, isSandbox = false) => {
   const unscripted = (verb: string) => () => Effect.die(new Error(`${verb} is not scripted`))
   const whole: VendorAccount = {
@@ -151,12 +151,12 @@ const sandboxVendors = Layer.unwrap(
   )
 )
 
-/** A moment of real time, in which the store and the renderers get on with their work. */
+/** A short wait in real time, in which the store and the renderers make progress. */
 const breathe = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 5)))
 
 /**
- * Moves the clock of the test in steps. After each the store has answered all that was asked of it
- * until then, so that what was waiting for the time is done at its time.
+ * Moves the test's clock in steps. After each step the store has returned everything that was asked
+ * of it, so that work which was due is done at its time.
  */
 export const advance = Effect.fnUntraced(function* (
   duration: Duration.Input,
@@ -166,13 +166,13 @@ export const advance = Effect.fnUntraced(function* (
   const stepMillis = Duration.toMillis(step)
   for (let left = Duration.toMillis(duration); left > 0; left -= stepMillis) {
     yield* TestClock.adjust(Math.min(left, stepMillis))
-    // Each round trip lets one more of a chain of statements go before
+    // Each round trip lets one more statement of a chain finish
     for (let round = 0; round < 6; round += 1) yield* sql`SELECT 1`
     yield* breathe
   }
 })
 
-/** Asks again, without moving the clock, until the answer is there. Real time, at most 10 seconds. */
+/** Repeats the look without moving the clock until it returns something. Real time, at most 10 seconds. */
 export const eventually = <A, E, R>(
   ask: Effect.Effect<A, E, R>,
   isThere: (answer: A) => boolean
@@ -225,7 +225,7 @@ export const callWith =
     path: string,
     body?: unknown,
     headers: Readonly<Record<string, string>> = {}
-  ): Effect.Effect<Answer, never, GatewayHttp> =>
+  ): Effect.Effect<HttpResult, never, GatewayHttp> =>
     Effect.gen(function* () {
       const http = yield* GatewayHttp
       const response = yield* http.fetch(path, {
@@ -237,11 +237,11 @@ export const callWith =
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) })
       })
-      return yield* Effect.promise(() => answerOf(response))
+      return yield* Effect.promise(() => readResult(response))
     })
 
-/** A response, read whole. */
-export interface Answer {
+/** A response with its whole body. */
+export interface HttpResult {
   readonly status: number
   readonly headers: Headers
   readonly text: string
@@ -250,7 +250,7 @@ export interface Answer {
   readonly json: any
 }
 
-export const answerOf = async (response: Response): Promise<Answer> => {
+export const readResult = async (response: Response): Promise<HttpResult> => {
   const text = await response.text()
   const isJson = /\bjson\b/u.test(response.headers.get("content-type") ?? "")
   return {

@@ -6,8 +6,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { compileCache, compiled } from "./compiled.ts"
-import { adminToken, answerOf, masterKey } from "./gateway.ts"
-import type { Answer } from "./gateway.ts"
+import { adminToken, masterKey, readResult } from "./gateway.ts"
+import type { HttpResult } from "./gateway.ts"
 import { freePort, killAtExit } from "./spawnService.ts"
 import { prepareDataDir } from "./stores.ts"
 
@@ -21,18 +21,18 @@ export interface ProcessOptions {
   /** The program, from the root of the project. Default: `src/main.ts`. */
   readonly main?: string
   readonly env?: Readonly<Record<string, string>>
-  /** How the program is run. Default: this Node. */
+  /** The command that runs the program. Default: this Node. */
   readonly command?: ReadonlyArray<string>
 }
 
-/** The service as a process of its own, which can be killed and started again. */
+/** The service as its own process, which can be killed and started again. */
 export class GatewayProcess {
   readonly url: string
   readonly dataDir: string
   readonly adminToken = adminToken
-  /** All that the process wrote, over all its starts. */
+  /** All output of the process, over all its starts. */
   output = ""
-  /** Variables of the next start. */
+  /** Environment variables of the next start. */
   readonly env: Record<string, string>
   #key: string | undefined
   #child: ChildProcess | undefined
@@ -66,7 +66,7 @@ export class GatewayProcess {
     return gateway
   }
 
-  /** Starts it again, on the same store and port. Answers the milliseconds until it was ready. */
+  /** Starts it again, on the same store and port. Returns the milliseconds until it was ready. */
   async start(): Promise<number> {
     const { command = [process.execPath], databaseUrl, main = "src/main.ts" } = this.#options
     const [program = process.execPath, ...before] = command
@@ -108,7 +108,7 @@ export class GatewayProcess {
     return performance.now() - began
   }
 
-  /** The first start is over when its key stands in the output and its marker is gone. */
+  /** The first start is complete when its key is in the output and its marker is removed. */
   async #welcomed(): Promise<void> {
     const marker = join(this.dataDir, "first-start")
     for (let round = 0; round < 1000; round += 1) {
@@ -143,7 +143,7 @@ export class GatewayProcess {
     return this.#ended
   }
 
-  /** Sends the signal and waits for the end. Answers the milliseconds that it took. */
+  /** Sends the signal and waits for the end. Returns the milliseconds that it took. */
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<number> {
     const began = performance.now()
     if (this.isRunning) this.#child?.kill(signal)
@@ -156,7 +156,7 @@ export class GatewayProcess {
     return this.start()
   }
 
-  /** Ends it for good and removes its temporary folder. */
+  /** Ends it and removes its temporary folder. */
   async close(): Promise<void> {
     await this.kill()
     if (this.#ownsFolder) await rm(this.dataDir, { recursive: true, force: true })
@@ -174,13 +174,13 @@ export class GatewayProcess {
     return this.#key
   }
 
-  /** Takes the key of another process on the same database. */
+  /** Uses the key of another process on the same database. */
   useKey(key: string): this {
     this.#key = key
     return this
   }
 
-  /** A new user with a key of both scopes. */
+  /** Creates a user with a key of both scopes. */
   async makeUser(credits = "1000.00"): Promise<{ readonly id: string; readonly key: string }> {
     const email = `user-${Math.random().toString(36).slice(2)}@example.com`
     const user = await this.manage("POST", "/users", { email })
@@ -197,12 +197,12 @@ export class GatewayProcess {
     path: string,
     body?: unknown,
     headers: Readonly<Record<string, string>> = {}
-  ): Promise<Answer> {
+  ): Promise<HttpResult> {
     return this.#send(await this.key(), method, path, body, headers)
   }
 
   /** Calls the management API with the operator's token. */
-  manage(method: string, path: string, body?: unknown): Promise<Answer> {
+  manage(method: string, path: string, body?: unknown): Promise<HttpResult> {
     return this.#send(adminToken, method, `/manage/v1${path}`, body, {})
   }
 
@@ -212,7 +212,7 @@ export class GatewayProcess {
     path: string,
     body: unknown,
     headers: Readonly<Record<string, string>>
-  ): Promise<Answer> {
+  ): Promise<HttpResult> {
     const response = await fetch(`${this.url}${path}`, {
       method,
       headers: {
@@ -222,13 +222,13 @@ export class GatewayProcess {
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) })
     })
-    return answerOf(response)
+    return readResult(response)
   }
 }
 
 export const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** Asks until the answer is there; throws what was last seen when the time is up. */
+/** Repeats the look until it returns something; after the time limit throws what was last seen. */
 export const until = async <A>(
   ask: () => Promise<A | undefined>,
   options: { readonly millis?: number; readonly what?: string } = {}

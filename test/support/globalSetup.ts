@@ -5,8 +5,8 @@ import type { TestProject } from "vitest/node"
 import { runFolderPrefix, stopServer, stopStaleServers } from "./postgresProcess.ts"
 
 /**
- * One Postgres a run. It is started by the first test that asks for it (`postgresServer.ts`) in the
- * folder made here, and ended here by its pid file; one that a killed run left behind is ended now.
+ * One Postgres a run. The first test that needs it starts it (`postgresServer.ts`) in the folder
+ * created here. It is stopped here by its pid file; a server that a killed run left is stopped now.
  */
 export default async function setup(project: TestProject) {
   await stopStaleServers()

@@ -6,7 +6,7 @@ const collect: () => void = runInNewContext("gc")
 
 export const megabyte = 1024 * 1024
 
-/** Bytes of JavaScript's heap, and of buffers, that are still in use after a collection. */
+/** Bytes of the JavaScript heap and of buffers that are in use after a garbage collection. */
 export const kept = () => {
   collect()
   const { arrayBuffers, heapUsed } = process.memoryUsage()

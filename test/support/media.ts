@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer"
 import { crc32, deflateSync } from "node:zlib"
 
-/** Media files built by hand, as small as their formats allow, so that each rule has its file. */
+/** Media files built by hand, as small as their formats allow, one for each rule. */
 
 const u16be = (value: number) => Buffer.from([(value >> 8) & 0xff, value & 0xff])
 const u16le = (value: number) => Buffer.from([value & 0xff, (value >> 8) & 0xff])
@@ -40,7 +40,7 @@ export interface PngOptions {
   readonly colourType?: 0 | 2 | 3 | 4 | 6
   /** Chunks between the header and the data. */
   readonly extra?: ReadonlyArray<Uint8Array>
-  /** Height of the data, when the header lies about it. */
+  /** Height of the data, when it differs from the header. */
   readonly storedHeight?: number
 }
 
@@ -71,7 +71,7 @@ export const pngOfBytes = (bytes: number, options: PngOptions = {}): Uint8Array 
 const jpegSegment = (marker: number, data: Uint8Array): Uint8Array =>
   join(Buffer.from([0xff, marker]), u16be(data.length + 2), data)
 
-/** A frame header, which says the size of the picture. */
+/** A frame header, which holds the size of the picture. */
 export const jpegFrame = (marker: number, width: number, height: number): Uint8Array =>
   jpegSegment(
     marker,
@@ -159,7 +159,7 @@ export interface WebpOptions {
   readonly height?: number
   readonly kind?: "lossy" | "lossless" | "extended" | "animated"
   readonly alpha?: boolean
-  /** Canvas of the extended kind, when it lies. */
+  /** Canvas of the extended format, when it differs. */
   readonly canvas?: readonly [number, number]
 }
 
@@ -190,9 +190,9 @@ export const webp = (options: WebpOptions = {}): Uint8Array => {
 export interface WavOptions {
   readonly hertz?: number
   readonly channels?: number
-  /** Bytes a second in the header, when it lies. */
+  /** Bytes a second in the header, when it is wrong. */
   readonly bytesPerSecond?: number
-  /** Length of the data chunk in the header, when it lies. */
+  /** Length of the data chunk in the header, when it is wrong. */
   readonly announcedBytes?: number
   readonly coding?: number
 }
@@ -227,7 +227,7 @@ const mp3Frame = (data: Uint8Array = new Uint8Array()): Uint8Array =>
   join(Buffer.from([0xff, 0xfb, 0x14, 0xc0]), data, new Uint8Array(92 - data.length))
 
 export interface Mp3Options {
-  /** Frames that an Info tag announces; none: no tag. */
+  /** Number of frames in the Info tag; `undefined`: no tag. */
   readonly announcedFrames?: number
   readonly id3v2?: boolean
   readonly id3v1?: boolean

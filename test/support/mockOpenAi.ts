@@ -9,7 +9,7 @@ export const openAiUsage = {
   completion_tokens_details: { reasoning_tokens: 100 }
 }
 
-export const chatAnswer = (model: string, message: object = {}) => ({
+export const chatCompletion = (model: string, message: object = {}) => ({
   id: "chatcmpl-mock",
   object: "chat.completion",
   created: 1,
@@ -39,7 +39,7 @@ export const chatEvents = (words: ReadonlyArray<string>, withUsage: boolean) => 
   ]
 }
 
-/** What the mock does when a test scripts nothing else: the wire protocol of vendors.md A3. */
+/** The default responses of the mock: docs/reference/vendors.md#openai-calls */
 export const openAiScript: Script = (request, response) => {
   const body = request.body === "" ? {} : JSON.parse(request.body)
   if (request.url.startsWith("/v1/models")) {
@@ -52,9 +52,9 @@ export const openAiScript: Script = (request, response) => {
   }
   if (body.tools !== undefined) {
     const call = { id: "call_1", type: "function", function: { name: "f", arguments: '{"a":1}' } }
-    return json(response, 200, chatAnswer(body.model, { content: null, tool_calls: [call] }))
+    return json(response, 200, chatCompletion(body.model, { content: null, tool_calls: [call] }))
   }
-  return json(response, 200, chatAnswer(body.model), {
+  return json(response, 200, chatCompletion(body.model), {
     "x-ratelimit-remaining-requests": "99",
     "x-request-id": "req_mock",
     "set-cookie": "__cf_bm=upstream",

@@ -2,19 +2,19 @@ import { createServer } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 
-/** A request as the upstream got it. */
+/** A request as the upstream received it. */
 export interface Seen {
   readonly method: string
   readonly url: string
   readonly headers: IncomingMessage["headers"]
   readonly body: string
-  /** Resolves when the connection of this request is closed before the answer was complete. */
+  /** Resolves when the connection of this request closes before the response is complete. */
   aborted: number | undefined
 }
 
 export type Script = (request: Seen, response: ServerResponse) => void | Promise<void>
 
-/** A real HTTP server in the place of a vendor: records what it gets, answers by its script. */
+/** A real HTTP server in place of a vendor: records requests, responds by its script. */
 export interface MockVendor {
   readonly origin: string
   readonly seen: Array<Seen>

@@ -6,18 +6,20 @@ const noAddress = 0
 const serverFailure = 2
 const noSuchName = 3
 
-/** How a name is answered: an address, a fault, or never. `AAAA` is asked beside `A`. */
-export type NameAnswer = "address" | "none" | "fails" | "silent"
+/** The result for a name: an address, a fault, or no response. `AAAA` queries come beside `A`. */
+export type NameResult = "address" | "none" | "fails" | "silent"
 
 /** A name server on loopback. Addresses are 127.0.0.1. */
-export const startNameServer = async (answer: (name: string, type: "A" | "AAAA") => NameAnswer) => {
+export const startNameServer = async (
+  resolve: (name: string, type: "A" | "AAAA") => NameResult
+) => {
   const socket = createSocket("udp4")
   const asked: Array<string> = []
   socket.on("message", (query, from) => {
     const { end, name } = nameOf(query)
     const isA = query.readUInt16BE(end) === typeA
     asked.push(name)
-    const kind = answer(name, isA ? "A" : "AAAA")
+    const kind = resolve(name, isA ? "A" : "AAAA")
     if (kind === "silent") return
     const question = query.subarray(12, end + 4)
     const hasAddress = kind === "address" && isA

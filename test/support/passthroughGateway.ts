@@ -15,18 +15,18 @@ import { Users } from "../../src/users/Users.ts"
 import { Wallet } from "../../src/wallet/Wallet.ts"
 import { embeddedDatabase } from "./stores.ts"
 
-/** What the tests read of an answer's JSON. */
-interface Answer {
+/** The parts of a JSON response that the tests read. */
+interface JsonBody {
   readonly code: number
   readonly detail: string
   readonly error: { readonly message: string; readonly type: string }
   readonly choices: ReadonlyArray<{ readonly message: { readonly content: string } }>
 }
 
-export const jsonOf = async (response: Response | Promise<Response>): Promise<Answer> =>
-  (await (await response).json()) as Answer
+export const jsonOf = async (response: Response | Promise<Response>): Promise<JsonBody> =>
+  (await (await response).json()) as JsonBody
 
-/** The whole gateway on a port of its own, with a user who has 1000 credits and a key. */
+/** The whole gateway on its own port, with a user who has 1000 credits and a key. */
 export const startGateway = async (
   env: Record<string, string>,
   credits = 1000n,
@@ -42,7 +42,7 @@ export const startGateway = async (
     Layer.provideMerge(Gateway.core),
     Layer.provide(Secrets.layerTest),
     Layer.provideMerge(Gateway.stores),
-    Layer.provide(Gateway.leaves),
+    Layer.provide(Gateway.adapters),
     Layer.provideMerge(embeddedDatabase),
     Layer.provide(
       AppConfig.layerOf({
@@ -92,7 +92,7 @@ export const startGateway = async (
   const run = <A, E>(effect: Effect.Effect<A, E, Wallet | Metering | ApiKeys>): Promise<A> =>
     runtime.runPromise(effect as Effect.Effect<A, E, never>)
 
-  /** Polls the wallet (real time, bounded) until no call is open any more. */
+  /** Polls the wallet (real time, bounded) until no call is open. */
   const settled = async () => {
     for (let tries = 0; tries < 1000; tries += 1) {
       const row = await run(Effect.flatMap(Wallet, (wallet) => wallet.get(made.userId)))
@@ -128,7 +128,7 @@ export const startGateway = async (
     })
   return {
     ...made,
-    /** Requests that reached the routes, and not the door alone. */
+    /** Requests that reached the routes, not only the fast path. */
     routed: () => made.counted.routed,
     origin,
     logs,

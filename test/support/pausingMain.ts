@@ -12,13 +12,13 @@ import type { VendorAccount } from "../../src/vendors/VendorClient.ts"
 
 const log = process.env["PAUSE_LOG"] ?? "/dev/null"
 
-/** The tasks that stood at their point when an earlier process was killed: they go on. */
+/** Tasks that were paused at their point when an earlier process was killed: they continue. */
 const before = existsSync(log) ? readFileSync(log, "utf8") : ""
 const points = new Map<string, string>()
 
 /**
- * As `src/main.ts`, but a task whose prompt says `[[pause:<point>]]` stops for ever at that point, once,
- * and says so in the file `PAUSE_LOG`, so that a test kills the process with all of them there.
+ * As `src/main.ts`, but a task whose prompt says `[[pause:<point>]]` stops at that point, once and for
+ * good, and is recorded in the file `PAUSE_LOG`, so that a test can kill the process at that point.
  */
 const pauseAt = (point: string, taskId: string) =>
   Effect.suspend(() => {
@@ -44,7 +44,7 @@ const vendors = Layer.effect(
     choose: (vendor, adapter) => Effect.map(live.choose(vendor, adapter), pausing),
     owner: (accountId) => Effect.map(live.owner(accountId), pausing)
   }))
-).pipe(Layer.provide(Gateway.leaves))
+).pipe(Layer.provide(Gateway.adapters))
 
 const tasks = Layer.effect(
   TaskStore,
@@ -79,7 +79,7 @@ const main = FirstStart.layer.pipe(
   Layer.provide(Gateway.http),
   Layer.provide(Gateway.core),
   Layer.provide(Layer.mergeAll(Gateway.stores, tasks, artifacts)),
-  Layer.provide(Layer.mergeAll(Gateway.leaves, vendors)),
+  Layer.provide(Layer.mergeAll(Gateway.adapters, vendors)),
   Layer.provide(Gateway.database),
   Layer.provide(Logging.layer),
   Layer.provide(AppConfig.layer),

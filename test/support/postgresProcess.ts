@@ -68,11 +68,11 @@ interface Binaries {
 
 export interface Server {
   readonly url: string
-  /** Ends the server by this signal and starts it again on the same port. */
+  /** Stops the server by this signal and starts it again on the same port. */
   readonly restart: (signal: NodeJS.Signals) => Promise<void>
 }
 
-/** A server of its own in a folder; `more` are settings beside those that make it quick. */
+/** A server in its own folder; `more` are settings beside those that make it fast. */
 export const startServer = async (
   folder: string,
   more: ReadonlyArray<string> = []
@@ -166,14 +166,14 @@ const readableByAll = (path: string): boolean =>
 const createSymlinks = async (root: string) => {
   const list = await readFile(join(root, "native", "pg-symlinks.json"), "utf8").catch(() => "[]")
   for (const { source, target } of JSON.parse(list) as Array<{ source: string; target: string }>) {
-    // The names are the wrong way round there: `target` is the link.
+    // The names are reversed in this file: `target` is the link.
     const link = join(root, target)
     if (existsSync(link)) continue
     await symlink(source.slice(source.lastIndexOf("/") + 1), link).catch(() => undefined)
   }
 }
 
-/** Ends the server of a run by its pid file. */
+/** Stops the server of a run by its pid file. */
 export const stopServer = async (folder: string, signal: NodeJS.Signals = "SIGQUIT") => {
   const pidFile = join(folder, "data", "postmaster.pid")
   const pid = Number((await readFile(pidFile, "utf8").catch(() => "")).split("\n")[0])
@@ -186,7 +186,7 @@ export const stopServer = async (folder: string, signal: NodeJS.Signals = "SIGQU
   }
 }
 
-/** Ends servers whose run is gone. */
+/** Stops servers whose run has ended. */
 export const stopStaleServers = async () => {
   for (const name of await readdir(tmpdir())) {
     const owner = Number(new RegExp(`^${runFolderPrefix}(\\d+)-`).exec(name)?.[1])
@@ -206,7 +206,7 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-/** Guards against a pid that was given to another process since. */
+/** Protects another process that has received the same pid since. */
 const isPostgres = (pid: number, folder: string): boolean => {
   if (!isAlive(pid)) return false
   if (process.platform !== "linux") return true

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { connect } from "node:net"
-import type { Answer } from "./gateway.ts"
+import type { HttpResult } from "./gateway.ts"
 
-/** Sends raw bytes and answers all that came back until the connection closed. */
+/** Sends raw bytes and returns all bytes received until the connection closed. */
 export const rawHttp = (
   port: number,
   send: (write: (bytes: string | Buffer) => boolean) => unknown
@@ -27,9 +27,9 @@ export const rawHttp = (
       })
   )
 
-/** Every answer of a connection, in order. Chunked bodies are not read. */
-export const rawAnswers = (text: string): ReadonlyArray<Answer> => {
-  const answers: Array<Answer> = []
+/** Every response of a connection, in order. Chunked bodies are not read. */
+export const rawResponses = (text: string): ReadonlyArray<HttpResult> => {
+  const answers: Array<HttpResult> = []
   for (let rest = text; rest !== "";) {
     const end = rest.indexOf("\r\n\r\n")
     const [first = "", ...lines] = rest.slice(0, end).split("\r\n")

@@ -55,7 +55,7 @@ const running = Layer.effect(
   })
 )
 
-/** On the embedded store, in the real time of the clock; the variables are those of contract 9. */
+/** On the embedded store, with the real clock; `env`: docs/reference/configuration.md#variables */
 export const runningGateway = (
   env: Record<string, string> = {},
   bounds: ListenerBounds = listenerBounds
@@ -79,7 +79,7 @@ export const runningGateway = (
         Layer.provideMerge(Gateway.listen({ host: "127.0.0.1", port }, bounds)),
         Layer.provideMerge(Gateway.core),
         Layer.provideMerge(Gateway.stores),
-        Layer.provideMerge(Gateway.leaves),
+        Layer.provideMerge(Gateway.adapters),
         Layer.provideMerge(embeddedDatabase),
         Layer.provideMerge(config)
       )
@@ -114,7 +114,7 @@ export interface Task {
   readonly videos?: ReadonlyArray<string>
 }
 
-/** Creates a task and asks until it has ended. */
+/** Creates a task and polls until it has ended. */
 export const finishedTask = Effect.fnUntraced(function* (path: string, body: unknown) {
   const answer = yield* call(path, json(body))
   const created = (yield* Effect.promise(() => answer.json())) as Task
@@ -122,7 +122,7 @@ export const finishedTask = Effect.fnUntraced(function* (path: string, body: unk
   return yield* endedTask(path, created.task_info.id)
 })
 
-/** Asks until the task has ended. */
+/** Polls until the task has ended. */
 export const endedTask = (path: string, id: string) =>
   Effect.flatMap(call(`${path}/${id}`), (got) =>
     Effect.promise(() => got.json() as Promise<Task>)

@@ -1,24 +1,24 @@
 import { connect, createServer } from "node:net"
 import type { AddressInfo, Socket } from "node:net"
 
-/** What a network may swallow: what goes to the server, what comes from it, or both. */
-export type Swallows = "nothing" | "questions" | "answers" | "all"
+/** Which direction is dropped: to the server, from it, or both. */
+export type Swallows = "nothing" | "requests" | "responses" | "all"
 
-/** A network between a client and a server of 127.0.0.1 that swallows without a word, closing nothing. */
+/** A proxy to a server on 127.0.0.1 that can drop all data without closing a connection. */
 export const startSilentProxy = async (targetPort: number) => {
   let swallows: Swallows = "nothing"
   const sockets = new Set<Socket>()
   const server = createServer({ allowHalfOpen: false }, (client) => {
     const target = connect(targetPort, "127.0.0.1")
-    // What was once swallowed of a connection is missing for good: it stays silent to its end
+    // A connection that has lost data stays silent to its end
     let isCut = false
-    const passes = (direction: "questions" | "answers") => {
+    const passes = (direction: "requests" | "responses") => {
       if (swallows === "all" || swallows === direction) isCut = true
       return !isCut
     }
     for (const [from, to, direction] of [
-      [client, target, "questions"],
-      [target, client, "answers"]
+      [client, target, "requests"],
+      [target, client, "responses"]
     ] as const) {
       sockets.add(from)
       from.on("data", (chunk) => {
@@ -27,7 +27,7 @@ export const startSilentProxy = async (targetPort: number) => {
       from.on("error", () => {})
       from.on("close", () => {
         sockets.delete(from)
-        // The end of the one side goes the same way as its data
+        // The end of a side is passed on or dropped as its data is
         if (passes(direction)) to.destroy()
       })
     }

@@ -18,7 +18,7 @@ export class Listening extends Context.Service<Listening, { readonly url: string
   )
 }
 
-/** The whole gateway behind a real socket, for what only a connection can show. */
+/** The whole gateway behind a real socket, for tests that need a connection. */
 export const layerListening = (options: GatewayOptions = {}) =>
   Listening.layer.pipe(
     Layer.provideMerge(Routes.serve),

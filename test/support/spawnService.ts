@@ -9,20 +9,20 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { compileCache } from "./compiled.ts"
 
-/** The project's own folder. */
+/** The root folder of the project. */
 export const projectFolder = fileURLToPath(new URL("../../", import.meta.url))
 
 export const temporaryFolder = (name: string) => mkdtempSync(join(tmpdir(), `gateway-${name}-`))
 
-/** Ports that no system gives out by itself, to a connection or to a server that asks for port 0. */
-const quietPorts = { first: 15_000, count: 15_000 }
+/** Ports outside the system's ephemeral range: no connection and no listener on port 0 receives one. */
+const reservedPorts = { first: 15_000, count: 15_000 }
 
 /**
- * A port that stays free until it is taken by its number, also while the process at it is started
- * again: connections and servers of other tests are never given one of these.
+ * A port that stays free until it is bound, also while the process on it restarts: connections and
+ * servers of other tests never receive one of these.
  */
 export const freePort = async (): Promise<number> => {
-  const port = quietPorts.first + randomInt(quietPorts.count)
+  const port = reservedPorts.first + randomInt(reservedPorts.count)
   const server = createServer()
   try {
     await once(server.listen(port, "127.0.0.1"), "listening")
@@ -35,7 +35,7 @@ export const freePort = async (): Promise<number> => {
 
 export interface Spawned {
   readonly pid: number
-  /** Both streams so far. */
+  /** Standard output and standard error so far. */
   readonly output: () => string
   /** Exit status; `null` after a signal. */
   readonly ended: Promise<number | null>
@@ -54,7 +54,7 @@ export const killAtExit = (child: ChildProcess): void => {
   child.once("exit", () => children.delete(child))
 }
 
-/** Runs a command without this process's environment, save what finds programs and temporary files. */
+/** Runs a command without this process's environment, except what finds programs and temporary files. */
 export const run = (
   command: string,
   words: ReadonlyArray<string>,
@@ -85,7 +85,7 @@ export const run = (
   }
 }
 
-/** Waits until `look` answers something; fails after a minute or when the process has ended. */
+/** Waits until `look` returns something; fails after a minute or when the process has ended. */
 export const until = async <A>(
   service: Spawned,
   look: () => Promise<A | undefined>

@@ -16,50 +16,59 @@ import { serverUrl } from "./postgresProcess.ts"
 
 const schema = fileURLToPath(new URL("../../schema/", import.meta.url))
 
+/** Changes with PGlite's version. */
+export const embeddedHash = () =>
+  createHash("sha256").update(
+    readFileSync(createRequire(import.meta.url).resolve("@electric-sql/pglite"))
+  )
+
 let hashed: string | undefined
 
-/** Changes with the schema and with PGlite's version, so that no template is ever stale. */
+/** Changes with the schema too, so that no template is stale. */
 const schemaHash = () => {
   if (hashed !== undefined) return hashed
-  const hash = createHash("sha256")
-  hash.update(readFileSync(createRequire(import.meta.url).resolve("@electric-sql/pglite")))
-  for (const file of readdirSync(schema, { encoding: "utf8", recursive: true }).sort()) {
-    if (file.endsWith(".sql")) hash.update(file).update(readFileSync(join(schema, file)))
+  const hash = embeddedHash()
+  for (const folder of ["migrations", "functions"]) {
+    for (const file of readdirSync(join(schema, folder)).sort())
+      hash.update(file).update(readFileSync(join(schema, folder, file)))
   }
   return (hashed = hash.digest("hex").slice(0, 16))
 }
 
-/** A migrated store as a folder, and its dump: made once a machine for each state of the schema. */
-const templateFolder = () =>
-  madeOnce(`store-${schemaHash()}`, (folder) =>
-    Effect.runPromise(
-      Effect.gen(function* () {
-        yield* Migrations.migrate().pipe(
-          Effect.provide(layerEmbedded({ dataDir: folder, durable: false }), { local: true })
-        )
-        yield* Effect.promise(async () => {
-          const pglite = await PGlite.create(join(folder, "postgres"))
-          const dump = await pglite.dumpDataDir("none")
-          await pglite.close()
-          writeFileSync(join(folder, "dump.tar"), new Uint8Array(await dump.arrayBuffer()))
-        })
-      })
-    )
-  )
+/** An embedded store as a folder, and its dump: made once a machine. */
+const storeFolder = <E>(hash: string, fill: Effect.Effect<unknown, E, Database>) =>
+  madeOnce(`store-${hash}`, async (folder) => {
+    await Effect.provide(fill, layerEmbedded({ dataDir: folder, durable: false }), {
+      local: true
+    }).pipe(Effect.runPromise)
+    const pglite = await PGlite.create(join(folder, "postgres"))
+    const dump = await pglite.dumpDataDir("none")
+    await pglite.close()
+    writeFileSync(join(folder, "dump.tar"), new Uint8Array(await dump.arrayBuffer()))
+  })
 
-let template: Blob | undefined
+const templates = new Map<string, Blob>()
 
-/** The dump, read once a process; a store is made from it in a quarter of a second. */
-export const migratedTemplate = Effect.promise(
-  async () => (template ??= new Blob([readFileSync(join(await templateFolder(), "dump.tar"))]))
+/** A dump of an embedded store: read once a process, 250 ms a copy. */
+export const embeddedTemplate = <E>(hash: string, fill: Effect.Effect<unknown, E, Database>) =>
+  Effect.promise(async () => {
+    const known = templates.get(hash)
+    if (known !== undefined) return known
+    const template = new Blob([readFileSync(join(await storeFolder(hash, fill), "dump.tar"))])
+    templates.set(hash, template)
+    return template
+  })
+
+/** A dump of a migrated store. */
+export const migratedTemplate = Effect.suspend(() =>
+  embeddedTemplate(schemaHash(), Migrations.migrate())
 )
 
 /** Gives a data folder a migrated store, which the service opens as one of an earlier start. */
 export const prepareDataDir = async (dataDir: string) => {
   mkdirSync(dataDir, { recursive: true })
-  await cp(join(await templateFolder(), "postgres"), join(dataDir, "postgres"), {
-    recursive: true
-  })
+  const folder = await storeFolder(schemaHash(), Migrations.migrate())
+  await cp(join(folder, "postgres"), join(dataDir, "postgres"), { recursive: true })
 }
 
 /** A fresh embedded store in memory, migrated. */
@@ -74,7 +83,7 @@ export const postgresServer: Effect.Effect<URL> = Effect.promise(
   async () => new URL(process.env.TEST_DATABASE_URL ?? (await serverUrl(inject("postgresFolder"))))
 )
 
-/** A fresh empty database on the server, dropped when the scope closes. Answers its URL. */
+/** A fresh empty database on the server, dropped when the scope closes. Returns its URL. */
 export const freshDatabase = Effect.fnUntraced(function* (options?: {
   readonly template?: string
 }) {
@@ -130,7 +139,7 @@ export const migratedDatabaseUrl = Effect.flatMap(migratedDatabase, (template) =
   freshDatabase({ template })
 )
 
-/** A fresh migrated database on a real Postgres, used through so many connections. */
+/** A fresh migrated database on a real Postgres, with this number of connections. */
 const postgresOver = (maxConnections?: number): Layer.Layer<Database> =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -147,7 +156,7 @@ export const postgresDatabase = postgresOver()
 
 export const stores = { postgres: postgresDatabase, embedded: embeddedDatabase }
 
-/** Both stores with one connection each, which sees all that was done in its own statistics. */
+/** Both stores with one connection each, whose own statistics count all its statements. */
 export const singleStores = { postgres: postgresOver(1), embedded: embeddedDatabase }
 
 /**

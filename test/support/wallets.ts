@@ -13,7 +13,7 @@ import * as TaskStoreLive from "../../src/tasks/TaskStoreLive.ts"
 import { UserStore } from "../../src/users/UserStore.ts"
 import { WalletStore } from "../../src/wallet/WalletStore.ts"
 
-/** The stores that money moves through. */
+/** The stores that change wallets. */
 export const walletStores = Layer.mergeAll(
   ReservationStore.layer,
   CallStore.layer,
@@ -130,7 +130,7 @@ export const finish = Effect.fnUntraced(function* (
 
 const callKeyOf = (userId: UserId) => ApiKeyId.make(`key_${userId}`)
 
-/** A wallet of somebody who has a key to make calls with. */
+/** A user with a wallet and a key that can make calls. */
 export const newCaller = Effect.fnUntraced(function* (amount: number) {
   const users = yield* UserStore
   const userId = yield* newWallet(amount)
@@ -190,8 +190,8 @@ export const writeCalls = Effect.fnUntraced(function* (batch: Partial<CallBatch>
   })
 })
 
-/** What the key of a caller is to hold ahead: for calls that run, and for those to come. */
-export const allowance = (userId: UserId, needs: number, extra = 0) => ({
+/** The reservation that a key shall have: for calls that run, and for those to come. */
+export const reservation = (userId: UserId, needs: number, extra = 0) => ({
   key: callKeyOf(userId),
   user: userId,
   hold: randomUUID() as string,
@@ -199,15 +199,15 @@ export const allowance = (userId: UserId, needs: number, extra = 0) => ({
   extra: credits(extra)
 })
 
-/** A call that was drawn on the allowance of its key, and has ended. */
+/** A call that was drawn on the reservation of its key, and has ended. */
 export const drawnCall = (start: CallStart, captured: number): DrawnCall => ({
   start,
   begunAt: 1_800_000_000_000,
   end: callEnd(start, captured)
 })
 
-/** Settles what was drawn and sizes allowances in one transaction. */
-export const writeAllowances = Effect.fnUntraced(function* (batch: Partial<ReservationBatch>) {
+/** Settles drawn calls and sizes reservations in one transaction. */
+export const writeReservations = Effect.fnUntraced(function* (batch: Partial<ReservationBatch>) {
   const store = yield* ReservationStore
   return yield* store.write({
     sizes: [],
@@ -223,8 +223,8 @@ export const writeAllowances = Effect.fnUntraced(function* (batch: Partial<Reser
 const Count = Schema.Array(Schema.Struct({ n: Schema.Int }))
 
 /**
- * Breaches of contract 6, of one wallet or of all: must be 0. `settled ≥ held ≥ 0` and the sums are
- * looked at again here, though constraints state some of them.
+ * Breaches of docs/reference/wallet.md#invariants, of one wallet or of all: must be 0. Checks again
+ * `settled ≥ held ≥ 0` and the sums, though constraints state some of them.
  */
 export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefined) {
   const sql = yield* PgClient.PgClient
@@ -234,12 +234,12 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
       SELECT w.*, (SELECT coalesce(sum(CASE kind WHEN 'top_up' THEN amount WHEN 'adjustment' THEN amount
           WHEN 'capture' THEN -amount ELSE 0 END), 0) FROM wallet_entries e WHERE e.user_id = w.user_id) AS ledger,
         (SELECT coalesce(sum(CASE kind WHEN 'hold' THEN amount WHEN 'capture' THEN -amount
-          WHEN 'release' THEN -amount ELSE 0 END), 0) FROM wallet_entries e WHERE e.user_id = w.user_id) AS frozen,
+          WHEN 'release' THEN -amount ELSE 0 END), 0) FROM wallet_entries e WHERE e.user_id = w.user_id) AS held_ledger,
         (SELECT coalesce(sum(amount), 0) FROM holds h WHERE h.user_id = w.user_id) AS open,
-        (SELECT count(*) FROM wallet_entries e WHERE e.user_id = w.user_id) AS lines
+        (SELECT count(*) FROM wallet_entries e WHERE e.user_id = w.user_id) AS entries
       FROM wallets w WHERE ${mine}
     ), closed AS (
-      -- Calls that were drawn on an allowance are captures of its hold
+      -- Calls that were drawn on a reservation are captures of its hold
       SELECT coalesce(note::uuid, subject_id) AS subject_id, sum(amount) FILTER (WHERE kind = 'hold') AS held,
         coalesce(sum(amount) FILTER (WHERE kind = 'capture'), 0) AS captured,
         coalesce(sum(amount) FILTER (WHERE kind = 'release'), 0) AS released,
@@ -249,7 +249,7 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
     ), mine AS (SELECT * FROM tasks WHERE ${mine})
     SELECT (
       (SELECT count(*) FROM sums WHERE NOT (settled >= held AND held >= 0)) +
-      (SELECT count(*) FROM sums WHERE settled <> ledger OR held <> frozen OR held <> open OR entry_count <> lines) +
+      (SELECT count(*) FROM sums WHERE settled <> ledger OR held <> held_ledger OR held <> open OR entry_count <> entries) +
       (SELECT count(*) FROM closed c WHERE opened <> 1 OR captured > held OR
         CASE WHEN EXISTS (SELECT 1 FROM holds h WHERE h.id = c.subject_id)
           THEN ends <> 0 ELSE ends = 0 OR captured + released <> held END) +

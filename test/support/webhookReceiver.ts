@@ -5,7 +5,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { makeAuthority } from "./certificates.ts"
 
-/** One delivery as it came. */
+/** One received delivery. */
 export interface Received {
   readonly deliveryId: string
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
@@ -15,7 +15,7 @@ export interface Received {
   readonly atMillis: number
 }
 
-/** An https receiver on loopback with a certificate of its own; it keeps all that comes. */
+/** An https receiver on loopback with its own certificate; it keeps all deliveries. */
 export const startReceiver = async (
   answer: (received: Received, before: ReadonlyArray<Received>) => number | Promise<number> = () =>
     200
@@ -51,7 +51,7 @@ export const startReceiver = async (
     url: `https://localhost:${port}/hook`,
     received,
     ca: authority.ca,
-    /** What a gateway process needs in its environment to trust it. */
+    /** The environment that a gateway process needs to trust it. */
     env: { NODE_EXTRA_CA_CERTS: caFile },
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections()

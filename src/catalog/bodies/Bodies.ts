@@ -10,7 +10,7 @@ import { TextToImagePreview } from "./TextToImagePreview.ts"
 import { TextToVideoSpark } from "./TextToVideoSpark.ts"
 import { VideoEditPlus } from "./VideoEditPlus.ts"
 
-/** The spec's neutral names: each is a family of models that take the same body. */
+/** Each label names a body; models that take the same body share the label. docs/reference/models.md#labels */
 export const Label = Schema.Literals([
   "text-to-video-spark",
   "keyframe-to-video-plus",
@@ -24,7 +24,6 @@ export const Label = Schema.Literals([
 ])
 export type Label = typeof Label.Type
 
-/** The body of each label. Spec, Request bodies. */
 export const bodies = {
   "text-to-video-spark": TextToVideoSpark,
   "keyframe-to-video-plus": KeyframeToVideoPlus,
@@ -37,7 +36,7 @@ export const bodies = {
   "video-edit-plus": VideoEditPlus
 } satisfies Record<Label, Schema.Top>
 
-/** A decoded body: all defaults filled in. */
+/** A decoded body, with defaults. */
 export type Body = (typeof bodies)[Label]["Type"]
 
 /** JSON Schema (draft 2020-12) of a body with its defaults, enums and limits, for OpenAPI and `GET /models`. */

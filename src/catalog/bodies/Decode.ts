@@ -1,11 +1,11 @@
 import { Array as Arr, Effect, Schema } from "effect"
 import { bodyFieldsMax, bodyItemsMax } from "../../domain/Limits.ts"
 import { FieldFault } from "../../domain/Problem.ts"
-import { bodyParseOptions, faultsOf, pointerOf } from "../Pointers.ts"
+import { bodyParseOptions, faultsOf, pointerOf } from "../FieldFaults.ts"
 import { bodies } from "./Bodies.ts"
 import type { Body, Label } from "./Bodies.ts"
 
-/** A body that breaks rules of its model: all of its faults, never none. Contract 2 and 4, code 2001. */
+/** A body that breaks rules of its model, with all faults. Reported as 400, code 2001. */
 export class InvalidBody extends Schema.TaggedError<InvalidBody>()("InvalidBody", {
   errors: Schema.NonEmptyArray(FieldFault)
 }) {
@@ -14,8 +14,8 @@ export class InvalidBody extends Schema.TaggedError<InvalidBody>()("InvalidBody"
   }
 }
 
-/** Bodies with absurdly many fields or items are refused before each of them is looked at. */
-export const crowdFaults = (input: unknown): ReadonlyArray<FieldFault> => {
+/** Checked before the decode, whose cost grows with the number of fields and items. */
+export const sizeFaults = (input: unknown): ReadonlyArray<FieldFault> => {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return []
   const entries = Object.entries(input)
   if (entries.length > bodyFieldsMax) {
@@ -36,15 +36,15 @@ export const crowdFaults = (input: unknown): ReadonlyArray<FieldFault> => {
 }
 
 /**
- * Decodes a request body by the rules of its label and fills in the defaults. Inline media are not
- * looked into: `acceptBody` does both. Fails with all faults at once.
+ * Decodes a request body by the rules of its label and fills in the defaults. Fails with all faults.
+ * Inline media are not inspected: `acceptBody` does both.
  */
 export const decodeBody = Effect.fnUntraced(function* (
   label: Label,
   input: unknown
 ): Effect.fn.Return<Body, InvalidBody> {
-  const crowd = crowdFaults(input)
-  if (Arr.isReadonlyArrayNonEmpty(crowd)) return yield* new InvalidBody({ errors: crowd })
+  const tooLarge = sizeFaults(input)
+  if (Arr.isReadonlyArrayNonEmpty(tooLarge)) return yield* new InvalidBody({ errors: tooLarge })
   return yield* Schema.decodeUnknownEffect(
     bodies[label],
     bodyParseOptions

@@ -1,6 +1,6 @@
 import type { bodies, Label } from "./Bodies.ts"
 
-/** Bodies that the documentation shows; each is decoded by its own schema in a test. */
+/** Bodies for the documentation; a test decodes each by its schema. */
 export const examples: { readonly [L in Label]: (typeof bodies)[L]["Encoded"] } = {
   "text-to-video-spark": {
     prompt: "A lighthouse at dawn, waves rolling in, gulls circling",

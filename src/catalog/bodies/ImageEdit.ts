@@ -15,7 +15,7 @@ import {
 } from "./Fields.ts"
 import { AreaSize } from "./Size.ts"
 
-/** Spec, Request bodies: `image-edit`; at most 3 images by contract 1. Result: `images`. */
+/** docs/reference/models.md#image-edit */
 export const ImageEdit = Schema.Struct({
   prompt: prompt(promptLongCodePointsMax, "What to do with the pictures"),
   images: images(imageEditImagesMax, "Reference pictures (JPEG, PNG, BMP or WEBP)"),

@@ -17,7 +17,7 @@ import {
 } from "./Fields.ts"
 import { freeSize } from "./Size.ts"
 
-/** `image-edit-max`: the spec shows its result only, so the body follows the upstream (vendors.md A1). Result: `images`. */
+/** The body follows the upstream model. docs/reference/models.md#image-edit-max */
 export const ImageEditMax = Schema.Struct({
   prompt: prompt(promptShortCodePointsMax, "What to do with the pictures, in Chinese or English"),
   images: images(

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { imageEditProImagesMax, textCodePointsMax } from "../../domain/Limits.ts"
 import { choice, images, prompt } from "./Fields.ts"
 
-/** Spec, Request bodies: `image-edit-pro` (path ends in `/edit`); 1 to 10 images by contract 1. Result: `images`. */
+/** docs/reference/models.md#image-edit-pro */
 export const ImageEditPro = Schema.Struct({
   prompt: prompt(textCodePointsMax, "Editing instruction"),
   images: images(imageEditProImagesMax, "Pictures to edit"),

@@ -13,7 +13,7 @@ import {
   Seed
 } from "./Fields.ts"
 
-/** `image-to-video-spark`: the spec shows its result only, so the body follows the upstream (vendors.md A1). Result: `videos`. */
+/** The body follows the upstream model. docs/reference/models.md#image-to-video-spark */
 export const ImageToVideoSpark = Schema.Struct({
   prompt: prompt(promptLongCodePointsMax, "Motion and story"),
   image: image("First frame (JPEG, PNG without transparency, BMP or WEBP)"),

@@ -12,7 +12,7 @@ import {
   ShortDuration
 } from "./Fields.ts"
 
-/** Spec, Request bodies: `keyframe-to-video-plus`. Result: `videos`. */
+/** docs/reference/models.md#keyframe-to-video-plus */
 export const KeyframeToVideoPlus = Schema.Struct({
   prompt: prompt(promptShortCodePointsMax, "Transition and motion"),
   image: image("First keyframe (JPEG, PNG without transparency, BMP or WEBP)"),

@@ -4,9 +4,9 @@ import {
   imageEditPixelsMax,
   imageEditPixelsMin
 } from "../../domain/Limits.ts"
-import { quote } from "../Pointers.ts"
+import { describeValue } from "../FieldFaults.ts"
 
-/** Spec, `text-to-video-spark`: the sizes of each tier, `width*height` in pixels. */
+/** Sizes of each tier, `width*height` in pixels. docs/reference/requirements.md#r-model-6 */
 export const videoSizes = {
   "720P": ["1280*720", "720*1280", "960*960", "1088*832", "832*1088"],
   "1080P": ["1920*1080", "1080*1920", "1440*1440", "1632*1248", "1248*1632"]
@@ -14,13 +14,13 @@ export const videoSizes = {
 
 export type VideoTier = "480P" | "720P" | "1080P"
 
-/** The tier of a video size, by which seconds are priced. */
+/** The price of a second depends on the tier. */
 export const tierOfSize = (size: string): VideoTier =>
   videoSizes["1080P"].some((it) => it === size) ? "1080P" : "720P"
 
 const pattern = /^([1-9]\d{0,8})\*([1-9]\d{0,8})$/u
 
-/** Bounds on a free size; all of them included. */
+/** Bounds of a free size, all included. */
 export interface SizeRules {
   readonly pixelsMin?: number
   readonly pixelsMax?: number
@@ -52,14 +52,14 @@ const sideFault = (width: number, height: number, rules: SizeRules): string | un
     : `Expected a width and a height of ${sideMin} to ${sideMax} pixels each, got ${width}*${height}`
 }
 
-/** A size of the form `width*height` in pixels within bounds. Spec, `image-edit`. */
+/** A size of the form `width*height` in pixels, within bounds. */
 export const freeSize = (rules: SizeRules) =>
   Schema.String.check(
     Schema.makeFilter<string>(
       (text) => {
         const match = pattern.exec(text)
         if (match === null) {
-          return `Expected "width*height" in pixels, such as "1280*1280", got ${quote(text)}`
+          return `Expected "width*height" in pixels, such as "1280*1280", got ${describeValue(text)}`
         }
         const [width, height] = [Number(match[1]), Number(match[2])]
         return [pixelFault, aspectFault, sideFault].flatMap((fault) => {
@@ -71,7 +71,7 @@ export const freeSize = (rules: SizeRules) =>
     )
   )
 
-/** Spec, `image-edit`: any shape within bounds of area and aspect ratio. */
+/** Bounded by area and aspect ratio. docs/reference/requirements.md#r-model-35 */
 export const AreaSize = Schema.NullOr(
   freeSize({
     pixelsMin: imageEditPixelsMin,

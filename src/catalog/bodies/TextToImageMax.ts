@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { promptShortCodePointsMax } from "../../domain/Limits.ts"
 import { choice, NegativePrompt, prompt, promptExtend, SafetyFilter, Seed } from "./Fields.ts"
 
-/** Spec, Request bodies: `text-to-image-max`. Result: `images`. */
+/** docs/reference/models.md#text-to-image-max */
 export const TextToImageMax = Schema.Struct({
   prompt: prompt(promptShortCodePointsMax, "What the image shows, in Chinese or English"),
   negative_prompt: Schema.optionalKey(

@@ -3,7 +3,7 @@ import { imageEditCountMax, promptLongCodePointsMax } from "../../domain/Limits.
 import { imageCount, NegativePrompt, prompt, promptExtend, SafetyFilter, Seed } from "./Fields.ts"
 import { AreaSize } from "./Size.ts"
 
-/** `text-to-image-preview`: the spec shows its result only, so the body follows the upstream (vendors.md A1). Result: `images`. */
+/** The body follows the upstream model. docs/reference/models.md#text-to-image-preview */
 export const TextToImagePreview = Schema.Struct({
   prompt: prompt(promptLongCodePointsMax, "What the image shows, in Chinese or English"),
   negative_prompt: Schema.optionalKey(NegativePrompt),

@@ -13,7 +13,7 @@ import {
 } from "./Fields.ts"
 import { videoSizes } from "./Size.ts"
 
-/** Spec, Request bodies: `text-to-video-spark`. Result: `videos`. */
+/** docs/reference/models.md#text-to-video-spark */
 export const TextToVideoSpark = Schema.Struct({
   prompt: prompt(promptLongCodePointsMax, "What the video shows"),
   negative_prompt: Schema.optionalKey(NegativePrompt),

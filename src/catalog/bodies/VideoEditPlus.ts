@@ -84,7 +84,7 @@ const required = (field: keyof Fields, body: Fields) =>
     ? [{ path: [field], issue: `Required when function is "${body.function}"` }]
     : []
 
-/** What each function needs of the upstream. vendors.md A1. */
+/** The fields that the upstream requires for each function. */
 const missing = (body: Fields) => {
   switch (body.function) {
     case "image_reference":
@@ -117,7 +117,7 @@ const roles = (body: Fields) =>
       ]
     : []
 
-/** `video-edit-plus`: the spec shows its result only, so the body follows the upstream (vendors.md A1). Result: `videos`. */
+/** The body follows the upstream model. docs/reference/models.md#video-edit-plus */
 export const VideoEditPlus = Fields.check(
   Schema.makeFilter<Fields>((body) => [...missing(body), ...roles(body)], {
     toJsonSchema: () => [{}, true]

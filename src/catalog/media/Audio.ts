@@ -1,14 +1,12 @@
 import { Effect, Result } from "effect"
-import { MediaFault } from "./Bytes.ts"
-import type { AudioHeader } from "./Headers.ts"
-import type { AudioRules } from "./InspectionRules.ts"
-import { checkedFormat } from "./InspectionRules.ts"
+import { mimesOf } from "./Formats.ts"
+import type { AudioFormat, AudioHeader } from "./Formats.ts"
+import type { AudioRules } from "./MediaRules.ts"
+import { checkedFormat, MediaFault } from "./MediaRules.ts"
 import { readMp3 } from "./Mp3.ts"
-import { mimesOf } from "./Sniff.ts"
-import type { AudioFormat } from "./Sniff.ts"
 import { readWav } from "./Wav.ts"
 
-/** Audio that keeps all rules of its field. */
+/** Audio that complies with the rules of its field. */
 export interface AudioInfo {
   readonly kind: "audio"
   readonly format: AudioFormat
@@ -22,7 +20,7 @@ const readers = {
   MP3: readMp3
 } satisfies Record<AudioFormat, (bytes: Uint8Array) => Result.Result<AudioHeader, string>>
 
-/** Checks audio by its bytes alone: format, size, and length counted from the sound itself. Pure. Contract 5. */
+/** Checks audio by its bytes only. The length is counted, not read from a header. docs/reference/models.md#audio-rules */
 export const inspectAudio = (
   bytes: Uint8Array,
   rules: AudioRules

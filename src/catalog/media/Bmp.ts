@@ -1,17 +1,17 @@
 import { Result } from "effect"
 import { i32le, trailing, truncated, u16le, u32le } from "./Bytes.ts"
-import type { ImageHeader } from "./Headers.ts"
+import type { ImageHeader } from "./Formats.ts"
 
 const infoSizes = new Set([12, 40, 52, 56, 64, 108, 124])
 const depths = new Set([1, 4, 8, 16, 24, 32])
 
-/** Compressions whose size follows from width and height: none, and bit fields. */
+/** Compressions whose length follows from width and height: none, and bit fields. */
 const plain = new Set([0, 3, 6])
 
-/** Rows end on 4 bytes, and so may the file. */
+/** Rows are padded to 4 bytes, and some writers pad the file too. */
 const paddingBytesMax = 3
 
-/** Reads a BMP header and compares what it announces with what is there; pixels are not decoded. */
+/** Reads the header and compares its lengths with the bytes; pixels are not decoded. */
 export const readBmp = (bytes: Uint8Array): Result.Result<ImageHeader, string> => {
   const infoSize = u32le(bytes, 14)
   if (bytes.length < 14 + 12 || bytes.length < 14 + infoSize) return Result.fail(truncated)

@@ -1,15 +1,4 @@
-import { Schema } from "effect"
-
-/** A medium breaks a rule of its field, or is not what it says it is. Contract 5. */
-export class MediaFault extends Schema.TaggedError<MediaFault>()("MediaFault", {
-  detail: Schema.String
-}) {
-  override get message(): string {
-    return this.detail
-  }
-}
-
-/** Readers of whole numbers; beyond the end every byte reads 0, so callers check lengths first. */
+/** Bytes beyond the end read as 0, so callers check lengths first. */
 export const u8 = (bytes: Uint8Array, at: number): number => bytes[at] ?? 0
 
 export const u16be = (bytes: Uint8Array, at: number): number =>
@@ -29,17 +18,15 @@ export const u32le = (bytes: Uint8Array, at: number): number =>
 
 export const i32le = (bytes: Uint8Array, at: number): number => u32le(bytes, at) | 0
 
-/** Bytes as Latin-1 text, for chunk names and magic words. */
+/** Bytes as Latin-1 text: chunk names and magic numbers. */
 export const latin1 = (bytes: Uint8Array, at: number, length: number): string =>
   String.fromCharCode(...bytes.subarray(at, at + length))
 
-/** Whether nothing but zero bytes follows. */
+/** Only zero bytes follow. */
 export const isZeroFrom = (bytes: Uint8Array, at: number): boolean =>
   bytes.subarray(at).every((byte) => byte === 0)
 
-/** What is said of a file that ends before its picture or sound does. */
 export const truncated = "The file is cut off before its end"
 
-/** What is said of a file with something hidden behind its end. */
 export const trailing = (bytes: number): string =>
   `${bytes} bytes follow the end of the file's own content`

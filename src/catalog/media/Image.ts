@@ -1,16 +1,14 @@
 import { Effect, Result } from "effect"
 import { readBmp } from "./Bmp.ts"
-import { MediaFault } from "./Bytes.ts"
-import type { ImageHeader } from "./Headers.ts"
-import type { ImageRules } from "./InspectionRules.ts"
-import { checkedFormat } from "./InspectionRules.ts"
+import { mimesOf } from "./Formats.ts"
+import type { ImageFormat, ImageHeader } from "./Formats.ts"
 import { readJpeg } from "./Jpeg.ts"
+import type { ImageRules } from "./MediaRules.ts"
+import { checkedFormat, MediaFault } from "./MediaRules.ts"
 import { readPng } from "./Png.ts"
-import { mimesOf } from "./Sniff.ts"
-import type { ImageFormat } from "./Sniff.ts"
 import { readWebp } from "./Webp.ts"
 
-/** An image that keeps all rules of its field. */
+/** An image that complies with the rules of its field. */
 export interface ImageInfo extends ImageHeader {
   readonly kind: "image"
   /** The true media type, by magic bytes. */
@@ -43,8 +41,9 @@ const ruleFault = (image: ImageHeader, rules: ImageRules): string | undefined =>
 }
 
 /**
- * Checks an image by its bytes alone: format by magic bytes, size, width, height, transparency;
- * animated, cut, lying, empty and double-faced files are refused. Pure, no pixel is decoded. Contract 5.
+ * Checks an image by its bytes only: format, size, width, height, transparency. Animated, truncated and
+ * empty files, false headers and files of two formats are refused. No pixel is decoded.
+ * docs/reference/models.md#inspection
  */
 export const inspectImage = (
   bytes: Uint8Array,

@@ -1,21 +1,21 @@
 import { Result } from "effect"
 import { isZeroFrom, latin1, trailing, truncated, u16be, u8 } from "./Bytes.ts"
-import type { ImageHeader } from "./Headers.ts"
+import type { ImageHeader } from "./Formats.ts"
 
 interface Picture {
   readonly width: number
   readonly height: number
-  /** Where the end marker ends. */
+  /** Offset after the end marker. */
   readonly end: number
 }
 
-/** Start-of-frame markers: all of C0 to CF but the tables C4, C8 and CC. */
+/** Start-of-frame markers: C0 to CF without the tables C4, C8 and CC. */
 const isFrame = (marker: number): boolean =>
   marker >= 0xc0 && marker <= 0xcf && ![0xc4, 0xc8, 0xcc].includes(marker)
 
 const isRestart = (marker: number): boolean => marker >= 0xd0 && marker <= 0xd7
 
-/** Where the entropy-coded data from `at` ends: at the next marker that is not part of it. */
+/** The end of the entropy-coded data from `at`: the next marker that is not part of it. */
 const endOfScan = (bytes: Uint8Array, at: number): number => {
   for (let found = bytes.indexOf(0xff, at); found !== -1; found = bytes.indexOf(0xff, found + 1)) {
     const marker = u8(bytes, found + 1)
@@ -64,13 +64,13 @@ const readPicture = (bytes: Uint8Array, start: number): Result.Result<Picture, s
   return Result.fail(truncated)
 }
 
-/** Phones of one maker end their pictures with a table that starts with SEFH and ends with SEFT. */
+/** Samsung phones append a table that starts with SEFH and ends with SEFT. */
 const isPhoneTrailer = (bytes: Uint8Array, at: number): boolean =>
   latin1(bytes, bytes.length - 4, 4) === "SEFT" && bytes.length - at >= 8
 
 /**
- * Reads a JPEG marker by marker to its end; pixels are not decoded. Behind the end there may be
- * zero padding, further pictures (multi-picture format of phones) and a phone's own table, nothing else.
+ * Reads a JPEG marker by marker to its end; pixels are not decoded. After the end, zero padding, further
+ * pictures (multi-picture format of phones) and a phone's table are allowed, nothing else.
  */
 export const readJpeg = (bytes: Uint8Array): Result.Result<ImageHeader, string> =>
   Result.flatMap(readPicture(bytes, 0), ({ end, height, width }) => {

@@ -1,25 +1,24 @@
 import { Array as Arr, Effect, Option } from "effect"
+import { Buffer } from "node:buffer"
 import type { FieldFault } from "../../domain/Problem.ts"
 import type { Body, Label } from "../bodies/Bodies.ts"
-import { crowdFaults, decodeBody, InvalidBody } from "../bodies/Decode.ts"
+import { sizeFaults, decodeBody, InvalidBody } from "../bodies/Decode.ts"
 import { isUrlCandidate } from "../bodies/Fields.ts"
-import { capFaults, pointerOf, quote } from "../Pointers.ts"
+import { capFaults, pointerOf, describeValue } from "../FieldFaults.ts"
 import { inspectAudio } from "./Audio.ts"
 import type { AudioInfo } from "./Audio.ts"
-import { decodeBase64, decodedBytes } from "./Base64.ts"
-import { MediaFault } from "./Bytes.ts"
+import { mimesOf } from "./Formats.ts"
 import { inspectImage } from "./Image.ts"
 import type { ImageInfo } from "./Image.ts"
-import { bytesFault } from "./InspectionRules.ts"
-import type { MediaRules } from "./InspectionRules.ts"
-import { mediaRules } from "./MediaRules.ts"
-import { mimesOf } from "./Sniff.ts"
+import { mediaFields } from "./MediaFields.ts"
+import { bytesFault, MediaFault } from "./MediaRules.ts"
+import type { MediaRules } from "./MediaRules.ts"
 import { inspectVideo } from "./Video.ts"
 import type { VideoInfo } from "./Video.ts"
 
 export type MediaInfo = ImageInfo | AudioInfo | VideoInfo
 
-/** A medium that came inside the body, checked. */
+/** An inline medium of a body, checked. */
 export interface InlineMedium {
   readonly pointer: string
   readonly bytes: Uint8Array
@@ -28,30 +27,30 @@ export interface InlineMedium {
   readonly info: MediaInfo
 }
 
-/** A medium that is fetched at execution, and what it is checked against then (contract 5). */
+/** A medium that is fetched and checked when the task runs. docs/reference/models.md#media-by-url */
 export interface UrlMedium {
   readonly pointer: string
   readonly url: string
   readonly rules: MediaRules
 }
 
-/** A body whose inline media are replaced by `artifact:<index>`, an index into `media`. */
+/** A body whose inline media are replaced by `artifact:<index into media>`. */
 export interface AcceptedBody {
   readonly body: Body
   readonly media: ReadonlyArray<InlineMedium>
   readonly urls: ReadonlyArray<UrlMedium>
 }
 
-/** Stands in a body for the inline medium of that index; no client can send it, `:` is no Base64. */
+/** Replaces the inline medium of that index. No client can send it, because `:` is not Base64. */
 export const placeholderOf = (index: number): string => `artifact:${index}`
 
 const reference = /^artifact:(art_.+)$/u
 
-/** The artifact that stands in a stored body where the inline medium was. */
+/** The artifact id that replaced an inline medium in a stored body. */
 export const referenceIn = (text: string): Option.Option<string> =>
   Option.fromUndefinedOr(reference.exec(text)?.[1])
 
-/** Checks bytes against the rules of their field, wherever they came from. Contract 5. */
+/** Checks bytes against the rules of their field. docs/reference/models.md#inspection */
 export const inspectMedia = (
   bytes: Uint8Array,
   rules: MediaRules
@@ -66,6 +65,29 @@ export const inspectMedia = (
   }
 }
 
+const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+const strict = /^[A-Za-z0-9+/]*={0,2}$/u
+
+const paddingOf = (text: string): number => (text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0)
+
+/** The decoded size, without decoding. */
+export const decodedBytes = (text: string): number =>
+  Math.floor((text.length - paddingOf(text)) * 0.75)
+
+/** The bits cut off by padding must be zero, so that one text only stands for the bytes. */
+const isCanonical = (text: string): boolean => {
+  const padding = paddingOf(text)
+  if (padding === 0) return true
+  const last = alphabet.indexOf(text.charAt(text.length - padding - 1))
+  return last % (padding === 2 ? 16 : 4) === 0
+}
+
+/** Strict Base64 of RFC 4648, section 4: padded, no blanks, no stray bits. docs/reference/models.md#media-in-bodies */
+export const decodeBase64 = (text: string): Option.Option<Uint8Array> =>
+  text.length % 4 === 0 && strict.test(text) && isCanonical(text)
+    ? Option.some(new Uint8Array(Buffer.from(text, "base64")))
+    : Option.none()
+
 const dataUri = /^data:([^,]{0,200}?)(;base64)?,/iu
 
 const fault = (detail: string) => new MediaFault({ detail })
@@ -74,7 +96,7 @@ const declaredFault = (declared: string, info: MediaInfo): MediaFault | undefine
   const names: ReadonlyArray<string> = mimesOf[info.format]
   return names.includes((declared.split(";")[0] ?? "").toLowerCase())
     ? undefined
-    : fault(`The data URI declares ${quote(declared)}, its bytes are ${info.format}`)
+    : fault(`The data URI declares ${describeValue(declared)}, its bytes are ${info.format}`)
 }
 
 /** Decodes and checks a `data:` URI or bare Base64. */
@@ -90,16 +112,16 @@ const readInline = Effect.fnUntraced(function* (text: string, rules: MediaRules)
   if (Option.isNone(decoded)) {
     return yield* fault(
       match === null
-        ? `Expected a public URL, a data URI or valid Base64, got ${quote(text)}`
+        ? `Expected a public URL, a data URI or valid Base64, got ${describeValue(text)}`
         : "The data URI does not hold valid Base64"
     )
   }
   const info = yield* inspectMedia(decoded.value, rules)
-  const lie = match === null ? undefined : declaredFault(match[1] ?? "", info)
-  return lie === undefined ? { bytes: decoded.value, info } : yield* lie
+  const mismatch = match === null ? undefined : declaredFault(match[1] ?? "", info)
+  return mismatch === undefined ? { bytes: decoded.value, info } : yield* mismatch
 })
 
-/** A text in a media field of a body, and what that field takes. */
+/** A text in a media field of a body, with the rules of the field. */
 export interface MediaText {
   readonly pointer: string
   readonly text: string
@@ -120,20 +142,20 @@ const entriesOf = (input: unknown): ReadonlyArray<[string, unknown]> =>
 
 /** All texts in the media fields of a body, in its order. */
 export const mediaIn = (label: Label, input: unknown): ReadonlyArray<MediaText> => {
-  const fields = new Map(Object.entries(mediaRules[label]))
+  const fields = new Map(Object.entries(mediaFields[label]))
   return entriesOf(input).flatMap(([field, value]) => {
     const rules = fields.get(field)
     return rules === undefined ? [] : textsOf(field, value, rules)
   })
 }
 
-/** The body with the texts at some pointers replaced; all else is as it was. */
+/** The body with its media texts replaced. */
 const replace = (
   label: Label,
   input: unknown,
   by: (pointer: string, text: string) => string
 ): unknown => {
-  const fields = mediaRules[label]
+  const fields = mediaFields[label]
   if (entriesOf(input).length === 0) return input
   return Object.fromEntries(
     entriesOf(input).map(([field, value]) => {
@@ -154,7 +176,7 @@ const replace = (
 const isInline = ({ rules, text }: MediaText): boolean =>
   rules.kind !== "video" && text.length > 0 && !isUrlCandidate(text)
 
-/** Takes the media out of a body and tells what is wrong with any of them. */
+/** Extracts and checks the inline media of a body. */
 const extract = Effect.fnUntraced(function* (label: Label, input: unknown) {
   const found = mediaIn(label, input)
   const [media, faults] = yield* Effect.partition(found.filter(isInline), (it) =>
@@ -181,15 +203,15 @@ const extract = Effect.fnUntraced(function* (label: Label, input: unknown) {
 })
 
 /**
- * Everything that create checks of a body in one pass: decodes it, checks and takes out its inline
- * media, so that bytes never lie in a task row, and lists the URLs to be fetched. Fails with all faults of fields and media together (contract 2 and 5).
+ * Checks a body at create: decodes it, checks and extracts its inline media (bytes are never stored in a
+ * task row), and lists the URLs to fetch. Fails with the faults of fields and media together.
  */
 export const acceptBody = Effect.fn("Media.acceptBody")(function* (
   label: Label,
   input: unknown
 ): Effect.fn.Return<AcceptedBody, InvalidBody> {
-  const crowd = crowdFaults(input)
-  if (Arr.isReadonlyArrayNonEmpty(crowd)) return yield* new InvalidBody({ errors: crowd })
+  const tooLarge = sizeFaults(input)
+  if (Arr.isReadonlyArrayNonEmpty(tooLarge)) return yield* new InvalidBody({ errors: tooLarge })
   const { body, faults, media, urls } = yield* extract(label, input)
   const decoded = yield* Effect.result(decodeBody(label, body))
   const all = decoded._tag === "Failure" ? [...decoded.failure.errors, ...faults] : faults
@@ -197,7 +219,7 @@ export const acceptBody = Effect.fn("Media.acceptBody")(function* (
   return { body: yield* Effect.fromResult(decoded), media, urls }
 })
 
-/** A body with each media text replaced, for example placeholders by stored artifacts, or these by data URIs. */
+/** A decoded body with its media texts replaced: placeholders by artifacts, or artifacts by data URIs. */
 export const mapMedia = (
   label: Label,
   body: Body,

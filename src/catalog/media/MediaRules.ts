@@ -1,69 +1,69 @@
-import {
-  audioBytesMax,
-  audioSecondsMax,
-  audioSecondsMin,
-  imageBytesMax,
-  imageEditMaxSidePixelsMax,
-  imageEditMaxSidePixelsMin,
-  imageEditSidePixelsMax,
-  imageEditSidePixelsMin,
-  keyframeSidePixelsMax,
-  keyframeSidePixelsMin,
-  videoBytesMax
-} from "../../domain/Limits.ts"
-import type { Label } from "../bodies/Bodies.ts"
-import type { AudioRules, ImageRules, MediaRules, VideoRules } from "./InspectionRules.ts"
+import { Result, Schema } from "effect"
+import { sniff } from "./Formats.ts"
+import type { AudioFormat, Format, ImageFormat, VideoFormat } from "./Formats.ts"
 
-const image = (
-  sideMin: number,
-  sideMax: number | undefined,
-  pngTransparency: ImageRules["pngTransparency"]
-): ImageRules => ({
-  kind: "image",
-  formats: ["JPEG", "PNG", "BMP", "WEBP"],
-  bytesMax: imageBytesMax,
-  sideMin,
-  ...(sideMax === undefined ? {} : { sideMax }),
-  pngTransparency
-})
-
-const keyframe = image(keyframeSidePixelsMin, keyframeSidePixelsMax, "refused")
-
-const customAudio: AudioRules = {
-  kind: "audio",
-  formats: ["WAV", "MP3"],
-  bytesMax: audioBytesMax,
-  secondsMin: audioSecondsMin,
-  secondsMax: audioSecondsMax
+/** What an image field accepts. docs/reference/models.md#image-rules */
+export interface ImageRules {
+  readonly kind: "image"
+  readonly formats: ReadonlyArray<ImageFormat>
+  readonly bytesMax: number
+  /** Pixels of width and of height, bounds included; without `sideMax` there is no upper bound. */
+  readonly sideMin: number
+  readonly sideMax?: number
+  /** `refused` applies to a PNG with an alpha channel (colour types 4 and 6) or a `tRNS` chunk (ADR 0008). */
+  readonly pngTransparency: "allowed" | "refused"
 }
 
-const clip: VideoRules = { kind: "video", formats: ["MP4"], bytesMax: videoBytesMax }
+/** What an audio field accepts. docs/reference/models.md#audio-rules */
+export interface AudioRules {
+  readonly kind: "audio"
+  readonly formats: ReadonlyArray<AudioFormat>
+  readonly bytesMax: number
+  readonly secondsMin: number
+  readonly secondsMax: number
+}
 
-/** The spec bounds no side here; one pixel there must be. */
-const anySize = image(1, undefined, "allowed")
+/** What a video field accepts, by URL only. */
+export interface VideoRules {
+  readonly kind: "video"
+  readonly formats: ReadonlyArray<VideoFormat>
+  readonly bytesMax: number
+}
 
-const frame = image(keyframeSidePixelsMin, keyframeSidePixelsMax, "allowed")
+export type MediaRules = ImageRules | AudioRules | VideoRules
 
-/** The media fields of each body and what they take: spec, Request bodies; a list field has one rule for all items. */
-export const mediaRules: Record<Label, Readonly<Record<string, MediaRules>>> = {
-  "text-to-video-spark": { audio_url: customAudio },
-  "keyframe-to-video-plus": { image: keyframe, last_frame: keyframe },
-  "image-edit": { images: image(imageEditSidePixelsMin, imageEditSidePixelsMax, "allowed") },
-  "text-to-image-max": {},
-  "image-edit-pro": { images: anySize },
-  "image-edit-max": {
-    images: image(imageEditMaxSidePixelsMin, imageEditMaxSidePixelsMax, "allowed")
-  },
-  "text-to-image-preview": {},
-  "image-to-video-spark": { image: keyframe, audio_url: customAudio },
-  "video-edit-plus": {
-    images: frame,
-    mask_image: frame,
-    first_frame: frame,
-    last_frame: frame,
-    video_url: clip,
-    mask_video_url: clip,
-    first_clip_url: clip,
-    last_clip_url: clip
+/** A medium breaks a rule of its field, or its bytes are not what they claim to be. */
+export class MediaFault extends Schema.TaggedError<MediaFault>()("MediaFault", {
+  detail: Schema.String
+}) {
+  override get message(): string {
+    return this.detail
   }
+}
+
+const inWords = (formats: ReadonlyArray<string>): string =>
+  formats.length < 2
+    ? formats.join("")
+    : `${formats.slice(0, -1).join(", ")} or ${formats[formats.length - 1] ?? ""}`
+
+export const bytesFault = (bytes: number, bytesMax: number): string | undefined =>
+  bytes <= bytesMax
+    ? undefined
+    : `Expected at most ${bytesMax / 1024 / 1024} MB (${bytesMax} bytes), got ${bytes} bytes`
+
+/** The format by magic bytes, if the field accepts it and the size is within bounds. */
+export const checkedFormat = <F extends Format>(
+  bytes: Uint8Array,
+  rules: { readonly formats: ReadonlyArray<F>; readonly bytesMax: number }
+): Result.Result<F, string> => {
+  if (bytes.length === 0) return Result.fail("The file is empty")
+  const tooLarge = bytesFault(bytes.length, rules.bytesMax)
+  if (tooLarge !== undefined) return Result.fail(tooLarge)
+  const found = sniff(bytes)
+  const format = rules.formats.find((it) => it === found)
+  return format === undefined
+    ? Result.fail(
+        `Expected ${inWords(rules.formats)} by its first bytes, got ${found ?? "an unknown format"}`
+      )
+    : Result.succeed(format)
 }

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { isZeroFrom, latin1, trailing, truncated, u16be, u32be, u8 } from "./Bytes.ts"
-import type { AudioHeader } from "./Headers.ts"
+import type { AudioHeader } from "./Formats.ts"
 
 /** Kilobits a second of layer III by bitrate index, for MPEG 1 and for MPEG 2 and 2.5. */
 const kilobits1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
@@ -38,7 +38,7 @@ const frameAt = (bytes: Uint8Array, at: number): Frame | undefined => {
   }
 }
 
-/** Where the sound starts: behind any ID3v2 tags. */
+/** The offset of the first frame, after any ID3v2 tags. */
 const startOfSound = (bytes: Uint8Array): number => {
   let at = 0
   while (latin1(bytes, at, 3) === "ID3") {
@@ -51,17 +51,17 @@ const startOfSound = (bytes: Uint8Array): number => {
 
 const tails = ["TAG", "APETAGEX", "LYRICSBEGIN", "ID3", "3DI"]
 
-/** Behind the last frame there may be tags or zero padding, nothing else. */
+/** Only tags or zero padding may follow the last frame. */
 const isTail = (bytes: Uint8Array, at: number): boolean =>
   tails.some((tail) => latin1(bytes, at, tail.length) === tail) || isZeroFrom(bytes, at)
 
 interface Announced {
   readonly frames: number | undefined
-  /** Samples of silence that the encoder put before and behind the sound. */
+  /** Samples of silence that the encoder added before and after the sound. */
   readonly silentSamples: number
 }
 
-/** What a Xing, Info or VBRI tag in the first frame announces; such a frame holds no sound. */
+/** The contents of a Xing, Info or VBRI tag in the first frame; a frame with a tag has no sound. */
 const announcedBy = (bytes: Uint8Array, at: number, frame: Frame): Announced | undefined => {
   if (latin1(bytes, at + 36, 4) === "VBRI") {
     return { frames: u32be(bytes, at + 36 + 14), silentSamples: 0 }
@@ -84,7 +84,7 @@ const announcedFault = (announced: number | undefined, frames: number): string |
     : `The MP3 announces ${announced} frames and holds ${frames}`
 }
 
-/** Counts an MP3 frame by frame, so that the length is what is there and not what a tag announces. */
+/** Counts frame by frame, because the length in a tag is not trusted. */
 export const readMp3 = (bytes: Uint8Array): Result.Result<AudioHeader, string> => {
   const start = startOfSound(bytes)
   const first = frameAt(bytes, start)
@@ -98,8 +98,8 @@ export const readMp3 = (bytes: Uint8Array): Result.Result<AudioHeader, string> =
   }
   if (at > bytes.length) return Result.fail(truncated)
   if (at < bytes.length && !isTail(bytes, at)) return Result.fail(trailing(bytes.length - at))
-  const lie = announcedFault(announced?.frames, frames)
-  if (lie !== undefined) return Result.fail(lie)
+  const mismatch = announcedFault(announced?.frames, frames)
+  if (mismatch !== undefined) return Result.fail(mismatch)
   const samples = frames * first.samples - (announced?.silentSamples ?? 0)
   return Result.succeed({
     format: "MP3",

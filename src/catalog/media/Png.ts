@@ -1,11 +1,11 @@
 import { Result } from "effect"
 import { latin1, trailing, truncated, u32be, u8 } from "./Bytes.ts"
-import type { ImageHeader } from "./Headers.ts"
+import type { ImageHeader } from "./Formats.ts"
 
 const signatureBytes = 8
 const headerBytes = 13
 
-/** CRC-32 of a small range; the header alone is checked, not the pixels. */
+/** CRC-32 of a small range: only the header is checked. */
 const crc32 = (bytes: Uint8Array, from: number, to: number): number => {
   let crc = 0xffff_ffff
   for (const byte of bytes.subarray(from, to)) {
@@ -15,7 +15,7 @@ const crc32 = (bytes: Uint8Array, from: number, to: number): number => {
   return (crc ^ 0xffff_ffff) >>> 0
 }
 
-/** Samples a pixel and allowed bit depths, by colour type. */
+/** Samples of a pixel and allowed bit depths, by colour type. */
 const colourTypes: Partial<Record<number, { samples: number; depths: ReadonlyArray<number> }>> = {
   0: { samples: 1, depths: [1, 2, 4, 8, 16] },
   2: { samples: 3, depths: [8, 16] },
@@ -24,14 +24,14 @@ const colourTypes: Partial<Record<number, { samples: number; depths: ReadonlyArr
   6: { samples: 4, depths: [8, 16] }
 }
 
-/** No deflate stream grows by more than this, so fewer bytes cannot hold the announced picture. */
+/** Deflate compresses by this ratio at most, so fewer bytes cannot hold the announced picture. */
 const deflateRatioMax = 1032
 
 interface PngHeader {
   readonly width: number
   readonly height: number
   readonly colourType: number
-  /** Bytes of all pixels before compression, at least. */
+  /** Lower bound of the uncompressed size. */
   readonly rawBytes: number
 }
 

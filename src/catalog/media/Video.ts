@@ -1,11 +1,10 @@
 import { Effect, Result } from "effect"
-import { MediaFault } from "./Bytes.ts"
-import type { VideoRules } from "./InspectionRules.ts"
-import { checkedFormat } from "./InspectionRules.ts"
-import { mimesOf } from "./Sniff.ts"
-import type { VideoFormat } from "./Sniff.ts"
+import { mimesOf } from "./Formats.ts"
+import type { VideoFormat } from "./Formats.ts"
+import type { VideoRules } from "./MediaRules.ts"
+import { checkedFormat, MediaFault } from "./MediaRules.ts"
 
-/** A video that keeps the rules of its field; the upstream looks into it. */
+/** A video that complies with the rules of its field; the upstream inspects its content. */
 export interface VideoInfo {
   readonly kind: "video"
   readonly format: VideoFormat
@@ -13,7 +12,7 @@ export interface VideoInfo {
   readonly bytes: number
 }
 
-/** Checks a fetched video by format and size. Pure. */
+/** Checks a fetched video by format and size only. */
 export const inspectVideo = (
   bytes: Uint8Array,
   rules: VideoRules

@@ -1,8 +1,8 @@
 import { Result } from "effect"
 import { latin1, trailing, truncated, u16le, u32le } from "./Bytes.ts"
-import type { AudioHeader } from "./Headers.ts"
+import type { AudioHeader } from "./Formats.ts"
 
-/** PCM, float, A-law and µ-law: encodings whose length follows from their bytes. */
+/** PCM, float, A-law and µ-law: encodings whose duration follows from their bytes. */
 const codings = new Set([1, 3, 6, 7])
 const extensible = 0xfffe
 
@@ -23,13 +23,13 @@ const readCoding = (
   const [channels, rate] = [u16le(bytes, at + 2), u32le(bytes, at + 4)]
   const [bytesPerSecond, block] = [u32le(bytes, at + 8), u16le(bytes, at + 12)]
   const sampleBytes = Math.ceil(u16le(bytes, at + 14) / 8)
-  const isHonest = block === channels * sampleBytes && bytesPerSecond === rate * block
-  return isHonest && bytesPerSecond > 0
+  const isConsistent = block === channels * sampleBytes && bytesPerSecond === rate * block
+  return isConsistent && bytesPerSecond > 0
     ? Result.succeed({ bytesPerSecond })
     : Result.fail("The numbers in the WAV header contradict each other")
 }
 
-/** Reads a WAV chunk by chunk to its end; the length is counted from the bytes that are there. */
+/** Reads a WAV chunk by chunk to its end; the duration is counted from the bytes. */
 export const readWav = (bytes: Uint8Array): Result.Result<AudioHeader, string> => {
   const end = u32le(bytes, 4) + 8
   if (end > bytes.length + 1) return Result.fail(truncated)

@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { latin1, trailing, truncated, u16le, u24le, u32le, u8 } from "./Bytes.ts"
-import type { ImageHeader } from "./Headers.ts"
+import type { ImageHeader } from "./Formats.ts"
 
 interface Frame {
   readonly width: number

@@ -4,21 +4,20 @@ import { generate } from "selfsigned"
 const dayMillis = 86_400_000
 const validDays = 365
 
-/** Where a demo against a running service keeps it. */
-export const keptIn = "data/demo"
+/** Of a demo against a running service. */
+export const defaultFolder = "data/demo"
 
-/** The receiver's key and certificate, PEM. */
+/** The key and the certificate of the receiver, PEM. */
 export interface Certificate {
   readonly key: string
   readonly cert: string
-  /** The root that signed it: the file that the service must trust. */
+  /** The root certificate that the service must trust. */
   readonly rootFile: string
 }
 
 /**
- * The receiver's certificate in that folder, made when it is not there. A running service has to
- * trust its root from the start on, so it is kept. A certificate that signs itself would do for
- * Node, not for Deno.
+ * The receiver's certificate in that folder, made if it does not exist. A running service has to trust
+ * the root from its start, so the files stay. Deno refuses a self-signed server certificate.
  */
 export const certificateIn = Effect.fn("Demo.certificateIn")(function* (folder: string) {
   const fs = yield* FileSystem.FileSystem
@@ -52,7 +51,7 @@ const makeCertificate = Effect.flatMap(Clock.currentTimeMillis, (now) =>
         { name: "keyUsage", keyCertSign: true, cRLSign: true, critical: true }
       ]
     })
-    const leaf = await generate([{ name: "commonName", value: "localhost" }], {
+    const server = await generate([{ name: "commonName", value: "localhost" }], {
       ...validity,
       ca: { key: root.private, cert: root.cert },
       extensions: [
@@ -68,6 +67,6 @@ const makeCertificate = Effect.flatMap(Clock.currentTimeMillis, (now) =>
         }
       ]
     })
-    return { root: root.cert, cert: leaf.cert, key: leaf.private }
+    return { root: root.cert, cert: server.cert, key: server.private }
   })
 )

@@ -4,13 +4,13 @@ import type { HttpClientError } from "effect/http"
 import { TaskResult } from "../../domain/Task.ts"
 import type { Model } from "./Models.ts"
 
-/** The service answered something else than the demo came for. */
+/** The service responded with an unexpected status. */
 export class Refused extends Schema.TaggedError<Refused>()("Refused", {
   message: Schema.String
 }) {}
 
-const CreateAnswer = Schema.Struct({ task_info: Schema.Struct({ id: Schema.String }) })
-const Identified = Schema.Struct({ id: Schema.String })
+const CreatedTask = Schema.Struct({ task_info: Schema.Struct({ id: Schema.String }) })
+const CreatedUser = Schema.Struct({ id: Schema.String })
 const ApiKey = Schema.Struct({ key: Schema.String })
 const Endpoint = Schema.Struct({ id: Schema.String, secret: Schema.String })
 
@@ -34,13 +34,12 @@ const Entries = Schema.Struct({ data: Schema.Array(Entry) })
 
 export type Failure = Refused | HttpClientError.HttpClientError | Schema.SchemaError
 
-/** The service's HTTP interface, as far as the demo needs it. Nothing else of the service is used. */
+/** The part of the HTTP interface that the demo uses. */
 export class Client extends Context.Service<
   Client,
   {
-    /** Is it ready? */
     readonly ready: Effect.Effect<boolean>
-    /** A user of the demo's own with credits and a key; needs the operator's token. */
+    /** Makes a user with credits and returns a key; needs the operator's token. */
     readonly makeUser: (
       operatorToken: string,
       name: string,
@@ -75,10 +74,10 @@ const make = (
   serviceName: string
 ): Client["Service"] => {
   const client = http.pipe(HttpClient.mapRequest(HttpClientRequest.prependUrl(baseUrl)))
-  const send = (token: string, wanted: number, request: HttpClientRequest.HttpClientRequest) =>
+  const send = (token: string, status: number, request: HttpClientRequest.HttpClientRequest) =>
     client
       .execute(HttpClientRequest.bearerToken(request, token))
-      .pipe(Effect.flatMap(expect(wanted)))
+      .pipe(Effect.flatMap(expect(status)))
   const post = <S extends Schema.Constraint>(token: string, path: string, body: object, as: S) =>
     send(token, 201, withJson(path, body)).pipe(
       Effect.flatMap(HttpClientResponse.schemaBodyJson(as))
@@ -97,7 +96,7 @@ const make = (
         token,
         "/manage/v1/users",
         { email: `${name}@localhost`, name },
-        Identified
+        CreatedUser
       )
       const path = `/manage/v1/users/${user.id}`
       yield* post(token, `${path}/top-ups`, { amount: credits, note: "Demo" }, Schema.Unknown)
@@ -118,7 +117,7 @@ const make = (
     create: Effect.fn("Demo.create")(function* (key, model) {
       const request = withJson(model.path, model.body)
       const response = yield* send(key, 202, request)
-      const { task_info: task } = yield* HttpClientResponse.schemaBodyJson(CreateAnswer)(response)
+      const { task_info: task } = yield* HttpClientResponse.schemaBodyJson(CreatedTask)(response)
       const cost = response.headers[`x-${serviceName.toLowerCase()}-cost`] ?? ""
       return { id: task.id, cost }
     }),
@@ -139,13 +138,13 @@ const withJson = (path: string, body: object) =>
 
 const taskEvents = ["task.created", "task.succeeded", "task.failed"]
 
-/** Another status is told with the answer's own words. */
-const expect = (wanted: number) =>
+/** Fails with the body of a response that has another status. */
+const expect = (status: number) =>
   Effect.fnUntraced(function* (response: HttpClientResponse.HttpClientResponse) {
-    if (response.status === wanted) return response
+    if (response.status === status) return response
     const text = yield* response.text
-    const asked = `${response.request.method} ${response.request.url}`
+    const called = `${response.request.method} ${response.request.url}`
     return yield* new Refused({
-      message: `${asked} answered ${response.status}: ${text.slice(0, 500)}`
+      message: `${called} responded with ${response.status}: ${text.slice(0, 500)}`
     })
   })

@@ -1,6 +1,6 @@
 import { decode, encode } from "fast-png"
 
-/** A picture to send along, made here: a gradient, RGB without transparency. */
+/** An input image as data URI: a gradient, RGB without transparency. */
 export const picture = (width: number, height: number, tint: number): string => {
   const data = new Uint8Array(width * height * 3)
   for (let y = 0; y < height; y++) {
@@ -15,18 +15,18 @@ export const picture = (width: number, height: number, tint: number): string => 
   return `data:image/png;base64,${Buffer.from(png).toString("base64")}`
 }
 
-/** What a downloaded result really is. */
+/** Format and size of a downloaded result, by its bytes. */
 export interface Medium {
   readonly format: "PNG" | "MP4"
   readonly width: number
   readonly height: number
-  /** Of a video. */
+  /** Of a video only. */
   readonly seconds?: number
 }
 
 const pngMagic = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
-/** Looks into the bytes: a PNG is decoded whole, an MP4 by its boxes. `undefined` if neither. */
+/** Decodes a PNG, or reads the boxes of an MP4. `undefined` for other bytes. */
 export const inspect = (bytes: Uint8Array): Medium | undefined => {
   const buffer = Buffer.from(bytes)
   if (buffer.subarray(0, 8).equals(pngMagic)) {
@@ -56,7 +56,7 @@ const inspectMp4 = (file: Buffer): Medium | undefined => {
   }
 }
 
-/** The first box of each type in there, without its header. */
+/** The first box of each type, without its header. */
 const boxes = (buffer: Buffer): ReadonlyMap<string, Buffer> => {
   const found = new Map<string, Buffer>()
   let at = 0

@@ -1,10 +1,10 @@
 import { picture } from "./Media.ts"
 import type { Medium } from "./Media.ts"
 
-/** A task of the demo: where to create it, with what, and what must come out. */
+/** A task of the demo: request and expected result. */
 export interface Model {
   readonly name: string
-  /** How the report calls the task. */
+  /** The name of the task in the report. */
   readonly title: string
   readonly path: string
   readonly body: Readonly<Record<string, unknown>>
@@ -16,7 +16,7 @@ export interface Model {
 
 const seed = 7
 
-/** One task of each of the five models of the spec, with real inputs. */
+/** One task of each of five models, with real inputs. */
 export const models = (): ReadonlyArray<Model> => [
   {
     name: "text-to-image-max",
@@ -86,7 +86,7 @@ export const models = (): ReadonlyArray<Model> => [
   }
 ]
 
-/** The task that fails: the simulator is told to refuse it. */
+/** A task that fails, because the simulator refuses it by a directive. */
 export const refused: Model = {
   name: "text-to-image-max",
   title: "the refused task",

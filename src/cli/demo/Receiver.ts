@@ -10,29 +10,29 @@ import type { Certificate } from "./Certificate.ts"
 const Event = Schema.Struct({ id: Schema.String, type: Schema.String, data: TaskEventData })
 const decodeEvent = Schema.decodeUnknownOption(Schema.fromJsonString(Event))
 
-/** A webhook as it came in, and what `verifyWebhook` says of it. */
+/** A received webhook with the results of `verifyWebhook`. */
 export interface Received {
   readonly deliveryId: string
   readonly event: typeof Event.Type
   readonly verified: VerifyResult
-  /** The same with one byte of the body changed: must be refused. */
+  /** With one byte of the body changed: must be refused. */
   readonly tampered: VerifyResult
 }
 
 export interface Receiver {
   readonly url: string
-  /** The secret that the service showed on create; signatures are checked with it from then on. */
+  /** Sets the secret with which signatures are checked. */
   readonly useSecret: (secret: string) => void
-  /** The webhooks of a task, in the order they came. */
+  /** The webhooks of a task, oldest first. */
   readonly of: (taskId: string) => ReadonlyArray<Received>
 }
 
-/** The receiver's address cannot be listened on. */
+/** The receiver cannot listen. */
 export class ReceiverFailed extends Data.TaggedError("ReceiverFailed")<{
   readonly cause: unknown
 }> {}
 
-/** An https server on a free port of the loopback, as a customer would write one. */
+/** An https server on a free port of the loopback, as a customer would write it. */
 export const startReceiver = Effect.fn("Demo.startReceiver")(function* (
   certificate: Certificate,
   serviceName: string
@@ -48,7 +48,7 @@ export const startReceiver = Effect.fn("Demo.startReceiver")(function* (
           if (webhook !== undefined && !known) received.push(webhook)
           response.writeHead(webhook?.verified.valid === true ? 204 : 400).end()
         })
-        // The sender went away in the middle
+        // The sender closed the connection
         .catch(() => response.destroy())
     }
   )

@@ -1,21 +1,20 @@
 import { Console, Context, Effect, Layer, Ref } from "effect"
 
-/** One thing that the demo promised to show. */
+/** One check of the demo. */
 export interface Check {
   readonly what: string
-  readonly seen: boolean
-  /** What was there instead, when it was not seen. */
+  readonly passed: boolean
+  /** What was found instead. */
   readonly detail: string
 }
 
-/** What the demo has shown so far; its exit status is 0 only if all of it was seen. */
+/** Prints the progress of the demo and collects its checks. */
 export class Report extends Context.Service<
   Report,
   {
     readonly heading: (text: string) => Effect.Effect<void>
-    readonly say: (text: string) => Effect.Effect<void>
-    /** Notes that something was seen, or what was there instead. */
-    readonly check: (what: string, seen: boolean, detail?: string) => Effect.Effect<void>
+    readonly print: (text: string) => Effect.Effect<void>
+    readonly check: (what: string, passed: boolean, detail?: string) => Effect.Effect<void>
     readonly checks: Effect.Effect<ReadonlyArray<Check>>
   }
 >()("gateway/cli/demo/Report") {
@@ -25,32 +24,32 @@ export class Report extends Context.Service<
       const checks = yield* Ref.make<ReadonlyArray<Check>>([])
       return Report.of({
         heading: (text) => Console.log(`\n${bold(text)}`),
-        say: (text) => Console.log(`  ${text}`),
-        check: (what, seen, detail = "") =>
-          Ref.update(checks, (all) => [...all, { what, seen, detail }]),
+        print: (text) => Console.log(`  ${text}`),
+        check: (what, passed, detail = "") =>
+          Ref.update(checks, (all) => [...all, { what, passed, detail }]),
         checks: Ref.get(checks)
       })
     })
   )
 }
 
-/** Prints the list of what was seen and what not; answers whether all was. */
+/** Prints the checks; returns whether all of them passed. */
 export const printOutcome = Effect.gen(function* () {
   const report = yield* Report
   const checks = yield* report.checks
-  const missing = checks.filter((it) => !it.seen)
-  yield* report.heading("What was seen")
-  for (const it of checks) yield* report.say(line(it))
+  const failed = checks.filter((it) => !it.passed)
+  yield* report.heading("Checks")
+  for (const it of checks) yield* report.print(line(it))
   yield* Console.log(
-    missing.length === 0
-      ? `\n${green(`All ${checks.length} points were seen.`)}`
-      : `\n${red(`${missing.length} of ${checks.length} points were NOT seen.`)}`
+    failed.length === 0
+      ? `\n${green(`All ${checks.length} checks passed.`)}`
+      : `\n${red(`${failed.length} of ${checks.length} checks FAILED.`)}`
   )
-  return missing.length === 0
+  return failed.length === 0
 })
 
-const line = ({ detail, seen, what }: Check): string =>
-  seen ? `${green("✓")} ${what}` : `${red("✗")} ${what}${detail === "" ? "" : `: ${detail}`}`
+const line = ({ detail, passed, what }: Check): string =>
+  passed ? `${green("✓")} ${what}` : `${red("✗")} ${what}${detail === "" ? "" : `: ${detail}`}`
 
 const isTerminal =
   globalThis.process.stdout.isTTY && globalThis.process.env["NO_COLOR"] === undefined

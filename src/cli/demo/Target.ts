@@ -4,26 +4,26 @@ import { SecureRandom } from "effect/crypto"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { createServer } from "node:net"
 import { fileURLToPath } from "node:url"
-import { certificateIn, keptIn } from "./Certificate.ts"
+import { certificateIn, defaultFolder } from "./Certificate.ts"
 import type { Certificate } from "./Certificate.ts"
 import { Client } from "./Client.ts"
 import { Report } from "./Report.ts"
 
-/** The demo cannot begin; the message says what to do. */
+/** The demo cannot start; the message says what to do. */
 export class DemoFault extends Schema.TaggedError<DemoFault>()("DemoFault", {
   message: Schema.String
 }) {}
 
-/** The service that the demo plays against. */
+/** The service that the demo runs against. */
 export interface Target {
   readonly baseUrl: string
   readonly serviceName: string
-  /** The caller's own key, or else the operator's token to make a user with. */
+  /** An API key, or the operator's token with which a user is made. */
   readonly access:
     | { readonly apiKey: Redacted.Redacted }
     | { readonly operatorToken: Redacted.Redacted }
   readonly certificate: Certificate
-  /** What the operator of a running service has to do that its webhooks arrive here. */
+  /** What the operator of a running service has to do so that its webhooks arrive here. */
   readonly hint: Option.Option<string>
 }
 
@@ -34,7 +34,7 @@ export const runningTarget = Effect.fn("Demo.runningTarget")(function* (
   url: string,
   env: Variables
 ): Effect.fn.Return<Target, DemoFault, FileSystem.FileSystem | Path.Path> {
-  const certificate = yield* certificateIn(keptIn).pipe(Effect.orDie)
+  const certificate = yield* certificateIn(defaultFolder).pipe(Effect.orDie)
   const apiKey = env["GATEWAY_API_KEY"]
   const operatorToken = env["GATEWAY_ADMIN_TOKEN"]
   const access =
@@ -66,8 +66,8 @@ const mainFile = fileURLToPath(new URL("../../main.ts", import.meta.url))
 const isDeno = "Deno" in globalThis
 const readyWithin = "30 seconds"
 
-/** A service of the demo's own: sandbox, in a temporary folder, gone afterwards. */
-export const freshTarget = Effect.fn("Demo.freshTarget")(function* (
+/** Starts a service in a temporary folder, without vendor keys; both are removed afterwards. */
+export const startTarget = Effect.fn("Demo.startTarget")(function* (
   env: Variables
 ): Effect.fn.Return<
   Target,
@@ -96,14 +96,14 @@ export const freshTarget = Effect.fn("Demo.freshTarget")(function* (
   )
   const ended = yield* Clock.currentTimeMillis
   const seconds = ((ended - started) / 1000).toFixed(1)
-  yield* report.say(
+  yield* report.print(
     `Started a service at ${baseUrl}, ready after ${seconds} s (new embedded store)`
   )
   const access = { operatorToken: Redacted.make(operatorToken) }
   return { baseUrl, serviceName: "Service", access, certificate, hint: Option.none() }
 })
 
-/** Never the vendors' keys or `DATABASE_URL`: a demo spends no money and touches no data. */
+/** Without the vendors' keys and `DATABASE_URL`, so that a demo spends no money and touches no data. */
 const inherited = (env: Variables): Record<string, string> =>
   Object.fromEntries(
     ["PATH", "HOME", "TMPDIR", "DENO_DIR", "SystemRoot", "LD_LIBRARY_PATH"].flatMap((name) => {
@@ -114,10 +114,10 @@ const inherited = (env: Variables): Record<string, string> =>
 
 const startService = Effect.fnUntraced(function* (env: Record<string, string>, baseUrl: string) {
   const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-  const words = isDeno ? ["run", "--allow-all", mainFile] : [mainFile]
+  const commandLine = isDeno ? ["run", "--allow-all", mainFile] : [mainFile]
   const child = yield* Effect.orDie(
     spawner.spawn(
-      ChildProcess.make(globalThis.process.execPath, words, {
+      ChildProcess.make(globalThis.process.execPath, commandLine, {
         env,
         extendEnv: false,
         forceKillAfter: "10 seconds"

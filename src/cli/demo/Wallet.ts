@@ -7,26 +7,26 @@ export const cents = (amount: string): bigint => BigInt(amount.replace(".", ""))
 
 export const showWallet = (title: string, wallet: Wallet) =>
   Effect.flatMap(Report, (report) =>
-    report.say(
+    report.print(
       `${title}: ${wallet.available_balance} available, ${wallet.settled_balance} settled, ${wallet.held_balance} held`
     )
   )
 
-interface Paid {
+interface PricedTask {
   readonly id: string
   readonly cost: string
   readonly model: { readonly name: string; readonly title: string }
   readonly result: { readonly task_info: { readonly status: string } }
 }
 
-/** Prints the ledger, and checks that each task's hold was closed as its end asks. */
+/** Prints the ledger and checks that each hold was captured or released. */
 export const showLedger = Effect.fn("Demo.showLedger")(function* (
   newestFirst: ReadonlyArray<Entry>,
-  tasks: ReadonlyArray<Paid>
+  tasks: ReadonlyArray<PricedTask>
 ) {
   const report = yield* Report
   const nameOf = (id: string | null) => tasks.find((it) => it.id === id)?.model.title ?? ""
-  yield* report.say(" seq  kind            amount   settled      held  task")
+  yield* report.print(" seq  kind            amount   settled      held  task")
   for (const entry of newestFirst.toReversed()) {
     const columns = [
       String(entry.seq).padStart(4),
@@ -36,7 +36,7 @@ export const showLedger = Effect.fn("Demo.showLedger")(function* (
       entry.held_after.padStart(9),
       nameOf(entry.task_id)
     ]
-    yield* report.say(columns.join(" "))
+    yield* report.print(columns.join(" "))
   }
   for (const task of tasks) {
     const rows = newestFirst
@@ -44,12 +44,12 @@ export const showLedger = Effect.fn("Demo.showLedger")(function* (
       .map((it) => `${it.kind} ${it.amount}`)
       .toReversed()
     const isPaid = task.result.task_info.status === "completed"
-    const wanted = [`hold ${task.cost}`, `${isPaid ? "capture" : "release"} ${task.cost}`]
+    const expected = [`hold ${task.cost}`, `${isPaid ? "capture" : "release"} ${task.cost}`]
     yield* report.check(
       isPaid
         ? `the ledger has hold and capture of ${task.cost} for ${task.model.title}`
         : `the failed task's hold of ${task.cost} came back`,
-      rows.join(", ") === wanted.join(", "),
+      rows.join(", ") === expected.join(", "),
       rows.join(", ")
     )
   }

@@ -1,5 +1,5 @@
 import { HttpApi, OpenApi } from "effect/http-api"
-import { bodyParseOptions } from "../../catalog/Pointers.ts"
+import { bodyParseOptions } from "../../catalog/FieldFaults.ts"
 import { ApiKeysApi } from "./ApiKeysApi.ts"
 import { CallsApi } from "./CallsApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"

@@ -22,16 +22,18 @@ export const replayed = <E, R>(
     const bytes = new Uint8Array(yield* Effect.orDie(request.arrayBuffer))
     const key = yield* readIdempotencyKey(request, bytes)
     if (Option.isNone(key)) return yield* handled
-    const begun = yield* replays.begin({ caller: nameOf(caller), ...key.value })
-    if (begun._tag === "Repeat") {
-      return HttpServerResponse.text(begun.answer.body, {
-        status: begun.answer.status,
+    const claim = yield* replays.claim({ caller: nameOf(caller), ...key.value })
+    if (claim._tag === "Replayed") {
+      return HttpServerResponse.text(claim.response.body, {
+        status: claim.response.status,
         contentType: "application/json",
         headers: { "idempotency-replayed": "true" }
       })
     }
     return yield* Effect.onExit(handled, (exit) =>
-      begun.end(Exit.map(exit, (response) => ({ status: response.status, body: textOf(response) })))
+      claim.complete(
+        Exit.map(exit, (response) => ({ status: response.status, body: textOf(response) }))
+      )
     ).pipe(Effect.uninterruptible)
   })
 

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
-import { crowdFaults } from "../../catalog/bodies/Decode.ts"
-import { pointerOf } from "../../catalog/Pointers.ts"
+import { sizeFaults } from "../../catalog/bodies/Decode.ts"
+import { pointerOf } from "../../catalog/FieldFaults.ts"
 import { invalid } from "../../domain/Problem.ts"
 import { readJsonBody } from "../server/JsonBody.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
@@ -22,7 +22,7 @@ export const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoi
   if (!takesBody && !hasBody) return
   // A body that cannot be read is a defect here and told as a problem by `rescue`
   const { value } = yield* Effect.catchTag(readJsonBody, "HttpServerError", Effect.die)
-  const crowd = crowdFaults(value)
+  const crowd = sizeFaults(value)
   if (crowd.length > 0) return yield* invalid(crowd)
   if (takesBody) return
   if (typeof value !== "object" || value === null || Array.isArray(value)) {

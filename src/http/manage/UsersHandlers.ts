@@ -8,7 +8,7 @@ import { ApiKeys } from "../../users/ApiKeys.ts"
 import { Users } from "../../users/Users.ts"
 import type { UserRow } from "../../users/Users.ts"
 import { Wallet } from "../../wallet/Wallet.ts"
-import type { Changed } from "../../wallet/Wallet.ts"
+import type { ChangedWallet } from "../../wallet/Wallet.ts"
 import { requireOperator } from "../server/Authentication.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
 import { Api } from "./Api.ts"
@@ -72,7 +72,7 @@ const showUser = (row: UserRow) => ({
 })
 
 /** The key outlives the kept answer here: whoever sends it again is told that nothing was changed. ADR 0062. */
-const showChanged = ({ repeated, wallet }: Changed) =>
+const showChanged = ({ repeated, wallet }: ChangedWallet) =>
   Effect.as(repeated ? sayReplayed : Effect.void, showWallet(wallet))
 
 const sayReplayed = HttpEffect.appendPreResponseHandler((_request, response) =>

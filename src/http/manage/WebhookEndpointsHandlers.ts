@@ -4,7 +4,7 @@ import { EndpointId } from "../../domain/Ids.ts"
 import { Deliveries } from "../../webhooks/Deliveries.ts"
 import { Endpoints } from "../../webhooks/Endpoints.ts"
 import type { EndpointRow } from "../../webhooks/Endpoints.ts"
-import { SignatureHelp } from "../../webhooks/SignatureHelp.ts"
+import { SignatureDebug } from "../../webhooks/SignatureDebug.ts"
 import { requireUser } from "../server/Authentication.ts"
 import { Api } from "./Api.ts"
 import { readPage, toPage } from "./Paging.ts"
@@ -18,7 +18,7 @@ export const layer = HttpApiBuilder.group(
   Effect.fnUntraced(function* (handlers) {
     const endpoints = yield* Endpoints
     const deliveries = yield* Deliveries
-    const signatures = yield* SignatureHelp
+    const signatures = yield* SignatureDebug
     return handlers.handleAll({
       createWebhookEndpoint: Effect.fnUntraced(function* ({ payload }) {
         const { row, secret } = yield* endpoints.create({

@@ -5,6 +5,7 @@ import { smallBodyBytesMax } from "../../domain/Limits.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { Passthrough } from "../../passthrough/Passthrough.ts"
 import type { ForwardEnd, OpenPath, Relayed } from "../../passthrough/Passthrough.ts"
+import { Places } from "../../process/Places.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { makeKeyOf } from "../server/ClientKeys.ts"
@@ -17,7 +18,6 @@ import { headersOf, namesOf, usualType } from "./PassthroughAnswer.ts"
 import type { HeaderNames } from "./PassthroughAnswer.ts"
 import { forgetDead, onBody } from "./PassthroughRoutes.ts"
 import { targetOf } from "./PassthroughTarget.ts"
-import { RunningCalls } from "./RunningCalls.ts"
 
 type Rest = Effect.Effect<Relayed, Problem | StoreUnavailable>
 
@@ -30,7 +30,7 @@ type Rest = Effect.Effect<Relayed, Problem | StoreUnavailable>
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const { open } = yield* Listener
-    const calls = new RunningCalls<FastPathCall>()
+    const calls = new Places<FastPathCall>()
     const door = yield* makeDoor(calls)
     // With a tracer each request is a span, which is made for the routes
     if ((yield* Effect.tracer) !== Tracer.Tracer.defaultValue()) return
@@ -40,7 +40,7 @@ export const layer = Layer.effectDiscard(
   })
 )
 
-const makeDoor = Effect.fnUntraced(function* (calls: RunningCalls<FastPathCall>) {
+const makeDoor = Effect.fnUntraced(function* (calls: Places<FastPathCall>) {
   const keys = yield* ApiKeys
   const passthrough = yield* Passthrough
   const clock = yield* Clock.Clock
@@ -55,7 +55,7 @@ const makeDoor = Effect.fnUntraced(function* (calls: RunningCalls<FastPathCall>)
     const to = isOrdinary(request, bodyBytesMax) ? pathOf(request.url ?? "") : undefined
     if (to === undefined) return false
     const key = keyOf(request)
-    const principal = key && keys.recognized(key.digest)
+    const principal = key && keys.cachedPrincipal(key.digest)
     if (principal === undefined || key === undefined) return false
     const call = new FastPathCall(services, { request, response, to, principal, token: key.token })
     response.on("close", () => call.closed())
@@ -104,7 +104,7 @@ const makePathOf = (passthrough: Passthrough["Service"]) => {
 
 interface Services {
   /** Under way, and not with the routes. */
-  readonly calls: RunningCalls<FastPathCall>
+  readonly calls: Places<FastPathCall>
   readonly keys: ApiKeys["Service"]
   readonly passthrough: Passthrough["Service"]
   readonly clock: Clock.Clock

@@ -76,7 +76,7 @@ export const forgetDead = (
   token: string,
   error: Problem | StoreUnavailable | HttpServerError.HttpServerError
 ): void => {
-  if (error._tag === "Problem" && error.code === 1003) keys.forget(token)
+  if (error._tag === "Problem" && error.code === 1003) keys.evict(token)
 }
 
 const noBody = new Uint8Array()

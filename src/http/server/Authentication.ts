@@ -93,7 +93,7 @@ const readClientToken = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ h
 export const authenticatePassthrough = (keys: ApiKeys["Service"]) => (isMetered: boolean) =>
   Effect.flatMap(readClientToken, (token) =>
     Effect.flatMap(
-      isMetered ? keys.recognize(token) : keys.admit(token, Option.none()),
+      isMetered ? keys.admitCached(token) : keys.admit(token, Option.none()),
       ({ principal, rate }) => {
         const caller = { principal, token }
         return Option.isSome(rate)

@@ -2,7 +2,7 @@ import { Cause, Effect, Option } from "effect"
 import { HttpServerError, HttpServerResponse } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 import { HttpApiError } from "effect/http-api"
-import { faultsOf } from "../../catalog/Pointers.ts"
+import { faultsOf } from "../../catalog/FieldFaults.ts"
 import { invalid, Problem, problem, problemCodes, StoreUnavailable } from "../../domain/Problem.ts"
 
 /** Routes that OpenAI's SDKs call: their problems carry an `error` member beside. Contract 2. */

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
-import { pointerOf } from "../../catalog/Pointers.ts"
+import { pointerOf } from "../../catalog/FieldFaults.ts"
 import { invalid } from "../../domain/Problem.ts"
 
 /** A parameter that nobody reads is a slip: `?dryrun=true` must not buy anything. ADR 0110. */

@@ -2,8 +2,8 @@ import { Context, Effect, Layer, Semaphore } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
 import {
-  largestBodiesAtOnce,
-  largestBodiesOfOneCaller,
+  largestBodiesMax,
+  largestBodiesPerCallerMax,
   smallBodyBytesMax
 } from "../../domain/Limits.ts"
 
@@ -29,8 +29,8 @@ export class RequestBodyLimiter extends Context.Service<
     RequestBodyLimiter,
     Effect.gen(function* () {
       const { maxBodyBytes } = yield* AppConfig
-      const room = yield* Semaphore.make(largestBodiesAtOnce * maxBodyBytes)
-      const ofCaller = makeParts(largestBodiesOfOneCaller * maxBodyBytes)
+      const room = yield* Semaphore.make(largestBodiesMax * maxBodyBytes)
+      const ofCaller = makeParts(largestBodiesPerCallerMax * maxBodyBytes)
       return {
         within: ({ headers }, caller) => {
           const bytes = bytesOf(headers, maxBodyBytes)

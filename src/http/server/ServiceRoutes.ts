@@ -37,8 +37,8 @@ export const layer = Layer.unwrap(
           const auditedAt = yield* wallet.auditedAt
           const text = yield* PrometheusMetrics.format()
           const accounts = accountGauges(yield* upstream.accounts)
-          const lines = slotGauges(yield* slots.lines)
-          return HttpServerResponse.text(`${text}${gauge(drift, auditedAt)}${accounts}${lines}`, {
+          const queues = slotGauges(yield* slots.queues)
+          return HttpServerResponse.text(`${text}${gauge(drift, auditedAt)}${accounts}${queues}`, {
             contentType: "text/plain; version=0.0.4; charset=utf-8"
           })
         })
@@ -91,16 +91,16 @@ const accountGauges = (accounts: ReadonlyArray<AccountState>): string =>
         ""
       ].join("\n")
 
-type Line = Effect.Success<ConcurrencyLimiter["Service"]["lines"]>[number]
+type SlotQueue = Effect.Success<ConcurrencyLimiter["Service"]["queues"]>[number]
 
-/** Tasks that hold a slot of an account, and those that wait for one. ADR 0108. */
-const slotGauges = (lines: ReadonlyArray<Line>): string =>
-  lines.length === 0
+/** Tasks that hold a slot at a vendor, and those that wait for one. ADR 0108. */
+const slotGauges = (queues: ReadonlyArray<SlotQueue>): string =>
+  queues.length === 0
     ? ""
     : [
-        "# HELP gateway_vendor_slots Unfinished tasks by the line of their account: with a slot, and waiting.",
+        "# HELP gateway_vendor_slots Unfinished tasks by concurrency limit: those that hold a slot, and those that wait.",
         "# TYPE gateway_vendor_slots gauge",
-        ...lines.flatMap(({ held, line, waiting }) => [
+        ...queues.flatMap(({ held, line, waiting }) => [
           `gateway_vendor_slots{line=${JSON.stringify(line)},state="held"} ${held}`,
           `gateway_vendor_slots{line=${JSON.stringify(line)},state="waiting"} ${waiting}`
         ]),

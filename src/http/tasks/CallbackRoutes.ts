@@ -13,13 +13,13 @@ export const layer = Layer.unwrap(
     const room = yield* RequestBodyLimiter
     const receive = Effect.gen(function* () {
       const { token = "" } = yield* HttpServerRequest.ParsedSearchParams
-      const addressee = yield* callbacks.addressee(String(token))
+      const target = yield* callbacks.readToken(String(token))
       const request = yield* HttpServerRequest.HttpServerRequest
       const { headers } = request
       yield* room.within(
         request,
         "vendors"
-      )(Effect.flatMap(body, (bytes) => callbacks.take(addressee, { headers, body: bytes })))
+      )(Effect.flatMap(body, (bytes) => callbacks.accept(target, { headers, body: bytes })))
       return HttpServerResponse.empty({ status: 204 })
     })
     return callbacks.isOn

@@ -8,7 +8,7 @@ import { invalid, problem } from "../../domain/Problem.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { taskBody } from "../../domain/TaskBody.ts"
 import { Router } from "../../tasks/Router.ts"
-import type { Found, ModelPath } from "../../tasks/Router.ts"
+import type { FoundTask, ModelPath } from "../../tasks/Router.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { admitInference, authenticateInference } from "../server/Authentication.ts"
@@ -150,7 +150,7 @@ const makeGet = Effect.fnUntraced(function* (
         Option.isNone(id)
           ? Effect.fail(noTask(text))
           : Effect.flatMap(
-              router.place({ vendor, model, action }, id.value, admitted.task),
+              router.matchPath({ vendor, model, action }, id.value, admitted.task),
               ({ task }) =>
                 Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
                   answer(request, task)
@@ -160,7 +160,7 @@ const makeGet = Effect.fnUntraced(function* (
     })
 })
 
-type TaskView = Found["task"]
+type TaskView = FoundTask["task"]
 
 /** The JSON of GET, of `data:` in an event stream, and of `payload` in events. */
 const bodyOf = (task: TaskView): string => taskBody(task, task.resultKind)

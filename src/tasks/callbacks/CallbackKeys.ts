@@ -9,19 +9,22 @@ import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import { MediaFetch } from "../../egress/MediaFetch.ts"
 import type { MediaFetchFailed } from "../../egress/MediaFetch.ts"
-import type { Seal } from "../../vendors/CallbackScheme.ts"
+import type { CallbackSignature } from "../../vendors/CallbackScheme.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
 
 /**
- * Verifies the signatures of vendors' callbacks. Keys are kept for a day; when none fits, the vendor may
- * have changed them, so they are asked for again, once a minute at most whatever comes. ADR 0107.
+ * Verifies the signatures of vendors' callbacks. Keys are cached for a day; when none matches, the vendor
+ * may have rotated them, so they are fetched again, once a minute at most. ADR 0107.
  */
 export class CallbackKeys extends Context.Service<
   CallbackKeys,
   {
-    /** Fails with 5003 while the vendor's keys cannot be had: it calls again later. */
-    readonly isSigned: (account: VendorAccount, seal: Seal) => Effect.Effect<boolean, Problem>
+    /** Fails with 5003 while the vendor's keys cannot be fetched: the vendor calls again later. */
+    readonly isSigned: (
+      account: VendorAccount,
+      seal: CallbackSignature
+    ) => Effect.Effect<boolean, Problem>
   }
 >()("gateway/tasks/callbacks/CallbackKeys") {
   static readonly layer = Layer.effect(
@@ -30,19 +33,19 @@ export class CallbackKeys extends Context.Service<
       const media = yield* MediaFetch
       const sources = new Map<string, Source>()
 
-      /** Published keys come through the egress guard, the account's own from its own base. */
+      /** Published keys are fetched through the egress guard, an account's own key from the account's base. */
       const fetch = ({
         keys
       }: Scheme): Effect.Effect<ReadonlyArray<string>, MediaFetchFailed | VendorError> =>
-        keys._tag === "Asked"
-          ? keys.ask
+        keys._tag === "OfAccount"
+          ? keys.fetch
           : Effect.map(
               media.fetch({
                 url: keys.url,
                 schemes: [keys.url.startsWith("https:") ? "https" : "http"],
                 bytesMax: callbackKeysBytesMax
               }),
-              keys.read
+              keys.parse
             )
 
       const refresh = Effect.fnUntraced(function* (name: string, source: Source, scheme: Scheme) {
@@ -52,7 +55,7 @@ export class CallbackKeys extends Context.Service<
         const keys = yield* fetch(scheme).pipe(
           Effect.timeout(Duration.seconds(callbackSeconds)),
           Effect.catchCause((cause) =>
-            Effect.as(Effect.logWarning(`The callback keys of ${name} cannot be had`, cause), [])
+            Effect.as(Effect.logWarning(`The callback keys of ${name} were not fetched`, cause), [])
           )
         )
         if (keys.length > 0) Object.assign(source, { keys, fetchedAt: now })
@@ -63,15 +66,15 @@ export class CallbackKeys extends Context.Service<
           const scheme = account.callbacks
           if (scheme === undefined) return false
           const name = scheme.keys._tag === "Published" ? scheme.keys.url : account.accountId
-          const source = sources.get(name) ?? fresh()
+          const source = sources.get(name) ?? newSource()
           sources.set(name, source)
-          const fits = Effect.map(Clock.currentTimeMillis, (now) =>
-            keptBy(source, now).some((key) => scheme.isSigned(seal, key))
+          const isMatch = Effect.map(Clock.currentTimeMillis, (now) =>
+            validKeys(source, now).some((key) => scheme.verify(seal, key))
           )
-          if (yield* fits) return true
+          if (yield* isMatch) return true
           yield* source.lock.withPermit(refresh(name, source, scheme))
-          if (yield* fits) return true
-          if (keptBy(source, yield* Clock.currentTimeMillis).length > 0) return false
+          if (yield* isMatch) return true
+          if (validKeys(source, yield* Clock.currentTimeMillis).length > 0) return false
           return yield* problem(5003, "Callbacks cannot be verified now: try again shortly")
         })
       })
@@ -82,19 +85,19 @@ export class CallbackKeys extends Context.Service<
 type Scheme = NonNullable<VendorAccount["callbacks"]>
 
 interface Source {
-  /** Those who meet an unknown key together ask once. */
+  /** Concurrent callbacks with an unknown key fetch the keys once. */
   readonly lock: Semaphore.Semaphore
   keys: ReadonlyArray<string>
   fetchedAt: number
   triedAt: number
 }
 
-const fresh = (): Source => ({
+const newSource = (): Source => ({
   lock: Semaphore.makeUnsafe(1),
   keys: [],
   fetchedAt: 0,
   triedAt: Number.NEGATIVE_INFINITY
 })
 
-const keptBy = ({ fetchedAt, keys }: Source, now: number): ReadonlyArray<string> =>
+const validKeys = ({ fetchedAt, keys }: Source, now: number): ReadonlyArray<string> =>
   now - fetchedAt < callbackKeysHours * 3_600_000 ? keys : []

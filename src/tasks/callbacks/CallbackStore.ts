@@ -6,53 +6,55 @@ import { storeFailures } from "../../db/StoreFailures.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** A callback whose signature is good. */
-export interface TakenCallback {
-  /** SHA-256 of what was signed. */
+/** A callback with a valid signature. */
+export interface VerifiedCallback {
+  /** SHA-256 of the signed message. */
   readonly digest: Uint8Array
-  /** From then on its timestamp is too old to be taken. */
+  /** From then on its timestamp is too old to be accepted. */
   readonly expiresAt: DateTime.Utc
   readonly taskId: TaskId
-  /** The owner of the task is to be told: it is not this process. */
+  /** Another process runs the task and must be notified. */
   readonly isForOwner: boolean
 }
 
-/** Callbacks of vendors: which were taken, and what they tell the owners of tasks. ADR 0107. */
+/** Callbacks of vendors: those that were accepted, and the owners of tasks that they notify. ADR 0107. */
 export class CallbackStore extends Context.Service<
   CallbackStore,
   {
-    /** `false`: the same was taken before, and nothing was changed. */
-    readonly take: (callback: TakenCallback) => Effect.Effect<boolean, StoreUnavailable>
-    /** The tasks of this owner that were called about elsewhere; each is told once. */
+    /** `false`: the callback was accepted before, nothing was changed. */
+    readonly accept: (callback: VerifiedCallback) => Effect.Effect<boolean, StoreUnavailable>
+    /** The tasks of this owner for which another process accepted a callback; each is returned once. */
     readonly calledOf: (owner: string) => Effect.Effect<ReadonlyArray<TaskId>, StoreUnavailable>
-    readonly forgetExpired: (now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
+    readonly deleteExpired: (now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/callbacks/CallbackStore") {
   static readonly layer = Layer.effect(
     CallbackStore,
     Effect.map(PgClient.PgClient, (sql) =>
       CallbackStore.of({
-        take: ({ digest, expiresAt, isForOwner, taskId }) =>
+        accept: ({ digest, expiresAt, isForOwner, taskId }) =>
           sql`
-            WITH taken AS (
+            WITH accepted AS (
               INSERT INTO vendor_callbacks (digest, expires_at) VALUES (${digest}, ${toDate(expiresAt)})
               ON CONFLICT (digest) DO NOTHING RETURNING digest
-            ), told AS (
-              UPDATE runs SET called = true
-              WHERE task_id = ${taskId} AND ${isForOwner}::boolean AND EXISTS (SELECT FROM taken)
+            ), notified AS (
+              UPDATE runs SET callback_received = true
+              WHERE task_id = ${taskId} AND ${isForOwner}::boolean AND EXISTS (SELECT FROM accepted)
             )
-            SELECT count(*)::integer AS n FROM taken`.pipe(
+            SELECT count(*)::integer AS n FROM accepted`.pipe(
             rowsOf(Count),
             Effect.map((rows) => rows.some(({ n }) => n > 0)),
             storeFailures
           ),
         calledOf: (owner) =>
-          sql`UPDATE runs SET called = false WHERE owner = ${owner} AND called RETURNING task_id`.pipe(
+          sql`
+            UPDATE runs SET callback_received = false WHERE owner = ${owner} AND callback_received
+            RETURNING task_id`.pipe(
             rowsOf(Called),
             Effect.map((rows) => rows.map(({ taskId }) => taskId)),
             storeFailures
           ),
-        forgetExpired: (now) =>
+        deleteExpired: (now) =>
           sql`DELETE FROM vendor_callbacks WHERE expires_at < ${toDate(now)}`.pipe(
             Effect.asVoid,
             storeFailures

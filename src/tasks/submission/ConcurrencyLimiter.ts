@@ -1,73 +1,78 @@
 import { Context, Deferred, Duration, Effect, Exit, Latch, Layer } from "effect"
-import { retryStore } from "../../db/RetryStore.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskId } from "../../domain/Ids.ts"
-import { slotJoinsMax, slotRelookSeconds } from "../../domain/Limits.ts"
+import { slotQueueTasksMax, slotRecheckSeconds } from "../../domain/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { Process } from "../../process/Process.ts"
-import { startServing } from "../../process/Served.ts"
-import type { Served } from "../../process/Served.ts"
 import type { SlotLimit } from "../../vendors/VendorClient.ts"
 import { ConcurrencySlotStore } from "./ConcurrencySlotStore.ts"
-import type { LineState } from "./ConcurrencySlotStore.ts"
+import type { SlotQueueState } from "./ConcurrencySlotStore.ts"
+import { startServing } from "./Served.ts"
+import type { Served } from "./Served.ts"
 
-/** A task that this process owns, by the epoch of its owning. */
-export interface SlotTaker {
+/** A run of a task that this process owns. */
+export interface SlotRequest {
   readonly taskId: TaskId
   readonly epoch: number
 }
 
 /**
- * Keeps the jobs that run at a vendor at once within a limit, over all processes, oldest task first.
- * A slot belongs to the task's run: it is given back by the transaction that ends the task, or by the
- * record of a refused submit. ADR 0108.
+ * Limits the jobs that run at a vendor at once, over all processes, oldest task first. A slot belongs to
+ * the task's run: the transaction that ends the task releases it, or the record of a refused submit.
+ * ADR 0108.
  */
 export class ConcurrencyLimiter extends Context.Service<
   ConcurrencyLimiter,
   {
-    /** Waits until the task holds a slot of the line. Who is interrupted (cancel, deadline) takes none. */
-    readonly take: (taker: SlotTaker, limit: SlotLimit) => Effect.Effect<void>
-    /** A task has ended or its submit was refused: its slot may be free. */
-    readonly lookAgain: Effect.Effect<void>
+    /** Waits until the task holds a slot. An interrupted waiter (cancel, deadline) takes none. */
+    readonly acquire: (request: SlotRequest, limit: SlotLimit) => Effect.Effect<void>
+    /** Slots may be free: a task has ended or its submit was refused. */
+    readonly notifyReleased: Effect.Effect<void>
     /** For `/metrics`. */
-    readonly lines: Effect.Effect<ReadonlyArray<LineState>, StoreUnavailable>
+    readonly queues: Effect.Effect<ReadonlyArray<SlotQueueState>, StoreUnavailable>
   }
 >()("gateway/tasks/submission/ConcurrencyLimiter") {
   static readonly layer = Layer.effect(
     ConcurrencyLimiter,
     Effect.gen(function* () {
       const scope = yield* Effect.scope
-      const lanes = new Map<string, Lane>()
+      const queues = new Map<string, SlotQueue>()
       const store = yield* ConcurrencySlotStore
       const serve = serveWith(store, (yield* Process).id)
 
-      const laneOf = (limit: SlotLimit): Lane => {
-        const known = lanes.get(limit.line)
+      const queueOf = (limit: SlotLimit): SlotQueue => {
+        const known = queues.get(limit.line)
         if (known !== undefined) return known
-        const lane: Lane = { limit, bell: Latch.makeUnsafe(), waiting: new Map(), isServed: false }
-        lanes.set(limit.line, lane)
-        return lane
+        const queue: SlotQueue = {
+          limit,
+          recheck: Latch.makeUnsafe(),
+          waiting: new Map(),
+          isServed: false
+        }
+        queues.set(limit.line, queue)
+        return queue
       }
 
       return ConcurrencyLimiter.of({
-        take: ({ epoch, taskId }, limit) =>
+        acquire: ({ epoch, taskId }, limit) =>
           Effect.suspend(() => {
-            const lane = laneOf(limit)
-            const turn: Deferred.Deferred<void> = Deferred.makeUnsafe()
-            const waiter: Waiter = { epoch, turn, hasJoined: false }
-            lane.waiting.set(taskId, waiter)
-            const left = Effect.sync(() => {
-              if (lane.waiting.get(taskId) === waiter) lane.waiting.delete(taskId)
+            const queue = queueOf(limit)
+            const acquired: Deferred.Deferred<void> = Deferred.makeUnsafe()
+            const waiter: Waiter = { epoch, acquired, isQueued: false }
+            queue.waiting.set(taskId, waiter)
+            const remove = Effect.sync(() => {
+              if (queue.waiting.get(taskId) === waiter) queue.waiting.delete(taskId)
             })
-            lane.bell.openUnsafe()
-            return startServing(lane, serve, scope).pipe(
-              Effect.andThen(Deferred.await(turn)),
-              Effect.onInterrupt(() => left)
+            queue.recheck.openUnsafe()
+            return startServing(queue, serve, scope).pipe(
+              Effect.andThen(Deferred.await(acquired)),
+              Effect.onInterrupt(() => remove)
             )
           }),
-        lookAgain: Effect.sync(() => {
-          for (const { bell } of lanes.values()) bell.openUnsafe()
+        notifyReleased: Effect.sync(() => {
+          for (const { recheck } of queues.values()) recheck.openUnsafe()
         }),
-        lines: store.lines
+        queues: store.queues
       })
     })
   )
@@ -75,49 +80,53 @@ export class ConcurrencyLimiter extends Context.Service<
 
 interface Waiter {
   readonly epoch: number
-  readonly turn: Deferred.Deferred<void>
-  hasJoined: boolean
+  readonly acquired: Deferred.Deferred<void>
+  /** The store has it in the queue. */
+  isQueued: boolean
 }
 
-/** Those of this process who wait in one line. */
-interface Lane extends Served {
+/** The waiters of this process for one limit. */
+interface SlotQueue extends Served {
   readonly limit: SlotLimit
-  /** Rings when a slot may be free, or somebody new waits. */
-  readonly bell: Latch.Latch
+  /** Open when a slot may be free, or a new waiter has come. */
+  readonly recheck: Latch.Latch
   readonly waiting: Map<TaskId, Waiter>
 }
 
-/** Who has not joined yet; no more than one statement is to carry. */
-const joiningOf = (lane: Lane): ReadonlyArray<SlotTaker> =>
-  [...lane.waiting]
-    .filter(([, { hasJoined }]) => !hasJoined)
-    .slice(0, slotJoinsMax)
+/** The waiters that the store does not have yet, as many as one statement takes. */
+const newWaiters = (queue: SlotQueue): ReadonlyArray<SlotRequest> =>
+  [...queue.waiting]
+    .filter(([, { isQueued }]) => !isQueued)
+    .slice(0, slotQueueTasksMax)
     .map(([taskId, { epoch }]) => ({ taskId, epoch }))
 
-/** Looks until nobody waits, then ends: an idle lane costs nothing. */
+/** Runs while there are waiters, then ends: an idle queue costs nothing. */
 const serveWith = (store: ConcurrencySlotStore["Service"], owner: string) =>
-  Effect.fnUntraced(function* (lane: Lane) {
-    while (lane.waiting.size > 0) {
-      // From here on it rings again
-      lane.bell.closeUnsafe()
-      const joining = joiningOf(lane)
-      const { joined, held } = yield* retryStore(store.take({ ...lane.limit, owner, joining }))
+  Effect.fnUntraced(function* (queue: SlotQueue) {
+    while (queue.waiting.size > 0) {
+      // Closed before the statement, so that a release during the statement opens it again
+      queue.recheck.closeUnsafe()
+      const joining = newWaiters(queue)
+      const { joined, held } = yield* retryStore(store.take({ ...queue.limit, owner, joining }))
       for (const taskId of joined) {
-        const waiter = lane.waiting.get(taskId)
-        if (waiter !== undefined) waiter.hasJoined = true
+        const waiter = queue.waiting.get(taskId)
+        if (waiter !== undefined) waiter.isQueued = true
       }
       for (const taskId of held) {
-        const waiter = lane.waiting.get(taskId)
-        if (waiter?.hasJoined !== true) continue
-        lane.waiting.delete(taskId)
-        yield* Deferred.done(waiter.turn, Exit.void)
+        const waiter = queue.waiting.get(taskId)
+        if (waiter?.isQueued !== true) continue
+        queue.waiting.delete(taskId)
+        yield* Deferred.done(waiter.acquired, Exit.void)
       }
-      const isAllTold = joined.length < joining.length || joiningOf(lane).length === 0
-      if (lane.waiting.size > 0 && isAllTold) {
-        // Slots that another process gave back are seen by looking
-        yield* Effect.raceFirst(lane.bell.await, Effect.sleep(Duration.seconds(slotRelookSeconds)))
+      const isUpToDate = joined.length < joining.length || newWaiters(queue).length === 0
+      if (queue.waiting.size > 0 && isUpToDate) {
+        // No process notifies another of a released slot, so the store is asked again
+        yield* Effect.raceFirst(
+          queue.recheck.await,
+          Effect.sleep(Duration.seconds(slotRecheckSeconds))
+        )
       }
     }
-    // In the same breath as the look above: who comes next starts the lane again
-    lane.isServed = false
+    // In the same synchronous step as the check above, so that the next waiter starts a new fiber
+    queue.isServed = false
   })

@@ -5,36 +5,37 @@ import { storeFailures } from "../../db/StoreFailures.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** One look at a line of tasks that wait for a slot. */
-export interface SlotLook {
+/** Queues tasks for a slot, and gives free slots to the oldest tasks of the queue. */
+export interface TakeSlots {
+  /** The key of the limit and its queue. */
   readonly line: string
-  /** Slots of the line, over all processes. */
+  /** Slots of this key, over all processes. */
   readonly max: number
-  /** Whose tasks are answered. */
+  /** The process whose tasks are returned. */
   readonly owner: string
   readonly joining: ReadonlyArray<{ readonly taskId: TaskId; readonly epoch: number }>
 }
 
-/** What a look found of its owner's tasks: those that joined the line, and those that hold a slot. */
-export interface SlotsSeen {
+/** The owner's tasks: those that have just joined the queue, and those that hold a slot. */
+export interface TakenSlots {
   readonly joined: ReadonlyArray<TaskId>
   readonly held: ReadonlyArray<TaskId>
 }
 
-/** How a line stands, over all processes. */
-export const LineState = Schema.Struct({
+/** Tasks of one queue, over all processes. */
+export const SlotQueueState = Schema.Struct({
   line: Schema.String,
   held: Schema.Int,
   waiting: Schema.Int
 })
-export type LineState = typeof LineState.Type
+export type SlotQueueState = typeof SlotQueueState.Type
 
 /** Slots for jobs at a vendor, shared by all processes: columns of `runs`. ADR 0108. */
 export class ConcurrencySlotStore extends Context.Service<
   ConcurrencySlotStore,
   {
-    readonly take: (look: SlotLook) => Effect.Effect<SlotsSeen, StoreUnavailable>
-    readonly lines: Effect.Effect<ReadonlyArray<LineState>, StoreUnavailable>
+    readonly take: (request: TakeSlots) => Effect.Effect<TakenSlots, StoreUnavailable>
+    readonly queues: Effect.Effect<ReadonlyArray<SlotQueueState>, StoreUnavailable>
   }
 >()("gateway/tasks/submission/ConcurrencySlotStore") {
   static readonly layer = Layer.effect(
@@ -43,21 +44,21 @@ export class ConcurrencySlotStore extends Context.Service<
       ConcurrencySlotStore.of({
         take: ({ joining, line, max, owner }) =>
           sql`
-            SELECT * FROM vendor_slots_take(${line}, ${max}, ${owner},
+            SELECT * FROM concurrency_slots_take(${line}, ${max}, ${owner},
               ${joining.map(({ taskId }) => taskId)}::uuid[],
               ${joining.map(({ epoch }) => epoch)}::integer[])`.pipe(
             rowsOf(Row),
-            Effect.map((rows): SlotsSeen => ({
+            Effect.map((rows): TakenSlots => ({
               joined: rows.filter(({ held }) => !held).map(({ taskId }) => taskId),
               held: rows.filter(({ held }) => held).map(({ taskId }) => taskId)
             })),
             storeFailures
           ),
-        lines: sql`
-          SELECT slot AS line, count(*) FILTER (WHERE slot_held)::integer AS held,
+        queues: sql`
+          SELECT slot_key AS line, count(*) FILTER (WHERE slot_held)::integer AS held,
             count(*) FILTER (WHERE NOT slot_held)::integer AS waiting
-          FROM runs WHERE slot IS NOT NULL GROUP BY slot ORDER BY slot`.pipe(
-          rowsOf(LineState),
+          FROM runs WHERE slot_key IS NOT NULL GROUP BY slot_key ORDER BY slot_key`.pipe(
+          rowsOf(SlotQueueState),
           storeFailures
         )
       })

@@ -4,24 +4,25 @@ import type { VendorError } from "../../vendors/VendorError.ts"
 import { RateLeaseStore } from "./RateLeaseStore.ts"
 
 /**
- * Faults of the service's own vendor accounts: told to the operator once, counted, and kept as open
- * circuits that all processes observeResponse, so that no money is held for what cannot be bought. ADR 0083.
+ * Faults of the service's own vendor accounts. Each is logged once for the operator and counted, and
+ * stays open for a minute in all processes: creates are refused, so that no money is held for a job
+ * that cannot be submitted. ADR 0083.
  */
 export class OperatorFaults extends Context.Service<
   OperatorFaults,
   {
-    /** The vendor refused the service itself. */
+    /** The vendor refused the service itself: opens the fault. */
     readonly report: (
       accountId: string,
       upstreamModel: string,
       error: VendorError
     ) => Effect.Effect<void>
-    /** The vendor has just taken a job of this model from this account. */
+    /** The vendor accepted a job of this model from this account: closes the fault. */
     readonly clear: (accountId: string, upstreamModel: string) => Effect.Effect<void>
-    /** Is any fault open? Answered from memory: creates ask it first. */
-    readonly isAny: () => boolean
+    /** From memory, without a statement: creates check it first. */
+    readonly hasOpen: () => boolean
     /** How long creates of this model are still refused, if they are. */
-    readonly openFor: (
+    readonly remaining: (
       accountId: string,
       upstreamModel: string
     ) => Effect.Effect<Option.Option<Duration.Duration>>
@@ -33,36 +34,36 @@ export class OperatorFaults extends Context.Service<
       const store = yield* RateLeaseStore
       const open = new Map<string, DateTime.Utc>()
 
-      /** What other processes found, and what they cleared. */
+      /** Reads what other processes opened and closed. */
       const refresh = Effect.gen(function* () {
         const rows = yield* store.openFaults(yield* DateTime.now)
         open.clear()
         for (const { key, until } of rows) open.set(key, until)
       })
-      yield* unlessDown(refresh).pipe(
+      yield* bestEffort(refresh).pipe(
         Effect.repeat(Schedule.spaced(refreshEvery)),
         Effect.forkScoped
       )
 
       return OperatorFaults.of({
         report: Effect.fn("OperatorFaults.report")(function* (accountId, upstreamModel, error) {
-          const isAccount = isAboutTheAccount(error)
+          const isAccount = concernsAccount(error)
           const key = isAccount ? accountId : modelKey(accountId, upstreamModel)
           const until = DateTime.addDuration(yield* DateTime.now, openDuration)
           const isNew = !open.has(key)
           open.set(key, until)
           yield* Metric.update(Metric.withAttributes(faultsTotal, { account: accountId }), 1)
-          if (isNew) yield* Effect.logError(lineOf(accountId, upstreamModel, isAccount, error))
-          yield* unlessDown(store.openFault({ key, until }))
+          if (isNew) yield* Effect.logError(logLine(accountId, upstreamModel, isAccount, error))
+          yield* bestEffort(store.openFault({ key, until }))
         }),
         clear: Effect.fnUntraced(function* (accountId, upstreamModel) {
           const keys = [accountId, modelKey(accountId, upstreamModel)].filter((it) => open.has(it))
           if (keys.length === 0) return
           for (const key of keys) open.delete(key)
-          yield* unlessDown(store.closeFaults(keys))
+          yield* bestEffort(store.closeFaults(keys))
         }),
-        isAny: () => open.size > 0,
-        openFor: (accountId, upstreamModel) =>
+        hasOpen: () => open.size > 0,
+        remaining: (accountId, upstreamModel) =>
           Effect.map(DateTime.now, (now) => {
             const left = [accountId, modelKey(accountId, upstreamModel)]
               .flatMap((key) => Option.toArray(Option.fromUndefinedOr(open.get(key))))
@@ -77,19 +78,19 @@ export class OperatorFaults extends Context.Service<
   )
 }
 
-/** Creates are refused this long; the first task after it tries again. */
+/** Creates are refused for so long; the first task after it tries the vendor again. */
 const openDuration = Duration.minutes(1)
 const refreshEvery = Duration.seconds(5)
 
 const faultsTotal = Metric.counter("gateway_vendor_operator_faults_total", {
-  description: "Vendor answers that blame the service's own account: key, bill, model not enabled"
+  description: "Vendor responses that blame the service's own account: key, bill, model not enabled"
 })
 
 const modelKey = (accountId: string, upstreamModel: string): string =>
   `${accountId}/${upstreamModel}`
 
-/** A key or a bill: all models of the account; else the one model is not enabled. */
-const isAboutTheAccount = ({ httpStatus, vendorCode = "" }: VendorError): boolean =>
+/** A key or a bill concerns all models of the account; any other fault only the one model. */
+const concernsAccount = ({ httpStatus, vendorCode = "" }: VendorError): boolean =>
   httpStatus === 401 ||
   httpStatus === 402 ||
   /arrearage|bill|quota|api_?key|unauthenticated/iu.test(vendorCode)
@@ -99,7 +100,7 @@ const remedyOf = (isAccount: boolean, upstreamModel: string): string =>
     ? "check the account's API key and base URL in the configuration, and its bill at the vendor"
     : `enable ${upstreamModel} for the account at the vendor, or correct its upstreamModel in CATALOG_FILE`
 
-const lineOf = (
+const logLine = (
   accountId: string,
   upstreamModel: string,
   isAccount: boolean,
@@ -112,6 +113,6 @@ const lineOf = (
     `Remedy: ${remedyOf(isAccount, upstreamModel)}`
   ].join(" ")
 
-/** The store may be away: then this process alone knows for now. */
-const unlessDown = (work: Effect.Effect<void, StoreUnavailable>): Effect.Effect<void> =>
+/** While the store is unavailable, only this process knows the fault. */
+const bestEffort = (work: Effect.Effect<void, StoreUnavailable>): Effect.Effect<void> =>
   Effect.catch(work, (error) => Effect.logWarning("Open vendor faults were not shared", error))

@@ -5,26 +5,26 @@ import { rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** Turns leased by one statement. */
-export interface TurnLease {
+/** Permits leased by one statement. */
+export interface PermitLease {
   readonly key: string
   readonly count: number
   readonly spacing: Duration.Duration
   readonly now: DateTime.Utc
 }
 
-/** Accounts or models at which the vendor refused the service itself, until when. */
+/** An account, or a model of one, at which the vendor refused the service itself. Open until then. */
 export interface FaultRow {
   readonly key: string
   readonly until: DateTime.Utc
 }
 
-/** What all processes share about vendor accounts: turns of limited calls, and open faults. */
+/** State of vendor accounts that all processes share: permits of rate-limited calls, and open faults. */
 export class RateLeaseStore extends Context.Service<
   RateLeaseStore,
   {
-    /** Leases turns, `spacing` apart; answers when the first of them is. */
-    readonly lease: (lease: TurnLease) => Effect.Effect<DateTime.Utc, StoreUnavailable>
+    /** Leases permits, `spacing` apart; returns the time of the first. */
+    readonly lease: (lease: PermitLease) => Effect.Effect<DateTime.Utc, StoreUnavailable>
     readonly openFault: (fault: FaultRow) => Effect.Effect<void, StoreUnavailable>
     readonly closeFaults: (keys: ReadonlyArray<string>) => Effect.Effect<void, StoreUnavailable>
     readonly openFaults: (
@@ -38,11 +38,14 @@ export class RateLeaseStore extends Context.Service<
       RateLeaseStore.of({
         lease: ({ count, key, now, spacing }) =>
           sql`
-            SELECT vendor_turns_lease(${key}, ${count},
-              make_interval(secs => ${Duration.toSeconds(spacing)}), ${toDate(now)}) AS first`.pipe(
+            SELECT * FROM rate_leases_take(${key}, ${count},
+              make_interval(secs => ${Duration.toSeconds(spacing)}), ${toDate(now)})`.pipe(
             rowsOf(LeaseRow),
             Effect.map((rows) =>
-              Option.match(Array.head(rows), { onNone: () => now, onSome: ({ first }) => first })
+              Option.match(Array.head(rows), {
+                onNone: () => now,
+                onSome: ({ firstAt }) => firstAt
+              })
             ),
             storeFailures
           ),
@@ -68,4 +71,4 @@ export class RateLeaseStore extends Context.Service<
   )
 }
 
-const LeaseRow = Schema.Struct({ first: Time })
+const LeaseRow = Schema.Struct({ firstAt: Time })

@@ -1,65 +1,65 @@
 import { Context, DateTime, Deferred, Duration, Effect, Exit, Layer } from "effect"
-import { retryStore } from "../../db/RetryStore.ts"
-import { startServing } from "../../process/Served.ts"
-import type { Served } from "../../process/Served.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
 import type { Rate } from "../../vendors/VendorClient.ts"
 import { RateLeaseStore } from "./RateLeaseStore.ts"
+import { startServing } from "./Served.ts"
+import type { Served } from "./Served.ts"
 
 /**
- * Keeps calls to a vendor within its limits, over all processes: whoever waits gets a turn in the
- * order in which they came, one process leasing turns for all its waiters at once. ADR 0082.
+ * Limits the rate of calls to a vendor, over all processes. A process leases permits for all its waiters
+ * at once and grants them in the order in which the waiters came. ADR 0082.
  */
 export class RateLimiter extends Context.Service<
   RateLimiter,
   {
-    /** Waits for a turn. Who is interrupted (cancel, deadline) takes none. */
-    readonly take: (rate: Rate) => Effect.Effect<void>
+    /** Waits for a permit. An interrupted waiter (cancel, deadline) takes none. */
+    readonly acquire: (rate: Rate) => Effect.Effect<void>
   }
 >()("gateway/tasks/submission/RateLimiter") {
   static readonly layer = Layer.effect(
     RateLimiter,
     Effect.gen(function* () {
-      const turns = yield* RateLeaseStore
+      const leases = yield* RateLeaseStore
       const scope = yield* Effect.scope
-      const lanes = new Map<string, Lane>()
+      const queues = new Map<string, PermitQueue>()
 
-      const laneOf = (rate: Rate): Lane => {
-        const known = lanes.get(rate.key)
+      const queueOf = (rate: Rate): PermitQueue => {
+        const known = queues.get(rate.key)
         if (known !== undefined) return known
-        const lane: Lane = { rate, waiting: new Set(), isServed: false }
-        lanes.set(rate.key, lane)
-        return lane
+        const queue: PermitQueue = { rate, waiting: new Set(), isServed: false }
+        queues.set(rate.key, queue)
+        return queue
       }
 
-      /** Serves all who wait, then ends: an idle lane costs nothing. */
-      const serve = Effect.fnUntraced(function* (lane: Lane) {
-        const { calls, key, perMillis } = lane.rate
+      /** Runs while there are waiters, then ends: an idle queue costs nothing. */
+      const serve = Effect.fnUntraced(function* (queue: PermitQueue) {
+        const { calls, key, perMillis } = queue.rate
         const spacing = Duration.millis(perMillis / calls)
-        while (lane.waiting.size > 0) {
+        while (queue.waiting.size > 0) {
           const now = yield* DateTime.now
-          const count = Math.min(lane.waiting.size, batchMax(lane.rate))
-          const first = yield* retryStore(turns.lease({ key, count, spacing, now }))
+          const count = Math.min(queue.waiting.size, permitsPerLeaseMax(queue.rate))
+          const first = yield* retryStore(leases.lease({ key, count, spacing, now }))
           for (let index = 0; index < count; index += 1) {
             const at = DateTime.toEpochMillis(first) + index * Duration.toMillis(spacing)
             const wait = at - DateTime.toEpochMillis(yield* DateTime.now)
             if (wait > 0) yield* Effect.sleep(wait)
-            yield* giveTurn(lane)
+            yield* grantPermit(queue)
           }
         }
-        // In the same breath as the look above: who comes next starts the lane again
-        lane.isServed = false
+        // In the same synchronous step as the check above, so that the next waiter starts a new fiber
+        queue.isServed = false
       })
 
       return RateLimiter.of({
-        take: (rate) =>
+        acquire: (rate) =>
           Effect.suspend(() => {
-            const lane = laneOf(rate)
-            const turn: Turn = Deferred.makeUnsafe()
-            lane.waiting.add(turn)
-            const left = Effect.sync(() => lane.waiting.delete(turn))
-            return startServing(lane, serve, scope).pipe(
-              Effect.andThen(Deferred.await(turn)),
-              Effect.onInterrupt(() => left)
+            const queue = queueOf(rate)
+            const permit: Permit = Deferred.makeUnsafe()
+            queue.waiting.add(permit)
+            const remove = Effect.sync(() => queue.waiting.delete(permit))
+            return startServing(queue, serve, scope).pipe(
+              Effect.andThen(Deferred.await(permit)),
+              Effect.onInterrupt(() => remove)
             )
           })
       })
@@ -67,23 +67,23 @@ export class RateLimiter extends Context.Service<
   )
 }
 
-type Turn = Deferred.Deferred<void>
+type Permit = Deferred.Deferred<void>
 
-interface Lane extends Served {
+interface PermitQueue extends Served {
   readonly rate: Rate
   /** In the order in which they came. */
-  readonly waiting: Set<Turn>
+  readonly waiting: Set<Permit>
 }
 
-/** At most a second's worth of turns is leased at once, so that other processes wait no longer. */
-const batchMax = ({ calls, perMillis }: Rate): number =>
+/** One lease takes at most the permits of a second, so that other processes wait no longer than that. */
+const permitsPerLeaseMax = ({ calls, perMillis }: Rate): number =>
   Math.max(1, Math.floor((calls * 1000) / perMillis))
 
-/** The first who waits goes on; a turn that nobody wants any more is lost. */
-const giveTurn = (lane: Lane): Effect.Effect<void> =>
+/** Grants the permit to the first waiter; without a waiter it is lost. */
+const grantPermit = (queue: PermitQueue): Effect.Effect<void> =>
   Effect.suspend(() => {
-    const [turn] = lane.waiting
-    if (turn === undefined) return Effect.void
-    lane.waiting.delete(turn)
-    return Deferred.done(turn, Exit.void)
+    const [permit] = queue.waiting
+    if (permit === undefined) return Effect.void
+    queue.waiting.delete(permit)
+    return Deferred.done(permit, Exit.void)
   })

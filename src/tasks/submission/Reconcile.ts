@@ -1,12 +1,12 @@
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
-import { retryStore } from "../../db/RetryStore.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
 import type { Handle, SubmitRequest, VendorAccount } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
 import type { OwnedTask } from "../TaskStore.ts"
 import { VendorAttemptStore } from "./VendorAttemptStore.ts"
 
-/** A submit that was begun, and whose answer was not recorded. */
-export interface Unrecorded {
+/** A submit that was started, and whose response was not recorded. */
+export interface UnrecordedSubmit {
   readonly owned: OwnedTask
   readonly startedAt: DateTime.Utc
   readonly account: VendorAccount
@@ -14,25 +14,26 @@ export interface Unrecorded {
 }
 
 /**
- * Finds the job of a submit whose answer was lost with its process, if the vendor can list: only when
- * exactly one job is there that no other task owns or may own. Contract 7, ADR 0081.
+ * Finds the job of a submit whose response was lost with its process, if the vendor can list jobs, and
+ * only if exactly one job is there that no other task owns or may own.
+ * docs/reference/vendors.md#reconciliation, ADR 0081.
  */
 export class Reconcile extends Context.Service<
   Reconcile,
   {
-    /** Fails as `AMBIGUOUS` when that cannot be told. Nothing is submitted. */
-    readonly find: (submit: Unrecorded) => Effect.Effect<Handle, VendorError>
+    /** Fails as `AMBIGUOUS` when there is no such unique job. Submits nothing. */
+    readonly find: (submit: UnrecordedSubmit) => Effect.Effect<Handle, VendorError>
   }
 >()("gateway/tasks/submission/Reconcile") {
   static readonly layer = Layer.effect(
     Reconcile,
     Effect.map(VendorAttemptStore, (attempts) => {
-      const look = Effect.fnUntraced(function* (submit: Unrecorded) {
+      const findOnce = Effect.fnUntraced(function* (submit: UnrecordedSubmit) {
         const { account, owned, request, startedAt } = submit
         const candidates = yield* account.reconcile(request, DateTime.toEpochMillis(startedAt))
         if (candidates.length === 0) return Option.none<Handle>()
         const others = yield* retryStore(
-          attempts.neighbours({
+          attempts.concurrent({
             taskId: owned.task.id,
             accountId: account.accountId,
             from: DateTime.subtractDuration(startedAt, submitsOverlap),
@@ -40,17 +41,17 @@ export class Reconcile extends Context.Service<
           })
         )
         const free = candidates.filter(({ jobId }) => !others.handleValues.has(jobId))
-        return free.length === 1 && others.unsettled === 0
+        return free.length === 1 && others.unresolved === 0
           ? Option.map(Option.fromUndefinedOr(free[0]), ({ handle }) => handle)
           : Option.none<Handle>()
       })
       return Reconcile.of({
         find: Effect.fn("Reconcile.find")(function* (submit) {
           if (submit.account.canList !== true) return yield* ambiguous
-          for (let tries = 1; tries <= looksMax; tries += 1) {
-            const found = yield* Effect.catch(look(submit), () => Effect.succeedNone)
+          for (let tries = 1; tries <= triesMax; tries += 1) {
+            const found = yield* Effect.catch(findOnce(submit), () => Effect.succeedNone)
             if (Option.isSome(found)) return found.value
-            if (tries < looksMax) yield* Effect.sleep(betweenLooks)
+            if (tries < triesMax) yield* Effect.sleep(betweenTries)
           }
           return yield* ambiguous
         })
@@ -59,14 +60,14 @@ export class Reconcile extends Context.Service<
   )
 }
 
-/** Submits that began so near to this one may have bought what is found for it. */
+/** A job that is found may belong to another submit that started within this time of this one. */
 const submitsOverlap = Duration.minutes(5)
 
-/** A list may show a new job late, and submits that are under way are soon recorded. */
-const looksMax = 3
-const betweenLooks = Duration.seconds(5)
+/** A list may show a new job late, and concurrent submits are recorded soon. */
+const triesMax = 3
+const betweenTries = Duration.seconds(5)
 
-/** Contract 7: never submitted twice blindly. */
+/** A submit without a known outcome is never repeated. docs/reference/vendors.md#paid-submit-protocol */
 export const ambiguous = new VendorError({
   class: "AMBIGUOUS",
   message: "It is not known whether the upstream took the job, so it was not submitted again"

@@ -6,42 +6,42 @@ import { storeFailures } from "../../db/StoreFailures.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 
-/** What other tasks bought, or may have bought, from an account around a time. */
-export interface Neighbours {
-  /** Values of their handles: the vendor's job ids stand among them. */
+/** Submits of other tasks to an account around a time. */
+export interface ConcurrentAttempts {
+  /** All values of their handles; the vendor's job ids are among them. */
   readonly handleValues: ReadonlySet<string>
-  /** Submits whose outcome is not known: any unclaimed job may be theirs. */
-  readonly unsettled: number
+  /** Submits whose outcome is unknown: any job without an owner may be theirs. */
+  readonly unresolved: number
 }
 
-/** Vendor attempts across tasks, for reconciling. Contract 7. */
+/** Vendor attempts across tasks, for reconciliation. docs/reference/vendors.md#reconciliation */
 export class VendorAttemptStore extends Context.Service<
   VendorAttemptStore,
   {
-    readonly neighbours: (of: {
+    readonly concurrent: (of: {
       readonly taskId: TaskId
       readonly accountId: string
       readonly from: DateTime.Utc
       readonly until: DateTime.Utc
-    }) => Effect.Effect<Neighbours, StoreUnavailable>
+    }) => Effect.Effect<ConcurrentAttempts, StoreUnavailable>
   }
 >()("gateway/tasks/submission/VendorAttemptStore") {
   static readonly layer = Layer.effect(
     VendorAttemptStore,
     Effect.map(PgClient.PgClient, (sql) =>
       VendorAttemptStore.of({
-        neighbours: ({ accountId, from, taskId, until }) =>
+        concurrent: ({ accountId, from, taskId, until }) =>
           sql`
             SELECT state, handle FROM vendor_attempts
             WHERE started_at BETWEEN ${toDate(from)} AND ${toDate(until)}
               AND account_id = ${accountId} AND task_id <> ${taskId}
               AND state <> 'refused'`.pipe(
             rowsOf(Row),
-            Effect.map((rows): Neighbours => ({
+            Effect.map((rows): ConcurrentAttempts => ({
               handleValues: new Set(
                 rows.flatMap(({ handle }) => Object.values(handle ?? {}).map(String))
               ),
-              unsettled: rows.filter(({ state }) => state !== "submitted").length
+              unresolved: rows.filter(({ state }) => state !== "submitted").length
             })),
             storeFailures
           )

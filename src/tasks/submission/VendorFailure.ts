@@ -3,7 +3,7 @@ import { errorDetailCharactersMax, failureCharactersMax } from "../../domain/Lim
 import type { TaskError } from "../../domain/Task.ts"
 import { VendorError, VendorErrorClass } from "../../vendors/VendorError.ts"
 
-/** Contract 4, the codes of `task_info.error`; vendors.md, Error mapping. */
+/** The codes of `task_info.error` for each class of failure. docs/reference/errors.md#task-error-codes */
 const codes: Record<VendorErrorClass, { readonly code: number; readonly title: string }> = {
   FATAL_CLIENT: { code: 400, title: "Invalid Parameter" },
   CONTENT: { code: 3001, title: "Content Error" },
@@ -17,16 +17,16 @@ const codes: Record<VendorErrorClass, { readonly code: number; readonly title: s
   OPERATOR: { code: 4008, title: "Service Configuration Error" }
 }
 
-/** What is stored of a failed submit, for the process that goes on with the task. */
+/** What is stored of a failed submit, for another process that takes the task over. */
 export const failureText = (error: VendorError): string =>
   withoutNul(`${error.class}: ${error.message}`.slice(0, failureCharactersMax).toWellFormed())
 
-/** Postgres keeps no U+0000 in a text. */
+/** Postgres cannot store U+0000 in a text. */
 const withoutNul = (text: string): string => text.replaceAll("\u0000", "\uFFFD")
 
 const isClass = Schema.is(VendorErrorClass)
 
-/** The failure that `failureText` was made from; one that cannot be read is final too. */
+/** The failure that `failureText` was made from; a text that cannot be read is a final failure. */
 export const storedFailure = (text: string | null): VendorError => {
   const [name = "", ...rest] = (text ?? "").split(": ")
   return isClass(name)
@@ -34,17 +34,17 @@ export const storedFailure = (text: string | null): VendorError => {
     : new VendorError({ class: "FAILED", message: "The upstream refused the job" })
 }
 
-/** What the client reads when the fault is the operator's: the cause goes to the log alone. */
+/** For the client, when the fault is the operator's: the cause goes to the log only. */
 const operatorDetail = "The service cannot reach this model now. The operator has been told"
 
-/** The error of a task that its vendor failed. */
+/** The error of a task whose vendor failed. */
 export const taskErrorOf = (error: VendorError): TaskError => ({
   ...codes[error.class],
   detail: error.class === "OPERATOR" ? operatorDetail : sanitize(error.message)
 })
 
 const secretsAndAccounts: ReadonlyArray<readonly [RegExp, string]> = [
-  // A URL's query may hold a signature, or be the address of a callback
+  // A URL's query may hold a signature or the token of a callback
   [/(https?:\/\/[^\s"'?#]+)[?#][^\s"']*/giu, "$1"],
   [/\b(?:bearer|key|token)\s+[\w.~+/=-]{8,}/giu, "[hidden]"],
   [/\b(?:sk|pk|api|key|fal|r8|AIza)[-_][\w-]{8,}/giu, "[hidden]"],
@@ -55,7 +55,10 @@ const secretsAndAccounts: ReadonlyArray<readonly [RegExp, string]> = [
   ]
 ]
 
-/** An upstream's words, fit for a client: no keys, signed URLs, account ids; bounded. Contract 4. */
+/**
+ * A vendor's message without keys, signed URLs and account ids, cut to the maximum length.
+ * docs/reference/errors.md#vendor-messages
+ */
 export const sanitize = (text: string): string => {
   const hidden = secretsAndAccounts.reduce((t, [pattern, by]) => t.replaceAll(pattern, by), text)
   const line = withoutNul(hidden.toWellFormed()).replaceAll(/\s+/gu, " ").trim()

@@ -3,61 +3,67 @@ import type { DateTime } from "effect"
 import { Catalog } from "../../catalog/Catalog.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import type { TaskId } from "../../domain/Ids.ts"
-import { pollAtMost } from "../../vendors/Polling.ts"
+import type { Signal } from "../../process/KeyedSignal.ts"
+import { pollIntervalMax } from "../../vendors/Polling.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { Handle, Progress, VendorAccount } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
 import { CallbackSignals } from "../callbacks/CallbackSignals.ts"
-import type { Bell } from "../callbacks/CallbackSignals.ts"
 import { TaskMedia } from "../TaskMedia.ts"
-import type { Obtained } from "../TaskOutput.ts"
+import type { JobResult } from "../TaskOutput.ts"
 import { TaskStore } from "../TaskStore.ts"
 import type { OwnedTask } from "../TaskStore.ts"
-import { doneIn } from "./DoneHandle.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
-import { cancelJob, isSubmittedAgain, isTransient, PaidSubmit, requestOf } from "./PaidSubmit.ts"
+import {
+  cancelJob,
+  doneIn,
+  isSubmittedAgain,
+  isTransient,
+  PaidSubmit,
+  requestOf
+} from "./PaidSubmit.ts"
 import type { Fenced } from "./PaidSubmit.ts"
 import { RateLimiter } from "./RateLimiter.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
 import { storedFailure } from "./VendorFailure.ts"
 
-/** Gets a task's result from its vendor: buys the job, or goes on with the one that was bought. */
+/** Gets a task's result from its vendor: submits the job, or continues with the one that was submitted. */
 export class VendorWork extends Context.Service<
   VendorWork,
   {
-    /** Asks the vendor to cancel the job that was last bought for a task. Best effort: never fails. */
+    /** Asks the vendor to cancel the job that was last submitted for a task. Best effort: never fails. */
     readonly cancel: (id: TaskId) => Effect.Effect<void>
-    readonly resultOf: (owned: OwnedTask) => Effect.Effect<Obtained, VendorError | Fenced>
+    readonly resultOf: (owned: OwnedTask) => Effect.Effect<JobResult, VendorError | Fenced>
   }
 >()("gateway/tasks/submission/VendorWork") {
   static readonly layer = Layer.effect(
     VendorWork,
     Effect.gen(function* () {
-      const bells = yield* CallbackSignals
+      const signals = yield* CallbackSignals
       const entryOf = entryWith(yield* Catalog)
       const faults = yield* OperatorFaults
-      const { poll, watched } = yield* makeAsking
+      const { poll, reportFaults } = yield* makePolling
       const reconcile = yield* Reconcile
       const inputs = yield* TaskMedia
       const paid = yield* PaidSubmit
       const vendors = yield* VendorClient
       const cancel = cancelWith(yield* TaskStore, vendors)
 
-      const fresh = Effect.fnUntraced(function* (owned: OwnedTask, firstN: number) {
+      const submitNew = Effect.fnUntraced(function* (owned: OwnedTask, firstN: number) {
         const entry = yield* entryOf(owned.task)
         const account = yield* vendors.choose(entry.vendor, entry.adapter)
         const media = yield* inputs.resolve(owned.task, entry)
         const { upstreamModel } = entry
-        const purchase = { owned, entry, account, media }
-        // Before the submit: its callback may come before its answer is recorded
-        const bell = yield* bells.hang(owned.task.id, account)
-        const bought = yield* watched(account, upstreamModel, paid.submit(purchase, firstN))
+        const submission = { owned, entry, account, media }
+        // Before the submit: its callback may come before its response is recorded
+        const signal = yield* signals.subscribe(owned.task.id, account)
+        const job = yield* reportFaults(account, upstreamModel, paid.submit(submission, firstN))
         yield* faults.clear(account.accountId, upstreamModel)
-        yield* bell.wait(bought.pollAfter)
-        return yield* poll(account, upstreamModel, bought.handle, bell)
+        yield* signal.wait(job.pollAfter)
+        return yield* poll(account, upstreamModel, job.handle, signal)
       }, Effect.scoped)
 
-      /** The process died between a submit and its record. */
+      /** For a task whose process died between a submit and its record. */
       const reconciled = Effect.fnUntraced(function* (
         owned: OwnedTask,
         attempt: { readonly n: number; readonly startedAt: DateTime.Utc },
@@ -71,30 +77,30 @@ export class VendorWork extends Context.Service<
         return handle
       })
 
-      /** Goes on with a job that was bought, or may have been, by another run of the task. */
-      const resumed = Effect.fnUntraced(function* (
+      /** Continues with a job that another run of the task submitted, or may have submitted. */
+      const resume = Effect.fnUntraced(function* (
         owned: OwnedTask,
         attempt: Option.Option.Value<OwnedTask["attempt"]>
       ) {
         const account = yield* vendors.owner(attempt.accountId)
         const { upstreamModel } = yield* entryOf(owned.task)
-        const bell = yield* bells.hang(owned.task.id, account)
+        const signal = yield* signals.subscribe(owned.task.id, account)
         const known = attempt.handle ?? (yield* reconciled(owned, attempt, account))
-        return yield* poll(account, upstreamModel, known, bell)
+        return yield* poll(account, upstreamModel, known, signal)
       }, Effect.scoped)
 
       return VendorWork.of({
         cancel: (id) => Effect.ignore(cancel(id)),
         resultOf: Effect.fn("VendorWork.resultOf")(function* (owned) {
-          if (Option.isNone(owned.attempt)) return yield* fresh(owned, 1)
+          if (Option.isNone(owned.attempt)) return yield* submitNew(owned, 1)
           const attempt = owned.attempt.value
           const { n, state } = attempt
           if (state === "refused") {
             const refusal = storedFailure(attempt.failure)
-            return yield* isSubmittedAgain(refusal, n) ? fresh(owned, n + 1) : refusal
+            return yield* isSubmittedAgain(refusal, n) ? submitNew(owned, n + 1) : refusal
           }
           if (state === "ambiguous") return yield* ambiguous
-          return yield* resumed(owned, attempt)
+          return yield* resume(owned, attempt)
         })
       })
     })
@@ -115,18 +121,18 @@ const cancelWith = (tasks: TaskStore["Service"], vendors: VendorClient["Service"
     yield* cancelJob(account, job.value.handle)
   })
 
-/** Polls within the vendor's limits; faults of the service's own account are told to the operator. */
-const makeAsking = Effect.gen(function* () {
+/** Polls within the vendor's rate limits, and reports faults of the service's own account. */
+const makePolling = Effect.gen(function* () {
   const faults = yield* OperatorFaults
-  const pacing = yield* RateLimiter
+  const limiter = yield* RateLimiter
 
   const report = (account: VendorAccount, upstreamModel: string, error: VendorError) =>
-    account.isPretended === true
+    account.isSimulated === true
       ? Effect.void
       : faults.report(account.accountId, upstreamModel, error)
 
-  /** A fault of the service's own account is told to the operator, and holds up later creates. */
-  const watched = <A, E>(
+  /** A fault of the service's own account is reported to the operator; later creates are refused. */
+  const reportFaults = <A, E>(
     account: VendorAccount,
     upstreamModel: string,
     work: Effect.Effect<A, VendorError | E>
@@ -138,24 +144,25 @@ const makeAsking = Effect.gen(function* () {
     )
 
   /**
-   * Asks until the job has ended. A poll that went wrong for the moment is asked again, and so is one
-   * that the vendor refuses to the account: the job was bought, and the operator can mend it. ADR 0115.
+   * Polls until the job has ended. A poll that failed temporarily is repeated, and so is one that the
+   * vendor refuses to the account: the job was paid for, and the operator can repair the account.
+   * ADR 0115.
    */
   const poll = Effect.fnUntraced(function* (
     account: VendorAccount,
     upstreamModel: string,
     handle: Handle,
-    bell: Bell
+    signal: Signal
   ) {
     const done = doneIn(handle)
     if (Option.isSome(done)) return { account, result: done.value }
     const rate = account.rateOf?.("poll", upstreamModel)
-    const asked = (rate === undefined ? Effect.void : pacing.take(rate)).pipe(
+    const pollOnce = (rate === undefined ? Effect.void : limiter.acquire(rate)).pipe(
       Effect.andThen(account.poll(handle)),
       Effect.catchIf(isTransient, (error) =>
         Effect.succeed({
           _tag: "Running" as const,
-          pollAfter: Duration.millis(error.retryAfterMillis ?? troubledPollMillis)
+          pollAfter: Duration.millis(error.retryAfterMillis ?? failedPollMillis)
         })
       ),
       Effect.catchIf(isAccountRefused, (error) =>
@@ -163,25 +170,25 @@ const makeAsking = Effect.gen(function* () {
       )
     )
     for (;;) {
-      const progress = yield* asked
+      const progress = yield* pollOnce
       if (progress._tag === "Done") return { account, result: progress.result }
-      yield* bell.wait(Duration.min(progress.pollAfter, pollAtMost))
+      yield* signal.wait(Duration.min(progress.pollAfter, pollIntervalMax))
     }
   })
 
   return {
-    watched,
-    poll: (account: VendorAccount, upstreamModel: string, handle: Handle, bell: Bell) =>
-      watched(account, upstreamModel, poll(account, upstreamModel, handle, bell))
+    reportFaults,
+    poll: (account: VendorAccount, upstreamModel: string, handle: Handle, signal: Signal) =>
+      reportFaults(account, upstreamModel, poll(account, upstreamModel, handle, signal))
   }
 })
 
-/** The wait after a poll that went wrong, when the vendor names none. */
-const troubledPollMillis = 5000
+/** The wait after a poll that failed, when the vendor names none. */
+const failedPollMillis = 5000
 
-/** The question itself was refused. A job that has failed for the account's sake is told in an answer. */
+/** The request was refused. A job that failed because of the account comes in a successful response. */
 const isAccountRefused = (error: VendorError): boolean =>
   error.class === "OPERATOR" && error.httpStatus !== undefined
 
-/** Mending an account takes minutes, and each refusal is told and shared by all processes. */
-const refusedProgress: Progress = { _tag: "Running", pollAfter: pollAtMost }
+/** The longest interval: a repair takes minutes, and each refusal is logged and written to the store. */
+const refusedProgress: Progress = { _tag: "Running", pollAfter: pollIntervalMax }

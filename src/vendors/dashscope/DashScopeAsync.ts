@@ -1,10 +1,10 @@
 import { Clock, Effect, Option, Schema } from "effect"
 import type { AdapterContext } from "../AdapterContext.ts"
-import { empty, jobFailed } from "../Faults.ts"
+import { emptyResult, jobFailed } from "../Faults.ts"
 import { mediaTexts, urlOrDataUri } from "../MediaTexts.ts"
 import type { MediumText } from "../MediaTexts.ts"
-import { maybe } from "../OptionalField.ts"
-import { waitAtAge } from "../Polling.ts"
+import { optionalField } from "../OptionalField.ts"
+import { pollIntervalAtAge } from "../Polling.ts"
 import type {
   CancelOutcome,
   Handle,
@@ -25,19 +25,19 @@ import { urlOrUpload } from "./DashScopeUpload.ts"
 const Created = Schema.Struct({ output: Schema.Struct({ task_id: Schema.NonEmptyString }) })
 
 const Item = Schema.Struct({
-  url: maybe(Schema.String),
-  code: maybe(Schema.String),
-  message: maybe(Schema.String)
+  url: optionalField(Schema.String),
+  code: optionalField(Schema.String),
+  message: optionalField(Schema.String)
 })
 
 const Task = Schema.Struct({
-  request_id: maybe(Schema.String),
+  request_id: optionalField(Schema.String),
   output: Schema.Struct({
     task_status: Schema.String,
-    video_url: maybe(Schema.String),
-    results: maybe(Schema.Array(Item)),
-    code: maybe(Schema.String),
-    message: maybe(Schema.String)
+    video_url: optionalField(Schema.String),
+    results: optionalField(Schema.Array(Item)),
+    code: optionalField(Schema.String),
+    message: optionalField(Schema.String)
   })
 })
 type Task = typeof Task.Type
@@ -45,24 +45,24 @@ type Task = typeof Task.Type
 const Job = Schema.Struct({ taskId: Schema.String, submittedAtMillis: Schema.Finite })
 const decodeJob = Schema.decodeUnknownOption(Job)
 
-/** A new task may not be known everywhere at once: for so long UNKNOWN is not believed. */
+/** A new task may be unknown to some servers of the vendor for this long (unverified). */
 const unknownToleratedMillis = 30_000
 
-/** How each label's media are given. Keyframes, sound and clips are taken as URLs alone. */
+/** Keyframes, sound and the media of `video-edit-plus` are accepted as URLs only. */
 const mediaForm = (label: string, upload: MediumText): MediumText =>
   label === "image-edit" || label === "image-to-video-spark"
     ? (medium) => (medium.mime.startsWith("image/") ? urlOrDataUri(medium) : upload(medium))
     : upload
 
-/** F1 of vendors.md C: a task that runs at DashScope by itself and is asked for. */
-export const make = (line: AdapterContext): VendorAccount => {
-  const { account, accountId } = line
-  const calls = Calls.make(line)
+/** A job that is submitted and polled. docs/reference/vendors.md#dashscope-tasks */
+export const make = (context: AdapterContext): VendorAccount => {
+  const { account, accountId } = context
+  const calls = Calls.make(context)
 
   const submit = Effect.fn("DashScopeAsync.submit")(function* (
     request: SubmitRequest
   ): Effect.fn.Return<Submitted, VendorError> {
-    const upload = urlOrUpload(line.http, calls, request.upstreamModel)
+    const upload = urlOrUpload(context.http, calls, request.upstreamModel)
     const at = yield* mediaTexts(request, mediaForm(request.model, upload))
     const { body, path } = yield* Bodies.asyncBody(request, at)
     const isUploaded = request.media.some(({ pointer }) => at(pointer)?.startsWith("oss://"))
@@ -73,7 +73,7 @@ export const make = (line: AdapterContext): VendorAccount => {
       json: body,
       headers: {
         "x-dashscope-async": "enable",
-        ...Calls.inspection(line, request.body),
+        ...Calls.inspection(context, request.body),
         ...(isUploaded ? { "x-dashscope-ossresourceresolve": "enable" } : {})
       },
       timeout: Calls.createTimeout,
@@ -81,13 +81,13 @@ export const make = (line: AdapterContext): VendorAccount => {
     })
     const submittedAtMillis = yield* Clock.currentTimeMillis
     const handle = { taskId: created.output.task_id, submittedAtMillis }
-    return { _tag: "Accepted", handle, pollAfter: waitAtAge(0) }
+    return { _tag: "Accepted", handle, pollAfter: pollIntervalAtAge(0) }
   })
 
   const poll = Effect.fn("DashScopeAsync.poll")(function* (handle: Handle) {
     const job = yield* jobOf(handle)
     const task = yield* calls({
-      purpose: "ask",
+      purpose: "query",
       path: `/tasks/${encodeURIComponent(job.taskId)}`,
       schema: Task
     })
@@ -98,13 +98,13 @@ export const make = (line: AdapterContext): VendorAccount => {
   const cancel = Effect.fn("DashScopeAsync.cancel")(function* (handle: Handle) {
     const job = yield* jobOf(handle)
     return yield* calls({
-      purpose: "ask",
+      purpose: "query",
       method: "POST",
       path: `/tasks/${encodeURIComponent(job.taskId)}/cancel`,
       schema: Schema.Unknown
     }).pipe(
       Effect.as<CancelOutcome>("Canceled"),
-      // Only a task that still waits can be cancelled
+      // Only a pending job can be cancelled
       Effect.catchIf(
         ({ vendorCode }) => vendorCode === "UnsupportedOperation",
         () => Effect.succeed<CancelOutcome>("TooLate")
@@ -130,12 +130,11 @@ const jobOf = (handle: Handle) =>
     () => new VendorError({ class: "LOST", message: "The job's handle is not DashScope's" })
   )
 
-/** vendors.md B, Poll mapping. */
 const progressOf = (
   { output, request_id: requestId }: Task,
   ageMillis: number
 ): Effect.Effect<Progress, VendorError> => {
-  const running: Progress = { _tag: "Running", pollAfter: waitAtAge(ageMillis) }
+  const running: Progress = { _tag: "Running", pollAfter: pollIntervalAtAge(ageMillis) }
   switch (output.task_status) {
     case "SUCCEEDED":
       return resultOf(output, requestId)
@@ -144,20 +143,20 @@ const progressOf = (
     case "CANCELED":
       return Effect.fail(jobFailed(rules, { message: "The job was cancelled upstream", requestId }))
     case "UNKNOWN":
-      return ageMillis < unknownToleratedMillis ? Effect.succeed(running) : Effect.fail(forgotten)
-    // PENDING, RUNNING, SUSPENDED, and whatever the vendor may invent: not over
+      return ageMillis < unknownToleratedMillis ? Effect.succeed(running) : Effect.fail(unknownJob)
+    // PENDING, RUNNING, SUSPENDED, and states that are not known
     default:
       return Effect.succeed(running)
   }
 }
 
-const forgotten = new VendorError({
+const unknownJob = new VendorError({
   class: "LOST",
   vendorCode: "UNKNOWN",
   message: "The upstream does not know the job any more"
 })
 
-/** Some pictures of several may fail: the others are the result (vendors.md A1). */
+/** Some of several images may fail; the others are the result. */
 const resultOf = (
   output: Task["output"],
   requestId: string | undefined
@@ -172,7 +171,7 @@ const resultOf = (
   const first = Option.fromUndefinedOr(output.results?.[0])
   return Effect.fail(
     Option.match(first, {
-      onNone: () => empty({ requestId }),
+      onNone: () => emptyResult({ requestId }),
       onSome: ({ code, message }) => jobFailed(rules, { code, message, requestId })
     })
   )

@@ -1,6 +1,6 @@
 import { Effect, Schema } from "effect"
-import { videoSecondsShort } from "../../domain/Limits.ts"
-import { bodyFields, unsendable } from "../BodyFields.ts"
+import { videoShortSeconds } from "../../domain/Limits.ts"
+import { bodyFields, unsupportedModel } from "../BodyFields.ts"
 import { listOf } from "../MediaTexts.ts"
 import type { MediaAt } from "../MediaTexts.ts"
 import type { SubmitRequest } from "../VendorClient.ts"
@@ -10,7 +10,7 @@ const Text = Schema.optionalKey(Schema.NullOr(Schema.String))
 const Number = Schema.optionalKey(Schema.NullOr(Schema.Finite))
 const Flag = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
 
-/** The fields of all bodies that are sent as they are. */
+/** The fields of all bodies that are sent unchanged. */
 const Fields = Schema.Struct({
   prompt: Schema.String,
   negative_prompt: Text,
@@ -40,28 +40,28 @@ type Fields = typeof Fields.Type
 
 const fieldsOf = bodyFields(Fields)
 
-/** What one label sends, and to which path below `/services/aigc`. vendors.md A1 and B. */
+/** The upstream body of one label, and its path below `/services/aigc`. docs/reference/vendors.md#dashscope-bodies */
 interface Shape {
   readonly path: string
   readonly input: (fields: Fields, at: MediaAt) => Record<string, unknown>
   readonly parameters: (fields: Fields, at: MediaAt) => Record<string, unknown>
 }
 
-/** Null and absent are not sent: the upstream's own default holds. */
+/** Null and absent fields are not sent, so the upstream's default applies. */
 const present = (record: Record<string, unknown>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(record).filter(([, value]) => value !== undefined && value !== null)
   )
 
-/** `watermark: false` is a choice of the product (vendors.md B). */
+/** docs/reference/vendors.md#mapping-of-models */
 const common = ({ prompt_extend, seed }: Fields) => ({ prompt_extend, watermark: false, seed })
 
 const texts = ({ negative_prompt, prompt }: Fields) => ({ prompt, negative_prompt })
 
-/** `audio_url` outranks `audio`, which is then not sent. */
+/** `audio` is not sent with an `audio_url`, which overrides it. */
 const sound = ({ audio }: Fields, at: MediaAt) => (at("#/audio_url") === undefined ? { audio } : {})
 
-const seconds = ({ duration }: Fields) => ({ duration: duration ?? videoSecondsShort })
+const seconds = ({ duration }: Fields) => ({ duration: duration ?? videoShortSeconds })
 
 const imagesOf = (fields: Fields, at: MediaAt) => listOf(at, "images", fields.images?.length ?? 0)
 
@@ -146,7 +146,7 @@ const asynchronous: Readonly<Record<string, Shape>> = {
   }
 }
 
-/** One user message: the pictures in order, then exactly one text. */
+/** One user message: the images in order, then one text. */
 const blocking: Shape = {
   path: "/multimodal-generation/generation",
   input: (fields, at) => ({
@@ -176,7 +176,7 @@ const build = Effect.fnUntraced(function* (
   request: SubmitRequest,
   at: MediaAt
 ): Effect.fn.Return<UpstreamBody, VendorError> {
-  if (shape === undefined) return yield* unsendable(request)
+  if (shape === undefined) return yield* unsupportedModel(request)
   const fields = yield* fieldsOf(request)
   return {
     path: `/services/aigc${shape.path}`,
@@ -188,9 +188,9 @@ const build = Effect.fnUntraced(function* (
   }
 })
 
-/** The body of a task that runs upstream by itself. */
+/** The body of a job that is polled. */
 export const asyncBody = (request: SubmitRequest, at: MediaAt) =>
   build(asynchronous[request.model], request, at)
 
-/** The body of a call that is answered with the result. */
+/** The body of a blocking call. */
 export const syncBody = (request: SubmitRequest, at: MediaAt) => build(blocking, request, at)

@@ -1,12 +1,12 @@
 import { Option, Schema } from "effect"
 import { readAs } from "../Faults.ts"
-import type { FaultRule, Refusal } from "../Faults.ts"
-import { maybe } from "../OptionalField.ts"
-import type { VendorAnswer } from "../VendorHttp.ts"
+import type { FaultRule, ReportedError } from "../Faults.ts"
+import { optionalField } from "../OptionalField.ts"
+import type { VendorResponse } from "../VendorHttp.ts"
 
-/** vendors.md A1, HTTP / code. The first row that fits decides; codes hold in polls and answers alike. */
+/** The first matching row decides; the codes are the same in polls. docs/reference/vendors.md#dashscope-errors */
 export const rules: ReadonlyArray<FaultRule> = [
-  // Media that the upstream could not fetch. Not moderation, despite the first name
+  // Media that the upstream could not fetch; not moderation, despite the name of the first code
   {
     codes: [
       "InvalidParameter.DataInspection",
@@ -39,7 +39,7 @@ export const rules: ReadonlyArray<FaultRule> = [
   },
   {
     codes: ["Throttling.AllocationQuota"],
-    says: /free allocated quota exceeded/iu,
+    message: /free allocated quota exceeded/iu,
     class: "OPERATOR"
   },
   { codes: ["Throttling*", "LimitRequests"], class: "RATE_LIMITED" },
@@ -57,15 +57,14 @@ export const rules: ReadonlyArray<FaultRule> = [
 
 const Failure = Schema.Struct({
   code: Schema.String,
-  message: maybe(Schema.String),
-  request_id: maybe(Schema.String)
+  message: optionalField(Schema.String),
+  request_id: optionalField(Schema.String)
 })
 const read = readAs(Failure)
 
-/** `{code, message, request_id}`: what every refusal of DashScope looks like. */
-export const refusalOf = (answer: VendorAnswer): Refusal | undefined =>
+export const reportedError = (response: VendorResponse): ReportedError | undefined =>
   Option.getOrUndefined(
-    Option.map(read(answer), ({ code, message, request_id: requestId }) => ({
+    Option.map(read(response), ({ code, message, request_id: requestId }) => ({
       code,
       message,
       requestId

@@ -1,24 +1,24 @@
 import { DateTime, Duration, Effect, Schema } from "effect"
-import { maybe } from "../OptionalField.ts"
+import { optionalField } from "../OptionalField.ts"
 import type { Candidate, SubmitRequest } from "../VendorClient.ts"
 import { createTimeout } from "./DashScopeCalls.ts"
 import type { Calls } from "./DashScopeCalls.ts"
 
 const Listed = Schema.Struct({
   task_id: Schema.String,
-  model_name: maybe(Schema.String),
+  model_name: optionalField(Schema.String),
   gmt_create: Schema.Finite
 })
 
 const Page = Schema.Struct({
-  data: maybe(Schema.Array(Listed)),
-  total_page: maybe(Schema.Finite)
+  data: optionalField(Schema.Array(Listed)),
+  total_page: optionalField(Schema.Finite)
 })
 
-/** The two clocks may differ by this much. */
+/** Clock skew between the gateway and the vendor. */
 const skewMillis = 10_000
 
-/** The list's times are UTC+8, written without an offset (vendors.md A1). */
+/** Times of the list are UTC+8 without an offset. docs/reference/vendors.md#dashscope-lists */
 const listTime = (millis: number): string =>
   DateTime.formatIso(DateTime.makeUnsafe(millis + Duration.toMillis("8 hours")))
     .slice(0, 19)
@@ -27,8 +27,8 @@ const listTime = (millis: number): string =>
 const pagesMax = 10
 
 /**
- * The tasks of this model that were created while the submit was under way. The list tells neither
- * prompt nor body, so the caller accepts one only if it is the only one that nobody else owns.
+ * The jobs of this model that were created while the submit was under way. The list has neither prompt
+ * nor body, so the caller accepts a job only if it is the only one without another owner (ADR 0081).
  */
 export const makeReconcile = (calls: Calls) =>
   Effect.fn("DashScope.reconcile")(function* (request: SubmitRequest, startedAtMillis: number) {
@@ -43,12 +43,12 @@ export const makeReconcile = (calls: Calls) =>
         page_no: String(page),
         page_size: "100"
       })
-      const answer = yield* calls({ purpose: "ask", path: `/tasks/?${query}`, schema: Page })
-      for (const { gmt_create: at, task_id: jobId } of answer.data ?? []) {
+      const response = yield* calls({ purpose: "query", path: `/tasks/?${query}`, schema: Page })
+      for (const { gmt_create: at, task_id: jobId } of response.data ?? []) {
         if (at < from || at > until) continue
         found.push({ jobId, handle: { taskId: jobId, submittedAtMillis: at } })
       }
-      if (page >= (answer.total_page ?? 1)) break
+      if (page >= (response.total_page ?? 1)) break
     }
     return found
   })

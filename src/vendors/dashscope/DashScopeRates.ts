@@ -2,14 +2,14 @@ import type { Rate, SlotLimit } from "../VendorClient.ts"
 
 interface ModelLimits {
   readonly models: RegExp
-  /** Submits in so long. */
+  /** Submits within `perMillis`. */
   readonly calls: number
   readonly perMillis: number
-  /** Jobs that run at once, where it is documented. */
+  /** Jobs at once, where the vendor documents a limit. */
   readonly concurrent?: number
 }
 
-/** Limits of one model: vendors.md, finding 3 and A1, Limits. */
+/** Limits by model. docs/reference/vendors.md#dashscope-rates */
 const limits: ReadonlyArray<ModelLimits> = [
   { models: /^qwen-image(?:-edit)?-max/u, calls: 2, perMillis: 60_000 },
   { models: /kf2v/u, calls: 2, perMillis: 1000, concurrent: 2 },
@@ -18,7 +18,7 @@ const limits: ReadonlyArray<ModelLimits> = [
 
 const limitsOf = (upstreamModel: string) => limits.find(({ models }) => models.test(upstreamModel))
 
-/** 20 questions a second over all tasks of the account; submits by model. */
+/** 20 polls a second for the account; submits by model. */
 export const rateOf =
   (accountId: string) =>
   (act: "submit" | "poll", upstreamModel: string): Rate | undefined => {
@@ -29,7 +29,7 @@ export const rateOf =
       : { key: `${accountId}/submits/${upstreamModel}`, calls: row.calls, perMillis: row.perMillis }
   }
 
-/** Jobs of one model at once; the account's own limit, when it has one, takes its place. */
+/** Jobs of one model at once; a limit of the operator replaces it (ADR 0108). */
 export const slotsOf =
   (accountId: string) =>
   (upstreamModel: string): SlotLimit | undefined => {

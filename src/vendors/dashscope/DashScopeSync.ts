@@ -1,9 +1,9 @@
 import { Effect, Schema } from "effect"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { blocking } from "../Blocking.ts"
-import { empty } from "../Faults.ts"
+import { emptyResult } from "../Faults.ts"
 import { mediaTexts, urlOrDataUri } from "../MediaTexts.ts"
-import { maybe } from "../OptionalField.ts"
+import { optionalField } from "../OptionalField.ts"
 import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
 import type { VendorError } from "../VendorError.ts"
 import * as Bodies from "./DashScopeBodies.ts"
@@ -11,22 +11,22 @@ import * as Calls from "./DashScopeCalls.ts"
 import { rateOf, slotsOf } from "./DashScopeRates.ts"
 
 const Generated = Schema.Struct({
-  request_id: maybe(Schema.String),
+  request_id: optionalField(Schema.String),
   output: Schema.Struct({
     choices: Schema.Array(
       Schema.Struct({
         message: Schema.Struct({
-          content: Schema.Array(Schema.Struct({ image: maybe(Schema.String) }))
+          content: Schema.Array(Schema.Struct({ image: optionalField(Schema.String) }))
         })
       })
     )
   })
 })
 
-/** F2 of vendors.md C: the models that answer with the result. The async header must be absent. */
-export const make = (line: AdapterContext): VendorAccount => {
-  const { account, accountId } = line
-  const calls = Calls.make(line)
+/** Blocking models; the async header must be absent. docs/reference/vendors.md#dashscope-wire-protocol */
+export const make = (context: AdapterContext): VendorAccount => {
+  const { account, accountId } = context
+  const calls = Calls.make(context)
   return {
     accountId,
     submit: Effect.fn("DashScopeSync.submit")(function* (
@@ -41,7 +41,7 @@ export const make = (line: AdapterContext): VendorAccount => {
         method: "POST",
         path,
         json: body,
-        headers: Calls.inspection(line, request.body),
+        headers: Calls.inspection(context, request.body),
         timeout: Calls.blockingTimeout,
         schema: Generated
       })
@@ -54,7 +54,7 @@ export const make = (line: AdapterContext): VendorAccount => {
         )
       return items.length > 0
         ? { _tag: "Done", result: { items } }
-        : yield* empty(requestId === undefined ? {} : { requestId })
+        : yield* emptyResult(requestId === undefined ? {} : { requestId })
     }),
     ...blocking,
     rateOf: rateOf(account.id),

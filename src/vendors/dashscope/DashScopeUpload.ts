@@ -1,5 +1,5 @@
 import { Duration, Effect, Schema } from "effect"
-import { refused, unanswered } from "../Faults.ts"
+import { responseError, noResponseError } from "../Faults.ts"
 import type { MediumText } from "../MediaTexts.ts"
 import { multipart } from "../Multipart.ts"
 import type { VendorHttp } from "../VendorHttp.ts"
@@ -30,8 +30,8 @@ const extensions: Readonly<Record<string, string>> = {
 }
 
 /**
- * Where the upstream takes URLs alone: the client's own, or the bytes in DashScope's temporary store,
- * which only this account's models can read (vendors.md A1, Upload for private media).
+ * For media that the upstream accepts as URLs only: the client's URL, else an upload to DashScope's
+ * temporary store, which only this account can read. docs/reference/vendors.md#dashscope-uploads
  */
 export const urlOrUpload =
   (http: VendorHttp, calls: Calls, upstreamModel: string): MediumText =>
@@ -39,7 +39,7 @@ export const urlOrUpload =
     medium.sourceUrl === undefined
       ? Effect.gen(function* () {
           const { data } = yield* calls({
-            purpose: "ask",
+            purpose: "query",
             path: `/uploads?action=getPolicy&model=${encodeURIComponent(upstreamModel)}`,
             schema: Policy
           })
@@ -55,14 +55,14 @@ export const urlOrUpload =
             ["success_action_status", "200"],
             ["file", { name, mime: medium.mime, bytes: yield* medium.bytes }]
           ])
-          const answer = yield* http({
+          const response = yield* http({
             method: "POST",
             url: data.upload_host,
             headers: { "content-type": form.contentType },
             body: form.body,
             timeout: uploadTimeout
-          }).pipe(Effect.mapError((failure) => unanswered("ask", failure)))
-          if (answer.status >= 300) return yield* refused([], "ask", answer, undefined)
+          }).pipe(Effect.mapError((failure) => noResponseError("query", failure)))
+          if (response.status >= 300) return yield* responseError([], "query", response, undefined)
           return `oss://${key}`
         })
       : Effect.succeed(medium.sourceUrl)

@@ -3,16 +3,16 @@ import { Buffer } from "node:buffer"
 import { createHash, createPublicKey, verify } from "node:crypto"
 import type { InboundCallback } from "../../domain/Callback.ts"
 import { secondsIn } from "../CallbackScheme.ts"
-import type { CallbackScheme, Seal } from "../CallbackScheme.ts"
+import type { CallbackScheme, CallbackSignature } from "../CallbackScheme.ts"
 
-/** Where fal publishes the keys of all its callbacks. */
+/** fal signs the callbacks of all its customers with these keys. */
 const published = "https://rest.fal.ai/.well-known/jwks.json"
 
-/** fal signs with Ed25519 what is in its headers and the hash of the body. vendors.md A5; ADR 0107. */
+/** Ed25519 over headers and the hash of the body. docs/reference/vendors.md#fal-callbacks */
 export const scheme = (jwksUrl: string = published): CallbackScheme => ({
-  keys: { _tag: "Published", url: jwksUrl, read },
-  sealOf,
-  isSigned: ({ message, signatures }, key) => {
+  keys: { _tag: "Published", url: jwksUrl, parse },
+  readSignature,
+  verify: ({ message, signatures }, key) => {
     const publicKey = keyOf(key)
     return (
       publicKey !== undefined &&
@@ -21,7 +21,7 @@ export const scheme = (jwksUrl: string = published): CallbackScheme => ({
   }
 })
 
-const sealOf = ({ body, headers }: InboundCallback): Seal | undefined => {
+const readSignature = ({ body, headers }: InboundCallback): CallbackSignature | undefined => {
   const requestId = headers["x-fal-webhook-request-id"]
   const userId = headers["x-fal-webhook-user-id"]
   const timestamp = headers["x-fal-webhook-timestamp"]
@@ -48,14 +48,14 @@ const Jwk = Schema.Struct({
 })
 const decodeJwk = Schema.decodeUnknownOption(Jwk)
 
-/** The Ed25519 keys of the set; what else stands in it is passed over. */
-const read = (bytes: Uint8Array): ReadonlyArray<string> =>
+/** The Ed25519 keys of the set; other keys are ignored. */
+const parse = (bytes: Uint8Array): ReadonlyArray<string> =>
   Option.match(decodeJwks(Buffer.from(bytes).toString("utf8")), {
     onNone: () => [],
     onSome: ({ keys }) => keys.flatMap((key) => Option.toArray(decodeJwk(key))).map(({ x }) => x)
   })
 
-/** `undefined` for 32 bytes that are no point of the curve. */
+/** `undefined` when the 32 bytes are not a point of the curve. */
 const keyOf = (x: string) => {
   try {
     return createPublicKey({ key: { kty: "OKP", crv: "Ed25519", x }, format: "jwk" })

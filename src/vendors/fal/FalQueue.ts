@@ -1,12 +1,13 @@
 import { Clock, Duration, Effect, Option, Schema } from "effect"
 import type { AdapterContext } from "../AdapterContext.ts"
-import { empty, jobFailed, readAs, unreadable } from "../Faults.ts"
+import { emptyResult, jobFailed, readAs, unreadableError } from "../Faults.ts"
+import type { FaultRule, ReportedError } from "../Faults.ts"
 import { flatInput, mediaIn } from "../FlatInput.ts"
-import { maybe } from "../OptionalField.ts"
-import { ownJob, ownUrl } from "../OwnUrls.ts"
-import { waitAtAge } from "../Polling.ts"
-import { ask, refusalIn, send } from "../VendorCall.ts"
-import type { Dialect } from "../VendorCall.ts"
+import { optionalField } from "../OptionalField.ts"
+import { pollIntervalAtAge } from "../Polling.ts"
+import { sameOriginJob, sameOriginUrl } from "../SameOrigin.ts"
+import { callVendor, failResponse, send } from "../VendorCall.ts"
+import type { VendorApi } from "../VendorCall.ts"
 import type {
   CancelOutcome,
   Handle,
@@ -16,22 +17,22 @@ import type {
   VendorAccount
 } from "../VendorClient.ts"
 import type { VendorError } from "../VendorError.ts"
+import type { VendorResponse } from "../VendorHttp.ts"
 import { scheme } from "./FalCallbacks.ts"
-import { refusalOf, rules } from "./FalFaults.ts"
 
 const createTimeout = Duration.seconds(60)
 
 const Created = Schema.Struct({
   request_id: Schema.NonEmptyString,
-  status_url: maybe(Schema.String),
-  response_url: maybe(Schema.String),
-  cancel_url: maybe(Schema.String)
+  status_url: optionalField(Schema.String),
+  response_url: optionalField(Schema.String),
+  cancel_url: optionalField(Schema.String)
 })
 
 const Status = Schema.Struct({
   status: Schema.String,
-  error: maybe(Schema.String),
-  error_type: maybe(Schema.String)
+  error: optionalField(Schema.String),
+  error_type: optionalField(Schema.String)
 })
 
 const Job = Schema.Struct({
@@ -42,25 +43,52 @@ const Job = Schema.Struct({
   submittedAtMillis: Schema.Finite
 })
 type Job = typeof Job.Type
-const jobOf = ownJob(Job, ({ cancelUrl, responseUrl, statusUrl }) => [
+const jobOf = sameOriginJob(Job, ({ cancelUrl, responseUrl, statusUrl }) => [
   statusUrl,
   responseUrl,
   cancelUrl
 ])
 
+/** By the `type` of the first item of `detail`, or its text. docs/reference/vendors.md#fal-errors */
+const rules: ReadonlyArray<FaultRule> = [
+  { codes: ["content_policy_violation"], class: "CONTENT" },
+  { codes: ["file_download_error", "image_load_error", "file_too_large"], class: "MEDIA" },
+  { message: /exhausted balance|user is locked|billing/iu, class: "OPERATOR" },
+  { codes: ["generation_timeout", "request_timeout", "startup_timeout"], class: "TIMEOUT" },
+  { codes: ["internal_server_error", "runner_*", "downstream_service_*"], class: "RETRYABLE" },
+  { status: 422, class: "FATAL_CLIENT" }
+]
+
+const Detail = Schema.Struct({
+  msg: optionalField(Schema.String),
+  type: optionalField(Schema.String)
+})
+const Failure = Schema.Struct({ detail: Schema.Union([Schema.String, Schema.Array(Detail)]) })
+const read = readAs(Failure)
+
+const reportedError = (response: VendorResponse): ReportedError | undefined =>
+  Option.getOrUndefined(
+    Option.map(read(response), ({ detail }) => ({
+      requestId: response.headers["x-fal-request-id"],
+      ...(typeof detail === "string"
+        ? { code: response.headers["x-fal-error-type"], message: detail }
+        : { code: detail[0]?.type, message: detail[0]?.msg })
+    }))
+  )
+
 const readAnything = readAs(Schema.Unknown)
 
-/** F1: fal's queue (vendors.md A5). */
-export const make = (line: AdapterContext): VendorAccount => {
-  const { account, accountId, auth, observeResponse, http } = line
+/** docs/reference/vendors.md#fal-queue */
+export const make = (context: AdapterContext): VendorAccount => {
+  const { account, accountId, auth, observeResponse, http } = context
   const base = account.baseUrl
-  const dialect: Dialect = { http, headers: auth, rules, refusalOf, observeResponse }
+  const api: VendorApi = { http, headers: auth, rules, reportedError, observeResponse }
   return {
     accountId,
     submit: Effect.fn("FalQueue.submit")(function* (
       request: SubmitRequest
     ): Effect.fn.Return<Submitted, VendorError> {
-      const created = yield* ask(dialect, {
+      const created = yield* callVendor(api, {
         purpose: "submit",
         method: "POST",
         url: `${base}/${request.upstreamModel}${callbackIn(request)}`,
@@ -70,17 +98,17 @@ export const make = (line: AdapterContext): VendorAccount => {
       })
       const submittedAtMillis = yield* Clock.currentTimeMillis
       const handle = { ...urlsOf(base, request.upstreamModel, created), submittedAtMillis }
-      return { _tag: "Accepted", handle, pollAfter: waitAtAge(0) }
+      return { _tag: "Accepted", handle, pollAfter: pollIntervalAtAge(0) }
     }),
     poll: Effect.fn("FalQueue.poll")(function* (handle: Handle) {
-      return yield* poll(dialect, yield* jobOf(base, handle))
+      return yield* poll(api, yield* jobOf(base, handle))
     }),
     cancel: Effect.fn("FalQueue.cancel")(function* (handle: Handle) {
       const { cancelUrl: url } = yield* jobOf(base, handle)
-      const call = { purpose: "ask", method: "PUT", url, schema: Schema.Unknown } as const
-      const answer = yield* send(dialect, call)
-      if (answer.status === 400) return "TooLate" satisfies CancelOutcome
-      if (answer.status >= 300) return yield* refusalIn(dialect, "ask", answer)
+      const call = { purpose: "query", method: "PUT", url, schema: Schema.Unknown } as const
+      const response = yield* send(api, call)
+      if (response.status === 400) return "TooLate" satisfies CancelOutcome
+      if (response.status >= 300) return yield* failResponse(api, "query", response)
       return "Canceled" satisfies CancelOutcome
     }),
     reconcile: () => Effect.succeed([]),
@@ -96,53 +124,53 @@ const urlsOf = (base: string, model: string, created: typeof Created.Type) => {
   const own = `${base}/${app}/requests/${encodeURIComponent(created.request_id)}`
   return {
     requestId: created.request_id,
-    statusUrl: ownUrl(base, created.status_url, `${own}/status`),
-    responseUrl: ownUrl(base, created.response_url, own),
-    cancelUrl: ownUrl(base, created.cancel_url, `${own}/cancel`)
+    statusUrl: sameOriginUrl(base, created.status_url, `${own}/status`),
+    responseUrl: sameOriginUrl(base, created.response_url, own),
+    cancelUrl: sameOriginUrl(base, created.cancel_url, `${own}/cancel`)
   }
 }
 
 const poll = Effect.fnUntraced(function* (
-  dialect: Dialect,
+  api: VendorApi,
   job: Job
 ): Effect.fn.Return<Progress, VendorError> {
   const {
     error,
     error_type: code,
     status
-  } = yield* ask(dialect, {
-    purpose: "ask",
+  } = yield* callVendor(api, {
+    purpose: "query",
     url: job.statusUrl,
     schema: Status
   })
   const requestId = job.requestId
   if (status !== "COMPLETED") {
     const age = (yield* Clock.currentTimeMillis) - job.submittedAtMillis
-    return { _tag: "Running", pollAfter: waitAtAge(age) }
+    return { _tag: "Running", pollAfter: pollIntervalAtAge(age) }
   }
   if (error !== undefined) {
     return yield* jobFailed(rules, { code, message: error, requestId })
   }
-  const call = { purpose: "ask", url: job.responseUrl, schema: Schema.Unknown } as const
-  const answer = yield* send(dialect, call)
-  if (answer.status !== 200) return yield* failureIn(dialect, answer, requestId)
-  const output = readAnything(answer)
-  if (Option.isNone(output)) return yield* unreadable("ask", answer)
+  const call = { purpose: "query", url: job.responseUrl, schema: Schema.Unknown } as const
+  const response = yield* send(api, call)
+  if (response.status !== 200) return yield* failureIn(api, response, requestId)
+  const output = readAnything(response)
+  if (Option.isNone(output)) return yield* unreadableError("query", response)
   const items = mediaIn(output.value, false)
-  return items.length > 0 ? { _tag: "Done", result: { items } } : yield* empty({ requestId })
+  return items.length > 0 ? { _tag: "Done", result: { items } } : yield* emptyResult({ requestId })
 })
 
-/** The result of a completed job is its failure, when the vendor says so in its own words. */
+/** The response URL of a completed job reports a failure of the job, if the error is the vendor's. */
 const failureIn = Effect.fnUntraced(function* (
-  dialect: Dialect,
-  answer: Parameters<typeof refusalOf>[0],
+  api: VendorApi,
+  response: VendorResponse,
   requestId: string
 ) {
-  const refusal = refusalOf(answer)
-  const isAboutTheJob = refusal !== undefined && ![401, 403, 429].includes(answer.status)
-  if (!isAboutTheJob) return yield* refusalIn(dialect, "ask", answer)
-  return yield* jobFailed(answer.status === 422 ? [...rules, { class: "FATAL_CLIENT" }] : rules, {
-    ...refusal,
+  const reported = reportedError(response)
+  const isAboutTheJob = reported !== undefined && ![401, 403, 429].includes(response.status)
+  if (!isAboutTheJob) return yield* failResponse(api, "query", response)
+  return yield* jobFailed(response.status === 422 ? [...rules, { class: "FATAL_CLIENT" }] : rules, {
+    ...reported,
     requestId
   })
 })

@@ -1,18 +1,19 @@
-import { Duration, Effect, Schema } from "effect"
+import { Duration, Effect, Option, Schema } from "effect"
 import type { AdapterContext } from "../AdapterContext.ts"
-import { withVersion } from "../Bases.ts"
+import { withVersion } from "../BaseUrl.ts"
 import { blocking } from "../Blocking.ts"
 import { bodyFields } from "../BodyFields.ts"
-import { jobFailed } from "../Faults.ts"
+import { jobFailed, readAs } from "../Faults.ts"
+import type { FaultRule, ReportedError } from "../Faults.ts"
 import { base64 } from "../MediaTexts.ts"
-import { maybe } from "../OptionalField.ts"
-import { ask } from "../VendorCall.ts"
-import type { Dialect } from "../VendorCall.ts"
+import { optionalField } from "../OptionalField.ts"
+import { callVendor } from "../VendorCall.ts"
+import type { VendorApi } from "../VendorCall.ts"
 import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
 import type { VendorError } from "../VendorError.ts"
-import { blockedPrompt, refusalOf, rules } from "./GeminiFaults.ts"
+import type { VendorResponse } from "../VendorHttp.ts"
 
-/** A 4K picture takes minutes. */
+/** A 4K image takes minutes. */
 const generateTimeout = Duration.seconds(300)
 
 const fieldsOf = bodyFields(
@@ -24,42 +25,92 @@ const fieldsOf = bodyFields(
 )
 
 const Part = Schema.Struct({
-  inlineData: maybe(Schema.Struct({ mimeType: Schema.String, data: Schema.String })),
-  text: maybe(Schema.String),
-  thought: maybe(Schema.Boolean)
+  inlineData: optionalField(Schema.Struct({ mimeType: Schema.String, data: Schema.String })),
+  text: optionalField(Schema.String),
+  thought: optionalField(Schema.Boolean)
 })
 
 const Generated = Schema.Struct({
-  responseId: maybe(Schema.String),
-  promptFeedback: maybe(
+  responseId: optionalField(Schema.String),
+  promptFeedback: optionalField(
     Schema.Struct({
-      blockReason: maybe(Schema.String),
-      blockReasonMessage: maybe(Schema.String)
+      blockReason: optionalField(Schema.String),
+      blockReasonMessage: optionalField(Schema.String)
     })
   ),
-  candidates: maybe(
+  candidates: optionalField(
     Schema.Array(
       Schema.Struct({
-        content: maybe(Schema.Struct({ parts: maybe(Schema.Array(Part)) })),
-        finishReason: maybe(Schema.String),
-        finishMessage: maybe(Schema.String)
+        content: optionalField(Schema.Struct({ parts: optionalField(Schema.Array(Part)) })),
+        finishReason: optionalField(Schema.String),
+        finishMessage: optionalField(Schema.String)
       })
     )
   )
 })
 type Generated = typeof Generated.Type
 
-/** F2 of vendors.md C: `generateContent` that answers with pictures inline (vendors.md A2). */
-export const make = (line: AdapterContext): VendorAccount => {
-  const { account, accountId, auth, observeResponse, http } = line
+/** Finish reasons inside a 200, and the statuses of errors. docs/reference/vendors.md#gemini-errors */
+const rules: ReadonlyArray<FaultRule> = [
+  {
+    codes: ["SAFETY", "IMAGE_SAFETY", "PROHIBITED_CONTENT", "IMAGE_PROHIBITED_CONTENT"],
+    class: "CONTENT"
+  },
+  { codes: ["BLOCKLIST", "SPII", "RECITATION", "IMAGE_RECITATION"], class: "CONTENT" },
+  { codes: ["NO_IMAGE", "IMAGE_OTHER", "OTHER", "MAX_TOKENS", "STOP"], class: "FAILED" },
+  { message: /api key (?:not valid|expired|not found)/iu, class: "OPERATOR" },
+  { codes: ["FAILED_PRECONDITION"], message: /billing|location|free tier/iu, class: "OPERATOR" },
+  { codes: ["INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"], class: "FATAL_CLIENT" },
+  { codes: ["UNAUTHENTICATED", "PERMISSION_DENIED", "NOT_FOUND"], class: "OPERATOR" },
+  { codes: ["RESOURCE_EXHAUSTED"], class: "RATE_LIMITED" },
+  { codes: ["INTERNAL", "UNAVAILABLE", "DEADLINE_EXCEEDED"], class: "RETRYABLE" }
+]
+
+/** For `promptFeedback.blockReason`, whatever the reason. */
+const blockedPrompt: ReadonlyArray<FaultRule> = [{ class: "CONTENT" }]
+
+const Failure = Schema.Struct({
+  error: Schema.Struct({
+    message: optionalField(Schema.String),
+    status: optionalField(Schema.String),
+    details: optionalField(
+      Schema.Array(Schema.Struct({ retryDelay: optionalField(Schema.String) }))
+    )
+  })
+})
+const read = readAs(Failure)
+
+/** "46s" of RetryInfo, or "Please retry in 46.2s" of the message; milliseconds. */
+const waitOf = (delay: string | undefined, message: string | undefined): number | undefined => {
+  const match =
+    /^([\d.]+)s$/u.exec(delay ?? "") ?? /retry in ([\d.]+)s/iu.exec(message ?? "") ?? undefined
+  const seconds = Number(match?.[1] ?? Number.NaN)
+  return Number.isFinite(seconds) ? seconds * 1000 : undefined
+}
+
+const reportedError = (response: VendorResponse): ReportedError | undefined =>
+  Option.getOrUndefined(
+    Option.map(read(response), ({ error: { details, message, status } }) => ({
+      code: status,
+      message,
+      retryAfterMillis: waitOf(
+        details?.map(({ retryDelay }) => retryDelay).find((it) => it !== undefined),
+        message
+      )
+    }))
+  )
+
+/** A blocking call that returns images inline. docs/reference/vendors.md#gemini-images */
+export const make = (context: AdapterContext): VendorAccount => {
+  const { account, accountId, auth, observeResponse, http } = context
   const base = withVersion(account.baseUrl, "/v1beta")
-  const dialect: Dialect = { http, headers: auth, rules, refusalOf, observeResponse }
+  const api: VendorApi = { http, headers: auth, rules, reportedError, observeResponse }
   return {
     accountId,
     submit: Effect.fn("GeminiImage.submit")(function* (
       request: SubmitRequest
     ): Effect.fn.Return<Submitted, VendorError> {
-      const generated = yield* ask(dialect, {
+      const generated = yield* callVendor(api, {
         purpose: "submit",
         method: "POST",
         url: `${base}/models/${encodeURIComponent(request.upstreamModel)}:generateContent`,
@@ -73,7 +124,7 @@ export const make = (line: AdapterContext): VendorAccount => {
   }
 }
 
-/** The upstream reads no URLs here: pictures go inline, whatever the client sent (vendors.md A2). */
+/** The upstream reads no URLs, so images are always sent inline. */
 const bodyOf = Effect.fnUntraced(function* (request: SubmitRequest) {
   const { aspect_ratio: aspectRatio, prompt, resolution: imageSize } = yield* fieldsOf(request)
   const pictures = yield* Effect.forEach(request.media, ({ bytes, mime }) =>
@@ -89,7 +140,7 @@ const bodyOf = Effect.fnUntraced(function* (request: SubmitRequest) {
   }
 })
 
-/** All are told inside a 200. No picture that is not a thought is a failure, whatever the reason says. */
+/** Failures are reported inside a 200. Without an image that is not a thought the call has failed. */
 const itemsOf = (generated: Generated): Effect.Effect<ReadonlyArray<ResultItem>, VendorError> => {
   const [candidate] = generated.candidates ?? []
   const items = (candidate?.content?.parts ?? []).flatMap(
@@ -108,11 +159,11 @@ const itemsOf = (generated: Generated): Effect.Effect<ReadonlyArray<ResultItem>,
   const code = candidate?.finishReason ?? blocked?.blockReason
   if (items.length > 0 && (code === undefined || code === "STOP")) return Effect.succeed(items)
   const requestId = generated.responseId
-  const told = candidate?.finishMessage ?? blocked?.blockReasonMessage
-  const message = told ?? `No image was made: ${code ?? "none told why"}`
+  const reason = candidate?.finishMessage ?? blocked?.blockReasonMessage
+  const message = reason ?? `No image was made: ${code ?? "none told why"}`
   const isPrompt = candidate === undefined && blocked?.blockReason !== undefined
   return Effect.fail(
-    // A blocked prompt is a verdict, also for a reason (`OTHER`) that is a mere failure of an image
+    // `OTHER` fails an image, but as a reason for a blocked prompt it refuses the content
     jobFailed(isPrompt ? blockedPrompt : rules, { code, message, requestId })
   )
 }

@@ -11,7 +11,7 @@ import type {
 import { VendorError } from "../VendorError.ts"
 import type { VendorErrorClass } from "../VendorError.ts"
 
-/** What one submit comes to. `after` counts from the submit, by the clock of the fiber. */
+/** The outcome of one submit. `after` counts from the submit, by the fiber's clock. */
 export type MockStep =
   | {
       readonly _tag: "Result"
@@ -21,21 +21,21 @@ export type MockStep =
   | { readonly _tag: "JobFails"; readonly after: Duration.Input; readonly error: VendorError }
   | { readonly _tag: "Refused"; readonly after: Duration.Input; readonly error: VendorError }
 
-/** A step by step vendor for tests of code that stands on the gateway. */
+/** A scripted vendor, for tests of code that is built on the gateway. */
 export class MockVendor extends Context.Service<
   MockVendor,
   {
-    /** All submits so far, refused ones too, oldest first. */
+    /** All submits, including refused ones, oldest first. */
     readonly submits: Effect.Effect<ReadonlyArray<SubmitRequest>>
   }
 >()("gateway/vendors/MockVendor") {
-  /** The job runs for `after` and makes these media. */
+  /** The job runs for `after` and produces these media. */
   static readonly result = (
     after: Duration.Input = "2 seconds",
     items: ReadonlyArray<ResultItem> = [onePixel]
   ): MockStep => ({ _tag: "Result", after, items })
 
-  /** The job is taken, and fails after a while. */
+  /** The job is accepted and fails after this time. */
   static readonly jobFails = (
     kind: VendorErrorClass,
     message: string,
@@ -46,7 +46,7 @@ export class MockVendor extends Context.Service<
     error: new VendorError({ class: kind, message })
   })
 
-  /** The submit is refused, or its outcome stays unknown (`AMBIGUOUS`), after a while. */
+  /** The submit is refused, or its outcome stays unknown (`AMBIGUOUS`), after this time. */
   static readonly refused = (
     kind: VendorErrorClass,
     message: string,
@@ -57,15 +57,15 @@ export class MockVendor extends Context.Service<
     error: new VendorError({ class: kind, message })
   })
 
-  /** All models of all vendors: one step a submit, the last one again and again. */
+  /** Serves all models of all vendors: one step for each submit; the last one repeats. */
   static readonly layer = (
     script: readonly [MockStep, ...Array<MockStep>]
   ): Layer.Layer<MockVendor | VendorClient> =>
     Layer.effectContext(
       Effect.sync(() => {
-        const seen: Array<SubmitRequest> = []
-        const account = accountOf(script, seen)
-        return Context.make(MockVendor, { submits: Effect.sync(() => [...seen]) }).pipe(
+        const submits: Array<SubmitRequest> = []
+        const account = accountOf(script, submits)
+        return Context.make(MockVendor, { submits: Effect.sync(() => [...submits]) }).pipe(
           Context.add(VendorClient, {
             choose: () => Effect.succeed(account),
             owner: () => Effect.succeed(account),
@@ -76,7 +76,7 @@ export class MockVendor extends Context.Service<
     )
 }
 
-/** The smallest PNG there is. */
+/** A PNG of one pixel. */
 const onePixel: ResultItem = {
   _tag: "Bytes",
   mime: "image/png",
@@ -93,7 +93,7 @@ const decodeJob = Schema.decodeUnknownEffect(Job)
 
 const accountOf = (
   script: readonly [MockStep, ...Array<MockStep>],
-  seen: Array<SubmitRequest>
+  submits: Array<SubmitRequest>
 ): VendorAccount => {
   const stepAt = (index: number): MockStep => script[index] ?? script[0]
   return {
@@ -101,12 +101,12 @@ const accountOf = (
     submit: Effect.fn("MockVendor.submit")(function* (
       request: SubmitRequest
     ): Effect.fn.Return<Submitted, VendorError> {
-      const index = Math.min(seen.length, script.length - 1)
-      seen.push(request)
+      const index = Math.min(submits.length, script.length - 1)
+      submits.push(request)
       const step = stepAt(index)
       const after = Duration.fromInputUnsafe(step.after)
       if (step._tag === "Refused") {
-        // A submit is not interrupted; this one buys nothing, and the test may end before its time comes
+        // Callers make submits uninterruptible; this one buys nothing, and the test may end before it does
         yield* Effect.interruptible(Effect.sleep(after))
         return yield* step.error
       }

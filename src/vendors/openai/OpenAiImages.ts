@@ -2,14 +2,14 @@ import { Duration, Effect, Schema } from "effect"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { blocking } from "../Blocking.ts"
 import { bodyFields } from "../BodyFields.ts"
-import { empty } from "../Faults.ts"
+import { emptyResult } from "../Faults.ts"
 import { multipart } from "../Multipart.ts"
 import type { FormFile } from "../Multipart.ts"
-import { maybe } from "../OptionalField.ts"
-import { ask } from "../VendorCall.ts"
+import { optionalField } from "../OptionalField.ts"
+import { callVendor } from "../VendorCall.ts"
 import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
 import type { VendorError } from "../VendorError.ts"
-import { baseOf, dialectOf, orientationOf } from "./OpenAiCalls.ts"
+import { baseOf, apiOf, orientationOf } from "./OpenAiCalls.ts"
 
 const generateTimeout = Duration.seconds(300)
 
@@ -23,39 +23,39 @@ const readFields = bodyFields(
 )
 
 const Generated = Schema.Struct({
-  data: maybe(
+  data: optionalField(
     Schema.Array(
       Schema.Struct({
-        b64_json: maybe(Schema.String),
-        url: maybe(Schema.String)
+        b64_json: optionalField(Schema.String),
+        url: optionalField(Schema.String)
       })
     )
   ),
-  output_format: maybe(Schema.String)
+  output_format: optionalField(Schema.String)
 })
 
-/** GPT-image makes three shapes only. */
+/** The three sizes of GPT-image. */
 const sizes = { wide: "1536x1024", tall: "1024x1536", square: "1024x1024" } as const
 
-/** F2: `/images/generations`, or `/images/edits` when the body holds pictures (vendors.md A3). */
-export const make = (line: AdapterContext): VendorAccount => {
-  const dialect = dialectOf(line)
-  const base = baseOf(line)
+/** A blocking call; an edit when the body has images. docs/reference/vendors.md#openai-images */
+export const make = (context: AdapterContext): VendorAccount => {
+  const api = apiOf(context)
+  const base = baseOf(context)
   return {
-    accountId: line.accountId,
+    accountId: context.accountId,
     submit: Effect.fn("OpenAiImages.submit")(function* (
       request: SubmitRequest
     ): Effect.fn.Return<Submitted, VendorError> {
       const fields = yield* fieldsOf(request)
       const common = { purpose: "submit", method: "POST", timeout: generateTimeout } as const
       const generated = yield* request.media.length === 0
-        ? ask(dialect, {
+        ? callVendor(api, {
             ...common,
             url: `${base}/images/generations`,
             json: fields,
             schema: Generated
           })
-        : ask(dialect, {
+        : callVendor(api, {
             ...common,
             url: `${base}/images/edits`,
             raw: yield* formOf(fields, request),
@@ -65,7 +65,7 @@ export const make = (line: AdapterContext): VendorAccount => {
       const items = (generated.data ?? []).flatMap(({ b64_json: data, url }) =>
         itemOf(mime, data, url)
       )
-      return items.length > 0 ? { _tag: "Done", result: { items } } : yield* empty()
+      return items.length > 0 ? { _tag: "Done", result: { items } } : yield* emptyResult()
     }),
     ...blocking
   }

@@ -3,9 +3,10 @@ import type { AdapterContext } from "../AdapterContext.ts"
 import { bodyFields } from "../BodyFields.ts"
 import { jobFailed } from "../Faults.ts"
 import { multipart } from "../Multipart.ts"
-import { maybe } from "../OptionalField.ts"
-import { waitAtAge } from "../Polling.ts"
-import { ask } from "../VendorCall.ts"
+import { optionalField } from "../OptionalField.ts"
+import { pollIntervalAtAge } from "../Polling.ts"
+import { callVendor } from "../VendorCall.ts"
+import type { VendorApi } from "../VendorCall.ts"
 import type {
   Candidate,
   Handle,
@@ -15,7 +16,7 @@ import type {
   VendorAccount
 } from "../VendorClient.ts"
 import { VendorError } from "../VendorError.ts"
-import { baseOf, dialectOf, orientationOf, rules } from "./OpenAiCalls.ts"
+import { baseOf, apiOf, orientationOf, rules } from "./OpenAiCalls.ts"
 
 const createTimeout = Duration.seconds(60)
 const skewSeconds = 10
@@ -32,16 +33,18 @@ const readFields = bodyFields(
 const Video = Schema.Struct({
   id: Schema.NonEmptyString,
   status: Schema.String,
-  model: maybe(Schema.String),
-  prompt: maybe(Schema.String),
-  created_at: maybe(Schema.Finite),
-  error: maybe(Schema.Struct({ code: maybe(Schema.String), message: maybe(Schema.String) }))
+  model: optionalField(Schema.String),
+  prompt: optionalField(Schema.String),
+  created_at: optionalField(Schema.Finite),
+  error: optionalField(
+    Schema.Struct({ code: optionalField(Schema.String), message: optionalField(Schema.String) })
+  )
 })
 type Video = typeof Video.Type
 
 const Page = Schema.Struct({
   data: Schema.Array(Video),
-  has_more: maybe(Schema.Boolean)
+  has_more: optionalField(Schema.Boolean)
 })
 
 /** Pages of 100, newest first. */
@@ -50,12 +53,12 @@ const pagesMax = 10
 const Job = Schema.Struct({ id: Schema.NonEmptyString, submittedAtMillis: Schema.Finite })
 const decodeJob = Schema.decodeUnknownOption(Job)
 
-/** F1: `/videos`, asked by id; the bytes open with the key only (vendors.md A3). */
-export const make = (line: AdapterContext): VendorAccount => {
-  const dialect = dialectOf(line)
-  const base = baseOf(line)
+/** A job that is polled; its content requires the key. docs/reference/vendors.md#openai-videos */
+export const make = (context: AdapterContext): VendorAccount => {
+  const api = apiOf(context)
+  const base = baseOf(context)
   return {
-    accountId: line.accountId,
+    accountId: context.accountId,
     submit: Effect.fn("OpenAiVideos.submit")(function* (
       request: SubmitRequest
     ): Effect.fn.Return<Submitted, VendorError> {
@@ -73,7 +76,7 @@ export const make = (line: AdapterContext): VendorAccount => {
                 ]
               ])
             }
-      const { id } = yield* ask(dialect, {
+      const { id } = yield* callVendor(api, {
         purpose: "submit",
         method: "POST",
         url: `${base}/videos`,
@@ -82,45 +85,51 @@ export const make = (line: AdapterContext): VendorAccount => {
         schema: Video
       })
       const submittedAtMillis = yield* Clock.currentTimeMillis
-      return { _tag: "Accepted", handle: { id, submittedAtMillis }, pollAfter: waitAtAge(0) }
+      return {
+        _tag: "Accepted",
+        handle: { id, submittedAtMillis },
+        pollAfter: pollIntervalAtAge(0)
+      }
     }),
     poll: Effect.fn("OpenAiVideos.poll")(function* (handle: Handle) {
       const { id, submittedAtMillis } = yield* jobOf(handle)
       const url = `${base}/videos/${encodeURIComponent(id)}`
-      const video = yield* ask(dialect, { purpose: "ask", url, schema: Video })
+      const video = yield* callVendor(api, { purpose: "query", url, schema: Video })
       const age = (yield* Clock.currentTimeMillis) - submittedAtMillis
       return yield* progressOf(video, `${url}/content`, age)
     }),
     cancel: () => Effect.succeed("Unsupported"),
     canList: true,
-    reconcile: Effect.fn("OpenAiVideos.reconcile")(function* (
-      request: SubmitRequest,
-      startedAtMillis: number
-    ) {
-      const { model, prompt } = yield* fieldsOf(request)
-      const from = startedAtMillis / 1000 - skewSeconds
-      const until = startedAtMillis / 1000 + Duration.toSeconds(createTimeout) + skewSeconds
-      const found: Array<Candidate> = []
-      let after = ""
-      for (let page = 1; page <= pagesMax; page += 1) {
-        const url = `${base}/videos?limit=100&order=desc${after}`
-        const { data, has_more: hasMore } = yield* ask(dialect, {
-          purpose: "ask",
-          url,
-          schema: Page
-        })
-        for (const { created_at: at = 0, id, model: made = model, prompt: words } of data) {
-          if (words !== prompt || made !== model || at < from || at > until) continue
-          found.push({ jobId: id, handle: { id, submittedAtMillis: at * 1000 } })
-        }
-        const last = data.at(-1)
-        if (hasMore !== true || last === undefined || (last.created_at ?? 0) < from) break
-        after = `&after=${encodeURIComponent(last.id)}`
-      }
-      return found
-    })
+    reconcile: makeReconcile(api, base)
   }
 }
+
+/** The videos of this model and prompt that were created while the submit was under way. */
+const makeReconcile = (api: VendorApi, base: string) =>
+  Effect.fn("OpenAiVideos.reconcile")(function* (request: SubmitRequest, startedAtMillis: number) {
+    const { model, prompt } = yield* fieldsOf(request)
+    const from = startedAtMillis / 1000 - skewSeconds
+    const until = startedAtMillis / 1000 + Duration.toSeconds(createTimeout) + skewSeconds
+    const found: Array<Candidate> = []
+    let after = ""
+    for (let page = 1; page <= pagesMax; page += 1) {
+      const url = `${base}/videos?limit=100&order=desc${after}`
+      const { data, has_more: hasMore } = yield* callVendor(api, {
+        purpose: "query",
+        url,
+        schema: Page
+      })
+      for (const { created_at: at = 0, id, ...listed } of data) {
+        const isSame = listed.prompt === prompt && (listed.model ?? model) === model
+        if (!isSame || at < from || at > until) continue
+        found.push({ jobId: id, handle: { id, submittedAtMillis: at * 1000 } })
+      }
+      const last = data.at(-1)
+      if (hasMore !== true || last === undefined || (last.created_at ?? 0) < from) break
+      after = `&after=${encodeURIComponent(last.id)}`
+    }
+    return found
+  })
 
 const jobOf = (handle: Handle) =>
   Effect.mapError(
@@ -128,7 +137,7 @@ const jobOf = (handle: Handle) =>
     () => new VendorError({ class: "LOST", message: "The job's handle is not OpenAI's" })
   )
 
-/** Only these lengths are made; the next longer one holds what was asked for. */
+/** The lengths that the upstream offers; the next longer one is used. */
 const lengths = [4, 8, 12]
 const sizes = {
   "720P": { wide: "1280x720", tall: "720x1280", square: "1280x720" },
@@ -162,6 +171,6 @@ const progressOf = (
     case "cancelled":
       return Effect.fail(jobFailed(rules, { code: error?.code, message: error?.message }))
     default:
-      return Effect.succeed({ _tag: "Running", pollAfter: waitAtAge(ageMillis) })
+      return Effect.succeed({ _tag: "Running", pollAfter: pollIntervalAtAge(ageMillis) })
   }
 }

@@ -3,33 +3,33 @@ import { Buffer } from "node:buffer"
 import { createHmac, timingSafeEqual } from "node:crypto"
 import type { InboundCallback } from "../../domain/Callback.ts"
 import { secondsIn } from "../CallbackScheme.ts"
-import type { CallbackScheme, Seal } from "../CallbackScheme.ts"
-import { ask } from "../VendorCall.ts"
-import type { Dialect } from "../VendorCall.ts"
+import type { CallbackScheme, CallbackSignature } from "../CallbackScheme.ts"
+import { callVendor } from "../VendorCall.ts"
+import type { VendorApi } from "../VendorCall.ts"
 
 const Secret = Schema.Struct({ key: Schema.String.check(Schema.isPattern(/^whsec_/u)) })
 
-/** Replicate signs with the account's own secret, which the account asks for. vendors.md A5; ADR 0107. */
-export const scheme = (dialect: Dialect, base: string): CallbackScheme => ({
+/** HMAC-SHA256 with a secret of the account. docs/reference/vendors.md#replicate-callbacks */
+export const scheme = (api: VendorApi, base: string): CallbackScheme => ({
   keys: {
-    _tag: "Asked",
-    ask: Effect.map(
-      ask(dialect, { purpose: "ask", url: `${base}/webhooks/default/secret`, schema: Secret }),
+    _tag: "OfAccount",
+    fetch: Effect.map(
+      callVendor(api, { purpose: "query", url: `${base}/webhooks/default/secret`, schema: Secret }),
       ({ key }) => [key]
     )
   },
-  sealOf,
-  isSigned: ({ message, signatures }, key) => {
+  readSignature,
+  verify: ({ message, signatures }, key) => {
     const secret = Buffer.from(key.slice("whsec_".length), "base64")
     const own = createHmac("sha256", secret).update(message).digest()
     return signatures.some((it) => it.length === own.length && timingSafeEqual(it, own))
   }
 })
 
-/** More signatures than a vendor that changes its secret has are not looked at. */
+/** A vendor that replaces its secret sends two; this bounds the work for a forged header. */
 const signaturesMax = 8
 
-const sealOf = ({ body, headers }: InboundCallback): Seal | undefined => {
+const readSignature = ({ body, headers }: InboundCallback): CallbackSignature | undefined => {
   const id = headers["webhook-id"]
   const timestamp = headers["webhook-timestamp"]
   const signedAtSeconds = secondsIn(timestamp)

@@ -1,43 +1,43 @@
 import { Duration, Effect, Schema } from "effect"
-import { isSameOrigin } from "../Bases.ts"
-import { maybe } from "../OptionalField.ts"
-import { ask } from "../VendorCall.ts"
-import type { Dialect } from "../VendorCall.ts"
+import { isSameOrigin } from "../BaseUrl.ts"
+import { optionalField } from "../OptionalField.ts"
+import { callVendor } from "../VendorCall.ts"
+import type { VendorApi } from "../VendorCall.ts"
 import type { SubmitRequest } from "../VendorClient.ts"
 
-/** One prediction of the list; some of it is left out for what is older than an hour. */
+/** One listed prediction; the vendor omits some fields after an hour. */
 const Listed = Schema.Struct({
   id: Schema.NonEmptyString,
   created_at: Schema.String,
-  model: maybe(Schema.String),
-  version: maybe(Schema.String),
-  input: maybe(Schema.Struct({ prompt: Schema.optionalKey(Schema.Unknown) }))
+  model: optionalField(Schema.String),
+  version: optionalField(Schema.String),
+  input: optionalField(Schema.Struct({ prompt: Schema.optionalKey(Schema.Unknown) }))
 })
 type Listed = typeof Listed.Type
 
 const Page = Schema.Struct({
   results: Schema.Array(Listed),
-  next: maybe(Schema.String)
+  next: optionalField(Schema.String)
 })
 
 const decodePrompt = Schema.decodeUnknownOption(Schema.Struct({ prompt: Schema.String }))
 
-/** The two clocks may differ by this much. */
+/** Clock skew between the gateway and the vendor. */
 const skewMillis = 10_000
 const pagesMax = 10
 
-/** When a submit was under way, by the vendor's clock. */
+/** The time of the submit, by the vendor's clock; milliseconds. */
 interface Window {
   readonly from: number
   readonly until: number
 }
 
 /**
- * The predictions of this model that were created while the submit was under way, newest first. What
- * the list tells of model, version and prompt must be the request's; what it leaves out decides nothing.
+ * The predictions that were created while the submit was under way, newest first. Listed model, version
+ * and prompt must be equal to the request's; omitted ones are ignored.
  */
 export const listed = Effect.fnUntraced(function* (
-  dialect: Dialect,
+  api: VendorApi,
   base: string,
   request: SubmitRequest,
   startedAtMillis: number,
@@ -50,11 +50,15 @@ export const listed = Effect.fnUntraced(function* (
   const found: Array<Listed> = []
   let url: string | undefined = `${base}/predictions`
   for (let page = 1; page <= pagesMax && url !== undefined; page += 1) {
-    const answer: typeof Page.Type = yield* ask(dialect, { purpose: "ask", url, schema: Page })
-    found.push(...answer.results.filter((it) => isOf(request, it, window)))
-    const oldest = Date.parse(answer.results.at(-1)?.created_at ?? "")
-    // The key goes to the account's own origin alone
-    const { next } = answer
+    const response: typeof Page.Type = yield* callVendor(api, {
+      purpose: "query",
+      url,
+      schema: Page
+    })
+    found.push(...response.results.filter((it) => isOf(request, it, window)))
+    const oldest = Date.parse(response.results.at(-1)?.created_at ?? "")
+    // The key is sent to the account's own origin only
+    const { next } = response
     url = oldest >= window.from && next !== undefined && isSameOrigin(base, next) ? next : undefined
   }
   return found
@@ -69,7 +73,9 @@ const isOf = (request: SubmitRequest, it: Listed, { from, until }: Window): bool
   return at >= from && at <= until && isModel && isVersion && isPrompt(request, it.input?.prompt)
 }
 
-const isPrompt = (request: SubmitRequest, told: unknown): boolean => {
-  const asked = decodePrompt(request.body)
-  return typeof told !== "string" || asked._tag === "None" || asked.value.prompt === told
+const isPrompt = (request: SubmitRequest, listed: unknown): boolean => {
+  const requested = decodePrompt(request.body)
+  return (
+    typeof listed !== "string" || requested._tag === "None" || requested.value.prompt === listed
+  )
 }

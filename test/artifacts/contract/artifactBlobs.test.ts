@@ -14,7 +14,7 @@ import type { BucketAccess } from "../../../src/domain/Bucket.ts"
 import { makeArtifactId } from "../../../src/domain/Ids.ts"
 import { fakeBucket } from "../../support/fakeBucket.ts"
 
-/** One suite for the directory and for a bucket. Contract 9, `ARTIFACT_STORE`. */
+/** One suite for the directory and for a bucket: docs/reference/configuration.md#artifact-store. */
 
 const tempFolder = Effect.flatMap(FileSystem.FileSystem, (files) =>
   files.makeTempDirectoryScoped({ directory: tmpdir() })
@@ -56,7 +56,7 @@ const stores = {
 
 const bytes = Uint8Array.from({ length: 300_000 }, (_, index) => (index * 7 + (index >> 8)) & 255)
 
-/** 20 MB in pieces as a socket brings them: three parts of an upload. */
+/** 20 MB in pieces as a socket delivers them: three parts of an upload. */
 const large = Array.from({ length: 320 }, (_, index) => Buffer.alloc(64 * 1024 - index, index))
 
 const read = Effect.fnUntraced(function* (
@@ -73,7 +73,7 @@ const read = Effect.fnUntraced(function* (
 for (const [name, store] of Object.entries(stores)) {
   const provided = Effect.provide(store.pipe(Layer.provideMerge(NodeServices.layer)))
   describe(`ArtifactBlobs (${name})`, () => {
-    it.effect("gives back what was put, whole and in parts", () =>
+    it.effect("returns what was put, whole and in parts", () =>
       Effect.gen(function* () {
         const blobs = yield* ArtifactBlobs
         const id = makeArtifactId(1)
@@ -91,7 +91,7 @@ for (const [name, store] of Object.entries(stores)) {
       }).pipe(provided)
     )
     it.effect(
-      "the same id again replaces it; what is removed is gone, and may be removed again",
+      "the same id again replaces it; what is removed does not exist, and may be removed again",
       () =>
         Effect.gen(function* () {
           const blobs = yield* ArtifactBlobs
@@ -105,7 +105,7 @@ for (const [name, store] of Object.entries(stores)) {
           assert.isTrue(Option.isNone(yield* blobs.stream(id, { start: 0, end: 0 })))
         }).pipe(provided)
     )
-    it.effect("takes a medium in pieces of any size, also one of several parts", () =>
+    it.effect("accepts a medium in pieces of any size, also one of several parts", () =>
       Effect.gen(function* () {
         const blobs = yield* ArtifactBlobs
         const id = makeArtifactId(3)
@@ -117,7 +117,7 @@ for (const [name, store] of Object.entries(stores)) {
         assert.isTrue(part.equals(all.subarray(size - 70_000)))
       }).pipe(provided)
     )
-    it.effect("one that breaks off is not there, and leaves what was there before", () =>
+    it.effect("a medium that breaks off is not stored, and the previous one stays", () =>
       Effect.gen(function* () {
         const blobs = yield* ArtifactBlobs
         const id = makeArtifactId(4)
@@ -138,7 +138,7 @@ describe("S3Blobs, a medium of several parts", () => {
   )
   const whole = Buffer.concat(large)
 
-  it.live("a part that the bucket refuses for the moment is sent again", () =>
+  it.live("a part that the bucket refuses temporarily is sent again", () =>
     Effect.gen(function* () {
       const { failures, objects, uploads, url } = yield* bucket
       const id = makeArtifactId(5)
@@ -152,7 +152,7 @@ describe("S3Blobs, a medium of several parts", () => {
     })
   )
 
-  it.live("the upload is aborted when the medium breaks off, or who copies it is interrupted", () =>
+  it.live("the upload is aborted when the medium breaks off or the copy is interrupted", () =>
     Effect.gen(function* () {
       const { objects, uploads, url } = yield* bucket
       yield* Effect.gen(function* () {
@@ -173,7 +173,7 @@ describe("S3Blobs, a medium of several parts", () => {
     })
   )
 
-  it.live("what was done is done, even when the answer breaks off behind its status", () =>
+  it.live("a completed operation counts, even when the response breaks off after its status", () =>
     Effect.gen(function* () {
       const { breaks, objects, url } = yield* bucket
       yield* Effect.gen(function* () {
@@ -190,7 +190,7 @@ describe("S3Blobs, a medium of several parts", () => {
   )
 
   it.live(
-    "what a process that died was uploading is aborted at the start, younger uploads not",
+    "an upload that a dead process left is aborted at the start, a recent upload is not",
     () =>
       Effect.gen(function* () {
         const { uploads, url } = yield* bucket
@@ -244,7 +244,7 @@ describe("S3Blobs.layer", () => {
 })
 
 describe("ArtifactBlobs.layerDirectory", () => {
-  it.live("a folder in which nothing can be written stops the start with the remedy", () =>
+  it.live("a folder that is not writable stops the start with the remedy", () =>
     Effect.gen(function* () {
       const folder = yield* tempFolder
       const file = join(folder, "file")
@@ -261,7 +261,7 @@ describe("ArtifactBlobs.layerDirectory", () => {
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live("nothing is left of what broke off, nor of what a dead process was writing", () =>
+  it.live("nothing is left of a broken medium, nor of one of a dead process", () =>
     Effect.gen(function* () {
       const folder = yield* tempFolder
       const files = () =>
@@ -279,7 +279,7 @@ describe("ArtifactBlobs.layerDirectory", () => {
   )
 
   it.live(
-    "what a dead process left half written is removed at the start, younger files are not",
+    "a file that a dead process left half written is removed at the start, a recent one is not",
     () =>
       Effect.gen(function* () {
         const folder = yield* tempFolder

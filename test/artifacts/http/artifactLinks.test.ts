@@ -10,7 +10,7 @@ import { makeTaskId } from "../../../src/domain/Ids.ts"
 import { selectRange } from "../../../src/http/server/ByteRanges.ts"
 import { call, finishedTask, Running, runningGateway } from "../../support/running.ts"
 
-/** Contract 3, media kept by the service. */
+/** docs/reference/tasks.md#artifacts */
 
 const bytes = Uint8Array.from({ length: 100_000 }, (_, index) => (index * 31) & 255)
 
@@ -64,7 +64,7 @@ const bucketGateway = Layer.unwrap(
 
 describe("GET /artifacts/{id} of a bucket", () => {
   layer(bucketGateway, { excludeTestServices: true })((it) => {
-    it.effect("a result is kept there and given whole and in parts; a removed one is 404", () =>
+    it.effect("a result is stored there and served whole and in parts; a removed one is 404", () =>
       Effect.gen(function* () {
         const task = yield* finishedTask("/vendors/alibaba/v1/text-to-image-max/generation", {
           prompt: "a"
@@ -88,7 +88,7 @@ describe("GET /artifacts/{id} of a bucket", () => {
 describe("GET /artifacts/{id}", () => {
   layer(runningGateway(), { excludeTestServices: true })((it) => {
     it.effect(
-      "the signed URL of a result gives the image, with type, tag and a sandbox, and no key",
+      "the signed URL of a result returns the image, with type, ETag and sandbox headers, without a key",
       () =>
         Effect.gen(function* () {
           const task = yield* finishedTask("/vendors/alibaba/v1/text-to-image-max/generation", {
@@ -139,7 +139,7 @@ describe("GET /artifacts/{id}", () => {
         })
     )
 
-    it.effect("If-Range, If-None-Match and HEAD are answered as RFC 9110 has them", () =>
+    it.effect("If-Range, If-None-Match and HEAD follow RFC 9110", () =>
       Effect.gen(function* () {
         const url = yield* urlOfKept
         const { answer } = yield* get(url)
@@ -161,7 +161,7 @@ describe("GET /artifacts/{id}", () => {
       })
     )
 
-    it.effect("a URL that was altered or has expired is 403, an artifact that is gone is 404", () =>
+    it.effect("a URL that was altered or has expired is 403, a removed artifact is 404", () =>
       Effect.gen(function* () {
         const artifacts = yield* Artifacts
         const row = yield* kept
@@ -192,14 +192,14 @@ describe("GET /artifacts/{id}", () => {
       })
     )
 
-    it.effect("the sweep removes bytes and rows of what has expired, and nothing else", () =>
+    it.effect("expired artifacts lose their bytes and rows, and nothing else goes", () =>
       Effect.gen(function* () {
         const artifacts = yield* Artifacts
         const sql = yield* PgClient.PgClient
         const { dataDir } = yield* Running
         const [old, young] = [yield* kept, yield* kept]
         yield* sql`UPDATE artifacts SET expires_at = ${new Date(Date.now() - 1000)} WHERE id = ${old.id}`
-        yield* artifacts.sweep
+        yield* artifacts.removeExpired
         const fileOf = (id: string) => join(dataDir, "artifacts", id.slice(-2), id)
         assert.isTrue(Option.isNone(yield* artifacts.find(old.id)))
         assert.isFalse(existsSync(fileOf(old.id)))

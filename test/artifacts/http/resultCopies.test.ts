@@ -37,7 +37,7 @@ const filesIn = (directory: string): ReadonlyArray<string> =>
         .map((it) => join(it.parentPath, it.name))
     : []
 
-describe("a vendor's result is copied as it comes", () => {
+describe("a vendor's result is copied as a stream", () => {
   let upstream: Upstream
   beforeAll(async () => {
     upstream = await Upstream.start(dashscope)
@@ -64,7 +64,7 @@ describe("a vendor's result is copied as it comes", () => {
   const counts = Effect.gen(function* () {
     return { files: (yield* kept).length, rows: yield* rows }
   })
-  /** How many files and rows there are more than before. */
+  /** The number of new files and rows. */
   const keptSince = Effect.map(counts, (before) =>
     Effect.map(counts, (after) => ({
       files: after.files - before.files,
@@ -73,7 +73,7 @@ describe("a vendor's result is copied as it comes", () => {
   )
 
   layer(gateway, { excludeTestServices: true })((it) => {
-    it.effect("whole and under its own type, its length told beforehand or not", () =>
+    it.effect("whole and with its own type, with or without Content-Length", () =>
       Effect.gen(function* () {
         const head = Buffer.from(jpeg())
         for (const isChunked of [false, true]) {
@@ -89,7 +89,7 @@ describe("a vendor's result is copied as it comes", () => {
       })
     )
 
-    it.effect("a download that breaks off is begun again, and nothing is left of its half", () =>
+    it.effect("a download that breaks off starts again, and its first part is removed", () =>
       Effect.gen(function* () {
         const since = yield* keptSince
         upstream.media = { head: pixel, size: 1_000_000, breaks: [600_000] }
@@ -100,7 +100,7 @@ describe("a vendor's result is copied as it comes", () => {
       })
     )
 
-    it.effect("the page of an error in place of a medium is 3004: nothing kept or charged", () =>
+    it.effect("an error page instead of a medium is 3004: nothing is stored or charged", () =>
       Effect.gen(function* () {
         const since = yield* keptSince
         const before = yield* wallet
@@ -115,7 +115,7 @@ describe("a vendor's result is copied as it comes", () => {
       })
     )
 
-    it.effect("a task that is cancelled while its result is copied stops copying at once", () =>
+    it.effect("a task that is cancelled during the copy stops it at once", () =>
       Effect.gen(function* () {
         const since = yield* keptSince
         upstream.media = { head: pixel, size: 1_000_000, breaks: [600_000], isHanging: true }
@@ -140,14 +140,14 @@ const waitFor = <E, R>(isThere: Effect.Effect<boolean, E, R>) =>
 
 describe("a result of 200 MB", () => {
   const size = 200 * 1024 * 1024
-  /** What the process may hold more than before: far less than the result. */
+  /** Additional memory that the process may use: far less than the result. */
   const growthMax = 100 * 1024 * 1024
 
   const residentBytes = (pid: number | undefined): number =>
     1024 *
     Number(/^VmRSS:\s+(\d+) kB/mu.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0)
 
-  it("is copied and served in ranges within little memory", async () => {
+  it("is copied and served in ranges with little memory", async () => {
     await using upstream = await disposable(Upstream.start(openai))
     upstream.it.runningPolls = 0
     await using gateway = await GatewayProcess.start({

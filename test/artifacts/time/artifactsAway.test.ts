@@ -7,7 +7,7 @@ import { advance, eventually, layerGateway, makeUser } from "../../support/gatew
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** A vendor that answers with the picture itself, which has to be kept before anything is recorded. */
+/** A vendor whose response contains the picture, which must be stored before anything is recorded. */
 const blocking = {
   submit: () =>
     Effect.succeed({
@@ -18,8 +18,8 @@ const blocking = {
     })
 }
 
-describe("an artifact store that is away for longer than a task may take", () => {
-  it.effect("holds no money beyond the deadline: the task fails, and its hold is released", () =>
+describe("an artifact store that is unavailable for longer than the task's deadline", () => {
+  it.effect("keeps no money held: the task fails at its deadline, and its hold is released", () =>
     Effect.gen(function* () {
       const { dataDir } = yield* AppConfig
       const folder = join(dataDir, "artifacts")

@@ -9,8 +9,8 @@ import { ArtifactId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { Secrets } from "../../../src/process/Secrets.ts"
 
-describe("the sweep of expired media", () => {
-  it.effect("is not held up by one that the store does not let go (a bucket's lock)", () =>
+describe("the removal of expired artifacts", () => {
+  it.effect("continues when the store refuses to delete one (a bucket's object lock)", () =>
     Effect.gen(function* () {
       const ids = Array.from({ length: 1100 }, (_, n) =>
         ArtifactId.make(`art_${String(n).padStart(32, "0")}`)
@@ -21,7 +21,7 @@ describe("the sweep of expired media", () => {
       const stubs = Layer.mergeAll(
         Layer.mock(ArtifactIndexStore, {
           expired: (_now, limit) => Effect.sync(() => [...rows].slice(0, limit)),
-          remove: (gone) => Effect.sync(() => gone.forEach((id) => rows.delete(id)))
+          remove: (removed) => Effect.sync(() => removed.forEach((id) => rows.delete(id)))
         }),
         Layer.mock(ArtifactBlobs, {
           remove: (id) =>
@@ -32,8 +32,11 @@ describe("the sweep of expired media", () => {
         Secrets.layerTest,
         AppConfig.layerOf({})
       )
-      const { sweep } = yield* Effect.provide(Artifacts, Artifacts.layer.pipe(Layer.provide(stubs)))
-      yield* sweep
+      const { removeExpired } = yield* Effect.provide(
+        Artifacts,
+        Artifacts.layer.pipe(Layer.provide(stubs))
+      )
+      yield* removeExpired
       assert.deepStrictEqual([...blobs], [locked])
       assert.deepStrictEqual([...rows], [locked])
     }).pipe(Effect.provide(NodeServices.layer))

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 
-/** Contract 9, `CATALOG_FILE`: what the file says is what the service serves, without code. */
+/** docs/catalog.md#catalog-file: the service serves what the file lists, without code. */
 
 const fileOf = (content: unknown): string => {
   const file = join(mkdtempSync(join(tmpdir(), "catalog-")), "catalog.json")
@@ -40,7 +40,7 @@ const pathOf = (vendor: string, model: string) => `/vendors/${vendor}/v1/${model
 describe("CATALOG_FILE", () => {
   layer(runningGateway({ CATALOG_FILE: catalog }), { excludeTestServices: true })((it) => {
     it.effect(
-      "a renamed model is served under its new path at its new price, its old path is gone",
+      "a renamed model is served under its new path at its new price, its old path is 404",
       () =>
         Effect.gen(function* () {
           const path = pathOf("acme", "acme-image-max")
@@ -54,7 +54,7 @@ describe("CATALOG_FILE", () => {
           assert.strictEqual(old.status, 404)
         })
     )
-    it.effect("an added model takes the body of its family, a removed one is not found", () =>
+    it.effect("an added model has the body of its family, a removed one is not found", () =>
       Effect.gen(function* () {
         const added = pathOf("google", "acme-edit")
         const bad = yield* call(added, json({ prompt: "a", images: [] }))
@@ -70,7 +70,7 @@ describe("CATALOG_FILE", () => {
         assert.strictEqual(problem.code, 2006)
       })
     )
-    it.effect("the OpenAPI document tells the catalog that is served", () =>
+    it.effect("the OpenAPI document shows the catalog that is served", () =>
       Effect.gen(function* () {
         const answer = yield* call("/openapi.json")
         const { paths } = (yield* Effect.promise(() => answer.json())) as { paths: object }

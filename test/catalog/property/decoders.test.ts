@@ -3,12 +3,12 @@ import { Effect, Exit } from "effect"
 import * as fc from "fast-check"
 import { Label } from "../../../src/catalog/bodies/Bodies.ts"
 import { acceptBody, inspectMedia, mediaIn } from "../../../src/catalog/media/Media.ts"
-import { mediaRules } from "../../../src/catalog/media/MediaRules.ts"
+import { mediaFields } from "../../../src/catalog/media/MediaFields.ts"
 import { selectRange } from "../../../src/http/server/ByteRanges.ts"
 import { leastBodies } from "../../support/bodies.ts"
 import { bmp, jpeg, mp3, png, wav, webp } from "../../support/media.ts"
 
-/** Issue, point 9: whatever comes in, a decoder answers with a value or with faults, never with a defect. */
+/** For any input a decoder returns a value or faults, never a defect. */
 
 const label = fc.constantFrom(...Label.literals)
 const wild = fc.oneof(
@@ -42,9 +42,9 @@ describe("body decoders", () => {
 
 describe("media inspection", () => {
   const files = [png(), jpeg(), bmp(), webp(), webp({ kind: "lossless" }), wav(5), mp3(200)]
-  const rules = Object.values(mediaRules).flatMap((fields) => Object.values(fields))
+  const rules = Object.values(mediaFields).flatMap((fields) => Object.values(fields))
 
-  it("a file with bytes changed or cut is taken or refused, never a defect, within a second", () =>
+  it("a file with bytes changed or cut is accepted or refused, never a defect, within a second", () =>
     fc.assert(
       fc.asyncProperty(
         fc.constantFrom(...files),
@@ -74,7 +74,7 @@ describe("media inspection", () => {
       ),
       { numRuns: 500 }
     ))
-  it("looks for media in any value", () =>
+  it("finds media in any value", () =>
     fc.assert(
       fc.property(label, wild, (label, value) => {
         assert.isArray(mediaIn(label, value))

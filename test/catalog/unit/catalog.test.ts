@@ -19,7 +19,7 @@ const withFile = (content: unknown) =>
 const failure = (content: unknown) => Effect.flip(withFile(content))
 
 describe("Catalog.layer", () => {
-  it.effect("has each label of the spec once, under its label", () =>
+  it.effect("has each label once, under its name", () =>
     Effect.map(Catalog, ({ all }) => {
       assert.sameMembers(
         all.map(({ label }) => label),
@@ -68,7 +68,7 @@ describe("Catalog.layerFile", () => {
       assert.isTrue(Option.isNone(find("alibaba", "video-edit-plus", "generation")))
     })
   )
-  it.effect("tells where in the file a fault is, what it is and the remedy", () =>
+  it.effect("names the place of a fault in the file, the fault and the remedy", () =>
     Effect.gen(function* () {
       const error = yield* failure({
         change: { "image-edit": { price: { per: "image", amount: "free" }, colour: 1 } },
@@ -87,7 +87,7 @@ describe("Catalog.layerFile", () => {
       assert.notInclude(error.message, "\n")
     })
   )
-  it.effect("refuses text that is no JSON, a missing file and two models on one path", () =>
+  it.effect("refuses text that is not JSON, a missing file and two models on one path", () =>
     Effect.gen(function* () {
       assert.include((yield* failure("{")).message, "JSON")
       assert.include((yield* failure([])).message, "Expected an object")

@@ -21,7 +21,7 @@ describe("decodeBody", () => {
       })
     )
   )
-  it.effect("takes its own result again", () =>
+  it.effect("accepts its own result again", () =>
     Effect.forEach(labels, (label) =>
       Effect.gen(function* () {
         const body = yield* decodeBody(label, leastBodies[label])
@@ -45,7 +45,7 @@ describe("decodeBody", () => {
       }
     })
   )
-  it.effect("is not fooled by __proto__ and constructor", () =>
+  it.effect("treats __proto__ and constructor as ordinary names", () =>
     Effect.gen(function* () {
       const input: unknown = JSON.parse('{"__proto__": {"prompt": "a"}, "constructor": 1}')
       const error = yield* Effect.flip(acceptBody("text-to-image-max", input))
@@ -57,7 +57,7 @@ describe("decodeBody", () => {
   )
 })
 
-/** Any JSON, with the bodies' own field names and near misses among it. */
+/** Any JSON, with the bodies' own field names and similar ones among it. */
 const anyBody = (label: Label) => {
   const fields = Object.keys(bodies[label].fields)
   const value = fc.oneof(
@@ -79,7 +79,7 @@ const anyBody = (label: Label) => {
   )
 }
 
-describe("any JSON at all", () => {
+describe("any JSON", () => {
   for (const label of labels) {
     it(`${label}: is decoded or refused with pointers, never a defect`, () =>
       fc.assert(
@@ -122,7 +122,7 @@ describe("jsonSchemaOf", () => {
       assert.sameMembers(Object.keys(schema.properties), Object.keys(bodies[label].fields))
     }
   })
-  it("names every enum of the spec", () => {
+  it("names every enum", () => {
     const schema = JSON.parse(JSON.stringify(jsonSchemaOf("image-edit-pro")))
     assert.strictEqual(schema.properties.aspect_ratio.enum.length, 10)
     assert.deepStrictEqual(schema.properties.resolution.enum, ["1K", "2K"])

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as fc from "fast-check"
-import type { AudioRules, ImageRules } from "../../../src/catalog/media/InspectionRules.ts"
 import { inspectMedia } from "../../../src/catalog/media/Media.ts"
-import { mediaRules } from "../../../src/catalog/media/MediaRules.ts"
+import { mediaFields } from "../../../src/catalog/media/MediaFields.ts"
+import type { AudioRules, ImageRules } from "../../../src/catalog/media/MediaRules.ts"
 import {
   bmp,
   concat,
@@ -89,7 +89,7 @@ describe("inspectImage", () => {
       }
     })
   )
-  it.effect("refuses other formats by their first bytes, whatever they are called", () =>
+  it.effect("refuses other formats by their first bytes, whatever their declared type", () =>
     Effect.gen(function* () {
       yield* refuses([gif()], /^Expected JPEG, PNG, BMP or WEBP by its first bytes, got GIF$/u)
       yield* refuses(
@@ -108,7 +108,7 @@ describe("inspectImage", () => {
       })
     )
   )
-  it.effect("refuses files with something behind their end", () =>
+  it.effect("refuses files with data after their end", () =>
     Effect.gen(function* () {
       const tails = [concat("PK\x03\x04 a zip"), concat("<script>"), gif()]
       for (const file of Object.values(images)) {
@@ -120,7 +120,7 @@ describe("inspectImage", () => {
     })
   )
   it.effect(
-    "takes what phones write behind a JPEG: zero padding, further pictures, their table",
+    "accepts what phones write after a JPEG: zero padding, further pictures, their table",
     () =>
       takes([
         concat(jpeg(), new Uint8Array(100)),
@@ -151,7 +151,7 @@ describe("inspectImage", () => {
       /is empty/u
     )
   )
-  it.effect("refuses headers that lie", () =>
+  it.effect("refuses headers that do not match the data", () =>
     Effect.gen(function* () {
       yield* refuses([png({ width: 2000, height: 2000, storedHeight: 2 })], /more than its data/u)
       yield* refuses([webp({ kind: "extended", canvas: [500, 500] })], /announces 500\*500/u)
@@ -244,7 +244,7 @@ describe("inspectAudio", () => {
       yield* refuses([mp3(1253)], /got 30.07/u, sound)
     })
   )
-  it.effect("headers that lie about the length are not believed", () =>
+  it.effect("ignores a length in the header that does not match the data", () =>
     Effect.gen(function* () {
       yield* refuses([wav(100, { bytesPerSecond: 100_000 })], /contradict/u, sound)
       yield* refuses([wav(3, { announcedBytes: 400_000 })], /cut off/u, sound)
@@ -252,7 +252,7 @@ describe("inspectAudio", () => {
       yield* refuses([mp3(1000, { announcedFrames: 200 })], /announces 200 frames/u, sound)
     })
   )
-  it.effect("refuses cut, empty, compressed and double-faced files", () =>
+  it.effect("refuses cut, empty and compressed files, and files of two formats", () =>
     Effect.gen(function* () {
       yield* refuses([wav(5).subarray(0, 40_000), mp3(300).subarray(0, 20_050)], /cut off/u, sound)
       yield* refuses([concat(wav(5), "PK\x03\x04"), concat(mp3(300), "MZ")], /bytes follow/u, sound)
@@ -264,15 +264,15 @@ describe("inspectAudio", () => {
   )
 })
 
-describe("any bytes at all", () => {
-  const rules = [...Object.values(mediaRules).flatMap((it) => Object.values(it)), anyImage, sound]
+describe("any bytes", () => {
+  const rules = [...Object.values(mediaFields).flatMap((it) => Object.values(it)), anyImage, sound]
   const seeds = [
     ...Object.values(images),
     wav(0.01),
     mp3(3, { announcedFrames: 3, id3v2: true }),
     riffChunk("RIFF", concat("WEBP"))
   ]
-  /** A good file with some bytes changed and its end cut, or noise behind magic bytes. */
+  /** A valid file with some bytes changed and its end cut, or random bytes after magic bytes. */
   const damaged = fc
     .tuple(
       fc.constantFrom(...seeds),
@@ -286,7 +286,7 @@ describe("any bytes at all", () => {
       return bytes
     })
 
-  it("are taken or refused with a reason, in no time and without a defect", () =>
+  it("are accepted or refused with a reason, quickly and without a defect", () =>
     fc.assert(
       fc.property(damaged, fc.constantFrom(...rules), (bytes, rule) => {
         const result = Effect.runSync(Effect.result(inspectMedia(bytes, rule)))

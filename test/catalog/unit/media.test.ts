@@ -2,14 +2,19 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import * as fc from "fast-check"
 import { decodeBody } from "../../../src/catalog/bodies/Decode.ts"
-import { decodeBase64, decodedBytes } from "../../../src/catalog/media/Base64.ts"
-import { acceptBody, mapMedia, placeholderOf } from "../../../src/catalog/media/Media.ts"
-import { mediaRules } from "../../../src/catalog/media/MediaRules.ts"
+import {
+  acceptBody,
+  decodeBase64,
+  decodedBytes,
+  mapMedia,
+  placeholderOf
+} from "../../../src/catalog/media/Media.ts"
+import { mediaFields } from "../../../src/catalog/media/MediaFields.ts"
 import { accept, faults, picture, pictureUrl } from "../../support/bodies.ts"
 import { base64, dataUri, jpeg, png, wav } from "../../support/media.ts"
 
 describe("acceptBody", () => {
-  it.effect("takes inline media out of the body and leaves URLs in it", () =>
+  it.effect("moves inline media out of the body and keeps URLs in it", () =>
     Effect.gen(function* () {
       const { body, media, urls } = yield* accept("image-edit", {
         images: [pictureUrl, base64(jpeg()), dataUri("image/png", png())]
@@ -28,11 +33,11 @@ describe("acceptBody", () => {
       )
       assert.deepStrictEqual(media[0]?.bytes, jpeg())
       assert.deepStrictEqual(urls, [
-        { pointer: "#/images/0", url: pictureUrl, rules: mediaRules["image-edit"]["images"]! }
+        { pointer: "#/images/0", url: pictureUrl, rules: mediaFields["image-edit"]["images"]! }
       ])
     })
   )
-  it.effect("takes out audio too, and numbers media through all fields", () =>
+  it.effect("moves audio too, and numbers media over all fields", () =>
     Effect.gen(function* () {
       const { body, media } = yield* accept("image-to-video-spark", {
         image: picture,
@@ -45,7 +50,7 @@ describe("acceptBody", () => {
       )
     })
   )
-  it.effect("its body decodes again, placeholders and all", () =>
+  it.effect("the body with placeholders decodes again", () =>
     Effect.gen(function* () {
       const { body } = yield* accept("image-edit", { images: [picture] })
       assert.deepStrictEqual(yield* decodeBody("image-edit", body), body)
@@ -61,7 +66,7 @@ describe("acceptBody", () => {
       ])
     )
   )
-  it.effect("says precisely what is wrong with a medium", () =>
+  it.effect("names precisely what is wrong with a medium", () =>
     Effect.gen(function* () {
       const of = (image: string) =>
         Effect.map(faults("image-edit", { images: [image] }), ([first]) => first?.detail)
@@ -87,7 +92,7 @@ describe("acceptBody", () => {
       )
     })
   )
-  it.effect("takes data URIs with other names of the same type, in any case", () =>
+  it.effect("accepts data URIs with other names of the same type, in any case", () =>
     Effect.map(
       faults("image-edit", {
         images: [
@@ -99,13 +104,13 @@ describe("acceptBody", () => {
       (found) => assert.deepStrictEqual(found, [])
     )
   )
-  it.effect("null audio is no medium", () =>
+  it.effect("null audio is not a medium", () =>
     Effect.gen(function* () {
       const { media, urls } = yield* accept("text-to-video-spark", { audio_url: null })
       assert.deepStrictEqual([media, urls], [[], []])
     })
   )
-  it.effect("videos come by URL only and are listed with their rules", () =>
+  it.effect("videos are accepted by URL only and are listed with their rules", () =>
     Effect.gen(function* () {
       const { urls } = yield* acceptBody("video-edit-plus", {
         function: "video_outpainting",
@@ -121,7 +126,7 @@ describe("acceptBody", () => {
 })
 
 describe("mapMedia", () => {
-  it.effect("mapMedia puts something else in the place of each medium", () =>
+  it.effect("mapMedia replaces each medium", () =>
     Effect.gen(function* () {
       const { body } = yield* accept("image-edit", { prompt: "artifact:0", images: [picture] })
       const mapped = yield* mapMedia("image-edit", body, (pointer, text) => `${text}@${pointer}`)
@@ -134,7 +139,7 @@ describe("mapMedia", () => {
 })
 
 describe("decodeBase64", () => {
-  it("reads what was written, for any bytes", () =>
+  it("decodes what was encoded, for any bytes", () =>
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
         const text = base64(bytes)
@@ -142,7 +147,7 @@ describe("decodeBase64", () => {
         assert.deepStrictEqual(Option.getOrThrow(decodeBase64(text)), bytes)
       })
     ))
-  it("takes no blanks, no URL alphabet, no missing padding, no stray bits", () => {
+  it("refuses blanks, the URL alphabet, missing padding and stray bits", () => {
     for (const text of [
       "QUI",
       "QUJD\n",

@@ -1,6 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
-import { bodyParseOptions, faultsOf, pointerOf, quote } from "../../../src/catalog/Pointers.ts"
+import {
+  bodyParseOptions,
+  faultsOf,
+  pointerOf,
+  describeValue
+} from "../../../src/catalog/FieldFaults.ts"
 
 const faultsFor = (schema: Schema.Codec<unknown, unknown>, input: unknown, options = {}) =>
   Schema.decodeUnknownEffect(schema, { ...bodyParseOptions, ...options })(input).pipe(
@@ -19,19 +24,19 @@ describe("pointerOf", () => {
     assert.strictEqual(pointerOf([""]), "#/")
     assert.strictEqual(pointerOf(["中"]), "#/%E4%B8%AD")
   })
-  it("survives names that are no Unicode and cuts long ones", () => {
+  it("accepts names that are not valid Unicode and cuts long ones", () => {
     assert.strictEqual(pointerOf(["\ud800"]), "#/%EF%BF%BD")
     assert.isBelow(pointerOf(["x".repeat(1_000_000)]).length, 100)
   })
 })
 
-describe("quote", () => {
-  it("never says more than a line", () => {
-    assert.strictEqual(quote("a"), '"a"')
-    assert.strictEqual(quote([1, 2]), "an array of 2 items")
-    assert.strictEqual(quote({ a: 1 }), "an object")
-    assert.strictEqual(quote(null), "null")
-    assert.isBelow(quote("x".repeat(1_000_000)).length, 80)
+describe("describeValue", () => {
+  it("returns one line at most", () => {
+    assert.strictEqual(describeValue("a"), '"a"')
+    assert.strictEqual(describeValue([1, 2]), "an array of 2 items")
+    assert.strictEqual(describeValue({ a: 1 }), "an object")
+    assert.strictEqual(describeValue(null), "null")
+    assert.isBelow(describeValue("x".repeat(1_000_000)).length, 80)
   })
 })
 
@@ -67,7 +72,7 @@ describe("faultsOf", () => {
         ])
     )
   )
-  it.effect("tells at most 100 faults and counts the rest", () =>
+  it.effect("lists at most 100 faults and counts the rest", () =>
     Effect.map(
       faultsFor(
         Schema.Array(Schema.String),

@@ -55,7 +55,7 @@ describe("quote", () => {
 })
 
 describe("chargeHeld", () => {
-  it.effect("counts what exists, and nothing for nothing", () =>
+  it.effect("counts the results that exist; no results cost nothing", () =>
     Effect.gen(function* () {
       const { body } = yield* accept("image-edit")
       const held = quote(entryOf("image-edit"), body)
@@ -83,7 +83,7 @@ describe("chargeHeld", () => {
     },
     { requiredKeys: [] }
   )
-  it("is never negative, never above the quote, and grows with what was made", () =>
+  it("is never negative, never above the quote, and grows with the number of results", () =>
     fc.assert(
       fc.property(rule, body, fc.nat({ max: 20 }), (price, asked, produced) => {
         const held = quote({ price }, asked)
@@ -132,17 +132,17 @@ describe("token prices", () => {
   }
 
   it("each kind of token has its own price", () => {
-    // plain 100, cached 10, written 125, written for long 200, answered 1000, reasoned 3000
+    // plain 100, cached 10, written 125, written for long 200, output 1000, reasoning 3000
     assert.strictEqual(chargeTokens(price, usage), make(100n + 10n + 125n + 200n + 1000n + 3000n))
   })
 
-  it("a long prompt makes all tokens of its call dearer", () => {
+  it("a long prompt raises the price of all tokens of its call", () => {
     const of = (inputTokens: number) => chargeTokens(price, { inputTokens, outputTokens: million })
     assert.strictEqual(of(5 * million), make(5n * 100n + 1000n))
     assert.strictEqual(of(5 * million + 1), make(5n * 200n + 1500n + 1n))
   })
 
-  it("what is held covers whatever the tokens turn out to be", () =>
+  it("the hold covers every possible usage", () =>
     fc.assert(
       fc.property(
         fc.array(fc.nat(8 * million), { minLength: 6, maxLength: 6 }),
@@ -161,7 +161,7 @@ describe("token prices", () => {
       )
     ))
 
-  it("the built-in ones are never cheaper for a long prompt, nor dearer from the cache", () => {
+  it("built-in prices are never lower for a long prompt, nor higher for cached tokens", () => {
     for (const { model, price: it } of builtInTokenModels) {
       assert.isTrue(it.cachedInput! <= it.input && it.input <= it.cacheWrite!, model)
       if (it.long !== undefined)
@@ -170,8 +170,8 @@ describe("token prices", () => {
   })
 })
 
-describe("the usage of an answer", () => {
-  it("names what was written to the cache, and for how long", () => {
+describe("the usage in a response", () => {
+  it("has the tokens written to the cache, and for how long", () => {
     const details = {
       cached_tokens: 1,
       cache_write_tokens: 5,

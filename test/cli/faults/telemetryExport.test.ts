@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net"
 import { assert, describe, it } from "vitest"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 
-/** Contract 9: `OTEL_EXPORTER_OTLP_ENDPOINT`; contract 2: the response names its trace. */
+/** docs/reference/configuration.md#telemetry; the response names its trace: docs/reference/http.md#trace. */
 
 interface Span {
   readonly traceId: string
@@ -12,7 +12,7 @@ interface Span {
   readonly name: string
 }
 
-/** A collector that keeps what it is sent, by path. */
+/** A collector that stores what it receives, by path. */
 const startCollector = async () => {
   const bodies: Array<{ readonly path: string; readonly text: string }> = []
   const server = createServer((request, response) => {
@@ -41,7 +41,7 @@ const startCollector = async () => {
 }
 
 describe("OTEL_EXPORTER_OTLP_ENDPOINT", () => {
-  it("a request is a span of the trace that its answer names, and no key stands in what is sent", async () => {
+  it("a request is a span of the trace that its response names, and no key is exported", async () => {
     const collector = await startCollector()
     const gateway = await GatewayProcess.start({
       env: { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url, SERVICE_NAME: "Example" }

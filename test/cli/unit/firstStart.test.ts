@@ -9,7 +9,7 @@ import { layerGateway } from "../../support/gateway.ts"
 
 const place = Layer.merge(layerGateway(), NodeServices.layer)
 
-/** What a start prints; the death comes as a defect. */
+/** The output of a start; the crash is a defect. */
 const start = Effect.gen(function* () {
   const lines: Array<string> = []
   yield* Effect.scoped(Layer.build(FirstStart.layer)).pipe(
@@ -23,8 +23,8 @@ const start = Effect.gen(function* () {
 
 const killed = Effect.die(new Error("kill -9"))
 
-/** A start that dies right after it has done this. */
-const dying = {
+/** A start that crashes right after this step. */
+const crashing = {
   "the user": Effect.flatMap(Users, (users) =>
     Effect.provideService(start, Users, {
       ...users,
@@ -72,10 +72,10 @@ describe("the first start", () => {
     }).pipe(Effect.provide(place))
   )
 
-  for (const [what, death] of Object.entries(dying)) {
+  for (const [what, crash] of Object.entries(crashing)) {
     it.effect(`killed after it made ${what}, before the key was printed: the next prints one`, () =>
       Effect.gen(function* () {
-        assert.strictEqual((yield* Effect.exit(death))._tag, "Failure")
+        assert.strictEqual((yield* Effect.exit(crash))._tag, "Failure")
         const key = printedKey(yield* start)
         yield* (yield* ApiKeys).authenticate(key)
         assert.deepStrictEqual(yield* state, complete)

@@ -6,8 +6,8 @@ import { bounded } from "../../../src/cli/Telemetry.ts"
 
 const request = HttpClientRequest.post("http://localhost/v1/traces")
 
-describe("what is sent to a collector", () => {
-  it.effect("is given up after ten seconds, and at once when sixteen exports are under way", () =>
+describe("an export to a collector", () => {
+  it.effect("is abandoned after ten seconds, and at once when sixteen exports are under way", () =>
     Effect.gen(function* () {
       let asked = 0
       const client = bounded(
@@ -33,7 +33,7 @@ describe("what is sent to a collector", () => {
     })
   )
 
-  it.effect("has its place again when it has been answered", () =>
+  it.effect("frees its place when the collector has responded", () =>
     Effect.gen(function* () {
       const client = bounded(
         HttpClient.make((sent) =>

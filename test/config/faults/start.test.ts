@@ -38,7 +38,7 @@ const faults: ReadonlyArray<readonly [string, Record<string, string>, RegExp]> =
   ],
   ["DATA_DIR is a file", { DATA_DIR: aFile }, /^DATA_DIR: .*Make it a folder/],
   ["DATA_DIR lies under a file", { DATA_DIR: join(aFile, "x") }, /^DATA_DIR: .*Make it a folder/],
-  // Making folders there is refused in a way that Node's recursive mkdir tries again for ever
+  // Node's recursive mkdir retries the refusal of this path for ever
   ["DATA_DIR lies in /proc", { DATA_DIR: "/proc/x" }, /^DATA_DIR: .*Make it a folder/],
   [
     "CATALOG_FILE names an unknown model",
@@ -80,7 +80,7 @@ const assertOneLine = async (service: ReturnType<typeof start>, line: RegExp) =>
   assert.notInclude(lines[0], "secret@")
 }
 
-describe("a wrong value stops the start with one line that names the variable, the value's fault and the remedy", () => {
+describe("a wrong value stops the start with one line that names the variable, the fault and the remedy", () => {
   for (const [name, env, line] of faults) {
     it(name, () => assertOneLine(start({ PORT: "18080", ...env }), line), 60_000)
   }
@@ -114,7 +114,7 @@ describe("a wrong value stops the start with one line that names the variable, t
 })
 
 describe("LOG_FORMAT=json", () => {
-  it("every line is JSON, once the first start has shown what it made", async () => {
+  it("every line is JSON, after the first start has printed its key", async () => {
     const port = await freePort()
     const env = { DATA_DIR: join(folder, "json"), PORT: `${port}`, LOG_FORMAT: "json" }
     const outputs: Array<string> = []

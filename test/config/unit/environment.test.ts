@@ -6,10 +6,10 @@ import { providerBases, providerVariables } from "../../../src/domain/Provider.t
 const accountsOf = (env: Readonly<Record<string, string>>) =>
   Effect.map(AppConfig, ({ accounts }) => accounts).pipe(Effect.provide(AppConfig.layerOf(env)))
 
-describe("the accounts that the environment names", () => {
+describe("the accounts in the environment", () => {
   for (const [provider, variable] of Object.entries(providerVariables)) {
     it.effect(
-      `${variable}_API_KEY opens ${provider}, at its own base or at ${variable}_BASE_URL`,
+      `${variable}_API_KEY enables ${provider}, at its own base or at ${variable}_BASE_URL`,
       () =>
         Effect.gen(function* () {
           const key = { [`${variable}_API_KEY`]: "key-1" }
@@ -27,7 +27,7 @@ describe("the accounts that the environment names", () => {
     )
   }
 
-  it.effect("take weight, name, base, concurrent and jwks from behind their key", () =>
+  it.effect("accept weight, name, base, concurrent and jwks after their key", () =>
     Effect.gen(function* () {
       const [first, second] = yield* accountsOf({
         FAL_API_KEY:

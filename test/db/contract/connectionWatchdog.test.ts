@@ -1,14 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, DateTime, Effect, Fiber, Layer, Option, Redacted } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
-import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import * as Migrations from "../../../src/db/Migrations.ts"
-import { retryStore } from "../../../src/db/RetryStore.ts"
-import { storeFailures } from "../../../src/db/StoreFailures.ts"
+import { retryStore, storeFailures } from "../../../src/db/StoreFailures.ts"
 import type { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { startSilentProxy } from "../../support/silentProxy.ts"
@@ -23,12 +22,12 @@ import {
   walletStores
 } from "../../support/wallets.ts"
 
-/** ADR 0124: a cut network says nothing; the store is away then, and what was asked is asked again. */
+/** ADR 0124: a silent network makes the store unavailable; statements are retried. */
 
 const timeouts = { statementMillis: 1000, silenceMillis: 1500 }
 const connections = 4
 
-/** A migrated Postgres, the client beside it, and what lies behind a network that can fall silent. */
+/** A migrated Postgres, a direct client, and a client behind a proxy that can drop all data. */
 const behindNetwork = Effect.gen(function* () {
   const url = yield* freshDatabase()
   const near = yield* Layer.build(layerPostgres({ url: Redacted.make(url.href) }))
@@ -47,16 +46,16 @@ const behindNetwork = Effect.gen(function* () {
   }
 }).pipe(Effect.orDie)
 
-/** As many at once as there are connections, so that all of them are open. */
+/** As many queries at once as there are connections, so that all of them are open. */
 const onAll = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   Effect.replicateEffect(effect, connections, { concurrency: "unbounded" })
 
 const isThere = (is: () => boolean): Effect.Effect<void> =>
   Effect.suspend(() => (is() ? Effect.void : Effect.delay(isThere(is), 10)))
 
-describe("a Postgres that falls silent", { timeout: 60_000 }, () => {
+describe("a Postgres that stops responding", { timeout: 60_000 }, () => {
   it.live(
-    "is away for all who ask, and for who waits for a connection, until it speaks again",
+    "is unavailable for all queries, also those that wait for a connection, until it responds again",
     () =>
       Effect.gen(function* () {
         const { network, store } = yield* behindNetwork
@@ -67,7 +66,7 @@ describe("a Postgres that falls silent", { timeout: 60_000 }, () => {
           network.swallow("all")
           const asked = Effect.replicateEffect(Effect.flip(ask), 40, { concurrency: "unbounded" })
           for (const { _tag } of yield* asked) assert.strictEqual(_tag, "StoreUnavailable")
-          // Nobody waits for what is known to be silent
+          // No query waits for a store that is known to be silent
           network.swallow("nothing")
           assert.deepStrictEqual(yield* retryStore(ask), [{ one: 1 }])
         }).pipe(Effect.provide(store))
@@ -75,7 +74,7 @@ describe("a Postgres that falls silent", { timeout: 60_000 }, () => {
   )
 
   it.live(
-    "in a transaction: nothing of it is done, and its connection is used by nobody else",
+    "in a transaction: nothing of it is committed, and its connection is not used again",
     () =>
       Effect.gen(function* () {
         const { near, network, store } = yield* behindNetwork
@@ -102,7 +101,7 @@ describe("a Postgres that falls silent", { timeout: 60_000 }, () => {
   )
 
   it.live(
-    "a statement that takes too long is ended by the server, and its connection goes on",
+    "a statement that takes too long is ended by the server, and its connection stays usable",
     () =>
       Effect.gen(function* () {
         const { near, store } = yield* behindNetwork
@@ -116,7 +115,7 @@ describe("a Postgres that falls silent", { timeout: 60_000 }, () => {
       }).pipe(Effect.scoped)
   )
 
-  it.live("does not hold up a migration that takes long: nobody ends it", () =>
+  it.live("does not end a migration that takes long", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase()
       const folder = yield* Effect.acquireRelease(
@@ -124,11 +123,14 @@ describe("a Postgres that falls silent", { timeout: 60_000 }, () => {
         (it) => Effect.promise(() => rm(it, { recursive: true }))
       )
       const slow = "SELECT pg_sleep(1.5);\nCREATE TABLE made (n int);\n"
-      yield* Effect.promise(() => writeFile(join(folder, "0001_slow.sql"), slow))
+      yield* Effect.promise(async () => {
+        for (const part of ["migrations", "functions"]) await mkdir(join(folder, part))
+        await writeFile(join(folder, "migrations", "0001_slow.sql"), slow)
+      })
       const patient = layerPostgres({ url: Redacted.make(url.href), timeouts: "endless" })
       const near = Context.get(yield* Layer.build(patient), SqlClient)
       yield* near.unsafe(`ALTER DATABASE ${url.pathname.slice(1)} SET statement_timeout = '1s'`)
-      // A connection of its own, which the setting concerns
+      // A separate connection, which the setting applies to
       const applied = yield* Effect.provide(
         Migrations.migrate({ directory: pathToFileURL(folder) }),
         layerPostgres({ url: Redacted.make(url.href), timeouts: "endless" }),
@@ -139,7 +141,7 @@ describe("a Postgres that falls silent", { timeout: 60_000 }, () => {
   )
 
   it.live(
-    "money that moves meanwhile moves once, whether it was the question or the answer that was lost",
+    "a wallet change meanwhile happens once, whether the request or the response was lost",
     () =>
       Effect.gen(function* () {
         const { network, store } = yield* behindNetwork
@@ -154,7 +156,7 @@ describe("a Postgres that falls silent", { timeout: 60_000 }, () => {
           let added = 0
           let captured = 0
           for (const [round, what] of (
-            ["answers", "questions", "all", "answers"] satisfies ReadonlyArray<Swallows>
+            ["responses", "requests", "all", "responses"] satisfies ReadonlyArray<Swallows>
           ).entries()) {
             const tasks = yield* Effect.replicateEffect(accept(userId, 10), 10)
             yield* onAll(storeFailures(sql`SELECT pg_sleep(0.1)`))

@@ -12,7 +12,7 @@ const reasonOf = <A, R>(effect: Effect.Effect<A, SqlError, R>) =>
 
 describeStores("the store", (database, store) => {
   layer(database, { excludeTestServices: true, timeout: "60 seconds" })((it) => {
-    it.effect("values come back as they went in", () =>
+    it.effect("values are read back as they were written", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         yield* sql`CREATE TABLE round_trip (
@@ -39,7 +39,7 @@ describeStores("the store", (database, store) => {
       })
     )
 
-    it.effect("a transaction that fails leaves nothing, and its savepoint neither", () =>
+    it.effect("a transaction that fails changes nothing, nor does its savepoint", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         yield* sql`CREATE TABLE things (id int PRIMARY KEY)`
@@ -77,7 +77,7 @@ describeStores("the store", (database, store) => {
       })
     )
 
-    it.effect("errors come in classes", () =>
+    it.effect("errors have classes", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         yield* sql`CREATE TABLE classes (id int PRIMARY KEY, n int CHECK (n > 0) NOT NULL,
@@ -99,7 +99,7 @@ describeStores("the store", (database, store) => {
       })
     )
 
-    it.effect("what passes when the server is well again is told from a fault of ours", () =>
+    it.effect("errors that pass when the server recovers are separate from permanent ones", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         yield* sql`CREATE FUNCTION fail(state text) RETURNS void LANGUAGE plpgsql AS $$
@@ -122,7 +122,7 @@ describeStores("the store", (database, store) => {
       })
     )
 
-    it.effect("a megabyte goes in and out, as a parameter and among many", () =>
+    it.effect("a megabyte is written and read, as a parameter and among many", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         yield* sql`CREATE TABLE blobs (id int PRIMARY KEY, body bytea)`
@@ -165,7 +165,7 @@ describeStores("the store", (database, store) => {
       })
     )
 
-    it.effect("an interrupted fiber leaves the store usable and its transaction undone", () =>
+    it.effect("an interrupted fiber leaves the store usable and its transaction rolled back", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         yield* sql`CREATE TABLE interrupted (id int)`
@@ -197,7 +197,7 @@ describeStores("the store", (database, store) => {
         })
       )
 
-      it.effect("a process that falls silent in a transaction gives its locks up", () =>
+      it.effect("locks of a process that stops responding in a transaction are released", () =>
         Effect.gen(function* () {
           const url = Redacted.make((yield* freshDatabase()).href)
           const client = (options: { readonly idleTransactionMillis?: number } = {}) =>
@@ -233,7 +233,7 @@ describeStores("the store", (database, store) => {
       )
     }
 
-    it.effect("a stream that is left early gives its connection back", () =>
+    it.effect("a stream that ends early returns its connection", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
         const query = sql`SELECT n FROM generate_series(1, 50000) AS n`

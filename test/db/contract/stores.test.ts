@@ -17,7 +17,7 @@ import type { Finish } from "../../../src/tasks/TaskStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
-import type { Claimed } from "../../../src/webhooks/DeliveryStore.ts"
+import type { ClaimedDelivery } from "../../../src/webhooks/DeliveryStore.ts"
 import { EndpointStore } from "../../../src/webhooks/EndpointStore.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { describeStores } from "../../support/stores.ts"
@@ -25,7 +25,7 @@ import { describeStores } from "../../support/stores.ts"
 const start = DateTime.makeUnsafe("2026-01-01T00:00:00.000Z")
 const at = (seconds: number) => DateTime.add(start, { seconds })
 let made = 0
-/** A moment of its own for each id, so that ids differ in their time too. */
+/** A separate time for each id, so that ids differ in their time too. */
 const moment = () => DateTime.toEpochMillis(start) + (made += 1)
 const credits = (amount: number) => Credits.make(BigInt(Math.round(amount * 100)) * 10_000n)
 const bytes = (text: string) => new TextEncoder().encode(text)
@@ -102,7 +102,7 @@ const accept = (
           : Option.some({
               key: options.key,
               requestHash: bytes(options.hash ?? "h"),
-              answer: JSON.stringify({ id: taskId }),
+              responseBody: JSON.stringify({ id: taskId }),
               since: at(-86_400)
             })
     })
@@ -171,8 +171,8 @@ const claim = (endpointId: EndpointId, now = at(1), limit = 100) =>
     deliveries.claim({ wanted: [{ endpointId, limit }], owner: "proc_a", now })
   )
 
-/** What is recorded of an attempt that was interrupted: due again at once. */
-const handedBack = (claimed: Claimed, now: DateTime.Utc) =>
+/** The record of an attempt that was interrupted: due again at once. */
+const handedBack = (claimed: ClaimedDelivery, now: DateTime.Utc) =>
   ({
     claimed,
     endedAt: now,
@@ -192,7 +192,7 @@ describeStores("the stores", (database) => {
   const suite = Gateway.stores.pipe(Layer.provideMerge(database))
 
   layer(suite)("accept", (it) => {
-    it.effect("50 equal idempotent creates in parallel: one task, one hold, equal answers", () =>
+    it.effect("50 equal idempotent creates in parallel: one task, one hold, equal responses", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         yield* makeEndpoint(user)
@@ -257,25 +257,25 @@ describeStores("the stores", (database) => {
   })
 
   layer(suite)("own, attempts and finish", (it) => {
-    it.effect("a task has one owner; whoever had it before is fenced", () =>
+    it.effect("a task has one owner; the previous owner is fenced", () =>
       Effect.gen(function* () {
         const tasks = yield* TaskStore
         const { taskId } = yield* accept(yield* makeUser())
         const owns = yield* Effect.forEach(
           Array.from({ length: 8 }, (_, n) => `proc_${n}`),
-          (owner) => tasks.own(taskId, owner),
+          (owner) => tasks.acquireRun(taskId, owner),
           { concurrency: "unbounded" }
         )
         const [first] = owns.flatMap((it) => Option.toArray(it))
         assert.strictEqual(owns.filter(Option.isSome).length, 1)
         assert.strictEqual(first!.epoch, 1)
-        assert.strictEqual(yield* tasks.standing(taskId, 1), "Owned")
-        yield* tasks.disown(taskId, 1)
-        const second = Option.getOrThrow(yield* tasks.own(taskId, "proc_b"))
+        assert.strictEqual(yield* tasks.runState(taskId, 1), "Owned")
+        yield* tasks.releaseRun(taskId, 1)
+        const second = Option.getOrThrow(yield* tasks.acquireRun(taskId, "proc_b"))
         assert.strictEqual(second.epoch, 2)
-        assert.strictEqual(yield* tasks.standing(taskId, 1), "Taken")
-        // The first comes back from its pause: nothing that it writes takes effect
-        yield* tasks.disown(taskId, 1)
+        assert.strictEqual(yield* tasks.runState(taskId, 1), "Taken")
+        // The first owner continues after its pause: nothing that it writes takes effect
+        yield* tasks.releaseRun(taskId, 1)
         const attempt = {
           taskId,
           n: 1,
@@ -292,21 +292,21 @@ describeStores("the stores", (database) => {
         const ended = { taskId, n: 1, failure: null, state: "submitted", now: at(2) } as const
         assert.isFalse(yield* tasks.endAttempt({ ...ended, epoch: 1, handle: { job: "lost" } }))
         assert.isTrue(yield* tasks.endAttempt({ ...ended, epoch: 2, handle: { job: "j" } }))
-        yield* tasks.disown(taskId, 2)
-        const third = Option.getOrThrow(yield* tasks.own(taskId, "proc_c"))
+        yield* tasks.releaseRun(taskId, 2)
+        const third = Option.getOrThrow(yield* tasks.acquireRun(taskId, "proc_c"))
         assert.deepStrictEqual(Option.getOrThrow(third.attempt).handle, { job: "j" })
         assert.isNull(Option.getOrThrow(third.attempt).failure)
         assert.deepStrictEqual(yield* tasks.ownedBy("proc_c"), [{ taskId, epoch: 3 }])
-        // A refusal is handed on with its class, so that the next owner knows whether to try again
+        // A refusal is stored with its class, so that the next owner knows whether to submit again
         const failure = "CONTENT: no"
         const refused = { ...ended, epoch: 3, state: "refused", handle: null, failure } as const
         assert.isTrue(yield* tasks.endAttempt(refused))
-        yield* tasks.disown(taskId, 3)
-        const fourth = Option.getOrThrow(yield* tasks.own(taskId, "proc_c"))
+        yield* tasks.releaseRun(taskId, 3)
+        const fourth = Option.getOrThrow(yield* tasks.acquireRun(taskId, "proc_c"))
         const { failure: stored, state } = Option.getOrThrow(fourth.attempt)
         assert.deepStrictEqual([state, stored], ["refused", failure])
         assert.strictEqual((yield* finish(taskId, Option.some(4)))._tag, "Finished")
-        assert.strictEqual(yield* tasks.standing(taskId, 4), "Ended")
+        assert.strictEqual(yield* tasks.runState(taskId, 4), "Ended")
       })
     )
 
@@ -327,7 +327,7 @@ describeStores("the stores", (database) => {
       })
     )
 
-    it.effect("success settles what was produced and returns the rest", () =>
+    it.effect("success settles what was produced and releases the rest", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const { taskId } = yield* accept(user, { price: 30 })
@@ -338,7 +338,7 @@ describeStores("the stores", (database) => {
       })
     )
 
-    it.effect("more than the hold is never captured, and nothing of that transaction stays", () =>
+    it.effect("more than the hold is never captured, and that transaction changes nothing", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const { taskId } = yield* accept(user)
@@ -350,7 +350,7 @@ describeStores("the stores", (database) => {
       })
     )
 
-    it.effect("balance.low is an edge, in the transaction of the charge that crosses", () =>
+    it.effect("balance.low fires at the crossing, in the charge's transaction", () =>
       Effect.gen(function* () {
         const user = yield* makeUser(1010)
         const sql = yield* SqlClient.SqlClient
@@ -364,7 +364,7 @@ describeStores("the stores", (database) => {
           )
         yield* charge(at(1))
         assert.strictEqual(yield* alerts, 0)
-        // Below, but nobody subscribes: no event, and the wallet stays normal
+        // Below, without a subscriber: no event, and the wallet stays normal
         yield* charge(at(2))
         assert.strictEqual((yield* wallet(user)).state, "NORMAL")
         yield* makeEndpoint(user, ["balance.low"])
@@ -401,21 +401,21 @@ describeStores("the stores", (database) => {
       })
     )
 
-    it.effect("the sweep frees what the dead owned, and lists what nobody owns", () =>
+    it.effect("the rescuer frees what dead processes owned, and lists what has no owner", () =>
       Effect.gen(function* () {
         const tasks = yield* TaskStore
         const processes = yield* ProcessStore
         const user = yield* makeUser()
         const [a, b, c] = yield* Effect.all([accept(user), accept(user), accept(user)])
-        yield* processes.beat("proc_live", at(100))
-        yield* processes.beat("proc_dead", at(80))
-        yield* tasks.own(a.taskId, "proc_live")
-        yield* tasks.own(b.taskId, "proc_dead")
-        const found = yield* tasks.sweep(at(90), 1000)
+        yield* processes.heartbeat("proc_live", at(100))
+        yield* processes.heartbeat("proc_dead", at(80))
+        yield* tasks.acquireRun(a.taskId, "proc_live")
+        yield* tasks.acquireRun(b.taskId, "proc_dead")
+        const found = yield* tasks.releaseOrphans(at(90), 1000)
         assert.notInclude(found, a.taskId)
         assert.include(found, b.taskId)
         assert.include(found, c.taskId)
-        assert.isTrue(Option.isSome(yield* tasks.own(b.taskId, "proc_live")))
+        assert.isTrue(Option.isSome(yield* tasks.acquireRun(b.taskId, "proc_live")))
       })
     )
   })
@@ -429,7 +429,7 @@ describeStores("the stores", (database) => {
         return { user, id }
       })
 
-    it.effect("each is claimed once, however many claim", () =>
+    it.effect("each is claimed once by parallel claims", () =>
       Effect.gen(function* () {
         const { id } = yield* queued(5)
         const claims = yield* Effect.forEach(Array.from({ length: 6 }), () => claim(id), {
@@ -455,7 +455,7 @@ describeStores("the stores", (database) => {
         const [second] = yield* claim(id, at(17))
         assert.strictEqual(second!.id, first!.id)
         assert.deepStrictEqual([second!.attempt, second!.seq], [1, 2])
-        // The record of an attempt that was given up changes nothing
+        // The record of an abandoned attempt changes nothing
         yield* deliveries.record([
           { ...record, outcome: mockOutcome(200), nextDueAt: Option.none() }
         ])
@@ -472,19 +472,19 @@ describeStores("the stores", (database) => {
       })
     )
 
-    it.effect("what a dead process, or a claim without an end, left is due again, uncounted", () =>
+    it.effect("what a dead process or an unfinished claim left is due again, uncounted", () =>
       Effect.gen(function* () {
         const deliveries = yield* DeliveryStore
         const processes = yield* ProcessStore
         const { id } = yield* queued()
         yield* claim(id, at(1))
-        yield* processes.beat("proc_a", at(100))
-        assert.strictEqual(yield* deliveries.freeLost(at(90), at(0), at(100)), 0)
-        assert.isAtLeast(yield* deliveries.freeLost(at(90), at(2), at(100)), 1)
+        yield* processes.heartbeat("proc_a", at(100))
+        assert.strictEqual(yield* deliveries.requeueLost(at(90), at(0), at(100)), 0)
+        assert.isAtLeast(yield* deliveries.requeueLost(at(90), at(2), at(100)), 1)
         const [again] = yield* claim(id, at(100))
         assert.deepStrictEqual([again!.attempt, again!.seq], [0, 2])
         yield* processes.leave("proc_a", at(100))
-        assert.isAtLeast(yield* deliveries.freeLost(at(90), at(0), at(101)), 1)
+        assert.isAtLeast(yield* deliveries.requeueLost(at(90), at(0), at(101)), 1)
         const [third] = yield* claim(id, at(101))
         yield* deliveries.record([handedBack(third!, at(102))])
         assert.deepStrictEqual(yield* statuses(id), ["pending"])
@@ -492,7 +492,7 @@ describeStores("the stores", (database) => {
       })
     )
 
-    it.effect("disabling skips what is pending, also what is freed after it", () =>
+    it.effect("disabling skips pending deliveries, also those freed after it", () =>
       Effect.gen(function* () {
         const deliveries = yield* DeliveryStore
         const endpoints = yield* EndpointStore
@@ -512,7 +512,7 @@ describeStores("the stores", (database) => {
   })
 
   layer(suite)("users, endpoints and the ledger", (it) => {
-    it.effect("of ten endpoints created at once a user gets five", () =>
+    it.effect("a user has five of ten endpoints created at once", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const created = yield* Effect.forEach(
@@ -553,7 +553,7 @@ describeStores("the stores", (database) => {
     )
 
     it.effect(
-      "the same operation id twice changes nothing; less than what is held never stays",
+      "the same operation id twice changes nothing; the balance never falls below what is held",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser(10)

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import type { Answer } from "../../support/gateway.ts"
+import type { HttpResult } from "../../support/gateway.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { runFolderPrefix, startServer, stopServer } from "../../support/postgresProcess.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
@@ -28,12 +28,12 @@ const ownPostgres = async () => {
 
 const createSurely = async (gateway: GatewayProcess, n: number) => {
   const key = { "idempotency-key": `create-${n}` }
-  const answer = await until<Answer>(
+  const answer = await until<HttpResult>(
     async () => {
       const answer = await gateway.call("POST", path, { prompt: `${n}` }, key)
       return answer.status >= 500 || answer.status === 409 ? undefined : answer
     },
-    { what: "the answer to a create", millis: 60_000 }
+    { what: "the response to a create", millis: 60_000 }
   )
   assert.strictEqual(answer.status, 202, answer.text)
   return String(answer.json.task_info.id)
@@ -48,9 +48,9 @@ interface Attempt {
 }
 
 describe("a Postgres that is restarted every two seconds under load", () => {
-  it("every event of two processes comes to both endpoints, under one id, with one body, never early, and the log is whole; the processes stay up", async () => {
+  it("every event of two processes reaches both endpoints under one id, with one body, never early; the log is complete and the processes stay up", async () => {
     await using postgres = await ownPostgres()
-    // One in eight is refused once, so that the schedule is among what the restarts meet
+    // One in eight is refused once, so that retries are part of the test
     await using receiver = await startReceiver((one, before) =>
       Number(`0x${one.deliveryId.slice(-2)}`) % 8 === 0 &&
       !before.some((it) => it.deliveryId === one.deliveryId)
@@ -77,7 +77,7 @@ describe("a Postgres that is restarted every two seconds under load", () => {
     })()
     for (let n = 0; n < restarts; n += 1) {
       await pause(2000)
-      // In turn an orderly end, which breaks off all connections, and a crash
+      // Alternately an orderly stop, which ends all connections, and a crash
       await postgres.restart(n % 2 === 0 ? "SIGINT" : "SIGQUIT")
     }
     const ids = await creating

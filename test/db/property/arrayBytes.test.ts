@@ -13,7 +13,7 @@ import {
   uuids
 } from "../../../src/db/Columns.ts"
 
-/** Give `ARRAY_SEED` to run a failure again. */
+/** Set `ARRAY_SEED` to repeat a failed run. */
 const seed = Number(process.env.ARRAY_SEED ?? randomInt(2 ** 31))
 console.log(`array properties: ARRAY_SEED=${seed}`)
 
@@ -23,13 +23,13 @@ const types = makeTypes()
 const bytesOf = (parameter: PgTypes.Parameter): string =>
   Buffer.from(Result.getOrThrow(PgTypes.encodeParameter(parameter, types)) ?? []).toString("hex")
 
-/** What the driver itself sends. */
+/** The bytes that the driver sends. */
 const driversBytes = (oid: number, values: ReadonlyArray<unknown>): string => {
   const array = Result.getOrThrow(PgTypes.array(values, oid))
   return Buffer.from(Result.getOrThrow(PgTypes.encodeParameter(array)) ?? []).toString("hex")
 }
 
-/** Often the same again, as in a batch. */
+/** Often the same value again, as in a batch. */
 const columnOf = <A>(value: fc.Arbitrary<A>) =>
   fc.oneof(
     fc.array(fc.option(value), { maxLength: 60 }),
@@ -44,7 +44,7 @@ const text = fc.oneof(
   fc.string({ unit: fc.constantFrom("a", "é", "\u{1F600}", "\uD800"), maxLength: 50 })
 )
 
-describe("a column is the bytes that the driver would send", () => {
+describe("a column has the bytes that the driver would send", () => {
   const same = <A>(
     name: string,
     oid: number,
@@ -76,7 +76,7 @@ describe("a column is the bytes that the driver would send", () => {
     )
   })
 
-  it("a text that is no UUID is refused", () => {
+  it("a text that is not a UUID is refused", () => {
     for (const wrong of ["", "x", `${"0".repeat(8)}-0000-0000-0000-00000000000g`]) {
       assert.throws(() => uuids([wrong], (one) => one))
     }

@@ -39,10 +39,10 @@ const child = (path: string, runtime: ReadonlyArray<string> = [process.execPath]
       const line = await new Promise<string>((resolve) =>
         process_.stdout.once("data", (data) => resolve(String(data).trim()))
       )
-      const gone = new Promise((resolve) => process_.once("exit", resolve))
+      const exited = new Promise((resolve) => process_.once("exit", resolve))
       const kill = async () => {
         process_.kill("SIGKILL")
-        await gone
+        await exited
       }
       return { pid: process_.pid, line, kill }
     }),
@@ -56,7 +56,7 @@ describe("the lock of the data folder", () => {
     ["node", [process.execPath]],
     ["deno", [deno, "deno"]]
   ] as const) {
-    it.live(`refuses a second process by its pid, and is taken over after kill -9 (${name})`, () =>
+    it.live(`refuses a second process by its pid, and can be taken after kill -9 (${name})`, () =>
       Effect.gen(function* () {
         const path = yield* folder
         const first = yield* child(path, runtime)
@@ -91,7 +91,7 @@ describe("the lock of the data folder", () => {
       typeof holder === "string" ? holder : JSON.stringify(holder)
     )
 
-  /** What a lock of this process looks like. */
+  /** The content of a lock of this process. */
   const own = Effect.scoped(
     Effect.gen(function* () {
       const path = yield* folder
@@ -100,7 +100,7 @@ describe("the lock of the data folder", () => {
     })
   )
 
-  it.live("a pid that was given out again does not count as its holder", () =>
+  it.live("a pid that is used by another program does not hold the lock", () =>
     Effect.gen(function* () {
       const path = yield* folder
       store(path, { ...(yield* own), started: "1", nonce: "before" })
@@ -110,7 +110,7 @@ describe("the lock of the data folder", () => {
     })
   )
 
-  it.live("eight that find a stale lock at once: one takes it", () =>
+  it.live("of eight that find a stale lock at once one takes it", () =>
     Effect.gen(function* () {
       const path = yield* folder
       store(path, { ...(yield* own), started: "1" })
@@ -124,7 +124,7 @@ describe("the lock of the data folder", () => {
   )
 
   it.live(
-    "a lock of another container counts while its heart beats, and not after",
+    "a lock of another container counts while its heartbeat is fresh, and not after",
     () =>
       Effect.gen(function* () {
         const path = yield* folder
@@ -146,7 +146,7 @@ describe("the lock of the data folder", () => {
     30_000
   )
 
-  it.live("a folder that cannot be written names the variable and the remedy", () =>
+  it.live("a folder that is not writable names the variable and the remedy", () =>
     Effect.gen(function* () {
       const path = join(yield* folder, "file")
       writeFileSync(path, "")

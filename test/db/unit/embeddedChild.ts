@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { layerEmbedded } from "../../../src/db/Database.ts"
 
-/** Commits rows and prints the id of each that was acknowledged, until it is killed. */
+/** Commits rows and prints the id of each acknowledged row, until it is killed. */
 const [dataDir = "", durable = "", countMax = "Infinity"] = process.argv.slice(2)
 
 const program = Effect.gen(function* () {

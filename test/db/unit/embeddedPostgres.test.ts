@@ -17,7 +17,7 @@ const folder = Effect.acquireRelease(
   (path) => Effect.sync(() => fs.rmSync(path, { recursive: true }))
 )
 
-/** Replaces `fsyncSync` while the scope lives; `fail` makes it refuse. */
+/** Replaces `fsyncSync` while the scope lives; `fail` makes it fail. */
 const watchedFsync = Effect.acquireRelease(
   Effect.sync(() => {
     const real = fs.fsyncSync
@@ -88,7 +88,7 @@ describe("the embedded store in a folder", () => {
 
   for (const durable of ["durable", "volatile"]) {
     it.live(
-      `after kill -9 every acknowledged row is there (${durable})`,
+      `after kill -9 every acknowledged row exists (${durable})`,
       () =>
         Effect.gen(function* () {
           const path = yield* folder
@@ -113,7 +113,7 @@ describe("the embedded store in a folder", () => {
     )
   }
 
-  it.live("a first start that was killed is begun again", () =>
+  it.live("a first start that was killed starts again", () =>
     Effect.gen(function* () {
       const path = yield* folder
       fs.mkdirSync(join(path, "postgres.new", "base"), { recursive: true })
@@ -151,7 +151,7 @@ describe("the embedded store in a folder", () => {
   )
 })
 
-/** Runs the child until it has acknowledged so many rows more; answers the last id it printed. */
+/** Runs the child until it has acknowledged this many more rows; returns the last id that it printed. */
 const runAndKill = (path: string, durable: string, count: number) =>
   new Promise<number>((resolve, reject) => {
     const file = fileURLToPath(new URL("./embeddedChild.ts", import.meta.url))

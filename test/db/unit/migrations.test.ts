@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { pathToFileURL } from "node:url"
@@ -9,16 +9,24 @@ import { layerPostgres } from "../../../src/db/Database.ts"
 import * as Migrations from "../../../src/db/Migrations.ts"
 import { describeStores, freshDatabase } from "../../support/stores.ts"
 
-const folder = (files: Record<string, string>) =>
+/** A schema folder: migrations, and files with functions. */
+const folder = (files: Record<string, string>, functions: Record<string, string> = {}) =>
   Effect.acquireRelease(
     Effect.sync(() => {
       const path = mkdtempSync(join(tmpdir(), "migrations-"))
-      const write = (files: Record<string, string>) => {
-        for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text)
+      const writeTo = (name: string) => {
+        mkdirSync(join(path, name))
+        return (files: Record<string, string>) => {
+          for (const [file, text] of Object.entries(files)) {
+            writeFileSync(join(path, name, file), text)
+          }
+        }
       }
+      const [write, writeFunctions] = [writeTo("migrations"), writeTo("functions")]
       write(files)
+      writeFunctions(functions)
       // Without a slash at the end, as a caller may write it.
-      return { path, write, options: { directory: pathToFileURL(path) } }
+      return { path, write, writeFunctions, options: { directory: pathToFileURL(path) } }
     }),
     ({ path }) => Effect.sync(() => rmSync(path, { recursive: true }))
   )
@@ -29,6 +37,17 @@ const files = {
     create function add_one(n int) returns int language plpgsql as $body$
       begin return n + 1; end; $body$;`,
   "0002_more.sql": "insert into things values (add_one(1)); insert into things values (3)"
+}
+
+const count = (result: string, more = "") => ({
+  "things.sql": `-- How many things.
+create or replace function things_count(${more}) returns bigint language sql as $$
+  ${result} $$;`
+})
+
+const functions = {
+  ...count("select count(*) from things"),
+  "other.sql": `create or replace function other() returns int language sql as $$ select 1 $$`
 }
 
 const empty = Layer.unwrap(
@@ -58,10 +77,10 @@ describe("migrations", () => {
   it.live("processes that start at once apply them once", () =>
     Effect.gen(function* () {
       const url = yield* freshDatabase()
-      const { options } = yield* folder({
-        ...files,
-        "0003_slow.sql": "select pg_sleep(0.1); create table slow ()"
-      })
+      const { options } = yield* folder(
+        { ...files, "0003_slow.sql": "select pg_sleep(0.1); create table slow ()" },
+        functions
+      )
       const process = Migrations.migrate(options).pipe(
         Effect.provide(layerPostgres({ url: Redacted.make(url.href), maxConnections: 2 }), {
           local: true
@@ -70,7 +89,13 @@ describe("migrations", () => {
       const done = yield* Effect.all([process, process, process, process], {
         concurrency: "unbounded"
       })
-      assert.deepStrictEqual(done.flat().sort(), ["0001_things", "0002_more", "0003_slow"])
+      assert.deepStrictEqual(done.flat().sort(), [
+        "0001_things",
+        "0002_more",
+        "0003_slow",
+        "functions/other",
+        "functions/things"
+      ])
     })
   )
 
@@ -104,6 +129,93 @@ describe("migrations", () => {
       assert.include(yield* faultOf(misnamed.options), "1_x.sql")
       const missing = { directory: new URL("nowhere/", import.meta.url) }
       assert.include(yield* faultOf(missing), "it cannot be read")
+    }).pipe(Effect.provide(empty))
+  )
+})
+
+describe("functions", () => {
+  const things = Effect.gen(function* () {
+    const sql = yield* SqlClient
+    const rows = yield* sql<{ things: bigint }>`SELECT * FROM things_count() AS things`
+    return rows[0]!.things
+  })
+
+  it.live("are applied with the last migration, and again when their file has changed", () =>
+    Effect.gen(function* () {
+      const { options, writeFunctions } = yield* folder(files, functions)
+      assert.deepStrictEqual(yield* Migrations.migrate(options), [
+        "0001_things",
+        "0002_more",
+        "functions/other",
+        "functions/things"
+      ])
+      assert.deepStrictEqual(yield* Migrations.migrate(options), [])
+      assert.strictEqual(yield* things, 2n)
+      writeFunctions(count("select 10 + count(*) from things"))
+      assert.deepStrictEqual(yield* Migrations.migrate(options), ["functions/things"])
+      assert.deepStrictEqual(yield* Migrations.migrate(options), [])
+      assert.strictEqual(yield* things, 12n)
+    }).pipe(Effect.provide(empty))
+  )
+
+  it.live("go with the migration that they need, all or nothing", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      const { options, write, writeFunctions } = yield* folder(files, functions)
+      yield* Migrations.migrate(options)
+      write({ "0003_colours.sql": "alter table things add colour text" })
+      writeFunctions({
+        ...count("select count(colour) from things"),
+        "other.sql": `create or replace function other() returns int language sql as $$ select x $$`
+      })
+      const message = yield* faultOf(options)
+      assert.include(message, "functions/other: statement 1 fails")
+      assert.include(message, "a new name")
+      const columns =
+        yield* sql`SELECT 1 FROM information_schema.columns WHERE table_name = 'things'`
+      assert.lengthOf(columns, 1)
+      writeFunctions({ "other.sql": functions["other.sql"] })
+      assert.deepStrictEqual(yield* Migrations.migrate(options), [
+        "0003_colours",
+        "functions/things"
+      ])
+      assert.strictEqual(yield* things, 0n)
+    }).pipe(Effect.provide(empty))
+  )
+
+  it.live("an older program is refused and changes nothing", () =>
+    Effect.gen(function* () {
+      const older = yield* folder(files, functions)
+      const newer = yield* folder(files, {
+        ...functions,
+        ...count("select 10 + count(*) from things")
+      })
+      yield* Migrations.migrate(older.options)
+      yield* Migrations.migrate(newer.options)
+      const message = yield* faultOf(older.options)
+      assert.include(message, "functions/things: the database has a newer version of it")
+      assert.strictEqual(yield* things, 12n)
+      assert.deepStrictEqual(yield* Migrations.migrate(newer.options), [])
+    }).pipe(Effect.provide(empty))
+  )
+
+  it.live("another signature needs another name, and the old one is kept", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient
+      const { options, writeFunctions } = yield* folder(files, functions)
+      yield* Migrations.migrate(options)
+      writeFunctions(count("select count(*) from things where id > lowest", "lowest int"))
+      const message = yield* faultOf(options)
+      assert.include(message, "functions: the database has things_count with another signature")
+      assert.include(message, "a new name")
+      assert.strictEqual(yield* things, 2n)
+      const added = `create or replace function things_count_above(lowest int) returns bigint
+        language sql as $$ select count(*) from things where id > lowest $$`
+      writeFunctions({ "things.sql": `${functions["things.sql"]}\n${added}` })
+      assert.deepStrictEqual(yield* Migrations.migrate(options), ["functions/things"])
+      assert.strictEqual(yield* things, 2n)
+      const above = yield* sql`SELECT * FROM things_count_above(2) AS things`
+      assert.deepStrictEqual(above, [{ things: 1n }])
     }).pipe(Effect.provide(empty))
   )
 })

@@ -36,7 +36,7 @@ const sync = message("S")
 const flush = message("H")
 const query = (sql: string) => message("Q", `${sql}\0`)
 
-/** A stream and the types of the messages it has answered. */
+/** A stream and the types of the messages that it has sent. */
 const open = (stream: Duplex = session.connect()) => {
   let bytes = Buffer.alloc(0)
   let closed = false
@@ -59,7 +59,7 @@ const open = (stream: Duplex = session.connect()) => {
 }
 
 describe("a connection to PGlite in memory", () => {
-  it("answers a startup message, cut into single bytes too", async () => {
+  it("responds to a startup message, also when cut into single bytes", async () => {
     const { stream, answers } = open()
     for (const byte of startup) stream.write(Uint8Array.of(byte))
     assert.match(await answers(), /^RK?Z$/)
@@ -68,7 +68,7 @@ describe("a connection to PGlite in memory", () => {
     stream.end()
   })
 
-  it("says no to encryption and goes on", async () => {
+  it("refuses encryption and continues", async () => {
     const { stream, raw } = open()
     stream.write(untyped(80877103))
     await new Promise((resolve) => setTimeout(resolve, 5))
@@ -83,7 +83,7 @@ describe("a connection to PGlite in memory", () => {
     stream.end()
   })
 
-  it("hangs up on a cancel request and leaves the session alone", async () => {
+  it("closes the connection on a cancel request and does not affect the session", async () => {
     const first = open()
     first.stream.write(startup)
     await first.answers()
@@ -96,7 +96,7 @@ describe("a connection to PGlite in memory", () => {
     first.stream.end()
   })
 
-  it("pipelined batches are answered in order, an error skips to its own Sync", async () => {
+  it("pipelined batches get their responses in order, an error skips to its own Sync", async () => {
     const { stream, answers } = open()
     stream.write(startup)
     await answers()
@@ -127,7 +127,7 @@ describe("a connection to PGlite in memory", () => {
     stream.end()
   })
 
-  it("Flush brings the answers so far, and an error stays until Sync", async () => {
+  it("Flush sends the responses so far, and an error stays until Sync", async () => {
     const { stream, answers } = open()
     stream.write(startup)
     await answers()
@@ -146,7 +146,7 @@ describe("a connection to PGlite in memory", () => {
     stream.end()
   })
 
-  it("a new connection sees nothing of the one before, which is ended", async () => {
+  it("a new connection sees nothing of the one before, which is closed", async () => {
     const first = open()
     first.stream.write(startup)
     first.stream.write(query("create table kept (id int)"))
@@ -169,7 +169,7 @@ describe("a connection to PGlite in memory", () => {
     assert.isTrue(second.isClosed())
   })
 
-  it.live("the client comes back after it has closed its connection", () =>
+  it.live("the client reconnects after it has closed its connection", () =>
     Effect.gen(function* () {
       for (let round = 0; round < 3; round++) {
         const scope = yield* Scope.make()
@@ -184,7 +184,7 @@ describe("a connection to PGlite in memory", () => {
     }).pipe(Effect.provide(Reactivity.layer))
   )
 
-  it.live("a store that is closed fails the query and does not hang", () =>
+  it.live("a closed store fails the query and does not hang", () =>
     Effect.gen(function* () {
       const other = yield* Effect.promise(() => PGlite.create())
       const sql = yield* PgClient.make({

@@ -20,7 +20,7 @@ describe("50 names that never resolve, looked up at once", () => {
     ["Node", process.execPath, [program]],
     ["Deno", deno, ["run", "--allow-all", program]]
   ] as const) {
-    it(`hold up no other name, no file and no system look-up on ${runtime}`, async () => {
+    it(`delay no other name, no file and no system look-up on ${runtime}`, async () => {
       const child = run(command, words, {})
       try {
         assert.strictEqual(await child.ended, 0, child.output())
@@ -90,8 +90,8 @@ describe("50 names that never resolve, looked up at once", () => {
   )
 })
 
-describe("a name server that never answers for AAAA", () => {
-  it("does not hold up the address that it gave", async () => {
+describe("a name server that never responds for AAAA", () => {
+  it("does not delay a connection to the A address", async () => {
     await using names = await startNameServer((_, type) => (type === "A" ? "address" : "silent"))
     // Longer than this test may take
     const resolve = makeResolve({ servers: [names.address], timeoutMillis: 60_000 })

@@ -18,7 +18,7 @@ const guarded = (options: { readonly allow?: string; readonly resolve?: Resolve 
     resolve: options.resolve ?? (() => Promise.reject(new Error("no DNS in this test")))
   })
 
-/** `undefined` when it passes, else the human reason. */
+/** `undefined` when the URL passes, else the reason. */
 const check = (url: string, allow = "", schemes: ReadonlyArray<"https" | "http"> = ["https"]) =>
   EgressGuard.use((guard) => guard.checkUrl(url, { schemes })).pipe(
     Effect.match({ onFailure: (error) => error.reason, onSuccess: () => undefined }),
@@ -136,7 +136,7 @@ describe("an address is public unicast or refused", () => {
   })
 })
 
-describe("a URL is checked at save time without DNS", () => {
+describe("a URL is checked without DNS when it is saved", () => {
   it.each([
     "https://example.com/hook",
     "https://example.com:8443/hook?a=b#c",
@@ -217,7 +217,7 @@ describe("a URL is checked at save time without DNS", () => {
     assert.notInclude(refused, "secret")
   })
 
-  it("media inputs may use http when the caller admits it", () => {
+  it("media inputs may use http when the caller allows it", () => {
     assert.isUndefined(check("http://example.com/a.png", "", ["https", "http"]))
     assert.strictEqual(
       check("ftp://example.com/", "", ["https", "http"]),
@@ -235,7 +235,7 @@ describe("a URL is checked with DNS", () => {
     })
   )
 
-  it.effect("one address that is not public refuses a mixed answer, wherever it stands", () =>
+  it.effect("one non-public address refuses a mixed result, at any position", () =>
     Effect.gen(function* () {
       for (const addresses of [
         ["8.8.8.8", "10.0.0.1"],
@@ -251,7 +251,7 @@ describe("a URL is checked with DNS", () => {
     })
   )
 
-  it.effect("a name without an address is no refusal but a failure of its own", () =>
+  it.effect("a name without an address is not a refusal but a separate failure", () =>
     Effect.gen(function* () {
       assert.strictEqual(
         yield* resolveAndCheck("https://example.com/", []),
@@ -287,7 +287,7 @@ describe("EGRESS_ALLOW", () => {
     ["::1/128", "https://a.localhost/"],
     ["64:ff9b::/96", "https://[64:ff9b::8.8.8.8]/"],
     ["64:ff9b::/96,10.0.0.0/8", "https://[64:ff9b::10.0.0.1]/"]
-  ])("%j lets %s through", (allow, url) => assert.isUndefined(check(url, allow)))
+  ])("%j allows %s", (allow, url) => assert.isUndefined(check(url, allow)))
 
   it.each([
     ["127.0.0.1", "https://127.0.0.2/"],
@@ -314,7 +314,7 @@ describe("EGRESS_ALLOW", () => {
     })
   )
 
-  it.effect("a CIDR entry passes the addresses in it, and a mixed answer only when all are", () =>
+  it.effect("a CIDR entry passes the addresses in it, and a mixed result only when all are", () =>
     Effect.gen(function* () {
       assert.isUndefined(
         yield* resolveAndCheck("https://a.test/", ["10.0.0.1", "8.8.8.8"], "10.0.0.0/8")
@@ -340,7 +340,7 @@ describe("EGRESS_ALLOW", () => {
     ["user@host", "is not a host name"],
     ["a?b", "is not a host name"],
     ["[::1", "is neither a host nor an address"]
-  ])("%j is answered with what is wrong: %s", (entry, fault) => {
+  ])("%j is refused with the fault: %s", (entry, fault) => {
     const failure = Result.getOrThrow(Result.flip(parseEgressAllow(`localhost,${entry}`)))
     assert.strictEqual(failure.entry, entry)
     assert.include(failure.message, fault)

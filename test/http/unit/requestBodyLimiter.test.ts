@@ -15,31 +15,31 @@ const request = (headers: Record<string, string>) =>
 const sized = (bytes: number) => request({ "content-length": String(bytes) })
 const chunked = request({ "transfer-encoding": "chunked" })
 
-/** How many of so many requests are let in at once, and that all are in the end. */
+/** How many of the requests are admitted at once; in the end all are. */
 const together = (
   requests: ReadonlyArray<HttpServerRequest.HttpServerRequest>,
   callerOf = (index: number) => `user ${index}`
 ) =>
   Effect.gen(function* () {
-    const room = yield* RequestBodyLimiter
-    const door = yield* Deferred.make<void>()
+    const limiter = yield* RequestBodyLimiter
+    const gate = yield* Deferred.make<void>()
     let inside = 0
     const fibers = yield* Effect.forEach(requests, (it, index) =>
       Effect.forkChild(
-        room.within(
+        limiter.within(
           it,
           callerOf(index)
         )(
           Effect.andThen(
             Effect.sync(() => (inside += 1)),
-            Deferred.await(door)
+            Deferred.await(gate)
           )
         )
       )
     )
-    for (let turn = 0; turn < 50; turn += 1) yield* Effect.yieldNow
+    for (let yields = 0; yields < 50; yields += 1) yield* Effect.yieldNow
     const first = inside
-    yield* Deferred.succeed(door, undefined)
+    yield* Deferred.succeed(gate, undefined)
     yield* Fiber.joinAll(fibers)
     assert.strictEqual(inside, requests.length)
     return first
@@ -47,14 +47,14 @@ const together = (
 
 const times = <A>(count: number, value: A) => Array.from({ length: count }, () => value)
 
-describe("room for request bodies", () => {
+describe("capacity for request bodies", () => {
   it.effect("four of the largest are in memory at once", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* together(times(20, sized(16 * mebi))), 4)
     })
   )
 
-  it.effect("smaller ones as many as take as much, small ones and none always", () =>
+  it.effect("as many smaller ones as use the same capacity, small ones always", () =>
     Effect.gen(function* () {
       assert.strictEqual(yield* together(times(20, sized(8 * mebi))), 8)
       assert.strictEqual(yield* together([...times(4, sized(16 * mebi)), sized(mebi)]), 5)
@@ -63,7 +63,7 @@ describe("room for request bodies", () => {
     })
   )
 
-  it.effect("one caller has half of the room, and the rest of it is for others", () =>
+  it.effect("one user has half of the capacity, and the rest is for others", () =>
     Effect.gen(function* () {
       const one = () => "one"
       assert.strictEqual(yield* together(times(20, sized(16 * mebi)), one), 2)

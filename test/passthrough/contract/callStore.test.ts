@@ -29,7 +29,7 @@ describeStores("the call store", (database) => {
     timeout: "60 seconds",
     excludeTestServices: true
   })((it) => {
-    it.effect("what ends makes room for what begins in the same batch", () =>
+    it.effect("settlements free credits for holds in the same batch", () =>
       Effect.gen(function* () {
         const userId = yield* newCaller(10)
         const first = callStart(userId, 9)
@@ -57,7 +57,7 @@ describeStores("the call store", (database) => {
     )
 
     it.effect(
-      "of one wallet's calls the smaller are held first; other wallets do not feel it",
+      "the smaller calls of one wallet are held first; other wallets are not affected",
       () =>
         Effect.gen(function* () {
           const poor = yield* newCaller(10)
@@ -130,31 +130,31 @@ describeStores("the call store", (database) => {
     )
 
     it.effect(
-      "the charge that crosses the threshold emits one alert, with the balance behind it",
+      "the charge that crosses the threshold emits one alert, with the balance after it",
       () =>
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
           const userId = yield* newCaller(1010)
-          const deaf = yield* newCaller(1001)
+          const silent = yield* newCaller(1001)
           yield* subscribe(userId)
           const starts = [1, 2, 3].map(() => callStart(userId, 8))
-          const unheard = callStart(deaf, 8)
-          yield* writeCalls({ starts: [...starts, unheard] })
-          const told: Array<unknown> = []
+          const unsubscribed = callStart(silent, 8)
+          yield* writeCalls({ starts: [...starts, unsubscribed] })
+          const alerted: Array<unknown> = []
           const { endpoints } = yield* writeCalls({
-            ends: [...starts, unheard].map((start) => callEnd(start, 6)),
+            ends: [...starts, unsubscribed].map((start) => callEnd(start, 6)),
             starts: [callStart(userId, 100)],
             alert: (wallet) => {
-              told.push(wallet)
+              alerted.push(wallet)
               return newEvent("balance.low")
             }
           })
-          // 1004, then 998: of three charges the second crosses; 8 are still held for the third
-          assert.deepStrictEqual(told, [
+          // 1004, then 998: the second of three charges crosses; 8 are still held for the third
+          assert.deepStrictEqual(alerted, [
             { userId, available: credits(990), threshold: credits(1000) }
           ])
           assert.strictEqual(endpoints.length, 1)
-          const events = yield* sql`SELECT type FROM events WHERE user_id IN (${userId}, ${deaf})`
+          const events = yield* sql`SELECT type FROM events WHERE user_id IN (${userId}, ${silent})`
           assert.deepStrictEqual(
             events.map(({ type }) => type),
             ["balance.low"]
@@ -166,7 +166,7 @@ describeStores("the call store", (database) => {
         })
     )
 
-    it.effect("batches that share wallets in any order come through together", () =>
+    it.effect("batches that share wallets in any order complete together", () =>
       Effect.gen(function* () {
         const users = yield* Effect.forEach(Array.from({ length: 6 }), () => newCaller(100))
         const rounds = Array.from({ length: 8 }, (_, n) =>
@@ -214,16 +214,16 @@ describeStores("the call store", (database) => {
         const userId = yield* newCaller(10)
         const start = callStart(userId, 1)
         yield* writeCalls({ starts: [start] })
-        const stranger = callStart(userId, 1).id
+        const unknownId = callStart(userId, 1).id
         const statements = [
           sql`INSERT INTO holds (id, user_id, kind, amount, created_at)
-            VALUES (${stranger}, ${stranger}, 'call', 1, now())`,
+            VALUES (${unknownId}, ${unknownId}, 'call', 1, now())`,
           sql`INSERT INTO wallet_entries (user_id, seq, kind, amount, settled_after, held_after,
               operation_id, subject_id, created_at)
-            VALUES (${stranger}, 1, 'hold', 1, 2, 1, ${`hold:${stranger}`}, ${stranger}, now())`,
-          sql`UPDATE holds SET user_id = ${stranger} WHERE id = ${start.id}`,
+            VALUES (${unknownId}, 1, 'hold', 1, 2, 1, ${`hold:${unknownId}`}, ${unknownId}, now())`,
+          sql`UPDATE holds SET user_id = ${unknownId} WHERE id = ${start.id}`,
           sql`DELETE FROM wallets WHERE user_id = ${userId}`,
-          sql`UPDATE wallets SET user_id = ${stranger} WHERE user_id = ${userId}`,
+          sql`UPDATE wallets SET user_id = ${unknownId} WHERE user_id = ${userId}`,
           sql`TRUNCATE wallets`
         ]
         for (const [index, statement] of statements.entries()) {

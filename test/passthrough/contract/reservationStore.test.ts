@@ -9,7 +9,6 @@ import { UserStore } from "../../../src/users/UserStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
-  allowance,
   breachesOf,
   callEnd,
   callStart,
@@ -19,34 +18,35 @@ import {
   newCaller,
   newEvent,
   newWallet,
+  reservation,
   subscribe,
   walletStores,
-  writeAllowances,
-  writeCalls
+  writeCalls,
+  writeReservations
 } from "../../support/wallets.ts"
 
-/** What is held ahead for keys that call often (ADR 0116). */
+/** Reservations of keys that call often (ADR 0116). */
 
 const walletOf = Effect.fnUntraced(function* (userId: UserId) {
   return Option.getOrThrow(yield* (yield* WalletStore).find(userId))
 })
 
 const grantOf = Effect.fnUntraced(function* (userId: UserId, needs: number, extra = 0) {
-  const { grants } = yield* writeAllowances({ sizes: [allowance(userId, needs, extra)] })
+  const { grants } = yield* writeReservations({ sizes: [reservation(userId, needs, extra)] })
   return grants[0]!
 })
 
-describeStores("the allowance store", (database) => {
+describeStores("the reservation store", (database) => {
   layer(Layer.provideMerge(walletStores, database), {
     timeout: "60 seconds",
     excludeTestServices: true
   })((it) => {
-    it.effect("an allowance is held, its calls are captures of it, and its rest is released", () =>
+    it.effect("a reservation is held, its calls are captures of it, and its rest is released", () =>
       Effect.gen(function* () {
         const calls = yield* CallStore
         const userId = yield* newCaller(1000)
-        const first = allowance(userId, 0, 20)
-        const { grants } = yield* writeAllowances({ sizes: [first] })
+        const first = reservation(userId, 0, 20)
+        const { grants } = yield* writeReservations({ sizes: [first] })
         assert.deepStrictEqual(grants, [
           {
             key: first.key,
@@ -58,13 +58,13 @@ describeStores("the allowance store", (database) => {
         ])
         assert.deepInclude(yield* walletOf(userId), { settled: credits(1000), held: credits(20) })
         const [one, two, three] = [3, 4, 5].map((price) => callStart(userId, price))
-        const second = allowance(userId, 5, 10)
-        yield* writeAllowances({
+        const second = reservation(userId, 5, 10)
+        yield* writeReservations({
           sizes: [second],
           ended: [drawnCall(one!, 2), drawnCall(two!, 0)]
         })
         assert.deepInclude(yield* walletOf(userId), { settled: credits(998), held: credits(15) })
-        yield* writeAllowances({ sizes: [allowance(userId, 0)], ended: [drawnCall(three!, 5)] })
+        yield* writeReservations({ sizes: [reservation(userId, 0)], ended: [drawnCall(three!, 5)] })
         assert.deepInclude(yield* walletOf(userId), { settled: credits(993), held: credits(0) })
         assert.deepStrictEqual(
           (yield* ledgerOf(userId))
@@ -103,18 +103,18 @@ describeStores("the allowance store", (database) => {
       })
     )
 
-    it.effect("the same again changes nothing, alone or with more", () =>
+    it.effect("repeating a batch changes nothing, alone or with more", () =>
       Effect.gen(function* () {
         const userId = yield* newCaller(1000)
-        yield* writeAllowances({ sizes: [allowance(userId, 0, 20)] })
+        yield* writeReservations({ sizes: [reservation(userId, 0, 20)] })
         const [one, two] = [callStart(userId, 8), callStart(userId, 8)]
-        // 8 of the 9 that it is said to have cost: what it was drawn for
-        const batch = { sizes: [allowance(userId, 8, 1)], ended: [drawnCall(one, 9)] }
-        yield* writeAllowances(batch)
-        yield* writeAllowances({ ...batch, sizes: [allowance(userId, 8, 1)] })
+        // 8 of the 9 that the batch names: what the call was drawn for
+        const batch = { sizes: [reservation(userId, 8, 1)], ended: [drawnCall(one, 9)] }
+        yield* writeReservations(batch)
+        yield* writeReservations({ ...batch, sizes: [reservation(userId, 8, 1)] })
         assert.deepInclude(yield* walletOf(userId), { settled: credits(992), held: credits(9) })
-        yield* writeAllowances({
-          sizes: [allowance(userId, 0)],
+        yield* writeReservations({
+          sizes: [reservation(userId, 0)],
           ended: [...batch.ended, drawnCall(two, 7)]
         })
         assert.deepInclude(yield* walletOf(userId), { settled: credits(985), held: credits(0) })
@@ -123,7 +123,7 @@ describeStores("the allowance store", (database) => {
     )
 
     it.effect(
-      "an allowance grows by a sixteenth of what is available, and never shrinks unasked",
+      "a reservation grows by a sixteenth of what is available, and never shrinks unasked",
       () =>
         Effect.gen(function* () {
           const userId = yield* newCaller(160)
@@ -138,20 +138,20 @@ describeStores("the allowance store", (database) => {
         })
     )
 
-    it.effect("a key that is revoked, expired, without the scope or unknown gets no more", () =>
+    it.effect("a revoked, expired or unknown key, or one without the scope, gets none", () =>
       Effect.gen(function* () {
         const users = yield* UserStore
         const sql = yield* PgClient.PgClient
         const now = yield* DateTime.now
         const later = DateTime.add(now, { minutes: 5 })
         const [revoked, expired, other, none, good] = [
-          allowance(yield* newCaller(1000), 0, 10),
-          allowance(yield* newCaller(1000), 0, 10),
-          allowance(yield* newCaller(1000), 0, 10),
-          allowance(yield* newWallet(1000), 0, 10),
-          allowance(yield* newCaller(1000), 0, 10)
+          reservation(yield* newCaller(1000), 0, 10),
+          reservation(yield* newCaller(1000), 0, 10),
+          reservation(yield* newCaller(1000), 0, 10),
+          reservation(yield* newWallet(1000), 0, 10),
+          reservation(yield* newCaller(1000), 0, 10)
         ]
-        yield* writeAllowances({ sizes: [revoked, expired, good] })
+        yield* writeReservations({ sizes: [revoked, expired, good] })
         const until = (at: DateTime.Utc, key: string) =>
           sql`UPDATE api_keys SET expires_at = ${DateTime.toDateUtc(at)} WHERE id = ${key}`
         yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${revoked.key}`
@@ -159,9 +159,9 @@ describeStores("the allowance store", (database) => {
         yield* until(DateTime.add(later, { minutes: 1 }), good.key)
         yield* sql`UPDATE api_keys SET scopes = '{manage}' WHERE id = ${other.key}`
         const again = [revoked, expired, other, none, good].map(({ user }) =>
-          allowance(user, 0, 20)
+          reservation(user, 0, 20)
         )
-        const { grants } = yield* writeAllowances({ sizes: again, now: later })
+        const { grants } = yield* writeReservations({ sizes: again, now: later })
         const byKey = new Map(grants.map((it) => [it.key, it]))
         const found = again.map(({ key }) => byKey.get(key))
         assert.deepStrictEqual(
@@ -177,10 +177,10 @@ describeStores("the allowance store", (database) => {
         assert.deepStrictEqual(found[4]?.expiresAt, DateTime.add(later, { minutes: 1 }))
         const [key] = yield* users.listKeys(good.user, { before: Option.none(), limit: 1 })
         assert.deepStrictEqual(key?.lastUsedAt, later)
-        // Somebody else's key does not spend this wallet
-        const stranger = { ...allowance(yield* newCaller(1000), 0, 10), key: good.key }
-        const { grants: foreign } = yield* writeAllowances({
-          sizes: [stranger],
+        // Another user's key does not spend this wallet
+        const otherWallet = { ...reservation(yield* newCaller(1000), 0, 10), key: good.key }
+        const { grants: foreign } = yield* writeReservations({
+          sizes: [otherWallet],
           processId: "prc_other",
           now: later
         })
@@ -189,15 +189,15 @@ describeStores("the allowance store", (database) => {
     )
 
     it.effect(
-      "a revocation sees every allowance that is opened beside it, or keeps it closed",
+      "a revocation sees every reservation that is opened beside it, or keeps it closed",
       () =>
         Effect.gen(function* () {
           const users = yield* UserStore
           const now = yield* DateTime.now
           for (let round = 0; round < 40; round += 1) {
             const userId = yield* newCaller(1000)
-            const size = allowance(userId, 0, 10)
-            const open = writeAllowances({ sizes: [size] })
+            const size = reservation(userId, 0, 10)
+            const open = writeReservations({ sizes: [size] })
             const revoke = users.revokeKey(userId, ApiKeyId.make(size.key), now)
             const [opened, revoked] = yield* round % 2 === 0
               ? Effect.all([open, revoke], { concurrency: 2 })
@@ -211,30 +211,30 @@ describeStores("the allowance store", (database) => {
         })
     )
 
-    it.effect("two processes hold for one key side by side", () =>
+    it.effect("two processes hold for one key at the same time", () =>
       Effect.gen(function* () {
         const userId = yield* newCaller(1600)
-        yield* writeAllowances({ sizes: [allowance(userId, 0, 30)], processId: "prc_one" })
-        yield* writeAllowances({ sizes: [allowance(userId, 0, 40)], processId: "prc_two" })
+        yield* writeReservations({ sizes: [reservation(userId, 0, 30)], processId: "prc_one" })
+        yield* writeReservations({ sizes: [reservation(userId, 0, 40)], processId: "prc_two" })
         assert.deepInclude(yield* walletOf(userId), { held: credits(70) })
-        yield* writeAllowances({ sizes: [allowance(userId, 0)], processId: "prc_one" })
+        yield* writeReservations({ sizes: [reservation(userId, 0)], processId: "prc_one" })
         assert.deepInclude(yield* walletOf(userId), { held: credits(40) })
         assert.strictEqual(yield* breachesOf(userId), 0)
       })
     )
 
-    it.effect("a call without cover is lost, in the customer's favour", () =>
+    it.effect("a call without cover is not charged, in the customer's favour", () =>
       Effect.gen(function* () {
         const calls = yield* CallStore
         const userId = yield* newCaller(1000)
-        yield* writeAllowances({ sizes: [allowance(userId, 0, 5)] })
+        yield* writeReservations({ sizes: [reservation(userId, 0, 5)] })
         const [one, two] = [callStart(userId, 4), callStart(userId, 4)]
-        yield* writeAllowances({
-          sizes: [allowance(userId, 0)],
+        yield* writeReservations({
+          sizes: [reservation(userId, 0)],
           ended: [drawnCall(one, 4), drawnCall(two, 4)]
         })
         const three = callStart(userId, 4)
-        yield* writeAllowances({ sizes: [allowance(userId, 0)], ended: [drawnCall(three, 4)] })
+        yield* writeReservations({ sizes: [reservation(userId, 0)], ended: [drawnCall(three, 4)] })
         const receipts = yield* calls.list(userId, { before: Option.none(), limit: 9 })
         assert.sameDeepMembers(
           receipts.map((it) => [it.id, it.outcome, it.captured]),
@@ -254,27 +254,27 @@ describeStores("the allowance store", (database) => {
         const sql = yield* PgClient.PgClient
         const userId = yield* newCaller(1010)
         yield* subscribe(userId)
-        yield* writeAllowances({ sizes: [allowance(userId, 0, 40)] })
+        yield* writeReservations({ sizes: [reservation(userId, 0, 40)] })
         const started = [1, 2, 3].map(() => callStart(userId, 8))
-        const told: Array<unknown> = []
-        const { endpoints, grants } = yield* writeAllowances({
-          sizes: [allowance(userId, 8)],
+        const alerted: Array<unknown> = []
+        const { endpoints, grants } = yield* writeReservations({
+          sizes: [reservation(userId, 8)],
           ended: started.map((start) => drawnCall(start, 6)),
           alert: (wallet) => {
-            told.push(wallet)
+            alerted.push(wallet)
             return newEvent("balance.low")
           }
         })
         // 1004, then 998, of which the third call takes 6 in the same transaction
-        assert.deepStrictEqual(told, [
+        assert.deepStrictEqual(alerted, [
           { userId, available: credits(992), threshold: credits(1000) }
         ])
         assert.strictEqual(endpoints.length, 1)
         assert.strictEqual(grants.length, 1)
         const events = yield* sql`SELECT type FROM events WHERE user_id = ${userId}`
         assert.strictEqual(events.length, 1)
-        const last = yield* writeAllowances({
-          sizes: [allowance(userId, 0)],
+        const last = yield* writeReservations({
+          sizes: [reservation(userId, 0)],
           ended: [drawnCall(callStart(userId, 8), 6)]
         })
         assert.isEmpty(last.endpoints)
@@ -282,7 +282,7 @@ describeStores("the allowance store", (database) => {
       })
     )
 
-    it.effect("batches of many kinds on shared wallets come through together", () =>
+    it.effect("batches of many kinds on shared wallets complete together", () =>
       Effect.gen(function* () {
         const users = yield* Effect.forEach(Array.from({ length: 6 }), () => newCaller(1000))
         const rounds = Array.from({ length: 8 }, (_, n) =>
@@ -290,10 +290,10 @@ describeStores("the allowance store", (database) => {
             const mine = n % 2 === 0 ? users : users.toReversed()
             const processId = `prc_${n}`
             const starts = mine.map((userId) => callStart(userId, 2))
-            yield* writeAllowances({ sizes: mine.map((it) => allowance(it, 0, 2)), processId })
+            yield* writeReservations({ sizes: mine.map((it) => reservation(it, 0, 2)), processId })
             yield* writeCalls({ starts })
-            yield* writeAllowances({
-              sizes: mine.map((it) => allowance(it, 0)),
+            yield* writeReservations({
+              sizes: mine.map((it) => reservation(it, 0)),
               ended: mine.map((it) => drawnCall(callStart(it, 2), 1)),
               processId
             })
@@ -308,7 +308,7 @@ describeStores("the allowance store", (database) => {
       })
     )
 
-    it.effect("those of dead processes are found, and closed by their names", () =>
+    it.effect("those of dead processes are found and closed", () =>
       Effect.gen(function* () {
         const store = yield* ReservationStore
         const sql = yield* PgClient.PgClient
@@ -317,7 +317,7 @@ describeStores("the allowance store", (database) => {
         yield* sql`INSERT INTO processes (id, started_at, heartbeat_at)
           VALUES ('prc_living', ${DateTime.toDateUtc(now)}, ${DateTime.toDateUtc(now)})`
         for (const processId of ["prc_living", "prc_dead"]) {
-          yield* writeAllowances({ sizes: [allowance(userId, 0, 10)], processId })
+          yield* writeReservations({ sizes: [reservation(userId, 0, 10)], processId })
         }
         const lost = yield* store.lost(DateTime.subtract(now, { seconds: 30 }), 100)
         const mine = lost.filter((it) => it.userId === userId)
@@ -326,7 +326,7 @@ describeStores("the allowance store", (database) => {
           ["prc_dead"]
         )
         for (const { processId } of [...mine, ...mine]) {
-          yield* writeAllowances({ sizes: [allowance(userId, 0)], processId })
+          yield* writeReservations({ sizes: [reservation(userId, 0)], processId })
         }
         assert.deepInclude(yield* walletOf(userId), { settled: credits(1000), held: credits(10) })
         assert.strictEqual(yield* breachesOf(userId), 0)

@@ -32,7 +32,7 @@ const wallet = async () => {
   return (await answer.json()) as { held_balance: string; settled_balance: string }
 }
 
-/** On Postgres a dead process is dead when its heartbeat is 10 seconds old. */
+/** On Postgres a process is dead when its heartbeat is 10 seconds old. */
 const options = { timeout: 90_000 }
 
 describe.each(["embedded", "postgres"] as const)(
@@ -64,7 +64,7 @@ describe.each(["embedded", "postgres"] as const)(
       await Effect.runPromise(Scope.close(scope, Exit.void))
     })
 
-    it("before the answer: the hold is released by the sweep of the next process, and nothing is charged", async () => {
+    it("before the response: the rescuer of the next process releases the hold, and nothing is charged", async () => {
       const before = await wallet()
       upstream.script = () => {}
       const calls = Array.from({ length: 5 }, () => post().catch(() => undefined))
@@ -77,7 +77,7 @@ describe.each(["embedded", "postgres"] as const)(
       assert.deepEqual(await wallet(), before)
     })
 
-    it("while a key calls often: nothing stays held, and at most what was answered is charged", async () => {
+    it("while a key calls often: nothing stays held, and at most the completed calls are charged", async () => {
       upstream.script = openAiScript
       const cost = Number((await post()).headers.get("x-service-cost"))
       await until("it is settled", async () => (await wallet()).held_balance === "0.00")
@@ -93,7 +93,7 @@ describe.each(["embedded", "postgres"] as const)(
         }
       }
       const clients = Promise.all(Array.from({ length: 8 }, client))
-      await until("an allowance is drawn on", () => upstream.seen.length > 200)
+      await until("a reservation is drawn on", () => upstream.seen.length > 200)
       await gateway.kill("SIGKILL")
       service.isAlive = false
       await clients
@@ -107,7 +107,7 @@ describe.each(["embedded", "postgres"] as const)(
       assert.match(text, /gateway_wallet_drift 0/)
     })
 
-    it("between answer and settlement: settled or released, never left open", async () => {
+    it("between response and settlement: settled or released, never left open", async () => {
       upstream.script = openAiScript
       for (let round = 0; round < 3; round += 1) {
         const first = Promise.withResolvers<void>()

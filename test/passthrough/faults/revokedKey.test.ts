@@ -7,11 +7,11 @@ import { mockOpenAi } from "../../support/mockOpenAi.ts"
 import type { Seen } from "../../support/mockVendors.ts"
 import { migratedDatabaseUrl } from "../../support/stores.ts"
 
-/** What a call of the mock's usage costs: nothing is rounded away. */
+/** The cost of a call with the mock's usage: nothing is rounded. */
 const cost = 0.7
 const clients = 8
 
-/** One call by a key, begun before or after the key was revoked. */
+/** One call with a key, started before or after the key was revoked. */
 interface Call {
   readonly n: number
   readonly isLate: boolean
@@ -19,7 +19,7 @@ interface Call {
   readonly code: unknown
 }
 
-/** Calls through the process until `isEnough` says so, several clients at a time. */
+/** Calls through the process until `isEnough` returns true, several clients at a time. */
 const busy = (gateway: GatewayProcess, key: string, state: { readonly isRevoked: boolean }) => {
   const calls: Array<Call> = []
   let begun = 0
@@ -44,20 +44,20 @@ const busy = (gateway: GatewayProcess, key: string, state: { readonly isRevoked:
   return { calls, done: Promise.all(Array.from({ length: clients }, client)) }
 }
 
-/** A new key, busy at the first process and revoked at the second; answers how many calls it bought. */
+/** A new key, busy at the first process and revoked at the second; returns the number of its charged calls. */
 const revokedWhileBusy = async (
   first: GatewayProcess,
   second: GatewayProcess,
   seen: ReadonlyArray<Seen>,
-  allowances: () => Promise<number>
+  reservations: () => Promise<number>
 ): Promise<number> => {
   const made = await second.call("POST", "/manage/v1/api-keys", { name: "busy" })
   assert.strictEqual(made.status, 201, made.text)
   const before = seen.length
   const state = { isRevoked: false }
   const { calls, done } = busy(first, made.json.key, state)
-  await until(async () => (seen.length > before + 100 && (await allowances()) > 0) || undefined, {
-    what: "an allowance that is drawn on"
+  await until(async () => (seen.length > before + 100 && (await reservations()) > 0) || undefined, {
+    what: "a reservation that is drawn on"
   })
   const revoked = await second.call("DELETE", `/manage/v1/api-keys/${made.json.id}`)
   state.isRevoked = true
@@ -80,18 +80,18 @@ const revokedWhileBusy = async (
   return answered
 }
 
-/** How soon after the commit the first process looks at its keys is chance: so several in turn. */
+/** The time until the first process reads its keys is random: so several keys, one after the other. */
 const rounds = 5
 
-const story = async (databaseUrl: string, allowances: () => Promise<number>) => {
+const revokeKeys = async (databaseUrl: string, reservations: () => Promise<number>) => {
   const upstream = await mockOpenAi()
   const env = { OPENAI_API_KEY: "sk-vendor", OPENAI_BASE_URL: `${upstream.origin}/v1` }
   await using first = await GatewayProcess.start({ databaseUrl, env })
   await using second = await GatewayProcess.start({ databaseUrl, env })
   second.useKey((await first.makeUser("10000.00")).key)
-  let bought = 0
+  let charged = 0
   for (let round = 0; round < rounds; round += 1) {
-    bought += await revokedWhileBusy(first, second, upstream.seen, allowances)
+    charged += await revokedWhileBusy(first, second, upstream.seen, reservations)
   }
   await upstream.close()
   const wallet = await until(
@@ -101,23 +101,23 @@ const story = async (databaseUrl: string, allowances: () => Promise<number>) => 
     },
     { what: "a wallet that holds nothing" }
   )
-  assert.strictEqual(await allowances(), 0)
-  assert.strictEqual(wallet.settled_balance, (10_000 - cost * bought).toFixed(2))
+  assert.strictEqual(await reservations(), 0)
+  assert.strictEqual(wallet.settled_balance, (10_000 - cost * charged).toFixed(2))
   assert.match((await second.call("GET", "/metrics")).text, /^gateway_wallet_drift 0$/mu)
 }
 
 describe("a key that calls often at one process", () => {
   it.live(
-    "and is revoked at another is refused from the answer on: nothing is sent or held, and the sums are exact",
+    "and is revoked at another is refused after the response: nothing is sent or held, and the sums are exact",
     () =>
       Effect.gen(function* () {
         const database = yield* migratedDatabaseUrl
         const counted = Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
-          return (yield* sql`SELECT FROM holds WHERE kind = 'allowance'`).length
+          return (yield* sql`SELECT FROM holds WHERE kind = 'reservation'`).length
         }).pipe(Effect.provide(layerPostgres({ url: Redacted.make(database.href) })))
         const run = Effect.runPromiseWith(yield* Effect.context<never>())
-        yield* Effect.promise(() => story(database.href, () => run(counted)))
+        yield* Effect.promise(() => revokeKeys(database.href, () => run(counted)))
       }),
     180_000
   )

@@ -12,12 +12,12 @@ const hook = { url: "https://127.0.0.1/hook", events: ["balance.low"] }
 /** Raise them by these variables for a longer measurement. */
 const manyEndpoints = Number(process.env["MEMORY_ENDPOINTS"] ?? 5000)
 const manyTasks = Number(process.env["MEMORY_TASKS"] ?? 1500)
-/** What the mock of the sender and the runtime keep beside. */
+/** Additional memory of the sender's mock and the runtime. */
 const restMax = 5 * megabyte
 
 const actors = Effect.flatMap(Sharding.Sharding, (sharding) => sharding.activeEntityCount)
 
-/** So many copies of an endpoint, each with one delivery that is due now. */
+/** This many copies of an endpoint, each with one delivery that is due now. */
 const queueEach = Effect.fnUntraced(function* (endpointId: string, name: string, count: number) {
   const sql = yield* SqlClient.SqlClient
   const at = DateTime.toDateUtc(yield* DateTime.now)
@@ -44,7 +44,7 @@ const queueEach = Effect.fnUntraced(function* (endpointId: string, name: string,
 
 describe("memory", () => {
   it.effect(
-    "of thousands of endpoints that were sent to is given back a minute or two later, with their actors",
+    "of thousands of endpoints is freed one or two minutes after their deliveries, with their actors",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -68,7 +68,7 @@ describe("memory", () => {
   )
 
   it.effect(
-    "of more than a thousand finished tasks is given back, with their actors",
+    "of more than a thousand finished tasks is freed, with their actors",
     () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 1_000_000 })

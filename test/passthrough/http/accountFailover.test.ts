@@ -40,7 +40,7 @@ afterAll(async () => {
   await second.close()
 })
 
-/** Each test starts a gateway of its own. */
+/** Each test starts its own gateway. */
 const options = { timeout: 120_000 }
 
 describe("several accounts of a vendor", options, () => {
@@ -52,7 +52,7 @@ describe("several accounts of a vendor", options, () => {
     assert.equal(second.seen[0]!.headers.authorization, "Bearer sk-secret-bbbb")
   })
 
-  it("a rate limit goes to the other account, and is respected for as long as the vendor says", async () => {
+  it("a rate-limited call goes to the other account, and the limit holds for the time that the vendor names", async () => {
     const gateway = await start()
     first.script = (_, response) =>
       json(response, 429, { error: { message: "slow down" } }, { "retry-after": "30" })
@@ -70,7 +70,7 @@ describe("several accounts of a vendor", options, () => {
     assert.equal(first.seen.length + second.seen.length, 6)
   })
 
-  it("an account that the vendor refuses is the operator's affair, whatever its status", async () => {
+  it("an account that the vendor refuses is an operator fault, whatever its status", async () => {
     const gateway = await start()
     first.script = (_, response) =>
       json(response, 429, { error: { message: "You exceeded", code: "insufficient_quota" } })
@@ -87,7 +87,7 @@ describe("several accounts of a vendor", options, () => {
     await gateway.settled()
   })
 
-  it("a client whose words an error quotes cannot have an account left alone", async () => {
+  it("a client whose text an error quotes cannot disable an account", async () => {
     const gateway = await start()
     for (const message of ["Invalid value: 'API key not valid'", "No: credit balance is too low"]) {
       first.script = (_, response) => json(response, 400, { error: { message, code: "bad" } })
@@ -98,7 +98,7 @@ describe("several accounts of a vendor", options, () => {
     await gateway.settled()
   })
 
-  it("nothing that may have been executed goes to the other account", async () => {
+  it("a call that may have been executed does not go to the other account", async () => {
     const gateway = await start({ UPSTREAM_TIMEOUT: "1 second" })
     for (const script of [
       () => {},
@@ -114,22 +114,22 @@ describe("several accounts of a vendor", options, () => {
     await gateway.settled()
   })
 
-  it("an account that cannot be reached costs no call, and its circuit opens", async () => {
-    const gone = await mockOpenAi()
-    await gone.close()
+  it("an account that cannot be reached fails no call, and its circuit opens", async () => {
+    const down = await mockOpenAi()
+    await down.close()
     const gateway = await start({
       OPENAI_API_KEY: [
-        `sk-secret-gone;weight=9;name=gone;base=${gone.origin}/v1`,
+        `sk-secret-down;weight=9;name=down;base=${down.origin}/v1`,
         `sk-secret-bbbb;name=b;base=${second.origin}/v1`
       ].join(",")
     })
     for (let i = 0; i < 8; i += 1) assert.equal((await gateway.post(path, chat)).status, 200)
-    assert.match(await metrics(gateway), /gateway_account_circuit\{account="openai:gone"\} 2/)
+    assert.match(await metrics(gateway), /gateway_account_circuit\{account="openai:down"\} 2/)
     assert.match(await metrics(gateway), /gateway_account_circuit\{account="openai:b"\} 0/)
     await gateway.settled()
   })
 
-  it("no key stands in any log line, metric, answer or receipt", async () => {
+  it("no key is in any log line, metric, response or receipt", async () => {
     for (const gateway of started) {
       const receipts = JSON.stringify(await gateway.calls(), (_, value) =>
         typeof value === "bigint" ? String(value) : value
@@ -142,8 +142,8 @@ describe("several accounts of a vendor", options, () => {
   })
 })
 
-describe("without keys", options, () => {
-  it("the simulator answers in the vendors' formats, the same each time, and says so", async () => {
+describe("without vendor keys", options, () => {
+  it("the simulator responds in the vendors' formats, repeatably, with the sandbox header", async () => {
     const gateway = await start({ OPENAI_API_KEY: "" })
     const calls: ReadonlyArray<readonly [string, object]> = [
       [path, chat],

@@ -6,13 +6,13 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { ApiKeys, digestOf } from "../../../src/users/ApiKeys.ts"
-import { chatAnswer, chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { chatCompletion, chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { events, json } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
-/** ADR 0113: the ordinary call is answered at the door; nobody can tell from outside. */
+/** ADR 0113: the fast path serves ordinary calls; its responses equal those of the routes. */
 let upstream: MockVendor
 let gateway: TestGateway
 
@@ -26,7 +26,7 @@ const start = (env: Record<string, string> = {}) =>
 beforeAll(async () => {
   upstream = await mockOpenAi()
   gateway = await start()
-  // The routes look a key up; from then on it is known
+  // The routes look a key up; after that the fast path knows it
   await gateway.post(path, chat)
 })
 afterAll(async () => {
@@ -50,20 +50,20 @@ const until = async (what: string, is: () => boolean) => {
   throw new Error(`never happened: ${what}`)
 }
 
-interface Told {
+interface FullResponse {
   readonly status: number
   readonly headers: Record<string, unknown>
   readonly body: string
 }
 
-/** With a length, or in chunks: that one is never the door's. */
-const tell = (
+/** With a length, or chunked: the fast path does not take chunked bodies. */
+const post = (
   gateway: TestGateway,
   body: unknown,
   chunked: boolean,
   headers: Record<string, string> = {}
 ) =>
-  new Promise<Told>((resolve, reject) => {
+  new Promise<FullResponse>((resolve, reject) => {
     const text = typeof body === "string" ? body : JSON.stringify(body)
     const sent = request(
       `${gateway.origin}${path}`,
@@ -98,44 +98,44 @@ const tell = (
     sent.end(text)
   })
 
-/** A request as it goes over a connection. */
+/** A request as bytes of a connection. */
 const piece = ({ key }: TestGateway, user: string) => {
   const body = JSON.stringify({ ...chat, user })
   return `POST ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`
 }
 
-/** Without what differs from call to call, by its nature. */
-const alike = ({ headers, ...told }: Told) => {
+/** Without the values that differ in each call. */
+const comparable = ({ headers, ...members }: FullResponse) => {
   const { "x-service-call-id": call, traceparent: trace, date, ...rest } = headers
   return {
-    ...told,
+    ...members,
     headers: { ...rest, call: typeof call, trace: String(trace).slice(0, 36), date: typeof date }
   }
 }
 
-describe("the door", () => {
-  it("answers an ordinary call as the routes do, which never see it", async () => {
+describe("the fast path", () => {
+  it("serves an ordinary call as the routes do, without them", async () => {
     const before = gateway.routed()
-    const door = await tell(gateway, chat, false)
+    const fast = await post(gateway, chat, false)
     assert.equal(gateway.routed(), before)
-    const routes = await tell(gateway, chat, true)
+    const routes = await post(gateway, chat, true)
     assert.equal(gateway.routed(), before + 1)
-    assert.deepEqual(alike(door), alike(routes))
-    assert.equal(door.status, 200)
-    assert.equal(String(door.headers["traceparent"]).slice(0, 36), traceparent.slice(0, 36))
+    assert.deepEqual(comparable(fast), comparable(routes))
+    assert.equal(fast.status, 200)
+    assert.equal(String(fast.headers["traceparent"]).slice(0, 36), traceparent.slice(0, 36))
     assert.deepEqual(upstream.seen[0], upstream.seen[1])
     await gateway.settled()
     const [second, first] = await gateway.calls()
     assert.equal(second?.id, routes.headers["x-service-call-id"])
-    assert.equal(first?.id, door.headers["x-service-call-id"])
+    assert.equal(first?.id, fast.headers["x-service-call-id"])
     assert.deepEqual(first?.captured, second?.captured)
   })
 
   const scripts = {
-    "an answer without a type": (_: unknown, response) => {
-      response.writeHead(200).end(JSON.stringify(chatAnswer("gpt-4o")))
+    "a response without a type": (_: unknown, response) => {
+      response.writeHead(200).end(JSON.stringify(chatCompletion("gpt-4o")))
     },
-    "an empty answer": (_: unknown, response) => void response.writeHead(204).end(),
+    "an empty response": (_: unknown, response) => void response.writeHead(204).end(),
     "an odd header": (_: unknown, response) => {
       response.socket?.end(
         "HTTP/1.1 200 OK\r\ncontent-length: 2\r\nx-odd: \u20ac\r\nconnection: close\r\n\r\n{}"
@@ -150,9 +150,9 @@ describe("the door", () => {
   for (const [what, script] of Object.entries(scripts)) {
     it(`${what} reaches the client as by the routes`, async () => {
       upstream.script = script
-      const door = await tell(gateway, chat, false)
-      const routes = await tell(gateway, chat, true)
-      assert.deepEqual(alike(door), alike(routes))
+      const fast = await post(gateway, chat, false)
+      const routes = await post(gateway, chat, true)
+      assert.deepEqual(comparable(fast), comparable(routes))
       await gateway.settled()
       const [second, first] = await gateway.calls()
       assert.deepEqual(
@@ -163,21 +163,21 @@ describe("the door", () => {
   }
 
   const faults: Record<string, readonly [body: unknown, headers: Record<string, string>]> = {
-    "a body that is no JSON": ["{", {}],
+    "a body that is not JSON": ["{", {}],
     "a body with faults": [{ model: 1, stream: "yes" }, {}],
-    "a model that nobody knows": [{ ...chat, model: "nobody" }, {}],
+    "an unknown model": [{ ...chat, model: "nobody" }, {}],
     "more than the balance": [{ ...chat, max_tokens: 4e9, n: 128, model: "o1-pro" }, {}],
     "another type": [chat, { "content-type": "text/plain" }],
     "a compressed body": [chat, { "content-encoding": "gzip" }],
-    "a key that nobody knows": [chat, { authorization: `Bearer sk-${"a".repeat(46)}` }],
+    "an unknown key": [chat, { authorization: `Bearer sk-${"a".repeat(46)}` }],
     "a malformed key": [chat, { authorization: "Basic abc" }]
   }
   for (const [what, [body, headers]] of Object.entries(faults)) {
     it(`${what} is the same problem, and nothing is sent`, async () => {
-      const door = await tell(gateway, body, false, headers)
-      const routes = await tell(gateway, body, true, headers)
-      assert.deepEqual(alike(door), alike(routes))
-      assert.isAtLeast(door.status, 400)
+      const fast = await post(gateway, body, false, headers)
+      const routes = await post(gateway, body, true, headers)
+      assert.deepEqual(comparable(fast), comparable(routes))
+      assert.isAtLeast(fast.status, 400)
       assert.equal(upstream.seen.length, 0)
     })
   }
@@ -193,7 +193,7 @@ describe("the door", () => {
     ].join("\r\n")
   const host = "host: a"
   const length = `content-length: ${text.length}`
-  /** Requests that are not ordinary, and what the routes make of them. */
+  /** Requests that are not ordinary, and their results by the routes. */
   const odd: Record<string, readonly [bytes: () => string, status: number]> = {
     "a body above 1 MiB": [
       () => {
@@ -237,7 +237,7 @@ describe("the door", () => {
     ["100-continue", "HTTP/1.1 100 Continue\r\n\r\n"],
     ["something", ""]
   ] as const) {
-    it(`a call that expects ${expects} is answered once, and charged once`, async () => {
+    it(`a call that expects ${expects} gets one response and one charge`, async () => {
       await gateway.settled()
       const [before] = await gateway.calls()
       const lines = [host, `expect: ${expects}`, length]
@@ -250,7 +250,7 @@ describe("the door", () => {
   }
 
   for (const coding of ["chunked", "gzip", "identity", ""]) {
-    it(`a length beside the transfer coding "${coding}" is no request for anybody`, async () => {
+    it(`a length together with the transfer coding "${coding}" is refused`, async () => {
       const before = gateway.routed()
       for (const lines of [
         [length, `transfer-encoding: ${coding}`],
@@ -267,7 +267,7 @@ describe("the door", () => {
     })
   }
 
-  it("a path that the routes do not bring to the passthrough stays theirs", async () => {
+  it("a path that the routes do not pass to the passthrough stays with the routes", async () => {
     for (const other of ["/v1/embeddings", "/v1/responses", "/v1/chat/completions/"]) {
       const answer = await gateway.post(other, chat)
       assert.equal(answer.status, 404, other)
@@ -275,7 +275,7 @@ describe("the door", () => {
     assert.equal(upstream.seen.length, 0)
   })
 
-  it("a key that is revoked is refused, and forgotten", async () => {
+  it("a revoked key is refused, and removed from the known keys", async () => {
     const { key, row } = await gateway.run(
       Effect.gen(function* () {
         const keys = yield* ApiKeys
@@ -288,14 +288,14 @@ describe("the door", () => {
       })
     )
     const own = { authorization: `Bearer ${key}` }
-    assert.equal((await tell(gateway, chat, false, own)).status, 200)
-    assert.equal((await tell(gateway, chat, false, own)).status, 200)
+    assert.equal((await post(gateway, chat, false, own)).status, 200)
+    assert.equal((await post(gateway, chat, false, own)).status, 200)
     await gateway.run(Effect.flatMap(ApiKeys, (keys) => keys.revoke(gateway.userId, row.id)))
-    const refused = await tell(gateway, chat, false, own)
+    const refused = await post(gateway, chat, false, own)
     assert.equal(refused.status, 401)
     assert.equal(JSON.parse(refused.body).code, 1003)
     assert.isUndefined(
-      await gateway.run(Effect.map(ApiKeys, (keys) => keys.recognized(digestOf(key))))
+      await gateway.run(Effect.map(ApiKeys, (keys) => keys.cachedPrincipal(digestOf(key))))
     )
   })
 
@@ -320,9 +320,9 @@ describe("the door", () => {
         body: JSON.stringify({ input: "x" })
       })
     assert.equal((await moderate()).status, 200)
-    // Known from now on, for the statement that holds looks it up again
+    // Known from now on, because the statement that holds looks it up again
     upstream.script = openAiScript
-    assert.equal((await tell(gateway, chat, false, own)).status, 200)
+    assert.equal((await post(gateway, chat, false, own)).status, 200)
     await gateway.run(Effect.flatMap(ApiKeys, (keys) => keys.revoke(gateway.userId, row.id)))
     upstream.seen.length = 0
     assert.equal((await moderate()).status, 401)
@@ -330,8 +330,8 @@ describe("the door", () => {
     await gateway.settled()
   })
 
-  it("the path of a task stays the tasks', whatever routes a catalog opens", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "gateway-door-"))
+  it("the path of a task is served by the tasks, whatever routes a catalog opens", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "gateway-fast-path-"))
     const file = join(folder, "catalog.json")
     const route = {
       vendor: "openai",
@@ -343,7 +343,7 @@ describe("the door", () => {
     writeFileSync(file, JSON.stringify({ routes: [route] }))
     const own = await start({ CATALOG_FILE: file })
     try {
-      assert.equal((await tell(own, chat, false)).status, 200)
+      assert.equal((await post(own, chat, false)).status, 200)
       upstream.seen.length = 0
       const answer = await own.post("/vendors/openai/v1/gpt-4o/edit", chat)
       assert.equal(answer.status, 404)
@@ -354,11 +354,11 @@ describe("the door", () => {
     }
   })
 
-  it("requests in one piece on a connection are answered in their order", async () => {
+  it("pipelined requests of a connection get their responses in order", async () => {
     let held: (() => void) | undefined
     upstream.script = (seen, response) => {
       const { user } = JSON.parse(seen.body) as { user: string }
-      const answer = () => json(response, 200, { ...chatAnswer("gpt-4o"), id: user })
+      const answer = () => json(response, 200, { ...chatCompletion("gpt-4o"), id: user })
       if (user === "first") held = answer
       else {
         answer()
@@ -382,7 +382,7 @@ describe("the door", () => {
     await gateway.settled()
   })
 
-  it("a client that leaves before its body is whole costs nothing", async () => {
+  it("a client that closes before its body is complete costs nothing", async () => {
     const calls = (await gateway.calls()).length
     const socket = connect(gateway.port, "127.0.0.1")
     socket.write(
@@ -390,41 +390,41 @@ describe("the door", () => {
     )
     await new Promise((resolve) => socket.on("connect", resolve))
     socket.destroy()
-    assert.equal((await tell(gateway, chat, false)).status, 200)
+    assert.equal((await post(gateway, chat, false)).status, 200)
     assert.equal(upstream.seen.length, 1)
     await gateway.settled()
     assert.equal((await gateway.calls()).length, calls + 1)
   })
 
-  it("a service that stops waits for the call, which is answered and charged", async () => {
+  it("a service that stops waits for the call, which is completed and charged", async () => {
     const stopping = await start()
-    assert.equal((await tell(stopping, chat, false)).status, 200)
+    assert.equal((await post(stopping, chat, false)).status, 200)
     let answer = () => {}
     upstream.script = (_, response) => {
-      answer = () => json(response, 200, chatAnswer("gpt-4o"))
+      answer = () => json(response, 200, chatCompletion("gpt-4o"))
     }
     upstream.seen.length = 0
     const before = stopping.routed()
-    const told = tell(stopping, chat, false)
+    const response = post(stopping, chat, false)
     await until("the upstream is called", () => upstream.seen.length === 1)
     assert.equal(stopping.routed(), before)
     const stopped = stopping.stop()
     await until("the routes have it", () => stopping.routed() === before + 1)
     answer()
-    const { headers, status } = await told
+    const { headers, status } = await response
     assert.equal(status, 200)
     assert.match(String(headers["x-service-cost"]), /^\d+\.\d\d$/)
     await stopped
   })
 
-  it("a service that stops leaves a stream that the routes have to them", async () => {
+  it("a service that stops lets the routes complete their streams", async () => {
     const stopping = await start()
-    assert.equal((await tell(stopping, chat, false)).status, 200)
+    assert.equal((await post(stopping, chat, false)).status, 200)
     const gate = Promise.withResolvers<void>()
     upstream.script = (_, response) =>
       events(response, chatEvents(["a", "b"], true), () => gate.promise)
     const before = stopping.routed()
-    const told = tell(stopping, { ...chat, stream: true }, false)
+    const response = post(stopping, { ...chat, stream: true }, false)
     await until("the routes have it", () => stopping.routed() === before + 1)
     const stopped = stopping.stop()
     const refused = () =>
@@ -434,24 +434,24 @@ describe("the door", () => {
       )
     while (!(await refused())) await new Promise((resolve) => setImmediate(resolve))
     gate.resolve()
-    assert.include((await told).body, "[DONE]")
+    assert.include((await response).body, "[DONE]")
     assert.equal(stopping.routed(), before + 1)
     await stopped
   })
 
-  it("answers that wait behind another on a broken connection are forgotten", async () => {
+  it("responses that wait behind another on a broken connection are dropped", async () => {
     const stopping = await start()
-    assert.equal((await tell(stopping, chat, false)).status, 200)
-    let answered = 0
+    assert.equal((await post(stopping, chat, false)).status, 200)
+    let completed = 0
     upstream.script = (seen, response) => {
       if (JSON.parse(seen.body).user === "first") return
-      response.on("finish", () => (answered += 1))
-      json(response, 200, chatAnswer("gpt-4o"))
+      response.on("finish", () => (completed += 1))
+      json(response, 200, chatCompletion("gpt-4o"))
     }
     upstream.seen.length = 0
     const socket = connect(stopping.port, "127.0.0.1")
     socket.write(piece(stopping, "first") + piece(stopping, "second"))
-    await until("the second is answered", () => answered === 1)
+    await until("the second is complete", () => completed === 1)
     socket.destroy()
     const first = upstream.seen.find(({ body }) => body.includes("first"))!
     await until("the first is given up", () => first.aborted !== undefined)
@@ -460,18 +460,18 @@ describe("the door", () => {
     assert.equal(stopping.routed(), before)
   })
 
-  it("a call that outlasts the service's timeouts is ended, and its upstream with it", async () => {
+  it("a call that exceeds the service's time-outs is ended, and its upstream request too", async () => {
     const stopping = await start()
-    assert.equal((await tell(stopping, chat, false)).status, 200)
+    assert.equal((await post(stopping, chat, false)).status, 200)
     upstream.script = () => {}
     upstream.seen.length = 0
-    const told = tell(stopping, chat, false).then(
+    const response = post(stopping, chat, false).then(
       ({ status }) => status,
       () => "broken"
     )
     await until("the upstream is called", () => upstream.seen.length === 1)
     await stopping.stop()
-    assert.include([503, "broken"], await told)
-    await until("the upstream hears of it", () => upstream.seen[0]!.aborted !== undefined)
+    assert.include([503, "broken"], await response)
+    await until("the upstream connection is closed", () => upstream.seen[0]!.aborted !== undefined)
   }, 30_000)
 })

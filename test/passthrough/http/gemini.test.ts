@@ -41,7 +41,7 @@ describe("the @google/genai package, unchanged", () => {
     mock = await mockGemini()
     gateway = await startGateway({
       GEMINI_API_KEY: "AIza-vendor-gemini",
-      // With a version, as some write it: the one of the path holds
+      // With the version in the base URL, as some clients write it: the path's version is used
       GEMINI_BASE_URL: `${mock.origin}/v1beta`
     })
     client = clientOf(gateway)
@@ -60,7 +60,7 @@ describe("the @google/genai package, unchanged", () => {
     return (await gateway.calls())[0]!
   }
 
-  it("generates with its key in x-goog-api-key, and the vendor gets the service's", async () => {
+  it("generates with its key in x-goog-api-key, and the vendor receives the service's key", async () => {
     const answer = await client.models.generateContent(ask)
     assert.equal(answer.text, "Hello there")
     const { headers, url } = mock.seen[0]!
@@ -107,7 +107,7 @@ describe("the @google/genai package, unchanged", () => {
     assert.deepInclude(answer.functionCalls![0], { name: "f", args: { a: 1 } })
   })
 
-  it("shows our message in its errors, and the upstream's in the upstream's", async () => {
+  it("shows the gateway's message in its errors, and the upstream's in the upstream's errors", async () => {
     const unpriced = await fails(client.models.generateContent({ ...ask, model: "gemini-nope" }))
     assert.instanceOf(unpriced, ApiError)
     assert.equal((unpriced as ApiError).status, 404)
@@ -121,7 +121,7 @@ describe("the @google/genai package, unchanged", () => {
     assert.include(refused.message, "bad top_k")
   })
 
-  it("cancels a stream, and the upstream hears of it", async () => {
+  it("cancels a stream, and the upstream's connection is closed", async () => {
     mock.script = (_, response) =>
       events(response, geminiEvents(), (index) =>
         index < 2 ? Promise.resolve() : new Promise(() => {})
@@ -140,7 +140,7 @@ describe("the @google/genai package, unchanged", () => {
     assert.equal(call.usage!["inputTokens"], 1000)
   })
 
-  it("times out by itself", async () => {
+  it("times out on its own", async () => {
     mock.script = () => {}
     // Long enough for the call to be upstream by then
     const config = { httpOptions: { timeout: 2000 } }
@@ -151,7 +151,7 @@ describe("the @google/genai package, unchanged", () => {
     assert.equal((await newest()).outcome, "released")
   })
 
-  it("tries again itself where it was told to; the gateway never does", async () => {
+  it("retries when it is configured to; the gateway never does", async () => {
     let calls = 0
     mock.script = (request, response) => {
       calls += 1
@@ -184,7 +184,7 @@ describe("the @google/genai package in the sandbox", () => {
   })
   afterAll(() => gateway.stop())
 
-  it("gets a text and a stream, as many candidates as it asks for, cut off at its limit", async () => {
+  it("gets a text and a stream, as many candidates as requested, cut off at its limit", async () => {
     assert.equal((await client.models.generateContent(ask)).text, whole)
     const config = { maxOutputTokens: 3, candidateCount: 2 }
     const answer = await client.models.generateContent({ ...ask, config })
@@ -198,7 +198,7 @@ describe("the @google/genai package in the sandbox", () => {
     assert.equal(text, whole)
   })
 
-  it("calls the function that it offers, and answers in words what that has said", async () => {
+  it("calls the function that it offers, and gets a text about the function's result", async () => {
     const tools = [
       { functionDeclarations: [{ name: "weather", parametersJsonSchema: parameters }] }
     ]
@@ -215,7 +215,7 @@ describe("the @google/genai package in the sandbox", () => {
     assert.equal((await client.models.generateContent({ ...ask, contents, config })).text, whole)
   })
 
-  it("gets the vendor's 404 for a model that is not there, and those that are", async () => {
+  it("gets the vendor's 404 for an unknown model, and the known ones", async () => {
     const error = await fails(client.models.get({ model: "nope" }))
     assert.equal((error as ApiError).status, 404)
     assert.include(error.message, "models/nope is not found")

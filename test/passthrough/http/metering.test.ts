@@ -67,7 +67,7 @@ const newest = async () => {
 }
 
 describe("metering", () => {
-  it("holds the most that the call can cost, settles what it cost, and returns the rest", async () => {
+  it("holds the most that the call can cost, settles what it cost, and releases the rest", async () => {
     await gateway.post("/v1/chat/completions", chat)
     const call = await newest()
     // Every byte may be a token at 250, and 600 tokens at 1000 credits a million
@@ -104,7 +104,7 @@ describe("metering", () => {
     assert.equal((await newest()).captured, 100_000n + 400_000n + 300_000n)
   })
 
-  it("what costs more than its tokens is refused before anything is held or sent", async () => {
+  it("a call that may cost more than its tokens is refused before anything is held or sent", async () => {
     const web = { type: "web_search_20250305", name: "web_search" }
     const refused: ReadonlyArray<readonly [string, object, ReadonlyArray<string>]> = [
       ["/v1/chat/completions", { ...chat, service_tier: "priority" }, ["#/service_tier"]],
@@ -158,13 +158,13 @@ describe("metering", () => {
     await gateway.settled()
   })
 
-  it("never takes more than was held", async () => {
+  it("never captures more than was held", async () => {
     await gateway.post("/v1/chat/completions", { ...chat, max_tokens: 1, messages: [] })
     const call = await newest()
     assert.equal(call.captured, call.held)
   })
 
-  it("a route that is paid by the call costs its price, a free one nothing", async () => {
+  it("a route that is paid per call costs its price, a free one nothing", async () => {
     const image = await gateway.post("/vendors/openai/v1/images/generations", { prompt: "x" })
     assert.equal(image.headers.get("x-service-cost"), "4.00")
     assert.equal((await newest()).captured, 4_000_000n)
@@ -173,7 +173,7 @@ describe("metering", () => {
     assert.equal((await gateway.calls()).length, before)
   })
 
-  it("a client that leaves a stream early is charged for what was counted", async () => {
+  it("a client that closes a stream early is charged for what was counted", async () => {
     upstream.script = (_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" })
       response.write(chatEvents(["a", "b", "c"], false).slice(0, 3).join(""))
@@ -193,7 +193,7 @@ describe("metering", () => {
     assert.isTrue(call.usage!["counted"])
   })
 
-  it("a client that leaves behind the upstream's last figures pays these and no more", async () => {
+  it("a client that closes after the upstream's final usage pays this usage and no more", async () => {
     const upstreamEnds = Promise.withResolvers<void>()
     upstream.script = (_, response) => {
       const all = chatEvents(["a", "b", "c"], true)
@@ -239,7 +239,7 @@ describe("metering", () => {
     assert.equal(call.httpStatus, 500)
   })
 
-  it("no funds is 402 before the upstream is called, and changes nothing", async () => {
+  it("insufficient credits are 402 before the upstream is called, and change nothing", async () => {
     const count = (await gateway.entries()).length
     const answer = await gateway.post("/v1/chat/completions", {
       ...chat,
@@ -254,7 +254,7 @@ describe("metering", () => {
     assert.equal((await gateway.entries()).length, count)
   })
 
-  it("many calls at once hold and settle exactly once each, and the ledger adds up", async () => {
+  it("many calls at once hold and settle exactly once each, and the ledger is consistent", async () => {
     const before = await gateway.settled()
     const many = Array.from({ length: 60 }, () => gateway.post("/v1/chat/completions", chat))
     const answers = await Promise.all(many)
@@ -266,7 +266,7 @@ describe("metering", () => {
     assert.equal(await gateway.drift(), 0)
   })
 
-  it("a key that is revoked is refused at once, though it was good a moment ago", async () => {
+  it("a revoked key is refused at once, though it was valid a moment before", async () => {
     const { key, row } = await gateway.run(
       Effect.flatMap(ApiKeys, (keys) =>
         keys.create({
@@ -285,7 +285,7 @@ describe("metering", () => {
     assert.equal((await jsonOf(answer)).code, 1003)
   })
 
-  it("each call has a receipt, for its owner only", async () => {
+  it("each call has a receipt, visible to its owner only", async () => {
     const made = await gateway.post("/v1/chat/completions", chat)
     const id = made.headers.get("x-service-call-id")!
     await gateway.settled()

@@ -33,7 +33,7 @@ const chat = {
 }
 const last = () => upstream.seen.at(-1)!
 
-/** Waits (real time, bounded) for something to become true. */
+/** Waits (real time, bounded) until the condition is true. */
 const until = async (what: string, is: () => boolean) => {
   for (let tries = 0; tries < 1000; tries += 1) {
     if (is()) return
@@ -42,7 +42,7 @@ const until = async (what: string, is: () => boolean) => {
   throw new Error(`never happened: ${what}`)
 }
 
-describe("what passes through", () => {
+describe("what is relayed", () => {
   it("the upstream path is appended after /vendors/{vendor}, and the alias is the same route", async () => {
     for (const path of ["/vendors/openai/v1/chat/completions", "/v1/chat/completions"]) {
       const answer = await gateway.post(`${path}?a=1`, chat)
@@ -57,7 +57,7 @@ describe("what passes through", () => {
     await gateway.settled()
   })
 
-  it("the body reaches the upstream byte for byte, and its answer the client", async () => {
+  it("the body reaches the upstream byte for byte, and its response the client", async () => {
     const body = ` { "model" : "gpt-4o","max_tokens":5, "seed": 12345678901234567890, "messages":[] }\n`
     const answer = await gateway.post("/v1/chat/completions", body)
     assert.equal(last().body, body)
@@ -65,7 +65,7 @@ describe("what passes through", () => {
     await gateway.settled()
   })
 
-  it("an answer comes back byte for byte, whole and as a stream", async () => {
+  it("a response is relayed byte for byte, whole and as a stream", async () => {
     const whole = ` { "choices" : [], "big":12345678901234567890,\n"usage":{"prompt_tokens":1}, "é":"\\u00e9" }\n`
     upstream.script = (_, response) => {
       response.writeHead(200, { "content-type": "application/json; charset=utf-8" })
@@ -91,7 +91,7 @@ describe("what passes through", () => {
     await gateway.settled()
   })
 
-  it("members that say what a call costs are named by their pointers when they are wrong", async () => {
+  it("wrong members that determine the cost are named by their pointers", async () => {
     const answer = await gateway.post("/v1/chat/completions", { ...chat, stream: "yes", n: "2" })
     assert.equal(answer.status, 400)
     const { code, errors } = (await answer.json()) as {
@@ -102,7 +102,7 @@ describe("what passes through", () => {
     assert.deepEqual(errors.map(({ pointer }) => pointer).sort(), ["#/n", "#/stream"])
   })
 
-  it("the vendor's key goes in; the client's credentials, cookies and hop-by-hop headers stay behind", async () => {
+  it("the vendor's key is added; the client's credentials, cookies and hop-by-hop headers are removed", async () => {
     await gateway.post("/v1/chat/completions?key=abc&api%5Fkey=x", chat, {
       cookie: "session=1",
       "x-api-key": "client",
@@ -131,7 +131,7 @@ describe("what passes through", () => {
     await gateway.settled()
   })
 
-  it("status, rate headers and request id come back, with Traceparent and the cost; cookies and the account do not", async () => {
+  it("status, rate headers and request id are relayed, with Traceparent and the cost; cookies and the account are not", async () => {
     const answer = await gateway.post("/v1/chat/completions", chat)
     assert.equal(answer.headers.get("x-ratelimit-remaining-requests"), "99")
     assert.equal(answer.headers.get("x-request-id"), "req_mock")
@@ -146,7 +146,7 @@ describe("what passes through", () => {
     await gateway.settled()
   })
 
-  it("events arrive one by one, as the upstream sends them", async () => {
+  it("events are relayed one by one, as the upstream sends them", async () => {
     const gates = Array.from({ length: 8 }, () => Promise.withResolvers<void>())
     upstream.script = (_, response) =>
       events(response, chatEvents(["a", "b", "c"], true), (index) => gates[index]!.promise)
@@ -165,9 +165,9 @@ describe("what passes through", () => {
     await gateway.settled()
   })
 
-  it("the usage chunk is asked for, and hidden when the client did not ask for it", async () => {
-    const quiet = await gateway.post("/v1/chat/completions", { ...chat, stream: true })
-    const text = await quiet.text()
+  it("the usage chunk is requested, and hidden when the client did not request it", async () => {
+    const hidden = await gateway.post("/v1/chat/completions", { ...chat, stream: true })
+    const text = await hidden.text()
     assert.isTrue(JSON.parse(last().body).stream_options.include_usage)
     assert.notInclude(text, "prompt_tokens")
     assert.include(text, "[DONE]")
@@ -184,8 +184,8 @@ describe("what passes through", () => {
   })
 })
 
-describe("what reaches nothing", () => {
-  it("paths with tricks reach no other route and no other host", async () => {
+describe("what is refused", () => {
+  it("manipulated paths reach no other route and no other host", async () => {
     const { connect } = await import("node:net")
     const targets = [
       "/vendors/openai/v1/chat/../files",
@@ -226,7 +226,7 @@ describe("what reaches nothing", () => {
     }
   })
 
-  it("one request stays one: smuggled lengths and split headers are refused or stay inside", async () => {
+  it("one request stays one: smuggled lengths and split headers are refused or not interpreted", async () => {
     const { connect } = await import("node:net")
     const auth = `Authorization: Bearer ${gateway.key}\r\nContent-Type: application/json\r\n`
     const body = JSON.stringify(chat)
@@ -258,7 +258,7 @@ describe("what reaches nothing", () => {
     await gateway.settled()
   })
 
-  it("a route that is not listed is 2006, another method of an open one 2007 with Allow", async () => {
+  it("a route that is not open is 2006, another method of an open one 2007 with Allow", async () => {
     const closed = await gateway.post("/vendors/openai/v1/files", {})
     assert.equal(closed.status, 404)
     assert.equal((await jsonOf(closed)).code, 2006)
@@ -268,7 +268,7 @@ describe("what reaches nothing", () => {
     assert.equal((await jsonOf(wrong)).code, 2007)
   })
 
-  it("a model without a price is refused, a body that is no JSON too, and nobody without a key", async () => {
+  it("a model without a price, a body that is not JSON and a request without a key are refused", async () => {
     const unpriced = await gateway.post("/v1/chat/completions", { ...chat, model: "gpt-unknown" })
     assert.equal(unpriced.status, 404)
     const problem = await jsonOf(unpriced)
@@ -283,8 +283,8 @@ describe("what reaches nothing", () => {
   })
 })
 
-describe("what goes wrong upstream", () => {
-  it("an upstream that is silent for too long is 5004, one that breaks 5002, each called once", async () => {
+describe("faults of the upstream", () => {
+  it("an upstream that does not respond is 5004, one that breaks off 5002, each called once", async () => {
     upstream.script = () => {}
     const silent = await gateway.post("/v1/chat/completions", chat)
     assert.equal(silent.status, 504)
@@ -297,7 +297,7 @@ describe("what goes wrong upstream", () => {
     await gateway.settled()
   })
 
-  it("an upstream that falls silent in the middle of a stream is given up, and is not charged", async () => {
+  it("an upstream that stops in the middle of a stream is ended, and is not charged", async () => {
     upstream.script = (_, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" })
       response.write(chatEvents(["a"], false)[0])
@@ -306,7 +306,7 @@ describe("what goes wrong upstream", () => {
     assert.equal(answer.status, 200)
     const reader = answer.body!.getReader()
     assert.isFalse((await reader.read()).done)
-    // The client sees that the answer is not whole
+    // The client sees that the response is not complete
     await reader.read().then(
       () => assert.fail("the stream has ended as if it were whole"),
       () => {}
@@ -317,7 +317,7 @@ describe("what goes wrong upstream", () => {
     assert.equal(upstream.seen.length, 1)
   })
 
-  it("an upstream's refusal is relayed as it is, and costs nothing", async () => {
+  it("an upstream's refusal is relayed unchanged, and costs nothing", async () => {
     const before = (await gateway.settled()).settled
     const refusal = { error: { message: "no", type: "invalid_request_error", code: "bad" } }
     for (const status of [400, 404, 500]) {
@@ -330,7 +330,7 @@ describe("what goes wrong upstream", () => {
     assert.equal((await gateway.settled()).settled, before)
   })
 
-  it("the service's own key, refused upstream, is not shown to the client, nor logged", async () => {
+  it("a refusal of the service's own key is not shown to the client, nor logged", async () => {
     upstream.script = (_, response) =>
       json(response, 401, { error: { message: `Incorrect API key provided: ${vendorKey}` } })
     const answer = await gateway.post("/v1/chat/completions", chat)

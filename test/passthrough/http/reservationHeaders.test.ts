@@ -10,7 +10,7 @@ import type { MockVendor } from "../../support/mockVendors.ts"
 import { startGateway } from "../../support/passthroughGateway.ts"
 import type { TestGateway } from "../../support/passthroughGateway.ts"
 
-/** Keys that call so often that their calls are drawn on an allowance (ADR 0116), over HTTP. */
+/** Keys that call so often that their calls are drawn on a reservation (ADR 0116), over HTTP. */
 
 let upstream: MockVendor
 let gateway: TestGateway
@@ -34,7 +34,7 @@ beforeEach(() => {
 const run = <A, E>(effect: Effect.Effect<A, E, Users | Wallet | Metering | ApiKeys>): Promise<A> =>
   gateway.run(effect as Effect.Effect<A, E, Wallet>)
 
-/** A user of their own with so many credits. */
+/** A new user with this many credits. */
 const newCaller = (credits: bigint) =>
   run(
     Effect.gen(function* () {
@@ -71,7 +71,7 @@ const call = async ({ key }: Caller, tokens = 20) => {
   return answer.status
 }
 
-/** Calls from several clients, each as soon as it has its answer, while it is so. */
+/** Calls from several clients, each as soon as it has its response, while the condition is true. */
 const callOften = async (caller: Caller, goesOn: (calls: number) => boolean, tokens?: number) => {
   const statuses = new Map<number, number>()
   let calls = 0
@@ -101,7 +101,7 @@ const released = async (caller: Caller) => {
 }
 
 describe("a key that calls often", () => {
-  it("draws on an allowance; each call is charged once, with a receipt, and nothing stays held", async () => {
+  it("draws on a reservation; each call is charged once, with a receipt, and nothing stays held", async () => {
     const caller = await newCaller(5000n)
     const statuses = await callOften(caller, (calls) => calls < 200)
     assert.deepEqual([...statuses], [[200, upstream.seen.length]])
@@ -114,7 +114,7 @@ describe("a key that calls often", () => {
     assert.equal(settled, 5000n * Credits.microPerCredit - cost)
     assert.isTrue(
       captures.some(({ note }) => note !== null),
-      "no call was drawn on an allowance"
+      "no call was drawn on a reservation"
     )
     const holds = new Set(ledger.filter(({ kind }) => kind === "hold").map((it) => it.subjectId))
     for (const { note, subjectId } of captures) assert.isTrue(holds.has(note ?? subjectId))
@@ -131,7 +131,7 @@ describe("a key that calls often", () => {
     assert.equal(await gateway.drift(), 0)
   })
 
-  it("is refused at once when it is revoked, in the middle of its calls", async () => {
+  it("is refused at once when it is revoked between its calls", async () => {
     const caller = await newCaller(5000n)
     const revocation = { isDone: false }
     const late = new Set<number>()
@@ -156,7 +156,7 @@ describe("a key that calls often", () => {
     assert.equal(await gateway.drift(), 0)
   })
 
-  it("spends its wallet to the last call that fits, and no further", async () => {
+  it("spends its wallet up to the last call that fits, and no further", async () => {
     const caller = await newCaller(100n)
     const statuses = await callOften(caller, (calls) => calls < 1000, 800)
     assert.deepEqual([...statuses.keys()].toSorted(), [200, 402])
@@ -165,7 +165,7 @@ describe("a key that calls often", () => {
     const captures = (await entries(caller)).filter(({ kind }) => kind === "capture")
     assert.equal(captures.length, upstream.seen.length)
     assert.isTrue(settled >= 0n)
-    // One more call of this size could not be held for
+    // One more call of this size could not be held
     assert.equal(await call(caller, 800), 402)
     assert.equal(await gateway.drift(), 0)
   })

@@ -69,7 +69,7 @@ const chat = {
   messages: [{ role: "user" as const, content: "Hi ".repeat(1000) }]
 }
 const message = { ...chat, model: "claude-sonnet-4-5" }
-/** Of a client that gives up by itself: long enough for its call to be upstream by then. */
+/** The time-out of a client: long enough for its call to be upstream by then. */
 const timeout = 2000
 const tool = { name: "f", input_schema: { type: "object" as const } }
 
@@ -82,7 +82,7 @@ describe("the openai package, unchanged", () => {
     assert.equal(models.data[0]!.id, "gpt-4o")
   })
 
-  it("streams, without a usage chunk that it did not ask for", async () => {
+  it("streams, without a usage chunk that it did not request", async () => {
     let text = ""
     for await (const chunk of await openai.chat.completions.create({ ...chat, stream: true })) {
       assert.equal(chunk.choices.length, 1)
@@ -100,12 +100,12 @@ describe("the openai package, unchanged", () => {
     assert.equal(call.type === "function" && call.function.arguments, '{"a":1}')
   })
 
-  it("shows our message in its errors, and the upstream's in the upstream's", async () => {
+  it("shows the gateway's message in its errors, and the upstream's in the upstream's errors", async () => {
     const unpriced = await fails(openai.chat.completions.create({ ...chat, model: "gpt-unknown" }))
     assert.instanceOf(unpriced, NotFoundError)
     assert.include(unpriced.message, "gpt-unknown is not offered here: it has no price")
-    const stranger = new OpenAI({ apiKey: "sk-wrong", baseURL: `${gateway.origin}/v1` })
-    const unknown = await fails(stranger.chat.completions.create(chat))
+    const wrongKey = new OpenAI({ apiKey: "sk-wrong", baseURL: `${gateway.origin}/v1` })
+    const unknown = await fails(wrongKey.chat.completions.create(chat))
     assert.instanceOf(unknown, AuthenticationError)
     assert.include(unknown.message, "malformed")
     openAiMock.script = (_, response) =>
@@ -115,7 +115,7 @@ describe("the openai package, unchanged", () => {
     assert.include(refused.message, "max_tokens is too large")
   })
 
-  it("cancels a stream, and the upstream hears of it", async () => {
+  it("cancels a stream, and the upstream's connection is closed", async () => {
     openAiMock.script = (_, response) =>
       events(response, chatEvents(["a", "b"], false), () => new Promise(() => {}))
     const stream = await openai.chat.completions.create({ ...chat, stream: true })
@@ -124,14 +124,14 @@ describe("the openai package, unchanged", () => {
     await gateway.settled()
   })
 
-  it("times out by itself", async () => {
+  it("times out on its own", async () => {
     openAiMock.script = () => {}
     const error = await fails(openai.chat.completions.create(chat, { timeout, maxRetries: 0 }))
     assert.instanceOf(error, APIConnectionTimeoutError)
     await until("the upstream is aborted", () => openAiMock.seen[0]!.aborted !== undefined)
   })
 
-  it("tries again itself where the upstream says so; the gateway never does", async () => {
+  it("retries when the upstream says so; the gateway never does", async () => {
     let calls = 0
     openAiMock.script = (request, response) => {
       calls += 1
@@ -145,7 +145,7 @@ describe("the openai package, unchanged", () => {
 })
 
 describe("the @anthropic-ai/sdk package, unchanged", () => {
-  it("sends messages with its key in x-api-key, and the vendor gets the service's", async () => {
+  it("sends messages with its key in x-api-key, and the vendor receives the service's key", async () => {
     const answer = await anthropic.messages.create(message)
     assert.equal(answer.content[0]!.type === "text" && answer.content[0]!.text, "Hello there")
     const { headers, url } = anthropicMock.seen[0]!
@@ -170,7 +170,7 @@ describe("the @anthropic-ai/sdk package, unchanged", () => {
     assert.deepEqual(block!.type === "tool_use" && block!.input, { a: 1 })
   })
 
-  it("shows our message in its errors, and the upstream's in the upstream's", async () => {
+  it("shows the gateway's message in its errors, and the upstream's in the upstream's errors", async () => {
     const unpriced = await fails(anthropic.messages.create({ ...message, model: "claude-unknown" }))
     assert.instanceOf(unpriced, AnthropicNotFound)
     assert.include(unpriced.message, "claude-unknown is not offered here: it has no price")
@@ -180,7 +180,7 @@ describe("the @anthropic-ai/sdk package, unchanged", () => {
     assert.include(overloaded.message, "Overloaded")
   })
 
-  it("cancels a stream: what the upstream reported, and what came, is charged", async () => {
+  it("cancels a stream: the usage that the upstream reported, and what was received, is charged", async () => {
     anthropicMock.script = (_, response) =>
       events(response, messageEvents(), (index) =>
         index < 4 ? Promise.resolve() : new Promise(() => {})
@@ -196,7 +196,7 @@ describe("the @anthropic-ai/sdk package, unchanged", () => {
     assert.equal(await gateway.drift(), 0)
   })
 
-  it("cancels a call that waits for its answer, and nothing is charged", async () => {
+  it("cancels a call that waits for its response, and nothing is charged", async () => {
     anthropicMock.script = () => {}
     const controller = new AbortController()
     const call = fails(anthropic.messages.create(message, { signal: controller.signal }))
@@ -209,7 +209,7 @@ describe("the @anthropic-ai/sdk package, unchanged", () => {
     assert.equal(anthropicMock.seen.length, 1)
   })
 
-  it("times out by itself, and the gateway asks no second time", async () => {
+  it("times out on its own, and the gateway sends no second request", async () => {
     anthropicMock.script = () => {}
     const error = await fails(anthropic.messages.create(message, { timeout, maxRetries: 0 }))
     assert.instanceOf(error, AnthropicTimeout)
@@ -219,7 +219,7 @@ describe("the @anthropic-ai/sdk package, unchanged", () => {
     assert.equal((await gateway.calls())[0]!.outcome, "released")
   })
 
-  it("tries again itself where the upstream says so; the gateway never does", async () => {
+  it("retries when the upstream says so; the gateway never does", async () => {
     const overloaded = { type: "overloaded_error", message: "Overloaded" }
     for (const [status, again] of [
       [500, "retry-after-ms"],

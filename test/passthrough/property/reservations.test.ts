@@ -21,25 +21,25 @@ import {
   credits,
   newCaller,
   walletStores,
-  writeAllowances
+  writeReservations
 } from "../../support/wallets.ts"
 
-/** Give `ALLOWANCE_SEED` to run a failure again. */
-const seed = Number(process.env.ALLOWANCE_SEED ?? randomInt(2 ** 31))
-console.log(`allowance properties: ALLOWANCE_SEED=${seed}`)
+/** Give `RESERVATION_SEED` to run a failure again. */
+const seed = Number(process.env.RESERVATION_SEED ?? randomInt(2 ** 31))
+console.log(`reservation properties: RESERVATION_SEED=${seed}`)
 
 /** A store with one wallet and one key. */
 interface Ledger {
   readonly user: UserId
   readonly write: (taken: Taken) => Effect.Effect<ReadonlyArray<ReservationGrant>>
   readonly wallet: Effect.Effect<{ readonly settled: bigint; readonly held: bigint }>
-  /** What the process holds ahead. */
-  readonly allowance: Effect.Effect<bigint>
+  /** The reservation of the process. */
+  readonly reservation: Effect.Effect<bigint>
   readonly revoke: Effect.Effect<void>
   readonly breaches: Effect.Effect<number>
 }
 
-/** What `allowances_settle` promises, in memory. */
+/** What `reservations_settle` promises, in memory. */
 const memoryLedger = (balance: number): Ledger => {
   const captured = new Set<string>()
   let settled: bigint = credits(balance)
@@ -48,7 +48,7 @@ const memoryLedger = (balance: number): Ledger => {
   return {
     user: UserId.make(randomUUID()),
     wallet: Effect.sync(() => ({ settled, held })),
-    allowance: Effect.sync(() => held),
+    reservation: Effect.sync(() => held),
     revoke: Effect.sync(() => void (alive = false)),
     breaches: Effect.sync(() => (settled >= held && held >= 0n ? 0 : 1)),
     write: ({ ended, sizes }) =>
@@ -81,7 +81,11 @@ const memoryLedger = (balance: number): Ledger => {
 type Action =
   | { readonly do: "draw"; readonly amount: number }
   | { readonly do: "close"; readonly which: number; readonly part: number }
-  | { readonly do: "turn"; readonly fate: "seen" | "unseen" | "undone"; readonly between: number }
+  | {
+      readonly do: "settle"
+      readonly outcome: "seen" | "unseen" | "undone"
+      readonly between: number
+    }
   | { readonly do: "wait"; readonly millis: number }
   | { readonly do: "skew"; readonly which: "wall" | "monotonic" }
   | { readonly do: "revoke" }
@@ -106,8 +110,8 @@ const actions = fc.array(
     {
       weight: 5,
       arbitrary: fc.record({
-        do: fc.constant("turn" as const),
-        fate: fc.constantFrom(
+        do: fc.constant("settle" as const),
+        outcome: fc.constantFrom(
           "seen" as const,
           "seen" as const,
           "unseen" as const,
@@ -135,7 +139,7 @@ const actions = fc.array(
   { minLength: 30, maxLength: 120 }
 )
 
-/** Does it all, and holds the book against the store after every step. Answers how many calls were drawn. */
+/** Runs the steps, and compares the book with the store after each. Returns the number of drawn calls. */
 const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<Action>) {
   const book = new ReservationBook()
   const running: Array<{ readonly start: CallStart; readonly close: CloseDrawn }> = []
@@ -144,7 +148,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
   let uncharged = 0n
   const before = (yield* ledger.wallet).settled
   let now = 1000
-  /** One clock was set back, or the machine has slept: the other tells the truth. */
+  /** One clock was set back, or the machine has slept: the other clock is right. */
   let late = { monotonic: 0, wall: 0 }
   const moment = () => ({ monotonic: now - late.monotonic, wall: now - late.wall })
   let revokedAt = Infinity
@@ -169,16 +173,16 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
     spent.set(start.id, end.captured)
     uncharged += end.captured - start.amount
   }
-  const bustle = (calls: number, part: number) => {
+  const callBusily = (calls: number, part: number) => {
     for (let n = 0; n < calls; n += 1) {
       if (n % 3 === 2) close(n, part)
       else draw(1)
     }
   }
-  /** The calls whose charge was written, seen or not. */
+  /** The calls whose charge was written, whether the process saw the result or not. */
   const charged = new Set<string>()
   const covered = Effect.fnUntraced(function* () {
-    assert.isTrue((yield* ledger.allowance) >= uncharged, "what was drawn is not covered")
+    assert.isTrue((yield* ledger.reservation) >= uncharged, "what was drawn is not covered")
     assert.strictEqual(yield* ledger.breaches, 0)
   })
   const write = Effect.fnUntraced(function* (taken: Taken) {
@@ -189,29 +193,29 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
     }
     return grants
   })
-  const turn = Effect.fnUntraced(function* (
-    fate: "seen" | "unseen" | "undone",
+  const settle = Effect.fnUntraced(function* (
+    outcome: "seen" | "unseen" | "undone",
     between: number,
     isEnd = false
   ) {
     const taken = book.take(moment(), () => randomUUID(), isEnd)
     if (taken === undefined) return false
-    // Calls come and go while the statement is under way, before and after it takes place
-    if (!isEnd) bustle(between, 4)
-    const grants = fate === "undone" ? [] : yield* write(taken)
+    // Calls start and end while the statement is under way, before and after it takes effect
+    if (!isEnd) callBusily(between, 4)
+    const grants = outcome === "undone" ? [] : yield* write(taken)
     yield* covered()
-    if (!isEnd) bustle(between, 2)
-    if (fate === "seen") book.written(taken, grants)
+    if (!isEnd) callBusily(between, 2)
+    if (outcome === "seen") book.written(taken, grants)
     else book.failed(taken)
     return true
   })
 
-  // Becomes a key that calls often
+  // Makes the key one that calls often
   for (let n = 0; n < 20; n += 1) draw(1)
   for (const step of steps) {
     if (step.do === "draw") draw(step.amount)
     else if (step.do === "close") close(step.which, step.part)
-    else if (step.do === "turn") yield* turn(step.fate, step.between)
+    else if (step.do === "settle") yield* settle(step.outcome, step.between)
     else if (step.do === "wait") now += step.millis
     else if (step.do === "skew") {
       const before = late
@@ -227,7 +231,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
     yield* covered()
   }
   while (running.length > 0) close(0, 3)
-  for (let n = 0; n < 20 && !book.isEmpty; n += 1) yield* turn("seen", 0, true)
+  for (let n = 0; n < 20 && !book.isEmpty; n += 1) yield* settle("seen", 0, true)
   assert.isTrue(book.isEmpty, "something is left in the book")
   const { held, settled } = yield* ledger.wallet
   assert.strictEqual(held, 0n)
@@ -241,7 +245,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
 
 const balances = fc.constantFrom(0, 3, 40, 1000, 100_000)
 
-describe("what is drawn on an allowance is covered and charged once, whatever is written and seen", () => {
+describe("calls drawn on a reservation are covered and charged once, whether a result is seen or not", () => {
   it("in memory", () => {
     let drawn = 0
     fc.assert(
@@ -262,7 +266,7 @@ const storeLedger = Effect.fnUntraced(function* (balance: number) {
   const ledger: Ledger = {
     user,
     wallet: Effect.orDie(Effect.map(wallets.find(user), Option.getOrThrow)),
-    allowance: Effect.orDie(
+    reservation: Effect.orDie(
       Effect.map(
         sql<{ held: bigint }>`
           SELECT coalesce(sum(amount), 0)::bigint AS held FROM holds WHERE user_id = ${user}`,
@@ -282,7 +286,7 @@ const storeLedger = Effect.fnUntraced(function* (balance: number) {
       )
     ),
     write: ({ ended, sizes }) =>
-      writeAllowances({ ended, sizes }).pipe(
+      writeReservations({ ended, sizes }).pipe(
         Effect.map(({ grants }) => grants),
         Effect.orDie,
         Effect.provideContext(services)
@@ -291,7 +295,7 @@ const storeLedger = Effect.fnUntraced(function* (balance: number) {
   return ledger
 })
 
-describeStores("what is drawn on an allowance", (database) => {
+describeStores("calls drawn on a reservation", (database) => {
   layer(Layer.provideMerge(walletStores, database), {
     timeout: "120 seconds",
     excludeTestServices: true

@@ -9,14 +9,14 @@ import type { DrawnCall } from "../../../src/passthrough/ReservationStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
-  allowance,
   breaches,
   callStart,
   drawnCall,
   ledgerOf,
   newWallet,
+  reservation,
   walletStores,
-  writeAllowances
+  writeReservations
 } from "../../support/wallets.ts"
 
 /** Give `SETTLING_SEED` to run a failure again. */
@@ -53,7 +53,7 @@ const newKeys = Effect.fnUntraced(function* (balances: readonly [number, number]
 
 const amount = fc.integer({ min: 0, max: 5 })
 
-/** For each key: what is to be held, and the calls that have ended: what each was drawn for, and its cost. */
+/** For each key: whether its reservation is sized, and its ended calls: the hold of each, and its cost. */
 const batches = fc.array(
   fc.array(
     fc.record({
@@ -70,7 +70,7 @@ const batches = fc.array(
 const call = (key: Key, held: number, cost: number): DrawnCall =>
   drawnCall({ ...callStart(key.user, held), key: ApiKeyId.make(key.id) }, cost)
 
-/** The same batches in a world of its own; with a call that was settled before in each, if `repeats`. */
+/** The same batches in a separate wallet; with a call that was settled before in each, if `repeats`. */
 const play = Effect.fnUntraced(function* (
   balances: readonly [number, number],
   steps: typeof batches extends fc.Arbitrary<infer A> ? A : never,
@@ -81,20 +81,20 @@ const play = Effect.fnUntraced(function* (
   const first = keys[0]!
   const settled = call(first, 1, 1)
   const place = (id: string) => keys.findIndex((key) => key.id === id)
-  yield* writeAllowances({ sizes: [{ ...allowance(first.user, 1, 9), key: first.id }] })
-  yield* writeAllowances({
-    sizes: [{ ...allowance(first.user, 0, 9), key: first.id }],
+  yield* writeReservations({ sizes: [{ ...reservation(first.user, 1, 9), key: first.id }] })
+  yield* writeReservations({
+    sizes: [{ ...reservation(first.user, 0, 9), key: first.id }],
     ended: [settled]
   })
   const granted = []
   for (const step of steps) {
     const due = step.flatMap((it, n) => (it.isDue || n === 0 ? [{ ...it, key: keys[n]! }] : []))
-    const { grants } = yield* writeAllowances({
+    const { grants } = yield* writeReservations({
       sizes: due.map(({ extra, key, needs }) => ({
-        ...allowance(key.user, needs, extra),
+        ...reservation(key.user, needs, extra),
         key: key.id
       })),
-      // The calls of several keys in turns
+      // The calls of several keys alternately
       ended: [
         ...(repeats ? [settled] : []),
         ...[0, 1, 2, 3].flatMap((n) =>

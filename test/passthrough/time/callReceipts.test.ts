@@ -21,7 +21,7 @@ import {
   writeCalls
 } from "../../support/wallets.ts"
 
-/** A call that is held now, as `Metering` does it. */
+/** A call with a hold, as `Metering` opens it. */
 const open = Effect.fnUntraced(function* (user: UserId) {
   const id = makeCallId(DateTime.toEpochMillis(yield* DateTime.now))
   const start = callStart(user, 2, id)
@@ -38,43 +38,43 @@ describeStores("receipts of calls", (database) => {
     Layer.provideMerge(database)
   )
 
-  // The store lives in real time: only what is asked of it has the test's
+  // The store's clock is real: only the times in its statements are the test's
   layer(Live, { timeout: "60 seconds", excludeTestServices: true })((it) => {
-    it.effect("are kept for 30 days and dropped by the day; the ledger stays whole", () =>
+    it.effect("are kept for 30 days and dropped by the day; the ledger stays complete", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const calls = yield* CallStore
-        const { keep } = yield* LogRetention
+        const { maintain } = yield* LogRetention
         yield* TestClock.setTime(Date.parse("2026-03-01T23:59:00Z"))
         const user = yield* newCaller(100)
         const page = { before: Option.none(), limit: 100 }
         const listed = Effect.map(calls.list(user, page), (rows) => rows.map(({ id }) => id))
-        // Opened before any day had its partition, and one that goes on over midnight
+        // Opened before any day had its partition, and one that runs past midnight
         const first = yield* open(user)
         yield* TestClock.adjust("1 second")
         const overMidnight = yield* open(user)
         yield* close(first)
         yield* TestClock.adjust("2 minutes")
-        yield* keep
+        yield* maintain
         yield* close(overMidnight)
         const made = [overMidnight.id, first.id]
         for (let day = 0; day < 29; day += 1) {
-          yield* keep
+          yield* maintain
           const start = yield* open(user)
           yield* close(start)
           made.unshift(start.id)
           yield* TestClock.adjust("1 day")
         }
-        yield* keep
+        yield* maintain
         assert.deepStrictEqual(yield* listed, made, "30 days: all are there, newest first")
         assert.deepInclude(Option.getOrThrow(yield* calls.find(user, overMidnight.id)), {
           captured: credits(1),
           held: credits(2)
         })
 
-        // 30 days after the first calls' day: that day goes, whole
+        // 30 days after the first calls' day: that day is dropped as a whole
         yield* TestClock.adjust("1 day")
-        yield* keep
+        yield* maintain
         assert.deepStrictEqual(yield* listed, made.slice(0, -2))
         assert.deepStrictEqual(yield* calls.find(user, first.id), Option.none())
         const parts = yield* sql`
@@ -83,14 +83,14 @@ describeStores("receipts of calls", (database) => {
         assert.notInclude(JSON.stringify(parts), "default")
 
         yield* TestClock.adjust("60 days")
-        yield* keep
+        yield* maintain
         assert.deepStrictEqual(yield* listed, [])
         const kinds = (yield* ledgerOf(user)).map(({ kind }) => kind)
         assert.strictEqual(kinds.filter((kind) => kind === "capture").length, made.length)
         const wallet = Option.getOrThrow(yield* (yield* WalletStore).find(user))
         assert.deepInclude(wallet, { settled: credits(100 - made.length), held: credits(0) })
         assert.strictEqual(yield* breaches, 0)
-        // A receipt that is gone is not made again: its hold was closed once
+        // A receipt that was dropped is not created again: its hold was closed once
         yield* close(first)
         assert.deepStrictEqual(yield* listed, [])
       }).pipe(Effect.provide(TestClock.layer()))

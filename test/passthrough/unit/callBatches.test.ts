@@ -10,9 +10,9 @@ import { callEnd, callStart } from "../../support/wallets.ts"
 const user = UserId.make("019aa000-0000-7000-8000-000000000001")
 const start = () => callStart(user, 1)
 
-type Answer = Exit.Exit<CallRefusal | undefined, StoreUnavailable>
+type Result = Exit.Exit<CallRefusal | undefined, StoreUnavailable>
 
-/** Batches on a store that is closed by a gate until it is opened, and does what it is told. */
+/** Batches on a store that waits for a gate, and then does what the test says. */
 const make = Effect.fnUntraced(function* (
   behave: WriteBatch = () => Effect.succeed(new Map<string, CallRefusal>())
 ) {
@@ -25,12 +25,12 @@ const make = Effect.fnUntraced(function* (
       return Effect.andThen(gate.await, behave(batch))
     })
   ).pipe(Scope.provide(scope))
-  const answers = new Map<string, Answer>()
-  const open = (one: CallStart) => batches.openUnsafe(one, (exit) => answers.set(one.id, exit))
-  return { ...batches, answers, gate, open, stop: Scope.close(scope, Exit.void), written }
+  const results = new Map<string, Result>()
+  const open = (one: CallStart) => batches.openUnsafe(one, (exit) => results.set(one.id, exit))
+  return { ...batches, results, gate, open, stop: Scope.close(scope, Exit.void), written }
 })
 
-/** Turns of the event loop until it is so: bounded, for what happens within milliseconds. */
+/** Waits until the condition is true: bounded, for what happens within milliseconds. */
 const until = (is: () => boolean) =>
   Effect.promise(async () => {
     const end = performance.now() + 5000
@@ -42,9 +42,9 @@ const ids = ({ ends, starts }: Batch) => [ends.map(({ id }) => id), starts.map((
 const idsOf = (...items: ReadonlyArray<CallStart | CallEnd>) => items.map(({ id }) => id)
 
 describe("calls that are written together", () => {
-  it.live("a beginning is written at once; what gathers meanwhile is one batch, ends and all", () =>
+  it.live("a hold is written at once; calls that arrive meanwhile are one batch", () =>
     Effect.gen(function* () {
-      const { answers, closeUnsafe, gate, open, stop, written } = yield* make()
+      const { results, closeUnsafe, gate, open, stop, written } = yield* make()
       const [first, second, third] = [start(), start(), start()]
       open(first)
       yield* until(() => written.length === 1)
@@ -53,7 +53,7 @@ describe("calls that are written together", () => {
       open(second)
       open(third)
       gate.openUnsafe()
-      yield* until(() => answers.size === 3)
+      yield* until(() => results.size === 3)
       assert.deepStrictEqual(written.map(ids), [
         [[], idsOf(first)],
         [idsOf(end), idsOf(second, third)]
@@ -62,7 +62,7 @@ describe("calls that are written together", () => {
     })
   )
 
-  it.live("an ending alone is written too, and what is left when the service stops", () =>
+  it.live("a settlement alone is written too, and what remains when the service stops", () =>
     Effect.gen(function* () {
       const { closeUnsafe, gate, stop, written } = yield* make()
       gate.openUnsafe()
@@ -78,9 +78,9 @@ describe("calls that are written together", () => {
     })
   )
 
-  it.live("a call that is given up is never answered: not held at all, or released again", () =>
+  it.live("a call that is abandoned gets no result: it is not held, or released again", () =>
     Effect.gen(function* () {
-      const { answers, gate, open, stop, written } = yield* make()
+      const { results, gate, open, stop, written } = yield* make()
       const [first, second] = [start(), start()]
       const giveUpFirst = open(first)
       yield* until(() => written.length === 1)
@@ -92,7 +92,7 @@ describe("calls that are written together", () => {
       yield* stop
       assert.deepStrictEqual(ids(written[1]!), [idsOf(first), []])
       assert.strictEqual(written[1]!.ends[0]!.outcome, "released")
-      assert.strictEqual(answers.size, 0)
+      assert.strictEqual(results.size, 0)
     })
   )
 
@@ -100,7 +100,7 @@ describe("calls that are written together", () => {
     Effect.gen(function* () {
       const bad = [start(), start()]
       const refused = start()
-      const { answers, closeUnsafe, gate, open, stop, written } = yield* make((batch) =>
+      const { results, closeUnsafe, gate, open, stop, written } = yield* make((batch) =>
         ids(batch).flat().includes(bad[0]!.id) || ids(batch).flat().includes(bad[1]!.id)
           ? Effect.die("broken")
           : Effect.succeed(new Map([[refused.id, "balance" as const]]))
@@ -111,21 +111,21 @@ describe("calls that are written together", () => {
       closeUnsafe(end)
       for (const one of [bad[1]!, good, refused]) open(one)
       gate.openUnsafe()
-      yield* until(() => answers.size === 3)
-      assert.isTrue(Exit.isFailure(answers.get(bad[1]!.id)!))
-      assert.deepStrictEqual(answers.get(good.id), Exit.succeed(undefined))
-      assert.deepStrictEqual(answers.get(refused.id), Exit.succeed("balance"))
+      yield* until(() => results.size === 3)
+      assert.isTrue(Exit.isFailure(results.get(bad[1]!.id)!))
+      assert.deepStrictEqual(results.get(good.id), Exit.succeed(undefined))
+      assert.deepStrictEqual(results.get(refused.id), Exit.succeed("balance"))
       assert.isTrue(written.some((batch) => batch.ends.length === 1 && batch.ends[0] === end))
       yield* stop
     })
   )
 
   it.live(
-    "while the store is away a beginning fails at once, and an ending is tried until it is back",
+    "while the store is unavailable a hold fails at once; a settlement is retried until it is back",
     () =>
       Effect.gen(function* () {
         let isAway = true
-        const { answers, closeUnsafe, gate, open, stop, written } = yield* make(() =>
+        const { results, closeUnsafe, gate, open, stop, written } = yield* make(() =>
           isAway
             ? Effect.fail(new StoreUnavailable({ cause: "away" }))
             : Effect.succeed(new Map<string, CallRefusal>())
@@ -134,12 +134,12 @@ describe("calls that are written together", () => {
         const [first, end] = [start(), callEnd(start(), 1)]
         closeUnsafe(end)
         open(first)
-        yield* until(() => answers.size === 1)
-        assert.isTrue(Exit.isFailure(answers.get(first.id)!))
+        yield* until(() => results.size === 1)
+        assert.isTrue(Exit.isFailure(results.get(first.id)!))
         isAway = false
         const before = written.length
         yield* until(() => written.length > before)
-        // It may have been held after all: then that is undone
+        // It may have been held: then the hold is released
         assert.deepStrictEqual(idsOf(...written.at(-1)!.ends), idsOf(end, first))
         yield* stop
       })

@@ -23,7 +23,7 @@ const model = (vendor: string, reasoning?: bigint): TokenModel => ({
   inputTokensMax: 100_000
 })
 
-/** Both prices are a micro-credit a token: what is held is a count of tokens. */
+/** Both prices are a micro-credit a token: the hold is a count of tokens. */
 const catalog = makeUpstreamCatalog({
   tokenModels: [model("openai"), model("anthropic"), model("google")]
 })
@@ -47,7 +47,7 @@ const planOf = (
   return { text, plan }
 }
 
-/** What is held for the input, and for the output. */
+/** The tokens held for the input, and for the output. */
 const heldOf = (to: keyof typeof routes, body: Readonly<Record<string, unknown>>) => {
   const { plan, text } = planOf(to, body)
   const { hold } = Result.getOrThrow(plan)
@@ -55,7 +55,7 @@ const heldOf = (to: keyof typeof routes, body: Readonly<Record<string, unknown>>
 }
 
 describe("the hold of a call is the most that it can cost", () => {
-  it("the largest of the limits that a body gives counts, whichever the upstream heeds", () => {
+  it("the largest of the limits in a body counts, whichever the upstream uses", () => {
     const body = { max_tokens: 900, max_output_tokens: 1, max_completion_tokens: 2 }
     assert.strictEqual(heldOf("chat", body).output, 900)
     assert.strictEqual(heldOf("messages", { max_tokens: 30 }).output, 30)
@@ -69,7 +69,7 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(heldOf("gemini", snake).output, 80)
   })
 
-  it("reasoning that costs more than an answer is held for", () => {
+  it("reasoning that costs more than output is included in the hold", () => {
     const { plan, text } = planOf(
       "chat",
       { max_tokens: 10 },
@@ -78,7 +78,7 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(Number(Result.getOrThrow(plan).hold), text.length + 30)
   })
 
-  it("a file whose length the body does not show is held for as all that the model reads", () => {
+  it("a file whose length is not in the body is held as the most that the model reads", () => {
     const url = "https://example.com/long.pdf"
     const files = [
       ["responses", { input: [{ content: [{ type: "input_file", file_url: url }] }] }],
@@ -93,13 +93,13 @@ describe("the hold of a call is the most that it can cost", () => {
     for (const [to, body] of files) {
       assert.strictEqual(heldOf(to, body).tokens, 100_000 + 1000, JSON.stringify(body))
     }
-    // Words about files are words
+    // Text about files is text
     const words = { messages: [{ content: '"file_url": "x", "type":"document"' }] }
     const held = heldOf("chat", words)
     assert.strictEqual(held.output, 1000)
   })
 
-  it("a body may be nested as deeply as it likes, unless it has to be written anew", () => {
+  it("a body may be nested to any depth, unless it must be rewritten", () => {
     const deep = "[".repeat(60_000) + "]".repeat(60_000)
     const match = catalog.match("openai", "POST", "/v1/chat/completions")
     assert(match._tag === "Open")
@@ -113,7 +113,7 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(Result.isFailure(written) && written.failure.code, 2002)
   })
 
-  it("a word that is written in escapes is held for as the word", () => {
+  it("a member in JSON escapes is held as the same member without them", () => {
     const dear = { ...model("anthropic"), price: { ...price, cacheWriteLong: make(9_000_000n) } }
     const prices = makeUpstreamCatalog({ tokenModels: [dear] })
     const match = prices.match("anthropic", "POST", "/v1/messages")
@@ -137,7 +137,7 @@ describe("the hold of a call is the most that it can cost", () => {
     }
   })
 
-  it("what is kept in the shared upstream account is nobody's: earlier answers are refused", () => {
+  it("references to responses stored in the shared upstream account are refused", () => {
     for (const name of ["previous_response_id", "conversation"]) {
       const fault = Result.getFailure(
         planOf("responses", { input: "go on", [name]: "resp_1" }).plan
@@ -171,11 +171,11 @@ describe("a plain body needs no decoder", () => {
   ] as const
   const body = fc.dictionary(fc.constantFrom(...names), value, { maxKeys: 4 })
 
-  it("what is held, and every fault, is as the decoder has it", () => {
+  it("the hold and every fault equal those of the decoder", () => {
     const kinds = new Set<string>()
     fc.assert(
       fc.property(body, (members) => {
-        const told = (more: string) => {
+        const planned = (more: string) => {
           const { plan } = planOf("chat", { ...members, [more]: null })
           kinds.add(plan._tag)
           return Result.match(plan, {
@@ -183,8 +183,8 @@ describe("a plain body needs no decoder", () => {
             onSuccess: ({ hidesUsage, hold, model }) => ({ hidesUsage, hold, model })
           })
         }
-        // A member of the decoder's, however empty, is left to it
-        assert.deepStrictEqual(told("generation_konfig"), told("generation_config"))
+        // A member of the decoder's, even an empty one, is left to the decoder
+        assert.deepStrictEqual(planned("generation_konfig"), planned("generation_config"))
       }),
       { numRuns: 2000 }
     )

@@ -11,12 +11,12 @@ import type { ReachEnd } from "../../../src/passthrough/UpstreamCalls.ts"
 
 const body = new TextEncoder().encode('{"model":"gpt-4o","max_tokens":5,"messages":[]}')
 
-/** A call by a caller who is no fiber, with what became of it. */
+/** A call without a fiber, with its results. */
 const forwarded = (
   draw: () => boolean,
   reach: (end: ReachEnd) => () => void
 ): Effect.Effect<{
-  readonly heard: ReadonlyArray<Exit.Exit<unknown, unknown>>
+  readonly results: ReadonlyArray<Exit.Exit<unknown, unknown>>
   readonly closed: ReadonlyArray<CallEnd>
   readonly giveUp: () => void
 }> => {
@@ -43,7 +43,7 @@ const forwarded = (
   return Effect.gen(function* () {
     const passthrough = yield* Passthrough
     const to = yield* passthrough.resolve("openai", "POST", "/v1/chat/completions")
-    const heard: Array<Exit.Exit<unknown, unknown>> = []
+    const results: Array<Exit.Exit<unknown, unknown>> = []
     const principal = {
       userId: UserId.make("019a0000-0000-7000-8000-000000000000"),
       apiKeyId: ApiKeyId.make("key_1"),
@@ -53,11 +53,11 @@ const forwarded = (
       { principal, to, query: "", headers: {}, body, traceId: "0".repeat(32) },
       0,
       {
-        answered: (relayed: Relayed) => void heard.push(Exit.succeed(relayed)),
-        otherwise: (rest) => void heard.push(Effect.runSyncExit(rest))
+        answered: (relayed: Relayed) => void results.push(Exit.succeed(relayed)),
+        otherwise: (rest) => void results.push(Effect.runSyncExit(rest))
       }
     )
-    return { heard, closed, giveUp }
+    return { results, closed, giveUp }
   }).pipe(
     Effect.provide(Passthrough.layer),
     Effect.provide([metering, upstream, Catalog.layer]),
@@ -68,32 +68,32 @@ const forwarded = (
 const answer = { status: 200, headers: {}, body: new TextEncoder().encode("{}") }
 
 describe("a call without a fiber", () => {
-  it.effect("a defect before the hold is told, and nothing is held", () =>
+  it.effect("a defect before the hold is reported, and nothing is held", () =>
     Effect.gen(function* () {
-      const { closed, heard } = yield* forwarded(
+      const { closed, results } = yield* forwarded(
         () => {
           throw new Error("broken")
         },
         () => () => {}
       )
-      assert.lengthOf(heard, 1)
-      assert(heard[0] !== undefined && Exit.isFailure(heard[0]))
-      assert.isTrue(Cause.hasDies(heard[0].cause))
+      assert.lengthOf(results, 1)
+      assert(results[0] !== undefined && Exit.isFailure(results[0]))
+      assert.isTrue(Cause.hasDies(results[0].cause))
       assert.lengthOf(closed, 0)
     })
   )
 
-  it.effect("a defect behind the hold is told, and the hold released", () =>
+  it.effect("a defect after the hold is reported, and the hold released", () =>
     Effect.gen(function* () {
-      const { closed, heard } = yield* forwarded(
+      const { closed, results } = yield* forwarded(
         () => true,
         () => {
           throw new Error("broken")
         }
       )
-      assert.lengthOf(heard, 1)
-      assert(heard[0] !== undefined && Exit.isFailure(heard[0]))
-      assert.isTrue(Cause.hasDies(heard[0].cause))
+      assert.lengthOf(results, 1)
+      assert(results[0] !== undefined && Exit.isFailure(results[0]))
+      assert.isTrue(Cause.hasDies(results[0].cause))
       assert.deepStrictEqual(
         closed.map(({ outcome }) => outcome),
         ["released"]
@@ -101,11 +101,11 @@ describe("a call without a fiber", () => {
     })
   )
 
-  it.effect("given up, it is released once, and what the upstream says is not heard", () =>
+  it.effect("when abandoned, it is released once, and the upstream's response is ignored", () =>
     Effect.gen(function* () {
       let end: ReachEnd | undefined
       let stops = 0
-      const { closed, giveUp, heard } = yield* forwarded(
+      const { closed, giveUp, results } = yield* forwarded(
         () => true,
         (it) => {
           end = it
@@ -118,7 +118,7 @@ describe("a call without a fiber", () => {
       giveUp()
       end?.answered({ answer, accountId: "a" })
       assert.strictEqual(stops, 1)
-      assert.lengthOf(heard, 0)
+      assert.lengthOf(results, 0)
       assert.deepStrictEqual(
         closed.map(({ outcome }) => outcome),
         ["released"]
@@ -126,9 +126,9 @@ describe("a call without a fiber", () => {
     })
   )
 
-  it.effect("answered, it is settled, and can be given up no more", () =>
+  it.effect("when completed, it is settled, and can no longer be abandoned", () =>
     Effect.gen(function* () {
-      const { closed, giveUp, heard } = yield* forwarded(
+      const { closed, giveUp, results } = yield* forwarded(
         () => true,
         (end) => {
           end.answered({ answer, accountId: "a" })
@@ -136,7 +136,7 @@ describe("a call without a fiber", () => {
         }
       )
       giveUp()
-      assert.lengthOf(heard, 1)
+      assert.lengthOf(results, 1)
       assert.deepStrictEqual(
         closed.map(({ outcome }) => outcome),
         ["settled"]

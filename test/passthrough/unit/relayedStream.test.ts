@@ -1,8 +1,8 @@
 import { assert, describe, it } from "vitest"
 import { RelayedStream } from "../../../src/vendors/UpstreamExchange.ts"
 
-describe("an answer that flows", () => {
-  it("may break off before anybody reads it: the process lives on, and the bill hears of it", async () => {
+describe("a relayed stream", () => {
+  it("may break off before anything reads it: the process continues, and the stream ends as broken", async () => {
     const ends: Array<string> = []
     const stream = new RelayedStream({
       push: (chunk) => chunk,

@@ -11,12 +11,12 @@ import type { WriteReservations } from "../../../src/passthrough/Reservations.ts
 import type { ReservationGrant } from "../../../src/passthrough/ReservationStore.ts"
 import { callEnd, callStart, credits } from "../../support/wallets.ts"
 
-/** What a process holds ahead for keys that call often, under a clock that is moved by hand. ADR 0116. */
+/** The reservations of a process for keys that call often, with the test's clock. ADR 0116. */
 
 const user = UserId.make(randomUUID())
 type Batch = Parameters<WriteReservations>[0]
 
-/** Grants all that is asked for. */
+/** Grants everything that is requested. */
 const grantAll = ({ sizes }: Batch, alive = true): ReadonlyArray<ReservationGrant> =>
   sizes.map(({ extra, key, needs }) => ({
     key,
@@ -31,7 +31,7 @@ const make = Effect.fnUntraced(function* (
 ) {
   const written: Array<Batch> = []
   const scope = yield* Scope.make()
-  const allowances = yield* makeReservations((batch) =>
+  const reservations = yield* makeReservations((batch) =>
     Effect.suspend(() => {
       written.push(batch)
       return behave(batch)
@@ -40,17 +40,17 @@ const make = Effect.fnUntraced(function* (
   const clock = yield* Clock.Clock
   const closes = new Map<string, CloseDrawn>()
   const draw = (start: CallStart) => {
-    const close = allowances.drawUnsafe(start, clock.currentTimeMillisUnsafe())
+    const close = reservations.drawUnsafe(start, clock.currentTimeMillisUnsafe())
     if (close !== undefined) closes.set(start.id, close)
     return close !== undefined
   }
   const close = (end: CallEnd) => closes.get(end.id)?.(end)
-  /** Calls so often that there is an allowance afterwards. */
-  const heat = Effect.suspend(() => {
+  /** Calls so often that the key has a reservation afterwards. */
+  const callOften = Effect.suspend(() => {
     for (let n = 0; n < 20; n += 1) draw(callStart(user, 1))
     return TestClock.adjust("10 millis")
   })
-  return { close, draw, heat, stop: Scope.close(scope, Exit.void), written }
+  return { close, draw, callOften, stop: Scope.close(scope, Exit.void), written }
 })
 
 const sizesOf = (batches: ReadonlyArray<Batch>) =>
@@ -58,8 +58,8 @@ const sizesOf = (batches: ReadonlyArray<Batch>) =>
 const endsOf = (batches: ReadonlyArray<Batch>) =>
   batches.map(({ ended }) => ended.map(({ start }) => start.id))
 
-describe("the allowance of a key that calls often", () => {
-  it.effect("fifteen calls within a second are held for one by one, the sixteenth opens it", () =>
+describe("the reservation of a key that calls often", () => {
+  it.effect("fifteen calls within a second are held one by one, the sixteenth opens it", () =>
     Effect.gen(function* () {
       const { draw, stop, written } = yield* make()
       for (let second = 0; second < 3; second += 1) {
@@ -77,11 +77,11 @@ describe("the allowance of a key that calls often", () => {
   )
 
   it.effect(
-    "what ends is settled 10 ms later, together; after 50 quiet ms nothing is held ahead",
+    "ended calls are settled together 10 ms later; after 50 idle ms nothing is reserved",
     () =>
       Effect.gen(function* () {
-        const { close, draw, heat, stop, written } = yield* make()
-        yield* heat
+        const { close, draw, callOften, stop, written } = yield* make()
+        yield* callOften
         const [one, two, long] = [callStart(user, 1), callStart(user, 1), callStart(user, 1)]
         for (const start of [one, two, long]) assert.isTrue(draw(start))
         close(callEnd(one, 1))
@@ -89,7 +89,7 @@ describe("the allowance of a key that calls often", () => {
         yield* TestClock.adjust("10 millis")
         assert.deepStrictEqual(endsOf(written.slice(1)), [[one.id, two.id]])
         yield* TestClock.adjust("1 second")
-        // The call that still runs is held for, and nothing else
+        // Only the call that still runs is held
         assert.deepStrictEqual(sizesOf(written.slice(2)), [[[credits(1), credits(0)]]])
         close(callEnd(long, 1))
         yield* TestClock.adjust("1 second")
@@ -101,16 +101,16 @@ describe("the allowance of a key that calls often", () => {
       })
   )
 
-  it.effect("a key that was not looked at for 100 ms, or has died, is not drawn on", () =>
+  it.effect("a key that was not checked for 100 ms, or is revoked, is not drawn on", () =>
     Effect.gen(function* () {
       let alive = true
       let isThere = true
-      const { draw, heat, stop } = yield* make((batch) =>
+      const { draw, callOften, stop } = yield* make((batch) =>
         isThere
           ? Effect.succeed(grantAll(batch, alive))
           : Effect.fail(new StoreUnavailable({ cause: undefined }))
       )
-      yield* heat
+      yield* callOften
       isThere = false
       for (let n = 0; n < 9; n += 1) {
         yield* TestClock.adjust("11 millis")
@@ -131,16 +131,16 @@ describe("the allowance of a key that calls often", () => {
   )
 
   it.effect(
-    "what has ended is kept while the store is away, and written when the service stops",
+    "ended calls are kept while the store is unavailable, and written when the service stops",
     () =>
       Effect.gen(function* () {
         let isThere = true
-        const { close, draw, heat, stop, written } = yield* make((batch) =>
+        const { close, draw, callOften, stop, written } = yield* make((batch) =>
           isThere
             ? Effect.succeed(grantAll(batch))
             : Effect.fail(new StoreUnavailable({ cause: undefined }))
         )
-        yield* heat
+        yield* callOften
         const [one, two] = [callStart(user, 1), callStart(user, 1)]
         draw(one)
         draw(two)
@@ -159,15 +159,15 @@ describe("the allowance of a key that calls often", () => {
       })
   )
 
-  it.effect("a call that cannot be written is given up alone", () =>
+  it.effect("a call that cannot be written is dropped alone", () =>
     Effect.gen(function* () {
       const [bad, good] = [callStart(user, 1), callStart(user, 1)]
-      const { close, draw, heat, stop, written } = yield* make((batch) =>
+      const { close, draw, callOften, stop, written } = yield* make((batch) =>
         endsOf([batch]).flat().includes(bad.id)
           ? Effect.die("broken")
           : Effect.succeed(grantAll(batch))
       )
-      yield* heat
+      yield* callOften
       for (const start of [bad, good]) {
         draw(start)
         close(callEnd(start, 1))
@@ -175,7 +175,7 @@ describe("the allowance of a key that calls often", () => {
       yield* TestClock.adjust("1 second")
       const apart = endsOf(written).filter((ids) => ids.length > 0)
       assert.deepStrictEqual(apart, [[bad.id, good.id], [bad.id], [good.id]])
-      // What is written behind a call is covered by the hold that takes the place of the last one
+      // What is written after a call is covered by the hold that replaces the last one
       const [bads, goods] = written.filter(({ ended }) => ended.length === 1)
       assert.deepStrictEqual(
         [bads, goods].map((batch) => batch!.sizes.map(({ needs }) => needs)),

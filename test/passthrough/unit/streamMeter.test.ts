@@ -2,24 +2,23 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { UsageProtocol } from "../../../src/catalog/OpenRoutes.ts"
 import { usageOf } from "../../../src/catalog/Usage.ts"
-import { LongEvent } from "../../../src/passthrough/LongEvent.ts"
-import { StreamMeter } from "../../../src/passthrough/StreamMeter.ts"
+import { LongEvent, StreamMeter } from "../../../src/passthrough/StreamMeter.ts"
 
 const piecesOf = (bytes: Buffer, size: number): ReadonlyArray<Buffer> =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
     bytes.subarray(index * size, (index + 1) * size)
   )
 
-/** What a client gets of a stream that comes in pieces. */
+/** What a client receives of a stream that arrives in pieces. */
 const through = (meter: StreamMeter, text: string, size = 16_384): string => {
   const relayed = piecesOf(Buffer.from(text), size).map((piece) => meter.push(piece))
   return Buffer.concat([...relayed, meter.flush()]).toString()
 }
 
-/** Three MiB of an answer, with what an event of it looks like inside. */
+/** Three MiB of a response, with text inside that looks like an event. */
 const long = 'said \\"usage\\": {"input_tokens": 1} \n\u{1f600} [{'.repeat(70_000)
 
-/** The last event of each vendor, as large as its answer. vendors.md A2 to A4. */
+/** The last event of each vendor, as large as its response: docs/reference/passthrough.md#usage. */
 const lastEvents: { readonly [protocol in UsageProtocol]: unknown } = {
   "openai-chat": {
     choices: [{ delta: { content: long } }],
@@ -88,7 +87,7 @@ describe("the meter of a stream", () => {
     assert.strictEqual(meter.usage?.inputTokens, 7)
   })
 
-  it("hides the usage chunk behind a large event, and nothing of that event", () => {
+  it("hides the usage chunk after a large event, and nothing of that event", () => {
     const large = `data: ${JSON.stringify({ choices: [{ delta: { content: long } }], usage: null })}\n\n`
     const usage = `data: ${JSON.stringify({ choices: [], usage: { prompt_tokens: 7 } })}\n\n`
     const meter = new StreamMeter("openai-chat", true)
@@ -99,7 +98,7 @@ describe("the meter of a stream", () => {
     assert.strictEqual(meter.usage?.inputTokens, 7)
   })
 
-  it("hears of a failure that is told in a large event", () => {
+  it("reads a failure that is reported in a large event", () => {
     const meter = new StreamMeter("openai-responses", false)
     const failed = { type: "response.failed", response: { instructions: long } }
     through(meter, `data: ${JSON.stringify(failed)}\n\n`)
@@ -108,7 +107,7 @@ describe("the meter of a stream", () => {
 })
 
 describe("a long event", () => {
-  it("says of usage what the whole event says, however it comes", () => {
+  it("has the usage that the whole event has, however it is split", () => {
     const json = fc.jsonValue({ maxDepth: 6, noUnicodeString: false })
     const event = fc.record({ before: json, usage: json, response: json, after: json })
     fc.assert(

@@ -4,7 +4,7 @@ import { TestClock } from "effect/testing"
 import { UpstreamCalls } from "../../../src/passthrough/UpstreamCalls.ts"
 import { Accounts } from "../../../src/vendors/Accounts.ts"
 import { Upstream } from "../../../src/vendors/Upstream.ts"
-import type { UpstreamAnswer, UpstreamRequest } from "../../../src/vendors/UpstreamExchange.ts"
+import type { UpstreamResponse, UpstreamRequest } from "../../../src/vendors/UpstreamExchange.ts"
 
 const account = {
   id: "openai:one",
@@ -23,17 +23,17 @@ const request: UpstreamRequest = {
   watch: undefined
 }
 
-/** The last request of an account; the next tokens come 20 s after the answer. */
-const answer: UpstreamAnswer = {
+/** The response to the last request that the limit allows; the next is allowed after 20 s. */
+const answer: UpstreamResponse = {
   status: 200,
   headers: { "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "20s" },
   body: new Uint8Array()
 }
 
-describe("an account whose limit is used up", () => {
-  it.effect("is left alone from the answer on that says so, however long the call took", () =>
+describe("an account whose rate limit is used up", () => {
+  it.effect("is not used after the response that says so, however long the call took", () =>
     Effect.gen(function* () {
-      let finish: (exit: Exit.Exit<UpstreamAnswer, never>) => void = () => {}
+      let finish: (exit: Exit.Exit<UpstreamResponse, never>) => void = () => {}
       const upstream = Layer.succeed(
         Upstream,
         Upstream.of({

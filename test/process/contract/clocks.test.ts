@@ -11,27 +11,27 @@ const now = DateTime.makeUnsafe("2026-03-01T12:00:00Z")
 const later = (seconds: number) => DateTime.add(now, { seconds })
 const anHourAhead = later(3600)
 
-describeStores("a process whose clock was an hour ahead for a moment", (database) => {
+describeStores("a process whose clock was an hour fast for a moment", (database) => {
   const Live = Layer.mergeAll(AdmissionStore.layer, RateLeaseStore.layer, walletStores).pipe(
     Layer.provideMerge(database)
   )
 
-  it.effect("holds up no call to a vendor", () =>
+  it.effect("delays no call to a vendor", () =>
     Effect.gen(function* () {
       const { lease } = yield* RateLeaseStore
-      const turn = (at: DateTime.Utc) =>
+      const permit = (at: DateTime.Utc) =>
         Effect.map(
           lease({ key: "dashscope:1/polls", count: 2, spacing: Duration.millis(50), now: at }),
           DateTime.formatIso
         )
-      assert.strictEqual(yield* turn(now), "2026-03-01T12:00:00.000Z")
-      assert.strictEqual(yield* turn(anHourAhead), "2026-03-01T13:00:00.000Z")
-      assert.strictEqual(yield* turn(now), "2026-03-01T12:00:00.000Z")
-      assert.strictEqual(yield* turn(now), "2026-03-01T12:00:00.100Z", "behind the one before")
+      assert.strictEqual(yield* permit(now), "2026-03-01T12:00:00.000Z")
+      assert.strictEqual(yield* permit(anHourAhead), "2026-03-01T13:00:00.000Z")
+      assert.strictEqual(yield* permit(now), "2026-03-01T12:00:00.000Z")
+      assert.strictEqual(yield* permit(now), "2026-03-01T12:00:00.100Z", "behind the one before")
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("empties no key's bucket for longer than it takes to fill", () =>
+  it.effect("empties no key's bucket for longer than its refill time", () =>
     Effect.gen(function* () {
       const { admit } = yield* AdmissionStore
       const keyHash = new Uint8Array([1])

@@ -21,7 +21,7 @@ const instructions = (name: string): ReadonlyArray<string> =>
 const last = (name: string): string => instructions(name).at(-1) ?? ""
 
 describe("the image", () => {
-  it("is built in stages, runs as a number that is not root, and listens on all addresses", () => {
+  it("is built in stages, runs as a numeric non-root user, and listens on all addresses", () => {
     assert.isAbove(instructions("FROM").length, 1)
     assert.match(last("FROM"), /slim/)
     assert.match(last("USER"), /^[1-9]\d*:[1-9]\d*$/)
@@ -39,7 +39,7 @@ describe("the image", () => {
     const install = instructions("RUN")
       .find((line) => line.startsWith("npm ci"))!
       .split(" && ")[0]!
-    // npm alone gets this process's environment: where the registry is, and how to reach it.
+    // npm alone gets this process's environment, which has the registry's settings.
     const own = Object.entries(process.env).flatMap(([name, value]) =>
       value === undefined || name.startsWith("npm_lifecycle") ? [] : [[name, value] as const]
     )

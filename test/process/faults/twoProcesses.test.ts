@@ -6,7 +6,7 @@ import { startReceiver } from "../../support/webhookReceiver.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-const story = async (databaseUrl: string, signal: NodeJS.Signals, withinMillis: number) => {
+const scenario = async (databaseUrl: string, signal: NodeJS.Signals, withinMillis: number) => {
   await using receiver = await startReceiver()
   const env = receiver.env
   await using first = await GatewayProcess.start({ databaseUrl, env })
@@ -62,17 +62,17 @@ describe("two processes on one Postgres", () => {
     () =>
       Effect.gen(function* () {
         const database = yield* migratedDatabaseUrl
-        yield* Effect.promise(() => story(database.href, "SIGKILL", 20_000))
+        yield* Effect.promise(() => scenario(database.href, "SIGKILL", 20_000))
       }),
     180_000
   )
 
   it.live(
-    "SIGTERM of one: it hands its tasks back, and the other finishes all within 10 seconds",
+    "SIGTERM of one: it releases its tasks, and the other finishes all within 10 seconds",
     () =>
       Effect.gen(function* () {
         const database = yield* migratedDatabaseUrl
-        yield* Effect.promise(() => story(database.href, "SIGTERM", 10_000))
+        yield* Effect.promise(() => scenario(database.href, "SIGTERM", 10_000))
       }),
     180_000
   )

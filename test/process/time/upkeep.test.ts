@@ -5,7 +5,7 @@ import { ManageReplays } from "../../../src/users/ManageReplays.ts"
 import { advance, layerGateway, makeUser } from "../../support/gateway.ts"
 
 describe("the audit of the wallets", () => {
-  it.effect("is left to the process that has just done it, and taken over when that is gone", () =>
+  it.effect("is done by the process that did it last, and by another when that one has ended", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const otherProcessAudits = Effect.flatMap(
@@ -30,7 +30,7 @@ describe("the audit of the wallets", () => {
 })
 
 describe("idempotency keys older than 24 hours", () => {
-  it.effect("are forgotten as fast as a busy day made them", () =>
+  it.effect("are removed as fast as a busy day creates them", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const user = yield* makeUser()
@@ -41,7 +41,7 @@ describe("idempotency keys older than 24 hours", () => {
       yield* sql`
         INSERT INTO idempotency_keys (user_id, key, request_hash, status, body, created_at)
         VALUES (${user.id}, 'young', ''::bytea, 202, '{}', '1969-12-31T00:00:01Z')`
-      yield* (yield* ManageReplays).forgetOld
+      yield* (yield* ManageReplays).deleteExpired
       assert.deepStrictEqual(yield* sql`SELECT key FROM idempotency_keys`, [{ key: "young" }])
     }).pipe(Effect.provide(layerGateway()))
   )

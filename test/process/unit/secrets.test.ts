@@ -32,7 +32,7 @@ describe("secrets that are generated into DATA_DIR", () => {
 
   for (const name of ["admin-token", "master-key"]) {
     for (const text of ["", "\n", "c2hvcnQ="]) {
-      it.effect(`stop the start when ${name} holds ${JSON.stringify(text)}: no key is none`, () =>
+      it.effect(`stop the start when ${name} holds ${JSON.stringify(text)}`, () =>
         Effect.gen(function* () {
           const files = yield* FileSystem.FileSystem
           const place = yield* folder
@@ -49,7 +49,7 @@ describe("secrets that are generated into DATA_DIR", () => {
     }
   }
 
-  it.effect("are there whole or not at all: a disk that is full leaves no half of one", () =>
+  it.effect("are written completely or not at all: a full disk leaves no partial file", () =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const place = yield* folder

@@ -75,7 +75,7 @@ const newest = async () => {
 }
 
 describe("the openai package in the sandbox", () => {
-  it("gets as many choices as it asks for, and pays for each", async () => {
+  it("gets as many choices as requested, and pays for each", async () => {
     const answer = await openai.chat.completions.create({ ...chat, n: 3 })
     assert.deepEqual(
       answer.choices.map((it) => [it.index, it.message.content, it.finish_reason]),
@@ -112,13 +112,13 @@ describe("the openai package in the sandbox", () => {
     assert.equal((await newest()).usage!["outputTokens"], 3)
   })
 
-  it("sees the usage chunk it asked for, however it writes its JSON", async () => {
+  it("gets the usage chunk it requested, however it writes its JSON", async () => {
     const body = `{"model": "gpt-4o", "stream": true, "stream_options": {"include_usage" : true}, "messages": []}`
     const answer = await gateway.post("/v1/chat/completions", body)
     assert.include(await answer.text(), '"completion_tokens":16')
   })
 
-  it("calls the tool that it offers, and answers in words what the tool has said", async () => {
+  it("calls the tool that it offers, and gets a text about the tool's result", async () => {
     const tools = [
       { type: "function" as const, function: { name: "other", parameters: schema } },
       { type: "function" as const, function: { name: "weather", parameters: schema } }
@@ -182,7 +182,7 @@ describe("the openai package in the sandbox", () => {
     assert.deepEqual(item!.type === "function_call" && JSON.parse(item!.arguments), called)
   })
 
-  it("gets the vendor's 404 for a model that is not there, and those that are, the catalog's too", async () => {
+  it("gets the vendor's 404 for an unknown model, and the known ones, also those of the catalog", async () => {
     const error = await fails(openai.models.retrieve("nope"))
     assert.instanceOf(error, NotFoundError)
     assert.include(error.message, "The model 'nope' does not exist")
@@ -195,7 +195,7 @@ describe("the openai package in the sandbox", () => {
     assert.notInclude(ids, "claude-haiku-4-5")
   })
 
-  it("gets embeddings as it asks for them: as numbers or, by itself, as Base64", async () => {
+  it("gets embeddings in the requested encoding: numbers or, by default, Base64", async () => {
     const client = vendorOpenAi()
     const ask = { model: "text-embedding-3-small", input: ["a", "b"], dimensions: 64 }
     const packed = await client.embeddings.create(ask)
@@ -242,7 +242,7 @@ describe("the @anthropic-ai/sdk package in the sandbox", () => {
     assert.isAbove(input_tokens, 0)
   })
 
-  it("uses the tool that it offers, and answers in words what the tool has said", async () => {
+  it("uses the tool that it offers, and gets a text about the tool's result", async () => {
     const tools = [{ name: "weather", input_schema: schema }]
     const first = await anthropic.messages.create({ ...message, tools })
     const streamed = await anthropic.messages.stream({ ...message, tools }).finalMessage()
@@ -265,7 +265,7 @@ describe("the @anthropic-ai/sdk package in the sandbox", () => {
     assert.deepInclude(end.content[0], { type: "text", text: whole })
   })
 
-  it("gets the vendor's 404 for a model that is not there, and those that are", async () => {
+  it("gets the vendor's 404 for an unknown model, and the known ones", async () => {
     const error = await fails(anthropic.models.retrieve("nope"))
     assert.instanceOf(error, AnthropicNotFound)
     assert.include(error.message, "model: nope")
@@ -277,7 +277,7 @@ describe("Gemini's format in the sandbox", () => {
   const path = "/vendors/google/v1/models/gemini-2.5-flash"
   const contents = [{ role: "user", parts: [{ text: "Hi" }] }]
 
-  it("streams one array to those who do not ask for events, and its figures are the bill", async () => {
+  it("streams one array when no events are requested, and its usage is what is charged", async () => {
     const answer = await gateway.post(`${path}:streamGenerateContent`, { contents })
     assert.equal(answer.headers.get("content-type"), "application/json")
     const chunks = (await answer.json()) as Array<{
@@ -291,7 +291,7 @@ describe("Gemini's format in the sandbox", () => {
 })
 
 describe("every route in the sandbox", () => {
-  it("answers the same bytes to the same request, and is flagged by the header", async () => {
+  it("returns the same bytes for the same request, with the sandbox header", async () => {
     const tools = [{ type: "function", function: { name: "f", parameters: schema } }]
     const calls: ReadonlyArray<readonly [string, object]> = [
       ["/v1/chat/completions", { ...chat, n: 2, max_tokens: 5 }],
@@ -315,7 +315,7 @@ describe("every route in the sandbox", () => {
     assert.equal(await gateway.drift(), 0)
   })
 
-  it("refuses in the vendor's words what is nested too deeply", async () => {
+  it("refuses in the vendor's format what is nested too deeply", async () => {
     const deep = "[".repeat(60_000) + "]".repeat(60_000)
     const example = `{"type":"function","name":"f","parameters":{"default":{"a":${deep}}}}`
     const google = "/vendors/google/v1/models/gemini-2.5-flash:generateContent"
@@ -346,7 +346,7 @@ describe("every route in the sandbox", () => {
     assert.equal(await gateway.drift(), 0)
   })
 
-  it("makes of a small request no answer that is out of all proportion", async () => {
+  it("keeps the response to a small request in proportion", async () => {
     const input = (count: number) => ({
       model: "text-embedding-3-small",
       dimensions: 2,

@@ -28,7 +28,7 @@ const read = (bytes: Uint8Array) => {
 }
 
 describe("Mp4Renderer", () => {
-  it.effect("a video has exactly the asked size, duration and frame rate", () =>
+  it.effect("a video has exactly the requested size, duration and frame rate", () =>
     Effect.gen(function* () {
       for (const [width, height, codec, film] of [
         [1280, 720, "avc1.42c01f", spark],
@@ -59,7 +59,7 @@ describe("Mp4Renderer", () => {
     })
   )
 
-  it.effect("sound is silent AAC as long as the video, and absent when not asked for", () =>
+  it.effect("sound is silent AAC as long as the video, and absent when not requested", () =>
     Effect.gen(function* () {
       const { info } = yield* read(yield* render({ width: 320, height: 240 }, spark))
       const [sound] = info.audioTracks
@@ -71,7 +71,7 @@ describe("Mp4Renderer", () => {
     })
   )
 
-  it.effect("every sample is whole: its units' lengths add up, and none holds a start code", () =>
+  it.effect("every sample is complete: unit lengths add up, no start code inside", () =>
     Effect.gen(function* () {
       const bytes = yield* render({ width: 640, height: 360 }, spark)
       const { info, samples } = yield* read(bytes)

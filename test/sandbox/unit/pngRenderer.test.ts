@@ -18,7 +18,7 @@ const count = (pixels: ArrayLike<number>, color: number): number =>
   Array.from(pixels).filter((it) => it === color).length
 
 describe("PngRenderer", () => {
-  it.effect("an image has exactly the asked size, and shows the prompt and a caption", () =>
+  it.effect("an image has exactly the requested size, and shows the prompt and a caption", () =>
     Effect.gen(function* () {
       for (const [width, height] of [
         [1664, 928],

@@ -10,7 +10,7 @@ describe("Script", () => {
     })
   })
 
-  it("every directive's example is read, and its text is not drawn", () => {
+  it("every directive's example is parsed, and its text is not drawn", () => {
     const scripts = Object.values(directives).map(({ example }) => parse(`A fox ${example}`))
     assert.deepStrictEqual(
       scripts.map(({ faults, text }) => ({ faults, text })),
@@ -28,13 +28,13 @@ describe("Script", () => {
     })
   })
 
-  it("several directives hold together, and the later of two that disagree", () => {
+  it("several directives combine, and of two that conflict the later one counts", () => {
     const { script, text } = parse("[[sim:slow=2m]] A fox [[sim:partial=1]][[sim:slow=500ms]]")
     assert.deepStrictEqual(script, { delayMillis: 500, itemsMax: 1 })
     assert.strictEqual(text, "A fox")
   })
 
-  it("an unknown directive and a wrong value are named", () => {
+  it("an unknown directive and a wrong value are reported", () => {
     assert.deepStrictEqual(parse("[[sim:slwo=1s]] [[sim:slow=soon]] [[sim:hang=1]]").faults, [
       "[[sim:slwo=1s]] is no directive of the simulator",
       "[[sim:slow=soon]] is written like [[sim:slow=30s]]",

@@ -57,7 +57,7 @@ const pollFailure = Effect.fnUntraced(function* (prompt: string) {
 })
 
 describe("Simulator: delays", () => {
-  it.effect("a job runs until its delay is over, and says when to ask again", () =>
+  it.effect("a job runs until its delay is over, and returns when to poll again", () =>
     Effect.gen(function* () {
       const delay = { min: "2500 millis", max: "2500 millis" } as const
       const { account, handle, pollAfter } = yield* accepted({ prompt: "A fox" }, undefined, {
@@ -76,7 +76,7 @@ describe("Simulator: delays", () => {
     })
   )
 
-  it.effect("delays lie between 2 and 6 seconds, differ by task, and are the same again", () =>
+  it.effect("delays lie between 2 and 6 seconds, differ by task, and are repeatable", () =>
     Effect.gen(function* () {
       const { account } = yield* make()
       const delays = Effect.forEach(
@@ -195,7 +195,7 @@ describe("Simulator: media", () => {
     })
   )
 
-  it.effect("without a seed the task id gives one", () =>
+  it.effect("without a seed the task id is the seed", () =>
     Effect.gen(function* () {
       const { account } = yield* make()
       const seed = (id: string) =>
@@ -207,7 +207,7 @@ describe("Simulator: media", () => {
     })
   )
 
-  it.effect("partial makes only so many of the images asked for", () =>
+  it.effect("partial makes only this many of the requested images", () =>
     Effect.gen(function* () {
       const body = { prompt: "A fox [[sim:partial=1]]", size: "768*768", n: 4 }
       const { handle } = yield* accepted(body, "image-edit")
@@ -220,7 +220,7 @@ describe("Simulator: media", () => {
 })
 
 describe("Simulator: failures", () => {
-  it.effect("refused submits buy nothing, a lost one does", () =>
+  it.effect("refused submits create no job, a lost one does", () =>
     Effect.gen(function* () {
       assert.deepStrictEqual(
         yield* Effect.forEach(
@@ -265,7 +265,7 @@ describe("Simulator: failures", () => {
     })
   )
 
-  it.effect("a job that ends badly says so at the end of its time", () =>
+  it.effect("a job that fails reports it at the end of its time", () =>
     Effect.gen(function* () {
       const prompts = ["[[sim:fail]]", "[[sim:timeout]]", "[[sim:lost]]"]
       assert.deepStrictEqual(yield* Effect.forEach(prompts, pollFailure), [
@@ -276,7 +276,7 @@ describe("Simulator: failures", () => {
     })
   )
 
-  it.effect("crash runs before or after the job is bought, and does nothing by default", () =>
+  it.effect("crash runs before or after the job is created, and does nothing by default", () =>
     Effect.gen(function* () {
       const paidAtCrash = yield* Ref.make<ReadonlyArray<number>>([])
       const simulator: Simulator = yield* make({
@@ -295,7 +295,7 @@ describe("Simulator: failures", () => {
     })
   )
 
-  it.effect("a job can be canceled until it is done", () =>
+  it.effect("a job can be cancelled until it is done", () =>
     Effect.gen(function* () {
       const { account, handle } = yield* accepted({ prompt: "A fox" })
       assert.strictEqual(yield* account.cancel(handle), "Canceled")
@@ -304,7 +304,7 @@ describe("Simulator: failures", () => {
     })
   )
 
-  it.effect("a foreign handle is lost, and an unreadable body is refused", () =>
+  it.effect("a handle of another vendor is lost, and an unreadable body is refused", () =>
     Effect.gen(function* () {
       const { account } = yield* make()
       assert.strictEqual((yield* Effect.flip(account.poll({ id: "x" }))).class, "LOST")

@@ -3,7 +3,7 @@ import { createServer } from "node:http"
 import type { IncomingMessage, Server, ServerResponse } from "node:http"
 import type { AddressInfo } from "node:net"
 
-/** What goes wrong with one request; the next request is not concerned. */
+/** A fault of one request; the next request is not affected. */
 export type Fault =
   | "429"
   | "429-wait"
@@ -40,7 +40,7 @@ export interface Reply {
   readonly headers?: Readonly<Record<string, string>>
   readonly json?: unknown
   readonly bytes?: Buffer
-  /** In place of `bytes`. */
+  /** Instead of `bytes`. */
   readonly media?: Media
 }
 
@@ -48,17 +48,17 @@ export interface Reply {
 export interface Media {
   /** Its first bytes; zeros follow. */
   readonly head: Buffer
-  /** Bytes; as many as `head` has when it is left out. */
+  /** Bytes; the length of `head` by default. */
   readonly size?: number
-  /** `Content-Length` is not told. */
+  /** Without `Content-Length`. */
   readonly isChunked?: boolean
   readonly type?: string
-  /** The next downloads break off after so many bytes; `hang`: they stay open then. */
+  /** The next downloads break off after this many bytes; `isHanging`: they stay open then. */
   readonly breaks?: Array<number>
   readonly isHanging?: boolean
 }
 
-/** The vendor's own way to say so. */
+/** The vendor's own response for each refusal. */
 export type Refusals = {
   readonly [fault in "429" | "unavailable" | "operator" | "content" | "client" | "media"]: Reply
 }
@@ -66,10 +66,10 @@ export type Refusals = {
 export interface Protocol {
   readonly key: string
   readonly refusals: Refusals
-  /** Is this request one that buys? */
+  /** Whether this request submits a job. */
   readonly isSubmit: (seen: Seen) => boolean
   /** `undefined`: the vendor does not know the path. */
-  readonly answer: (seen: Seen, upstream: Upstream) => Reply | undefined
+  readonly respond: (seen: Seen, upstream: Upstream) => Reply | undefined
 }
 
 export interface Job {
@@ -91,44 +91,44 @@ export const pixel = Buffer.from(
   "base64"
 )
 
-/** A vendor as a real HTTP server on 127.0.0.1 that keeps to its documented formats. */
+/** A vendor as a real HTTP server on 127.0.0.1 that follows its documented formats. */
 export class Upstream {
   readonly #protocol: Protocol
   readonly #server: Server
-  /** How many requests came, downloads of results included. */
+  /** Number of requests, downloads of results included. */
   requests = 0
-  /** Every other request in its order. */
+  /** All other requests in order. */
   readonly seen: Array<Seen> = []
   readonly jobs = new Map<string, Job>()
-  /** How many submits of each body bought a job, by the body's hash. */
+  /** Number of jobs that the submits of each body created, by the body's hash. */
   readonly paid = new Map<string, number>()
   /** Used up by the next submits, and by the next other requests. */
   submitFaults: Array<Fault | Reply> = []
   askFaults: Array<Fault | Reply> = []
-  /** Used up by the next requests to a cancel route. */
+  /** Used up by the next cancel requests. */
   cancelFaults: Array<Fault | Reply> = []
   /** Used up by the next downloads of results at `/results/`. */
   resultFaults: Array<"hang"> = []
   ending: Ending = "done"
-  /** Polls that find a job still running. */
+  /** Polls that return a job as still running. */
   runningPolls = 1
-  /** How many jobs stand on a page of its list. */
+  /** Jobs on a page of its list. */
   pageSize = 100
-  /** How often the list does not show any job yet. */
+  /** Number of lists that show no job yet. */
   lateLists = 0
-  /** Submits with this text in them are never answered; taken before or not. */
+  /** Submits with this text get no response, whether a job is created or not. */
   heldBeforeTaken: string | undefined
   heldAfterTaken: string | undefined
-  /** What was bought, in its order. */
+  /** The jobs, in order of their submits. */
   readonly paidBodies: Array<Buffer> = []
-  /** Each submit takes so long before it is answered. Milliseconds. */
+  /** Delay of each submit's response. Milliseconds. */
   delayMillis = 0
-  /** Result URLs answer 404. */
+  /** Result URLs return 404. */
   isResultGone = false
   media: Media = { head: pixel }
   /** Bytes of results that were sent. */
   mediaBytesSent = 0
-  /** Runs once a submit has bought its job, before it is answered. */
+  /** Runs after a submit has created its job, before the response. */
   onPaid: () => void | Promise<void> = () => {}
   #ids = 0
 
@@ -159,14 +159,14 @@ export class Upstream {
     return [...this.paid.values()].reduce((sum, count) => sum + count, 0)
   }
 
-  /** What a list shows now, oldest first. */
+  /** The jobs that a list shows now, oldest first. */
   get listedJobs(): ReadonlyArray<Job> {
     if (this.lateLists === 0) return [...this.jobs.values()]
     this.lateLists -= 1
     return []
   }
 
-  /** How often a cancel route was asked. */
+  /** Number of cancel requests. */
   get cancels(): number {
     return this.seen.filter(({ path }) => path.endsWith("/cancel")).length
   }
@@ -207,7 +207,7 @@ export class Upstream {
     this.onPaid = () => {}
   }
 
-  /** Buys a job. */
+  /** Creates a job. */
   buy(seen: Seen, prefix: string, count = 1): Job {
     const hash = createHash("sha256").update(seen.bytes).digest("hex")
     this.paid.set(hash, (this.paid.get(hash) ?? 0) + 1)
@@ -227,7 +227,7 @@ export class Upstream {
     return job
   }
 
-  /** The job as a poll finds it: undefined when it was never there, or is forgotten. */
+  /** The job as a poll finds it: `undefined` when it never existed or was dropped. */
   poll(id: string): { readonly job: Job; readonly isRunning: boolean } | undefined {
     const job = this.jobs.get(id)
     if (job === undefined || this.ending === "lost") return undefined
@@ -235,7 +235,7 @@ export class Upstream {
     return { job, isRunning: job.polls <= this.runningPolls && !job.isCancelled }
   }
 
-  /** How many of the results of a job exist. */
+  /** Number of results of a job. */
   made(job: Job): number {
     if (this.ending === "nothing") return 0
     return this.ending === "partial" ? Math.max(1, job.count - 1) : job.count
@@ -259,7 +259,7 @@ export class Upstream {
     if (fault === "hang" || (isSubmit && includes(seen, this.heldBeforeTaken))) return
     const refusal = fault === undefined ? undefined : this.#refusal(fault)
     if (refusal !== undefined) return this.#write(response, refusal)
-    const reply = this.#protocol.answer(seen, this) ?? { status: 404, json: {} }
+    const reply = this.#protocol.respond(seen, this) ?? { status: 404, json: {} }
     if (isSubmit && includes(seen, this.heldAfterTaken)) return
     if (isSubmit && reply.status < 300) await this.onPaid()
     if (fault === "drop-after") return void request.socket.destroy()

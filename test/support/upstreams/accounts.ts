@@ -1,33 +1,33 @@
 import { Effect, Redacted } from "effect"
-import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
+import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import type { AccountSetting } from "../../../src/domain/Provider.ts"
 import type { AdapterContext } from "../../../src/vendors/AdapterContext.ts"
+import { adapters } from "../../../src/vendors/Adapters.ts"
 import * as Download from "../../../src/vendors/Download.ts"
-import { families } from "../../../src/vendors/Families.ts"
 import type { SubmitMedium, SubmitRequest } from "../../../src/vendors/VendorClient.ts"
 import * as VendorHttp from "../../../src/vendors/VendorHttp.ts"
 import { pixel } from "./Upstream.ts"
 
-/** One family's account at an upstream, as `LiveVendors` makes it. */
+/** One family's account at an upstream, as `LiveVendors` creates it. */
 export const accountAt = Effect.fnUntraced(function* (
-  adapter: Adapter,
+  name: AdapterName,
   baseUrl: string,
   key: string,
   more: Partial<AdapterContext> = {}
 ) {
-  const family = families[adapter]
+  const adapter = adapters[name]
   const account: AccountSetting = {
-    id: `${family.provider}:test`,
-    provider: family.provider,
+    id: `${adapter.provider}:test`,
+    provider: adapter.provider,
     key: Redacted.make(key),
     baseUrl,
     weight: 1
   }
-  const auth = family.auth(key)
+  const auth = adapter.auth(key)
   const http = yield* VendorHttp.make
-  const accountId = `${adapter}@${account.id}`
+  const accountId = `${name}@${account.id}`
   const observeResponse = () => Effect.void
-  const line = {
+  const context = {
     account,
     accountId,
     auth,
@@ -36,10 +36,10 @@ export const accountAt = Effect.fnUntraced(function* (
     mayDisableInspection: false,
     ...more
   }
-  return { ...family.make(line), download: (yield* Download.make)(account, auth) }
+  return { ...adapter.make(context), download: (yield* Download.make)(account, auth) }
 })
 
-/** A picture that the client sent inline, or keeps at `sourceUrl`. */
+/** A picture that the client sent inline, or by its `sourceUrl`. */
 export const picture = (pointer: string, sourceUrl?: string): SubmitMedium => ({
   pointer,
   mime: "image/png",

@@ -9,15 +9,15 @@ export interface FalKey {
 export const falKey = (): FalKey => generateKeyPairSync("ed25519")
 export const replicateSecret = () => `whsec_${randomBytes(24).toString("base64")}`
 
-/** What the mock vendors sign with and publish; a test may change it. */
+/** The keys that the mock vendors sign with and publish; a test may change them. */
 export const signing = {
-  /** fal's own, as its JWKS shows them. */
+  /** fal's keys, as its JWKS shows them. */
   fal: [falKey()],
-  /** Of the one Replicate account. */
+  /** The secret of the one Replicate account. */
   replicate: replicateSecret()
 }
 
-/** As fal publishes its keys; other kinds of keys may stand there too. */
+/** As fal publishes its keys; keys of other kinds may stand beside them. */
 export const falJwks = () => ({
   keys: [
     { kty: "RSA", e: "AQAB", n: "AQAB", kid: "other" },
@@ -33,7 +33,7 @@ export interface SignOptions {
   readonly at: number
   readonly body: string
   readonly id?: string
-  /** In place of the vendor's own. */
+  /** Instead of the vendor's own. */
   readonly falKey?: FalKey
   readonly replicateSecret?: string
 }
@@ -66,6 +66,6 @@ export const replicateHeaders = ({
   }
 }
 
-/** Vendors call https alone; the mocks call this machine too. */
+/** Vendors call https URLs only; the mocks also call this machine. */
 export const isCallable = (url: string): boolean =>
   url.startsWith("https://") || /^http:\/\/127\.0\.0\.1[:/]/u.test(url)

@@ -177,7 +177,7 @@ const policy = (upstream: Upstream): Reply => ({
 
 const isSubmit = ({ method, path }: Seen) => method === "POST" && path.startsWith(aigc)
 
-/** vendors.md A1, asynchronous and synchronous. */
+/** docs/reference/vendors.md#dashscope-wire-protocol, asynchronous and synchronous. */
 export const dashscope: Protocol = {
   key: "sk-dashscope-test-0001",
   refusals: {
@@ -201,7 +201,7 @@ export const dashscope: Protocol = {
     media: failure(400, "InvalidParameter.DataInspection", "Unable to download the media resource")
   },
   isSubmit,
-  answer: (seen, upstream) => {
+  respond: (seen, upstream) => {
     if (seen.path === "/oss") return { status: 200 }
     if (seen.headers.authorization !== `Bearer ${upstream.key}`) {
       return failure(401, "InvalidApiKey", "Invalid API-key provided.")

@@ -36,7 +36,7 @@ const response = (upstream: Upstream, id: string): Reply => {
 
 const isSubmit = ({ method, path }: Seen) => method === "POST" && !path.includes("/requests/")
 
-/** vendors.md A5, fal's queue. */
+/** docs/reference/vendors.md#fal-queue */
 export const fal: Protocol = {
   key: "fal-test-id-0001:secret-0001",
   refusals: {
@@ -50,7 +50,7 @@ export const fal: Protocol = {
     media: failure(422, [{ loc: ["body"], msg: "Failed to download", type: "file_download_error" }])
   },
   isSubmit,
-  answer: (seen, upstream) => {
+  respond: (seen, upstream) => {
     if (seen.path === "/.well-known/jwks.json") return { status: 200, json: falJwks() }
     if (seen.headers.authorization !== `Key ${upstream.key}`) {
       return failure(401, "Cannot access application: authentication is required")

@@ -56,7 +56,7 @@ const generated = (upstream: Upstream): Reply => {
   }
 }
 
-/** vendors.md A2, `generateContent`. */
+/** `generateContent`: docs/reference/vendors.md#gemini-images */
 export const gemini: Protocol = {
   key: "AIzaTestKeyOfTheGateway0001",
   refusals: {
@@ -68,7 +68,7 @@ export const gemini: Protocol = {
     media: failure(400, "INVALID_ARGUMENT", "Unable to process input image.")
   },
   isSubmit: (seen) => seen.method === "POST" && path.test(seen.path),
-  answer: (seen, upstream) => {
+  respond: (seen, upstream) => {
     if (!path.test(seen.path)) return undefined
     if (seen.headers["x-goog-api-key"] !== upstream.key) {
       return failure(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.")

@@ -67,7 +67,7 @@ const images = (seen: Seen, upstream: Upstream): Reply => {
 const isSubmit = ({ method, path }: Seen) =>
   method === "POST" && /^\/v1\/(?:videos|images\/(?:generations|edits))$/u.test(path)
 
-/** vendors.md A3, images and videos. */
+/** docs/reference/vendors.md#openai-images and docs/reference/vendors.md#openai-videos */
 export const openai: Protocol = {
   key: "sk-openai-test-0001",
   refusals: {
@@ -79,7 +79,7 @@ export const openai: Protocol = {
     media: invalid("Invalid image")
   },
   isSubmit,
-  answer: (seen, upstream) => {
+  respond: (seen, upstream) => {
     if (seen.headers.authorization !== `Bearer ${upstream.key}`) {
       return failure(401, "invalid_request_error", "invalid_api_key", "Incorrect API key provided")
     }

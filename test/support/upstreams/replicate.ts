@@ -69,7 +69,7 @@ const list = ({ query }: Seen, upstream: Upstream): Reply => {
 
 const isSubmit = ({ method, path }: Seen) => method === "POST" && path.endsWith("/predictions")
 
-/** vendors.md A5, Replicate. */
+/** docs/reference/vendors.md#replicate-predictions */
 export const replicate: Protocol = {
   key: "r8_replicate_test_0001",
   refusals: {
@@ -85,7 +85,7 @@ export const replicate: Protocol = {
     media: failure(422, "Input validation failed", "Failed to download the input image")
   },
   isSubmit,
-  answer: (seen, upstream) => {
+  respond: (seen, upstream) => {
     if (seen.headers.authorization !== `Bearer ${upstream.key}`) {
       return failure(401, "Unauthenticated", "You did not pass a valid authentication token")
     }

@@ -8,7 +8,7 @@ import { describeStores } from "../../support/stores.ts"
 const idOf = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
 const at = (minute: number) => DateTime.makeUnsafe(minute * 60_000)
 
-/** A callback about task `n`, told apart by its own byte. */
+/** A callback about task `n`, distinguished by its byte. */
 const callback = (n: number, byte: number, isForOwner = true) => ({
   digest: new Uint8Array(32).fill(byte),
   expiresAt: at(15),
@@ -27,41 +27,41 @@ describeStores("callbacks that were taken", (database) => {
     return yield* CallbackStore
   })
 
-  it.effect("one of many at once is taken, and its task's owner is told once", () =>
+  it.effect("one of many at once is accepted, and its task's owner is notified once", () =>
     Effect.gen(function* () {
       const callbacks = yield* withRuns
       const taken = yield* Effect.all(
-        Array.from({ length: 20 }, () => callbacks.take(callback(0, 1))),
+        Array.from({ length: 20 }, () => callbacks.accept(callback(0, 1))),
         { concurrency: "unbounded" }
       )
       assert.strictEqual(taken.filter((isNew) => isNew).length, 1)
       assert.deepEqual(yield* callbacks.calledOf("b"), [])
       assert.deepEqual(yield* callbacks.calledOf("a"), [idOf(0)])
       assert.deepEqual(yield* callbacks.calledOf("a"), [])
-      assert.isFalse(yield* callbacks.take(callback(0, 1)))
+      assert.isFalse(yield* callbacks.accept(callback(0, 1)))
       assert.deepEqual(yield* callbacks.calledOf("a"), [])
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("one that needs no telling, or is about no running task, tells nobody", () =>
+  it.effect("one without notification, or about a task that does not run, notifies no owner", () =>
     Effect.gen(function* () {
       const callbacks = yield* withRuns
-      assert.isTrue(yield* callbacks.take(callback(0, 1, false)))
-      assert.isTrue(yield* callbacks.take(callback(7, 2)))
-      assert.isTrue(yield* callbacks.take(callback(1, 3)))
+      assert.isTrue(yield* callbacks.accept(callback(0, 1, false)))
+      assert.isTrue(yield* callbacks.accept(callback(7, 2)))
+      assert.isTrue(yield* callbacks.accept(callback(1, 3)))
       assert.deepEqual(yield* callbacks.calledOf("a"), [idOf(1)])
       assert.deepEqual(yield* callbacks.calledOf("b"), [])
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("are forgotten once they are too old to be taken, and not before", () =>
+  it.effect("are removed once they are too old to be accepted, and not before", () =>
     Effect.gen(function* () {
       const callbacks = yield* withRuns
-      assert.isTrue(yield* callbacks.take(callback(0, 1)))
-      yield* callbacks.forgetExpired(at(15))
-      assert.isFalse(yield* callbacks.take(callback(0, 1)))
-      yield* callbacks.forgetExpired(at(16))
-      assert.isTrue(yield* callbacks.take(callback(0, 1)))
+      assert.isTrue(yield* callbacks.accept(callback(0, 1)))
+      yield* callbacks.deleteExpired(at(15))
+      assert.isFalse(yield* callbacks.accept(callback(0, 1)))
+      yield* callbacks.deleteExpired(at(16))
+      assert.isTrue(yield* callbacks.accept(callback(0, 1)))
     }).pipe(Effect.provide(store))
   )
 })

@@ -24,7 +24,7 @@ const run = (n: number, owner: string | null) =>
       sql`INSERT INTO runs (task_id, epoch, owner, deadline_at) VALUES (${idOf(n)}, 1, ${owner}, '2100-01-01')`
   )
 
-/** As `task_finish_many` does, whoever ends the task. */
+/** As `task_finish_many` does, for any process that ends the task. */
 const end = (n: number) =>
   Effect.flatMap(SqlClient.SqlClient, (sql) => sql`DELETE FROM runs WHERE task_id = ${idOf(n)}`)
 
@@ -46,7 +46,7 @@ describeStores("slots of a vendor account", (database) => {
     ).pipe(Effect.flatten)
 
   it.effect(
-    "two processes together run as many jobs as the line has slots, oldest task first",
+    "two processes together run as many jobs as the account has slots, oldest task first",
     () =>
       Effect.gen(function* () {
         const processes = { a: yield* processOf("a"), b: yield* processOf("b") }
@@ -54,18 +54,18 @@ describeStores("slots of a vendor account", (database) => {
         let running = 0
         let most = 0
         const job = Effect.fnUntraced(function* (n: number, owner: "a" | "b") {
-          yield* processes[owner].take({ taskId: idOf(n), epoch: 1 }, { line, max: 3 })
+          yield* processes[owner].acquire({ taskId: idOf(n), epoch: 1 }, { line, max: 3 })
           begun.push(n)
           running += 1
           most = Math.max(most, running)
           yield* Effect.sleep("5 seconds")
           running -= 1
           yield* end(n)
-          yield* processes[owner].lookAgain
+          yield* processes[owner].notifyReleased
         })
         const tasks = Array.from({ length: 12 }, (_, n) => n)
         for (const n of tasks) yield* run(n, n % 2 === 0 ? "a" : "b")
-        // The youngest ask first; one look of each process later all stand in the line
+        // The youngest ask first; one poll of each process later all wait for a slot
         const fibers = yield* Effect.forEach(tasks.slice(3).toReversed(), (n) =>
           Effect.forkScoped(job(n, n % 2 === 0 ? "a" : "b"))
         )
@@ -82,7 +82,7 @@ describeStores("slots of a vendor account", (database) => {
           (areAllDone) => areAllDone
         )
         assert.strictEqual(most, 3)
-        // Whoever took the first three; those who waited then went in the order of their creation
+        // The first three in any order; those who waited then ran in the order of their creation
         const later = begun.slice(3)
         const oldestFirst = [...later].sort((x, y) => x - y)
         const threeByThree = (all: ReadonlyArray<number>) =>
@@ -91,14 +91,14 @@ describeStores("slots of a vendor account", (database) => {
       }).pipe(Effect.scoped, Effect.provide(store))
   )
 
-  it.effect("a slot is free when its task has ended, whoever ended it and wherever", () =>
+  it.effect("a slot is free when its task has ended, in any process", () =>
     Effect.gen(function* () {
       const slots = yield* processOf("a")
       yield* run(1, "a")
       yield* run(2, "a")
-      yield* slots.take({ taskId: idOf(1), epoch: 1 }, { line, max: 1 })
+      yield* slots.acquire({ taskId: idOf(1), epoch: 1 }, { line, max: 1 })
       const second = yield* Effect.forkScoped(
-        slots.take({ taskId: idOf(2), epoch: 1 }, { line, max: 1 })
+        slots.acquire({ taskId: idOf(2), epoch: 1 }, { line, max: 1 })
       )
       yield* advance("5 seconds")
       assert.isUndefined(second.pollUnsafe())
@@ -108,16 +108,16 @@ describeStores("slots of a vendor account", (database) => {
     }).pipe(Effect.scoped, Effect.provide(store))
   )
 
-  it.effect("who is interrupted while waiting takes no slot once its task has ended", () =>
+  it.effect("an interrupted waiter takes no slot once its task has ended", () =>
     Effect.gen(function* () {
       const slots = yield* processOf("a")
       for (const n of [1, 2, 3]) yield* run(n, "a")
-      yield* slots.take({ taskId: idOf(1), epoch: 1 }, { line, max: 1 })
+      yield* slots.acquire({ taskId: idOf(1), epoch: 1 }, { line, max: 1 })
       const second = yield* Effect.forkScoped(
-        slots.take({ taskId: idOf(2), epoch: 1 }, { line, max: 1 })
+        slots.acquire({ taskId: idOf(2), epoch: 1 }, { line, max: 1 })
       )
       const third = yield* Effect.forkScoped(
-        slots.take({ taskId: idOf(3), epoch: 1 }, { line, max: 1 })
+        slots.acquire({ taskId: idOf(3), epoch: 1 }, { line, max: 1 })
       )
       yield* advance("2 seconds")
       yield* Fiber.interrupt(second)
@@ -130,37 +130,37 @@ describeStores("slots of a vendor account", (database) => {
   )
 
   it.effect(
-    "a slot of a process that died goes with its task to the next owner, and is not given twice",
+    "a slot of a process that died moves with its task to the next owner, and is not given twice",
     () =>
       Effect.gen(function* () {
         const [a, b] = [yield* processOf("a"), yield* processOf("b")]
         const sql = yield* SqlClient.SqlClient
         yield* run(1, "a")
         yield* run(2, "b")
-        yield* a.take({ taskId: idOf(1), epoch: 1 }, { line, max: 1 })
+        yield* a.acquire({ taskId: idOf(1), epoch: 1 }, { line, max: 1 })
         const second = yield* Effect.forkScoped(
-          b.take({ taskId: idOf(2), epoch: 1 }, { line, max: 1 })
+          b.acquire({ taskId: idOf(2), epoch: 1 }, { line, max: 1 })
         )
-        // The sweeper frees what the dead owned, and b takes it
+        // The rescuer frees what the dead process owned, and b takes it
         yield* sql`UPDATE runs SET owner = NULL WHERE owner = 'a'`
         yield* advance("3 seconds")
         assert.isUndefined(second.pollUnsafe())
         yield* sql`UPDATE runs SET owner = 'b', epoch = 2 WHERE task_id = ${idOf(1)}`
-        yield* b.take({ taskId: idOf(1), epoch: 2 }, { line, max: 1 })
+        yield* b.acquire({ taskId: idOf(1), epoch: 2 }, { line, max: 1 })
         assert.deepEqual(yield* holders, [1])
         yield* end(1)
-        yield* b.lookAgain
+        yield* b.notifyReleased
         yield* Fiber.join(second)
       }).pipe(Effect.scoped, Effect.provide(store))
   )
 
-  it.effect("a task that waits and has no owner is passed over, and keeps its place", () =>
+  it.effect("a waiting task without an owner is passed over, and keeps its place", () =>
     Effect.gen(function* () {
       const slots = yield* processOf("a")
       const sql = yield* SqlClient.SqlClient
       for (const n of [1, 2, 3, 4]) yield* run(n, "a")
       const take = (n: number, epoch = 1) =>
-        Effect.forkScoped(slots.take({ taskId: idOf(n), epoch }, { line, max: 1 }))
+        Effect.forkScoped(slots.acquire({ taskId: idOf(n), epoch }, { line, max: 1 }))
       yield* Fiber.join(yield* take(1))
       const second = yield* take(2)
       const third = yield* take(3)
@@ -181,7 +181,7 @@ describeStores("slots of a vendor account", (database) => {
     }).pipe(Effect.scoped, Effect.provide(store))
   )
 
-  it.effect("a thousand that wait are served by a few statements, each once", () =>
+  it.effect("a thousand waiting tasks are served by a few statements, each once", () =>
     Effect.gen(function* () {
       const slots = yield* processOf("a")
       const sql = yield* SqlClient.SqlClient
@@ -193,7 +193,7 @@ describeStores("slots of a vendor account", (database) => {
       for (let n = 1; n <= tasks; n += 1) {
         yield* Effect.forkScoped(
           slots
-            .take({ taskId: idOf(n), epoch: 1 }, { line, max: 50 })
+            .acquire({ taskId: idOf(n), epoch: 1 }, { line, max: 50 })
             .pipe(Effect.andThen(Effect.sync(() => begun.push(n))))
         )
       }
@@ -203,7 +203,7 @@ describeStores("slots of a vendor account", (database) => {
       )
       for (let round = 1; round < tasks / 50; round += 1) {
         yield* sql`DELETE FROM runs WHERE slot_held`
-        yield* slots.lookAgain
+        yield* slots.notifyReleased
         yield* eventually(
           Effect.sync(() => begun.length),
           (count) => count === 50 * (round + 1)

@@ -8,7 +8,7 @@ import { describeStores } from "../../support/stores.ts"
 const polls = { key: "dashscope:1/polls", calls: 20, perMillis: 1000 }
 const submits = { key: "dashscope:1/submits", calls: 2, perMillis: 60_000 }
 
-describeStores("pacing of calls to a vendor account", (database) => {
+describeStores("limiter of calls to a vendor account", (database) => {
   const store = RateLeaseStore.layer.pipe(Layer.provideMerge(database))
   /** Two processes on one store. */
   const makeTwo = Effect.gen(function* () {
@@ -22,29 +22,29 @@ describeStores("pacing of calls to a vendor account", (database) => {
     Effect.gen(function* () {
       const times: Array<number> = []
       for (const process of yield* makeTwo) {
-        const pacing = yield* process
+        const limiter = yield* process
         for (let n = 0; n < 2; n += 1) {
           yield* Effect.forkScoped(
             Effect.gen(function* () {
-              yield* pacing.take(submits)
+              yield* limiter.acquire(submits)
               times.push(Math.floor((yield* Clock.currentTimeMillis) / 30_000))
             })
           )
         }
       }
       yield* advance("2 minutes", "5 seconds")
-      // The first after a look at the store, each later one half a minute on
+      // The first after a read of the store, each later one half a minute after it
       assert.deepEqual(times, [0, 1, 2, 3])
     }).pipe(Effect.scoped, Effect.provide(store))
   )
 
-  it.effect("who is interrupted while waiting takes no turn", () =>
+  it.effect("an interrupted waiter takes no permit", () =>
     Effect.gen(function* () {
       const [process] = yield* makeTwo
-      const pacing = yield* process!
-      yield* pacing.take(submits)
-      const second = yield* Effect.forkScoped(pacing.take(submits))
-      const third = yield* Effect.forkScoped(pacing.take(submits))
+      const limiter = yield* process!
+      yield* limiter.acquire(submits)
+      const second = yield* Effect.forkScoped(limiter.acquire(submits))
+      const third = yield* Effect.forkScoped(limiter.acquire(submits))
       yield* advance("10 seconds", "5 seconds")
       yield* Fiber.interrupt(second)
       yield* advance("20 seconds", "5 seconds")
@@ -52,10 +52,10 @@ describeStores("pacing of calls to a vendor account", (database) => {
     }).pipe(Effect.scoped, Effect.provide(store))
   )
 
-  it.effect("10,000 open tasks of one account are polled in turn, 20 a second", () =>
+  it.effect("10,000 open tasks of one account are polled in order, 20 a second", () =>
     Effect.gen(function* () {
       const [process] = yield* makeTwo
-      const pacing = yield* process!
+      const limiter = yield* process!
       const tasks = 10_000
       const asked = Array.from({ length: tasks }, () => 0)
       let total = 0
@@ -63,7 +63,7 @@ describeStores("pacing of calls to a vendor account", (database) => {
         yield* Effect.forkScoped(
           Effect.forever(
             Effect.andThen(
-              pacing.take(polls),
+              limiter.acquire(polls),
               Effect.sync(() => {
                 asked[task]! += 1
                 total += 1
@@ -76,7 +76,7 @@ describeStores("pacing of calls to a vendor account", (database) => {
       for (let second = 0; second < seconds; second += 1) yield* advance("1 second", "1 second")
       assert.isAtMost(total, 20 * (seconds + 1))
       assert.isAtLeast(total, 20 * (seconds - 1))
-      // Nobody is asked for twice before everybody was asked for once
+      // No task is polled twice before every task was polled once
       assert.isAtMost(Math.max(...asked), 1)
     }).pipe(Effect.scoped, Effect.provide(store))
   )

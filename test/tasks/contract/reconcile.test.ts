@@ -2,11 +2,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, DateTime, Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll, beforeAll, beforeEach } from "vitest"
-import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
+import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import { Reconcile } from "../../../src/tasks/submission/Reconcile.ts"
-import type { Unrecorded } from "../../../src/tasks/submission/Reconcile.ts"
+import type { UnrecordedSubmit } from "../../../src/tasks/submission/Reconcile.ts"
 import { VendorAttemptStore } from "../../../src/tasks/submission/VendorAttemptStore.ts"
-import type { Neighbours } from "../../../src/tasks/submission/VendorAttemptStore.ts"
+import type { ConcurrentAttempts } from "../../../src/tasks/submission/VendorAttemptStore.ts"
 import type { Candidate, Progress, SubmitRequest } from "../../../src/vendors/VendorClient.ts"
 import { VendorError } from "../../../src/vendors/VendorError.ts"
 import { accountAt, request } from "../../support/upstreams/accounts.ts"
@@ -16,14 +16,14 @@ import { replicate } from "../../support/upstreams/replicate.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 import type { Protocol } from "../../support/upstreams/Upstream.ts"
 
-/** Contract 7, ADR 0081: the job of a submit whose answer was lost is looked for, where the vendor can list. */
+/** docs/reference/vendors.md#reconciliation, ADR 0081: finds the job of a submit whose response was lost, where the vendor can list. */
 
 interface Lister {
-  readonly adapter: Adapter
+  readonly adapter: AdapterName
   readonly protocol: Protocol
   readonly base: string
   readonly order: (prompt: string) => SubmitRequest
-  /** The list tells the prompt. */
+  /** The list shows the prompt. */
   readonly tellsPrompt: boolean
 }
 
@@ -65,8 +65,8 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
     afterAll(() => upstream.close())
 
     const connect = Effect.suspend(() => accountAt(adapter, `${upstream.url}${base}`, upstream.key))
-    /** Submits, and says when the vendor has it that it was; answers the job's id. */
-    const bought = Effect.fnUntraced(function* (prompt: string, at: number) {
+    /** Submits, and sets the time of the submit at the vendor; returns the job's id. */
+    const submitAt = Effect.fnUntraced(function* (prompt: string, at: number) {
       yield* (yield* connect).submit(order(prompt))
       const job = [...upstream.jobs.values()].at(-1)!
       job.createdAt = at
@@ -74,14 +74,14 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
     })
     const ids = (candidates: ReadonlyArray<Candidate>) => candidates.map(({ jobId }) => jobId)
 
-    it.effect("shows the job of that time on whatever page, and the handle brings its result", () =>
+    it.effect("shows the job of that time on any page, and the handle gives its result", () =>
       Effect.gen(function* () {
         const now = Date.now()
-        yield* bought("mine", now - hour)
-        const mine = yield* bought("mine", now)
-        yield* bought("mine", now + hour / 2)
-        yield* bought("mine", now + hour / 2)
-        yield* bought("mine", now + hour / 2)
+        yield* submitAt("mine", now - hour)
+        const mine = yield* submitAt("mine", now)
+        yield* submitAt("mine", now + hour / 2)
+        yield* submitAt("mine", now + hour / 2)
+        yield* submitAt("mine", now + hour / 2)
         upstream.pageSize = 2
         const account = yield* connect
         const found = yield* account.reconcile(order("mine"), now)
@@ -94,13 +94,13 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
       })
     )
 
-    it.effect("shows all that could be it", () =>
+    it.effect("shows all jobs that match", () =>
       Effect.gen(function* () {
         const now = Date.now()
         const jobs = [
-          yield* bought("mine", now),
-          yield* bought("another's", now),
-          yield* bought("mine", now)
+          yield* submitAt("mine", now),
+          yield* submitAt("another's", now),
+          yield* submitAt("mine", now)
         ]
         upstream.pageSize = 1
         const found = yield* (yield* connect).reconcile(order("mine"), now)
@@ -109,13 +109,13 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
       })
     )
 
-    it.effect("shows none when the submit never arrived, and no job of another model", () =>
+    it.effect("shows none when the submit was never received, and no job of another model", () =>
       Effect.gen(function* () {
         const now = Date.now()
-        yield* bought("mine", now - hour)
+        yield* submitAt("mine", now - hour)
         const account = yield* connect
         assert.deepStrictEqual(yield* account.reconcile(order("mine"), now), [])
-        yield* bought("mine", now)
+        yield* submitAt("mine", now)
         const other = { ...order("mine"), upstreamModel: "some/other-model" }
         assert.deepStrictEqual(yield* account.reconcile(other, now), [])
       })
@@ -123,11 +123,11 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
   })
 }
 
-describe("whose job it is", () => {
-  const none: Neighbours = { handleValues: new Set(), unsettled: 0 }
+describe("which task a job belongs to", () => {
+  const none: ConcurrentAttempts = { handleValues: new Set(), unresolved: 0 }
   const job = (jobId: string): Candidate => ({ jobId, handle: { id: jobId } })
 
-  /** Looks with these lists, one after the other; answers what was found, and the seconds it took. */
+  /** Reconciles with these lists, one after the other; returns the result and its seconds. */
   const found = (
     lists: ReadonlyArray<ReadonlyArray<Candidate> | VendorError>,
     others = none,
@@ -150,23 +150,23 @@ describe("whose job it is", () => {
         owned: { task: { id: "0190a1b2-0000-7000-8000-000000000001" } },
         startedAt: yield* DateTime.now,
         request: {}
-      } as unknown as Unrecorded
+      } as unknown as UnrecordedSubmit
       const { find } = yield* Reconcile
       const looking = Effect.result(find(unrecorded)).pipe(
-        Effect.flatMap((told) =>
-          Effect.map(Clock.currentTimeMillis, (now) => ({ told, seconds: now / 1000 }))
+        Effect.flatMap((result) =>
+          Effect.map(Clock.currentTimeMillis, (now) => ({ result, seconds: now / 1000 }))
         )
       )
       const fiber = yield* Effect.forkChild(looking)
       yield* TestClock.adjust("1 minute")
-      const { seconds, told } = yield* Fiber.join(fiber)
-      const what = told._tag === "Success" ? told.success["id"] : told.failure.class
+      const { seconds, result } = yield* Fiber.join(fiber)
+      const what = result._tag === "Success" ? result.success["id"] : result.failure.class
       return { what, seconds, looks }
     }).pipe(
       Effect.provide(
         Reconcile.layer.pipe(
           Layer.provide(
-            Layer.succeed(VendorAttemptStore, { neighbours: () => Effect.succeed(others) })
+            Layer.succeed(VendorAttemptStore, { concurrent: () => Effect.succeed(others) })
           )
         )
       )
@@ -179,31 +179,31 @@ describe("whose job it is", () => {
     ["the only one is it", found([[job("j")]]), "j", 0, 1],
     ["one that the list shows late is it", found([[], [job("j")]]), "j", 5, 2],
     [
-      "a list that cannot be had for the moment is asked again",
+      "a list that is unavailable for a moment is requested again",
       found([slow, [job("j")]]),
       "j",
       5,
       2
     ],
-    ["none after three looks, 5 seconds apart: nobody knows", found([[]]), "AMBIGUOUS", 10, 3],
-    ["two alike: nobody knows", found([[job("j"), job("k")]]), "AMBIGUOUS", 10, 3],
+    ["none after three lists, 5 seconds apart: ambiguous", found([[]]), "AMBIGUOUS", 10, 3],
+    ["two alike: ambiguous", found([[job("j"), job("k")]]), "AMBIGUOUS", 10, 3],
     [
       "one of two belongs to another task: the other is it",
-      found([[job("j"), job("k")]], { handleValues: new Set(["k"]), unsettled: 0 }),
+      found([[job("j"), job("k")]], { handleValues: new Set(["k"]), unresolved: 0 }),
       "j",
       0,
       1
     ],
     [
-      "the only one belongs to another task: nobody knows",
-      found([[job("j")]], { handleValues: new Set(["j"]), unsettled: 0 }),
+      "the only one belongs to another task: ambiguous",
+      found([[job("j")]], { handleValues: new Set(["j"]), unresolved: 0 }),
       "AMBIGUOUS",
       10,
       3
     ],
     [
-      "another submit of that time is not settled: nobody knows",
-      found([[job("j")]], { handleValues: new Set(), unsettled: 1 }),
+      "another submit of that time is not settled: ambiguous",
+      found([[job("j")]], { handleValues: new Set(), unresolved: 1 }),
       "AMBIGUOUS",
       10,
       3
@@ -213,8 +213,8 @@ describe("whose job it is", () => {
   for (const [what, looking, expected, seconds, looks] of cases) {
     it.effect(what, () =>
       Effect.gen(function* () {
-        const told = yield* looking
-        assert.deepStrictEqual(told, { what: expected, seconds, looks })
+        const result = yield* looking
+        assert.deepStrictEqual(result, { what: expected, seconds, looks })
       })
     )
   }

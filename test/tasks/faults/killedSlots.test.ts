@@ -22,7 +22,7 @@ const catalog = {
   ]
 }
 
-describe("an account with two slots, whenever the process is killed", () => {
+describe("an account with two slots, when the process is killed at any moment", () => {
   let upstream: Upstream
   let gateway: GatewayProcess
   let folder: string
@@ -69,7 +69,7 @@ describe("an account with two slots, whenever the process is killed", () => {
   const wallet = async () => (await gateway.call("GET", "/manage/v1/wallet")).json
 
   it(
-    "submits that hung when it was killed fail with 3004, and their slots go to those who waited",
+    "submits that hung at the kill fail with 3004, and their slots go to waiting tasks",
     async () => {
       upstream.submitFaults = ["hang", "hang"]
       const lost = [await create("1"), await create("2")]
@@ -86,7 +86,7 @@ describe("an account with two slots, whenever the process is killed", () => {
   )
 
   it(
-    "jobs that ran when it was killed keep their slots, and nobody else's job runs beside them",
+    "jobs that ran at the kill keep their slots, and no other job runs beside them",
     async () => {
       upstream.runningPolls = Number.POSITIVE_INFINITY
       const running = [await create("1"), await create("2")]

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
-import type { Answer } from "../../support/gateway.ts"
+import type { HttpResult } from "../../support/gateway.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 import type { Received } from "../../support/webhookReceiver.ts"
@@ -12,7 +12,7 @@ const events = ["task.created", "task.succeeded", "task.failed"]
 /** Raise it by `KILL_ROUNDS` for a longer search. */
 const rounds = Number(process.env["KILL_ROUNDS"] ?? 8)
 
-/** A small generator of its own, so that a failing run can be had again. */
+/** A small random generator with a seed, so that a failed run can be repeated. */
 const dice = (seed: number) => {
   let state = seed
   return (sides: number) => {
@@ -29,11 +29,11 @@ interface TaskJson {
   }
 }
 
-/** Sends the same create until it is answered, however often the service dies over it. */
+/** Sends the same create until it gets a response, however often the service is killed. */
 const createSurely = async (gateway: GatewayProcess, prompt: string, key: string) => {
-  const answer = await until<Answer>(
+  const answer = await until<HttpResult>(
     () => gateway.call("POST", path, { prompt }, { "idempotency-key": key }).catch(() => undefined),
-    { what: "the answer to a create" }
+    { what: "the response to a create" }
   )
   assert.strictEqual(answer.status, 202, answer.text)
   return String(answer.json.task_info.id)
@@ -52,7 +52,7 @@ const endOf = (gateway: GatewayProcess, id: string) =>
 const drift = async (gateway: GatewayProcess) =>
   /^gateway_wallet_drift (\d+)$/mu.exec((await gateway.call("GET", "/metrics")).text)?.[1]
 
-/** Which events of a task came, each under how many delivery ids and bodies. */
+/** The received events of a task, each with its delivery ids and bodies. */
 const arrivals = (received: ReadonlyArray<Received>, id: string) => {
   const of = received.filter((it) => it.event.data.payload.task_info.id === id)
   const types = [...new Set(of.map((it) => it.event.type))].sort()
@@ -62,10 +62,10 @@ const arrivals = (received: ReadonlyArray<Received>, id: string) => {
 
 describe("kill -9 at any moment and start again", () => {
   it(
-    "every accepted task ends once, no hold stays open, no webhook is lost, nothing is bought twice",
+    "every accepted task ends once, no hold stays open, no webhook is lost, nothing is submitted twice",
     async () => {
       const roll = dice(20_261_121)
-      // One of nine deliveries is refused at first, so that retries are among what a kill meets
+      // One of nine deliveries is refused first, so that kills also happen during retries
       await using receiver = await startReceiver((one, before) =>
         Number(`0x${one.deliveryId.slice(-4)}`) % 9 === 0 &&
         !before.some((it) => it.deliveryId === one.deliveryId)
@@ -123,7 +123,7 @@ describe("kill -9 at any moment and start again", () => {
   )
 })
 
-describe("a crash at the worst points", () => {
+describe("a crash at the most critical points", () => {
   for (const point of ["before-submit", "after-submit"]) {
     it(`${point}: the task fails with 3004, its hold is released, and it is not submitted again`, async () => {
       await using gateway = await GatewayProcess.start({ main })
@@ -144,7 +144,7 @@ describe("a crash at the worst points", () => {
 })
 
 describe("SIGTERM", () => {
-  it("hands everything back, ends with 0 at once, and the next start goes on", async () => {
+  it("releases everything, ends with 0 at once, and the next start continues", async () => {
     await using gateway = await GatewayProcess.start({ main })
     const log = join(gateway.dataDir, "submits.log")
     const ids = await Promise.all(

@@ -19,7 +19,7 @@ const created = Effect.fnUntraced(function* (user: User, prompt = "a") {
 const processing = (user: User, id: string) =>
   eventually(user.call("GET", `${path}/${id}`), (it) => it.json.task_info.status === "processing")
 
-/** A vendor whose jobs never end by themselves, and that notes what it is asked. */
+/** A vendor whose jobs never end, and that records its requests. */
 const makeVendor = (submit: Effect.Effect<void> = Effect.void) => {
   const cancelled: Array<Handle> = []
   const polls: Array<Handle> = []
@@ -83,7 +83,7 @@ describe("DELETE on a task", () => {
         })
     )
 
-    it.effect("the running actor stops at once and asks the vendor to cancel the job", () =>
+    it.effect("the running actor stops at once and cancels the job at the vendor", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const id = yield* created(user)
@@ -117,11 +117,11 @@ describe("DELETE on a task", () => {
     it.effect("a task is cancelled by its own owner on its own path only", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
-        const stranger = yield* makeUser()
+        const otherUser = yield* makeUser()
         const id = yield* created(user)
         const other = "/vendors/alibaba/v1/text-to-image-preview/generation"
         for (const answer of [
-          yield* stranger.call("DELETE", `${path}/${id}`),
+          yield* otherUser.call("DELETE", `${path}/${id}`),
           yield* user.call("DELETE", `${other}/${id}`),
           yield* user.call("DELETE", `${path}/no-uuid`)
         ]) {
@@ -153,7 +153,7 @@ describe("DELETE on a task", () => {
   })
 })
 
-describe("DELETE while the job is being bought", () => {
+describe("DELETE during the submit", () => {
   const gate = Deferred.makeUnsafe<void>()
   const vendor = makeVendor(Deferred.await(gate))
   layer(layerGateway({ vendor: vendor.account }), { timeout: "60 seconds" })((it) => {
@@ -182,7 +182,7 @@ describe("a vendor that cannot cancel", () => {
     cancel: () => Effect.fail(new VendorError({ class: "FAILED", message: "no" }))
   }
   layer(layerGateway({ vendor }), { timeout: "60 seconds" })((it) => {
-    it.effect("does not keep the client from cancelling", () =>
+    it.effect("does not prevent the cancel", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const id = yield* created(user)
@@ -198,15 +198,15 @@ const rounds = 60
 
 describeStores("cancel against completion", (database) => {
   const done = new Map<string, Deferred.Deferred<void>>()
-  const doorOf = (id: string) => {
-    const door = done.get(id) ?? Deferred.makeUnsafe<void>()
-    done.set(id, door)
-    return door
+  const finishOf = (id: string) => {
+    const finished = done.get(id) ?? Deferred.makeUnsafe<void>()
+    done.set(id, finished)
+    return finished
   }
   const vendor = {
     ...makeVendor().account,
     poll: (handle: Handle) =>
-      Effect.as(Deferred.await(doorOf(String(handle["job"]))), {
+      Effect.as(Deferred.await(finishOf(String(handle["job"]))), {
         _tag: "Done" as const,
         result: {
           items: [{ _tag: "Bytes" as const, bytes: new Uint8Array([1]), mime: "image/png" }]
@@ -220,7 +220,7 @@ describeStores("cancel against completion", (database) => {
       })
   }
   layer(layerGateway({ database, vendor }), { timeout: "120 seconds" })((it) => {
-    it.effect(`exactly one winner in each of ${rounds} rounds, and the money agrees with it`, () =>
+    it.effect(`exactly one winner in each of ${rounds} rounds, and the wallet agrees with it`, () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         let cancelled = 0
@@ -229,8 +229,8 @@ describeStores("cancel against completion", (database) => {
           const id = yield* created(user)
           yield* processing(user, id)
           const cancel = user.call("DELETE", `${path}/${id}`)
-          const finish = Deferred.succeed(doorOf(id), undefined)
-          // So that both winners are seen on any machine
+          const finish = Deferred.succeed(finishOf(id), undefined)
+          // So that both outcomes occur on any machine
           if (round % 10 === 8) {
             yield* finish
             yield* eventually(
@@ -238,7 +238,7 @@ describeStores("cancel against completion", (database) => {
               (it) => it.json.task_info.status === "completed"
             )
           }
-          // The cancel has a head start of none to 18 statements; it needs some itself
+          // The cancel starts 0 to 18 statements earlier; it needs some itself
           const cancelling = yield* Effect.forkChild(cancel)
           yield* statements(2 * (round % 10))
           if (round % 10 === 9) yield* Fiber.await(cancelling)

@@ -2,14 +2,14 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { layerGateway, makeUser } from "../../support/gateway.ts"
-import type { Answer } from "../../support/gateway.ts"
+import type { HttpResult } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const body = { prompt: "A lighthouse [[sim:slow=1h]]" }
 const keyed = (key: string) => ({ "idempotency-key": key })
 
-const shown = ({ headers, status, text }: Answer) => ({
+const shown = ({ headers, status, text }: HttpResult) => ({
   status,
   text,
   cost: headers.get("x-service-cost"),
@@ -25,7 +25,7 @@ const countOf = Effect.fnUntraced(function* (table: string, userId: string) {
 
 describeStores("Idempotency-Key", (database) => {
   layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
-    it.effect("50 equal creates in parallel: one task, one hold, 50 equal answers", () =>
+    it.effect("50 equal creates in parallel: one task, one hold, 50 equal responses", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const answers = yield* Effect.all(
@@ -59,13 +59,13 @@ describeStores("Idempotency-Key", (database) => {
       })
     )
 
-    it.effect("a key is a user's own, and is forgotten after 24 hours", () =>
+    it.effect("a key belongs to one user, and expires after 24 hours", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
-        const stranger = yield* makeUser()
+        const otherUser = yield* makeUser()
         const first = yield* user.call("POST", path, body, keyed("k"))
-        const strange = yield* stranger.call("POST", path, body, keyed("k"))
-        assert.isFalse(strange.headers.has("idempotency-replayed"))
+        const other = yield* otherUser.call("POST", path, body, keyed("k"))
+        assert.isFalse(other.headers.has("idempotency-replayed"))
         const sql = yield* SqlClient.SqlClient
         const age = (by: string) => sql`UPDATE idempotency_keys
           SET created_at = created_at - ${by}::interval WHERE user_id = ${user.id}`
@@ -80,7 +80,7 @@ describeStores("Idempotency-Key", (database) => {
       })
     )
 
-    it.effect("a create that was refused leaves its key free", () =>
+    it.effect("a refused create leaves its key free", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 0 })
         const poor = yield* user.call("POST", path, body, keyed("k"))
@@ -94,7 +94,7 @@ describeStores("Idempotency-Key", (database) => {
       })
     )
 
-    it.effect("keys of 1 to 255 characters are taken, others are 400 code 2001", () =>
+    it.effect("keys of 1 to 255 characters are accepted, others are 400 code 2001", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         assert.strictEqual((yield* user.call("POST", path, body, keyed("x"))).status, 202)

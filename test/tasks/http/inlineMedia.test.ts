@@ -8,7 +8,7 @@ import { migratedDatabaseUrl } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 import type { Received } from "../../support/webhookReceiver.ts"
 
-/** Contract 5: "Media bytes never stay in a task row or in a log line". */
+/** docs/reference/models.md#stored-media */
 
 const edit = "/vendors/alibaba/v1/image-edit/generation"
 const spark = "/vendors/service/v1/text-to-video-spark/generation"
@@ -17,7 +17,7 @@ const pro = "/vendors/google/v1/image-edit-pro/edit"
 const picture = pngOfBytes(40_000)
 const sound = wav(4)
 
-/** Pieces of the media as a row, a body or a log line could hold them: Base64, hex, hex of Base64. */
+/** Pieces of the media in the forms of a row, a body or a log line: Base64, hex, hex of Base64. */
 const piecesOf = (bytes: Uint8Array): ReadonlyArray<string> => {
   const text = base64(bytes)
   const starts = [1000, 10_000, 20_000]
@@ -52,7 +52,7 @@ const faulty: ReadonlyArray<readonly [string, object]> = [
   [spark, { prompt: "a", audio_url: dataUri("audio/wav", picture) }]
 ]
 
-const story = async (
+const scenario = async (
   databaseUrl: string,
   rowsOf: () => Promise<ReadonlyArray<readonly [string, string]>>
 ) => {
@@ -95,7 +95,7 @@ const story = async (
   assert.strictEqual(chat.status, 200, chat.text)
 
   for (const list of ["tasks", "calls", "wallet/entries", "webhook-deliveries"]) {
-    // A call's receipt is written behind its answer
+    // A call's receipt is written after its response
     await until(async () => {
       const { json } = await read("GET", `/manage/v1/${list}?limit=100`)
       return json.data.length > 0 ? true : undefined
@@ -115,7 +115,7 @@ const story = async (
 
 describe("media sent in a body", () => {
   it.live(
-    "stay out of every row, answer, event and log line; rows hold references",
+    "is in no row, response, event or log line; rows hold references",
     () =>
       Effect.gen(function* () {
         const database = yield* migratedDatabaseUrl
@@ -133,7 +133,7 @@ describe("media sent in a body", () => {
           )
         }).pipe(Effect.orDie, Effect.provide(store))
         const run = Effect.runPromiseWith(yield* Effect.context())
-        yield* Effect.promise(() => story(database.href, () => run(rows)))
+        yield* Effect.promise(() => scenario(database.href, () => run(rows)))
       }),
     120_000
   )

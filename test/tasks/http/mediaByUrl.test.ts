@@ -11,11 +11,11 @@ import { MediaFetch } from "../../../src/egress/MediaFetch.ts"
 import { base64, bmp, dataUri, gif, jpeg, png, pngOfBytes, webp } from "../../support/media.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
 
-/** Contract 5: media by URL at execution, and inline at create, through the whole service. */
+/** docs/reference/models.md#media-by-url, and inline media at create, through the whole service. */
 
 const edit = "/vendors/alibaba/v1/image-edit/generation"
 
-/** A host of media on 127.0.0.1; answers its address and how often each path was asked for. */
+/** A media server on 127.0.0.1; returns its address and the number of requests of each path. */
 const mediaHost = (answer: (request: IncomingMessage, response: ServerResponse) => void) =>
   Effect.acquireRelease(
     Effect.promise(
@@ -49,7 +49,7 @@ const big = new Uint8Array(64 * 1024)
 
 describe("media by URL", () => {
   layer(runningGateway(), { excludeTestServices: true })((it) => {
-    it.effect("an image that keeps the rules is fetched and the task completes", () =>
+    it.effect("an image that satisfies the rules is fetched and the task completes", () =>
       Effect.gen(function* () {
         for (const bytes of [png(), jpeg(), bmp(), webp()]) {
           const { url } = yield* serve(bytes)
@@ -93,7 +93,7 @@ describe("media by URL", () => {
         })
     )
 
-    it.effect("what cannot be downloaded fails the task with 4002", () =>
+    it.effect("a failed download fails the task with 4002", () =>
       Effect.gen(function* () {
         const missing = yield* mediaHost((_request, response) => response.writeHead(404).end())
         const broken = yield* mediaHost((request) => request.socket.destroy())
@@ -116,7 +116,7 @@ describe("media by URL", () => {
       })
     )
 
-    it.effect("what breaks a rule of the model fails the task with 400 and names the image", () =>
+    it.effect("a medium that breaks a rule of the model fails the task with 400 and its name", () =>
       Effect.gen(function* () {
         const whole = png()
         const files: Record<string, Uint8Array> = {
@@ -136,7 +136,7 @@ describe("media by URL", () => {
       })
     )
 
-    it.effect("a download is given up at the first byte beyond the limit", () =>
+    it.effect("a download is ended at the first byte above the limit", () =>
       Effect.gen(function* () {
         let sent = 0
         const endless = yield* mediaHost((_request, response) => {
@@ -148,11 +148,11 @@ describe("media by URL", () => {
           }
           more()
         })
-        const told = yield* mediaHost((_request, response) => {
+        const announced = yield* mediaHost((_request, response) => {
           response.writeHead(200, { "content-length": String(10 * 1024 * 1024 + 1) })
           response.flushHeaders()
         })
-        for (const { url } of [endless, told]) {
+        for (const { url } of [endless, announced]) {
           const error = yield* errorOf(url)
           assert.strictEqual(error?.code, 400)
           assert.match(error?.detail ?? "", /at most 10 MB/)
@@ -181,7 +181,7 @@ describe("inline media", () => {
     })
 
     it.effect(
-      "truncated, lying, zero-sized, foreign and double-faced files are refused at create",
+      "truncated, inconsistent, empty, unsupported and two-format files are refused at create",
       () =>
         Effect.gen(function* () {
           const whole = png()
@@ -195,7 +195,7 @@ describe("inline media", () => {
     )
 
     it.effect(
-      "images of 10 MB, taken or refused, leave memory flat however many come",
+      "images of 10 MB, accepted or refused, leave memory flat in any number",
       () =>
         Effect.gen(function* () {
           const limit = 10 * 1024 * 1024
@@ -219,7 +219,7 @@ describe("inline media", () => {
     )
 
     it.effect(
-      "an accepted image lies in the artifact store, and the row holds its reference alone",
+      "an accepted image is in the artifact store, and the row holds its reference alone",
       () =>
         Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
@@ -278,7 +278,7 @@ describe("the media of one task", () => {
         const cancelled = yield* call(`${edit}/${task_info.id}`, { method: "DELETE" })
         assert.strictEqual(cancelled.status, 200)
         yield* Effect.promise(() => closed.promise)
-        // Of the download itself no time-out is shorter than 30 seconds
+        // Every time-out of the download itself is 30 seconds or longer
         assert.isBelow(performance.now() - began, 15_000)
       })
     )
@@ -301,7 +301,7 @@ describe("the media of one task", () => {
 })
 
 describe("MediaFetch", () => {
-  it.effect("a host that does not answer is given up after 30 seconds", () =>
+  it.effect("a host that does not respond is abandoned after 30 seconds", () =>
     Effect.gen(function* () {
       const asked = Promise.withResolvers<void>()
       const { url } = yield* mediaHost(() => asked.resolve())

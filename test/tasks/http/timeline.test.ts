@@ -113,10 +113,10 @@ describeStores("GET /manage/v1/tasks", (database) => {
           const refused = yield* user.call("GET", `/manage/v1/tasks?${query}`)
           assert.strictEqual(refused.json.code, 2001, query)
         }
-        const stranger = yield* makeUser()
-        const other = yield* stranger.call("GET", "/manage/v1/tasks")
+        const otherUser = yield* makeUser()
+        const other = yield* otherUser.call("GET", "/manage/v1/tasks")
         assert.deepStrictEqual(other.json, { data: [], next_cursor: null })
-        const hidden = yield* stranger.call("GET", `/manage/v1/tasks/${ids[0]}`)
+        const hidden = yield* otherUser.call("GET", `/manage/v1/tasks/${ids[0]}`)
         assert.strictEqual(hidden.json.code, 2005)
       })
     )

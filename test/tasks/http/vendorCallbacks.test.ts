@@ -9,7 +9,7 @@ import { TaskId } from "../../../src/domain/Ids.ts"
 import {
   adminToken,
   advance,
-  answerOf,
+  readResult,
   callWith,
   eventually,
   GatewayHttp,
@@ -40,7 +40,7 @@ interface Vendor {
   readonly count: string
   readonly env: (upstream: Upstream) => Record<string, string>
   readonly headers: (options: SignOptions) => Record<string, string>
-  /** Where the last submit wants to be called. */
+  /** The callback URL of the last submit. */
   readonly addressIn: (upstream: Upstream) => string | undefined
   readonly askedForKeys: RegExp
 }
@@ -115,17 +115,17 @@ for (const vendor of vendors) {
         (rows) => rows.length === 0
       )
     }).pipe(Effect.orDie)
-    /** A whole gateway by the clock of the test; at the end all tasks come to theirs. */
+    /** A whole gateway with the test's clock; at the end all tasks end. */
     const test = <E>(
       name: string,
-      story: Effect.Effect<void, E, Layer.Success<ReturnType<typeof layerGateway>>>,
+      scenario: Effect.Effect<void, E, Layer.Success<ReturnType<typeof layerGateway>>>,
       env?: Record<string, string>
     ) =>
       it.effect(
         name,
         () =>
           Effect.flatMap(gateway(env), (layer) =>
-            Effect.provide(Effect.ensuring(story, settle), layer)
+            Effect.provide(Effect.ensuring(scenario, settle), layer)
           ),
         120_000
       )
@@ -153,7 +153,7 @@ for (const vendor of vendors) {
           cancel: user.call("DELETE", `${path}/${id}`),
           address,
           polls: () => job!.polls,
-          /** Lets the vendor finish, and the polling find it. */
+          /** Lets the vendor finish, and the poll find the result. */
           finish: Effect.suspend(() => {
             upstream.runningPolls = 0
             return eventually(
@@ -175,12 +175,12 @@ for (const vendor of vendors) {
         headers: { "content-type": "application/json", ...headers },
         body
       })
-      return yield* Effect.promise(() => answerOf(response))
+      return yield* Effect.promise(() => readResult(response))
     })
 
     const content = JSON.stringify({ status: "OK", payload: {} })
 
-    /** As the vendor does; `sign` says what else is signed than what is sent. */
+    /** As the vendor does; `sign` overrides what is signed. */
     const callBack = Effect.fnUntraced(function* (
       address: string,
       sign: Partial<SignOptions> & { readonly later?: number } = {},
@@ -191,7 +191,7 @@ for (const vendor of vendors) {
     })
 
     test(
-      "one that is genuine wakes the poll: the task completes without any time passing",
+      "a genuine one triggers the poll: the task completes without any time passing",
       Effect.gen(function* () {
         const { address, get, polls } = yield* begin()
         assert.isTrue(address.startsWith(`${publicUrl}/callbacks?token=`), address)
@@ -208,7 +208,7 @@ for (const vendor of vendors) {
     )
 
     test(
-      "what it says is not believed: the job is asked, and runs on",
+      "its content is not trusted: the job is polled, and runs on",
       Effect.gen(function* () {
         const { address, finish, polls, status } = yield* begin()
         const lies = JSON.stringify({
@@ -228,7 +228,7 @@ for (const vendor of vendors) {
     )
 
     test(
-      "one that is forged, changed, early or unsigned is refused in the same words, and wakes nobody",
+      "one that is forged, changed, early or unsigned gets the same refusal, and triggers no poll",
       Effect.gen(function* () {
         const { address, finish, polls } = yield* begin()
         const at = Math.floor((yield* Clock.currentTimeMillis) / 1000)
@@ -276,7 +276,7 @@ for (const vendor of vendors) {
     )
 
     test(
-      "one is taken until 300 seconds after it was signed, and no longer",
+      "one is accepted until 300 seconds after it was signed, and no longer",
       Effect.gen(function* () {
         const { address, finish } = yield* begin()
         yield* advance("300 seconds", "20 seconds")
@@ -291,7 +291,7 @@ for (const vendor of vendors) {
     )
 
     test(
-      "a replay is refused, however many come at once; the vendor's next attempt is not one",
+      "a replay is refused, however many arrive at once; the vendor's next attempt is accepted",
       Effect.gen(function* () {
         const { address, finish, polls } = yield* begin()
         const answers = yield* Effect.all(
@@ -312,7 +312,7 @@ for (const vendor of vendors) {
     )
 
     test(
-      "one that is lost changes nothing but the latency",
+      "a lost one changes only the latency",
       Effect.gen(function* () {
         const { get, polls } = yield* begin()
         upstream.runningPolls = 1
@@ -325,7 +325,7 @@ for (const vendor of vendors) {
     )
 
     test(
-      "one that comes before the submit's answer is remembered",
+      "one before the submit's response is remembered",
       Effect.gen(function* () {
         const context = yield* Effect.context<GatewayHttp>()
         let answered = 0
@@ -345,7 +345,7 @@ for (const vendor of vendors) {
     )
 
     test(
-      "one for a task that has ended is answered like any other, and changes nothing",
+      "one for a task that has ended gets the same response, and changes nothing",
       Effect.gen(function* () {
         const first = yield* begin()
         const completed = yield* first.finish
@@ -365,7 +365,7 @@ for (const vendor of vendors) {
     )
 
     it.effect(
-      "one that comes to another process is heard within a second by the one that runs the task",
+      "one at another process reaches the process that runs the task within a second",
       () =>
         Effect.gen(function* () {
           const database = Layer.succeedContext(yield* Layer.build(embeddedDatabase))
@@ -377,7 +377,7 @@ for (const vendor of vendors) {
                 env: {
                   CATALOG_FILE: join(folder, "catalog.json"),
                   PUBLIC_URL: publicUrl,
-                  // Not alone on its store
+                  // More than one process uses its store
                   DATABASE_URL: "postgres://shared.example/gateway",
                   ...vendor.env(upstream)
                 }
@@ -385,7 +385,7 @@ for (const vendor of vendors) {
             )
           )
           const [a, b] = [yield* process, yield* process]
-          const story = Effect.gen(function* () {
+          const scenario = Effect.gen(function* () {
             const { address, get, polls } = yield* begin()
             upstream.runningPolls = 0
             const answer = yield* Effect.provide(callBack(address), b)
@@ -398,13 +398,13 @@ for (const vendor of vendors) {
             assert.strictEqual(polls(), 1)
             assert.strictEqual((yield* Effect.provide(callBack(address), b)).status, 204)
           })
-          yield* Effect.provide(Effect.ensuring(story, settle), a)
+          yield* Effect.provide(Effect.ensuring(scenario, settle), a)
         }).pipe(Effect.scoped),
       120_000
     )
 
     test(
-      "the vendor's keys are asked for once, and once a minute when none fits",
+      "the vendor's keys are fetched once, and once a minute when none matches",
       Effect.gen(function* () {
         const { address, finish } = yield* begin()
         const asked = () => upstream.seen.filter((it) => vendor.askedForKeys.test(it.path)).length
@@ -429,7 +429,7 @@ for (const vendor of vendors) {
     )
 
     test(
-      "while the vendor's keys cannot be had it is told to call again",
+      "while the vendor's keys are unavailable the response asks the vendor to call again",
       Effect.gen(function* () {
         const { address, finish } = yield* begin()
         upstream.askFaults = ["unavailable"]
@@ -444,7 +444,7 @@ for (const vendor of vendors) {
     )
 
     test(
-      "one whose body does not arrive is cut off",
+      "one whose body does not arrive is ended",
       Effect.gen(function* () {
         const { address, finish } = yield* begin()
         const http = yield* GatewayHttp
@@ -469,7 +469,7 @@ for (const vendor of vendors) {
     )
 
     test(
-      "without PUBLIC_URL no address is sent, and there is no such route",
+      "without PUBLIC_URL no address is sent, and the route does not exist",
       Effect.gen(function* () {
         const { address, finish } = yield* begin()
         assert.strictEqual(address, "")
@@ -491,7 +491,7 @@ for (const vendor of vendors) {
       })
     )
 
-    it.live("one that is too large is refused, with its length told or without", () =>
+    it.live("one that is too large is refused, with or without a length", () =>
       Effect.gen(function* () {
         const { url } = yield* Running
         const created = yield* call(path, json({ prompt: "A lighthouse", n: 1 }))
@@ -501,20 +501,20 @@ for (const vendor of vendors) {
           (size) => size > 0
         )
         const address = (vendor.addressIn(upstream) ?? "").replace(publicUrl, url)
-        const send = (body: string, isLengthTold: boolean) =>
+        const send = (body: string, hasLength: boolean) =>
           Effect.promise(async () => {
             const at = Math.floor(Date.now() / 1000)
             const init = {
               method: "POST",
               headers: vendor.headers({ at, body, id: `${body.length}` }),
-              body: isLengthTold ? body : new Blob([body]).stream(),
+              body: hasLength ? body : new Blob([body]).stream(),
               duplex: "half"
             }
             const answer = await fetch(address, init as RequestInit).catch(() => undefined)
             return answer?.status ?? "cut off"
           })
         const tooLarge = "x".repeat(8 * 1024 * 1024 + 1)
-        // A client that is still sending may see the connection close before it reads the answer
+        // A client that is still sending may see the connection close before it reads the response
         assert.include([413, "cut off"], yield* send(tooLarge, true))
         assert.include([413, "cut off"], yield* send(tooLarge, false))
         assert.strictEqual(yield* send(tooLarge.slice(1), false), 204)
@@ -536,7 +536,7 @@ for (const vendor of vendors) {
 
     if (vendor.name === "fal") {
       test(
-        "its keys come through the egress guard",
+        "its keys are fetched through the egress guard",
         Effect.gen(function* () {
           const { address, finish } = yield* begin()
           assert.strictEqual((yield* callBack(address)).status, 503)

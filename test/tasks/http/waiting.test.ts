@@ -22,7 +22,7 @@ const created = Effect.fnUntraced(function* (
 
 describe("GET that waits", () => {
   layer(layerGateway({ database: embeddedDatabase }), { timeout: "60 seconds" })((it) => {
-    it.effect("Prefer: wait=N answers as soon as the task is terminal", () =>
+    it.effect("Prefer: wait=N returns as soon as the task is terminal", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const task = yield* created(user, tenSeconds)
@@ -40,7 +40,7 @@ describe("GET that waits", () => {
       })
     )
 
-    it.effect("Prefer: wait=N answers after N seconds with the task as it stands", () =>
+    it.effect("Prefer: wait=N returns after N seconds with the task in its current state", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const task = yield* created(user, hung)
@@ -57,7 +57,7 @@ describe("GET that waits", () => {
       })
     )
 
-    it.effect("a move made by another process ends the wait within two seconds", () =>
+    it.effect("a move by another process ends the wait within two seconds", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const task = yield* created(user, hung)
@@ -144,20 +144,20 @@ describe("GET that waits", () => {
         })
     )
 
-    it.effect("who may not see the task gets a problem, waiting or not", () =>
+    it.effect("a user who may not see the task gets a problem, waiting or not", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
-        const stranger = yield* makeUser()
+        const otherUser = yield* makeUser()
         const task = yield* created(user, hung)
         for (const headers of [{ prefer: "wait=5" }, { accept: "text/event-stream" }]) {
-          const answer = yield* stranger.call("GET", task, undefined, headers)
+          const answer = yield* otherUser.call("GET", task, undefined, headers)
           assert.strictEqual(answer.json.code, 2005)
         }
         yield* TestClock.adjust(1)
       })
     )
 
-    it.effect("Retry-After, no-store and ETag; the same again is 304", () =>
+    it.effect("Retry-After, no-store and ETag; an unchanged task is 304", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const task = yield* created(user, hung)
@@ -177,7 +177,7 @@ describe("GET that waits", () => {
       })
     )
 
-    it.effect("a dry run answers the quote: no task, no hold, no event", () =>
+    it.effect("a dry run returns the quote: no task, no hold, no event", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 0 })
         const quoted = yield* user.call("POST", `${path}?dry_run=true`, { prompt: "a" })
@@ -198,7 +198,7 @@ describe("GET that waits", () => {
   })
 
   layer(layerGateway())((it) => {
-    it.effect("Prefer is read as RFC 7240 has it, and at most 60 seconds are granted", () =>
+    it.effect("Prefer is parsed by RFC 7240, and at most 60 seconds are granted", () =>
       Effect.sync(() => {
         const seconds = (header: string | undefined) => {
           const found = preferredWait(header)
@@ -215,7 +215,7 @@ describe("GET that waits", () => {
       })
     )
 
-    it.effect("an event stream is for who asks for it by name", () =>
+    it.effect("an event stream requires its media type in Accept", () =>
       Effect.sync(() => {
         for (const accept of ["text/event-stream", "application/json;q=0.5, Text/Event-Stream"]) {
           assert.isTrue(wantsEventStream(accept), accept)

@@ -14,7 +14,7 @@ const images: Progress = {
   }
 }
 
-/** A vendor whose jobs run until they are let go; notes the prompts that were submitted, in order. */
+/** A vendor whose jobs run until the test ends them; records the submitted prompts, in order. */
 const vendor = (limits: {
   readonly rate?: Rate
   readonly slots?: SlotLimit
@@ -57,7 +57,7 @@ const makeCreate = Effect.map(makeUser(), (user) => ({
     })
 }))
 
-/** Its result is kept in real time, in which the clock goes on. */
+/** Its result is stored in real time, while the test's clock moves. */
 const completed = <E, R>({ status }: { readonly status: Effect.Effect<string, E, R> }) =>
   eventually(Effect.andThen(advance("1 second"), status), (it) => it === "completed")
 
@@ -66,7 +66,7 @@ const waits: ReadonlyArray<{
   readonly limits: { readonly rate?: Rate; readonly slots?: SlotLimit }
 }> = [
   {
-    what: "its turn to be submitted",
+    what: "its submit",
     limits: { rate: { key: "account/submits", calls: 1, perMillis: 3_600_000 } }
   },
   { what: "a slot at the vendor", limits: { slots: { line: "account", max: 1 } } }
@@ -104,7 +104,7 @@ for (const { limits, what } of waits) {
         yield* eventually(first.status, (status) => status === "processing")
         // A job that outlives both tasks: another process's
         const sql = yield* SqlClient.SqlClient
-        yield* sql`INSERT INTO runs (task_id, owner, deadline_at, slot, slot_held)
+        yield* sql`INSERT INTO runs (task_id, owner, deadline_at, slot_key, slot_held)
           VALUES (gen_random_uuid(), NULL, '2100-01-01', 'account', true)`
         const second = yield* create("second")
         yield* advance("110 seconds", "5 seconds")

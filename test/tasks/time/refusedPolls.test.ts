@@ -6,7 +6,7 @@ import { advance, eventually, GatewayHttp, layerGateway, makeUser } from "../../
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** As the adapters tell it: the vendor has answered the question itself with a refusal. */
+/** As the adapters report it: the vendor has refused the poll itself. */
 const refused = new VendorError({
   class: "OPERATOR",
   message: "Invalid API-key provided.",
@@ -19,8 +19,8 @@ const images: Progress = {
   result: { items: [{ _tag: "Bytes", bytes: new Uint8Array([1]), mime: "image/png" }] }
 }
 
-/** A vendor that takes the job at once, and then answers so; and a task of it. */
-const bought = (answer: () => Progress | VendorError, env: Record<string, string> = {}) => {
+/** A vendor that accepts the job at once, then returns this on each poll; and a task of it. */
+const submittedJob = (answer: () => Progress | VendorError, env: Record<string, string> = {}) => {
   const asked = { submits: 0, polls: 0, cancels: 0 }
   const vendor = {
     submit: () => {
@@ -31,8 +31,8 @@ const bought = (answer: () => Progress | VendorError, env: Record<string, string
     poll: () =>
       Effect.suspend(() => {
         asked.polls += 1
-        const told = answer()
-        return told instanceof VendorError ? Effect.fail(told) : Effect.succeed(told)
+        const result = answer()
+        return result instanceof VendorError ? Effect.fail(result) : Effect.succeed(result)
       }),
     cancel: () => {
       asked.cancels += 1
@@ -53,16 +53,16 @@ const bought = (answer: () => Progress | VendorError, env: Record<string, string
   return { asked, task, layer: layerGateway({ vendor, env }) }
 }
 
-describe("a vendor that refuses the service's own account when it is asked for a bought job", () => {
-  it.effect("is asked until the operator has mended the account, and the result is had", () => {
-    let isMended = false
-    const { asked, layer, task } = bought(() => (isMended ? images : refused))
+describe("a vendor that refuses the service's own account on polls of a submitted job", () => {
+  it.effect("is polled until the account is repaired, and the result is fetched", () => {
+    let isRepaired = false
+    const { asked, layer, task } = submittedJob(() => (isRepaired ? images : refused))
     return Effect.gen(function* () {
       const { held, info, user } = yield* task
       yield* advance("3 minutes", "2 seconds")
       assert.strictEqual((yield* info).status, "processing")
       assert.strictEqual(yield* held, "7.50")
-      // Not more often than once a minute; the operator is told, and nobody else buys there meanwhile
+      // At most once a minute; the fault is reported, and no other task is submitted there meanwhile
       assert.isAtLeast(asked.polls, 2)
       assert.isAtMost(asked.polls, 4)
       const metrics = yield* (yield* GatewayHttp).fetch("/metrics")
@@ -70,7 +70,7 @@ describe("a vendor that refuses the service's own account when it is asked for a
       assert.match(text, /^gateway_vendor_operator_faults_total\{.*account="scripted".*\} [1-9]/mu)
       const refusedCreate = yield* user.call("POST", path, { prompt: "y" })
       assert.deepStrictEqual([refusedCreate.status, refusedCreate.json.code], [503, 5003])
-      isMended = true
+      isRepaired = true
       yield* advance("1 minute", "2 seconds")
       yield* eventually(info, ({ status }) => status === "completed")
       assert.strictEqual(yield* held, "0.00")
@@ -79,7 +79,7 @@ describe("a vendor that refuses the service's own account when it is asked for a
   })
 
   it.effect("until the task's deadline: 4005, the hold is released and the job cancelled", () => {
-    const { asked, layer, task } = bought(() => refused, { TASK_DEADLINE: "5 minutes" })
+    const { asked, layer, task } = submittedJob(() => refused, { TASK_DEADLINE: "5 minutes" })
     return Effect.gen(function* () {
       const { held, info } = yield* task
       yield* advance("290 seconds", "2 seconds")
@@ -92,13 +92,13 @@ describe("a vendor that refuses the service's own account when it is asked for a
     }).pipe(Effect.provide(layer))
   })
 
-  it.effect("but a job that has failed for the account is over: 4008", () => {
+  it.effect("a job that has failed because of the account is over: 4008", () => {
     const failed = new VendorError({
       class: "OPERATOR",
       message: "Access denied",
       vendorCode: "Arrearage"
     })
-    const { asked, layer, task } = bought(() => failed)
+    const { asked, layer, task } = submittedJob(() => failed)
     return Effect.gen(function* () {
       const { held, info } = yield* task
       yield* advance("4 seconds")

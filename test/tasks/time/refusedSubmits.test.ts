@@ -6,11 +6,11 @@ import { advance, layerGateway, makeUser } from "../../support/gateway.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** A task whose process died right after it had recorded that the submit `n` was refused so. */
+/** A task whose process died directly after it had recorded that submit `n` was refused with this failure. */
 const abandoned = Effect.fnUntraced(function* (n: number, failure: string) {
   const sql = yield* SqlClient.SqlClient
   const user = yield* makeUser()
-  // The run begins in the hands of a process without a heartbeat, which the sweep takes for dead
+  // The run's owner has no heartbeat, so the rescuer treats it as dead
   yield* sql`
     CREATE FUNCTION own_it() RETURNS trigger LANGUAGE plpgsql AS $$
     BEGIN NEW.owner = 'proc_dead'; NEW.attempt = 0; RETURN NEW; END $$`
@@ -26,7 +26,7 @@ const abandoned = Effect.fnUntraced(function* (n: number, failure: string) {
   return { user, get: user.call("GET", `${path}/${id}`) }
 })
 
-/** What the next process does: how often it submits, and what the task comes to. */
+/** What the next process does: the number of its submits, and the task's end. */
 const goesOn = (n: number, failure: string) => {
   let submits = 0
   const pollAfter = Duration.seconds(2)
@@ -46,7 +46,7 @@ const goesOn = (n: number, failure: string) => {
   }).pipe(Effect.provide(layerGateway({ vendor })))
 }
 
-describe("killed after a refusal was recorded, before the task was ended by it", () => {
+describe("killed after a refusal was recorded, before it ended the task", () => {
   const final = [
     ["CONTENT: no violence: please", 1, 3001, "no violence: please"],
     ["FATAL_CLIENT: bad size", 1, 400, "bad size"],
@@ -64,7 +64,7 @@ describe("killed after a refusal was recorded, before the task was ended by it",
   }
 
   for (const failure of ["RETRYABLE: busy", "RATE_LIMITED: wait", "MEDIA: not found"]) {
-    it.effect(`submit 1, ${failure}: is submitted again, for nothing was bought`, () =>
+    it.effect(`submit 1, ${failure}: is submitted again, because no job was created`, () =>
       Effect.gen(function* () {
         const { error, submits } = yield* goesOn(1, failure)
         assert.deepStrictEqual([submits, error.detail], [1, "the job failed"])

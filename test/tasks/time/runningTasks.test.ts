@@ -11,7 +11,7 @@ import { advance, eventually, layerGateway, makeUser } from "../../support/gatew
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** A vendor whose job runs until `done`; notes the seconds of what it was asked. */
+/** A vendor whose job runs until `done`; records the seconds of its requests. */
 const vendor = (
   done: (second: number) => Progress | VendorError,
   submit: (n: number) => VendorError | undefined = () => undefined
@@ -57,7 +57,7 @@ const images: Progress = {
   }
 }
 
-/** A task that no process of the test has made. */
+/** A task that no process of the test has created. */
 const left = "01000000-0000-7000-8000-000000000002"
 
 const create = Effect.gen(function* () {
@@ -70,7 +70,7 @@ const create = Effect.gen(function* () {
   return { user, id, get, wallet, cancel: user.call("DELETE", `${path}/${id}`) }
 })
 
-describe("a running task by the clock", () => {
+describe("a running task over time", () => {
   it.effect("is pending, processing and then completed with its images", () =>
     Effect.gen(function* () {
       const { get } = yield* create
@@ -110,8 +110,8 @@ describe("a running task by the clock", () => {
       assert.strictEqual((yield* wallet).available_balance, "1000.00")
       const polls = endless.polls.length
       yield* advance("10 seconds")
-      assert.strictEqual(endless.polls.length, polls, "nobody polls for it any more")
-      assert.strictEqual(endless.cancels.length, 1, "the vendor is told")
+      assert.strictEqual(endless.polls.length, polls, "it is not polled any more")
+      assert.strictEqual(endless.cancels.length, 1, "the job is cancelled at the vendor")
     }).pipe(
       Effect.provide(
         layerGateway({ vendor: endless.account, env: { TASK_DEADLINE: "10 minutes" } })
@@ -120,7 +120,7 @@ describe("a running task by the clock", () => {
   )
 
   const cancelled = vendor(() => running)
-  it.effect("a cancel stops its polling at once, and the vendor is told", () =>
+  it.effect("a cancel stops its polling at once, and cancels the job at the vendor", () =>
     Effect.gen(function* () {
       const { cancel, get } = yield* create
       yield* eventually(get, () => cancelled.submits.length === 1)
@@ -140,7 +140,7 @@ describe("a running task by the clock", () => {
       const store = yield* TaskStore
       yield* eventually(get, () => elsewhere.submits.length === 1)
       yield* advance("4 seconds")
-      // As another process does: without a word to this one
+      // As another process does: without a notification to this one
       const now = yield* DateTime.now
       const finished = yield* store.finish({
         taskId: id,
@@ -183,13 +183,13 @@ describe("a running task by the clock", () => {
   )
 
   const adopted = vendor(() => images)
-  it.effect("that this process owns by the store's word alone is run after all", () =>
+  it.effect("that only the store assigns to this process is run after all", () =>
     Effect.gen(function* () {
       const { get, id } = yield* create
       const sql = yield* SqlClient.SqlClient
       const { id: self } = yield* Process
       yield* eventually(get, () => adopted.submits.length === 1)
-      // An owning whose answer was lost: a task like this one, which no actor has
+      // A claim whose response was lost: a task like this one, without an actor
       yield* advance("4 seconds")
       yield* eventually(get, (it) => it.json.task_info.status === "completed")
       const second = "01000000-0000-7000-8000-000000000001"
@@ -209,7 +209,7 @@ describe("a running task by the clock", () => {
   )
 
   const late = vendor(() => images)
-  it.effect("that nobody ran until its deadline had passed is not bought any more", () =>
+  it.effect("that nobody ran until its deadline had passed is not submitted any more", () =>
     Effect.gen(function* () {
       const { id } = yield* create
       const sql = yield* SqlClient.SqlClient
@@ -228,13 +228,13 @@ describe("a running task by the clock", () => {
   )
 
   const outlived = vendor((second) => (second < 60 ? running : images))
-  it.effect("is not taken from a process that was itself cut off from the store", () =>
+  it.effect("is not taken from a process that itself could not reach the store", () =>
     Effect.gen(function* () {
       const { get, id } = yield* create
       const sql = yield* SqlClient.SqlClient
       yield* eventually(get, () => outlived.submits.length === 1)
       yield* advance("20 seconds")
-      // No heartbeat arrives for 20 seconds, and a sweep comes before the first that does
+      // No heartbeat is written for 20 seconds, and a rescue comes before the first that is
       yield* sql`ALTER TABLE processes RENAME TO processes_away`
       yield* advance("20 seconds")
       yield* sql`ALTER TABLE processes_away RENAME TO processes`
@@ -251,7 +251,7 @@ describe("a running task by the clock", () => {
     () => images,
     () => new VendorError({ class: "CONTENT", message: "not \u0000 this" })
   )
-  it.effect("keeps its vendor's words, whatever characters are in them", () =>
+  it.effect("keeps its vendor's message, whatever characters it contains", () =>
     Effect.gen(function* () {
       const { get } = yield* create
       const failed = yield* eventually(get, (it) => it.json.task_info.status === "failed")

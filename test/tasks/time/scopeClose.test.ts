@@ -4,7 +4,7 @@ import { Gateway, MockVendor, TestGateway } from "../../../src/index.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** Real time, in which the store gets on with its work. */
+/** Real time, in which the store makes progress. */
 const moment = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
 
 /** Creates a task, and waits until the vendor has its job. */

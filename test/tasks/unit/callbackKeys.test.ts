@@ -3,13 +3,13 @@ import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { MediaFetch, MediaFetchFailed } from "../../../src/egress/MediaFetch.ts"
 import { CallbackKeys } from "../../../src/tasks/callbacks/CallbackKeys.ts"
-import type { Seal } from "../../../src/vendors/CallbackScheme.ts"
+import type { CallbackSignature } from "../../../src/vendors/CallbackScheme.ts"
 import type { VendorAccount } from "../../../src/vendors/VendorClient.ts"
 
 const url = "https://vendor.example/jwks.json"
 
-/** Signed by whom its message names. */
-const by = (key: string): Seal => ({
+/** Signed with the key that its message names. */
+const by = (key: string): CallbackSignature => ({
   signedAtSeconds: 0,
   message: new TextEncoder().encode(key),
   signatures: []
@@ -22,13 +22,13 @@ const account: VendorAccount = {
   cancel: () => Effect.die("not asked"),
   reconcile: () => Effect.succeed([]),
   callbacks: {
-    keys: { _tag: "Published", url, read: (bytes) => new TextDecoder().decode(bytes).split(" ") },
-    sealOf: () => undefined,
-    isSigned: ({ message }, key) => new TextDecoder().decode(message) === key
+    keys: { _tag: "Published", url, parse: (bytes) => new TextDecoder().decode(bytes).split(" ") },
+    readSignature: () => undefined,
+    verify: ({ message }, key) => new TextDecoder().decode(message) === key
   }
 }
 
-/** What is published now, and how often it was asked for. */
+/** The published keys, and the number of fetches. */
 const world = () => {
   const state = { published: "one", asked: 0, isDown: false }
   const layer = Layer.succeed(MediaFetch, {
@@ -46,7 +46,7 @@ const world = () => {
 
 describe("keys of callbacks", () => {
   const daily = world()
-  it.effect("are kept for a day and no longer, should the vendor withdraw one", () =>
+  it.effect("are kept for a day and no longer, in case the vendor withdraws one", () =>
     Effect.gen(function* () {
       const keys = yield* CallbackKeys
       assert.isTrue(yield* keys.isSigned(account, by("one")))
@@ -63,7 +63,7 @@ describe("keys of callbacks", () => {
 
   const rotated = world()
   it.effect(
-    "are asked for once a minute at most, by however many callbacks with an unknown one",
+    "are fetched once a minute at most, by any number of callbacks with an unknown key",
     () =>
       Effect.gen(function* () {
         const keys = yield* CallbackKeys
@@ -83,7 +83,7 @@ describe("keys of callbacks", () => {
   )
 
   const down = world()
-  it.effect("that cannot be had leave those of today in use, and none is trusted without", () =>
+  it.effect("are kept when a fetch fails, and without any no callback is trusted", () =>
     Effect.gen(function* () {
       const keys = yield* CallbackKeys
       down.state.isDown = true

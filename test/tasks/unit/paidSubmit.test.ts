@@ -48,9 +48,9 @@ const stubsOf = (store: Partial<TaskStore["Service"]>) =>
   Layer.mergeAll(
     Layer.mock(TaskStore, store),
     Layer.mock(TaskOutput, {}),
-    Layer.mock(Callbacks, { isOn: false, addressOf: () => undefined }),
+    Layer.mock(Callbacks, { isOn: false, callbackUrl: () => undefined }),
     Layer.mock(RateLimiter, {}),
-    Layer.mock(ConcurrencyLimiter, { lookAgain: Effect.void, lines: Effect.succeed([]) }),
+    Layer.mock(ConcurrencyLimiter, { notifyReleased: Effect.void, queues: Effect.succeed([]) }),
     TaskChanges.layer
   )
 
@@ -60,7 +60,7 @@ const accepted: Submitted = {
   pollAfter: Duration.seconds(1)
 }
 
-/** A store whose answer to the begin of an attempt is the test's, and what was done meanwhile. */
+/** A store whose result of beginning an attempt is the test's; records what was done meanwhile. */
 const bench = Effect.gen(function* () {
   const begins: Array<Deferred.Deferred<boolean, StoreUnavailable>> = []
   const ended: Array<AttemptEnd["state"]> = []
@@ -90,21 +90,21 @@ const bench = Effect.gen(function* () {
       })
   })
   const paid = yield* Effect.provide(PaidSubmit, PaidSubmit.layer.pipe(Layer.provide(stubs)))
-  const purchase = { owned, entry, account, media: [] }
-  const fiber = yield* Effect.forkChild(paid.submit(purchase, 1))
+  const submission = { owned, entry, account, media: [] }
+  const fiber = yield* Effect.forkChild(paid.submit(submission, 1))
   yield* TestClock.adjust(0)
   return { fiber, begins, ended, submits: Effect.sync(() => submits) }
 })
 
 describe("a run that is interrupted (shutdown, shard move) while its submit begins", () => {
   it.effect(
-    "goes on to the record of the submit: an attempt that was begun is not left in doubt",
+    "continues to the record of the submit: an attempt that was begun gets its outcome",
     () =>
       Effect.gen(function* () {
         const { begins, ended, fiber, submits } = yield* bench
         const interrupted = yield* Effect.forkChild(Fiber.interrupt(fiber))
         yield* TestClock.adjust(0)
-        // It was committed, and the answer was on its way
+        // It was committed, and its response was under way
         yield* Deferred.succeed(begins[0]!, true)
         yield* Fiber.join(interrupted)
         assert.strictEqual(yield* submits, 1)
@@ -112,7 +112,7 @@ describe("a run that is interrupted (shutdown, shard move) while its submit begi
       })
   )
 
-  it.effect("and does not wait for a store that is away", () =>
+  it.effect("and does not wait for an unavailable store", () =>
     Effect.gen(function* () {
       const { begins, ended, fiber, submits } = yield* bench
       yield* Deferred.fail(begins[0]!, new StoreUnavailable({ cause: "away" }))
@@ -126,7 +126,7 @@ describe("a run that is interrupted (shutdown, shard move) while its submit begi
     })
   )
 
-  it.effect("else it begins again when the store is back", () =>
+  it.effect("otherwise it begins again when the store is back", () =>
     Effect.gen(function* () {
       const { begins, ended, fiber } = yield* bench
       yield* Deferred.fail(begins[0]!, new StoreUnavailable({ cause: "away" }))
@@ -140,7 +140,7 @@ describe("a run that is interrupted (shutdown, shard move) while its submit begi
 
 describe("the media of submits under way", () => {
   it.effect(
-    "have 256 MiB together; what does not fit waits, and one task with more goes by itself",
+    "have 256 MiB together; what does not fit waits, and one task with more runs alone",
     () =>
       Effect.gen(function* () {
         const begun: Array<number> = []
@@ -154,7 +154,7 @@ describe("the media of submits under way", () => {
           endAttempt: () => Effect.succeed(true)
         })
         const paid = yield* Effect.provide(PaidSubmit, PaidSubmit.layer.pipe(Layer.provide(stubs)))
-        /** A task by the number of its attempt, with one medium of so many MiB. */
+        /** A task with the number of its attempt, with one medium of this many MiB. */
         const buy = Effect.fnUntraced(function* (n: number, mebibytes: number) {
           const answer = yield* Deferred.make<Submitted>()
           answers.set(n, answer)

@@ -6,8 +6,8 @@ import { RateLimiter } from "../../../src/tasks/submission/RateLimiter.ts"
 
 const polls = { key: "dashscope:1/polls", calls: 20, perMillis: 1000 }
 
-/** Leases as `vendor_turns_lease` does, in memory, so that only the clock of the test passes. */
-const turnsInMemory = Layer.sync(RateLeaseStore, () => {
+/** Leases as `rate_leases_take` does, in memory, so that only the clock of the test passes. */
+const leasesInMemory = Layer.sync(RateLeaseStore, () => {
   let next = 0
   return RateLeaseStore.of({
     lease: ({ count, now, spacing }) =>
@@ -26,11 +26,11 @@ it.effect(
   "10,000 open tasks of one account: each is polled once before any is polled again, 20 a second",
   () =>
     Effect.gen(function* () {
-      const pacing = yield* RateLimiter
+      const limiter = yield* RateLimiter
       const tasks = 10_000
       const asked = Array.from({ length: tasks }, () => 0)
       const perSecond = new Map<number, number>()
-      /** How many were asked at least so many times. */
+      /** The number of tasks that were polled at least this often. */
       const reached = [tasks]
       let unfair = 0
       for (let task = 0; task < tasks; task += 1) {
@@ -43,10 +43,13 @@ it.effect(
             if (reached[times - 1]! < tasks) unfair += 1
           })
         )
-        // As `VendorWork` does: a turn, the question, the wait that the vendor named
+        // As `VendorWork` does: a permit, the poll, the wait that the vendor named
         yield* Effect.forkScoped(
           Effect.forever(
-            Effect.andThen(pacing.take(polls), Effect.andThen(poll, Effect.sleep("2500 millis")))
+            Effect.andThen(
+              limiter.acquire(polls),
+              Effect.andThen(poll, Effect.sleep("2500 millis"))
+            )
           )
         )
       }
@@ -57,5 +60,5 @@ it.effect(
       }
       assert.strictEqual(unfair, 0)
       assert.isAtMost(Math.max(...perSecond.values()), polls.calls + 1)
-    }).pipe(Effect.scoped, Effect.provide(RateLimiter.layer.pipe(Layer.provide(turnsInMemory))))
+    }).pipe(Effect.scoped, Effect.provide(RateLimiter.layer.pipe(Layer.provide(leasesInMemory))))
 )

@@ -27,7 +27,7 @@ describe("a download becomes a result", () => {
     ["of a kind without known first bytes", "video/webm", Buffer.from("\x1aE\xdf"), "video/webm"]
   ]
   for (const [what, declared, bytes, mime] of taken) {
-    it.effect(`${what}, whole, in whatever pieces it comes`, () =>
+    it.effect(`${what}, complete, in any pieces`, () =>
       Effect.scoped(
         Effect.gen(function* () {
           for (const pieces of [[bytes], bytewise(bytes)]) {
@@ -71,7 +71,7 @@ describe("a download becomes a result", () => {
     )
   )
 
-  it.effect("never one that turns out too large: it is given up at the first byte beyond", () =>
+  it.effect("never one that becomes too large: it ends at the first byte above", () =>
     Effect.scoped(
       Effect.gen(function* () {
         const piece = Buffer.alloc(1024 * 1024)

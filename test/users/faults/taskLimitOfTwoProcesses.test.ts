@@ -1,13 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Answer } from "../../support/gateway.ts"
+import type { HttpResult } from "../../support/gateway.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { migratedDatabaseUrl } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const limit = 5
 
-/** As many creates as `count`, all at once, by turns to the one and the other process. */
+/** `count` creates at once, alternately to one and the other process. */
 const burst = (gateways: ReadonlyArray<GatewayProcess>, count: number) =>
   Promise.all(
     Array.from({ length: count }, (_, n) =>
@@ -15,9 +15,9 @@ const burst = (gateways: ReadonlyArray<GatewayProcess>, count: number) =>
     )
   )
 
-const taken = (answers: ReadonlyArray<Answer>) => answers.filter(({ status }) => status === 202)
+const taken = (answers: ReadonlyArray<HttpResult>) => answers.filter(({ status }) => status === 202)
 
-const story = async (databaseUrl: string) => {
+const scenario = async (databaseUrl: string) => {
   const env = { CONCURRENT_TASKS_PER_KEY: String(limit) }
   await using first = await GatewayProcess.start({ databaseUrl, env })
   await using second = await GatewayProcess.start({ databaseUrl, env })
@@ -30,7 +30,7 @@ const story = async (databaseUrl: string) => {
     if (status !== 202) assert.deepStrictEqual([status, json.code], [429, 1202])
   }
 
-  // Room is made by the process that did not take the task, and used once however many ask for it
+  // Places are freed at both processes, and used once by parallel creates
   const ended = taken(answers).slice(0, 2)
   for (const [n, { json }] of ended.entries()) {
     const cancelled = await gateways[n]!.call("DELETE", `${path}/${json.task_info.id}`)
@@ -39,7 +39,7 @@ const story = async (databaseUrl: string) => {
   assert.strictEqual(taken(await burst(gateways, 40)).length, ended.length)
 
   const owner = await first.key()
-  // Another key of the same user has a limit of its own, and money is held for what was taken alone
+  // Another key of the same user has its own limit; only accepted tasks are held
   const { json: other } = await first.call("POST", "/manage/v1/api-keys", { name: "another" })
   first.useKey(other.key)
   second.useKey(other.key)
@@ -50,11 +50,11 @@ const story = async (databaseUrl: string) => {
 
 describe("CONCURRENT_TASKS_PER_KEY with two processes on one Postgres", () => {
   it.live(
-    "is exact in total, whichever process is asked, under concurrency",
+    "is exact in total at both processes, under concurrency",
     () =>
       Effect.gen(function* () {
         const database = yield* migratedDatabaseUrl
-        yield* Effect.promise(() => story(database.href))
+        yield* Effect.promise(() => scenario(database.href))
       }),
     120_000
   )

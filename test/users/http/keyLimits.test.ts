@@ -45,7 +45,7 @@ describeStores("RATE_LIMIT_PER_MINUTE", (database) => {
         })
     )
 
-    it.effect("it fills evenly: after Retry-After one request is taken, after a minute five", () =>
+    it.effect("it refills evenly: after Retry-After by one request, after a minute by five", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const ask = Effect.map(user.call("GET", nobody), ({ status }) => status)
@@ -108,7 +108,7 @@ describeStores("CONCURRENT_TASKS_PER_KEY", (database) => {
       })
     )
 
-    it.effect("a task that ended makes room, and another key of the user has its own", () =>
+    it.effect("a task that ended frees its place, and another key of the user has its own", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const ids: Array<string> = []
@@ -129,7 +129,7 @@ describeStores("CONCURRENT_TASKS_PER_KEY", (database) => {
       })
     )
 
-    it.effect("a repeated request is answered again whatever the limit", () =>
+    it.effect("a repeated request gets its response whatever the limit", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const first = yield* user.call("POST", path, body, { "idempotency-key": "k" })
@@ -154,7 +154,7 @@ describe("API keys", () => {
       })
     )
 
-    it.effect("a scope opens its own part of the service: else 403 code 1004", () =>
+    it.effect("a scope opens its own part of the service: otherwise 403 code 1004", () =>
       Effect.gen(function* () {
         const manager = yield* makeUser({ scopes: ["manage"] })
         assert.strictEqual((yield* manager.call("GET", nobody)).json.code, 1004)
@@ -166,7 +166,7 @@ describe("API keys", () => {
       })
     )
 
-    it.effect("a key ends at its time, to the millisecond: 401 code 1003", () =>
+    it.effect("a key expires at its time, to the millisecond: 401 code 1003", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const now = yield* DateTime.now
@@ -226,13 +226,13 @@ describe("API keys", () => {
       })
     )
 
-    it.effect("a mistyped key is told apart from an unknown one, without a query", () =>
+    it.effect("a mistyped key is recognized as such, without a query", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const sql = yield* SqlClient.SqlClient
         const last = user.key.at(-1) === "a" ? "b" : "a"
         const typed = [`${user.key.slice(0, -1)}${last}`, user.key.slice(0, -1), "sk-1", "x"]
-        // Without its table any look-up would be a defect, answered 500
+        // Without its table any look-up would be a defect with status 500
         yield* sql`ALTER TABLE api_keys RENAME TO api_keys_away`
         for (const key of typed) {
           for (const place of [nobody, "/manage/v1/wallet"]) {

@@ -10,7 +10,7 @@ const operator = callWith(adminToken)
 
 describeStores("Idempotency-Key of the management API", (database) => {
   layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
-    it.effect("50 equal top-ups in parallel: one ledger row, 50 equal answers", () =>
+    it.effect("50 equal top-ups in parallel: one ledger row, 50 equal responses", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 0 })
         const path = `/manage/v1/users/${user.id}/top-ups`
@@ -21,7 +21,7 @@ describeStores("Idempotency-Key of the management API", (database) => {
             { concurrency: "unbounded" }
           )
         )
-        // Repeats that came while the first was under way look again by the clock
+        // Repeats that arrived while the first was under way poll by the clock
         while (asking.pollUnsafe() === undefined) yield* advance("100 millis", "50 millis")
         const answers = yield* Fiber.join(asking)
         for (const answer of answers) {
@@ -54,7 +54,7 @@ describeStores("Idempotency-Key of the management API", (database) => {
     )
 
     it.effect(
-      "an API key made twice with one key is one API key, and no row shows it in the clear",
+      "an API key created twice with one idempotency key is one API key, and no row has it in plain text",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser()
@@ -68,13 +68,14 @@ describeStores("Idempotency-Key of the management API", (database) => {
           const listed = yield* user.call("GET", "/manage/v1/api-keys")
           assert.strictEqual(listed.json.data.length, 2)
           const sql = yield* SqlClient.SqlClient
-          const rows = yield* sql`SELECT answer FROM manage_answers WHERE caller = ${user.id}`
-          const bytes = Buffer.from((rows[0] as { answer: Uint8Array }).answer)
+          const rows =
+            yield* sql`SELECT response FROM manage_idempotency_keys WHERE caller = ${user.id}`
+          const bytes = Buffer.from((rows[0] as { response: Uint8Array }).response)
           assert.isFalse(bytes.includes(first.json.key.slice(3)))
         })
     )
 
-    it.effect("webhook endpoints and users too; a caller's keys are their own", () =>
+    it.effect("webhook endpoints and users too; the keys of each caller are separate", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const endpoint = { url: "https://hooks.example.com/a", events: ["task.failed"] }
@@ -88,13 +89,13 @@ describeStores("Idempotency-Key of the management API", (database) => {
         const reborn = yield* operator("POST", "/manage/v1/users", person, keyed(user.id))
         assert.strictEqual(born.status, 201)
         assert.deepStrictEqual(reborn.json, born.json)
-        const stranger = yield* makeUser()
-        const strange = yield* stranger.call("POST", path, endpoint, keyed("w"))
-        assert.isFalse(strange.headers.has("idempotency-replayed"))
+        const otherUser = yield* makeUser()
+        const other = yield* otherUser.call("POST", path, endpoint, keyed("w"))
+        assert.isFalse(other.headers.has("idempotency-replayed"))
       })
     )
 
-    it.effect("a refused request leaves its key free, and keys are forgotten after 24 hours", () =>
+    it.effect("a refused request leaves its key free, and keys expire after 24 hours", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const post = (body: unknown) => user.call("POST", "/manage/v1/api-keys", body, keyed("f"))
@@ -102,7 +103,7 @@ describeStores("Idempotency-Key of the management API", (database) => {
         assert.strictEqual((yield* post({ name: "a" })).status, 201)
         assert.strictEqual((yield* post({ name: "b" })).json.code, 2008)
         const sql = yield* SqlClient.SqlClient
-        const age = (by: string) => sql`UPDATE manage_answers
+        const age = (by: string) => sql`UPDATE manage_idempotency_keys
           SET created_at = created_at - ${by}::interval WHERE caller = ${user.id}`
         yield* age("24 hours")
         assert.strictEqual((yield* post({ name: "b" })).json.code, 2008)
@@ -111,7 +112,7 @@ describeStores("Idempotency-Key of the management API", (database) => {
       })
     )
 
-    it.effect("money is never added twice for one key, however late, and the answer says so", () =>
+    it.effect("money is never added twice for one key, at any time; the response says so", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 0 })
         const path = `/manage/v1/users/${user.id}/top-ups`
@@ -120,11 +121,11 @@ describeStores("Idempotency-Key of the management API", (database) => {
         assert.isFalse(first.headers.has("idempotency-replayed"))
         yield* operator("POST", path, { amount: "1.00" })
         const sql = yield* SqlClient.SqlClient
-        yield* sql`DELETE FROM manage_answers`
+        yield* sql`DELETE FROM manage_idempotency_keys`
         const late = yield* topUp("10.00")
         assert.deepStrictEqual([late.status, late.text], [201, first.text])
         assert.strictEqual(late.headers.get("idempotency-replayed"), "true")
-        yield* sql`DELETE FROM manage_answers`
+        yield* sql`DELETE FROM manage_idempotency_keys`
         const other = yield* topUp("20.00")
         assert.deepStrictEqual([other.status, other.json.code], [422, 2008])
         const wallet = yield* user.call("GET", "/manage/v1/wallet")
@@ -132,13 +133,13 @@ describeStores("Idempotency-Key of the management API", (database) => {
       })
     )
 
-    it.effect("a request whose process died may be sent again after a minute", () =>
+    it.effect("a request whose process died may be repeated after a minute", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
         const make = user.call("POST", "/manage/v1/api-keys", { name: "a" }, keyed("d"))
         yield* make
         const sql = yield* SqlClient.SqlClient
-        yield* sql`UPDATE manage_answers SET status = NULL, answer = NULL WHERE caller = ${user.id}`
+        yield* sql`UPDATE manage_idempotency_keys SET status = NULL, response = NULL WHERE caller = ${user.id}`
         yield* TestClock.adjust("61 seconds")
         const again = yield* make
         assert.strictEqual(again.status, 201)

@@ -39,7 +39,7 @@ const models: Record<string, string> = {
 
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** Every way in on which a key spends or asks: the open routes, and those of tasks. */
+/** Every kind of request that a key can make: the open routes, and those of tasks. */
 const ways = [
   ...builtInRoutes.map(({ method, path, vendor }: OpenRoute) => ({
     method,
@@ -74,35 +74,35 @@ const newKey = () =>
 const sql = (change: (sql: PgClient.PgClient) => Effect.Effect<unknown, unknown>) =>
   gateway.run(Effect.flatMap(PgClient.PgClient, change) as Effect.Effect<unknown>)
 
-/** What was ever held. */
+/** All holds so far. */
 const holds = async () =>
   (await gateway.entries()).filter(({ kind }) => kind === "hold").map(({ subjectId }) => subjectId)
 
-/** How a key dies, and what it is then answered with. */
-const deaths = {
+/** How a key becomes invalid, and the code of its refusal. */
+const endings = {
   "is revoked": {
     code: 1003,
-    kill: (id: string) =>
+    end: (id: string) =>
       gateway.run(Effect.flatMap(ApiKeys, (keys) => keys.revoke(gateway.userId, id as never)))
   },
   expires: {
     code: 1003,
-    kill: (id: string) =>
+    end: (id: string) =>
       sql((sql) => sql`UPDATE api_keys SET expires_at = '2020-01-01' WHERE id = ${id}`)
   }
 }
 
-describe("a key that was good a moment ago", () => {
-  for (const [how, { code, kill }] of Object.entries(deaths)) {
+describe("a key that was valid a moment before", () => {
+  for (const [how, { code, end }] of Object.entries(endings)) {
     it(`and ${how} is refused at once on every route: nothing is sent, held or made`, async () => {
       for (const way of ways) {
         const name = `${way.method} ${way.path}`
-        // One each: a key that was refused once is not remembered any more
+        // A new key each time: a key that was refused once is no longer cached
         const { key, row } = await newKey()
         const good = await call(key, way)
         await good.arrayBuffer()
         assert.notInclude([401, 403], good.status, name)
-        await kill(row.id)
+        await end(row.id)
         const held = await holds()
         upstream.seen.length = 0
         const refused = await call(key, way)

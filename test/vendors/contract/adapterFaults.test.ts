@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach } from "vitest"
-import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
+import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import type { SubmitRequest } from "../../../src/vendors/VendorClient.ts"
 import type { VendorErrorClass } from "../../../src/vendors/VendorError.ts"
 import { accountAt, request } from "../../support/upstreams/accounts.ts"
@@ -13,11 +13,11 @@ import { replicate } from "../../support/upstreams/replicate.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 import type { Protocol, Reply } from "../../support/upstreams/Upstream.ts"
 
-/** The tables of vendors.md, row by row: what each answer of a vendor means. */
+/** docs/reference/vendors.md#error-classes: what each response of a vendor means. */
 
-/** `[what it is, the answer, what it means, the wait it asks for in milliseconds]` */
+/** `[name, response, meaning, requested wait in milliseconds]` */
 type Row = readonly [string, Reply, VendorErrorClass, number?]
-/** What a job's answer means: a class, that it runs on, or how many results it has. */
+/** What a job's response means: an error class, that it runs, or the number of its results. */
 type JobRow = readonly [string, object, VendorErrorClass | "Running" | number]
 
 const body = (json: object, status = 200): Reply => ({ status, json })
@@ -215,7 +215,7 @@ const geminiSubmits: ReadonlyArray<Row> = [
     46_000
   ],
   [
-    "429 that says when in words",
+    "429 with the wait in its message",
     google(429, "RESOURCE_EXHAUSTED", "Quota exceeded. Please retry in 12.5s."),
     "RATE_LIMITED",
     12_500
@@ -247,7 +247,7 @@ const openAiSubmits: ReadonlyArray<Row> = [
     20_000
   ],
   [
-    "429 with retry-after-ms, which comes first",
+    "429 with retry-after-ms, which has precedence",
     open(429, "requests", "rate_limit_exceeded", { "retry-after-ms": "1500", "retry-after": "2" }),
     "RATE_LIMITED",
     1500
@@ -358,13 +358,13 @@ const replicateJobs: ReadonlyArray<JobRow> = [
 ]
 
 interface Table {
-  readonly adapter: Adapter
+  readonly adapter: AdapterName
   readonly protocol: Protocol
   readonly base: string
   readonly request: SubmitRequest
   readonly submits: ReadonlyArray<Row>
   readonly jobs: ReadonlyArray<JobRow>
-  /** The vendor's way to say that it does not know a job. */
+  /** The vendor's response for an unknown job. */
   readonly unknown?: Reply
 }
 
@@ -434,7 +434,7 @@ const tables: ReadonlyArray<Table> = [
 ]
 
 for (const { adapter, base, jobs, protocol, request, submits, unknown } of tables) {
-  describe(`what the answers of ${adapter} mean`, () => {
+  describe(`what the responses of ${adapter} mean`, () => {
     let upstream: Upstream
     beforeAll(async () => {
       upstream = await Upstream.start(protocol)
@@ -462,21 +462,21 @@ for (const { adapter, base, jobs, protocol, request, submits, unknown } of table
           const submitted = yield* account.submit(request)
           assert(submitted._tag === "Accepted")
           upstream.askFaults = [body(json)]
-          const told = yield* account.poll(submitted.handle).pipe(
+          const outcome = yield* account.poll(submitted.handle).pipe(
             Effect.map((it) => (it._tag === "Done" ? it.result.items.length : it._tag)),
             Effect.catch((error) => {
-              // It is the job that failed, and not the question: nothing is to be asked again
+              // The job has failed, not the poll: it is not polled again
               assert.isUndefined(error.httpStatus)
               return Effect.succeed(error.class)
             })
           )
-          assert.strictEqual(told, expected)
+          assert.strictEqual(outcome, expected)
         })
       )
     }
 
     if (unknown !== undefined) {
-      it.effect("a job that the vendor does not know any more is LOST", () =>
+      it.effect("a job that the vendor no longer knows is LOST", () =>
         Effect.gen(function* () {
           const account = yield* connect
           const submitted = yield* account.submit(request)

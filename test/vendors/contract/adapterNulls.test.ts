@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
+import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import type { Handle, SubmitRequest, VendorAccount } from "../../../src/vendors/VendorClient.ts"
 import type { VendorError } from "../../../src/vendors/VendorError.ts"
 import type { VendorHttp } from "../../../src/vendors/VendorHttp.ts"
 import { accountAt, request } from "../../support/upstreams/accounts.ts"
 
-/** A field that an answer may leave out, some vendors write as `null`: vendors.md A1 to A5. */
+/** Some vendors write an absent optional field as `null`: docs/reference/vendors.md#adapters. */
 
 const base = "https://vendor.test"
 const picture = (upstreamModel: string) =>
@@ -18,7 +18,7 @@ interface Family {
 }
 
 const submittedAtMillis = 0
-const families: { readonly [adapter in Adapter]: Family } = {
+const families: { readonly [adapter in AdapterName]: Family } = {
   "dashscope-async": {
     order: picture("wan2.5-t2i-preview"),
     handle: { taskId: "t", submittedAtMillis }
@@ -64,8 +64,8 @@ const acts: {
   reconcile: (account, { order }) => account.reconcile(order, 0)
 }
 
-/** `[adapter, what is asked, status, the answer, what stands in the outcome]` */
-type Row = readonly [Adapter, Act, number, object, string]
+/** `[adapter, request, status, response, expected text in the outcome]` */
+type Row = readonly [AdapterName, Act, number, object, string]
 
 const url = "https://a.test/1.png"
 const nobodysCode = { code: null, message: null }
@@ -288,7 +288,7 @@ const rows: ReadonlyArray<Row> = [
     { status: "COMPLETED", error: "it broke", error_type: null },
     "FAILED"
   ],
-  // The same answer stands for the status and for the result
+  // The same response is used for the status and for the result
   [
     "fal-queue",
     "poll",
@@ -347,7 +347,7 @@ const rows: ReadonlyArray<Row> = [
 const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null
 
-/** The same answer with its nulls left out. */
+/** The same response without its nulls. */
 const withoutNulls = (value: unknown): unknown => {
   if (Array.isArray(value)) return value.map(withoutNulls)
   if (!isRecord(value)) return value
@@ -356,7 +356,7 @@ const withoutNulls = (value: unknown): unknown => {
   )
 }
 
-/** What an account makes of a vendor that always gives this answer, as JSON. */
+/** The result of an account whose vendor always returns this response, as JSON. */
 const outcomeOf = Effect.fnUntraced(function* ([adapter, act, status]: Row, json: unknown) {
   const body = new TextEncoder().encode(JSON.stringify(json))
   const http: VendorHttp = () => Effect.succeed({ status, headers: {}, body })
@@ -368,7 +368,7 @@ const outcomeOf = Effect.fnUntraced(function* ([adapter, act, status]: Row, json
   )
 })
 
-describe("an optional field of a vendor's answer that is null is absent", () => {
+describe("an optional field of a vendor's response that is null counts as absent", () => {
   for (const row of rows) {
     const [adapter, act, status, json, expected] = row
     it.effect(`${adapter}, ${act}: ${status} ${JSON.stringify(json).slice(0, 80)}`, () =>

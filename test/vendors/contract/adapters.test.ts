@@ -3,7 +3,7 @@ import { Duration, Effect, Fiber, Option, Schema, Stream, Struct } from "effect"
 import type { Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll, beforeAll, beforeEach } from "vitest"
-import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
+import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import { make as makeSimulator } from "../../../src/sandbox/Simulator.ts"
 import { Handle } from "../../../src/vendors/VendorClient.ts"
 import type { Progress, SubmitRequest, VendorAccount } from "../../../src/vendors/VendorClient.ts"
@@ -18,15 +18,15 @@ import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 import type { Ending, Fault, Protocol } from "../../support/upstreams/Upstream.ts"
 
 interface Subject {
-  readonly adapter: Adapter
+  readonly adapter: AdapterName
   readonly protocol: Protocol
-  /** Behind the address of the upstream. */
+  /** Path after the upstream's address. */
   readonly base: string
   readonly request: SubmitRequest
-  /** How many results the request asks for. */
+  /** Number of results in the request. */
   readonly count: number
   readonly isBlocking: boolean
-  /** What a refused medium comes to where the vendor does not tell it from another parameter. */
+  /** The class of a refused medium where the vendor has one code for all parameters. */
   readonly media?: VendorErrorClass
   readonly canCancel?: boolean
 }
@@ -116,7 +116,7 @@ const subjects: ReadonlyArray<Subject> = [
   }
 ]
 
-/** Faults of a submit, what they mean, and how many jobs were bought then. */
+/** Faults of a submit, their class, and the number of jobs that exist afterwards. */
 const submitFaults: ReadonlyArray<readonly [Fault, VendorErrorClass, number, string]> = [
   ["429", "RATE_LIMITED", 0, "a 429 without Retry-After"],
   ["429-wait", "RATE_LIMITED", 0, "a 429 with Retry-After"],
@@ -135,24 +135,24 @@ const submitFaults: ReadonlyArray<readonly [Fault, VendorErrorClass, number, str
 const throughJson = (handle: Handle): Handle =>
   Schema.decodeUnknownSync(Handle)(JSON.parse(JSON.stringify(handle)))
 
-/** One vendor, and how its trouble is brought about. */
+/** One vendor, and how its faults are produced. */
 interface Bench {
   readonly count: number
   readonly canCancel: boolean
   readonly isBlocking: boolean
   readonly connect: Effect.Effect<VendorAccount, never, Scope.Scope>
-  /** Prepares what is to happen, and answers what is to be submitted for it. */
+  /** Prepares the fault or ending, and returns the request to submit for it. */
   readonly order: (how?: { readonly fault?: Fault; readonly ending?: Ending }) => SubmitRequest
   readonly faults: ReadonlyArray<Fault>
   readonly endings: ReadonlyArray<Ending>
-  /** What is meant by a fault, where it is not what others mean by it. */
+  /** The class of a refused medium, where it differs from other vendors. */
   readonly media?: VendorErrorClass
   /** Of `429-wait`, in milliseconds. */
   readonly wait: number
   readonly paidSubmits: (order: SubmitRequest) => Effect.Effect<number>
 }
 
-/** Polls like a process that was restarted: with a new account and the stored handle. */
+/** Polls like a process after a restart: with a new account and the stored handle. */
 const finish = Effect.fnUntraced(function* ({ connect }: Bench, handle: Handle) {
   const account = yield* connect
   for (;;) {
@@ -167,11 +167,11 @@ const run = Effect.fnUntraced(function* (bench: Bench, order: SubmitRequest) {
   return submitted._tag === "Done" ? submitted.result.items : yield* finish(bench, submitted.handle)
 })
 
-/** What every vendor keeps to, the simulator too. */
+/** What holds for every vendor, the simulator too. */
 const contract = (make: () => Bench) => {
   const known = make()
 
-  it.effect("buys a job once and brings its results", () =>
+  it.effect("submits a job once and returns its results", () =>
     Effect.gen(function* () {
       const bench = make()
       const order = bench.order()
@@ -205,7 +205,7 @@ const contract = (make: () => Bench) => {
   ]
   for (const [ending, kinds, what] of endings) {
     if (!known.endings.includes(ending)) continue
-    it.effect(`${what}, and is not asked for again`, () =>
+    it.effect(`${what}, and is not polled again`, () =>
       Effect.gen(function* () {
         const bench = make()
         const error = yield* Effect.flip(run(bench, bench.order({ ending })))
@@ -215,7 +215,7 @@ const contract = (make: () => Bench) => {
   }
 
   if (known.endings.includes("partial")) {
-    it.effect("a partial failure brings what was made", () =>
+    it.effect("a partial failure returns the results that exist", () =>
       Effect.gen(function* () {
         const bench = make()
         const items = yield* run(bench, bench.order({ ending: "partial" }))
@@ -226,7 +226,7 @@ const contract = (make: () => Bench) => {
 
   if (known.isBlocking) return
 
-  it.effect("a handle of something else is LOST", () =>
+  it.effect("a handle of another vendor is LOST", () =>
     Effect.gen(function* () {
       const error = yield* Effect.flip((yield* make().connect).poll({ other: 1 }))
       assert.strictEqual(error.class, "LOST")
@@ -241,16 +241,16 @@ const contract = (make: () => Bench) => {
         const account = yield* bench.connect
         const submitted = yield* account.submit(bench.order())
         assert(submitted._tag === "Accepted")
-        const told = yield* account.cancel(throughJson(submitted.handle))
-        assert.strictEqual(told, bench.canCancel ? "Canceled" : "Unsupported")
+        const outcome = yield* account.cancel(throughJson(submitted.handle))
+        assert.strictEqual(outcome, bench.canCancel ? "Canceled" : "Unsupported")
       })
   )
 }
 
-/** Every fault and ending of an upstream that keeps to its documented formats. */
+/** Every fault and ending of an upstream that follows its documented formats. */
 const allFaults = submitFaults.map(([fault]) => fault)
 
-/** No answer is waited for longer than this: vendors.md A1 (the vendors' own SDKs), Ask.ts. Seconds. */
+/** Time-out of each request, in seconds: docs/reference/vendors.md#dashscope-sources */
 const blockingSeconds = 300
 const createSeconds = 60
 const askSeconds = 30
@@ -283,7 +283,7 @@ for (const subject of subjects) {
         ...(subject.adapter === "openai-video" ? [] : (["nothing"] as const)),
         ...(subject.count > 1 ? (["partial"] as const) : []),
         ...(subject.isBlocking ? [] : (["failed", "content"] as const)),
-        // DashScope tolerates it for a while: test/vendors/contract/adapterFaults.test.ts
+        // DashScope tolerates an unknown job for a while: test/vendors/contract/adapterFaults.test.ts
         ...(subject.isBlocking || subject.adapter === "dashscope-async" ? [] : (["lost"] as const))
       ],
       ...(subject.media === undefined ? {} : { media: subject.media }),
@@ -302,7 +302,7 @@ for (const subject of subjects) {
       })
     )
 
-    it.effect("nobody listening is RETRYABLE: no byte was sent", () =>
+    it.effect("a refused connection is RETRYABLE: no byte was sent", () =>
       Effect.gen(function* () {
         const account = yield* accountAt(subject.adapter, "http://127.0.0.1:9", upstream.key)
         const error = yield* Effect.flip(account.submit(subject.request))
@@ -319,7 +319,7 @@ for (const subject of subjects) {
       })
     )
 
-    /** What becomes of work whose request got through, at its last second and after it. */
+    /** The state of a submit whose request arrived, at its last second and after it. */
     const afterSeconds = Effect.fnUntraced(function* <A, R>(
       seconds: number,
       work: Effect.Effect<A, VendorError, R>
@@ -327,7 +327,7 @@ for (const subject of subjects) {
       const before = upstream.requests
       const fiber = yield* Effect.forkChild(Effect.flip(work))
       yield* moment.pipe(Effect.repeat({ until: () => upstream.requests > before }))
-      // The answer's beginning, where there is one, is on its way
+      // The start of the response, if there is one, is under way
       for (let round = 0; round < 5; round += 1) yield* moment
       yield* TestClock.adjust(Duration.seconds(seconds - 1))
       assert.isUndefined(fiber.pollUnsafe())
@@ -352,7 +352,7 @@ for (const subject of subjects) {
 
     const pollFaults: ReadonlyArray<readonly [Fault, VendorErrorClass]> = [
       ["drop-before", "RETRYABLE"],
-      // A page of a firewall on the way: the job runs, and is paid
+      // An intermediary's response says nothing about the job: it runs, and is paid
       ["edge-403", "RETRYABLE"],
       ["edge-502", "RETRYABLE"],
       ["edge-504", "RETRYABLE"],
@@ -361,7 +361,7 @@ for (const subject of subjects) {
       ["429-wait", "RATE_LIMITED"]
     ]
     for (const [fault, kind] of pollFaults) {
-      it.effect(`a poll that meets ${fault} is ${kind}, and the next one goes on`, () =>
+      it.effect(`a poll that meets ${fault} is ${kind}, and the next one continues`, () =>
         Effect.gen(function* () {
           const account = yield* connect
           const submitted = yield* account.submit(bench.order())
@@ -375,7 +375,7 @@ for (const subject of subjects) {
     }
 
     it.effect(
-      "a poll that is refused to the account says so by its status: the job is not over",
+      "a poll that is refused because of the account says so by its status: the job is not over",
       () =>
         Effect.gen(function* () {
           const account = yield* connect
@@ -423,7 +423,7 @@ for (const subject of subjects) {
 
     if (subject.canCancel !== true) return
 
-    it.effect("a cancel asks the vendor once; one that fails changes nothing", () =>
+    it.effect("a cancel is sent to the vendor once; one that fails changes nothing", () =>
       Effect.gen(function* () {
         const account = yield* connect
         const submitted = yield* account.submit(bench.order())
@@ -439,11 +439,11 @@ for (const subject of subjects) {
   })
 }
 
-/** A moment of real time, in which a socket brings what was sent. */
+/** A moment of real time, in which a socket delivers what was sent. */
 const moment = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 2)))
 
 describe("the simulator", () => {
-  /** The directives in a prompt that bring it about (`docs` of Script.ts). */
+  /** The directives of a prompt that produce it (`docs` of Script.ts). */
   const faults: Partial<Record<Fault, string>> = {
     "429-wait": "[[sim:429=1]]",
     unavailable: "[[sim:503=1]]",

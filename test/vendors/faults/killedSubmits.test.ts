@@ -18,19 +18,19 @@ import { pixel } from "../../support/upstreams/Upstream.ts"
 const tooLong = 600_000
 const main = "test/support/pausingMain.ts"
 
-/** A result of several pieces, and where half of it is. */
+/** A result of several pieces, and its half. */
 const resultBytes = 400_000
 const halfBytes = 200_000
 const png = Buffer.from("\x89PNG\r\n\x1a\n\0\0\0\rIHDR", "latin1")
 
-/** What a task comes to when the process is killed while it stands at a point. */
+/** The end of a task whose process is killed while the task waits at a point. */
 interface Point {
   /** As prompts say it: `[[pause:<name>]]`. */
   readonly name: string
   readonly what: string
-  /** The vendor took its submit. */
+  /** Whether the vendor created the job. */
   readonly isPaid: boolean
-  /** Else it is given up: 3004, and the hold is released. */
+  /** Otherwise it fails: 3004, and the hold is released. */
   readonly isCompleted: (family: Family) => boolean
   readonly concerns?: (family: Family) => boolean
 }
@@ -39,13 +39,13 @@ const never = () => false
 const always = () => true
 /** The vendor's list shows the job. */
 const isFound = ({ canList }: Family) => canList
-/** The answer itself holds the result, which is kept before the answer is recorded. */
+/** The response itself contains the result, which is stored before the response is recorded. */
 const isInline = ({ adapter }: Family) => adapter === "gemini-image" || adapter === "openai-image"
 const isLinked = (family: Family) => !isInline(family)
 
 /**
- * Each kill meets tasks of all families at several points. Where a list is asked, a second submit of
- * the account that is not settled would make it say nothing (ADR 0081): so each has its own kill.
+ * Each kill meets tasks of all families at several points. Where jobs are listed, a second unsettled
+ * submit of the account would make the list ambiguous (ADR 0081): so each has its own kill.
  */
 const kills: ReadonlyArray<ReadonlyArray<Point>> = [
   [
@@ -74,7 +74,7 @@ const kills: ReadonlyArray<ReadonlyArray<Point>> = [
   [
     {
       name: "taken",
-      what: "after the vendor took the submit, before its answer",
+      what: "after the vendor took the submit, before its response",
       isPaid: true,
       isCompleted: isFound
     },
@@ -89,7 +89,7 @@ const kills: ReadonlyArray<ReadonlyArray<Point>> = [
   [
     {
       name: "answered",
-      what: "after the answer, before its handle is recorded",
+      what: "after the response, before its handle is recorded",
       isPaid: true,
       isCompleted: isFound
     }
@@ -119,7 +119,7 @@ interface Order {
   readonly id: string
 }
 
-describe("a job is paid for once, by us and by the client, whenever the process is killed", () => {
+describe("a job is paid for once, by the service and by the client, when the process is killed at any moment", () => {
   let folder: string
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "vendors-"))
@@ -144,7 +144,7 @@ describe("a job is paid for once, by us and by the client, whenever the process 
     return { point, family, prompt, id: created.json.task_info.id }
   }
 
-  /** Each task stands at its point. */
+  /** Each task waits at its point. */
   const standing = (gateway: GatewayProcess, upstreams: Upstreams, orders: ReadonlyArray<Order>) =>
     until(
       async () => {
@@ -235,7 +235,7 @@ describe("a job is paid for once, by us and by the client, whenever the process 
   }
 
   it(
-    "two jobs of which one was lost cannot be told apart: neither is bought again",
+    "two jobs of which one was lost are ambiguous: neither is submitted again",
     async () => {
       const upstreams = await startUpstreams()
       const [family] = families as [Family]

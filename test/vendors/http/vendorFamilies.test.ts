@@ -40,11 +40,11 @@ describe("every vendor family", () => {
 
   layer(gateway, { excludeTestServices: true })((it) => {
     it.effect(
-      "results are copied unless the catalog hands the vendor's URLs on, and these last and need no key",
+      "results are copied unless the catalog passes the vendor's URLs on; these last and need no key",
       () =>
         Effect.gen(function* () {
           for (const upstream of Object.values(upstreams)) upstream.runningPolls = 0
-          const told = yield* Effect.forEach(
+          const results = yield* Effect.forEach(
             families.flatMap((family) =>
               (["copy", "vendor-url"] as const).map((artifacts) => ({ family, artifacts }))
             ),
@@ -54,14 +54,14 @@ describe("every vendor family", () => {
               const url = task[family.result]?.[0] ?? JSON.stringify(task)
               const isCopy = url.includes("/artifacts/art_")
               const expected = artifacts === "copy" || !family.hasLastingUrls
-              // Whoever is given the URL needs no key for it
+              // The URL needs no key
               const medium = yield* Effect.promise(() => fetch(url))
               const bytes = Buffer.from(yield* Effect.promise(() => medium.arrayBuffer()))
               return { prompt, isCopy, expected, isWhole: bytes.equals(pixel), url }
             }),
             { concurrency: "unbounded" }
           )
-          for (const { expected, isCopy, isWhole, prompt, url } of told) {
+          for (const { expected, isCopy, isWhole, prompt, url } of results) {
             assert.strictEqual(isCopy, expected, `${prompt}: ${url}`)
             assert.isTrue(isWhole, `${prompt}: ${url}`)
           }
@@ -69,7 +69,7 @@ describe("every vendor family", () => {
       120_000
     )
 
-    /** Cancels a task that runs, and waits until all that comes of it has come. */
+    /** Cancels a running task, and waits until everything that follows has happened. */
     const cancelledTask = Effect.fnUntraced(function* (family: Family) {
       const upstream = upstreams[family.upstream]
       upstream.runningPolls = 1_000_000
@@ -85,14 +85,17 @@ describe("every vendor family", () => {
       if (family.canCancel) yield* waitFor(Effect.sync(() => upstream.cancels > 0))
       const task = yield* call(`${path}/${task_info.id}`)
       assert.include(yield* Effect.promise(() => task.text()), '"code":4004')
-      // All that is still to come of it has come when another task has ended
+      // Everything that follows has happened when another task has ended
       upstream.runningPolls = 0
       yield* finishedTask(path, bodyOf(family, "another"))
       assert.strictEqual(upstream.cancels, family.canCancel ? 1 : 0, family.adapter)
     })
 
     for (const [what, fails] of [
-      ["a cancel of a running task asks the vendor to cancel its job, once, where it can", false],
+      [
+        "a cancel of a running task cancels its job at the vendor, once, where this is possible",
+        false
+      ],
       ["a cancel that the vendor fails changes nothing, and is not repeated", true]
     ] as const) {
       it.effect(
@@ -132,8 +135,8 @@ describe("the built-in catalog", () => {
 
 const wallet = Effect.flatMap(call("/manage/v1/wallet"), (got) =>
   Effect.promise(async () => {
-    const told = (await got.json()) as { available_balance: string; held_balance: string }
-    return { available: Number(told.available_balance), held: Number(told.held_balance) }
+    const wallet = (await got.json()) as { available_balance: string; held_balance: string }
+    return { available: Number(wallet.available_balance), held: Number(wallet.held_balance) }
   })
 )
 

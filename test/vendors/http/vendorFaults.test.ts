@@ -62,7 +62,7 @@ describe("a gateway with keys", () => {
         const problem = (yield* Effect.promise(() => refused.json())) as { code: number }
         assert.strictEqual(problem.code, 5003)
         assert.deepEqual(yield* wallet, before)
-        // What was answered before is answered again, and the key is no other body's
+        // An earlier create gets its response again, and its key works with no other body
         const again = yield* call(preview, keyed(prompt))
         assert.strictEqual(again.status, 202)
         assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
@@ -79,7 +79,7 @@ describe("a gateway with keys", () => {
     )
   )
 
-  it.live("partial results are settled for what exists", () =>
+  it.live("partial results are settled by the number that exists", () =>
     Effect.suspend(() =>
       Effect.gen(function* () {
         const before = yield* wallet
@@ -93,7 +93,7 @@ describe("a gateway with keys", () => {
     )
   )
 
-  it.live("a result URL that is gone is 3004, and nothing is charged", () =>
+  it.live("a result URL that no longer exists is 3004, and nothing is charged", () =>
     Effect.suspend(() =>
       Effect.gen(function* () {
         const before = yield* wallet

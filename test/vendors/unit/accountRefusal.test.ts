@@ -8,7 +8,7 @@ const answer = (status: number, error: object) => ({
 })
 
 describe("a refused account", () => {
-  it("is known by its status, or by what the vendors say with another one", () => {
+  it("is recognized by its status, or by the vendors' texts with another one", () => {
     const refusals: ReadonlyArray<readonly [number, object]> = [
       [401, { message: "Incorrect API key provided" }],
       [402, { message: "Payment required" }],
@@ -21,7 +21,7 @@ describe("a refused account", () => {
       assert.isTrue(isAccountRefused(answer(status, error)), JSON.stringify(error))
   })
 
-  it("is none where an error quotes the client, nor where it is only busy", () => {
+  it("is not recognized where an error quotes the client, nor where the account is only busy", () => {
     const others: ReadonlyArray<readonly [number, object]> = [
       [400, { message: "Invalid value: 'API key not valid'" }],
       [400, { message: "No: your credit balance is too low", code: "bad" }],

@@ -9,7 +9,8 @@ import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 const inline = `data:image/png;base64,${pixel.toString("base64")}`
 const aigc = "/api/v1/services/aigc"
 
-describe("DashScope, field by field (vendors.md A1 and B)", () => {
+/** docs/reference/vendors.md#dashscope-bodies */
+describe("bodies of DashScope, field by field", () => {
   let upstream: Upstream
   beforeAll(async () => {
     upstream = await Upstream.start(dashscope)
@@ -25,10 +26,10 @@ describe("DashScope, field by field (vendors.md A1 and B)", () => {
     })
 
   it.effect(
-    "safety_filter: false asks for no inspection, where the operator may opt out of it",
+    "safety_filter: false asks for no inspection, where the operator may switch it off",
     () =>
       Effect.gen(function* () {
-        const told: Array<unknown> = []
+        const headers: Array<unknown> = []
         for (const mayDisableInspection of [true, false]) {
           for (const filter of [false, true, null]) {
             const body = { prompt: "p", size: "1664*928", safety_filter: filter }
@@ -41,13 +42,13 @@ describe("DashScope, field by field (vendors.md A1 and B)", () => {
               })
               yield* account.submit(order)
               assert.notInclude(JSON.stringify(upstream.lastSubmit.json), "safety")
-              told.push(upstream.lastSubmit.headers["x-dashscope-datainspection"])
+              headers.push(upstream.lastSubmit.headers["x-dashscope-datainspection"])
             }
           }
         }
         const disabled = '{"input":"disable","output":"disable"}'
         const rest = Array.from({ length: 10 }, () => undefined)
-        assert.deepStrictEqual(told, [disabled, disabled, ...rest])
+        assert.deepStrictEqual(headers, [disabled, disabled, ...rest])
       })
   )
 
@@ -178,7 +179,7 @@ describe("DashScope, field by field (vendors.md A1 and B)", () => {
     })
   )
 
-  it.effect("an unknown task is waited for half a minute, then its result is lost", () =>
+  it.effect("an unknown task is retried for half a minute, then its result is LOST", () =>
     Effect.gen(function* () {
       const account = yield* accountAt("dashscope-async", upstream.url, upstream.key)
       const it = request("text-to-image-preview", "wan2.5-t2i-preview", { prompt: "p", n: 1 })
@@ -191,7 +192,7 @@ describe("DashScope, field by field (vendors.md A1 and B)", () => {
     })
   )
 
-  it.effect("polls every 2.5 seconds at first, and slower for long jobs", () =>
+  it.effect("is polled every 2.5 seconds at first, and less often for long jobs", () =>
     Effect.gen(function* () {
       const account = yield* accountAt("dashscope-async", upstream.url, upstream.key)
       const it = request("text-to-image-preview", "wan2.5-t2i-preview", { prompt: "p", n: 1 })

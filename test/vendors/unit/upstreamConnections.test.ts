@@ -35,7 +35,7 @@ beforeEach(() => {
 const call = () =>
   new Promise<string>((resolve) => {
     new UpstreamExchange(
-      { answered: ({ status }) => resolve(String(status)), failed: resolve },
+      { onResponse: ({ status }) => resolve(String(status)), onFailure: resolve },
       undefined
     ).begin(connections, { path: "/", method: "POST", body: "{}" })
   })
@@ -44,7 +44,7 @@ const until = async (is: () => boolean) => {
   while (!is()) await new Promise((resolve) => setImmediate(resolve))
 }
 
-/** Holds the answers back until so many calls wait. */
+/** Keeps the responses back until this many calls wait. */
 const together = (count: number) => {
   const waiting: Array<ServerResponse> = []
   answer = (_, response) => {
@@ -54,12 +54,12 @@ const together = (count: number) => {
 }
 
 describe("the connections to an upstream", () => {
-  it("one call after the other goes over the same one", async () => {
+  it("sequential calls use the same one", async () => {
     for (let n = 0; n < 3; n += 1) assert.strictEqual(await call(), "200")
     assert.strictEqual(new Set(sockets).size, 1)
   })
 
-  it("calls at the same time have one each, and what was used last is used next", async () => {
+  it("parallel calls have one each, and the one that was used last is used next", async () => {
     together(3)
     assert.deepStrictEqual(await Promise.all([call(), call(), call()]), ["200", "200", "200"])
     assert.strictEqual(new Set(sockets).size, 3)
@@ -69,7 +69,7 @@ describe("the connections to an upstream", () => {
     assert.strictEqual(sockets[4], sockets[3])
   })
 
-  it("one that closes is not used again, whoever closes it", async () => {
+  it("one that closes is not used again, whichever side closes it", async () => {
     answer = (_, response) => response.setHeader("connection", "close").end("{}")
     assert.strictEqual(await call(), "200")
     assert.strictEqual(await call(), "200")
@@ -80,7 +80,7 @@ describe("the connections to an upstream", () => {
     assert.strictEqual(new Set(sockets).size, 4)
   })
 
-  it("what is under way fails when they are destroyed", async () => {
+  it("calls under way fail when the connections are destroyed", async () => {
     answer = () => {}
     const running = call()
     await until(() => sockets.length === 1)

@@ -1,7 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
-import { assert, describe, it, layer } from "@effect/vitest"
-import { DateTime, Effect, Fiber, Latch, Layer, Option } from "effect"
-import { makeGroupCommit } from "../../../src/db/GroupCommit.ts"
+import { assert, layer } from "@effect/vitest"
+import { DateTime, Effect, Layer, Option } from "effect"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { describeStores } from "../../support/stores.ts"
@@ -29,7 +28,7 @@ const auditOnce = Effect.fnUntraced(function* (entries = 1000) {
   return yield* wallets.drift
 })
 
-/** Runs as no constraint and no trigger would let it, like a hand in the database. */
+/** Runs without constraints and triggers, as a manual change of the database. */
 const manipulate = (statement: string) =>
   Effect.gen(function* () {
     const sql = yield* PgClient.PgClient
@@ -46,7 +45,7 @@ describeStores("the wallet store", (database) => {
     timeout: "60 seconds",
     excludeTestServices: true
   })((it) => {
-    it.effect("create holds the price, success settles what was made, the rest returns", () =>
+    it.effect("create holds the price, success settles what was made, the rest is released", () =>
       Effect.gen(function* () {
         const wallets = yield* WalletStore
         const userId = yield* newWallet(100)
@@ -69,7 +68,7 @@ describeStores("the wallet store", (database) => {
       })
     )
 
-    it.effect("calls that arrive together: one that is refused or broken fails alone", () =>
+    it.effect("calls of one batch: a refused or broken one fails alone", () =>
       Effect.gen(function* () {
         const userId = yield* newWallet(20)
         const [rich] = [yield* newWallet(1000)]
@@ -103,7 +102,7 @@ describeStores("the wallet store", (database) => {
       })
     )
 
-    it.effect("a key has as many unfinished tasks as it may, however many arrive at once", () =>
+    it.effect("a key has at most its limit of unfinished tasks, however many arrive at once", () =>
       Effect.gen(function* () {
         const userId = yield* newWallet(100)
         const over = { apiKeyId: `key_${userId}`, runningMax: 3 }
@@ -134,7 +133,7 @@ describeStores("the wallet store", (database) => {
       })
     )
 
-    it.effect("an operation id belongs to one change; too much and too little are refused", () =>
+    it.effect("an operation id belongs to one change; too high and too low are refused", () =>
       Effect.gen(function* () {
         const wallets = yield* WalletStore
         const userId = yield* newWallet(20)
@@ -171,7 +170,7 @@ describeStores("the wallet store", (database) => {
       })
     )
 
-    it.effect("the database refuses what breaks an invariant, whoever asks", () =>
+    it.effect("the database refuses every change that breaks an invariant", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient
         const userId = yield* newWallet(20)
@@ -207,7 +206,7 @@ describeStores("the wallet store", (database) => {
       })
     )
 
-    it.effect("the audit sees a wallet, a hold and an entry that a hand has changed", () =>
+    it.effect("the audit finds a wallet, a hold and an entry that were changed manually", () =>
       Effect.gen(function* () {
         const users = yield* Effect.forEach(Array.from({ length: 7 }), () => newWallet(20))
         const userId = users[3]
@@ -228,69 +227,22 @@ describeStores("the wallet store", (database) => {
         )
         yield* manipulate(`UPDATE wallets SET settled = settled + 1 WHERE user_id = '${userId}'`)
         assert.strictEqual(yield* auditOnce(), 1, "wallet and entry agree, the chain does not")
-        const gone = users[4]
-        yield* accept(gone!, 1)
-        yield* manipulate(`DELETE FROM wallet_entries WHERE user_id = '${gone}' AND seq = 2`)
+        const fifth = users[4]
+        yield* accept(fifth!, 1)
+        yield* manipulate(`DELETE FROM wallet_entries WHERE user_id = '${fifth}' AND seq = 2`)
         assert.strictEqual(yield* auditOnce(), 2)
         yield* manipulate(`DELETE FROM wallet_audits`)
         yield* manipulate(
           `UPDATE wallet_entries SET settled_after = settled_after - 1 WHERE ${last}`
         )
         yield* manipulate(`UPDATE wallets SET settled = settled - 1 WHERE user_id = '${userId}'`)
-        yield* manipulate(`DELETE FROM holds WHERE user_id = '${gone}'`)
-        yield* manipulate(`UPDATE wallets SET held = 0, entry_count = 1 WHERE user_id = '${gone}'`)
+        yield* manipulate(`DELETE FROM holds WHERE user_id = '${fifth}'`)
+        yield* manipulate(`UPDATE wallets SET held = 0, entry_count = 1 WHERE user_id = '${fifth}'`)
         yield* manipulate(`DELETE FROM runs`)
-        yield* manipulate(`DELETE FROM tasks WHERE user_id = '${gone}'`)
+        yield* manipulate(`DELETE FROM tasks WHERE user_id = '${fifth}'`)
         assert.strictEqual(yield* auditOnce(1), 0, "an entry a page")
         for (let round = 0; round < 8; round += 1) assert.strictEqual(yield* auditOnce(1), 0)
       })
     )
   })
-})
-
-/** Some turns of the event loop, in which every fiber that can go on does. */
-const turns = Effect.promise(async () => {
-  for (let turn = 0; turn < 50; turn += 1) await new Promise((resolve) => setImmediate(resolve))
-})
-
-describe("group commit", () => {
-  it.live("takes a call at once, and what gathers meanwhile together", () =>
-    Effect.gen(function* () {
-      const batches: Array<number> = []
-      const gate = yield* Latch.make()
-      const call = yield* makeGroupCommit(
-        (calls: ReadonlyArray<number>) =>
-          Effect.gen(function* () {
-            batches.push(calls.length)
-            yield* gate.await
-            if (calls.includes(7)) return yield* Effect.die("seven")
-            return calls
-          }),
-        { callsMax: 5, commitsMax: 1 }
-      )
-      const first = yield* Effect.forkChild(call(100))
-      yield* turns
-      assert.deepStrictEqual(batches, [1])
-      const rest = yield* Effect.forEach(Array.from({ length: 8 }), (_, n) =>
-        Effect.forkChild(Effect.exit(call(n)))
-      )
-      yield* turns
-      // Not yet begun: never made. Begun: waited for
-      yield* Fiber.interrupt(rest[1]!)
-      const leaving = yield* Effect.forkChild(Fiber.interrupt(first))
-      yield* turns
-      assert.strictEqual(leaving.pollUnsafe(), undefined)
-      gate.openUnsafe()
-      yield* Fiber.join(leaving)
-      const exits = yield* Effect.forEach(
-        rest.filter((_, n) => n !== 1),
-        Fiber.join
-      )
-      assert.deepStrictEqual(
-        exits.map((exit) => (exit._tag === "Success" ? exit.value : -1)),
-        [0, 2, 3, 4, 5, 6, -1]
-      )
-      assert.deepStrictEqual(batches, [1, 5, 2, 1, 1])
-    }).pipe(Effect.scoped)
-  )
 })

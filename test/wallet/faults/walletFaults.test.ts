@@ -22,7 +22,7 @@ import {
   writeCalls
 } from "../../support/wallets.ts"
 
-/** Every table that an accept, an ending or a top-up writes. */
+/** Every table that a create, the end of a task or a top-up writes. */
 const tables = [
   "wallets",
   "wallet_entries",
@@ -39,7 +39,7 @@ const tables = [
 
 /**
  * Triggers that end the server's side of the connection at the n-th statement from now, before or
- * after the row is written, or at the commit. Sequences are not rolled back: they count on.
+ * after the row is written, or at the commit. Sequences are not rolled back: they continue.
  */
 const armKills = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
@@ -65,7 +65,7 @@ const armKills = Effect.gen(function* () {
 
 const Steps = Schema.NonEmptyArray(Schema.Struct({ n: Schema.BigInt }))
 
-/** Kills the connection at step 1, 2, … of the operation, retrying each time, until none is left. */
+/** Kills the connection at step 1, 2, … of the operation, with a retry each time, until no step is left. */
 const killEverywhere = Effect.fnUntraced(function* <A, E, R, R2, R3>(
   prepare: Effect.Effect<
     {
@@ -95,16 +95,16 @@ const killEverywhere = Effect.fnUntraced(function* <A, E, R, R2, R3>(
     }
     kills += 1
   }
-  throw new Error("the operation never came through")
+  throw new Error("the operation never completed")
 })
 
-describe("a connection that dies", () => {
+describe("a connection that is killed", () => {
   layer(Layer.provideMerge(walletStores, postgresDatabase), {
     timeout: "60 seconds",
     excludeTestServices: true
   })((it) => {
     it.effect(
-      "at any statement of a create leaves nothing; the retry makes one task",
+      "at any statement of a create leaves nothing; the retry creates one task",
       () =>
         Effect.gen(function* () {
           yield* armKills
@@ -120,7 +120,7 @@ describe("a connection that dies", () => {
                   idempotency: Option.some({
                     key: "k",
                     requestHash: new Uint8Array(32),
-                    answer: "{}",
+                    responseBody: "{}",
                     since: DateTime.subtract(now, { hours: 24 })
                   })
                 }).pipe(Effect.map((it) => it.outcome)),
@@ -128,7 +128,7 @@ describe("a connection that dies", () => {
                   assert.deepInclude(outcome, { _tag: "Accepted", balance: credits(92.5) })
                   assert.strictEqual((yield* ledgerOf(userId)).length, 2)
                   assert.strictEqual(yield* breachesOf(userId), 0)
-                  // The answer was lost after the commit: the same again changes nothing
+                  // The response was lost after the commit: a repeat changes nothing
                   const again = yield* accept(userId, 7.5, { taskId })
                   assert.deepInclude(again.outcome, { _tag: "Accepted", balance: credits(92.5) })
                   assert.strictEqual((yield* ledgerOf(userId)).length, 2)
@@ -142,7 +142,7 @@ describe("a connection that dies", () => {
     )
 
     it.effect(
-      "at any statement of an ending with an alert leaves nothing; the retry ends it once",
+      "at any statement of a task's end with an alert leaves nothing; the retry ends it once",
       () =>
         Effect.gen(function* () {
           const kills = yield* killEverywhere(

@@ -28,7 +28,7 @@ const media: Partial<Record<Label, Record<string, unknown>>> = {
   "video-edit-plus": { images: [picture] }
 }
 
-/** Fields that a price reads, as each model takes them. */
+/** Fields that a price reads, as each model accepts them. */
 const priced: Partial<Record<Label, fc.Arbitrary<Record<string, unknown>>>> = {
   "text-to-video-spark": fc.record(
     {
@@ -96,7 +96,7 @@ describe("prices", () => {
       )
     }
 
-    it.effect("a task that succeeds settles its quote, on the receipt and in the ledger", () =>
+    it.effect("a task that succeeds settles its quote, in the receipt and in the ledger", () =>
       Effect.gen(function* () {
         for (const label of [
           "text-to-image-max",
@@ -124,7 +124,7 @@ describe("prices", () => {
       })
     )
 
-    it.effect("a partial result settles what exists and returns the rest", () =>
+    it.effect("a partial result settles what exists and releases the rest", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 100 })
         const path = pathOf("image-edit")
@@ -155,7 +155,7 @@ describe("prices", () => {
       })
     )
 
-    it.effect("a balance that is too low is refused with 1101, and nothing is left behind", () =>
+    it.effect("a balance that is too low is refused with 1101, and nothing is written", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 7 })
         const refused = yield* user.call("POST", pathOf("text-to-image-max"), { prompt: "a" })
@@ -168,7 +168,7 @@ describe("prices", () => {
   })
 })
 
-/** A vendor that makes at once as many results as the body asks for. */
+/** A vendor that makes as many results as the body requests, at once. */
 const prompt = {
   submit: ({ body }: SubmitRequest) =>
     Effect.succeed({
@@ -223,7 +223,7 @@ describe("receipts", () => {
 
 describe("the wallet over HTTP", () => {
   layer(layerGateway())((it) => {
-    it.effect("top-ups and adjustments bear a note; the same key changes nothing twice", () =>
+    it.effect("top-ups and adjustments have a note; the same key changes nothing twice", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 0 })
         const change = (kind: string, body: unknown, key?: string) =>
@@ -259,7 +259,7 @@ describe("the wallet over HTTP", () => {
           assert.deepStrictEqual([refused.status, refused.json.code], [status, code], refused.text)
         }
         const negative = yield* change("top-ups", { amount: "-1.00" })
-        // Not in micro-credits, which nobody sent
+        // Not in micro-credits, which are internal
         assert.strictEqual(negative.json.detail, "#/amount: Expected an amount above zero")
         assert.strictEqual((yield* entriesOf(user)).length, 2)
         const nobody = yield* operator("POST", `/manage/v1/users/${randomUUID()}/top-ups`, {
@@ -274,7 +274,7 @@ describe("the wallet over HTTP", () => {
     )
 
     it.effect(
-      "a wallet holds up to nine million million credits, shows them all, and no more",
+      "a wallet has up to nine million million credits, returns them exactly, and accepts no more",
       () =>
         Effect.gen(function* () {
           const user = yield* makeUser({ credits: 0 })
@@ -299,7 +299,7 @@ describe("the wallet over HTTP", () => {
         })
     )
 
-    it.effect("the threshold is the user's to set, down to zero", () =>
+    it.effect("the user sets the threshold, down to zero", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 10 })
         const set = (trigger_threshold: unknown) =>
@@ -338,7 +338,7 @@ describe("the wallet over HTTP", () => {
       })
     )
 
-    it.effect("the ledger is a CSV file too, in which no note is a formula", () =>
+    it.effect("the ledger is available as a CSV file, in which no note is a formula", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 100 })
         const notes = [
@@ -389,7 +389,7 @@ describe("the wallet over HTTP", () => {
       })
     )
 
-    it.effect("a long ledger is exported whole", () =>
+    it.effect("a long ledger is exported completely", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 100 })
         yield* Effect.forEach(
@@ -409,7 +409,7 @@ describe("the wallet over HTTP", () => {
       })
     )
 
-    it.effect("the operator sees a user's wallet and ledger; a user sees no other's", () =>
+    it.effect("the operator reads a user's wallet and ledger; a user reads no other's", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 100 })
         const other = yield* makeUser({ credits: 1 })
@@ -426,7 +426,7 @@ describe("the wallet over HTTP", () => {
       })
     )
 
-    it.effect("the drift gauge reads 0 and tells when the audit last looked", () =>
+    it.effect("the drift gauge is 0, and a second gauge has the time of the last audit", () =>
       Effect.gen(function* () {
         yield* makeUser({ credits: 100 })
         yield* advance("20 seconds")

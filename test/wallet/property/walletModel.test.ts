@@ -38,7 +38,7 @@ type Services =
   | UserStore
   | WalletStore
 
-/** What the wallet should be, in micro-credits. */
+/** The expected wallet, in micro-credits. */
 interface Model {
   settled: bigint
   held: bigint
@@ -54,7 +54,7 @@ interface Real {
   readonly run: <A, E>(effect: Effect.Effect<A, E, Services>) => Promise<A>
 }
 
-/** A step: what is done, and what the model says of it. Afterwards store and model agree. */
+/** A step: the operation, and its effect on the model. Afterwards store and model agree. */
 class Step implements fc.AsyncCommand<Model, Real> {
   readonly name: string
   readonly can: (model: Model) => boolean
@@ -114,7 +114,7 @@ const create = (price: number, key: string | undefined) =>
         idempotency: Option.map(Option.fromUndefinedOr(key), (key) => ({
           key,
           requestHash: createHash("sha256").update(String(price)).digest(),
-          answer: "{}",
+          responseBody: "{}",
           since: DateTime.subtract(now, { hours: 24 })
         }))
       })
@@ -166,7 +166,7 @@ const endAgain = (n: number) =>
 
 /**
  * One batch of passthrough calls: the n-th open call ends at `cost`, the last closed one once more,
- * and calls of these prices begin. What ends makes room for what begins; the smallest come first.
+ * and calls of these prices start. Settlements free credits for holds; the smallest are held first.
  */
 const calls = (prices: ReadonlyArray<number>, n: number, cost: number) =>
   new Step(`calls(${prices.join()}, ${n}, ${cost})`, always, (model, { userId }) =>
@@ -191,14 +191,14 @@ const calls = (prices: ReadonlyArray<number>, n: number, cost: number) =>
         openHold(model, id, "call", amount)
         return false
       })
-      // Of equal prices it may be the one or the other
+      // Of equal prices it may be either one
       const pricesOf = (ids: Iterable<string>) =>
         [...ids].map((id) => starts.find((it) => it.id === id)?.amount).toSorted()
       assert.deepStrictEqual(pricesOf(refused.keys()), pricesOf(tooMuch.map(({ id }) => id)))
       assert.isTrue([...refused.values()].every((why) => why === "balance"))
       for (const { id } of tooMuch) {
         if (refused.has(id)) continue
-        // The model opened its twin
+        // The model opened the other call of the same price
         const twin = [...refused.keys()].find((it) => model.open.has(it))!
         model.open.set(id, model.open.get(twin)!)
         model.open.delete(twin)
@@ -287,7 +287,7 @@ describeStores("the wallet", (database, store) => {
       120_000
     )
 
-    it.effect("ends where some serial order ends, however clients race", () =>
+    it.effect("ends in the state of some serial order, in every race of clients", () =>
       Effect.gen(function* () {
         const picks = fc.sample(
           fc.array(fc.constantFrom(1, 7.5, 13.4, 40), { minLength: 12, maxLength: 30 }),
@@ -300,7 +300,7 @@ describeStores("the wallet", (database, store) => {
             if (outcome._tag !== "Accepted") return { price, taskId, accepted: false, charged: 0 }
             if (n % 5 === 0) yield* Effect.yieldNow
             const charged = n % 3 === 0 ? 0 : n % 3 === 1 ? price : price / 2
-            // The owner and a cancel race for the end of it
+            // The owner and a cancel race to end it
             const ends = yield* Effect.all([finish(taskId, charged), finish(taskId, undefined)], {
               concurrency: "unbounded"
             })
@@ -310,7 +310,7 @@ describeStores("the wallet", (database, store) => {
           })
           const lives = yield* Effect.forEach(prices, life, { concurrency: "unbounded" })
           const entries = yield* ledgerOf(userId)
-          // The ledger's numbers are the serial order: each entry follows from the one before
+          // The ledger's numbers are the serial order: each entry follows from the previous one
           let available = 0n
           let lowest = entries[0]!.settledAfter as bigint
           entries.forEach((entry, index) => {

@@ -55,7 +55,7 @@ describeStores("deliveries and their log", (database) => {
     PartitionStore.layer
   ).pipe(Layer.provideMerge(database))
 
-  it.effect("a process paused beyond its lease changes nothing of what its successor did", () =>
+  it.effect("a process paused beyond its lease changes nothing that its successor wrote", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
       const log = yield* DeliveryLogStore
@@ -65,10 +65,10 @@ describeStores("deliveries and their log", (database) => {
       yield* beat("other", later(20))
       const [paused] = yield* claim("paused", start)
       assert.deepStrictEqual(yield* claim("other", later(1)), [], "it is owned")
-      assert.strictEqual(yield* store.freeLost(later(10), later(-100), later(20)), 1)
+      assert.strictEqual(yield* store.requeueLost(later(10), later(-100), later(20)), 1)
       const [taken] = yield* claim("other", later(20))
       assert.deepStrictEqual([taken?.id, taken?.seq, taken?.attempt], [id, 2, 0])
-      // The paused one wakes up and reports a failure of its own attempt
+      // The paused one continues and reports a failure of its own attempt
       yield* store.record([
         {
           claimed: paused!,
@@ -91,7 +91,7 @@ describeStores("deliveries and their log", (database) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("an attempt under way is told, and counts in the sliding minute as ended now", () =>
+  it.effect("an attempt under way is reported, and counts in the sliding minute as ended now", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
       const log = yield* DeliveryLogStore
@@ -99,18 +99,18 @@ describeStores("deliveries and their log", (database) => {
       const id = yield* publish(1, start)
       yield* beat("p", later(5))
       const [claimed] = yield* claim("p", later(5))
-      const told = (attempts: ReadonlyArray<AttemptRow>) =>
+      const shown = (attempts: ReadonlyArray<AttemptRow>) =>
         attempts.map((it) => [it.seq, it.startedAt, it.endedAt, it.failure])
-      assert.deepStrictEqual(told(yield* log.attempts(id)), [[1, later(5), null, null]])
+      assert.deepStrictEqual(shown(yield* log.attempts(id)), [[1, later(5), null, null]])
       const ended = (second: number) =>
         store.endedSince(endpointId, later(second - 60), later(second))
       assert.deepStrictEqual(yield* ended(6), [later(6)])
-      // Its process is gone
-      yield* store.freeLost(later(10), later(-100), later(20))
+      // Its process is dead
+      yield* store.requeueLost(later(10), later(-100), later(20))
       const lost = [1, later(5), later(20), "lost" as const]
-      assert.deepStrictEqual(told(yield* log.attempts(id)), [lost])
+      assert.deepStrictEqual(shown(yield* log.attempts(id)), [lost])
       assert.deepStrictEqual(yield* ended(21), [later(20)])
-      // It was not, and answers late; an interrupted record may come twice in one batch
+      // It was not, and responds late; an interrupted record may come twice in one batch
       const done = {
         claimed: claimed!,
         endedAt: later(22),
@@ -118,7 +118,7 @@ describeStores("deliveries and their log", (database) => {
         nextDueAt: Option.none()
       }
       yield* store.record([done, done])
-      assert.deepStrictEqual(told(yield* log.attempts(id)), [[1, later(5), later(22), null]])
+      assert.deepStrictEqual(shown(yield* log.attempts(id)), [[1, later(5), later(22), null]])
       const row = Option.getOrThrow(yield* log.find(user, id))
       assert.deepStrictEqual([row.status, row.attempts], ["succeeded", 1])
       assert.deepStrictEqual(yield* ended(90), [])
@@ -163,7 +163,7 @@ describeStores("deliveries and their log", (database) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("what another process has claimed has its place in the minute before it ends", () =>
+  it.effect("what another process has claimed counts in the minute before it ends", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
       yield* prepare
@@ -188,7 +188,7 @@ describeStores("deliveries and their log", (database) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("a failure that is told again, because the store's answer was lost, counts once", () =>
+  it.effect("a failure recorded again, because the store's response was lost, counts once", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
       const log = yield* DeliveryLogStore
@@ -217,7 +217,7 @@ describeStores("deliveries and their log", (database) => {
       yield* prepare
       const id = yield* publish(1, start)
       const [claimed] = yield* claim("slow", start)
-      assert.strictEqual(yield* store.freeLost(later(10), later(-100), later(20)), 1)
+      assert.strictEqual(yield* store.requeueLost(later(10), later(-100), later(20)), 1)
       const failure = { claimed: claimed!, endedAt: later(21), outcome: mockOutcome(500) }
       yield* store.record([{ ...failure, nextDueAt: Option.some(later(36)) }])
       assert.deepStrictEqual(yield* claim("other", later(35)), [], "not due before its retry")
@@ -226,7 +226,7 @@ describeStores("deliveries and their log", (database) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("what is sent again while its endpoint is being deleted does not wait for ever", () =>
+  it.effect("a redelivery while its endpoint is being deleted does not wait for ever", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
       const log = yield* DeliveryLogStore
@@ -253,13 +253,13 @@ describeStores("deliveries and their log", (database) => {
         yield* publish(1, start)
         const much = later(60 * 86_400)
         yield* publish(2, much)
-        yield* partitions.keep(later(60 * 86_400 + 1), 1, later(30 * 86_400))
+        yield* partitions.maintain(later(60 * 86_400 + 1), 1, later(30 * 86_400))
         assert.lengthOf(yield* sql`SELECT id FROM deliveries`, 1)
         assert.lengthOf(yield* sql`SELECT id FROM delivery_queue`, 1)
       }).pipe(Effect.provide(Live))
   )
 
-  it.effect("processes that make and drop partitions at once do not trip over each other", () =>
+  it.effect("processes that create and drop partitions at once do not block each other", () =>
     Effect.gen(function* () {
       const partitions = yield* PartitionStore
       const many = <A, E, R>(keep: Effect.Effect<A, E, R>) =>
@@ -267,13 +267,13 @@ describeStores("deliveries and their log", (database) => {
           Array.from({ length: 4 }, () => keep),
           { concurrency: "unbounded" }
         )
-      const made = yield* many(partitions.keep(later(2), 3, later(-30 * 86_400)))
-      // Four tables, four days: each is made by one of them
+      const made = yield* many(partitions.maintain(later(2), 3, later(-30 * 86_400)))
+      // Four tables, four days: each partition is created by one of them
       assert.strictEqual(
         made.reduce((sum, it) => sum + it.made, 0),
         16
       )
-      const dropped = yield* many(partitions.keep(later(60 * 86_400), 3, later(30 * 86_400)))
+      const dropped = yield* many(partitions.maintain(later(60 * 86_400), 3, later(30 * 86_400)))
       assert.strictEqual(
         dropped.reduce((sum, it) => sum + it.dropped, 0),
         16
@@ -281,7 +281,7 @@ describeStores("deliveries and their log", (database) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("days have partitions made ahead, rows of the default one move, old days go", () =>
+  it.effect("days have partitions in advance, rows of the default one move, old days go", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const log = yield* DeliveryLogStore
@@ -293,9 +293,9 @@ describeStores("deliveries and their log", (database) => {
       const [failing] = yield* claim("p", later(1))
       const retry = { endedAt: later(1), nextDueAt: Option.some(later(3)) }
       yield* store.record([{ claimed: failing!, outcome: mockOutcome(500), ...retry }])
-      const first = yield* partitions.keep(later(2), 7, later(-30 * 86_400))
+      const first = yield* partitions.maintain(later(2), 7, later(-30 * 86_400))
       assert.deepStrictEqual(first, { made: 32, dropped: 0 })
-      const again = yield* partitions.keep(later(3), 7, later(-30 * 86_400))
+      const again = yield* partitions.maintain(later(3), 7, later(-30 * 86_400))
       assert.deepStrictEqual(again, { made: 0, dropped: 0 })
       const spacious = yield* sql`
         SELECT relname::text AS part FROM pg_class WHERE 'fillfactor=50' = ANY(reloptions)
@@ -304,7 +304,7 @@ describeStores("deliveries and their log", (database) => {
       assert.deepStrictEqual(
         spacious.map((row) => row["part"]),
         ["deliveries_20260301", "deliveries_default"],
-        "the row that is updated once has room beside it"
+        "the page of a row has space for its one update"
       )
       const where = yield* sql`
         SELECT tableoid::regclass::text AS part FROM deliveries
@@ -328,7 +328,11 @@ describeStores("deliveries and their log", (database) => {
         EXPLAIN SELECT * FROM deliveries WHERE id = ${id} AND created_at = id_time(${id}, 'whd_')`
       assert.notInclude(JSON.stringify(plan), "20260302", "one day is looked into")
       yield* publish(2, later(86_400))
-      const last = yield* partitions.keep(at("2026-04-01T00:00:00Z"), 7, at("2026-03-02T00:00:00Z"))
+      const last = yield* partitions.maintain(
+        at("2026-04-01T00:00:00Z"),
+        7,
+        at("2026-03-02T00:00:00Z")
+      )
       assert.strictEqual(last.dropped, 4)
       assert.deepStrictEqual(yield* log.find(user, id), Option.none())
       const kept = yield* sql`SELECT event_id FROM deliveries`
@@ -339,7 +343,7 @@ describeStores("deliveries and their log", (database) => {
     }).pipe(Effect.provide(Live))
   )
 
-  it.effect("due answers what fell due since the look before, and when the next one does", () =>
+  it.effect("due returns what fell due since the last call, and when the next one does", () =>
     Effect.gen(function* () {
       const store = yield* DeliveryStore
       yield* prepare
@@ -353,7 +357,7 @@ describeStores("deliveries and their log", (database) => {
       )
       const recent = yield* store.due(Option.some(later(5)), later(10))
       assert.deepStrictEqual(recent.endpoints, [])
-      // Asked for what falls due soon as well, it answers the same next one
+      // Asked also for what falls due soon, it returns the same next time
       const soon = yield* store.due(Option.some(later(5)), later(10), later(100))
       assert.deepStrictEqual(soon, { ...full, endpoints: [endpointId] })
       assert.deepStrictEqual((yield* store.due(Option.some(later(99)), later(100))).endpoints, [

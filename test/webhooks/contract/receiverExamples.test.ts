@@ -55,13 +55,13 @@ const receivers = [
   }
 ]
 
-describe("the receiver examples of docs/webhooks.md run as they stand", () => {
-  // Node and Python are part of every machine of the project; Go is checked where it is installed
+describe("the receiver examples of docs/webhooks.md run unchanged", () => {
+  // Node and Python are on every machine of the project; Go is checked where it is installed
   const runnable = receivers.filter(
     ({ language, tool, probe }) => language !== "Go" || spawnSync(tool, probe).status === 0
   )
   for (const { language, command } of runnable) {
-    it(`${language}: takes what the service signs, once, and refuses all else`, async () => {
+    it(`${language}: accepts what the service signs, once, and refuses everything else`, async () => {
       const secret = generateSecret()
       const port = await freePort()
       const [program, ...options] = command()
@@ -92,7 +92,7 @@ const listens = async (port: number) => {
   throw new Error("the receiver does not listen")
 }
 
-/** A sender that goes away in the middle of its body. */
+/** A sender that closes in the middle of its body. */
 const breakOff = (port: number) =>
   new Promise<void>((resolve) => {
     const socket = connect(port, "127.0.0.1", () => {

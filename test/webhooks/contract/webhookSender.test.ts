@@ -26,7 +26,7 @@ import { makeAuthority } from "../../support/certificates.ts"
 const secret = generateSecret()
 const body = new TextEncoder().encode('{"type":"task.created","text":"雪"}')
 
-/** What a test receiver saw of one request. */
+/** What a test receiver recorded of one request. */
 interface Received {
   readonly url: string
   readonly rawHeaders: ReadonlyArray<string>
@@ -62,7 +62,7 @@ const listening = (server: Server) =>
       })
   )
 
-/** An HTTPS receiver that keeps what it got and answers as told. */
+/** An HTTPS receiver that records its requests and responds by a script. */
 const receiver = Effect.fnUntraced(function* (
   answer: Answer,
   certificate?: { readonly name?: string; readonly expired?: boolean }
@@ -97,7 +97,7 @@ const receiver = Effect.fnUntraced(function* (
   }
 })
 
-/** The sender has let go of all its connections. */
+/** The sender has closed all its connections. */
 const isClosed = ({ sockets }: { readonly sockets: ReadonlySet<Socket> }) =>
   Effect.repeat(
     Effect.sync(() => sockets.size),
@@ -106,7 +106,7 @@ const isClosed = ({ sockets }: { readonly sockets: ReadonlySet<Socket> }) =>
 
 const loopback: Resolve = () => Promise.resolve(["127.0.0.1"])
 
-/** A sender of its own for one test; the guard lets loopback through unless told otherwise. */
+/** A sender for one test; the guard allows loopback unless the test says otherwise. */
 const sender = Effect.fnUntraced(function* (
   options: WebhookSenderOptions & { readonly allow?: string; readonly resolve?: Resolve } = {}
 ) {
@@ -146,8 +146,9 @@ const status =
   }
 
 layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real HTTPS", (it) => {
-  describe("the request (spec, Delivery request)", () => {
-    it.effect("carries exactly the spec's headers, the stored bytes, and a valid signature", () =>
+  /** docs/reference/webhooks.md#delivery-request */
+  describe("the request", () => {
+    it.effect("carries exactly the five headers, the stored bytes, and a valid signature", () =>
       Effect.gen(function* () {
         const target = yield* receiver(status(204))
         const send = yield* sender()
@@ -200,7 +201,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
       })
     )
 
-    it.effect("is stamped and signed anew on every attempt, its id and bytes the same", () =>
+    it.effect("has a new timestamp and signature on every attempt, same id and bytes", () =>
       Effect.gen(function* () {
         const target = yield* receiver(status(500))
         const send = yield* sender()
@@ -237,7 +238,8 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
     )
   })
 
-  describe("the answer (spec, Retries)", () => {
+  /** docs/reference/webhooks.md#delivery */
+  describe("the response", () => {
     it.effect("any 2xx is success", () =>
       Effect.gen(function* () {
         for (const code of [200, 201, 202, 204, 206, 299]) {
@@ -277,7 +279,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
       })
     )
 
-    it.effect("an informational answer is not the answer", () =>
+    it.effect("an informational response is not the response", () =>
       Effect.gen(function* () {
         const target = yield* receiver((response) => {
           response.writeProcessing()
@@ -338,7 +340,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
     )
 
     it.effect(
-      "2xx is success as soon as the status line came, even if the body breaks off or drips",
+      "2xx is success as soon as the status line arrived, even if the body breaks off or drips",
       () =>
         Effect.gen(function* () {
           const breaking = yield* receiver((response) => {
@@ -353,16 +355,16 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
           const send = yield* sender()
           const broken = yield* send(breaking.url)
           assert.deepStrictEqual([broken.status, broken.failure], [200, null])
-          const impatient = yield* sender({ timeout: "2 seconds" })
-          const dripped = yield* impatient(dripping.url)
+          const short = yield* sender({ timeout: "2 seconds" })
+          const dripped = yield* short(dripping.url)
           assert.deepStrictEqual([dripped.status, dripped.failure], [200, null])
           assert.match(dripped.answer ?? "", /^\.+$/u)
         })
     )
   })
 
-  describe("the bound on the whole attempt", () => {
-    it.effect("is 30 seconds by Effect's clock, and the request is given up", () =>
+  describe("the time-out of the whole attempt", () => {
+    it.effect("is 30 seconds by Effect's clock, and the request is aborted", () =>
       Effect.gen(function* () {
         const target = yield* receiver(() => {})
         const send = yield* sender({ timeout: "30 seconds" })
@@ -385,11 +387,11 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
       })
     )
 
-    it.effect("cuts off headers that drip, a handshake that hangs, and a DNS that is silent", () =>
+    it.effect("ends dripping headers, a hanging handshake, and a silent DNS look-up", () =>
       Effect.gen(function* () {
         const { issue } = yield* Authority
         const issued = yield* Effect.promise(() => issue())
-        /** Resolves each time that an attempt has come as far as it gets. */
+        /** Resolves each time that an attempt has reached its furthest point. */
         let isStuck = () => {}
         const drip = createRawTlsServer(issued, (socket) => {
           socket.on("error", () => {})
@@ -498,7 +500,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
           const other = yield* receiver(status(200), { name: "other.test" })
           const expired = yield* receiver(status(200), { expired: true })
           const fine = yield* receiver(status(200))
-          const stranger = yield* Effect.promise(makeAuthority)
+          const otherAuthority = yield* Effect.promise(makeAuthority)
           const plain = yield* listening(
             createTcpServer((socket) => socket.end("HTTP/1.1 200 OK\r\n\r\n"))
           )
@@ -506,12 +508,12 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
             createTcpServer((socket) => socket.once("data", () => socket.resetAndDestroy()))
           )
           const trusting = yield* sender()
-          const strange = yield* sender({ ca: stranger.ca })
+          const otherSender = yield* sender({ ca: otherAuthority.ca })
           const system = yield* sender({ ca: undefined })
           for (const outcome of [
             yield* trusting(other.url),
             yield* trusting(expired.url),
-            yield* strange(fine.url),
+            yield* otherSender(fine.url),
             yield* system(fine.url),
             yield* trusting(`https://localhost:${plain.port}/`),
             yield* trusting(`https://localhost:${resetting.port}/`)
@@ -612,7 +614,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
   })
 
   describe("EgressGuard.dispatcher, for other callers", () => {
-    it.effect("judges addresses in the URL by itself, and connects to what is allowed", () =>
+    it.effect("judges addresses in the URL on its own, and connects to what is allowed", () =>
       Effect.gen(function* () {
         const plain = yield* listening(
           createTcpServer((socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"))
@@ -646,7 +648,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
   })
 
   describe("connections", () => {
-    it.effect("are kept alive and used again", () =>
+    it.effect("are kept alive and reused", () =>
       Effect.gen(function* () {
         const target = yield* receiver(status(200, "ok"))
         const send = yield* sender()
@@ -658,7 +660,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
       })
     )
 
-    it.effect("to one origin are bounded, and the attempts above wait", () =>
+    it.effect("to one origin are bounded, and the attempts above the bound wait", () =>
       Effect.gen(function* () {
         const target = yield* receiver((response) => setTimeout(() => response.end("ok"), 10))
         const send = yield* sender({ connectionsPerOriginMax: 3 })
@@ -673,7 +675,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
     )
 
     it.effect(
-      "to one origin are bounded for each URL: one that never answers leaves the others unharmed",
+      "to one origin are bounded for each URL: one that never responds does not affect the others",
       () =>
         Effect.gen(function* () {
           const target = yield* receiver((response, request) => {
@@ -692,7 +694,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
           assert.isTrue(outcomes.every((outcome) => outcome.failure === null))
           assert.strictEqual(target.received.filter((it) => it.url === "/silent").length, 5)
           assert.isAtMost(target.connections(), 5 + 3 * 2)
-          // What is given up makes room
+          // An abandoned attempt frees its place
           for (const fiber of stuck.slice(0, 10)) yield* Fiber.interrupt(fiber)
           while (target.received.filter((it) => it.url === "/silent").length < 10)
             yield* Effect.sleep("5 millis")
@@ -717,7 +719,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
             await new Promise((resolve) => setImmediate(resolve))
         })
       yield* received(2)
-      /** The two are answered, so that the third has a place. */
+      /** The two get their responses, so that the third has a place. */
       const makeRoom = Effect.gen(function* () {
         for (const response of open) response.end("ok")
         for (const fiber of first) assert.isNull((yield* Fiber.join(fiber)).failure)
@@ -738,25 +740,25 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
       }).pipe(Effect.provide(TestClock.layer()))
     )
 
-    it.effect("one that gets no place within 8 seconds is not begun", () =>
+    it.effect("one that gets no place within 8 seconds is not started", () =>
       Effect.gen(function* () {
         const { makeRoom, target, third } = yield* crowded()
         yield* TestClock.adjust("7999 millis")
         assert.isUndefined(third.pollUnsafe())
         yield* TestClock.adjust("1 millis")
-        assert.strictEqual((yield* Effect.flip(Fiber.join(third)))._tag, "NoPlace")
+        assert.strictEqual((yield* Effect.flip(Fiber.join(third)))._tag, "OriginBusy")
         yield* makeRoom
         assert.strictEqual(target.received.length, 2)
       }).pipe(Effect.provide(TestClock.layer()))
     )
 
-    it.effect("one whose place comes when its claim is too old is not begun", () =>
+    it.effect("one whose place comes when its claim is too old is not started", () =>
       Effect.gen(function* () {
-        const { makeRoom, target, third } = yield* crowded({ beginBeforeMillis: 3000 })
+        const { makeRoom, target, third } = yield* crowded({ startBeforeMillis: 3000 })
         yield* TestClock.adjust("3001 millis")
         assert.isUndefined(third.pollUnsafe())
         yield* makeRoom
-        assert.strictEqual((yield* Effect.flip(Fiber.join(third)))._tag, "NoPlace")
+        assert.strictEqual((yield* Effect.flip(Fiber.join(third)))._tag, "OriginBusy")
         assert.strictEqual(target.received.length, 2)
       }).pipe(Effect.provide(TestClock.layer()))
     )
@@ -773,7 +775,7 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
 
 describe("WebhookSender.layerMock", () => {
   it.effect(
-    "records every request with its time and answers by the script: the ladder in milliseconds",
+    "records every request with its time and responds by the script: all retries in milliseconds",
     () =>
       Effect.gen(function* () {
         const { send } = yield* WebhookSender

@@ -10,7 +10,7 @@ import { eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { kept, megabyte } from "../../support/heap.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
-/** What one endpoint is sent at once at most. */
+/** The most that one endpoint is sent at once. */
 const atOnce = 16
 const deliveriesEach = 40
 
@@ -49,7 +49,7 @@ const closing = <A extends Counted>(receiver: A) =>
 
 describe("bad receivers", () => {
   it.effect(
-    "beside eight kinds at once a healthy endpoint gets all its events without any lateness; each kind fails by its class; sockets and memory are bounded",
+    "beside eight kinds at once a healthy endpoint receives all its events without lateness; each kind fails by its class; sockets and memory are bounded",
     () =>
       Effect.gen(function* () {
         const authority = yield* Effect.promise(makeAuthority)
@@ -73,11 +73,15 @@ describe("bad receivers", () => {
             Effect.sync(() => bad.filter((it) => it.requests() + it.mostOpen() > 0).length),
             (n) => n === bad.length
           )
-          // The clock stands still from here on, so that nothing but the network takes time
+          // The clock stands still from here on: only the network takes time
           yield* queueDeliveries(good, 200, new Date(5000))
           yield* TestClock.adjust(5000)
           yield* eventually(statuses(good), (now) => now["succeeded"] === 200)
-          assert.strictEqual(yield* lateness(good), 5000, "the alarm clock's look, and no more")
+          assert.strictEqual(
+            yield* lateness(good),
+            5000,
+            "the delivery scheduler's interval, and no more"
+          )
           assert.strictEqual(healthy.requests(), 200)
           const test = yield* (yield* makeUser()).call("GET", "/manage/v1/wallet")
           assert.strictEqual(test.status, 200)
@@ -98,7 +102,7 @@ describe("bad receivers", () => {
             assert.isAtMost(mostOpen(), atOnce, name)
           }
           assert.strictEqual(trap.mostOpen(), 0, "redirects are not followed")
-          const gigabytes = bad.find((it) => it.name === "answers 10 GB")!
+          const gigabytes = bad.find((it) => it.name === "sends 10 GB")!
           assert.isBelow(gigabytes.sent() / gigabytes.requests(), 8 * megabyte)
           const [answers] = yield* sql`
             SELECT max(octet_length(answer)) AS most FROM delivery_attempts`

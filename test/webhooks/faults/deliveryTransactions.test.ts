@@ -10,7 +10,7 @@ import { startReceiver } from "../../support/webhookReceiver.ts"
 const endpoints = "/manage/v1/webhook-endpoints"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
-/** Every table that a move writes to, and how. */
+/** Every table that a move writes to, and the operation. */
 const writes = [
   ["tasks", "insert"],
   ["runs", "insert"],
@@ -32,10 +32,10 @@ const counts = Effect.gen(function* () {
   return { ...row }
 })
 
-/** The counts once all deliveries are sent. */
-const quietCounts = Effect.suspend(() => eventually(counts, (now) => now["queue"] === 0))
+/** The counts after all deliveries are sent. */
+const settledCounts = Effect.suspend(() => eventually(counts, (now) => now["queue"] === 0))
 
-/** No task ends by itself while the rows are counted. */
+/** No task ends while the rows are counted. */
 const hanging = { prompt: "[[sim:hang]]" }
 
 describe("the move's transaction", () => {
@@ -48,7 +48,7 @@ describe("the move's transaction", () => {
         const hook = { url: "https://127.0.0.1/hook", events: ["task.created"] }
         yield* user.call("POST", endpoints, hook)
         yield* sql`CREATE SEQUENCE kills`
-        // A sequence is not undone by the rollback, so that the kill comes once
+        // A sequence is not rolled back, so that the kill happens once
         yield* sql`
           CREATE FUNCTION kill_once() RETURNS trigger LANGUAGE plpgsql AS $$
           BEGIN
@@ -58,7 +58,7 @@ describe("the move's transaction", () => {
         for (const [table, write] of writes) {
           for (const when of ["before", "after"]) {
             const what = `${when} ${write} of ${table}`
-            const before = yield* quietCounts
+            const before = yield* settledCounts
             yield* sql`ALTER SEQUENCE kills RESTART`
             yield* sql.unsafe(
               `CREATE TRIGGER kill ${when} ${write} ON ${table} FOR EACH STATEMENT EXECUTE FUNCTION kill_once()`
@@ -69,7 +69,7 @@ describe("the move's transaction", () => {
             yield* sql.unsafe(`DROP TRIGGER kill ON ${table}`)
             const after = yield* counts
             if (created.status === 202) {
-              // Tried again by the service: then all is there, once
+              // The service retries: then everything exists, once
               assert.strictEqual(Number(after["tasks"]), Number(before["tasks"]) + 1, what)
               continue
             }
@@ -77,20 +77,20 @@ describe("the move's transaction", () => {
             assert.deepStrictEqual(after, before, what)
           }
         }
-        const before = yield* quietCounts
+        const before = yield* settledCounts
         const whole = yield* user.call("POST", path, hanging)
         assert.strictEqual(whole.status, 202, whole.text)
         const after = yield* counts
         for (const name of ["tasks", "runs", "events", "deliveries", "holds"] as const) {
           assert.strictEqual(Number(after[name]), Number(before[name]) + 1, name)
         }
-        yield* quietCounts
+        yield* settledCounts
       }).pipe(Effect.provide(layerGateway({ database: postgresDatabase }))),
     60_000
   )
 })
 
-/** Every table that the end of a task writes to, and how. */
+/** Every table that the end of a task writes to, and the operation. */
 const endWrites = [
   ["runs", "delete"],
   ["tasks", "update"],
@@ -103,7 +103,7 @@ const endWrites = [
 ] as const
 
 const pollAfter = Duration.millis(20)
-/** Its jobs run until the test has placed its trap. */
+/** Its jobs run until the test has installed its trigger. */
 const trap = { isPlaced: false }
 const trapped = {
   submit: () => Effect.succeed({ _tag: "Accepted" as const, handle: { job: "j" }, pollAfter }),
@@ -182,8 +182,8 @@ const begin = async (url: string, env: Readonly<Record<string, string>>) => {
   return { gateway, id, log }
 }
 
-describe("a real process under the real clock", () => {
-  it("the first retry comes 15 s after the end of the failed attempt, never early, although the process is paused meanwhile; a pause beyond the due time delays it only until it goes on", async () => {
+describe("a real process with the real clock", () => {
+  it("the first retry comes 15 s after the end of the failed attempt, never early, although the process is paused meanwhile; a pause beyond the due time delays it only until the process continues", async () => {
     await using receiver = await startReceiver((_one, before) => (before.length === 0 ? 503 : 200))
     const { gateway, id, log } = await begin(receiver.url, receiver.env)
     await using _gateway = gateway
@@ -209,7 +209,7 @@ describe("a real process under the real clock", () => {
     assert.strictEqual(receiver.received[0]?.body, receiver.received[1]?.body)
   }, 90_000)
 
-  it("the first two rungs, 15 s and 60 s, are exact", async () => {
+  it("the first two retries, after 15 s and 60 s, are exact", async () => {
     await using receiver = await startReceiver((_one, before) => (before.length < 2 ? 500 : 200))
     const { gateway, log } = await begin(receiver.url, receiver.env)
     await using _gateway = gateway
@@ -229,7 +229,7 @@ describe("a real process under the real clock", () => {
     }
   }, 130_000)
 
-  it("killed with -9 after the receiver answered and before the record: sent again under the same id", async () => {
+  it("killed with -9 after the receiver responded and before the record: sent again under the same id", async () => {
     const holder: { gateway?: GatewayProcess } = {}
     await using receiver = await startReceiver((_one, before) => {
       if (before.length === 0) process.kill(holder.gateway?.pid ?? 0, "SIGKILL")

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import type { Answer } from "../../support/gateway.ts"
+import type { HttpResult } from "../../support/gateway.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
 import { migratedDatabaseUrl } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
@@ -24,21 +24,21 @@ interface Logged {
   readonly attempts: ReadonlyArray<Attempt>
 }
 
-/** Sends the same create until it is answered, however often the service dies over it. */
+/** Sends the same create until it gets a response, however often the service is killed. */
 const createSurely = (gateway: GatewayProcess, n: number) =>
-  until<Answer>(
+  until<HttpResult>(
     () =>
       gateway
         .call("POST", path, { prompt: `${n}` }, { "idempotency-key": `create-${n}` })
         .catch(() => undefined),
-    { what: "the answer to a create", millis: 40_000 }
+    { what: "the response to a create", millis: 40_000 }
   )
 
 /**
- * Tasks are created while the process dies at each point in turn; afterwards every event has come
- * under one id with one body, and its log tells what is known of each attempt.
+ * Tasks are created while the process is killed at each point, one after the other; afterwards every
+ * event was received under one id with one body, and its log shows the known state of each attempt.
  */
-const story = async (points: ReadonlyArray<string>, databaseUrl?: string) => {
+const scenario = async (points: ReadonlyArray<string>, databaseUrl?: string) => {
   await using receiver = await startReceiver()
   await using gateway = await GatewayProcess.start({
     main,
@@ -53,7 +53,7 @@ const story = async (points: ReadonlyArray<string>, databaseUrl?: string) => {
     assert.strictEqual(await gateway.ended, "SIGKILL")
     gateway.env["WEBHOOK_CRASH"] = next
     const started = gateway.start()
-    // What waits may be sent, and the process dead, before it has said that it is ready
+    // Waiting deliveries may be sent, and the process killed, before it has reported that it is ready
     await (next === "" ? started : started.catch(() => undefined))
   }
   const ids = (await Promise.all(creating)).map((it) => String(it.json.task_info.id))
@@ -98,19 +98,19 @@ const story = async (points: ReadonlyArray<string>, databaseUrl?: string) => {
   return { lost, twice }
 }
 
-describe("killed with -9 over a webhook", () => {
+describe("killed with -9 during deliveries", () => {
   it("after the claim and before the send, then after the receiver's 2xx and before the record: nothing is lost, ids and bytes are the same, unknown attempts are `lost` and uncounted", async () => {
-    const { lost, twice } = await story(["before-send:5", "after-answer:1"])
+    const { lost, twice } = await scenario(["before-send:5", "after-response:1"])
     assert.isAtLeast(lost, 2)
-    assert.isAtLeast(twice, 1, "what was answered and not recorded comes again")
+    assert.isAtLeast(twice, 1, "an attempt with a response and without a record is sent again")
   }, 180_000)
 
   it.live(
-    "the same on Postgres, where the dead process's claim is noticed by its heartbeat",
+    "the same on Postgres, where the dead process's claim is found by its heartbeat",
     () =>
       Effect.gen(function* () {
         const { href } = yield* migratedDatabaseUrl
-        const { lost } = yield* Effect.promise(() => story(["before-send:5"], href))
+        const { lost } = yield* Effect.promise(() => scenario(["before-send:5"], href))
         assert.isAtLeast(lost, 1)
       }),
     180_000

@@ -26,7 +26,7 @@ const queue = (databaseUrl: string, endpointId: string, count: number) =>
   )
 
 describe.concurrent("a process paused by SIGSTOP for longer than its lease", () => {
-  it("alone: the attempt that was under way is recorded when it goes on, and is not sent again", async () => {
+  it("alone: the attempt that was under way is recorded when the process continues, and is not sent again", async () => {
     let answer = () => {}
     const answered = new Promise<number>((resolve) => (answer = () => resolve(200)))
     await using receiver = await startReceiver(() => answered)
@@ -39,7 +39,7 @@ describe.concurrent("a process paused by SIGSTOP for longer than its lease", () 
     signal(gateway, "SIGSTOP")
     await pause(beyondLease)
     signal(gateway, "SIGCONT")
-    // Longer than the sweeper and the alarm clock would need to send it again
+    // Longer than the rescuer and the delivery scheduler would need to send it again
     await pause(7500)
     answer()
     const log = await until(async () => {
@@ -64,7 +64,7 @@ describe.concurrent("a process paused by SIGSTOP for longer than its lease", () 
   )
 })
 
-describe.concurrent("a process whose clock is set", () => {
+describe.concurrent("a process whose clock is changed", () => {
   it("back and forth: no attempt comes before its due time, and none is sent twice", async () => {
     await using receiver = await startReceiver((_one, before) => (before.length < 2 ? 500 : 200))
     await using gateway = await GatewayProcess.start({
@@ -132,7 +132,7 @@ const besideAnother = async (databaseUrl: string) => {
   }
   await queue(databaseUrl, id, events)
   await until(async () => (receiver.received.length >= 100 ? true : undefined))
-  // It stops with attempts under way, whose answers it reads when it goes on
+  // It stops with attempts under way, whose responses it reads when it continues
   isHolding = true
   await until(async () => (heldUp.length > 16 ? true : undefined), { what: "attempts of both" })
   signal(paused, "SIGSTOP")
@@ -156,13 +156,13 @@ const besideAnother = async (databaseUrl: string) => {
   assert.isAtLeast(again, 1, "it was paused with attempts under way")
   assert.isAtMost(again, 16, "no more than were under way")
 
-  // Both go on together, up to the limit
+  // Both continue together, up to the limit
   await queue(databaseUrl, id, 800)
   await until(async () => (receiver.received.length >= 600 ? true : undefined), {
     what: "the whole limit",
     millis: 60_000
   })
-  // Longer than the look of the alarm clocks
+  // Longer than the interval of the delivery schedulers
   await pause(6000)
   const times = receiver.received.map((it) => it.atMillis)
   assert.isAtMost(mostWithin(times, 60_000), 600)

@@ -35,7 +35,7 @@ const settled = (user: User, id: string, status: string) =>
     (answer) => answer.json
   )
 
-/** Answers by turn, the last one for ever. */
+/** Responds with these statuses, one after the other; repeats the last one. */
 const answers = (...statuses: ReadonlyArray<number>) => {
   let n = 0
   return (_request: WebhookRequest): Effect.Effect<AttemptOutcome> =>
@@ -129,7 +129,7 @@ describe("webhook endpoints", () => {
       const [until] = yield* sql`
         SELECT extract(epoch FROM previous_secret_until)::float8 AS seconds FROM webhook_endpoints`
       assert.strictEqual(until?.["seconds"], 24 * 3600)
-      // A day of heartbeats takes too long, so the day is made shorter
+      // A day of heartbeats takes too long, so the day is shortened
       yield* sql`UPDATE webhook_endpoints SET previous_secret_until = timestamptz 'epoch' + interval '5 s'`
       yield* advance("4900 millis", "4900 millis")
       assert.deepStrictEqual(yield* send, [rotated.json.secret, secret])
@@ -154,7 +154,7 @@ describe("webhook endpoints", () => {
     }).pipe(Effect.provide(layerGateway({ webhook: answers(500, 200) })))
   )
 
-  it.effect("disabled mid-retry: pending becomes skipped, and can be sent again", () =>
+  it.effect("disabled between retries: pending becomes skipped, and can be sent again", () =>
     Effect.gen(function* () {
       const log = yield* WebhookSenderLog
       const user = yield* makeUser()
@@ -203,7 +203,7 @@ describe("webhook endpoints", () => {
     )
   )
 
-  it.effect("deleted mid-retry: skipped for good, and the log still tells of it", () =>
+  it.effect("deleted between retries: skipped for good, and the log still shows it", () =>
     Effect.gen(function* () {
       const log = yield* WebhookSenderLog
       const user = yield* makeUser()
@@ -244,7 +244,7 @@ describe("webhook endpoints", () => {
       assert.deepStrictEqual(
         shown.attempts.map((it: { readonly status: number }) => it.status),
         [500],
-        "its outcome is told"
+        "its outcome is recorded"
       )
       yield* advance("90 seconds", "5 seconds")
       assert.strictEqual((yield* log.sent).length, 1)
@@ -257,7 +257,7 @@ describe("webhook endpoints", () => {
     )
   )
 
-  it.effect("rotated mid-retry: a receiver verifies each later attempt by either secret", () =>
+  it.effect("rotated between retries: each later attempt verifies by either secret", () =>
     Effect.gen(function* () {
       const log = yield* WebhookSenderLog
       const user = yield* makeUser()
@@ -285,7 +285,7 @@ describe("webhook endpoints", () => {
     }).pipe(Effect.provide(layerGateway({ webhook: answers(500) })))
   )
 
-  it.effect("the test event is a synthetic task.succeeded, whatever is subscribed to", () =>
+  it.effect("the test event is a synthetic task.succeeded, whatever the subscription", () =>
     Effect.gen(function* () {
       const log = yield* WebhookSenderLog
       const user = yield* makeUser()
@@ -302,7 +302,7 @@ describe("webhook endpoints", () => {
 })
 
 describe("the delivery log", () => {
-  it.effect("lists newest first, by filters and cursor, and only one's own", () =>
+  it.effect("lists newest first, by filters and cursor, and only the user's own", () =>
     Effect.gen(function* () {
       const user = yield* makeUser()
       const other = yield* makeUser()
@@ -342,7 +342,7 @@ describe("the delivery log", () => {
   )
 
   it.effect(
-    "has every attempt: due, started, ended, lateness, address, status, class, answer",
+    "has every attempt: due, started, ended, lateness, address, status, class, response",
     () =>
       Effect.gen(function* () {
         const log = yield* WebhookSenderLog
@@ -429,7 +429,7 @@ describe("the delivery log", () => {
 })
 
 describe("debug-signature", () => {
-  it.effect("says what is wrong with what a receiver got", () =>
+  it.effect("returns what is wrong with a received request", () =>
     Effect.gen(function* () {
       const log = yield* WebhookSenderLog
       const user = yield* makeUser()
@@ -489,7 +489,7 @@ describe("debug-signature", () => {
         headers,
         body
       })).text
-      assert.notInclude(text, secret, "no secret is ever told")
+      assert.notInclude(text, secret, "no secret is shown")
     }).pipe(Effect.provide(layerGateway()))
   )
 })

@@ -9,7 +9,7 @@ const step = fc.oneof(
 )
 
 describe("a linked list", () => {
-  it("has who was added and not removed, in their order, whoever is removed and however often", () => {
+  it("has the items that were added and not removed, in order, in any sequence of removals", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
         const list = new LinkedList<number>()
@@ -42,7 +42,7 @@ describe("a linked list", () => {
     )
   })
 
-  it("keeps nothing alive by those who were removed: they point to nobody", () => {
+  it("does not retain removed items: they point to no other item", () => {
     const list = new LinkedList<number>()
     const [first, second, third] = [list.add(1), list.add(2), list.add(3)]
     list.remove(second)

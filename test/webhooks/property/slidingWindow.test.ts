@@ -6,7 +6,7 @@ const limit = 5
 const windowMillis = 60
 const minuteMillis = 60_000
 
-/** Sends as soon as allowed; each attempt takes so long, and arrives somewhere within. */
+/** Sends as soon as allowed; each attempt takes this long, and arrives at some time within. */
 const simulate = (attempts: ReadonlyArray<{ took: number; arrives: number }>) => {
   const window = new SlidingWindow(limit, windowMillis, [])
   const arrivals: Array<number> = []
@@ -19,7 +19,7 @@ const simulate = (attempts: ReadonlyArray<{ took: number; arrives: number }>) =>
   }
   for (const { arrives, took } of attempts) {
     settle()
-    while (window.room(now) === 0) {
+    while (window.capacity(now) === 0) {
       const wait = window.waitMillis(now)
       now = Math.min(...underWay, wait > 0 ? now + wait : Infinity)
       settle()
@@ -50,7 +50,7 @@ describe("600 a minute, sliding", () => {
     )
   })
 
-  it("nothing waits longer than it must: instant attempts go in bursts of the limit", () => {
+  it("nothing waits longer than necessary: instant attempts are sent in bursts of the limit", () => {
     const { starts } = simulate(Array.from({ length: 12 }, () => ({ took: 0, arrives: 0 })))
     assert.deepStrictEqual(starts, [0, 0, 0, 0, 0, 60, 60, 60, 60, 60, 120, 120])
   })
@@ -61,16 +61,16 @@ describe("600 a minute, sliding", () => {
     window.begin(limit)
     for (let n = 0; n < limit; n += 1) window.end(2 * hour)
     const set = hour
-    assert.strictEqual(window.room(set), 0)
+    assert.strictEqual(window.capacity(set), 0)
     assert.strictEqual(window.waitMillis(set), minuteMillis)
-    assert.strictEqual(window.room(set + minuteMillis - 1), 0)
-    assert.strictEqual(window.room(set + minuteMillis), limit)
+    assert.strictEqual(window.capacity(set + minuteMillis - 1), 0)
+    assert.strictEqual(window.capacity(set + minuteMillis), limit)
   })
 
   it("attempts from before a restart count", () => {
     const window = new SlidingWindow(limit, windowMillis, [1, 2, 3, 4, 5, 6])
-    assert.strictEqual(window.room(10), 0)
+    assert.strictEqual(window.capacity(10), 0)
     assert.strictEqual(window.waitMillis(10), 2 + windowMillis - 10)
-    assert.strictEqual(window.room(62), 1)
+    assert.strictEqual(window.capacity(62), 1)
   })
 })

@@ -11,17 +11,17 @@ import { eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 
 const hook = { url: "https://127.0.0.1/hook", events: ["task.created"] }
 
-/** The store of deliveries, and what was asked of it. */
+/** The delivery store, and the number of its calls. */
 const watched = () => {
   const asked = {
     looks: 0,
-    /** Milliseconds at which a lane was opened: it reads its sliding minute first. */
+    /** Milliseconds at which a sender was opened: it reads its sliding minute first. */
     opened: [] as Array<number>,
     claims: 0,
-    /** Claims and records of nothing that have begun. */
+    /** Claims and records without deliveries that were started. */
     idle: { claims: 0, records: 0 }
   }
-  /** Two at once: the first is held until the second has begun. */
+  /** Two at once: the first waits until the second has started. */
   const together = Latch.makeUnsafe()
   const deliveries = (live: DeliveryStore["Service"]): DeliveryStore["Service"] => ({
     ...live,
@@ -52,10 +52,10 @@ const watched = () => {
   return { asked, deliveries }
 }
 
-describe("the lane of an endpoint", () => {
+describe("the sender of an endpoint", () => {
   const { asked, deliveries } = watched()
   it.effect(
-    "is open at least 1.5 s before its first delivery falls due, sends nothing before that and all of it on time",
+    "is open at least 1.5 s before its first delivery falls due, sends nothing before that and everything on time",
     () =>
       Effect.gen(function* () {
         const log = yield* WebhookSenderLog
@@ -79,10 +79,10 @@ describe("the lane of an endpoint", () => {
           Effect.sync(() => asked.claims),
           (claims) => claims > 0
         )
-        assert.deepStrictEqual(asked.opened, [25_000], "once, and not through the quiet before")
+        assert.deepStrictEqual(asked.opened, [25_000], "once, and not during the idle time before")
         yield* TestClock.setTime(due - 1)
         const before = asked.claims
-        yield* (yield* LocalSenders).tell(EndpointId.make(String(endpoint.json.id)))
+        yield* (yield* LocalSenders).notify(EndpointId.make(String(endpoint.json.id)))
         yield* eventually(
           Effect.sync(() => asked.claims),
           (claims) => claims > before
@@ -99,7 +99,7 @@ describe("the lane of an endpoint", () => {
   )
 })
 
-describe("a lane whose origin is busy", () => {
+describe("a sender whose origin is busy", () => {
   const answers: Array<Latch.Latch> = []
   const webhook = () =>
     Effect.suspend(() => {
@@ -109,7 +109,7 @@ describe("a lane whose origin is busy", () => {
     })
   let share = 3
   it.effect(
-    "claims no more than its share of the places there, and the rest as these are free",
+    "claims no more than its share of the places there, and the rest as places become free",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
@@ -121,7 +121,7 @@ describe("a lane whose origin is busy", () => {
         yield* eventually(log.sent, (all) => all.length === 3)
         const left = sql`SELECT owner FROM delivery_queue WHERE owner IS NULL`
         assert.lengthOf(yield* left, 7)
-        // Others have come to that origin
+        // Other endpoints send to that origin now
         share = 2
         yield* answers[0]!.open
         yield* answers[1]!.open
@@ -133,14 +133,14 @@ describe("a lane whose origin is busy", () => {
         assert.lengthOf(yield* left, 0)
         for (const answer of answers) yield* answer.open
         yield* eventually(sql`SELECT id FROM delivery_queue`, (rows) => rows.length === 0)
-      }).pipe(Effect.provide(layerGateway({ webhook, shareOf: () => share })))
+      }).pipe(Effect.provide(layerGateway({ webhook, fairShare: () => share })))
   )
 })
 
 describe("a process that has started", () => {
   const { asked, deliveries } = watched()
   it.effect(
-    "has claimed and recorded nothing, on as many connections at once as work later, before the first is due",
+    "has claimed and recorded nothing, on as many connections at once as later, before the first is due",
     () =>
       Effect.gen(function* () {
         yield* eventually(
@@ -152,58 +152,58 @@ describe("a process that has started", () => {
   )
 })
 
-describe("open lanes", () => {
+describe("local senders", () => {
   it.effect(
-    "are told by a call for 10 s after a message, so that their actor gets one often enough not to end",
+    "pass a message to their actor at most every 10 s, often enough that it does not end",
     () =>
       Effect.gen(function* () {
-        const lanes = yield* LocalSenders
+        const senders = yield* LocalSenders
         const id = EndpointId.make("whe_1")
         let calls = 0
-        const lane = Effect.gen(function* () {
-          const message = yield* lanes.add(
+        const sender = Effect.gen(function* () {
+          const message = yield* senders.register(
             id,
             Effect.sync(() => void (calls += 1))
           )
-          assert.isFalse(yield* lanes.tell(id), "no message yet")
+          assert.isFalse(yield* senders.notify(id), "no message yet")
           yield* message
           yield* TestClock.adjust("9999 millis")
-          assert.isTrue(yield* lanes.tell(id))
+          assert.isTrue(yield* senders.notify(id))
           assert.strictEqual(calls, 2)
           yield* TestClock.adjust("1 millis")
-          assert.isFalse(yield* lanes.tell(id))
+          assert.isFalse(yield* senders.notify(id))
           yield* message
-          assert.isTrue(yield* lanes.tell(id))
+          assert.isTrue(yield* senders.notify(id))
           assert.strictEqual(calls, 4)
         })
-        yield* Effect.scoped(lane)
-        assert.isFalse(yield* lanes.tell(id), "it is closed")
+        yield* Effect.scoped(sender)
+        assert.isFalse(yield* senders.notify(id), "it is closed")
         assert.strictEqual(calls, 4)
       }).pipe(Effect.provide(LocalSenders.layer))
   )
 
   it.effect("that were opened again are not closed with the one before", () =>
     Effect.gen(function* () {
-      const lanes = yield* LocalSenders
+      const senders = yield* LocalSenders
       const id = EndpointId.make("whe_1")
       const before = yield* Scope.make()
-      yield* yield* Scope.provide(lanes.add(id, Effect.void), before)
-      const message = yield* lanes.add(id, Effect.void)
+      yield* yield* Scope.provide(senders.register(id, Effect.void), before)
+      const message = yield* senders.register(id, Effect.void)
       yield* message
       yield* Scope.close(before, Exit.void)
-      assert.isTrue(yield* lanes.tell(id))
+      assert.isTrue(yield* senders.notify(id))
     }).pipe(Effect.scoped, Effect.provide(LocalSenders.layer))
   )
 
-  it.effect("get a message soon after the clock was set back", () =>
+  it.effect("receive a message soon after the clock was set back", () =>
     Effect.gen(function* () {
-      const lanes = yield* LocalSenders
+      const senders = yield* LocalSenders
       const id = EndpointId.make("whe_1")
       yield* TestClock.setTime(60_000)
-      yield* yield* lanes.add(id, Effect.void)
-      assert.isTrue(yield* lanes.tell(id))
+      yield* yield* senders.register(id, Effect.void)
+      assert.isTrue(yield* senders.notify(id))
       yield* TestClock.setTime(0)
-      assert.isFalse(yield* lanes.tell(id))
+      assert.isFalse(yield* senders.notify(id))
     }).pipe(Effect.scoped, Effect.provide(LocalSenders.layer))
   )
 })

@@ -23,7 +23,7 @@ const makeEndpoint = Effect.fnUntraced(function* (
   return String(answer.json.id)
 })
 
-/** Nothing is under way any more: what was sent is recorded. */
+/** No attempt is under way any more: what was sent is recorded. */
 const settled = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
   yield* eventually(
@@ -32,7 +32,7 @@ const settled = Effect.gen(function* () {
   )
 })
 
-/** Sent to this path so far: when, and which delivery. */
+/** Sent to this path so far: time, and delivery. */
 const sentTo = (path: string) =>
   Effect.flatMap(WebhookSenderLog, (log) =>
     Effect.map(log.sent, (all) =>
@@ -56,9 +56,10 @@ const failOnce = () => {
     })
 }
 
+/** docs/reference/webhooks.md#rate-limit */
 describe("a flood of 3,000 events to one endpoint", () => {
   it.effect(
-    "600 in every sliding minute while there is work and never more, retries counted, no attempt burned by waiting, no other endpoint late",
+    "600 in every sliding minute while there is work and never more, retries counted, no attempt used up by waiting, no other endpoint late",
     () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -70,7 +71,7 @@ describe("a flood of 3,000 events to one endpoint", () => {
           yield* settled
           assert.strictEqual((yield* sentTo("/flooded")).length, total)
         })
-        /** An event beside the flood goes out at once and, refused, again after 15 s to the millisecond. */
+        /** An event at another endpoint is sent at once and, refused, again after 15 s to the millisecond. */
         const besides = Effect.fnUntraced(function* (at: number) {
           yield* atTime(at)
           const answer = yield* user.call("POST", `${endpoints}/${beside}/test`)
@@ -87,7 +88,7 @@ describe("a flood of 3,000 events to one endpoint", () => {
           yield* settled
         })
 
-        // The alarm clock looks every 5 s
+        // The delivery scheduler polls every 5 s
         yield* atTime(5000)
         yield* reaches(perMinute)
         const minutes = (flood + flood / 5) / perMinute
@@ -126,14 +127,14 @@ describe("a flood of 3,000 events to one endpoint", () => {
 })
 
 describe("two processes on one store", () => {
-  /** Both on one store; `asks` are the claims of each, and who is in `held` gets nothing. */
+  /** Both on one store; `asks` counts the claims of each, and a process in `held` gets nothing. */
   const processes = Effect.gen(function* () {
     const database = Layer.succeedContext(yield* Layer.build(embeddedDatabase))
-    /** When, by either. */
+    /** Send times of both. */
     const sent: Array<number> = []
     const held = new Set<string>()
     const asks = new Map<string, number>()
-    /** Whose lane is open: what it sees of the log it has read before that. */
+    /** Processes with an open sender: it has read the log before that. */
     const opened = new Set<string>()
     const alongside = (name: string) => {
       const webhook = () =>
@@ -151,7 +152,7 @@ describe("two processes on one store", () => {
           return live.claim(of)
         }
       })
-      // The variable says that the store is shared, so that none forgets the other
+      // The variable says that the store is shared, so that neither forgets the other
       const env = { DATABASE_URL: "postgres://localhost/shared" }
       return Effect.provide(layerGateway({ database, deliveries, env, webhook }), { local: true })
     }
@@ -160,7 +161,7 @@ describe("two processes on one store", () => {
         Effect.sync(() => sent.length),
         (n) => n >= total
       )
-    /** The process has asked again since, and been answered. */
+    /** The process has claimed again since, and has the result. */
     const asksAgain = Effect.fnUntraced(function* (name: string, before: number) {
       yield* eventually(
         Effect.sync(() => asks.get(name) ?? 0),
@@ -168,7 +169,7 @@ describe("two processes on one store", () => {
       )
       yield* settled
     })
-    /** The alarm clocks look at least every 5 s: that is how late a place of both may be. */
+    /** The delivery schedulers poll at least every 5 s: a place of both may be this late. */
     const toTime = Effect.fnUntraced(function* (millis: number) {
       while ((yield* DateTime.now).epochMilliseconds < millis) {
         yield* TestClock.adjust(1000)
@@ -184,7 +185,7 @@ describe("two processes on one store", () => {
   })
 
   it.effect(
-    "600 in any sliding minute hold over both together, and when one of them has left",
+    "600 in any sliding minute hold over both together, and when one of them has ended",
     () =>
       Effect.gen(function* () {
         const { alongside, reaches, sent, toTime } = yield* processes
@@ -193,12 +194,12 @@ describe("two processes on one store", () => {
             yield* flooded
             yield* toTime(5000)
             yield* reaches(perMinute)
-            // Whoever looks first may send all of a minute
+            // The process that claims first may send all of a minute
             yield* toTime(sent[0]! + 59_000)
             assert.strictEqual(sent.length, perMinute)
             yield* toTime(70_000)
             yield* reaches(2 * perMinute)
-          }).pipe(alongside("leaves"))
+          }).pipe(alongside("ends"))
           yield* toTime(sent[perMinute]! + 59_000)
           assert.strictEqual(sent.length, 2 * perMinute)
           yield* toTime(140_000)
@@ -211,11 +212,11 @@ describe("two processes on one store", () => {
   )
 
   it.effect(
-    "what the one sent counts for the other, while it is there and when it has left",
+    "what one sent counts for the other, while it runs and when it has ended",
     () =>
       Effect.gen(function* () {
         const { alongside, asks, asksAgain, held, opened, reaches, sent, toTime } = yield* processes
-        held.add("stays").add("leaves")
+        held.add("stays").add("ends")
         yield* Effect.gen(function* () {
           yield* Effect.gen(function* () {
             yield* flooded
@@ -224,7 +225,7 @@ describe("two processes on one store", () => {
               Effect.sync(() => opened.size),
               (n) => n === 2
             )
-            held.delete("leaves")
+            held.delete("ends")
             yield* toTime(10_000)
             yield* reaches(perMinute)
             yield* settled
@@ -233,7 +234,7 @@ describe("two processes on one store", () => {
             yield* toTime(sent[0]! + 20_000)
             yield* asksAgain("stays", 0)
             assert.strictEqual(sent.length, perMinute)
-          }).pipe(alongside("leaves"))
+          }).pipe(alongside("ends"))
           const before = asks.get("stays")!
           yield* toTime(sent[0]! + 59_000)
           yield* asksAgain("stays", before)

@@ -5,7 +5,7 @@ import { EndpointId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import type { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import { WebhookDispatcher } from "../../../src/webhooks/WebhookDispatcher.ts"
-import { mockOutcome, NoPlace, WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
+import { mockOutcome, OriginBusy, WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
 import { queueDeliveries } from "../../support/deliveries.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 
@@ -25,7 +25,7 @@ const begin = Effect.gen(function* () {
   return { delivery, endpoint: String(id), log }
 })
 
-/** The first claim that takes something is committed, and its answer never comes. */
+/** The first claim that takes something is committed, and its response never arrives. */
 const losesAnswer = (live: DeliveryStore["Service"]): DeliveryStore["Service"] => {
   let isLost = false
   return {
@@ -39,8 +39,8 @@ const losesAnswer = (live: DeliveryStore["Service"]): DeliveryStore["Service"] =
   }
 }
 
-describe("a store that is away for a moment", () => {
-  it.effect("a claim whose answer was lost is given up: sent within seconds, uncounted", () =>
+describe("a store that is unavailable for a moment", () => {
+  it.effect("a claim whose response was lost is given back: sent within seconds, uncounted", () =>
     Effect.gen(function* () {
       const sender = yield* WebhookSenderLog
       const { delivery, log } = yield* begin
@@ -58,13 +58,13 @@ describe("a store that is away for a moment", () => {
   )
 
   it.effect(
-    "a process that could not beat itself calls no other dead before that one had the time to beat",
+    "a process that could not write its heartbeat treats no other as dead before that one had the time to write",
     () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient.SqlClient
         const { endpoint, log } = yield* begin
         yield* eventually(log, (now) => now.status === "succeeded")
-        // Another process has an attempt under way, and neither can beat for 20 s
+        // Another process has an attempt under way, and neither can write a heartbeat for 20 s
         const queued = sql`
           INSERT INTO delivery_queue (id, created_at, endpoint_id, due_at, seq, owner, claimed_at)
           SELECT id, created_at, endpoint_id, created_at, 1, 'proc_other', created_at
@@ -84,7 +84,7 @@ describe("a store that is away for a moment", () => {
         yield* sql`UPDATE processes SET heartbeat_at = ${now} WHERE id = 'proc_other'`
         yield* advance("8 seconds", "500 millis")
         assert.strictEqual(yield* owner, "proc_other")
-        // But silent for longer than that it is dead
+        // But after a longer time it is dead
         yield* advance("8 seconds", "500 millis")
         assert.notStrictEqual(yield* owner, "proc_other")
       }).pipe(
@@ -98,19 +98,19 @@ describe("a store that is away for a moment", () => {
   )
 })
 
-/** Refused a place so many times, and then sent. */
+/** Refused a place this many times, and then sent. */
 const waitsInVain = (times: number) => {
   let tries = 0
   return () =>
     Effect.suspend(() => {
       tries += 1
-      return tries <= times ? Effect.fail(new NoPlace()) : Effect.succeed(mockOutcome(200))
+      return tries <= times ? Effect.fail(new OriginBusy()) : Effect.succeed(mockOutcome(200))
     })
 }
 
 describe("a claim that is not sent", () => {
   it.effect(
-    "because there was no place at the origin is given back: no attempt burned, none logged, sent when there is one",
+    "because there was no place at the origin is given back: no attempt used up, none logged, sent when there is one",
     () =>
       Effect.gen(function* () {
         const { log } = yield* begin
@@ -124,7 +124,7 @@ describe("a claim that is not sent", () => {
       }).pipe(Effect.provide(layerGateway({ webhook: waitsInVain(7) })))
   )
 
-  /** The first claim that takes something is committed, and answered when the test says so. */
+  /** The first claim that takes something is committed, and returns when the test says so. */
   const taken = Latch.makeUnsafe()
   const answered = Latch.makeUnsafe()
   const slowly = (live: DeliveryStore["Service"]): DeliveryStore["Service"] => ({
@@ -134,7 +134,7 @@ describe("a claim that is not sent", () => {
         claimed.length === 0 ? Effect.void : Effect.andThen(taken.open, answered.await)
       )
   })
-  it.effect("because its actor ended before the claim was answered is given back at once", () =>
+  it.effect("because its actor ended before the claim returned is given back at once", () =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const dispatcher = yield* WebhookDispatcher
@@ -146,8 +146,8 @@ describe("a claim that is not sent", () => {
         rows.map((row) => row["owner"])
       )
       const actor = yield* Scope.make()
-      const lane = yield* Scope.provide(dispatcher.open(EndpointId.make(id)), actor)
-      yield* lane.deliver
+      const endpointSender = yield* Scope.provide(dispatcher.open(EndpointId.make(id)), actor)
+      yield* endpointSender.deliver
       yield* taken.await
       assert.notInclude(yield* owners, null)
       const ending = yield* Effect.forkChild(Scope.close(actor, Exit.void))
@@ -156,7 +156,7 @@ describe("a claim that is not sent", () => {
       yield* Fiber.join(ending)
       assert.deepStrictEqual(yield* owners, [null, null, null])
       assert.deepStrictEqual(yield* sender.sent, [])
-      // The next look of the alarm clock opens a lane that sends them, once each
+      // The next poll of the delivery scheduler opens a sender that sends them, once each
       yield* advance("5 seconds", "500 millis")
       yield* eventually(sender.sent, (all) => all.length === 3)
       const attempts = sql`SELECT failure FROM delivery_attempts`

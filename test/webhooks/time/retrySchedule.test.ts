@@ -8,7 +8,7 @@ import { embeddedDatabase } from "../../support/stores.ts"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const hook = { url: "https://127.0.0.1/hook", events: ["task.created"] }
 
-/** Records each attempt with its second, and answers with this status. */
+/** Records the second of each attempt, and responds with this status. */
 const recorder = (status: (n: number) => number) => {
   const sent: Array<{ readonly second: number; readonly request: WebhookRequest }> = []
   const webhook = (request: WebhookRequest) =>
@@ -19,7 +19,7 @@ const recorder = (status: (n: number) => number) => {
   return { sent, webhook, seconds: () => sent.map((it) => it.second) }
 }
 
-/** To each time in turn: a little before it, then over it. */
+/** Moves the clock to a little before each time, then past it. */
 const advanceTo = (seconds: ReadonlyArray<number>) => {
   let at = 0
   return Effect.forEach(seconds, (second) => {
@@ -34,12 +34,13 @@ const advanceTo = (seconds: ReadonlyArray<number>) => {
   })
 }
 
-describe("the schedule of retries", () => {
+/** docs/reference/requirements.md#retries */
+describe("retries", () => {
   const schedule = [0, 15, 75, 375, 2175, 5775]
 
   const dead = recorder(() => 500)
   it.effect(
-    "a dead endpoint gets six attempts at the spec's exact times, each newly signed, with the same delivery id and body; then the delivery is failed",
+    "a dead endpoint gets six attempts at exact times, each newly signed, with the same delivery id and body; then no more",
     () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -75,7 +76,7 @@ describe("the schedule of retries", () => {
   )
 
   const restarted = recorder(() => 500)
-  it.effect("survives a restart", () =>
+  it.effect("continue after a restart", () =>
     Effect.gen(function* () {
       const database = Layer.succeedContext(yield* Layer.build(embeddedDatabase))
       const life = <A, E, R>(effect: Effect.Effect<A, E, R>) =>

@@ -9,7 +9,7 @@ import { queueDeliveries } from "../../support/deliveries.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
-/** A receiver that answers nothing until the test says so. */
+/** A receiver that sends no response until the test says so. */
 const silent = Effect.gen(function* () {
   const answers = Promise.withResolvers<number>()
   const receiver = yield* Effect.acquireDisposable(
@@ -39,8 +39,8 @@ const crowded = Effect.fnUntraced(function* ({ received, url }: Receiver) {
     const { id } = (yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)).json
     const deliveries = yield* queueDeliveries(id, count, new Date(0))
     const actor = yield* Scope.make()
-    const lane = yield* Scope.provide(dispatcher.open(EndpointId.make(id)), actor)
-    yield* lane.deliver
+    const endpointSender = yield* Scope.provide(dispatcher.open(EndpointId.make(id)), actor)
+    yield* endpointSender.deliver
     return { actor, deliveries, id: String(id) }
   })
   const arrived = (count: number) =>
@@ -64,7 +64,7 @@ const crowded = Effect.fnUntraced(function* ({ received, url }: Receiver) {
 })
 
 describe("an attempt that waits for a place at its origin while its actor ends", () => {
-  it.effect("is given back as if it had never been claimed: only what was begun is logged", () =>
+  it.effect("is given back as if it had never been claimed: only what was started is logged", () =>
     Effect.gen(function* () {
       const { answer, receiver } = yield* silent
       yield* Effect.gen(function* () {
@@ -80,7 +80,7 @@ describe("an attempt that waits for a place at its origin while its actor ends",
           lost.map((row) => row["failure"]),
           ["lost", "lost"]
         )
-        // The next look of the alarm clock opens a lane that sends them
+        // The next poll of the delivery scheduler opens a sender that sends them
         yield* answer
         yield* advance("5 seconds", "500 millis")
         const all = yield* eventually(attempts, (rows) => rows.length === 6)
@@ -93,12 +93,12 @@ describe("an attempt that waits for a place at its origin while its actor ends",
     }).pipe(Effect.scoped)
   )
 
-  it.effect("holds that end up for three seconds at most while the store is away", () =>
+  it.effect("delays that end by three seconds at most while the store is unavailable", () =>
     Effect.gen(function* () {
       const { receiver } = yield* silent
       const away = (live: DeliveryStore["Service"]): DeliveryStore["Service"] => ({
         ...live,
-        giveBack: () => Effect.fail(new StoreUnavailable({ cause: "it is away" }))
+        releaseClaims: () => Effect.fail(new StoreUnavailable({ cause: "it is away" }))
       })
       yield* Effect.gen(function* () {
         const { actor, attempts, owned } = yield* crowded(receiver)
@@ -108,7 +108,7 @@ describe("an attempt that waits for a place at its origin while its actor ends",
         yield* advance("100 millis", "100 millis")
         yield* Fiber.join(ending)
         assert.strictEqual((yield* attempts).length, 2)
-        // Whoever is not given back is freed by a sweep
+        // What is not given back is freed by the rescuer
         assert.strictEqual(yield* owned, 2)
       }).pipe(Effect.provide(gateway(receiver, away)))
     }).pipe(Effect.scoped)

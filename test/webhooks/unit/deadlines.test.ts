@@ -3,7 +3,7 @@ import { Clock, Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
 import { makeDeadlines } from "../../../src/webhooks/Deadlines.ts"
 
-describe("the bound of attempts", () => {
+describe("the time-outs of attempts", () => {
   it.effect("each ends at its own time, and one that has ended before never does", () =>
     Effect.gen(function* () {
       const deadline = yield* makeDeadlines(Duration.seconds(30))

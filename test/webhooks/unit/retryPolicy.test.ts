@@ -3,7 +3,8 @@ import { Option } from "effect"
 import { attemptsMax, nextAttemptAt, retryDelaysMillis } from "../../../src/webhooks/RetryPolicy.ts"
 import { docsTable } from "../../support/webhookDocs.ts"
 
-describe("retries (spec, Retries)", () => {
+/** docs/reference/webhooks.md#retries */
+describe("retries", () => {
   it("a delivery gets six attempts", () => {
     assert.strictEqual(attemptsMax, 6)
     assert.strictEqual(docsTable("Retries").length, 6)
@@ -26,7 +27,7 @@ describe("retries (spec, Retries)", () => {
     assert.deepStrictEqual(nextAttemptAt(0, 0), Option.none())
   })
 
-  it("a dead endpoint that fails at once is tried at the spec's exact seconds", () => {
+  it("a dead endpoint that fails at once is tried at the exact seconds", () => {
     const times = [0]
     for (let attempt = 1; attempt < attemptsMax; attempt++) {
       times.push(Option.getOrThrow(nextAttemptAt(attempt, times[attempt - 1]!)))

@@ -26,7 +26,7 @@ describe("the test vectors of docs/webhooks.md", () => {
     assert.isTrue(testVectors.some((vector) => vector.previous_secret !== undefined))
   })
 
-  it.each(testVectors)("$name: the service signs so", (vector) => {
+  it.each(testVectors)("$name: the service signs it so", (vector) => {
     const body = utf8.encode(vector.body)
     const signed = { deliveryId: vector.delivery_id, timestampSeconds: vector.timestamp, body }
     const headers = deliveryHeaders("Service", signed, vector.secret, vector.previous_secret)
@@ -50,8 +50,9 @@ describe("the test vectors of docs/webhooks.md", () => {
   })
 })
 
-describe("delivery headers (spec, Delivery request)", () => {
-  it("are exactly the spec's five", () => {
+/** docs/reference/webhooks.md#delivery-request */
+describe("delivery headers", () => {
+  it("are exactly these five", () => {
     assert.deepStrictEqual(deliveryHeaders("Service", parts, secret), {
       "Content-Type": "application/json",
       "User-Agent": "Service-Webhook/1.0",
@@ -78,6 +79,7 @@ describe("a new secret", () => {
   })
 })
 
+/** docs/reference/webhooks.md#signature */
 describe("verifyWebhook", () => {
   it("reads Headers, Node's header object and any letter case", async () => {
     assert.deepStrictEqual(await verify(), { valid: true })

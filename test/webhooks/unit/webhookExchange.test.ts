@@ -5,7 +5,7 @@ import type { Dispatcher } from "undici"
 import type { AttemptOutcome } from "../../../src/domain/Webhook.ts"
 import { WebhookExchange } from "../../../src/webhooks/WebhookExchange.ts"
 
-/** An exchange on a connection that `abort` destroys, as undici's does; it is closed a turn later. */
+/** An exchange on a connection that `abort` destroys, as undici's does; it closes one event-loop turn later. */
 const underWay = (doesClose = true) => {
   let isClosed = false
   const socket = new Socket()
@@ -25,44 +25,44 @@ const underWay = (doesClose = true) => {
   }
   const exchange = new WebhookExchange()
   exchange.peer = { socket, remoteAddress: "192.0.2.1" }
-  /** The outcome, and whether its connection was closed when it was told. */
-  const told = new Promise<readonly [AttemptOutcome, boolean]>((resolve) =>
+  /** The outcome, and whether its connection was closed by then. */
+  const settled = new Promise<readonly [AttemptOutcome, boolean]>((resolve) =>
     exchange.onSettled((outcome) => resolve([outcome, isClosed]))
   )
   exchange.onRequestStart(controller)
-  return { controller, exchange, socket, told: Effect.promise(() => told) }
+  return { controller, exchange, socket, settled: Effect.promise(() => settled) }
 }
 
 describe("an attempt is over, and its place free,", () => {
-  it.effect("at the answer, when the connection is free for the next", () =>
+  it.effect("when the response is complete, if the connection is free for the next", () =>
     Effect.gen(function* () {
-      const { controller, exchange, socket, told } = underWay()
+      const { controller, exchange, socket, settled } = underWay()
       exchange.onResponseStart(controller, 200, {})
       exchange.onResponseEnd()
-      const [outcome, isClosed] = yield* told
+      const [outcome, isClosed] = yield* settled
       assert.deepStrictEqual([outcome.status, isClosed], [200, false])
       socket.destroy()
     })
   )
 
-  it.effect("when the connection is closed, if it is closed after the answer", () =>
+  it.effect("when the connection is closed, if it is closed after the response", () =>
     Effect.gen(function* () {
-      const { controller, exchange, socket, told } = underWay()
+      const { controller, exchange, socket, settled } = underWay()
       exchange.onResponseStart(controller, 200, { connection: "close" })
       exchange.onResponseEnd()
-      // undici does so behind the call above, in the same turn
+      // undici does so after the call above, in the same turn
       socket.destroy()
-      const [outcome, isClosed] = yield* told
+      const [outcome, isClosed] = yield* settled
       assert.deepStrictEqual([outcome.status, isClosed], [200, true])
     })
   )
 
-  it.effect("when the connection is closed, if the answer is longer than what is read of it", () =>
+  it.effect("when the connection is closed, if the response is longer than what is read", () =>
     Effect.gen(function* () {
-      const { controller, exchange, told } = underWay()
+      const { controller, exchange, settled } = underWay()
       exchange.onResponseStart(controller, 500, {})
       exchange.onResponseData(controller, Buffer.alloc(20_000, "x"))
-      const [outcome, isClosed] = yield* told
+      const [outcome, isClosed] = yield* settled
       assert.deepStrictEqual([outcome.status, outcome.answer?.length], [500, 16_384])
       assert.isTrue(isClosed)
     })
@@ -70,9 +70,9 @@ describe("an attempt is over, and its place free,", () => {
 
   it.effect("when the connection is closed, if its time is over", () =>
     Effect.gen(function* () {
-      const { exchange, told } = underWay()
+      const { exchange, settled } = underWay()
       exchange.expire(30_000)
-      const [outcome, isClosed] = yield* told
+      const [outcome, isClosed] = yield* settled
       assert.deepStrictEqual(
         [outcome.failure, outcome.detail],
         ["timeout", "no answer within 30 s"]
@@ -81,15 +81,15 @@ describe("an attempt is over, and its place free,", () => {
     })
   )
 
-  it.effect("when its time is over, should its connection never be closed", () =>
+  it.effect("when its time is over, if its connection never closes", () =>
     Effect.gen(function* () {
-      const { controller, exchange, socket, told } = underWay(false)
+      const { controller, exchange, socket, settled } = underWay(false)
       exchange.onResponseStart(controller, 204, {})
       exchange.onResponseEnd()
       socket.destroy()
       yield* Effect.promise(() => Promise.resolve())
       exchange.expire(30_000)
-      const [outcome, isClosed] = yield* told
+      const [outcome, isClosed] = yield* settled
       assert.deepStrictEqual([outcome.status, isClosed], [204, false])
     })
   )

@@ -1,0 +1,59 @@
+-- Day partitions, and what is deleted with them.
+
+-- Creates the partition of one day, named <table>_YYYYMMDD. Returns false when there is one. Rows of that day
+-- in the default partition (the service was not running when the day began) move into it. The table is locked
+-- meanwhile, so that no update misses a row that moves.
+create or replace function day_partition_create(p_table text, p_column text, p_day date)
+returns boolean language plpgsql as $$
+declare
+  part text := p_table || '_' || to_char(p_day, 'YYYYMMDD');
+  since timestamptz := p_day::timestamp at time zone 'UTC';
+  until timestamptz := (p_day + 1)::timestamp at time zone 'UTC';
+begin
+  if to_regclass(part) is not null then return false; end if;
+  execute format('lock table %I in access exclusive mode', p_table);
+  execute format(
+    'create table %I (like %I including defaults including constraints) with (fillfactor = %s)',
+    part, p_table, case p_table when 'deliveries' then 50 else 100 end);
+  execute format(
+    'with moved as (delete from %I where %I >= %L and %I < %L returning *) insert into %I select * from moved',
+    p_table || '_default', p_column, since, p_column, until, part);
+  execute format(
+    'alter table %I attach partition %I for values from (%L) to (%L)', p_table, part, since, until);
+  return true;
+end $$;
+
+-- Creates the partitions from today to p_days ahead, and drops those that ended before p_keep_since, with the
+-- old rows of the default partition. One table a transaction: a transaction that locked two tables would
+-- deadlock with a statement that reads them in the other order.
+create or replace function partitions_maintain(
+  p_table text, p_column text, p_now timestamptz, p_days integer, p_keep_since timestamptz,
+  out made integer, out dropped integer
+) language plpgsql as $$
+declare
+  part record;
+  today date := (p_now at time zone 'UTC')::date;
+begin
+  perform set_config('lock_timeout', '5s', true);
+  made := 0;
+  dropped := 0;
+  for n in 0..p_days loop
+    if day_partition_create(p_table, p_column, today + n) then made := made + 1; end if;
+  end loop;
+  for part in
+    select c.relname::text as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = p_table::regclass and c.relname ~ ('^' || p_table || '_\d{8}$')
+      and (to_date(right(c.relname::text, 8), 'YYYYMMDD') + 1)::timestamp at time zone 'UTC' <= p_keep_since
+  loop
+    execute format('drop table %I', part.name);
+    dropped := dropped + 1;
+  end loop;
+  execute format('delete from %I where %I < %L', p_table || '_default', p_column, p_keep_since);
+end $$;
+
+-- Deletes queued deliveries whose row in `deliveries` was dropped with its partition.
+create or replace function delivery_queue_prune(p_keep_since timestamptz) returns void language sql as $$
+  delete from delivery_queue q
+  where q.created_at < p_keep_since
+    and not exists (select 1 from deliveries d where d.id = q.id and d.created_at = q.created_at)
+$$;

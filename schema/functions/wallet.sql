@@ -1,0 +1,162 @@
+-- The money verbs on one wallet. wallet_hold and wallet_settle work on a wallet that the caller has locked and
+-- keeps in a variable: `wallet_lock`, any number of verbs, then `wallet_write` once.
+-- docs/reference/wallet.md#invariants
+
+-- Locks a wallet until the end of the transaction. Returns nulls when there is none.
+create or replace function wallet_lock(p_user uuid) returns wallets language plpgsql as $$
+declare w wallets;
+begin
+  select * into w from wallets where user_id = p_user for no key update;
+  return w;
+end $$;
+
+-- Stores a wallet that the caller has locked and changed.
+create or replace function wallet_write(w wallets) returns void language plpgsql as $$
+begin
+  update wallets set
+      settled = w.settled, held = w.held, entry_count = w.entry_count, state = w.state,
+      last_alert_at = w.last_alert_at, rearmed_by_top_up = w.rearmed_by_top_up
+    where user_id = w.user_id;
+end $$;
+
+-- Appends the entry of a hold, a capture or a release: number `w.entry_count`, with the balances of `w`.
+create or replace function ledger_append(
+  w wallets, p_kind text, p_amount bigint, p_subject uuid, p_trace text, p_now timestamptz
+) returns void language plpgsql as $$
+begin
+  insert into wallet_entries
+    (user_id, seq, kind, amount, settled_after, held_after, operation_id, subject_id, trace_id, created_at)
+  values
+    (w.user_id, w.entry_count, p_kind, p_amount, w.settled, w.held,
+     p_kind || ':' || p_subject, p_subject, p_trace, p_now);
+end $$;
+
+-- Holds p_amount for a task or a call. The caller has checked that it is available; a constraint of the wallet
+-- checks it again.
+create or replace function wallet_hold(
+  w wallets, p_id uuid, p_kind text, p_amount bigint, p_trace text, p_now timestamptz
+) returns wallets language plpgsql as $$
+begin
+  w.held := w.held + p_amount;
+  w.entry_count := w.entry_count + 1;
+  insert into holds (id, user_id, kind, amount, created_at) values (p_id, w.user_id, p_kind, p_amount, p_now);
+  perform ledger_append(w, 'hold', p_amount, p_id, p_trace, p_now);
+  return w;
+end $$;
+
+-- Settles a hold that the caller has deleted: captures p_captured of it and releases the rest, or all of it.
+-- `alert`: balance.low is to be published in this transaction.
+create or replace function wallet_settle(
+  inout w wallets, h holds, p_captured bigint, p_throttle interval, p_trace text, p_now timestamptz,
+  out alert boolean
+) language plpgsql as $$
+begin
+  if p_captured is null or p_captured < 0 or p_captured > h.amount then
+    raise exception 'capture % is outside the hold of %', p_captured, h.amount using errcode = 'GW001';
+  end if;
+  if p_captured > 0 then
+    w.settled := w.settled - p_captured;
+    w.held := w.held - p_captured;
+    w.entry_count := w.entry_count + 1;
+    perform ledger_append(w, 'capture', p_captured, h.id, p_trace, p_now);
+  end if;
+  if p_captured < h.amount or h.amount = 0 then
+    w.held := w.held - (h.amount - p_captured);
+    w.entry_count := w.entry_count + 1;
+    perform ledger_append(w, 'release', h.amount - p_captured, h.id, p_trace, p_now);
+  end if;
+  alert := p_captured > 0 and wallet_alert_due(w, p_throttle, p_now);
+  if alert then
+    w.state := 'ALERTED';
+    w.last_alert_at := p_now;
+    w.rearmed_by_top_up := false;
+  end if;
+end $$;
+
+-- A top-up, or an adjustment, which may be negative. The same operation again changes nothing: `repeated`, with
+-- the wallet as it was after the first. Raises GW404 (no wallet), GW422 (the operation id belongs to another
+-- change), GW409 (an adjustment would leave less than is held) and GW410 (more than a wallet can contain).
+-- docs/reference/wallet.md#top-ups-and-adjustments
+create or replace function wallet_top_up(
+  p_user uuid, p_kind text, p_amount bigint, p_operation text, p_note text, p_trace text, p_now timestamptz,
+  out w wallets, out repeated boolean
+) language plpgsql as $$
+declare
+  e wallet_entries;
+  settled_max constant bigint := 9000000000000000000;
+begin
+  w := wallet_lock(p_user);
+  if w.user_id is null then
+    raise exception 'there is no wallet %', p_user using errcode = 'GW404';
+  end if;
+  select * into e from wallet_entries where operation_id = p_operation and subject_id is null;
+  repeated := found;
+  if repeated then
+    if (e.user_id, e.kind, e.amount, e.note) is distinct from (p_user, p_kind, p_amount, p_note) then
+      raise exception 'operation % was another change', p_operation using errcode = 'GW422';
+    end if;
+    w.settled := e.settled_after;
+    w.held := e.held_after;
+    w.state := e.state_after;
+    w.trigger_threshold := e.threshold_after;
+    return;
+  end if;
+  if p_amount > settled_max - w.settled then
+    raise exception 'the balance would be more than a wallet can hold' using errcode = 'GW410';
+  end if;
+  if w.settled + p_amount < w.held then
+    raise exception 'the adjustment would leave less than what is held' using errcode = 'GW409';
+  end if;
+  w.settled := w.settled + p_amount;
+  w.entry_count := w.entry_count + 1;
+  if w.settled >= w.trigger_threshold then
+    w.state := 'NORMAL';
+    w.rearmed_by_top_up := w.rearmed_by_top_up or p_kind = 'top_up';
+  end if;
+  perform wallet_write(w);
+  insert into wallet_entries
+    (user_id, seq, kind, amount, settled_after, held_after, operation_id, note, trace_id, created_at,
+     state_after, threshold_after)
+  values
+    (p_user, w.entry_count, p_kind, p_amount, w.settled, w.held, p_operation, p_note, p_trace, p_now,
+     w.state, w.trigger_threshold);
+end $$;
+
+-- Whether balance.low is due for a charge that left this wallet, and an endpoint subscribes to it.
+-- docs/reference/wallet.md#balance-alert
+create or replace function wallet_alert_due(w wallets, p_throttle interval, p_now timestamptz)
+returns boolean language plpgsql stable as $$
+begin
+  return w.settled < w.trigger_threshold
+    and w.state = 'NORMAL'
+    and (w.last_alert_at is null or w.rearmed_by_top_up or w.last_alert_at + p_throttle <= p_now)
+    and exists (
+      select 1 from webhook_endpoints e
+      where e.user_id = w.user_id and e.enabled and e.deleted_at is null and 'balance.low' = any (e.events)
+    );
+end $$;
+
+-- Marks the alerts that are due for these charges, and returns them in the same order: of one wallet the first
+-- alerts. Raises GW428 when one is due and the caller has no transaction to publish it in (`p_alerts` is
+-- false).
+create or replace function wallet_alerts_raise(
+  p_crossed threshold_crossing[], p_throttle interval, p_alerts boolean, p_now timestamptz
+) returns setof threshold_crossing language plpgsql as $$
+declare
+  crossing threshold_crossing;
+  owner wallets;
+begin
+  foreach crossing in array p_crossed loop
+    -- Each wallet is read once.
+    continue when owner.user_id = crossing.user_id;
+    select * into owner from wallets u where u.user_id = crossing.user_id;
+    if wallet_alert_due(owner, p_throttle, p_now) then
+      if not p_alerts then
+        raise exception 'an alert is due' using errcode = 'GW428';
+      end if;
+      update wallets u set state = 'ALERTED', last_alert_at = p_now, rearmed_by_top_up = false
+        where u.user_id = crossing.user_id;
+      return next crossing;
+    end if;
+  end loop;
+end $$;

@@ -1,0 +1,238 @@
+-- Events, deliveries and their queue.
+--
+-- delivery_claim and delivery_record change many rows with one statement, by plans that an empty queue cannot
+-- spoil (ADR 0112): a table is only read by keys that are known before (`= any`, or a lateral sub-select with
+-- `offset 0`), and sets of the batch are joined by hash, never by nested loop.
+
+-- A new id, which begins with the time in milliseconds.
+create or replace function time_sorted_id(p_prefix text, p_now timestamptz) returns text language sql as $$
+  select p_prefix || lpad(to_hex(floor(extract(epoch from p_now) * 1000)::bigint), 12, '0')
+    || right(replace(gen_random_uuid()::text, '-', ''), 20)
+$$;
+
+-- The time that a time-sorted id begins with: the row's created_at.
+create or replace function id_time(p_id text, p_prefix text) returns timestamptz language sql immutable as $$
+  select timestamptz 'epoch' + interval '1 millisecond'
+    * (('x' || lpad(substr(p_id, length(p_prefix) + 1, 12), 16, '0'))::bit(64)::bigint)
+$$;
+
+-- Inserts an event, and a delivery, due now, for each enabled endpoint that subscribes to it. Returns these
+-- endpoints, to be notified after the commit. plpgsql, so that its plans are kept.
+-- docs/reference/webhooks.md#delivery
+create or replace function event_publish(
+  p_id text, p_user uuid, p_type text, p_task uuid, p_body bytea, p_trace text, p_now timestamptz,
+  out endpoints text[]
+) language plpgsql as $$
+begin
+  insert into events (id, created_at, user_id, type, task_id, body, trace_id)
+    values (p_id, p_now, p_user, p_type, p_task, p_body, p_trace);
+  select array_agg(e.id) into endpoints from webhook_endpoints e
+    where e.user_id = p_user and e.enabled and e.deleted_at is null and p_type = any (e.events);
+  if endpoints is null then
+    endpoints := '{}';
+    return;
+  end if;
+  with made as (
+    select time_sorted_id('whd_', p_now) as id, endpoint_id from unnest(endpoints) as endpoint_id
+  ), written as (
+    insert into deliveries
+      (id, created_at, user_id, endpoint_id, event_id, event_created_at, event_type, task_id, status, updated_at)
+    select id, p_now, p_user, endpoint_id, p_id, p_now, p_type, p_task, 'pending', p_now from made
+  )
+  insert into delivery_queue (id, created_at, endpoint_id, due_at)
+    select id, p_now, endpoint_id, p_now from made;
+end $$;
+
+-- How many deliveries each endpoint may be sent now, as the upper bound for delivery_claim: the number asked
+-- for, or what all processes together leave of the rate limit (ADR 0104). A process that was alone for the last
+-- two minutes knows its own attempts, and reads nothing here. The locks, taken in one order, are kept until the
+-- claim is committed, so that two processes do not both take the last delivery of the limit.
+create or replace function delivery_quota(
+  p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz, p_per_minute integer
+) returns integer[] language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $$
+declare lock_key integer;
+begin
+  if not exists (
+    select 1 from processes
+    where id <> p_owner and greatest(heartbeat_at, left_at) > p_now - interval '2 minutes'
+  ) then
+    return p_limits;
+  end if;
+  for lock_key in select distinct hashtext(e) from unnest(p_endpoints) as w (e) order by 1 loop
+    perform pg_advisory_xact_lock(811003, lock_key);
+  end loop;
+  return array(
+    select least(w.most, greatest(0, p_per_minute - (
+      select count(*)::integer from (
+        select 1 from attempts_and_claims a
+        where a.endpoint_id = w.endpoint and a.started_at > p_now - interval '2 minutes'
+          and (a.ended_at is null or a.ended_at > p_now - interval '1 minute')
+        limit p_per_minute
+      ) counted
+    )))
+    from unnest(p_endpoints, p_limits) with ordinality as w (endpoint, most, n) order by w.n
+  );
+end $$;
+
+-- Claims due deliveries of several endpoints, the oldest of each endpoint first, at most p_limits of each
+-- (ARCHITECTURE.md#rules-of-safety).
+create or replace function delivery_claim(p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz)
+returns table (
+  id text, created_at timestamptz, attempt integer, seq integer, due_at timestamptz, started_at timestamptz,
+  body bytea, endpoint_id text, url text, secret bytea, previous_secret bytea, previous_secret_until timestamptz
+) language plpgsql
+set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $$
+#variable_conflict use_column
+begin
+  return query
+  with due as materialized (
+    select q.*, e.id as endpoint_id, e.url, e.secret, e.previous_secret, e.previous_secret_until
+    from unnest(p_endpoints, p_limits) as w (endpoint, most)
+    cross join lateral (
+      select e.id, e.url, e.secret, e.previous_secret, e.previous_secret_until, e.enabled
+      from webhook_endpoints e where e.id = w.endpoint and e.deleted_at is null offset 0
+    ) e
+    cross join lateral (
+      -- A range of one endpoint, in its order: only the endpoint's own index fits, never the index on due_at alone.
+      select q.id, q.created_at, q.attempt, q.seq + 1 as seq, q.due_at from delivery_queue q
+      where q.endpoint_id >= e.id and q.endpoint_id <= e.id and q.owner is null and q.due_at <= p_now
+        and (e.enabled or q.manual)
+      order by q.endpoint_id, q.due_at limit w.most for update skip locked
+    ) q
+  ), claimed as (
+    update delivery_queue q set owner = p_owner, claimed_at = p_now, seq = q.seq + 1
+    where q.id = any (array(select id from due))
+  )
+  select due.id, due.created_at, due.attempt, due.seq, due.due_at, p_now, e.body, due.endpoint_id,
+    due.url, due.secret, due.previous_secret, due.previous_secret_until
+  from due
+  cross join lateral (
+    select d.event_id, d.event_created_at from deliveries d
+    where d.id = due.id and d.created_at = due.created_at offset 0
+  ) d
+  cross join lateral (
+    select e.body from events e where e.id = d.event_id and e.created_at = d.event_created_at offset 0
+  ) e
+  order by due.due_at, due.id;
+end $$;
+
+-- Records attempts that have ended: the delivery is finished, or due again at p_next. When the endpoint was
+-- disabled or deleted meanwhile, a delivery that would be due again is skipped, unless its user sent it again.
+-- Of a claim that another process has taken over (its seq is higher) only the attempt's row changes, which
+-- delivery_rescue has written. A failure that is recorded a second time, because the caller did not receive the
+-- result of the first, changes nothing.
+create or replace function delivery_record(
+  p_ids text[], p_created timestamptz[], p_seqs integer[], p_started timestamptz[], p_ended timestamptz[],
+  p_next timestamptz[], p_attempts integer[], p_statuses integer[], p_failures text[], p_details text[],
+  p_answers text[], p_addresses text[]
+) returns void language plpgsql
+set enable_seqscan = off set enable_nestloop = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $$
+declare written integer;
+begin
+  with ended as materialized (
+    select r.*, q.endpoint_id, q.due_at, case
+      when r.failure is null then 'succeeded'
+      when r.next_at is null then 'failed'
+      when e.enabled or (q.manual and e.deleted_at is null) then 'pending'
+      else 'skipped'
+    end as outcome
+    from (
+      select distinct on (r.id, r.seq) * from unnest(
+        p_ids, p_created, p_seqs, p_started, p_ended, p_next, p_attempts, p_statuses, p_failures, p_details,
+        p_answers, p_addresses
+      ) as r (
+        id, created_at, seq, started_at, ended_at, next_at, attempt, status, failure, detail, answer, address)
+    ) r
+    cross join lateral (
+      select q.endpoint_id, q.due_at, q.manual from delivery_queue q
+      where q.id = r.id and q.seq = r.seq
+        and (q.owner is not null or q.attempt < r.attempt or r.failure is null)
+      offset 0 for update
+    ) q
+    cross join lateral (
+      select e.enabled, e.deleted_at from webhook_endpoints e where e.id = q.endpoint_id offset 0
+    ) e
+  ), deleted as (
+    delete from delivery_queue q where q.id = any (array(select id from ended where outcome <> 'pending'))
+  ), requeued as (
+    update delivery_queue q set owner = null, due_at = n.next_at, attempt = n.attempt
+    from ended n where n.id = q.id and q.id = any (array(select id from ended where outcome = 'pending'))
+  ), updated as (
+    update deliveries d set status = n.outcome, updated_at = n.ended_at,
+      attempts = d.attempts + case when n.failure = 'lost' then 0 else 1 end
+    from ended n where n.id = d.id and d.id = any (array(select id from ended))
+      and d.created_at between (select min(created_at) from ended) and (select max(created_at) from ended)
+  )
+  insert into delivery_attempts
+    (delivery_id, seq, endpoint_id, due_at, started_at, ended_at, status, failure, detail, answer, remote_address)
+  select id, seq, endpoint_id, due_at, started_at, ended_at, status, failure, detail, answer, address from ended
+  -- delivery_rescue has recorded it as lost.
+  on conflict (delivery_id, seq, started_at) do update set ended_at = excluded.ended_at, status = excluded.status,
+    failure = excluded.failure, detail = excluded.detail, answer = excluded.answer,
+    remote_address = excluded.remote_address;
+  get diagnostics written = row_count;
+  if written = cardinality(p_ids) then return; end if;
+  update delivery_attempts a set ended_at = r.ended_at, status = r.status, failure = r.failure,
+    detail = r.detail, answer = r.answer, remote_address = r.address
+  from unnest(
+    p_ids, p_seqs, p_started, p_ended, p_statuses, p_failures, p_details, p_answers, p_addresses
+  ) as r (id, seq, started_at, ended_at, status, failure, detail, answer, address)
+  where a.delivery_id = any (p_ids) and a.started_at = any (p_started)
+    and a.delivery_id = r.id and a.seq = r.seq and a.started_at = r.started_at;
+end $$;
+
+-- Attempts whose process is dead, or that were claimed before p_claimed_before, are `lost`: not counted, and
+-- due again now (ADR 0003). Returns how many.
+create or replace function delivery_rescue(
+  p_alive_since timestamptz, p_claimed_before timestamptz, p_now timestamptz, out rescued integer
+) language sql as $$
+  with lost as materialized (
+    select q.id, q.seq, q.created_at, q.endpoint_id, q.due_at, q.claimed_at,
+      e.enabled or (q.manual and e.deleted_at is null) as continues
+    from delivery_queue q join webhook_endpoints e on e.id = q.endpoint_id
+    where q.owner is not null and (
+      q.claimed_at < p_claimed_before
+      or not exists (select 1 from processes p where p.id = q.owner and p.heartbeat_at >= p_alive_since))
+    for update of q skip locked
+  ), requeued as (
+    update delivery_queue q set owner = null, due_at = p_now from lost where q.id = lost.id and lost.continues
+  ), deleted as (
+    delete from delivery_queue q using lost where q.id = lost.id and not lost.continues
+  ), updated as (
+    update deliveries d set status = case when lost.continues then 'pending' else 'skipped' end, updated_at = p_now
+    from lost where d.id = lost.id and d.created_at = lost.created_at
+  ), recorded as (
+    insert into delivery_attempts (delivery_id, seq, endpoint_id, due_at, started_at, ended_at, failure, detail)
+    select id, seq, endpoint_id, due_at, claimed_at, p_now, 'lost', 'the process ended during this attempt' from lost
+    on conflict do nothing
+  )
+  select count(*)::integer from lost
+$$;
+
+-- Queues finished deliveries again, with the same id and a new schedule; the numbers of their attempts
+-- continue. Leaves a delivery with a claim alone. Returns the endpoints to notify.
+-- docs/reference/webhooks.md#redelivery
+create or replace function delivery_requeue(p_ids text[], p_now timestamptz, out endpoints text[]) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $$
+begin
+  with requested as materialized (
+    select i.id, id_time(i.id, 'whd_') as created_at,
+      coalesce((select max(a.seq) from delivery_attempts a where a.delivery_id = i.id), 0) as seq
+    from unnest(p_ids) as i (id)
+  ), requeued as (
+    insert into delivery_queue (id, created_at, endpoint_id, due_at, seq, manual)
+    select d.id, d.created_at, d.endpoint_id, p_now, w.seq, true
+    from requested w join deliveries d on d.id = w.id and d.created_at = w.created_at
+    on conflict (id) do update set due_at = excluded.due_at, manual = true where delivery_queue.owner is null
+    returning id, created_at, endpoint_id
+  ), updated as (
+    update deliveries d set status = 'pending', updated_at = p_now
+    from requeued where d.id = requeued.id and d.created_at = requeued.created_at
+  )
+  select coalesce(array_agg(distinct endpoint_id), '{}') into endpoints from requeued;
+end $$;

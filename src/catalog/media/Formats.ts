@@ -1,0 +1,80 @@
+import { latin1, u8 } from "./Bytes.ts"
+
+export type ImageFormat = "JPEG" | "PNG" | "BMP" | "WEBP"
+export type AudioFormat = "WAV" | "MP3"
+export type VideoFormat = "MP4"
+
+/** A format by its first bytes; those after the first three groups are only named in a refusal. */
+export type Format =
+  | ImageFormat
+  | AudioFormat
+  | VideoFormat
+  | "GIF"
+  | "TIFF"
+  | "HEIF or AVIF"
+  | "PDF"
+  | "ZIP"
+  | "SVG, XML or HTML"
+  | "Ogg"
+  | "FLAC"
+
+const magic: ReadonlyArray<readonly [prefix: string, format: Format]> = [
+  ["\x89PNG\r\n\x1a\n", "PNG"],
+  ["\xff\xd8\xff", "JPEG"],
+  ["BM", "BMP"],
+  ["ID3", "MP3"],
+  ["GIF87a", "GIF"],
+  ["GIF89a", "GIF"],
+  ["II*\0", "TIFF"],
+  ["MM\0*", "TIFF"],
+  ["%PDF", "PDF"],
+  ["PK\x03\x04", "ZIP"],
+  ["OggS", "Ogg"],
+  ["fLaC", "FLAC"],
+  ["<", "SVG, XML or HTML"]
+]
+
+const still = new Set(["avif", "avis", "heic", "heix", "hevc", "mif1", "msf1"])
+
+/** MPEG audio, layer III: eleven sync bits, then version and layer. */
+const isMp3Frame = (bytes: Uint8Array): boolean =>
+  u8(bytes, 0) === 0xff && (u8(bytes, 1) & 0xe6) === 0xe2
+
+/** The format by magic bytes; the declared type is not trusted. */
+export const sniff = (bytes: Uint8Array): Format | undefined => {
+  const head = latin1(bytes, 0, 12)
+  const known = magic.find(([prefix]) => head.startsWith(prefix))
+  if (known !== undefined) return known[1]
+  if (head.startsWith("RIFF") && head.endsWith("WEBP")) return "WEBP"
+  if (head.startsWith("RIFF") && head.endsWith("WAVE")) return "WAV"
+  if (head.slice(4, 8) === "ftyp") return still.has(head.slice(8, 12)) ? "HEIF or AVIF" : "MP4"
+  return isMp3Frame(bytes) ? "MP3" : undefined
+}
+
+/** Media types of a format; the service writes the first one. */
+export const mimesOf = {
+  JPEG: ["image/jpeg", "image/jpg", "image/pjpeg"],
+  PNG: ["image/png", "image/x-png"],
+  BMP: ["image/bmp", "image/x-bmp", "image/x-ms-bmp"],
+  WEBP: ["image/webp"],
+  WAV: ["audio/wav", "audio/x-wav", "audio/wave", "audio/vnd.wave"],
+  MP3: ["audio/mpeg", "audio/mp3", "audio/x-mp3", "audio/mpeg3"],
+  MP4: ["video/mp4"]
+} as const satisfies Record<ImageFormat | AudioFormat | VideoFormat, ReadonlyArray<string>>
+
+export interface AudioHeader {
+  readonly format: AudioFormat
+  readonly seconds: number
+  /** Seconds that an encoder may have added: MP3 has whole frames only. */
+  readonly slackSeconds: number
+}
+
+/** The values of an image's own header. */
+export interface ImageHeader {
+  readonly format: ImageFormat
+  /** Pixels. */
+  readonly width: number
+  readonly height: number
+  /** Has an alpha channel or a transparent colour, even if no pixel uses it. */
+  readonly alpha: boolean
+}

@@ -1,0 +1,53 @@
+import { Effect, Fiber } from "effect"
+import type { Scope } from "effect"
+
+/**
+ * An array with a list of its free places. A `Set` or `Map` through which short-lived members pass is
+ * made anew all the time, and each table that was thrown away keeps what stood in it from the
+ * collection of short-lived objects: a third of the CPU of a small call. ADR 0123.
+ */
+export class Places<Member> {
+  readonly #members: Array<Member | undefined> = []
+  readonly #free: Array<number> = []
+
+  /** Returns its place. */
+  add(member: Member): number {
+    const place = this.#free.pop() ?? this.#members.length
+    this.#members[place] = member
+    return place
+  }
+
+  /** Once for each member that was added. */
+  remove(place: number): void {
+    this.#members[place] = undefined
+    this.#free.push(place)
+  }
+
+  all(): ReadonlyArray<Member> {
+    return this.#members.filter((member) => member !== undefined)
+  }
+}
+
+/**
+ * Runs effects in the background; the end of the scope interrupts them and waits for their ends:
+ * `FiberSet.makeRuntime`, with `Places` in place of the set.
+ */
+export const makeFiberPlaces: Effect.Effect<
+  (effect: Effect.Effect<unknown>) => void,
+  never,
+  Scope.Scope
+> = Effect.gen(function* () {
+  const fork = Effect.runForkWith(yield* Effect.context<never>())
+  const fibers = new Places<Fiber.Fiber<unknown>>()
+  let isClosed = false
+  yield* Effect.addFinalizer(() => {
+    isClosed = true
+    return Fiber.interruptAll(fibers.all())
+  })
+  return (effect) => {
+    if (isClosed) return
+    const fiber = fork(effect)
+    const place = fibers.add(fiber)
+    fiber.addObserver(() => fibers.remove(place))
+  }
+})

@@ -1,0 +1,131 @@
+import { Option, Schema } from "effect"
+import { createHash } from "node:crypto"
+import { at } from "../domain/Json.ts"
+import type { UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+import { toolCallOf } from "./ToolCalls.ts"
+import type { ToolCall } from "./ToolCalls.ts"
+
+/** One of the requested choices. */
+export interface Choice {
+  readonly words: ReadonlyArray<string>
+  /** With a tool call `words` is empty. */
+  readonly tool: ToolCall | undefined
+  /** Ended by the limit of tokens. */
+  readonly isTruncated: boolean
+}
+
+/** The simulated output of a language model, equal for equal requests. */
+export interface Completion {
+  /** Hex digits for ids. */
+  readonly seed: string
+  readonly model: string
+  readonly choices: readonly [Choice, ...Array<Choice>]
+  readonly inputTokens: number
+  readonly outputTokens: number
+}
+
+/** A parsed request with its simulated completion. */
+export interface ParsedRequest {
+  readonly body: unknown
+  readonly stream: boolean
+  readonly completion: Completion
+}
+
+const vocabulary = [
+  "This",
+  "answer",
+  "comes",
+  "from",
+  "the",
+  "built-in",
+  "simulator:",
+  "set",
+  "a",
+  "vendor",
+  "key",
+  "to",
+  "reach",
+  "the",
+  "real",
+  "model."
+]
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+
+/** The vendors' rule of thumb for input; a word of the simulator's output is one token. */
+const bytesPerToken = 4
+
+/** The maximum of OpenAI. */
+const choicesMax = 128
+
+export const parseRequest = (request: UpstreamRequest): ParsedRequest => {
+  const text = Buffer.from(request.body).toString("utf8")
+  const body = Option.getOrUndefined(decodeJson(text))
+  const seed = createHash("sha256").update(request.path).update(text).digest("hex")
+  const model = at(body, "model")
+  const choice = choiceOf(body)
+  const more = Array.from({ length: choicesOf(body) - 1 }, () => choice)
+  return {
+    body,
+    stream: at(body, "stream") === true || request.path.endsWith(":streamGenerateContent"),
+    completion: {
+      seed,
+      model: typeof model === "string" ? model : (pathModel(request.path) ?? "simulated"),
+      choices: [choice, ...more],
+      inputTokens: Math.max(1, Math.ceil(request.body.length / bytesPerToken)),
+      outputTokens: tokensOf(choice) * (1 + more.length)
+    }
+  }
+}
+
+const pathModel = (path: string): string | undefined => /\/models\/([^/:]+):/u.exec(path)?.[1]
+
+const tokensOf = ({ tool, words }: Choice): number =>
+  tool === undefined ? words.length : Math.ceil(JSON.stringify(tool).length / bytesPerToken)
+
+const wholeNumber = (value: unknown): number | undefined =>
+  typeof value === "number" && Number.isFinite(value) ? Math.max(1, Math.floor(value)) : undefined
+
+const choicesOf = (body: unknown): number =>
+  Math.min(
+    choicesMax,
+    wholeNumber(
+      at(body, "n") ??
+        at(body, "generationConfig", "candidateCount") ??
+        at(body, "generation_config", "candidate_count")
+    ) ?? 1
+  )
+
+/** Bounds the output, because a tool's example may be as large as the body. */
+const outputTokensMax = 16_384
+
+const limitOf = (body: unknown): number =>
+  Math.min(outputTokensMax, requestedTokens(body) ?? Infinity)
+
+const requestedTokens = (body: unknown): number | undefined =>
+  wholeNumber(
+    at(body, "max_completion_tokens") ??
+      at(body, "max_output_tokens") ??
+      at(body, "max_tokens") ??
+      at(body, "generationConfig", "maxOutputTokens") ??
+      at(body, "generation_config", "max_output_tokens")
+  )
+
+const choiceOf = (body: unknown): Choice => {
+  const limit = limitOf(body)
+  const tool = toolCallOf(body)
+  const call = { words: [], tool, isTruncated: false }
+  if (tool !== undefined && tokensOf(call) <= limit) return call
+  const words = tool === undefined ? vocabulary : []
+  return {
+    words: words.slice(0, limit),
+    tool: undefined,
+    isTruncated: tool !== undefined || words.length > limit
+  }
+}
+
+/** The text of a choice, one delta for each word. */
+export const textDeltas = ({ words }: Choice): ReadonlyArray<string> =>
+  words.map((word, index) => (index === 0 ? word : ` ${word}`))
+
+export const textOf = ({ words }: Choice): string => words.join(" ")

@@ -1,0 +1,39 @@
+import type { AdapterName } from "../catalog/CatalogEntry.ts"
+import type { Provider } from "../domain/Provider.ts"
+import type { AdapterContext } from "./AdapterContext.ts"
+import * as DashScopeAsync from "./dashscope/DashScopeAsync.ts"
+import * as DashScopeSync from "./dashscope/DashScopeSync.ts"
+import * as FalQueue from "./fal/FalQueue.ts"
+import * as GeminiImage from "./gemini/GeminiImage.ts"
+import * as OpenAiImages from "./openai/OpenAiImages.ts"
+import * as OpenAiVideos from "./openai/OpenAiVideos.ts"
+import * as Replicate from "./replicate/Replicate.ts"
+import type { VendorAccount } from "./VendorClient.ts"
+
+/** An implementation of one vendor protocol. */
+export interface Adapter {
+  /** The provider whose keys it uses. */
+  readonly provider: Provider
+  /** The headers that carry the key. */
+  readonly auth: (key: string) => Readonly<Record<string, string>>
+  readonly make: (context: AdapterContext) => VendorAccount
+}
+
+const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
+const google = (key: string) => ({ "x-goog-api-key": key })
+const fal = (key: string) => ({ authorization: `Key ${key}` })
+
+/** The adapters that catalog entries can name. docs/reference/vendors.md#adapters */
+export const adapters: { readonly [name in AdapterName]: Adapter } = {
+  "dashscope-async": { provider: "dashscope", auth: bearer, make: DashScopeAsync.make },
+  "dashscope-sync": { provider: "dashscope", auth: bearer, make: DashScopeSync.make },
+  "gemini-image": { provider: "gemini", auth: google, make: GeminiImage.make },
+  "openai-image": { provider: "openai", auth: bearer, make: OpenAiImages.make },
+  "openai-video": { provider: "openai", auth: bearer, make: OpenAiVideos.make },
+  "fal-queue": { provider: "fal", auth: fal, make: FalQueue.make },
+  replicate: { provider: "replicate", auth: bearer, make: Replicate.make }
+}
+
+const byName = new Map(Object.entries(adapters))
+
+export const adapterOf = (name: string): Adapter | undefined => byName.get(name)

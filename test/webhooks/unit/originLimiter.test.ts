@@ -1,0 +1,97 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { OriginLimiter } from "../../../src/webhooks/OriginLimiter.ts"
+
+const url = new URL("https://hooks.example.com/hook")
+
+/** A limiter, with attempts that enter and leave by their number. */
+const gateOf = (max: number) => {
+  const limiter = new OriginLimiter(max)
+  const started: Array<number> = []
+  const leave: Array<() => void> = []
+  const enter = (count: number) => {
+    for (let n = 0; n < count; n += 1) {
+      const own = leave.length
+      leave.push(() => {})
+      leave[own] = limiter.acquire(url, () => started.push(own))
+    }
+  }
+  return { enter, limiter, leave, started }
+}
+
+const turn = Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+const until = (isThere: () => boolean) => Effect.repeat(turn, { until: () => isThere() })
+
+describe("attempts at one origin that has no free connection", () => {
+  it.effect("begin one connection at a time, save the first two of a URL", () =>
+    Effect.gen(function* () {
+      const { enter, started } = gateOf(128)
+      enter(6)
+      // Two are the URL's own, one more may start at once
+      assert.deepStrictEqual(started, [0, 1, 2])
+      yield* until(() => started.length === 4)
+      yield* until(() => started.length === 6)
+      assert.deepStrictEqual(started, [0, 1, 2, 3, 4, 5])
+    })
+  )
+
+  it.effect("take one that has become free, without a wait and without another", () =>
+    Effect.gen(function* () {
+      const { enter, limiter, leave, started } = gateOf(3)
+      enter(3)
+      const opened = [1, 2, 3].map(() => limiter.connectionOpened(url.origin))
+      enter(2)
+      assert.strictEqual(started.length, 3, "the bound holds")
+      leave[0]!()
+      assert.strictEqual(started.length, 3, "undici has it one event-loop turn later")
+      yield* turn
+      assert.deepStrictEqual(started, [0, 1, 2, 3])
+      leave[4]!()
+      leave[1]!()
+      yield* turn
+      assert.strictEqual(started.length, 4, "who has left waits no more")
+      for (const close of opened) close()
+    })
+  )
+
+  it.effect("all start at once when as many connections are open", () =>
+    Effect.gen(function* () {
+      const { enter, limiter, leave, started } = gateOf(128)
+      for (let n = 0; n < 8; n += 1) limiter.connectionOpened(url.origin)
+      enter(8)
+      assert.strictEqual(started.length, 8)
+      for (const one of leave) one()
+      yield* turn
+      enter(8)
+      assert.strictEqual(started.length, 16)
+    })
+  )
+})
+
+describe("the share of a URL at its origin", () => {
+  it.effect(
+    "is all places when alone, else an equal part among the busy URLs, and two at least",
+    () =>
+      Effect.gen(function* () {
+        const limiter = new OriginLimiter(8)
+        const urlOf = (n: number) => new URL(`https://hooks.example.com/${n}`)
+        const begin = (n: number) => limiter.acquire(urlOf(n), () => {})
+        assert.strictEqual(limiter.fairShare(urlOf(1)), 8)
+        const first = begin(1)
+        assert.strictEqual(limiter.fairShare(urlOf(1)), 8)
+        assert.strictEqual(limiter.fairShare(urlOf(2)), 4, "it would be the second")
+        assert.strictEqual(limiter.fairShare(new URL("https://other.example.com/1")), 8)
+        begin(2)
+        begin(3)
+        assert.strictEqual(limiter.fairShare(urlOf(1)), 2)
+        for (let n = 4; n <= 20; n += 1) begin(n)
+        assert.strictEqual(limiter.fairShare(urlOf(1)), 2, "as many as it need not wait for")
+        const limiterOfTwo = new OriginLimiter(8)
+        const leave = [1, 2].map((n) => limiterOfTwo.acquire(urlOf(n), () => {}))
+        leave[0]!()
+        yield* turn
+        assert.strictEqual(limiterOfTwo.fairShare(urlOf(2)), 8, "who has left has no share")
+        first()
+      })
+  )
+})
