@@ -16,7 +16,7 @@ export const compileCache = {
   NODE_COMPILE_CACHE: join(templatesFolder, `compiled-${process.version}`)
 }
 
-/** Loads the service once after each change of it, so that a process that is killed finds it compiled. */
+/** Loads the service once after each change of it, so that killed processes find it compiled. */
 export const compiled = () => {
   const hash = createHash("sha256")
   for (const file of readdirSync(join(root, "src"), { encoding: "utf8", recursive: true }).sort()) {
@@ -25,7 +25,7 @@ export const compiled = () => {
   }
   return madeOnce(`loaded-${hash.digest("hex").slice(0, 16)}`, async () => {
     mkdirSync(compileCache.NODE_COMPILE_CACHE, { recursive: true })
-    // A wrong value ends it as soon as it is loaded
+    // A wrong value ends the process when it is loaded
     const env = { PATH: process.env.PATH, PORT: "none", ...compileCache }
     await promisify(execFile)(process.execPath, ["src/main.ts"], { cwd: root, env }).catch(() => {})
   })

@@ -3,10 +3,10 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { setTimeout as pause } from "node:timers/promises"
 
-/** What the tests make once and every later run on this machine uses. */
+/** Folders that the tests make once; later runs on this machine use them. */
 export const templatesFolder = join(tmpdir(), "gateway-test-templates")
 
-/** After this time a maker that left its lock behind is taken for dead. */
+/** A lock older than this belongs to a process that died. */
 const abandonedMillis = 120_000
 
 const made = new Map<string, Promise<string>>()
