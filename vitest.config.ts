@@ -1,12 +1,28 @@
 import { defineConfig } from "vitest/config"
 
+const project = (name: string, include: ReadonlyArray<string>) => ({
+  extends: true as const,
+  test: { name, include: [...include] }
+})
+
 export default defineConfig({
   test: {
     globalSetup: ["test/support/globalSetup.ts"],
-    include: ["test/**/*.test.ts", "examples/**/*.test.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: "forks",
-    maxWorkers: 2
+    isolate: false,
+    maxWorkers: 3,
+    // What a test logged is shown when it fails
+    silent: "passed-only",
+    projects: [
+      project("faults", ["test/*/faults/**/*.test.ts"]),
+      project("service", [
+        "test/*/{contract,http,time}/**/*.test.ts",
+        "test/http/*.test.ts",
+        "examples/**/*.test.ts"
+      ]),
+      project("quick", ["test/*/{unit,property}/**/*.test.ts", "test/conformance/*.test.ts"])
+    ]
   }
 })

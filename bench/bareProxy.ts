@@ -1,4 +1,4 @@
-/** The least that a proxy on Node can do: node:http in front, undici behind, the key swapped. */
+/** The least work of a proxy on Node: node:http in front, undici behind, the key replaced. */
 import { createServer } from "node:http"
 import { Agent } from "undici"
 

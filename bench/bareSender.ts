@@ -1,12 +1,12 @@
 /**
- * A bare sender, for comparison: undici POST with HMAC, no store. Beside that it is a program that
- * `bench/lateness.ts` starts: it sends as many as it is told, each at its time, cold and then warm.
+ * A bare sender, for comparison: undici POST with HMAC, no store. As a program, which `bench/lateness.ts`
+ * starts, it sends so many deliveries, each at its time, cold and then warm.
  */
 import { createHmac } from "node:crypto"
 import { Agent } from "undici"
 import { body, cpuMillis, percentiles, secret } from "./measures.ts"
 
-/** The most connections that our sender opens to one origin; the others get as many. */
+/** As many as the service opens to one origin at most. */
 export const connections = 128
 
 export const post = async (agent: Agent, url: string, id: string, bytes: Uint8Array) => {
@@ -16,7 +16,7 @@ export const post = async (agent: Agent, url: string, id: string, bytes: Uint8Ar
     .update(bytes)
     .digest("hex")
   const { origin, pathname } = new URL(url)
-  const answer = await agent.request({
+  const response = await agent.request({
     origin,
     path: pathname,
     method: "POST",
@@ -29,13 +29,13 @@ export const post = async (agent: Agent, url: string, id: string, bytes: Uint8Ar
     },
     body: bytes
   })
-  await answer.body.text()
-  if (answer.statusCode !== 200) throw new Error(`HTTP ${answer.statusCode}`)
+  await response.body.text()
+  if (response.statusCode !== 200) throw new Error(`HTTP ${response.statusCode}`)
 }
 
 const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
 
-/** Sends them when they fall due, evenly over the spread, as soon as one of the connections is free. */
+/** Sends each when it is due and a connection is free; they are due evenly within the spread. */
 const paced = async (agent: Agent, url: string, deliveries: number, spreadSeconds: number) => {
   const first = Date.now() + 500
   const late: Array<number> = []

@@ -1,7 +1,7 @@
 /**
- * What Postgres spends on metered calls, one batch after the other on one connection, as `Metering`
- * writes them: batches that settle the calls of the batch before and hold for new ones, then batches
- * of calls that were drawn on a reservation.
+ * CPU of Postgres and of this process for metered calls, one batch after the other on one connection, as
+ * `Metering` writes them: batches that settle the calls of the batch before and hold for new ones, then
+ * batches of calls that were drawn on a reservation.
  *
  *   node bench/calls.ts [seconds] [calls a batch] [wallets]
  */
@@ -81,6 +81,7 @@ const bench = Effect.gen(function* () {
   ) {
     const costs: Array<number> = []
     const began = performance.now()
+    const ownBefore = cpuMicros(process.pid)
     let before = cpuMicros(backend)
     while (performance.now() < began + millis) {
       yield* batch
@@ -89,9 +90,10 @@ const bench = Effect.gen(function* () {
       before = now
     }
     const took = performance.now() - began
+    const own = (cpuMicros(process.pid) - ownBefore) / (costs.length * size)
     costs.sort((a, b) => a - b)
     const at = (share: number) => (costs[Math.floor(costs.length * share)] ?? 0).toFixed(1)
-    return `${Math.round((costs.length * size * 1000) / took)} calls/s; CPU of Postgres µs a call: median ${at(0.5)}, quietest fifth ${at(0.2)}; a batch ${(took / costs.length).toFixed(2)} ms`
+    return `${Math.round((costs.length * size * 1000) / took)} calls/s; CPU of Postgres µs a call: median ${at(0.5)}, quietest fifth ${at(0.2)}; of this process ${own.toFixed(2)}; a batch ${(took / costs.length).toFixed(2)} ms`
   })
   for (const [name, batch] of Object.entries({ held: one, drawn })) {
     yield* run(batch, 1500)

@@ -1,6 +1,6 @@
 /**
- * What Postgres spends on a delivery, one batch after the other on one connection, as the dispatcher
- * claims and records them.
+ * CPU of Postgres for a delivery, one batch after the other on one connection, as the dispatcher claims
+ * and records them.
  *
  *   node bench/deliveries.ts [deliveries] [deliveries a batch] [rounds]
  */
@@ -34,9 +34,9 @@ const bench = Effect.gen(function* () {
   const costOf = <A, E>(kind: keyof typeof costs, work: Effect.Effect<A, E>) =>
     Effect.gen(function* () {
       const before = cpuMicros(backend)
-      const answer = yield* work
+      const result = yield* work
       costs[kind].push((cpuMicros(backend) - before) / size)
-      return answer
+      return result
     })
 
   const batch = Effect.fnUntraced(function* (n: number) {
@@ -72,9 +72,9 @@ const bench = Effect.gen(function* () {
       const sorted = costs[kind].toSorted((a, b) => a - b)
       return (sorted[Math.floor(sorted.length * share)] ?? Number.NaN).toFixed(1)
     }
-    const told = (kind: keyof typeof costs) => `${kind} ${at(kind, 0.5)} (${at(kind, 0.2)})`
+    const figure = (kind: keyof typeof costs) => `${kind} ${at(kind, 0.5)} (${at(kind, 0.2)})`
     console.log(
-      `round ${round}, batches of ${size}: CPU of Postgres µs a delivery, median (quietest fifth): ${told("claim")}, ${told("record")}`
+      `round ${round}, batches of ${size}: CPU of Postgres µs a delivery, median (quietest fifth): ${figure("claim")}, ${figure("record")}`
     )
   }
 })

@@ -1,7 +1,7 @@
 /**
- * How late attempts begin, in milliseconds after their due time, while receivers keep up; what a
- * process with as many waiting ones costs; and whether a flood of one endpoint is felt by others.
- * Beside it a bare loop that sends as many at the same times: what this machine can do at all.
+ * How late attempts start, in milliseconds after their due time, while receivers keep up; the CPU of a
+ * process with as many waiting deliveries; and the effect of a flooded endpoint on others. Beside it a
+ * bare loop that sends as many at the same times: what this machine can do at most.
  *
  *   node bench/lateness.ts [deliveries] [spread in seconds]
  */
@@ -60,7 +60,7 @@ const untilLeft = Effect.fnUntraced(function* (left: number) {
   }
 })
 
-/** What each of the three spends while it runs. */
+/** CPU of process, Postgres and receiver while the work runs. */
 const cpuShares = Effect.fnUntraced(function* <A, E, R>(
   receiving: Receiver,
   work: Effect.Effect<A, E, R>
@@ -79,7 +79,7 @@ const cpuShares = Effect.fnUntraced(function* <A, E, R>(
   )
 })
 
-/** So long before the first falls due they are queued: half the time is looked at, then lanes open ahead. */
+/** Queued so long before the first is due: half of the time is measured, then senders are opened ahead. */
 const leadSeconds = 32
 
 const waiting = Effect.gen(function* () {
@@ -91,7 +91,7 @@ const waiting = Effect.gen(function* () {
   const atRest = cpuMillis()
   yield* Effect.sleep("10 seconds")
   const opening = cpuMillis() - atRest - share * 100
-  console.log(`  ${endpoints} lanes opened ahead: ${opening.toFixed(0)} ms of CPU, once`)
+  console.log(`  ${endpoints} endpoint senders opened ahead: ${opening.toFixed(0)} ms of CPU, once`)
 })
 
 const floodOne = Effect.gen(function* () {
@@ -132,11 +132,12 @@ const fallingDue = Effect.fnUntraced(function* (
   const late = others.map((row) => row.late)
   const lateFrom = (second: number) =>
     others.filter((row) => row.second >= second).map((row) => row.late)
-  console.log(percentiles("  begun", late))
-  const came = others.map((row) => (arrivals.get(row.id) ?? Number.NaN) - row.due)
-  console.log(percentiles("  at the receiver", came))
-  if (spreadSeconds > 1) console.log(percentiles("  begun after the first second", lateFrom(1)))
-  if (withFlood) console.log(`  the flooded endpoint got ${all.length - others.length} (limit 600)`)
+  console.log(percentiles("  started", late))
+  const arrived = others.map((row) => (arrivals.get(row.id) ?? Number.NaN) - row.due)
+  console.log(percentiles("  at the receiver", arrived))
+  if (spreadSeconds > 1) console.log(percentiles("  started after the first second", lateFrom(1)))
+  if (withFlood)
+    console.log(`  the flooded endpoint received ${all.length - others.length} (limit 600)`)
 })
 
 const program = Effect.gen(function* () {

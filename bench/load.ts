@@ -6,28 +6,28 @@ export interface Load {
   readonly seconds: number
   /** The bytes of the n-th request. */
   readonly request: (n: number) => string
-  /** Sees each answer, head and body. */
-  readonly onAnswer?: (text: string) => void
+  /** Receives each response, head and body. */
+  readonly onResponse?: (text: string) => void
 }
 
 export interface Measured {
   readonly perSecond: number
   readonly p50Millis: number
   readonly p99Millis: number
-  /** Answers by status. */
+  /** Responses by status. */
   readonly statuses: Record<string, number>
 }
 
 const lengthOf = (head: string) => Number(/\r\ncontent-length: (\d+)/iu.exec(head)?.[1] ?? -1)
 
-const isWhole = (answer: string): boolean => {
-  const head = answer.indexOf("\r\n\r\n")
+const isWhole = (response: string): boolean => {
+  const head = response.indexOf("\r\n\r\n")
   if (head < 0) return false
-  const length = lengthOf(answer.slice(0, head + 2))
-  return length < 0 ? answer.endsWith("0\r\n\r\n") : answer.length >= head + 4 + length
+  const length = lengthOf(response.slice(0, head + 2))
+  return length < 0 ? response.endsWith("0\r\n\r\n") : response.length >= head + 4 + length
 }
 
-/** Sends one request after the other on each of some keep-alive connections, with as little work as can be. */
+/** Sends one request after the other on each of some keep-alive connections, with as little work as possible. */
 export const load = async (options: Load): Promise<Measured> => {
   const ends = performance.now() + options.seconds * 1000
   const latencies: Array<number> = []
@@ -55,7 +55,7 @@ export const load = async (options: Load): Promise<Measured> => {
         latencies.push(performance.now() - began)
         const status = received.slice(9, 12)
         statuses[status] = (statuses[status] ?? 0) + 1
-        options.onAnswer?.(received)
+        options.onResponse?.(received)
         received = ""
         next()
       })

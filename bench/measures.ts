@@ -1,4 +1,4 @@
-/** What the webhook benchmarks measure with, and what they send. */
+/** Measures of the webhook benchmarks, and what they send. */
 
 export const secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY"
 
@@ -23,13 +23,13 @@ export const body = new TextEncoder().encode(
   })
 )
 
-/** CPU milliseconds of this process so far. */
+/** CPU time of this process, in milliseconds. */
 export const cpuMillis = () => {
   const { system, user } = process.cpuUsage()
   return (system + user) / 1000
 }
 
-/** How late, in milliseconds. */
+/** One line of percentiles of lateness, in milliseconds. */
 export const percentiles = (what: string, late: ReadonlyArray<number>): string => {
   const sorted = [...late].sort((a, b) => a - b)
   const at = (share: number) => (sorted[Math.floor(sorted.length * share)] ?? Number.NaN).toFixed(1)

@@ -21,7 +21,7 @@ const here = fileURLToPath(new URL(".", import.meta.url))
 const rounds = Number(process.argv[2] ?? 3)
 const seconds = Number(process.env.SECONDS_EACH ?? 4)
 const connections = Number(process.env.CONNECTIONS ?? 32)
-/** CPU is also told of the quietest fifth of such windows: what is left of it when others load the machine. */
+/** CPU is also shown for the quietest fifth of such windows: without most of the load of others. */
 const windowMillis = 100
 const upstreamPort = 18_900
 const proxyCore = "1"
@@ -74,7 +74,7 @@ const small = JSON.stringify({
 const streamed = small.replace("{", '{"stream":true,')
 const held = streamed.replace("Tell me", "held open")
 
-/** One call; answers the time to the first byte of the body and to the end, in milliseconds. */
+/** One call; returns the time to the first byte of the body and to the end, in milliseconds. */
 const call = (subject: Subject, body: string, onFirst?: () => void) =>
   new Promise<{ first: number; total: number }>((resolve, reject) => {
     const began = performance.now()
@@ -109,7 +109,7 @@ const call = (subject: Subject, body: string, onFirst?: () => void) =>
 const quantile = (values: ReadonlyArray<number>, q: number) =>
   [...values].sort((a, b) => a - b)[Math.floor((values.length - 1) * q)] ?? 0
 
-/** As many as go through, by raw sockets: what the load costs is taken from what Postgres has. */
+/** As many calls as possible, by raw sockets: the load shares a core with Postgres. */
 const press = async (subject: Subject) => {
   const { port } = new URL(subject.origin)
   const headers = Object.entries(subject.headers).map(([name, value]) => `${name}: ${value}\r\n`)
@@ -139,7 +139,7 @@ const press = async (subject: Subject) => {
     connections,
     seconds,
     request: () => request,
-    onAnswer: () => (calls += 1)
+    onResponse: () => (calls += 1)
   })
   clearInterval(watch)
   if (Object.keys(statuses).join() !== "200") {
@@ -236,12 +236,12 @@ const startGateway = async (): Promise<Subject> => {
   const origin = "http://127.0.0.1:18903"
   await reachable(`${origin}/readyz`)
   const manage = async (path: string, body: unknown) => {
-    const answer = await fetch(`${origin}/manage/v1${path}`, {
+    const response = await fetch(`${origin}/manage/v1${path}`, {
       method: "POST",
       headers: { authorization: `Bearer ${admin}`, "content-type": "application/json" },
       body: JSON.stringify(body)
     })
-    return (await answer.json()) as { id: string; key: string }
+    return (await response.json()) as { id: string; key: string }
   }
   const { id } = await manage("/users", { email: "bench@example.com" })
   await manage(`/users/${id}/top-ups`, { amount: "100000000.00" })

@@ -9,7 +9,7 @@ const numbers = (path: string): ReadonlyArray<number> => {
   }
 }
 
-/** CPU time of a process so far, in microseconds: what does not depend on who else is running. */
+/** CPU time of a process, in microseconds: depends less on the load of the machine than wall time. */
 export const cpuMicros = (pid: number): number => {
   let nanos = 0
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
@@ -20,7 +20,7 @@ export const cpuMicros = (pid: number): number => {
 
 const parentOf = (pid: string): number => {
   try {
-    // The name in brackets may hold anything: fields are counted from behind it
+    // The name in brackets may contain anything: fields are counted after it
     const text = readFileSync(`/proc/${pid}/stat`, "utf8")
     return Number(text.slice(text.lastIndexOf(")") + 2).split(" ")[1])
   } catch {
@@ -28,7 +28,7 @@ const parentOf = (pid: string): number => {
   }
 }
 
-/** The processes of the Postgres in a folder: its postmaster's children. */
+/** The processes of the Postgres in a folder: the children of its postmaster. */
 export const postgresProcesses = (folder: string): ReadonlyArray<number> => {
   const postmaster = Number(
     readFileSync(join(folder, "data", "postmaster.pid"), "utf8").split("\n", 1)[0]
@@ -38,7 +38,7 @@ export const postgresProcesses = (folder: string): ReadonlyArray<number> => {
     .map(Number)
 }
 
-/** CPU time of that Postgres so far, in microseconds. */
+/** CPU time of that Postgres, in microseconds. */
 export const postgresCpuMicros = (folder: string): number =>
   postgresProcesses(folder).reduce(
     (sum, pid) => sum + (numbers(`/proc/${pid}/schedstat`)[0] ?? 0) / 1000,

@@ -1,4 +1,4 @@
-/** An HTTPS receiver in a process of its own. Certificate and key come as JSON on the command line. */
+/** An HTTPS receiver in a process of its own. Its certificate and key are JSON on the command line. */
 import { createServer } from "node:https"
 import type { AddressInfo } from "node:net"
 
@@ -7,8 +7,8 @@ const { cert, delayMillis, key } = JSON.parse(process.argv[2] ?? "{}") as {
   readonly key: string
   readonly delayMillis: number
 }
-const answer = Buffer.from("ok")
-/** By delivery id; a Unix time in milliseconds. */
+const body = Buffer.from("ok")
+/** By delivery id: Unix time in milliseconds. */
 const arrivals = new Map<string, number>()
 
 const server = createServer({ cert, key, keepAlive: true }, (request, response) => {
@@ -17,8 +17,8 @@ const server = createServer({ cert, key, keepAlive: true }, (request, response) 
   request.resume()
   request.on("end", () => {
     const end = () => {
-      response.writeHead(200, { "content-length": answer.length })
-      response.end(answer)
+      response.writeHead(200, { "content-length": body.length })
+      response.end(body)
     }
     if (delayMillis > 0) setTimeout(end, delayMillis)
     else end()

@@ -10,7 +10,7 @@ export const startFlags = (
   .split(" ")
   .filter((word) => word.startsWith("--"))
 
-/** What is measured in this very process runs as the service does: starts it again with these flags. */
+/** Starts this program again with these flags, so that what it measures runs as the service does. */
 export const withStartFlags = (): void => {
   if (startFlags.every((flag) => process.execArgv.includes(flag))) return
   const { status } = spawnSync(

@@ -43,7 +43,7 @@ export const database = Effect.gen(function* () {
   return yield* Effect.promise(() => serverUrl(folder))
 })
 
-/** A receiver in its own process. */
+/** A receiver in a process of its own. */
 export const receiver = Effect.fnUntraced(function* (delayMillis = 0) {
   const authority = yield* Effect.promise(makeAuthority)
   const issued = yield* Effect.promise(() => authority.issue())
@@ -56,35 +56,35 @@ export const receiver = Effect.fnUntraced(function* (delayMillis = 0) {
     (process) => Effect.sync(() => process.kill("SIGKILL"))
   )
   const ask = () =>
-    new Promise<Told>((resolve) => child.once("message", resolve as (told: unknown) => void))
+    new Promise<Message>((resolve) => child.once("message", resolve as (message: unknown) => void))
   const { port } = yield* Effect.promise(ask)
   const arrivals = Effect.promise(async () => {
-    const answer = ask()
+    const response = ask()
     child.send("arrivals")
-    return new Map((await answer).arrivals)
+    return new Map((await response).arrivals)
   })
   return {
     url: `https://127.0.0.1:${port}/hook`,
     ca: authority.ca,
-    /** When each delivery came, in milliseconds since 1970; those of before are not told again. */
+    /** Arrival of each delivery since the last call, as Unix time in milliseconds. */
     arrivals,
     cpuMicros: () => cpuMicros(child.pid ?? 0)
   }
 })
 
-interface Told {
+interface Message {
   readonly port?: number
   readonly arrivals?: ReadonlyArray<readonly [string, number]>
 }
 
-/** CPU microseconds of all processes of a Postgres on this machine so far. */
+/** CPU time of all processes of a Postgres on this machine, in microseconds. */
 export const postgresMicros = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
   const rows = yield* sql`SELECT pid FROM pg_stat_activity`
   return rows.reduce((sum, row) => sum + cpuMicros(Number(row["pid"])), 0)
 })
 
-/** The stores and all that sends webhooks, as the service composes them. */
+/** The stores and the sending half of webhooks, as the service composes them. */
 export const sending = (url: string, ca: string) => {
   const config = AppConfig.layerOf({
     DATABASE_URL: url,
@@ -112,7 +112,7 @@ export const sending = (url: string, ca: string) => {
   )
 }
 
-/** Makes endpoints for the receiver, all of one user. */
+/** Creates endpoints for the receiver, all of one user. */
 export const makeEndpoints = Effect.fnUntraced(function* (count: number, url: string, first = 1) {
   const sql = yield* PgClient.PgClient
   const secrets = yield* Secrets
@@ -127,7 +127,7 @@ export const makeEndpoints = Effect.fnUntraced(function* (count: number, url: st
       ${sealed}::bytea, 'whsec_...', now(), now() FROM generate_series(${first}::int, ${first + count - 1}::int) n`
 })
 
-/** Queues deliveries over the endpoints in turn, due from now on evenly over so many seconds. */
+/** Queues deliveries, one endpoint after the other, due evenly within so many seconds. */
 export const queue = Effect.fnUntraced(function* (
   deliveries: number,
   endpoints: number,

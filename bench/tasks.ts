@@ -1,5 +1,5 @@
 /**
- * Create and GET of a task against their yardsticks, alternating in one run; see README.md.
+ * Create and GET of a task against what they are compared with, alternating in one run; see README.md.
  * `node bench/tasks.ts [seconds] [rounds]`, options `--actors` (created tasks run too) and
  * `--prof=<folder>` (a CPU profile of the gateway).
  */
@@ -65,10 +65,10 @@ const start = async (what: "gateway" | "actors" | "bare", databaseUrl: string, d
   started.push(child)
   for (let i = 0; i < 200; i += 1) {
     const signal = AbortSignal.timeout(1000)
-    const answer = await fetch(`http://127.0.0.1:${port}/healthz`, { signal }).catch(
+    const response = await fetch(`http://127.0.0.1:${port}/healthz`, { signal }).catch(
       () => undefined
     )
-    if (answer?.ok === true) return { port, child }
+    if (response?.ok === true) return { port, child }
     await pause(50)
   }
   throw new Error(`${what} did not start`)
@@ -77,13 +77,13 @@ const start = async (what: "gateway" | "actors" | "bare", databaseUrl: string, d
 const step = (text: string) => console.error(text)
 
 const manage = async (port: number, place: string, payload: unknown) => {
-  const answer = await fetch(`http://127.0.0.1:${port}/manage/v1${place}`, {
+  const response = await fetch(`http://127.0.0.1:${port}/manage/v1${place}`, {
     method: "POST",
     headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
     body: JSON.stringify(payload)
   })
-  if (!answer.ok) throw new Error(await answer.text())
-  return (await answer.json()) as { id: string; key: string }
+  if (!response.ok) throw new Error(await response.text())
+  return (await response.json()) as { id: string; key: string }
 }
 
 const makeUsers = async (port: number) => {
@@ -168,21 +168,21 @@ const main = async (folder: string) => {
   await writeFile(scripts.call, functionCall(people.map(({ id }) => id)))
 
   const tasks: Array<{ id: string; key: string }> = []
-  const create = (forSeconds: number, onAnswer?: (text: string) => void) =>
+  const create = (forSeconds: number, onResponse?: (text: string) => void) =>
     load({
       port: gateway.port,
       connections,
       seconds: forSeconds,
       request: (n) => post(key(n)),
-      ...(onAnswer === undefined ? {} : { onAnswer })
+      ...(onResponse === undefined ? {} : { onResponse })
     })
   for (let n = 0; n < 256; n += 1) {
-    const answer = await fetch(`http://127.0.0.1:${gateway.port}${path}`, {
+    const response = await fetch(`http://127.0.0.1:${gateway.port}${path}`, {
       method: "POST",
       headers: { authorization: `Bearer ${key(n)}`, "content-type": "application/json" },
       body
     })
-    const { task_info } = (await answer.json()) as { task_info: { id: string } }
+    const { task_info } = (await response.json()) as { task_info: { id: string } }
     tasks.push({ id: task_info.id, key: key(n) })
   }
   const task = (n: number) => tasks[n % tasks.length]!
@@ -215,9 +215,9 @@ const main = async (folder: string) => {
   const counted = async (who: "bare" | "gateway", pid: number, work: () => Promise<Measured>) => {
     const before = [cpuMicros(pid), postgresCpuMicros(folder)] as const
     const perSecond = only("200", await work())
-    const answers = perSecond * seconds
-    cpu[who].push(Math.round((10 * (cpuMicros(pid) - before[0])) / answers) / 10)
-    const postgres = (postgresCpuMicros(folder) - before[1]) / answers
+    const requests = perSecond * seconds
+    cpu[who].push(Math.round((10 * (cpuMicros(pid) - before[0])) / requests) / 10)
+    const postgres = (postgresCpuMicros(folder) - before[1]) / requests
     cpu[who === "bare" ? "pgBare" : "pgGateway"].push(Math.round(10 * postgres) / 10)
     return perSecond
   }

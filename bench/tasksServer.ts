@@ -10,9 +10,9 @@ import { WorkNotifier } from "../src/process/WorkNotifier.ts"
 import { LocalSenders } from "../src/webhooks/LocalSenders.ts"
 
 /**
- * The servers that `tasks.ts` loads, each in a process of its own: `gateway` is everything but the
- * actors, so that creates are measured and not the work they cause; `bare` is one Effect route with
- * one indexed SELECT on the same driver.
+ * The servers under the load of `tasks.ts`, each in a process of its own: `gateway` is everything but the
+ * actors, so that creates are measured without the work they cause; `actors` has them too; `bare` is one
+ * Effect route with one indexed SELECT on the same driver.
  */
 const gateway = Gateway.http.pipe(
   Layer.provide(Gateway.services),

@@ -1,7 +1,7 @@
-/** The upstream of the benchmark: a small chat answer, or a stream of 200 events; nothing else to do. */
+/** The upstream of the benchmark: a small chat response, or a stream of 200 events. */
 import { createServer } from "node:http"
 
-const answer = Buffer.from(
+const body = Buffer.from(
   JSON.stringify({
     id: "chatcmpl-bench",
     object: "chat.completion",
@@ -23,20 +23,20 @@ const usage = `data: ${JSON.stringify({ id: "chatcmpl-bench", object: "chat.comp
 const word = Buffer.from(event("word "))
 
 createServer((request, response) => {
-  let body = ""
-  request.on("data", (chunk: Buffer) => (body += chunk.toString("latin1")))
+  let text = ""
+  request.on("data", (chunk: Buffer) => (text += chunk.toString("latin1")))
   request.on("end", () => {
-    if (!body.includes('"stream":true')) {
+    if (!text.includes('"stream":true')) {
       response.writeHead(200, {
         "content-type": "application/json",
-        "content-length": answer.length
+        "content-length": body.length
       })
-      response.end(answer)
+      response.end(body)
       return
     }
     response.writeHead(200, { "content-type": "text/event-stream" })
-    // `held` streams stay open after their first event: for the memory figure
-    const isHeld = body.includes("held open")
+    // `held open` streams stay open after their first event: for the memory figure
+    const isHeld = text.includes("held open")
     response.write(word)
     if (isHeld) return
     let sent = 1

@@ -22,7 +22,7 @@ const deliveries = Number(process.argv[2] ?? 9_000)
 const rounds = Number(process.argv[3] ?? 3)
 const endpoints = Math.ceil(deliveries / 300)
 
-/** Workers of pg-boss, each with batches of 100: more made it no faster. */
+/** Workers of pg-boss, each with batches of 100; more are no faster. */
 const bossWorkers = 4
 
 interface Figure {
@@ -55,7 +55,7 @@ const bare = async (agent: Agent, url: string) => {
   })
 }
 
-/** `each`: every job is completed with its own outcome, as our log has it; else one call a batch. */
+/** `each`: every job is completed with its own outcome, as in this service's log; else one call a batch. */
 const pgBoss = async (
   databaseUrl: string,
   agent: Agent,
@@ -75,7 +75,7 @@ const pgBoss = async (
     await boss.insert(name, jobs)
   }
   await boss.getDb().executeSql("VACUUM ANALYZE", [])
-  // `work` polls every half second; loops that fetch as soon as they are free show what it can do.
+  // `work` polls every half second; loops that fetch at once show what pg-boss can do
   const worker = async () => {
     while (true) {
       const jobs = await boss.fetch<{ id: string; url: string; body: string }>(name, {
@@ -87,7 +87,7 @@ const pgBoss = async (
       )
       if (each) {
         await Promise.all(
-          jobs.map((job) => boss.complete(name, job.id, { status: 200, answer: "ok" }))
+          jobs.map((job) => boss.complete(name, job.id, { status: 200, response: "ok" }))
         )
       } else {
         await boss.complete(
@@ -104,16 +104,16 @@ const pgBoss = async (
   return figure
 }
 
-const ours = Effect.fnUntraced(function* (url: string, round: number) {
-  // Other endpoints each round: 600 a minute is the limit of each.
+const service = Effect.fnUntraced(function* (url: string, round: number) {
+  // Other endpoints each round: the limit of each is 600 a minute
   const first = round * endpoints + 1
   yield* makeEndpoints(endpoints, url, first)
-  // Due far ahead until all are written, so that nothing begins before the watch does.
+  // Due far in the future until all are written, so that nothing starts before the watch
   yield* queue(deliveries, endpoints, 3600, 0, first)
   const notifier = yield* WorkNotifier
   const ids = Array.from({ length: endpoints }, (_, n) => EndpointId.make(`whe_${first + n}`))
   const context = yield* Effect.context<Effect.Services<typeof drained>>()
-  // As with the others, nothing of the filling of the queue is in the figure
+  // As with the others, filling the queue is not part of the figure
   yield* makeDue
   calls.count = 0
   const figure = yield* Effect.promise(() =>
@@ -129,7 +129,7 @@ const makeDue = Effect.flatMap(
   (sql) => sql`UPDATE delivery_queue SET due_at = created_at`
 )
 
-/** Statements of the sending half: every call of its store is one. */
+/** Statements of the sending half: one for each call of its store. */
 const calls = { count: 0 }
 
 const countCalls = (store: DeliveryStore["Service"]): void => {
@@ -160,7 +160,7 @@ const program = Effect.gen(function* () {
     bare: [] as Array<Figure>,
     pgBoss: [] as Array<Figure>,
     pgBossBatch: [] as Array<Figure>,
-    ours: [] as Array<Figure>
+    service: [] as Array<Figure>
   }
   yield* Effect.gen(function* () {
     countCalls(yield* DeliveryStore)
@@ -169,34 +169,40 @@ const program = Effect.gen(function* () {
         bare: yield* Effect.promise(() => bare(agent, url)),
         pgBoss: yield* Effect.promise(() => pgBoss(databaseUrl, agent, url, true)),
         pgBossBatch: yield* Effect.promise(() => pgBoss(databaseUrl, agent, url, false)),
-        ours: yield* ours(url, round)
+        service: yield* service(url, round)
       }
       console.log(round === 0 ? "warm-up" : `round ${round}`, JSON.stringify(one))
       if (round === 0) continue
       figures.bare.push(one.bare)
       figures.pgBoss.push(one.pgBoss)
       figures.pgBossBatch.push(one.pgBossBatch)
-      figures.ours.push(one.ours)
+      figures.service.push(one.service)
     }
   }).pipe(Effect.provide(sending(databaseUrl, ca)))
   const of = (list: ReadonlyArray<Figure>) => median(list.map((figure) => figure.perSecond))
   const cpuOf = (list: ReadonlyArray<Figure>) => median(list.map((figure) => figure.cpuMicros))
-  const tell = (what: string, list: ReadonlyArray<Figure>, more = "") =>
+  const print = (what: string, list: ReadonlyArray<Figure>, more = "") =>
     console.log(
       `${what} ${of(list).toFixed(0)} deliveries/s, ${cpuOf(list).toFixed(0)} µs CPU each${more}`
     )
-  const statements = median(figures.ours.map((figure) => figure.statements ?? 0))
-  tell("(a) bare undici + HMAC, no store  ", figures.bare)
-  tell("(b) pg-boss worker                ", figures.pgBoss)
-  tell("(b') the same, one outcome a batch", figures.pgBossBatch)
-  tell("(c) this service                  ", figures.ours, `, ${statements.toFixed(2)} statements`)
-  // Of each round on its own: who else is running changes from round to round
+  const statements = median(figures.service.map((figure) => figure.statements ?? 0))
+  print("(a) bare undici + HMAC, no store  ", figures.bare)
+  print("(b) pg-boss worker                ", figures.pgBoss)
+  print("(b') the same, one outcome a batch", figures.pgBossBatch)
+  print(
+    "(c) this service                  ",
+    figures.service,
+    `, ${statements.toFixed(2)} statements`
+  )
+  // Of each round by itself: the load of the machine changes from round to round
   const share = median(
-    figures.ours.map((figure, n) => figure.perSecond / (figures.bare[n]?.perSecond ?? Number.NaN))
+    figures.service.map(
+      (figure, n) => figure.perSecond / (figures.bare[n]?.perSecond ?? Number.NaN)
+    )
   )
   console.log(
-    `c/a ${(of(figures.ours) / of(figures.bare)).toFixed(2)} (goal 0.35), median of the rounds ${share.toFixed(2)}; ` +
-      `c/b ${(of(figures.ours) / of(figures.pgBoss)).toFixed(2)} (goal 2)`
+    `c/a ${(of(figures.service) / of(figures.bare)).toFixed(2)} (goal 0.35), median of the rounds ${share.toFixed(2)}; ` +
+      `c/b ${(of(figures.service) / of(figures.pgBoss)).toFixed(2)} (goal 2)`
   )
   yield* Effect.promise(() => agent.destroy())
 }).pipe(Effect.scoped)

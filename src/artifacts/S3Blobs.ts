@@ -1,10 +1,12 @@
+import type { GetObjectCommandOutput } from "@aws-sdk/client-s3"
 import { Effect, Layer, Option, Stream } from "effect"
 import type { BucketAccess } from "../domain/Bucket.ts"
 import type { ArtifactId } from "../domain/Ids.ts"
-import { StoreUnavailable } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 import { ArtifactBlobs, ArtifactStoreUnusable } from "./ArtifactBlobs.ts"
-import { drop, keyOf, refusedBy, sender } from "./S3Requests.ts"
-import type { Send } from "./S3Requests.ts"
+import type { ByteRange } from "./ArtifactBlobs.ts"
+import { faultOf, keyOf, openBucket, unavailable } from "./S3Bucket.ts"
+import type { BucketFault, Place, Send } from "./S3Bucket.ts"
 import { abortForgotten, upload } from "./S3Upload.ts"
 
 /**
@@ -15,79 +17,81 @@ export const layer = (options: BucketAccess) =>
   Layer.effect(
     ArtifactBlobs,
     Effect.gen(function* () {
-      const send = sender(options)
-      const at = (id: ArtifactId) => keyOf(options, id)
+      const send = yield* openBucket(options)
+      const at = (name: string): Place => ({ Bucket: options.bucket, Key: keyOf(options, name) })
       yield* probe(options, send)
-      yield* abortForgotten(send, keyOf(options, ""))
-      const read = (id: ArtifactId, headers: Record<string, string>) =>
-        Effect.flatMap(send("GET", at(id), { headers }), (answer) => {
-          if (answer.status === 200 || answer.status === 206) return Effect.succeedSome(answer)
-          return answer.status === 404
-            ? Effect.as(drop(answer), Option.none<Response>())
-            : refusedBy(answer)
-        })
+      yield* abortForgotten(send, options)
+      const read = (id: ArtifactId, range: { readonly Range?: string }) =>
+        send((s3, init) => s3.getObject({ ...at(id), ...range }, init)).pipe(
+          Effect.asSome,
+          Effect.catchIf(isMissing, () => Effect.succeedNone),
+          Effect.mapError(unavailable)
+        )
       return ArtifactBlobs.of({
         put: (id, bytes) => Effect.withSpan(upload(send, at(id), bytes), "S3Blobs.put"),
         get: Effect.fn("S3Blobs.get")(function* (id) {
-          const answer = yield* read(id, {})
-          if (Option.isNone(answer)) return Option.none()
-          return Option.some(yield* wholeOf(answer.value))
+          const found = yield* read(id, {})
+          if (Option.isNone(found)) return Option.none()
+          return Option.some(yield* wholeOf(found.value))
         }),
-        stream: Effect.fn("S3Blobs.stream")(function* (id, { end, start }) {
-          const answer = yield* read(id, { range: `bytes=${start}-${end}` })
-          if (Option.isNone(answer)) return Option.none()
-          return Option.some(yield* part(answer.value, start, end))
+        stream: Effect.fn("S3Blobs.stream")(function* (id, range) {
+          const found = yield* read(id, { Range: `bytes=${range.start}-${range.end}` })
+          if (Option.isNone(found)) return Option.none()
+          return Option.some(yield* part(found.value, range))
         }),
         remove: Effect.fn("S3Blobs.remove")(function* (id) {
-          const answer = yield* send("DELETE", at(id))
-          if (!answer.ok && answer.status !== 404) return yield* refusedBy(answer)
-          yield* drop(answer)
+          yield* send((s3, init) => s3.deleteObject(at(id), init)).pipe(
+            Effect.catchIf(isMissing, () => Effect.void),
+            Effect.mapError(unavailable)
+          )
         })
       })
     })
   )
 
-const wholeOf = (answer: Response) =>
+const isMissing = ({ status }: BucketFault): boolean => Option.contains(status, 404)
+
+const wholeOf = ({ Body: body }: GetObjectCommandOutput) =>
   Effect.tryPromise({
-    try: async () => new Uint8Array(await answer.arrayBuffer()),
-    catch: (cause) => new StoreUnavailable({ cause })
+    try: async () => (await body?.transformToByteArray()) ?? new Uint8Array(),
+    catch: (cause) => unavailable(faultOf(cause))
   })
 
-/** The bytes of a range in pieces; some that speak S3 answer with more than was asked for. */
+/** The bytes of a range in pieces; some services return more than the range. */
 const part = (
-  answer: Response,
-  start: number,
-  end: number
+  found: GetObjectCommandOutput,
+  { end, start }: ByteRange
 ): Effect.Effect<Stream.Stream<Uint8Array, StoreUnavailable>, StoreUnavailable> => {
-  const { body } = answer
-  const isExact = (answer.headers.get("content-range") ?? "").startsWith(`bytes ${start}-${end}/`)
-  if (isExact && body !== null) {
+  const { Body: body, ContentRange: range } = found
+  if (body !== undefined && range?.startsWith(`bytes ${start}-${end}/`) === true) {
     return Effect.succeed(
       Stream.fromReadableStream<Uint8Array, StoreUnavailable>({
-        evaluate: () => body,
-        onError: (cause) => new StoreUnavailable({ cause })
+        evaluate: () => body.transformToWebStream(),
+        onError: (cause) => unavailable(faultOf(cause))
       })
     )
   }
-  return Effect.map(wholeOf(answer), (bytes) => Stream.succeed(bytes.slice(start, end + 1)))
+  return Effect.map(wholeOf(found), (bytes) => Stream.succeed(bytes.slice(start, end + 1)))
 }
 
-/** Reads an object that is not there: only a usable bucket says so. */
+/** Reads an object that is not there: only a usable bucket reports that. */
 const probe = Effect.fnUntraced(function* (options: BucketAccess, send: Send) {
   const fail = (why: string, remedy: string) =>
     new ArtifactStoreUnusable({
       message: `ARTIFACT_STORE: the bucket ${options.bucket} ${why}; ${remedy}`
     })
-  const answer = yield* send("GET", keyOf(options, ".probe")).pipe(
-    Effect.mapError(() => fail("cannot be reached", "check AWS_ENDPOINT_URL and AWS_REGION"))
-  )
-  const text = yield* Effect.promise(() => answer.text())
-  if (answer.status === 404 && !text.includes("NoSuchBucket")) return
-  if (answer.ok) return
-  return yield* answer.status === 404
-    ? fail("does not exist", "create it, or name another")
-    : fail(
-        `answered ${answer.status}`,
+  const object = { Bucket: options.bucket, Key: keyOf(options, ".probe") }
+  yield* send((s3, init) => s3.getObject(object, init)).pipe(
+    Effect.catch(({ code, status }) => {
+      if (Option.isNone(status)) {
+        return fail("cannot be reached", "check AWS_ENDPOINT_URL and AWS_REGION")
+      }
+      if (code === "NoSuchBucket") return fail("does not exist", "create it, or name another")
+      if (status.value === 404) return Effect.void
+      return fail(
+        `answered ${status.value}`,
         "check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the right to list, read, write and delete"
       )
+    })
+  )
 })

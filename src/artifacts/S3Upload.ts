@@ -1,10 +1,17 @@
-import { Clock, Effect, Schema, Stream } from "effect"
-import { StoreUnavailable } from "../domain/Problem.ts"
-import { drop, refusedBy, textOf } from "./S3Requests.ts"
-import type { Send } from "./S3Requests.ts"
+import type { CompletedPart } from "@aws-sdk/client-s3"
+import { Clock, Effect, Option, Stream } from "effect"
+import type { BucketAccess } from "../domain/Bucket.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { BucketFault, keyOf, unavailable } from "./S3Bucket.ts"
+import type { Place, Send } from "./S3Bucket.ts"
 
-/** What is held of a medium at a time. S3 takes no smaller parts but the last (5 MiB). Bytes. */
+/** The memory that a medium takes. S3 requires 5 MiB of each part but the last. Bytes. */
 const partBytes = 8 * 1024 * 1024
+
+/** An upload in parts that is under way. */
+interface Upload extends Place {
+  readonly UploadId: string
+}
 
 /**
  * Puts a medium as it comes: one PUT when it is small, else an upload in parts, which is visible only
@@ -12,125 +19,67 @@ const partBytes = 8 * 1024 * 1024
  */
 export const upload = <E>(
   send: Send,
-  key: string,
+  place: Place,
   bytes: Stream.Stream<Uint8Array, E>
 ): Effect.Effect<void, StoreUnavailable | E> =>
   Effect.suspend(() => {
-    const pieces = new Pieces()
-    let parts: Parts | undefined
-    // Interrupted before it is noted nobody would know what to abort
-    const begun = begin(send, key).pipe(
-      Effect.tap((upload) => Effect.sync(() => (parts = upload))),
+    const done: Array<CompletedPart> = []
+    let upload: Upload | undefined
+    const begin = send((s3, init) => s3.createMultipartUpload(place, init)).pipe(
+      Effect.flatMap(({ UploadId }) =>
+        UploadId === undefined ? unreadable : Effect.sync(() => (upload = { ...place, UploadId }))
+      ),
+      // An interruption before the id is noted would leave an upload that nobody aborts
       Effect.uninterruptible
     )
-    const part = Effect.fnUntraced(function* (body: Uint8Array<ArrayBuffer>) {
-      yield* sendPart(send, key, parts ?? (yield* begun), body)
+    const add = Effect.fnUntraced(function* (body: Uint8Array) {
+      const part = { ...(upload ?? (yield* begin)), PartNumber: done.length + 1, Body: body }
+      const { ETag } = yield* send((s3, init) => s3.uploadPart(part, init))
+      done.push({ PartNumber: part.PartNumber, ETag })
     })
-    return Stream.runForEach(bytes, (piece) => Effect.forEach(pieces.add(piece), part)).pipe(
-      Effect.andThen(
-        Effect.suspend(() => {
-          const rest = pieces.rest()
-          if (parts === undefined) return putWhole(send, key, rest)
-          const last = rest.length === 0 ? Effect.void : sendPart(send, key, parts, rest)
-          return Effect.andThen(last, complete(send, key, parts))
-        })
-      ),
-      Effect.onError(() => (parts === undefined ? Effect.void : abort(send, key, parts.uploadId)))
-    )
+    const finish = Effect.fnUntraced(function* (rest: Uint8Array) {
+      if (upload === undefined) {
+        yield* send((s3, init) => s3.putObject({ ...place, Body: rest }, init))
+        return
+      }
+      if (rest.length > 0) yield* add(rest)
+      const whole = { ...upload, MultipartUpload: { Parts: done } }
+      const { ETag } = yield* send((s3, init) => s3.completeMultipartUpload(whole, init))
+      if (ETag === undefined) return yield* unreadable
+    })
+    return Stream.runForEach(partsOf(bytes), (body) =>
+      Effect.mapError(body.length === partBytes ? add(body) : finish(body), unavailable)
+    ).pipe(Effect.onError(() => (upload === undefined ? Effect.void : abort(send, upload))))
   })
 
-/** Cuts what comes into parts of one size. */
-class Pieces {
-  #held: Array<Uint8Array> = []
-  #size = 0
-
-  /** The parts that are complete now. */
-  add(piece: Uint8Array): ReadonlyArray<Uint8Array<ArrayBuffer>> {
-    this.#held.push(piece)
-    this.#size += piece.length
-    if (this.#size < partBytes) return []
-    const whole = this.rest()
-    const count = Math.floor(whole.length / partBytes)
-    const rest = whole.subarray(count * partBytes)
-    this.#held = [rest]
-    this.#size = rest.length
-    return Array.from({ length: count }, (_, index) =>
-      whole.subarray(index * partBytes, (index + 1) * partBytes)
+/** Parts of one size, and at the end of the medium one that is smaller and may be empty. */
+const partsOf = <E>(bytes: Stream.Stream<Uint8Array, E>): Stream.Stream<Uint8Array, E> =>
+  bytes.pipe(
+    Stream.concat(Stream.succeed(undefined)),
+    Stream.mapAccum(
+      () => ({ held: Array.of<Uint8Array>(), size: 0 }),
+      (state, piece) => {
+        if (piece === undefined) return [state, [Buffer.concat(state.held)]]
+        state.held.push(piece)
+        state.size += piece.length
+        if (state.size < partBytes) return [state, []]
+        const whole = Buffer.concat(state.held)
+        const parts = Array.from({ length: Math.floor(whole.length / partBytes) }, (_, index) =>
+          whole.subarray(index * partBytes, (index + 1) * partBytes)
+        )
+        const rest = whole.subarray(parts.length * partBytes)
+        return [{ held: [rest], size: rest.length }, parts]
+      }
     )
-  }
-
-  rest(): Uint8Array<ArrayBuffer> {
-    const whole = new Uint8Array(this.#size)
-    let at = 0
-    for (const piece of this.#held) {
-      whole.set(piece, at)
-      at += piece.length
-    }
-    return whole
-  }
-}
-
-/** An upload under way. */
-interface Parts {
-  readonly uploadId: string
-  /** Of the parts that are there, in order. */
-  readonly tags: Array<string>
-}
-
-const putWhole = Effect.fnUntraced(function* (
-  send: Send,
-  key: string,
-  body: Uint8Array<ArrayBuffer>
-) {
-  const answer = yield* send("PUT", key, { body })
-  if (!answer.ok) return yield* refusedBy(answer)
-  yield* drop(answer)
-})
-
-const begin = Effect.fnUntraced(function* (
-  send: Send,
-  key: string
-): Effect.fn.Return<Parts, StoreUnavailable> {
-  const answer = yield* send("POST", `${key}?uploads`)
-  if (!answer.ok) return yield* refusedBy(answer)
-  const uploadId = tagOf(yield* textOf(answer), "UploadId")
-  return uploadId === undefined ? yield* unreadable("began no upload") : { uploadId, tags: [] }
-})
-
-const sendPart = Effect.fnUntraced(function* (
-  send: Send,
-  key: string,
-  { tags, uploadId }: Parts,
-  body: Uint8Array<ArrayBuffer>
-) {
-  const query = new URLSearchParams({ partNumber: String(tags.length + 1), uploadId })
-  const answer = yield* send("PUT", `${key}?${query}`, { body })
-  if (!answer.ok) return yield* refusedBy(answer)
-  yield* drop(answer)
-  tags.push(answer.headers.get("etag") ?? "")
-})
-
-const complete = Effect.fnUntraced(function* (send: Send, key: string, { tags, uploadId }: Parts) {
-  const list = tags.map(
-    (tag, index) => `<Part><PartNumber>${index + 1}</PartNumber><ETag>${tag}</ETag></Part>`
   )
-  const body = `<CompleteMultipartUpload>${list.join("")}</CompleteMultipartUpload>`
-  const answer = yield* send("POST", `${key}?${new URLSearchParams({ uploadId })}`, {
-    body,
-    headers: { "content-type": "application/xml" }
-  })
-  if (!answer.ok) return yield* refusedBy(answer)
-  // A failure may be told inside a 200, which is sent before the parts are joined
-  if (!(yield* textOf(answer)).includes("CompleteMultipartUploadResult")) {
-    return yield* unreadable("did not join the parts of an upload")
-  }
-})
 
-const abort = (send: Send, key: string, uploadId: string): Effect.Effect<void> =>
-  send("DELETE", `${key}?${new URLSearchParams({ uploadId })}`).pipe(
-    Effect.flatMap(drop),
-    Effect.ignore
-  )
+/** Such as the page of an intermediary. */
+const unreadable = Effect.suspend(() =>
+  Effect.fail(new BucketFault({ status: Option.some(200), code: "UnreadableResponse" }))
+)
+
+const abort = (send: Send, upload: Upload): Effect.Effect<void> =>
+  Effect.ignore(send((s3, init) => s3.abortMultipartUpload(upload, init)))
 
 /** Younger ones may still be written by another process. */
 const forgottenMillis = 3_600_000
@@ -140,32 +89,16 @@ const forgottenMillis = 3_600_000
  * list uploads, and a rule of the bucket may do the same.
  */
 export const abortForgotten = Effect.fnUntraced(
-  function* (send: Send, prefix: string) {
-    const query = new URLSearchParams({ uploads: "", prefix })
-    const answer = yield* send("GET", `?${query}`)
-    if (!answer.ok) return yield* refusedBy(answer)
+  function* (send: Send, options: BucketAccess) {
+    const below = { Bucket: options.bucket, Prefix: keyOf(options, "") }
+    const { Uploads } = yield* send((s3, init) => s3.listMultipartUploads(below, init))
     const before = (yield* Clock.currentTimeMillis) - forgottenMillis
-    const uploads = (yield* textOf(answer)).match(/<Upload>.*?<\/Upload>/gsu) ?? []
-    for (const text of uploads) {
-      const upload = decodeUpload({
-        key: tagOf(text, "Key"),
-        uploadId: tagOf(text, "UploadId"),
-        at: Date.parse(tagOf(text, "Initiated") ?? "")
-      })
-      if (upload._tag === "Some" && upload.value.at < before) {
-        yield* abort(send, upload.value.key, upload.value.uploadId)
+    for (const { Initiated, Key, UploadId } of Uploads ?? []) {
+      if (Key === undefined || UploadId === undefined || Initiated === undefined) continue
+      if (Initiated.getTime() < before) {
+        yield* abort(send, { Bucket: options.bucket, Key, UploadId })
       }
     }
   },
   (self) => Effect.ignore(self)
 )
-
-const decodeUpload = Schema.decodeUnknownOption(
-  Schema.Struct({ key: Schema.String, uploadId: Schema.String, at: Schema.Finite })
-)
-
-const tagOf = (xml: string, name: string): string | undefined =>
-  new RegExp(`<${name}>([^<]+)</${name}>`, "u").exec(xml)?.[1]
-
-const unreadable = (what: string) =>
-  new StoreUnavailable({ cause: new Error(`The artifact bucket ${what}`) })

@@ -38,7 +38,10 @@ const embedding = (model: string, input: bigint): TokenModel =>
 const claudeRates = (input: bigint, output: bigint, cached = input / 10n) =>
   rates(input, output, cached, (input * 5n) / 4n, input * 2n)
 
-/** OpenAI since GPT-6: cache write 1.25 times the input, for 12 hours 2.5 times; higher rates above 272,000 tokens. */
+/**
+ * OpenAI since GPT-6: cache write 1.25 times the input, for 12 hours 2.5 times; higher rates above
+ * 272,000 tokens.
+ */
 const gpt6Rates = (input: bigint, output: bigint, cached: bigint) =>
   [
     rates(input, output, cached, (input * 5n) / 4n, (input * 5n) / 2n),

@@ -14,7 +14,10 @@ const withoutSlash = (url: URL): string => url.href.replace(/\/+$/u, "")
 const baseRemedy =
   "set an absolute http or https URL without a query, such as https://gateway.example.com"
 
-/** The public address, with which artifact links begin, without a trailing slash. docs/reference/configuration.md#address */
+/**
+ * The public address, with which artifact links begin, without a trailing slash.
+ * docs/reference/configuration.md#address
+ */
 export const baseUrl = (port: number) =>
   Effect.gen(function* () {
     const url = yield* read("BASE_URL", Config.option(Config.URL("BASE_URL")), baseRemedy)

@@ -13,7 +13,10 @@ export const isMasterKey = (base64: string): boolean =>
   Option.exists(decodeBase64(base64), (bytes) => bytes.length === 32)
 const decodeBase64 = Schema.decodeUnknownOption(Schema.Uint8ArrayFromBase64)
 
-/** Both secrets are generated with the embedded store, and `required` with an external one. docs/reference/configuration.md#secrets */
+/**
+ * Both secrets are generated with the embedded store, and `required` with an external one.
+ * docs/reference/configuration.md#secrets
+ */
 export const checkSecrets = (
   required: boolean,
   adminToken: Option.Option<Redacted.Redacted>,

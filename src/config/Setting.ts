@@ -1,6 +1,9 @@
 import { Config, Effect, Schema } from "effect"
 
-/** A wrong variable in one line: name, fault, remedy. It stops the start. docs/reference/configuration.md#rules-of-values */
+/**
+ * A wrong variable in one line: name, fault, remedy. It stops the start.
+ * docs/reference/configuration.md#rules-of-values
+ */
 export class ConfigFault extends Schema.TaggedError<ConfigFault>()("ConfigFault", {
   message: Schema.String
 }) {}

@@ -15,7 +15,10 @@ const keysRemedy =
 
 const baseRemedy = "set an absolute http or https URL without a query"
 
-/** Without a trailing slash; `undefined` when the text is no absolute http(s) URL that paths can be appended to. */
+/**
+ * Without a trailing slash; `undefined` when the text is no absolute http(s) URL that paths can be
+ * appended to.
+ */
 const parseBase = (text: string): string | undefined => {
   const url = URL.parse(text.trim())
   if (url === null || !/^https?:$/u.test(url.protocol)) return undefined

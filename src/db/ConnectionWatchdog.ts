@@ -2,46 +2,45 @@ import { connect } from "node:net"
 import type { Socket } from "node:net"
 import type { DatabaseAddress } from "./DatabaseUnavailable.ts"
 
-/** How long a statement may take, and how long the server may say nothing. ADR 0124. */
+/** How long a statement may take, and how long the server may be silent. ADR 0124. */
 export interface Timeouts {
   /** The server ends a statement that takes longer. Milliseconds. */
   readonly statementMillis: number
-  /** A connection on which nothing has come or gone for so long is broken off. Milliseconds. */
+  /** A connection without traffic for so long is reset. Milliseconds. */
   readonly silenceMillis: number
 }
 
 /**
- * A server that vanished without a word (a cut network) would be noticed by TCP after a quarter of an hour.
- * The server itself ends a statement before we give a connection up, so that nothing of what was asked
- * there is still to be done when it is asked again elsewhere.
+ * TCP notices a server behind a cut network after a quarter of an hour. The server ends a statement before
+ * its connection is reset, so that a statement that is repeated on another connection no longer runs.
  */
 export const defaultTimeouts: Timeouts = { statementMillis: 30_000, silenceMillis: 45_000 }
 
 /**
- * The pool lets go of a connection that was not used for so long, at the latest when twice that has passed:
- * before it would be taken for a silent one.
+ * The pool closes a connection that was idle for so long, at the latest after twice that time: before it
+ * counts as silent.
  */
 export const idleMillis = ({ silenceMillis }: Timeouts): number => silenceMillis * 0.4
 
-/** A new connection is given up a little before sql-pg does, so that it is known that nobody answered. */
-const answerMillisOf = ({ connectSeconds }: DatabaseAddress): number => connectSeconds * 800
+/** Shorter than sql-pg's own limit, so that this code sees that the server did not respond. */
+const connectMillisOf = ({ connectSeconds }: DatabaseAddress): number => connectSeconds * 800
 
-/** While the server is silent, whether it still is, is found out by tries that take so long at most. */
-const trialMillis = 1000
+/** Longest wait for the response to a probe of a silent server. */
+const probeMillis = 1000
 
-/** Asks whether TLS is spoken, which every Postgres answers with a letter. */
+/** Asks for TLS; every Postgres responds with one letter. */
 const sslRequest = Uint8Array.of(0, 0, 0, 8, 4, 210, 22, 47)
 
 /**
- * Opens connections to this address that are broken off when the server falls silent. From then on new ones
- * fail at once, so that nobody waits in a line behind them, until one that was opened aside is answered.
+ * Opens connections that are reset when the server falls silent. From then on new ones fail at once, so that
+ * no caller waits behind them, until the server responds to a probe.
  */
 export const openWatched = (
   address: DatabaseAddress,
   { silenceMillis }: Timeouts
 ): (() => Socket) => {
   let isSilent = false
-  let isTried = false
+  let isProbed = false
 
   const open = (): Socket => {
     const { host, port } = address
@@ -54,36 +53,36 @@ export const openWatched = (
       isSilent = true
       socket.destroy(new Error("The connection timed out"))
     }
-    const breakOff = () => {
+    const reset = () => {
       isSilent = true
-      // With a reset: what still waits to be sent must not be done later, for it is asked again elsewhere
+      // Not closed: what still waits to be sent must not be run later, for it is repeated elsewhere
       if (isPath) socket.destroy()
       else socket.resetAndDestroy()
     }
-    socket.setTimeout(answerMillisOf(address), giveUp)
+    socket.setTimeout(connectMillisOf(address), giveUp)
     socket.once("data", () => {
       isSilent = false
       socket.off("timeout", giveUp)
-      socket.setTimeout(silenceMillis, breakOff)
+      socket.setTimeout(silenceMillis, reset)
     })
     return socket
   }
 
-  const tryAside = () => {
-    if (isTried) return
-    isTried = true
-    const socket = open().setTimeout(trialMillis).unref()
+  const probe = () => {
+    if (isProbed) return
+    isProbed = true
+    const socket = open().setTimeout(probeMillis).unref()
     socket.once("data", () => socket.destroy())
     socket.on("error", () => {})
     socket.once("close", () => {
-      isTried = false
+      isProbed = false
     })
     socket.write(sslRequest)
   }
 
   return () => {
     if (!isSilent) return open()
-    tryAside()
+    probe()
     throw new Error("The server has fallen silent")
   }
 }

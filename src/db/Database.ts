@@ -4,7 +4,6 @@ import type { Layer } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
-import { makeTypes } from "./Columns.ts"
 import { idleMillis, openWatched, defaultTimeouts } from "./ConnectionWatchdog.ts"
 import type { Timeouts } from "./ConnectionWatchdog.ts"
 import {
@@ -13,23 +12,23 @@ import {
   parseDatabaseUrl,
   tooOld
 } from "./DatabaseUnavailable.ts"
+import { maintain } from "./EmbeddedMaintenance.ts"
 import { openEmbedded } from "./EmbeddedPostgres.ts"
 import type { EmbeddedOptions } from "./EmbeddedPostgres.ts"
-import { upkeep } from "./EmbeddedUpkeep.ts"
 
-/** The services of either store: one driver and one dialect (architecture, The embedded store). */
+/** The services of both stores: one driver and one dialect. docs/reference/configuration.md#store */
 export type Database = PgClient.PgClient | SqlClient
 
 /**
- * Plans are by index (ADR 0112): tables that fill and empty like queues are planned for while empty,
- * and a plan that reads them through is then kept. JIT would compile what such a plan seems to cost.
+ * Plans are by index (ADR 0112): a table that is used as a queue may be empty when a statement is planned,
+ * and a plan that scans it would be kept. JIT would compile statements that such a plan makes look costly.
  */
 export const planning = { enable_seqscan: "off", jit: "off" } as const
 
-/** Contract 9: the oldest Postgres that is served. */
+/** The oldest Postgres that is supported. docs/reference/configuration.md#store */
 const serverVersionMin = 150_000
 
-/** Names recur on each row; the transforms are pure. */
+/** Names recur on each row, and the transforms are pure. */
 const memoize = (transform: (name: string) => string): ((name: string) => string) => {
   const known = new Map<string, string>()
   return (name) => {
@@ -42,30 +41,29 @@ const memoize = (transform: (name: string) => string): ((name: string) => string
 }
 
 /**
- * Settings common to both stores. Names are camelCase here and snake_case there, JSON values stay
- * as they are. sql-pg's codecs: `bigint` is a JS bigint, `bytea` a `Uint8Array`, `timestamptz` a
- * `Date` (milliseconds), `jsonb` parsed. A `Date`, bigint or `Uint8Array` binds as it is.
+ * Settings of both stores. Names are camelCase in this program and snake_case in SQL; JSON values are not
+ * changed. sql-pg reads `bigint` as a JS bigint, `bytea` as a `Uint8Array`, `timestamptz` as a `Date`
+ * (milliseconds) and `jsonb` parsed, and takes the same values as parameters.
  */
 const settings = {
   transformResultNames: memoize(String.snakeToCamel),
   transformQueryNames: memoize(String.camelToSnake),
   transformJson: false,
-  applicationName: "generation-gateway",
-  types: makeTypes()
+  applicationName: "generation-gateway"
 }
 
 const ServerVersion = Schema.NonEmptyArray(
   Schema.Struct({ serverVersion: Schema.String, number: Schema.Int })
 )
 
-/** A Postgres server at `DATABASE_URL`; connects once so that a wrong value stops the start. */
+/** A Postgres server at `DATABASE_URL`; connects once, so that a wrong value stops the start. */
 export const layerPostgres = (options: {
   readonly url: Redacted.Redacted
   /** Default 10. */
   readonly maxConnections?: number
   /** Default `ownerDeadSeconds`. */
   readonly idleTransactionMillis?: number
-  /** Default `defaultTimeouts`; `endless` for what may take long, such as a migration. */
+  /** Default `defaultTimeouts`; `endless` for statements that may take long, such as migrations. */
   readonly timeouts?: Timeouts | "endless"
 }): Layer.Layer<Database, DatabaseUnavailable> =>
   PgClient.layerFrom(
@@ -86,7 +84,7 @@ export const layerPostgres = (options: {
         startupParameters: {
           TimeZone: "UTC",
           ...planning,
-          // A process that is paused or cut off between two statements must not keep a wallet locked
+          // A process that is paused or disconnected between two statements must not keep a wallet locked
           idle_in_transaction_session_timeout: `${options.idleTransactionMillis ?? ownerDeadSeconds * 1000}`,
           ...(timeouts === "endless" ? {} : { statement_timeout: `${timeouts.statementMillis}` })
         }
@@ -109,8 +107,8 @@ const checkVersion = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
 })
 
 /**
- * The embedded store in `dataDir` (`DATA_DIR`), or in memory: PGlite driven by the same client over
- * a stream, a pool of one. Its upkeep runs while the layer lives.
+ * The embedded store in `dataDir` (`DATA_DIR`) or in memory: the same client drives PGlite over a stream,
+ * with one connection. Its maintenance runs while the layer lives.
  */
 export const layerEmbedded = (
   options: EmbeddedOptions
@@ -125,7 +123,7 @@ export const layerEmbedded = (
         database: "postgres",
         maxConnections: 1
       })
-      if (options.dataDir !== "memory") yield* upkeep(client)
+      if (options.dataDir !== "memory") yield* maintain(client)
       return client
     })
   )

@@ -2,8 +2,8 @@ import { Schema } from "effect"
 import type { SqlError } from "effect/sql/SqlError"
 
 /**
- * The store cannot be opened. The message is the one line of contract.md section 9: it names the
- * variable, the fault and the remedy, and never the password.
+ * The store cannot be opened. The message is one line: the variable, its fault and the remedy, never the
+ * password. docs/reference/configuration.md#rules-of-values
  */
 export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>()(
   "DatabaseUnavailable",
@@ -18,20 +18,20 @@ export class DatabaseUnavailable extends Schema.TaggedError<DatabaseUnavailable>
   }
 }
 
-/** What of a connection URL may be shown. */
+/** The parts of a connection URL that may be shown. */
 export interface DatabaseAddress {
   readonly host: string
   readonly port: string
   readonly user: string
   readonly database: string
-  /** How long a connection may take to come about, in seconds; 0: for ever. As libpq's, default 5. */
+  /** Longest time to connect, in seconds; 0: no limit. libpq's `connect_timeout`, default 5. */
   readonly connectSeconds: number
 }
 
 const unavailable = (fault: string, remedy: string): DatabaseUnavailable =>
   new DatabaseUnavailable({ variable: "DATABASE_URL", fault, remedy })
 
-/** The URL's parts, or what is wrong with it. The text of the URL is never repeated. */
+/** The URL's parts, or its fault. The text of the URL is never repeated. */
 export const parseDatabaseUrl = (text: string): DatabaseAddress | DatabaseUnavailable => {
   const example = "Write it as postgres://user:password@host:5432/database"
   const url = URL.parse(text)
@@ -65,7 +65,7 @@ const decode = (text: string): string | undefined => {
   }
 }
 
-/** Says in the operator's words why the first connection failed. */
+/** Explains to the operator why the first connection failed. */
 export const explainSqlError = (error: SqlError, address: DatabaseAddress): DatabaseUnavailable => {
   const at = `${address.host}:${address.port}`
   const codes = errorCodes(error)
@@ -99,7 +99,7 @@ export const explainSqlError = (error: SqlError, address: DatabaseAddress): Data
       )
 }
 
-/** `code` of the error and of everything that caused it. */
+/** `code` of the error and of its causes. */
 const errorCodes = (error: unknown): ReadonlyArray<string> =>
   causes(error).flatMap((cause) =>
     "code" in cause && typeof cause.code === "string" ? [cause.code] : []
@@ -108,13 +108,13 @@ const errorCodes = (error: unknown): ReadonlyArray<string> =>
 const messages = (error: unknown): ReadonlyArray<string> =>
   causes(error).map((cause) => cause.message)
 
-/** The error and what caused it, depth first; an `AggregateError` has several. */
+/** The error and its causes, depth first; an `AggregateError` has several. */
 const causes = (error: unknown, depth = 0): ReadonlyArray<Error> => {
   if (!(error instanceof Error) || depth > 5) return []
   const below = error instanceof AggregateError ? [...error.errors, error.cause] : [error.cause]
   return [error, ...below.flatMap((cause) => causes(cause, depth + 1))]
 }
 
-/** Contract 9: Postgres 15 or newer. */
+/** docs/reference/configuration.md#store */
 export const tooOld = (version: string): DatabaseUnavailable =>
   unavailable(`the server is Postgres ${version}`, "Use Postgres 15 or newer")

@@ -11,15 +11,15 @@ import { lockDataDir } from "./DataDirLock.ts"
 import { PgliteSession } from "./PgliteStream.ts"
 
 export interface EmbeddedOptions {
-  /** `DATA_DIR`; the store lives in its folder `postgres`. `memory` keeps nothing. */
+  /** `DATA_DIR`; the store is in its folder `postgres`. `memory` stores nothing. */
   readonly dataDir: string
-  /** With fsync at each commit; without, a power cut may lose the last commits. */
+  /** Whether each commit is followed by fsync; without it a power cut may lose the last commits. */
   readonly durable: boolean
-  /** A dump (`dumpDataDir`) to begin a new store with, instead of `initdb`. */
+  /** A dump (`dumpDataDir`) that a new store is made from, instead of by `initdb`. */
   readonly template?: Blob
 }
 
-/** Opens PGlite for as long as the scope lives; a folder is locked against other processes. */
+/** Opens PGlite until the scope closes; its folder is locked against other processes. */
 export const openEmbedded = Effect.fn("Embedded.open")(function* (
   options: EmbeddedOptions
 ): Effect.fn.Return<PgliteSession, DatabaseUnavailable, Scope.Scope> {
@@ -54,7 +54,7 @@ const unusable = (cause: unknown) =>
 
 /**
  * PGlite's own parameters, with fsync if durable. Emscripten's `fdatasync` does nothing, so the WAL
- * is told to use `fsync`. Small buffers save 140 MB of memory, small WAL limits disk.
+ * uses `fsync`. Small buffers save 140 MB of memory, small WAL limits save disk.
  */
 const startParams = (durable: boolean): Array<string> => [
   ...PGlite.defaultStartParams.filter((parameter) => !durable || parameter !== "-F"),
@@ -63,26 +63,26 @@ const startParams = (durable: boolean): Array<string> => [
     "wal_sync_method=fsync",
     "min_wal_size=32MB",
     "max_wal_size=64MB",
-    // As on a server: `planning` in Database.ts (ADR 0112).
+    // As on a server: `planning` in Database.ts
     "enable_seqscan=off",
     "jit=off"
   ].flatMap((setting) => ["-c", setting])
 ]
 
 /**
- * A new store is made aside and renamed when complete, so that a start that was killed leaves none
- * that is half there.
+ * A new store is made in another folder and renamed when it is complete, so that a start that is killed
+ * leaves no incomplete store.
  */
 const initialize = Effect.fnUntraced(function* (folder: string, options: EmbeddedOptions) {
-  const aside = `${folder}.new`
+  const newFolder = `${folder}.new`
   yield* Effect.tryPromise({
     try: async () => {
-      await rm(aside, { recursive: true, force: true })
-      await mkdir(aside, { recursive: true, mode: 0o700 })
+      await rm(newFolder, { recursive: true, force: true })
+      await mkdir(newFolder, { recursive: true, mode: 0o700 })
     },
     catch: unusable
   })
-  const fs = new NodeFS(aside)
+  const fs = new NodeFS(newFolder)
   yield* Effect.scoped(
     start({
       fs,
@@ -93,8 +93,8 @@ const initialize = Effect.fnUntraced(function* (folder: string, options: Embedde
   )
   yield* Effect.tryPromise({
     try: async () => {
-      if (options.durable) syncTree(aside)
-      await rename(aside, folder)
+      if (options.durable) syncTree(newFolder)
+      await rename(newFolder, folder)
       if (options.durable) syncPath(options.dataDir)
     },
     catch: unusable
@@ -120,16 +120,16 @@ const syncTree = (folder: string) => {
 }
 
 /**
- * PGlite's folder with a real `fsync`, which its own lacks (architecture, The embedded store).
- * After a failed fsync or an abort (PANIC) nothing may be written any more: `failure` says so.
+ * PGlite's `NodeFS` with a real `fsync`, which it lacks. `failure`: fsync has failed, or PGlite has aborted
+ * (PANIC), and nothing may be written any more.
  */
 class DurableNodeFS extends NodeFS {
   failure: Error | undefined
 
   override async init(...[pglite, options]: Parameters<NodeFS["init"]>) {
     const { emscriptenOpts } = await super.init(pglite, options)
-    const onAbort = (what: unknown) => {
-      this.failure ??= new Error(`The embedded store has stopped: ${String(what)}`)
+    const onAbort = (reason: unknown) => {
+      this.failure ??= new Error(`The embedded store has stopped: ${String(reason)}`)
     }
     const preRun = [...(emscriptenOpts.preRun ?? []), (module: unknown) => this.#install(module)]
     return { emscriptenOpts: { ...emscriptenOpts, onAbort, preRun } }

@@ -2,8 +2,8 @@ import { mkdirSync, statSync } from "node:fs"
 import { dirname } from "node:path"
 
 /**
- * Makes the folder and those above it. Node's own `recursive` never ends where the system answers
- * that a folder does not exist whose parent does, as in /proc.
+ * Makes the folder and those above it. Node's own `recursive` never ends where the system reports that a
+ * folder does not exist although its parent does, as in /proc.
  */
 export const makeFolder = (folder: string): void => {
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() === true) return
@@ -11,12 +11,12 @@ export const makeFolder = (folder: string): void => {
   try {
     mkdirSync(folder, { mode: 0o700 })
   } catch (cause) {
-    // Made by another process just now, or a file, which whoever writes into it finds out
+    // Another process has made it, or it is a file: then writing into it fails
     if (errorCode(cause) !== "EEXIST") throw cause
   }
 }
 
-/** Such as `ENOENT`. */
+/** The code of a system error, such as `ENOENT`. */
 export const errorCode = (cause: unknown): string | undefined =>
   cause instanceof Error && "code" in cause && typeof cause.code === "string"
     ? cause.code

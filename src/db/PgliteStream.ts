@@ -2,17 +2,17 @@ import type { PGlite } from "@electric-sql/pglite"
 import { Duplex } from "node:stream"
 
 /**
- * One connection of `@effect/sql-pg` to PGlite, in memory: a `Duplex` that hands wire-protocol
- * messages to `execProtocolRawStream` (architecture, The embedded store).
+ * One connection of `@effect/sql-pg` to PGlite, in memory: a `Duplex` that passes wire-protocol messages
+ * to `execProtocolRawStream`.
  *
  * PGlite has one session. A startup message takes it over and resets it, so that a connection never
- * sees what the one before left behind; a stream that lost the session is ended. PGlite runs each
- * batch synchronously, so a cancel request always comes too late and is merely hung up on.
+ * sees state of the connection before; a stream that has lost the session is destroyed. PGlite runs each
+ * batch synchronously, so a cancel request always comes too late and only ends its own connection.
  */
 export class PgliteStream extends Duplex {
   readonly #session: PgliteSession
   #started = false
-  /** Bytes of the batch that has no end yet. */
+  /** Bytes of the incomplete batch. */
   #pending: Uint8Array = Buffer.alloc(0)
 
   constructor(session: PgliteSession) {
@@ -29,7 +29,7 @@ export class PgliteStream extends Duplex {
   ) {
     this.#pending = this.#pending.length === 0 ? chunk : Buffer.concat([this.#pending, chunk])
     const failure = this.#started || this.#start() ? this.#runBatches() : undefined
-    // Before the answer is pushed nothing else may enter PGlite; after it anything may.
+    // Only after the response was pushed may the next batch enter PGlite
     callback(failure)
   }
 
@@ -44,7 +44,7 @@ export class PgliteStream extends Duplex {
     callback(error)
   }
 
-  /** Answers what may come before the session; true once the session is this stream's. */
+  /** Responds to what may precede the startup message; returns true once the stream has the session. */
   #start(): boolean {
     while (!this.#started) {
       const length = this.#pending.length < 8 ? Infinity : uint32(this.#pending, 0)
@@ -62,13 +62,13 @@ export class PgliteStream extends Duplex {
           return false
         default:
           this.#started = true
-          this.#answer(this.#session.take(this, packet))
+          this.#respond(this.#session.take(this, packet))
       }
     }
     return true
   }
 
-  /** Runs each batch that is complete; the rest waits for its end. */
+  /** Runs each complete batch; the rest waits for its end. */
   #runBatches(): Error | undefined {
     let start = 0
     let offset = 0
@@ -83,7 +83,7 @@ export class PgliteStream extends Duplex {
         return undefined
       }
       if (!batchEnds.has(type ?? 0)) continue
-      this.#answer(
+      this.#respond(
         this.#session.run(this, this.#pending.subarray(start, end), type !== messages.flush)
       )
       start = end
@@ -92,28 +92,28 @@ export class PgliteStream extends Duplex {
     return undefined
   }
 
-  #answer(answer: Answer) {
-    if (answer.failure !== undefined) {
-      answer.failure.then((cause) => this.destroy(cause))
-    } else if (answer.bytes.length > 0) {
-      this.push(answer.bytes)
+  #respond(response: BatchResponse) {
+    if (response.failure !== undefined) {
+      response.failure.then((cause) => this.destroy(cause))
+    } else if (response.bytes.length > 0) {
+      this.push(response.bytes)
     }
   }
 }
 
-/** What PGlite answered; a failure means that the session is of no use any more. */
-interface Answer {
+/** PGlite's response; after a failure the session is not usable any more. */
+interface BatchResponse {
   readonly bytes: Uint8Array
   readonly failure: Promise<Error> | undefined
 }
 
-/** The only session of a PGlite, and which stream has it. */
+/** The only session of a PGlite, and the stream that has it. */
 export class PgliteSession {
   readonly #pglite: PGlite
   readonly #broken: () => Error | undefined
   #owner: PgliteStream | undefined
 
-  /** `broken` tells of a failure after which the store must not be used (a failed fsync). */
+  /** `broken` returns a failure after which the store must not be used (a failed fsync). */
   constructor(pglite: PGlite, broken: () => Error | undefined = () => undefined) {
     this.#pglite = pglite
     this.#broken = broken
@@ -122,7 +122,7 @@ export class PgliteSession {
   /** For `PgClient.make({ stream, maxConnections: 1 })`. */
   readonly connect = (): Duplex => new PgliteStream(this)
 
-  take(stream: PgliteStream, startup: Uint8Array): Answer {
+  take(stream: PgliteStream, startup: Uint8Array): BatchResponse {
     const before = this.#owner
     this.#owner = stream
     before?.destroy(new Error("The session was taken over by a newer connection"))
@@ -138,27 +138,27 @@ export class PgliteSession {
     if (this.#owner === stream) this.#owner = undefined
   }
 
-  run(stream: PgliteStream, batch: Uint8Array, ready: boolean): Answer {
+  run(stream: PgliteStream, batch: Uint8Array, ready: boolean): BatchResponse {
     if (this.#owner !== stream) return failed(new Error("This connection has lost the session"))
     const brokenBefore = this.#broken()
     if (brokenBefore !== undefined) return failed(brokenBefore)
     const parts: Array<Uint8Array> = []
-    // The memory behind `bytes` is PGlite's own and changes under us: copy.
+    // A copy: the memory behind `bytes` is PGlite's own and is used again
     const onRawData = (bytes: Uint8Array) => void parts.push(Buffer.from(bytes))
     const done = this.#pglite.execProtocolRawStream(batch, { syncToFs: false, onRawData })
-    // It ran synchronously: the promise only carries what it threw.
+    // It ran synchronously: the promise only has what it threw
     const bytes = parts.length === 1 && parts[0] !== undefined ? parts[0] : Buffer.concat(parts)
     const broken = this.#broken()
     if (broken === undefined && (!ready || endsReady(bytes))) {
       done.catch((cause: unknown) => stream.destroy(toError(cause)))
       return { bytes, failure: undefined }
     }
-    const fallback = broken ?? new Error("PGlite ended its answer before ReadyForQuery")
+    const fallback = broken ?? new Error("PGlite ended its response before ReadyForQuery")
     return { bytes: Buffer.alloc(0), failure: done.then(() => fallback, toError) }
   }
 }
 
-const failed = (error: Error): Answer => ({
+const failed = (error: Error): BatchResponse => ({
   bytes: Buffer.alloc(0),
   failure: Promise.resolve(error)
 })
@@ -169,7 +169,7 @@ const toError = (cause: unknown): Error =>
 const uint32 = (bytes: Uint8Array, offset: number): number =>
   new DataView(bytes.buffer, bytes.byteOffset + offset, 4).getUint32(0)
 
-/** Request codes that stand where a startup message has its version. */
+/** Request codes, in the place of a startup message's version. */
 const codes = { cancel: 80877102, ssl: 80877103, gssapi: 80877104 }
 
 const messages = {
@@ -181,7 +181,7 @@ const messages = {
   readyForQuery: 0x5a
 }
 
-/** After these the client waits for an answer. */
+/** After these the client waits for a response. */
 const batchEnds = new Set([messages.query, messages.functionCall, messages.sync, messages.flush])
 
 /** `Z`, length 5, status. */
@@ -200,6 +200,6 @@ const query = (sql: string): Buffer => {
   return bytes
 }
 
-/** `Sync` first: the connection before may have ended amid a batch that had failed. */
+/** `Sync` first: the connection before may have ended within a failed batch. */
 const discard = Buffer.concat([sync, query("DISCARD ALL")])
 const rollbackAndDiscard = Buffer.concat([sync, query("ROLLBACK"), query("DISCARD ALL")])

@@ -1,7 +1,7 @@
 import { DateTime, Effect, Schema } from "effect"
 import * as Credits from "../domain/Credits.ts"
 
-/** A `timestamptz` column: the driver gives a `Date`. */
+/** A `timestamptz` column: the driver returns a `Date`. */
 export const Time = Schema.DateTimeUtcFromDate
 
 /** A `bigint` column of micro-credits. */
@@ -10,17 +10,17 @@ export const Micro = Credits.Credits
 /** A `bytea` column. */
 export const Bytes = Schema.Uint8Array
 
-/** A UTC time as the driver takes it. */
+/** A UTC time as a parameter. */
 export const toDate = (time: DateTime.Utc): Date => DateTime.toDateUtc(time)
 
-/** Decodes every row of a statement; a row that does not fit is a defect of ours. */
+/** Decodes every row of a statement; a row that does not decode is a defect of this program. */
 export const rowsOf = <S extends Schema.Constraint>(schema: S) => {
   const decode = Schema.decodeUnknownEffect(Schema.Array(schema))
   return <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
     Effect.flatMap(statement, (rows) => decode(rows))
 }
 
-/** Of a statement that answers one row, always. */
+/** Decodes the row of a statement that always returns one. */
 export const rowOf = <S extends Schema.Constraint>(schema: S) => {
   const decode = Schema.decodeUnknownEffect(Schema.NonEmptyArray(schema))
   return <E, R>(statement: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>

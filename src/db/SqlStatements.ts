@@ -1,7 +1,7 @@
 /**
- * The statements of a migration file. sql-pg takes one statement a call, so a file is split at each
- * `;` that stands outside quotes, dollar quotes, comments and parentheses. Statements that hold
- * nothing but comments are left out. Bodies in `BEGIN ATOMIC` are not understood: write `$$`.
+ * The statements of an SQL file. sql-pg takes one statement a call, so a file is split at each `;` outside
+ * quotes, dollar quotes, comments and parentheses. Statements of comments only are left out. Bodies in
+ * `BEGIN ATOMIC` are not supported: write `$$`.
  */
 export const splitStatements = (text: string): ReadonlyArray<string> => {
   const statements: Array<string> = []

@@ -9,22 +9,21 @@ export const sqlState = (error: SqlError.SqlError): Option.Option<string> =>
   Option.map(decodeCause(error.reason.cause), (cause) => cause.code)
 
 /**
- * Server states in which a retry later may work: shutting down or starting, a standby (after a
- * failover), a session that was idle for too long; out of disk, memory or connections (53); a fault
- * of the machine (58).
+ * SQLSTATEs after which a later retry may work: shutting down or starting, a standby (after a failover),
+ * a session that was idle for too long; out of disk, memory or connections (53); a system error (58).
  */
 const transientState = /^(?:57P0[1235]|25006|25P03|53...|58...)$/u
 
 const isTransient = (error: SqlError.SqlError): boolean =>
   error.isRetryable ||
-  // The store was there at the start: whatever keeps it from taking a connection now may pass
+  // The store accepted a connection at the start, so the fault may pass
   error.reason.operation === "connect" ||
   Option.exists(sqlState(error), (state) => transientState.test(state))
 
 /**
- * What a store call may fail with: `StoreUnavailable` when trying again can help. Anything else
- * (a broken statement, a row that does not decode) is a defect of ours. A connection that breaks in
- * a transaction comes as a defect, because its rollback fails too: it is no less transient.
+ * Limits the failures of a store call: `StoreUnavailable` when a retry can help. Anything else (a broken
+ * statement, a row that does not decode) is a defect of this program. A connection that breaks within a
+ * transaction arrives as a defect, because its rollback fails too, and is transient as well.
  */
 export const storeFailures = <A, E, R>(
   self: Effect.Effect<A, E, R>
@@ -47,7 +46,7 @@ const storeBackoff = Schedule.min([
 
 /**
  * For a write of an actor that must not be lost: tries again until the store is back. Safe because every
- * such write is conditional, so that a repeat after a commit without an answer changes nothing.
+ * such write is conditional, so that a repeat after a commit without a response changes nothing.
  * `restore`: the write is not interruptible, and the waits are.
  */
 export const retryStore = <A, R>(

@@ -3,7 +3,7 @@ import { TaskId, UserId } from "../domain/Ids.ts"
 import { ResultKind, TaskError, TaskStatus } from "../domain/Task.ts"
 import { Micro, Time } from "./Rows.ts"
 
-/** One task with all that is known of it. */
+/** A row of `tasks`. */
 export class TaskRow extends Schema.Class<TaskRow>("TaskRow")({
   id: TaskId,
   userId: UserId,
@@ -24,13 +24,13 @@ export class TaskRow extends Schema.Class<TaskRow>("TaskRow")({
   updatedAt: Time
 }) {}
 
-/** What GET shows of a task: all but its body, which may be long. */
+/** A task without its body, which may be long: what GET shows. */
 export const TaskView = TaskRow.mapFields(Struct.omit(["body", "traceId"])).annotate({
   identifier: "TaskView"
 })
 export type TaskView = typeof TaskView.Type
 
-/** The columns of a `TaskView`, of a table named `t`. */
+/** The columns of a `TaskView` in a table named `t`. */
 export const taskColumns = [
   "id, user_id, vendor, model, action, result_kind, status, sandbox, price, captured, result, error",
   "created_at, started_at, updated_at"

@@ -104,7 +104,10 @@ export const secretOverlapHours = 24
 export const idempotencyHours = 24
 export const idempotencyKeyCharactersMax = 255
 
-/** Memory for large request bodies, in bodies of `MAX_BODY_BYTES`: of a process, and of one caller (ADR 0110). */
+/**
+ * Memory for large request bodies, in bodies of `MAX_BODY_BYTES`: of a process, and of one caller
+ * (ADR 0110).
+ */
 export const largestBodiesMax = 4
 export const largestBodiesPerCallerMax = 2
 
@@ -128,7 +131,10 @@ export const errorDetailCharactersMax = 500
 export const ownerDeadSeconds = 10
 export const heartbeatSeconds = 2
 
-/** A result that is hosted by a vendor is copied up to this size. docs/reference/vendors.md#results-of-vendors */
+/**
+ * A result that is hosted by a vendor is copied up to this size.
+ * docs/reference/vendors.md#results-of-vendors
+ */
 export const resultBytesMax = 256 * 1024 * 1024
 
 /** docs/reference/tasks.md#waiting */
@@ -140,7 +146,10 @@ export const taskRecheckSeconds = 1
 /** An idle event stream sends a comment this often, so that proxies keep it open. */
 export const eventStreamHeartbeatSeconds = 15
 
-/** Retention of the delivery log and of receipts of calls (ADR 0102). docs/reference/requirements.md#r-limit-8 */
+/**
+ * Retention of the delivery log and of receipts of calls (ADR 0102).
+ * docs/reference/requirements.md#r-limit-8
+ */
 export const deliveryLogDays = 30
 
 /** Day partitions are made this long before their day begins. */
@@ -155,7 +164,10 @@ export const ownershipReconcileSeconds = 5
 /** An attempt that began earlier is lost, even if its process is alive (ADR 0020). */
 export const attemptLostSeconds = 120
 
-/** Pause between two rounds of the wallet audit; rows that one statement reads. docs/reference/wallet.md#wallet-audit */
+/**
+ * Pause between two rounds of the wallet audit; rows that one statement reads.
+ * docs/reference/wallet.md#wallet-audit
+ */
 export const walletAuditSeconds = 15
 export const walletAuditWalletsMax = 500
 export const walletAuditEntriesMax = 1000

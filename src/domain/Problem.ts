@@ -32,7 +32,10 @@ export const problemCodes = {
 
 export type ProblemCode = keyof typeof problemCodes
 
-/** One fault of a body, its place as a JSON pointer (URI fragment). docs/reference/errors.md#faults-of-a-body */
+/**
+ * One fault of a body, its place as a JSON pointer (URI fragment).
+ * docs/reference/errors.md#faults-of-a-body
+ */
 export const FieldFault = Schema.Struct({ pointer: Schema.String, detail: Schema.String })
 export type FieldFault = typeof FieldFault.Type
 

@@ -1,6 +1,9 @@
 import type { Redacted } from "effect"
 
-/** Companies that the service has accounts with, and the prefix of their variables. docs/reference/configuration.md#vendor-accounts */
+/**
+ * Companies that the service has accounts with, and the prefix of their variables.
+ * docs/reference/configuration.md#vendor-accounts
+ */
 export const providerVariables = {
   openai: "OPENAI",
   anthropic: "ANTHROPIC",
@@ -12,7 +15,10 @@ export const providerVariables = {
 
 export type Provider = keyof typeof providerVariables
 
-/** Defaults of the vendors' own clients: some end in the version segment, some do not. docs/reference/configuration.md#vendor-bases */
+/**
+ * Defaults of the vendors' own clients: some end in the version segment, some do not.
+ * docs/reference/configuration.md#vendor-bases
+ */
 export const providerBases: { readonly [provider in Provider]: string } = {
   openai: "https://api.openai.com/v1",
   anthropic: "https://api.anthropic.com",

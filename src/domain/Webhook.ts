@@ -1,6 +1,9 @@
 import { Schema } from "effect"
 
-/** `succeeded` and `failed` are terminal; `skipped` can be redelivered. docs/reference/webhooks.md#delivery-states */
+/**
+ * `succeeded` and `failed` are terminal; `skipped` can be redelivered.
+ * docs/reference/webhooks.md#delivery-states
+ */
 export const DeliveryStatus = Schema.Literals([
   "pending",
   "delivering",

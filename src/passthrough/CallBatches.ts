@@ -14,31 +14,31 @@ export interface Batch {
   readonly ends: ReadonlyArray<CallEnd>
 }
 
-/** Commits a batch; answers which of its calls may not go upstream. Safe to repeat. */
+/** Commits a batch; returns which of its calls may not go upstream. Safe to repeat. */
 export type WriteBatch = (
   batch: Batch
 ) => Effect.Effect<ReadonlyMap<string, CallRefusal>, StoreUnavailable>
 
 export interface CallBatches {
-  /** Holds for a call; `answer` hears of the commit and must not throw. Answers what gives it up. */
+  /** Holds for a call. `onExit` is called after the commit and must not throw. Returns what gives the call up. */
   readonly openUnsafe: (
     start: CallStart,
-    answer: (exit: Exit.Exit<CallRefusal | undefined, StoreUnavailable>) => void
+    onExit: (exit: Exit.Exit<CallRefusal | undefined, StoreUnavailable>) => void
   ) => () => void
-  /** Settles soon, whatever happens: never waits, never fails. */
+  /** Settles soon: never waits, never fails. */
   readonly closeUnsafe: (end: CallEnd) => void
 }
 
 /**
- * Of each kind in one transaction at most: what a batch costs by itself is spread, and while Postgres
- * is at one batch this process is at the calls of another (bench/README.md).
+ * Of each kind in one transaction at most: enough to share the cost of a batch, and few enough that this
+ * process has other calls to work on while Postgres works on a batch. ADR 0100.
  */
 const callsPerBatchMax = 48
 
-/** How long an ending waits for a beginning to share its commit. */
-const companyMillis = 2
+/** How long a settlement lingers for a new hold to share its transaction. */
+const lingerMillis = 2
 
-/** The waits of endings while the store is away: from 100 ms, twice as long each time. */
+/** The waits of settlements while the store is away: from 100 ms, twice as long each time, 5 s at most. */
 const retryMillisMax = 5000
 export const retryMillis = (failures: number) => Math.min(retryMillisMax, 50 * 2 ** failures)
 
@@ -46,7 +46,7 @@ type Written = Exit.Exit<ReadonlyMap<string, CallRefusal>, StoreUnavailable>
 
 interface Opening {
   readonly start: CallStart
-  readonly answer: (exit: Exit.Exit<CallRefusal | undefined, StoreUnavailable>) => void
+  readonly onExit: (exit: Exit.Exit<CallRefusal | undefined, StoreUnavailable>) => void
   abandoned: boolean
 }
 
@@ -55,7 +55,7 @@ interface Taken {
   readonly ends: ReadonlyArray<CallEnd>
 }
 
-/** Nothing was bought, or the upstream failed. */
+/** The end of a call that bought nothing, or whose upstream failed. */
 export const released = (
   call: { readonly id: string; readonly user: UserId },
   status: number | null = null
@@ -74,7 +74,7 @@ class Waiting {
   readonly #openings: Array<Opening> = []
   readonly #ends: Array<CallEnd> = []
   #failures = 0
-  /** The endings have waited long enough. */
+  /** The settlements have waited long enough. */
   #due = false
   #timer: NodeJS.Timeout | undefined
 
@@ -105,10 +105,10 @@ class Waiting {
     return this.#ends.splice(0, callsPerBatchMax)
   }
 
-  /** Endings alone wait a moment for company, or until the store may be back. */
+  /** Settlements alone linger for a new hold, or wait until the store may be back. */
   flushDue(then: () => void): void {
     if (this.#ends.length === 0 || this.#due || this.#timer !== undefined) return
-    const millis = this.#failures === 0 ? companyMillis : retryMillis(this.#failures)
+    const millis = this.#failures === 0 ? lingerMillis : retryMillis(this.#failures)
     this.#timer = setTimeout(() => {
       this.#timer = undefined
       this.#due = true
@@ -120,24 +120,26 @@ class Waiting {
     clearTimeout(this.#timer)
   }
 
-  answer({ ends, openings }: Taken, exit: Written): void {
+  done({ ends, openings }: Taken, exit: Written): void {
     this.#failures = Exit.isSuccess(exit) ? 0 : this.#failures + 1
     if (Exit.isFailure(exit)) this.#ends.unshift(...ends)
     for (const opening of openings) {
-      // After an unseen commit too: what was never held is passed over by the settlement.
+      // Also when it may have been committed: the settlement ignores a call that was never held
       if (opening.abandoned || Exit.isFailure(exit)) this.close(released(opening.start))
-      // Nobody waits for it any more: it must not go upstream.
+      // A call that was given up must not go upstream
       if (opening.abandoned) continue
-      opening.answer(Exit.map(exit, (refused) => refused.get(opening.start.id)))
+      opening.onExit(Exit.map(exit, (refused) => refused.get(opening.start.id)))
     }
   }
 }
 
 /**
- * Gathers what concurrent calls have to write: an idle store takes a beginning at once; what arrives
- * while a transaction is under way goes into the next one, endings and beginnings together, so that
- * a call costs one place in one commit and not two commits. An ending alone waits a moment for a
- * beginning. ADR 0100.
+ * Gathers what concurrent calls have to write: an idle store takes a hold at once; what arrives while a
+ * transaction is under way goes into the next one, settlements and holds together, so that a call costs
+ * a share of one commit and not two commits. A settlement alone lingers for a hold. ADR 0100.
+ *
+ * No `Batcher`: it has two kinds of items with a bound each, one of which lingers and is kept when the
+ * store is away, and callers without a fiber.
  */
 export const makeCallBatches = Effect.fnUntraced(function* (
   write: WriteBatch
@@ -150,7 +152,7 @@ export const makeCallBatches = Effect.fnUntraced(function* (
 
   const work = Effect.gen(function* () {
     while (true) {
-      // Whoever calls in this very moment is in the same commit.
+      // Calls of the same turn of the event loop share the commit
       yield* Effect.yieldNow
       if (!waiting.isDue) break
       yield* commit(waiting.take())
@@ -178,8 +180,8 @@ export const makeCallBatches = Effect.fnUntraced(function* (
   })
 
   return {
-    openUnsafe: (start, answer) => {
-      const opening: Opening = { start, answer, abandoned: false }
+    openUnsafe: (start, onExit) => {
+      const opening: Opening = { start, onExit, abandoned: false }
       waiting.open(opening)
       begin()
       return () => {
@@ -194,7 +196,7 @@ export const makeCallBatches = Effect.fnUntraced(function* (
   }
 })
 
-/** A batch that dies is written one by one, so that one bad row holds up no other. */
+/** A batch that dies is written call by call, so that only the broken call fails. */
 const makeCommit = (waiting: Waiting, write: WriteBatch) => {
   const options: BatchRun<Taken, ReadonlyMap<string, CallRefusal>, StoreUnavailable> = {
     run: (taken) => write(batchOf(taken)),
@@ -202,17 +204,17 @@ const makeCommit = (waiting: Waiting, write: WriteBatch) => {
     onExit: (taken, exit) =>
       isDefect(exit)
         ? Effect.andThen(
-            Effect.sync(() => waiting.answer({ ...taken, ends: [] }, exit)),
+            Effect.sync(() => waiting.done({ ...taken, ends: [] }, exit)),
             Effect.logError(`Call ${idOf(taken)} could not be written`, exit.cause)
           )
-        : Effect.sync(() => waiting.answer(taken, exit))
+        : Effect.sync(() => waiting.done(taken, exit))
   }
   return (taken: Taken) => runBatch(taken, options)
 }
 
 /**
- * What is left when the service stops is settled before the store is closed; what cannot be is
- * released by the sweep of another process.
+ * What is left when the service stops is settled before the store is closed; what cannot be written is
+ * released by another process.
  */
 const writeLeft = Effect.fnUntraced(function* (waiting: Waiting, write: WriteBatch) {
   while (true) {

@@ -16,13 +16,13 @@ const parseJson = (bytes: Uint8Array): unknown => {
   return Result.getOrUndefined(Result.try((): unknown => JSON.parse(text)))
 }
 
-/** Without the mark that some put before it. */
+/** Without a byte order mark. */
 const textOf = (bytes: Uint8Array): string => {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("utf8")
   return text.startsWith("\uFEFF") ? text.slice(1) : text
 }
 
-/** Text per token, where an upstream reports no figures: the rule of thumb of the vendors. */
+/** Bytes of text a token, where an upstream reports no figures: the vendors' rule of thumb. */
 const bytesPerToken = 4
 
 interface BilledCall {
@@ -30,7 +30,10 @@ interface BilledCall {
   readonly user: UserId
 }
 
-/** The money of one call: settled or released exactly once, by whatever ends it. Contract 6; ADR 0072. */
+/**
+ * The money of one call: settled or released exactly once, by whatever ends it.
+ * docs/reference/wallet.md#price-of-a-call, ADR 0072.
+ */
 export class CallBill implements StreamWatch {
   readonly #call: BilledCall
   readonly #plan: CallPlan
@@ -54,7 +57,7 @@ export class CallBill implements StreamWatch {
     this.#close = close
   }
 
-  /** Meters a piece of an event stream as it passes; answers what goes on to the client. */
+  /** Meters a chunk of an event stream as it passes; returns what goes to the client. */
   push(chunk: Buffer): Buffer {
     const { hidesUsage, metered } = this.#plan
     if (metered._tag === "Tokens") this.#meter ??= new StreamMeter(metered.protocol, hidesUsage)
@@ -70,20 +73,20 @@ export class CallBill implements StreamWatch {
     this.#end({ ...released(this.#call, status), account: this.#account })
   }
 
-  /** Takes an answer. Says what it cost, when it came whole; a stream settles at its end. */
-  answered({ accountId, answer }: Reached): Credits | undefined {
-    this.#status = answer.status
+  /** Settles a whole response and returns its cost; a stream is settled at its end. */
+  onResponse({ accountId, response }: Reached): Credits | undefined {
+    this.#status = response.status
     this.#account = accountId
-    if (!(answer.body instanceof Uint8Array)) return undefined
-    if (answer.status >= 300) {
-      this.release(answer.status)
+    if (!(response.body instanceof Uint8Array)) return undefined
+    if (response.status >= 300) {
+      this.release(response.status)
       return zero
     }
     if (this.#plan.metered._tag !== "Tokens") return this.#settleCall()
-    const value = parseJson(answer.body)
+    const value = parseJson(response.body)
     const reported = usageOf(this.#plan.metered.protocol, value)
     return reported === undefined
-      ? this.#settle(this.#estimate(answer.body.length / bytesPerToken), true)
+      ? this.#settle(this.#estimate(response.body.length / bytesPerToken), true)
       : this.#settle(reported, false)
   }
 
@@ -93,8 +96,8 @@ export class CallBill implements StreamWatch {
     if (how === "broken" || meter === undefined || meter.failed) return this.release(this.#status)
     const { pieces, usage } = meter
     if (usage === undefined && pieces === 0) return this.release(this.#status)
-    // A stream that came to its end carries the upstream's figures; one that was left carries some,
-    // unless it was left behind them: OpenAI's client does that at `[DONE]`.
+    // A stream that ended has the upstream's figures; one that the client left has some of them, or all
+    // when it left after the last event, as OpenAI's client does at `[DONE]`
     if ((how === "complete" || meter.isFinal) && usage !== undefined) this.#settle(usage, false)
     else {
       const counted = this.#estimate(pieces)
@@ -122,7 +125,7 @@ export class CallBill implements StreamWatch {
   #settle(usage: TokenUsage, counted: boolean): Credits {
     if (this.#plan.metered._tag !== "Tokens") return this.#settleCall()
     const cost = chargeTokens(this.#plan.metered.model.price, usage)
-    // What a call costs beyond its hold is not charged (contract 6).
+    // What a call costs beyond its hold is not charged
     const captured = cost > this.#plan.hold ? this.#plan.hold : cost
     this.#end({ ...this.#settled(captured), usage: { ...usage, counted } })
     return captured

@@ -10,27 +10,27 @@ import type { Problem } from "../domain/Problem.ts"
 import { hiddenInputOf } from "./HiddenInput.ts"
 import { surchargesOf } from "./Surcharges.ts"
 
-/** What a call is held for and how its answer is metered. */
+/** What is held for a call, and how its response is metered. */
 export type Metered =
   | { readonly _tag: "Nothing" }
   | { readonly _tag: "Call"; readonly amount: Credits }
   | { readonly _tag: "Tokens"; readonly protocol: UsageProtocol; readonly model: TokenModel }
 
-/** A call, read and priced: what goes upstream, and the most that it can cost. */
+/** A parsed and priced call: what goes upstream, and the most that it can cost. */
 export interface CallPlan {
   readonly metered: Metered
   /** The model that the client named. */
   readonly model: string | null
   readonly hold: Credits
-  /** What goes upstream: the client's bytes, with the wish for usage figures when it is a stream. */
+  /** What goes upstream: the client's bytes; in a chat stream also the request for usage figures. */
   readonly body: Uint8Array
-  /** The client did not ask for the usage chunk: it is taken out of the stream. */
+  /** The client did not ask for the usage chunk: it is removed from the stream. */
   readonly hidesUsage: boolean
 }
 
 const Limit = Schema.optionalKey(Schema.NullOr(Schema.Finite))
 
-/** The few members of a request that say what it can cost; the rest is the upstream's business. */
+/** The members of a request that decide what it can cost; all others are for the upstream. */
 const RequestBody = Schema.Struct({
   model: Schema.optionalKey(Schema.String),
   stream: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
@@ -49,7 +49,7 @@ const RequestBody = Schema.Struct({
   generationConfig: Schema.optionalKey(
     Schema.NullOr(Schema.Struct({ maxOutputTokens: Limit, candidateCount: Limit }))
   ),
-  // Gemini takes both spellings
+  // Gemini accepts both spellings
   generation_config: Schema.optionalKey(
     Schema.NullOr(Schema.Struct({ max_output_tokens: Limit, candidate_count: Limit }))
   )
@@ -63,16 +63,19 @@ const decodeBody = Schema.decodeUnknownResult(RequestBody, {
 const decodeRecord = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
-/** An answer of several choices, or an array of inputs, is bounded by the body that asks for it. */
+/** Choices that are held for at most: OpenAI, which allows the most, returns no more. */
 const choicesMax = 128
 
 /** Pictures cost tokens that the length of their URL does not show. */
 const tokensPerPictureMax = 6000
 
-/** Name what the shared upstream account keeps: it would be every user's. ADR 0073. */
+/** They name what is stored in the upstream account, which all users share. ADR 0073. */
 const keptUpstream = ["previous_response_id", "conversation"] as const
 
-/** Reads the body and prices the call. Fails with 2001, 2002 or 2006. ADR 0073. */
+/**
+ * Parses the body and prices the call. Fails with 2001, 2002 or 2006.
+ * docs/reference/wallet.md#price-of-a-call, ADR 0073.
+ */
 export const planCall = (
   catalog: UpstreamCatalog,
   route: OpenRoute,
@@ -140,8 +143,8 @@ const isLimit = (value: unknown): boolean =>
   value === undefined || value === null || Number.isFinite(value)
 
 /**
- * Most bodies are right and plain, and need no decoder, which costs as much as all else of a plan.
- * Whatever is not is the decoder's to judge.
+ * Most bodies are plain and correct and need no decoder, which costs as much as the rest of a plan.
+ * All others are decoded.
  */
 const isPlain = (value: Partial<Record<keyof RequestBody, unknown>>): value is RequestBody =>
   (value.model === undefined || typeof value.model === "string") &&
@@ -181,11 +184,11 @@ const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
     : Result.succeed({ bytes, text: text.success, value, body: body.success })
 }
 
-/** As it is: what is in it is decoded below, where it matters. */
+/** Unknown: the members that matter are decoded. */
 const parseJson = (text: string): Result.Result<unknown, unknown> =>
   Result.try((): unknown => JSON.parse(text))
 
-/** A token is at least one byte of text, and what the body does not show is counted by its most. */
+/** A token is at least one byte of text; what the body does not show counts with its maximum. */
 const holdOf = (model: TokenModel, { body, bytes, text }: ReadBody): Credits => {
   const { asksLongCache, hasFile, pictures } = hiddenInputOf(text)
   const shown = bytes.length + pictures * tokensPerPictureMax
@@ -200,12 +203,12 @@ const holdOf = (model: TokenModel, { body, bytes, text }: ReadBody): Credits => 
   )
   const choices =
     largest(body.n, generationConfig?.candidateCount, generation_config?.candidate_count) ?? 1
-  const answer = Math.min(Math.max(0, Math.ceil(asked ?? Infinity)), model.outputTokensMax)
-  const output = answer * Math.min(Math.max(1, Math.ceil(choices)), choicesMax)
+  const each = Math.min(Math.max(0, Math.ceil(asked ?? Infinity)), model.outputTokensMax)
+  const output = each * Math.min(Math.max(1, Math.ceil(choices)), choicesMax)
   return holdTokens(model.price, input, output, asksLongCache)
 }
 
-/** Whichever of them the upstream heeds. */
+/** The upstream may apply any of them. */
 const largest = (...limits: ReadonlyArray<number | null | undefined>): number | undefined => {
   let most: number | undefined
   for (const limit of limits) {
@@ -217,9 +220,8 @@ const largest = (...limits: ReadonlyArray<number | null | undefined>): number | 
 const utf8 = new TextEncoder()
 
 /**
- * Asks for the usage chunk of a chat stream. The client's bytes stay as they are behind the new
- * member; only a body that has `stream_options` of its own is written anew, unless it is nested more
- * deeply than can be written.
+ * Asks for the usage chunk of a chat stream. The client's bytes follow the new member unchanged; only a
+ * body that has `stream_options` is serialized again, which fails when it is nested too deeply.
  */
 const withUsageAsked = (text: string, value: unknown): Result.Result<Uint8Array, Problem> => {
   const members = Option.getOrElse(decodeRecord(value), () => ({}) as const)

@@ -1,8 +1,8 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
-import { settle } from "../db/Batches.ts"
-import type { Alerting } from "../db/Batches.ts"
+import { settle } from "../db/BatchWrites.ts"
+import type { Alerting } from "../db/BatchWrites.ts"
 import { amounts, integers, texts, uuids } from "../db/Columns.ts"
 import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
@@ -11,7 +11,7 @@ import { UserId } from "../domain/Ids.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
-/** A metered call before it goes upstream: whose, how much is held, and what its receipt will say. */
+/** A metered call before it goes upstream: its owner, its hold, and what its receipt will contain. */
 export interface CallStart {
   readonly id: string
   readonly user: UserId
@@ -24,7 +24,7 @@ export interface CallStart {
   readonly sandbox: boolean
 }
 
-/** Why a call may not go upstream: its key died meanwhile, or the balance is too low. */
+/** Why a call may not go upstream: its key was revoked or has expired, or the balance is too low. */
 export type CallRefusal = "key" | "balance"
 
 /** How a call ended. */
@@ -48,11 +48,11 @@ export interface CallBatch extends Alerting {
 export interface CallBatchOutcome {
   /** The calls that may not go upstream. */
   readonly refused: ReadonlyMap<string, CallRefusal>
-  /** Endpoints to wake for a `balance.low`. */
+  /** Endpoints to notify of a `balance.low`. */
   readonly endpoints: ReadonlyArray<EndpointId>
 }
 
-/** An open call that nobody runs. */
+/** An open call that no process runs. */
 export interface OrphanCall {
   readonly id: string
   readonly userId: UserId
@@ -74,11 +74,11 @@ export class CallRow extends Schema.Class<CallRow>("CallRow")({
   endedAt: Time
 }) {}
 
-/** Metered calls: settled and opened, many in one statement. ADR 0072 and 0100. */
+/** Metered calls: held and settled, many in one statement. ADR 0072 and 0100. */
 export class CallStore extends Context.Service<
   CallStore,
   {
-    /** Settles and releases what has ended, then holds for all that can pay; alerts with it. */
+    /** Settles and releases what has ended, then holds for all calls that the balance covers; publishes alerts. */
     readonly write: (batch: CallBatch) => Effect.Effect<CallBatchOutcome, StoreUnavailable>
     /** Open calls of dead processes, and those opened before `before`. */
     readonly orphans: (
@@ -181,6 +181,6 @@ const parametersOf = (
   toDate(now)
 ]
 
-/** What the receipt of a call says, kept with its hold: it may be another process that writes it. */
+/** What the receipt of a call contains, kept with its hold: another process may have to write it. */
 const noteOf = ({ key, model, route, sandbox, trace, vendor }: CallStart): string =>
   JSON.stringify({ key, vendor, model, route, sandbox, trace })

@@ -6,8 +6,8 @@ import { CallBill } from "./CallBill.ts"
 import type { CallPlan } from "./CallPlan.ts"
 import type { CallEnd, CallStart, Metering } from "./Metering.ts"
 import { relay, requestOf } from "./PassthroughCall.ts"
-import type { ForwardEnd, PassthroughCall, Relayed } from "./PassthroughCall.ts"
-import type { Reached, ReachEnd, UpstreamCalls } from "./UpstreamCalls.ts"
+import type { ForwardHandlers, PassthroughCall, Relayed } from "./PassthroughCall.ts"
+import type { Reached, ReachHandlers, UpstreamCalls } from "./UpstreamCalls.ts"
 
 interface Services {
   readonly metering: Metering["Service"]
@@ -15,20 +15,20 @@ interface Services {
 }
 
 /**
- * A call from its hold to its answer, without a fiber: most calls are one. What is held is settled or
- * released, however it ends. Contract 6; ADR 0113.
+ * A call from its hold to its response, without a fiber: most calls are of this kind. However it ends,
+ * its hold is settled or released. docs/reference/passthrough.md#metering, ADR 0113.
  */
-export class MeteredCall implements ReachEnd {
+export class MeteredCall implements ReachHandlers {
   readonly #services: Services
   readonly #call: PassthroughCall
   readonly #plan: CallPlan
   readonly #nowMillis: number
-  readonly #end: ForwardEnd
+  readonly #handlers: ForwardHandlers
   readonly #id: string
   readonly #bill: CallBill
   #close: (end: CallEnd) => void
-  #state: "asked" | "held" | "answered" | "abandoned" = "asked"
-  /** Ends what is under way. */
+  #state: "opening" | "held" | "responded" | "abandoned" = "opening"
+  /** Aborts what is under way. */
   #stop: () => void = () => {}
 
   constructor(
@@ -36,13 +36,13 @@ export class MeteredCall implements ReachEnd {
     call: PassthroughCall,
     plan: CallPlan,
     nowMillis: number,
-    end: ForwardEnd
+    handlers: ForwardHandlers
   ) {
     this.#services = services
     this.#call = call
     this.#plan = plan
     this.#nowMillis = nowMillis
-    this.#end = end
+    this.#handlers = handlers
     this.#id = makeCallId(nowMillis)
     const owner = { id: this.#id, user: call.principal.userId }
     this.#close = services.metering.closeUnsafe
@@ -59,26 +59,26 @@ export class MeteredCall implements ReachEnd {
     }
     const giveUp = metering.openUnsafe(start, (held) => {
       if (Exit.isSuccess(held)) this.#reach()
-      else this.#end.otherwise(Exit.failCause(held.cause))
+      else this.#handlers.onRest(Exit.failCause(held.cause))
     })
-    if (this.#state === "asked") this.#stop = giveUp
+    if (this.#state === "opening") this.#stop = giveUp
   }
 
-  /** Nobody wants the answer any more. A stream that was answered ends by itself. */
+  /** Nobody waits for the response any more. A stream that is relayed ends by itself. */
   giveUp(): void {
-    if (this.#state === "answered") return
-    // First, so that nobody hears of what comes of it
+    if (this.#state === "responded") return
+    // First, so that the handlers are not called any more
     this.#release()
     this.#stop()
   }
 
-  answered(reached: Reached): void {
-    if (this.#state !== "abandoned") this.#end.answered(this.#relayed(reached))
+  onResponse(reached: Reached): void {
+    if (this.#state !== "abandoned") this.#handlers.onResponse(this.#relayed(reached))
   }
 
-  otherwise(rest: Effect.Effect<Reached, Problem>): void {
+  onRest(rest: Effect.Effect<Reached, Problem>): void {
     if (this.#state === "abandoned") return
-    this.#end.otherwise(
+    this.#handlers.onRest(
       Effect.interruptible(rest).pipe(
         Effect.onError(() => Effect.sync(() => this.#release())),
         Effect.map((reached) => this.#relayed(reached)),
@@ -111,13 +111,13 @@ export class MeteredCall implements ReachEnd {
       this.#stop = this.#services.upstream.reachUnsafe(provider, request, this.#nowMillis, this)
     } catch (defect) {
       this.#release()
-      this.#end.otherwise(Exit.die(defect))
+      this.#handlers.onRest(Exit.die(defect))
     }
   }
 
   #relayed(reached: Reached): Relayed {
-    this.#state = "answered"
-    return relay(reached, this.#id, this.#bill.answered(reached))
+    this.#state = "responded"
+    return relay(reached, this.#id, this.#bill.onResponse(reached))
   }
 
   #release(): void {

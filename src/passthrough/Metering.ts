@@ -1,6 +1,6 @@
 import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Schedule, Schema } from "effect"
 import { AppConfig } from "../config/Config.ts"
-import type { Alerting } from "../db/Batches.ts"
+import type { Alerting } from "../db/BatchWrites.ts"
 import { zero } from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
@@ -20,38 +20,38 @@ import { ReservationStore } from "./ReservationStore.ts"
 
 export type { CallEnd, CallRow, CallStart } from "./CallStore.ts"
 
-/** Lost calls of one sweep at most. */
+/** Lost calls of one round of the rescue at most. */
 const orphansMax = 5000
 
-/** No call lives longer than this: its hold is released, should all else have failed. */
+/** No call lives longer: its hold is released then, whatever went wrong. */
 const callHoursMax = 24
 
 /**
  * Money of metered calls: a hold before, a settlement after, a receipt. Concurrent calls share one
  * transaction, so that a busy gateway writes a few large batches instead of thousands of small ones.
- * Contract 6; ADR 0072 and 0100.
+ * docs/reference/passthrough.md#metering, ADR 0072 and 0100.
  */
 export class Metering extends Context.Service<
   Metering,
   {
     /**
-     * Covers a call by what is held ahead for its key, which was looked at a moment ago: it may go
-     * upstream at once. Answers what closes it. `undefined`: it has to be opened.
+     * Covers a call by the reservation of its key, which was checked a moment ago: it may go upstream
+     * at once. Returns what closes the call. `undefined`: it has to be opened.
      */
     readonly drawUnsafe: (
       start: CallStart,
       nowMillis: number
     ) => ((end: CallEnd) => void) | undefined
     /**
-     * Holds, and checks the key once more; for a caller who is no fiber. `answer` hears of the commit
-     * and must not throw: 1101, or 1003 when the key died since it was recognized. Answers what gives
-     * the hold up, which is of no effect once it was answered.
+     * Holds, and checks the key once more; for a caller that is no fiber. `onExit` is called after the
+     * commit and must not throw: 1101, or 1003 when the key has lost its validity since it was
+     * recognized. Returns what gives the hold up, which has no effect after `onExit`.
      */
     readonly openUnsafe: (
       start: CallStart,
-      answer: (exit: Exit.Exit<void, Problem | StoreUnavailable>) => void
+      onExit: (exit: Exit.Exit<void, Problem | StoreUnavailable>) => void
     ) => () => void
-    /** Of a call that was opened. Settles soon, whatever happens: never waits, never fails. */
+    /** For a call that was opened. Settles soon: never waits, never fails. */
     readonly closeUnsafe: (end: CallEnd) => void
     readonly list: CallStore["Service"]["list"]
     /** Fails with 2005. */
@@ -69,10 +69,10 @@ export class Metering extends Context.Service<
       const process = yield* Process
       const writes = yield* makeWrites
       const batches = yield* makeCallBatches(writes.calls)
-      const allowances = yield* makeReservations(writes.allowances(process.id))
+      const reservations = yield* makeReservations(writes.reservations(process.id))
       const { closeUnsafe } = batches
 
-      const sweep = Effect.gen(function* () {
+      const rescue = Effect.gen(function* () {
         const now = yield* DateTime.now
         const before = DateTime.subtract(now, { hours: callHoursMax })
         const aliveSince = yield* process.aliveSince
@@ -82,26 +82,26 @@ export class Metering extends Context.Service<
         for (const { key, processId, userId: user } of left) {
           const size = { key, user, hold: makeCallId(DateTime.toEpochMillis(now)) }
           const sizes = [{ ...size, needs: zero, extra: zero }]
-          yield* writes.allowances(processId)({ sizes, ended: [] })
+          yield* writes.reservations(processId)({ sizes, ended: [] })
         }
         if (orphans.length + left.length > 0) {
           yield* Effect.logWarning(
-            `${orphans.length} calls and ${left.length} allowances were lost with their process, released`
+            `Released ${orphans.length} calls and ${left.length} reservations of dead processes`
           )
         }
       })
-      yield* sweep.pipe(
-        Effect.catchCause((cause) => Effect.logWarning("The sweep of calls failed", cause)),
+      yield* rescue.pipe(
+        Effect.catchCause((cause) => Effect.logWarning("The rescue of calls failed", cause)),
         Effect.repeat(Schedule.spaced(Duration.seconds(ownerDeadSeconds))),
         Effect.forkScoped
       )
 
       return Metering.of({
-        drawUnsafe: allowances.drawUnsafe,
-        openUnsafe: (start, answer) =>
+        drawUnsafe: reservations.drawUnsafe,
+        openUnsafe: (start, onExit) =>
           batches.openUnsafe(start, (exit) => {
-            if (Exit.isFailure(exit)) return answer(exit)
-            return answer(
+            if (Exit.isFailure(exit)) return onExit(exit)
+            return onExit(
               exit.value === undefined ? Exit.void : Exit.fail(refusalProblem(exit.value))
             )
           }),
@@ -125,17 +125,17 @@ const refusalProblem = (refusal: CallRefusal): Problem =>
     ? problem(1101, "The available balance is lower than the most that this call can cost")
     : problem(1003, "This API key was revoked or has expired")
 
-/** The process died before the answer was settled: in doubt for the customer. ADR 0072. */
+/** The process died before the call was settled: doubt is in the customer's favour. ADR 0072. */
 const lost = (call: { readonly id: string; readonly user: UserId }): CallEnd => ({
   ...released(call),
   outcome: "lost"
 })
 
-/** The transactions of a batch, with the alerts of its charges; their endpoints are woken after it. */
+/** The transactions of a batch, with the alerts of its charges; their endpoints are notified afterwards. */
 const makeWrites = Effect.gen(function* () {
   const { balanceAlertThrottle } = yield* AppConfig
   const calls = yield* CallStore
-  const allowances = yield* ReservationStore
+  const reservations = yield* ReservationStore
   const notifier = yield* WorkNotifier
   const { id } = yield* Process
   const throttleSeconds = Duration.toSeconds(balanceAlertThrottle)
@@ -155,12 +155,12 @@ const makeWrites = Effect.gen(function* () {
         settled((alerting) => calls.write({ ...alerting, ends, starts, processId: id })),
         ({ refused }) => refused
       )) satisfies WriteBatch,
-    /** Those of this process, or of one that died. */
-    allowances:
+    /** The reservations of this process, or of a dead one. */
+    reservations:
       (processId: string): WriteReservations =>
       ({ ended, sizes }) =>
         Effect.map(
-          settled((alerting) => allowances.write({ ...alerting, ended, sizes, processId })),
+          settled((alerting) => reservations.write({ ...alerting, ended, sizes, processId })),
           ({ grants }) => grants
         )
   }

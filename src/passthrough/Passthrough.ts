@@ -6,25 +6,23 @@ import { planCall } from "./CallPlan.ts"
 import { MeteredCall } from "./MeteredCall.ts"
 import { Metering } from "./Metering.ts"
 import { relay, requestOf } from "./PassthroughCall.ts"
-import type { ForwardEnd, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
+import type { ForwardHandlers, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 import { UpstreamCalls } from "./UpstreamCalls.ts"
 
-export type { ForwardEnd, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
+export type { ForwardHandlers, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 
-/** Hands a call to its vendor and the answer back, and meters it. Spec, points 2 to 4; contract 3 and 6. */
+/** Forwards a call to its vendor, relays the response and meters the call. docs/reference/passthrough.md */
 export class Passthrough extends Context.Service<
   Passthrough,
   {
     /** Fails with 2006 (vendor or route not open) or 2007. */
     readonly resolve: (vendor: string, method: string, path: string) => Exit.Exit<OpenPath, Problem>
     readonly forward: (call: PassthroughCall) => Effect.Effect<Relayed, Problem | StoreUnavailable>
-    /**
-     * The same for a caller who is no fiber. Answers what gives the call up. Never throws.
-     */
+    /** The same for a caller that is no fiber. Returns what gives the call up. Never throws. */
     readonly forwardUnsafe: (
       call: PassthroughCall,
       nowMillis: number,
-      end: ForwardEnd
+      handlers: ForwardHandlers
     ) => () => void
   }
 >()("gateway/passthrough/Passthrough") {
@@ -60,19 +58,23 @@ export class Passthrough extends Context.Service<
           (reached) => relay(reached, undefined, undefined)
         )
 
-      // Most calls come here: from the hold to the answer without a fiber.
-      const forwardUnsafe = (call: PassthroughCall, nowMillis: number, end: ForwardEnd) => {
+      // Most calls come here: from the hold to the response without a fiber
+      const forwardUnsafe = (
+        call: PassthroughCall,
+        nowMillis: number,
+        handlers: ForwardHandlers
+      ) => {
         try {
           const { model, route } = call.to
           const plan = planCall(catalog, route, model, call.body)
           if (Result.isSuccess(plan) && plan.success.metered._tag !== "Nothing") {
-            const metered = new MeteredCall(services, call, plan.success, nowMillis, end)
+            const metered = new MeteredCall(services, call, plan.success, nowMillis, handlers)
             metered.begin()
             return () => metered.giveUp()
           }
-          end.otherwise(Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call))
+          handlers.onRest(Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call))
         } catch (defect) {
-          end.otherwise(Exit.die(defect))
+          handlers.onRest(Exit.die(defect))
         }
         return () => {}
       }
@@ -87,8 +89,8 @@ export class Passthrough extends Context.Service<
               const rest = Effect.callback<Effect.Effect<Relayed, Problem | StoreUnavailable>>(
                 (resume) => {
                   giveUp = forwardUnsafe(call, now, {
-                    answered: (relayed) => resume(Exit.succeed(Exit.succeed(relayed))),
-                    otherwise: (rest) => resume(Exit.succeed(rest))
+                    onResponse: (relayed) => resume(Exit.succeed(Exit.succeed(relayed))),
+                    onRest: (rest) => resume(Exit.succeed(rest))
                   })
                 }
               )

@@ -21,7 +21,7 @@ export interface PassthroughCall {
   readonly traceId: string
 }
 
-/** What the client gets. */
+/** What the client receives. */
 export interface Relayed {
   readonly status: number
   readonly headers: Record<string, string>
@@ -29,17 +29,17 @@ export interface Relayed {
   readonly sandbox: boolean
   /** Id of the receipt, when the call was metered. */
   readonly callId: string | undefined
-  /** What it cost, when that is known before the answer goes out. */
+  /** Its cost, when that is known before the response is sent. */
   readonly cost: Credits | undefined
 }
 
-/** Who hears of the answer, or what is left to be done for one: one of the two, once. */
-export interface ForwardEnd {
-  readonly answered: (relayed: Relayed) => void
-  readonly otherwise: (rest: Effect.Effect<Relayed, Problem | StoreUnavailable>) => void
+/** One of the two is called, once: with the response, or with the effect that gets one. */
+export interface ForwardHandlers {
+  readonly onResponse: (relayed: Relayed) => void
+  readonly onRest: (rest: Effect.Effect<Relayed, Problem | StoreUnavailable>) => void
 }
 
-/** What goes upstream. */
+/** The request that goes upstream. */
 export const requestOf = (
   call: PassthroughCall,
   body: Uint8Array,
@@ -53,15 +53,15 @@ export const requestOf = (
   watch
 })
 
-/** What the client gets of an answer. */
+/** What the client receives of a response. */
 export const relay = (
-  { accountId, answer }: Reached,
+  { accountId, response }: Reached,
   callId: string | undefined,
   cost: Credits | undefined
 ): Relayed => ({
-  status: answer.status,
-  headers: toClientHeaders(answer.headers),
-  body: answer.body,
+  status: response.status,
+  headers: toClientHeaders(response.headers),
+  body: response.body,
   sandbox: accountId === null,
   callId,
   cost

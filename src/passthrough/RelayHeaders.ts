@@ -1,4 +1,4 @@
-/** Meant for one connection only (RFC 9110, section 7.6.1), never relayed in either direction. */
+/** Headers of one connection (RFC 9110, section 7.6.1): relayed in neither direction. */
 const hopByHop = [
   "connection",
   "keep-alive",
@@ -12,7 +12,7 @@ const hopByHop = [
   "http2-settings"
 ]
 
-/** What a client sends and no vendor gets: credentials, cookies, who and where it is, our own affairs. */
+/** Headers of a client that no vendor receives: credentials, cookies, its origin, headers for this service. */
 const fromClient = new Set([
   ...hopByHop,
   "authorization",
@@ -26,7 +26,7 @@ const fromClient = new Set([
   "host",
   "content-length",
   "expect",
-  // The answer has to be readable here: its usage figures are the bill
+  // The response has to be readable here: its usage figures are the bill
   "accept-encoding",
   "traceparent",
   "tracestate",
@@ -43,7 +43,7 @@ const fromClient = new Set([
 
 const prefixesFromClient = ["x-forwarded-", "x-b3-", "sec-", "cf-", "proxy-", "x-amz-", "x-envoy-"]
 
-/** What an upstream sends and no client gets: its cookies, and whose account it is. */
+/** Headers of an upstream that no client receives: its cookies, and the owner of the account. */
 const fromUpstream = new Set([
   ...hopByHop,
   "set-cookie",
@@ -67,7 +67,7 @@ const textOf = (value: string | ReadonlyArray<string>): string =>
 
 /** The headers that a connection names as its own. */
 const namedBy = (connection: HeaderValues[string]): ReadonlyArray<string> =>
-  // What most say is in the lists above
+  // The usual value is in the lists above
   connection === undefined || connection === "keep-alive"
     ? none
     : textOf(connection)
@@ -75,11 +75,11 @@ const namedBy = (connection: HeaderValues[string]): ReadonlyArray<string> =>
         .map((name) => name.trim().toLowerCase())
 const none: ReadonlyArray<string> = []
 
-/** The names that one process remembers. */
+/** Names that one process caches. */
 const namesMax = 1000
 const known = new Map<string, boolean>()
 
-/** Names recur, and are many in a request. */
+/** Cached: a request has many names, and they recur. */
 const isForVendor = (name: string): boolean => {
   const before = known.get(name)
   if (before !== undefined) return before
@@ -90,7 +90,7 @@ const isForVendor = (name: string): boolean => {
   return isRelayed
 }
 
-/** What goes to the vendor of a client's headers: name and value in turn. ADR 0074. */
+/** The headers of a client that go to the vendor: names and values alternate. ADR 0074. */
 export const toUpstreamHeaders = (headers: HeaderValues): ReadonlyArray<string> => {
   const relayed: Array<string> = []
   const named = namedBy(headers["connection"])
@@ -102,7 +102,7 @@ export const toUpstreamHeaders = (headers: HeaderValues): ReadonlyArray<string> 
   return relayed
 }
 
-/** What goes to the client of a vendor's headers: status, rate and request headers among them. */
+/** The headers of a vendor that go to the client, rates and request ids among them. */
 export const toClientHeaders = (headers: HeaderValues): Record<string, string> => {
   const relayed: Record<string, string> = {}
   const named = namedBy(headers["connection"])

@@ -5,17 +5,17 @@ import { reservationMillis } from "../domain/Limits.ts"
 import type { CallEnd, CallStart } from "./CallStore.ts"
 import type { ReservationGrant, ReservationSize, DrawnCall } from "./ReservationStore.ts"
 
-/** What goes into one transaction, and what the book has to know when it is done. */
+/** What goes into one transaction, and what the book needs when it is done. */
 export interface Taken {
   readonly sizes: ReadonlyArray<ReservationSize>
   readonly ended: ReadonlyArray<DrawnCall>
-  /** Before the keys were looked at. */
+  /** Before the keys were checked. */
   readonly at: Moment
 }
 
 /**
- * Two clocks in milliseconds: the one is not set, the other goes on while the machine sleeps. A look
- * at a key is too old when either says so.
+ * Two clocks in milliseconds: the first is never set back, the second goes on while the machine sleeps.
+ * A check of a key is too old when either of them says so.
  */
 export interface Moment {
   readonly monotonic: number
@@ -23,37 +23,37 @@ export interface Moment {
   readonly wall: number
 }
 
-/** A key that began so many calls within a second gets an allowance. */
+/** A key that began so many calls within a second gets a reservation. */
 const callsOften = 16
 const oftenMillis = 1000
 
 /** Calls of one transaction at most. */
 const callsPerBatchMax = 1000
 
-/** What is held ahead: so many times what the calls between two writings cost at most. */
+/** What is reserved for calls to come: so many times what the calls of one round cost at most. */
 const paceFactor = 4n
-/** Of a wallet that has less than this many times as much, less is held ahead. */
+/** At most this part of what the wallet has available is reserved for calls to come. */
 const reserveFactor = 16n
-/** After so many turns without a call nothing is held ahead any more. */
-const quietTurnsMax = 5
+/** After so many rounds without a call nothing is reserved for calls to come. */
+const quietRoundsMax = 5
 
-/** What this process may spend for a key without asking the store. */
+/** What this process may spend for a key without asking the store. Amounts in micro-credits. */
 interface Reservation {
   readonly key: string
   readonly user: UserId
-  /** Calls are drawn up to here: no more than the store is known to hold, whatever becomes of a writing. */
+  /** Calls are drawn up to here: what the store holds at least, whether a write under way succeeds or not. */
   limit: bigint
-  /** The most that the running calls can cost, and what the ended ones cost that are not settled yet. */
+  /** The most that running calls can cost, and what ended calls cost that are not settled yet. */
   open: bigint
   running: bigint
-  /** What the store may hold; 0 when it holds nothing for certain. */
+  /** The most that the store may hold; 0: it certainly holds nothing. */
   stored: bigint
-  /** The most that the calls cost which began since the last turn: those too that had no room. */
+  /** The most that the calls of this round can cost, those included that were not covered. */
   begun: bigint
-  /** The most of `begun` lately. */
+  /** The largest `begun` of the last rounds, decaying. */
   pace: bigint
-  quietTurns: number
-  /** From then on the key has to be looked at again. */
+  quietRounds: number
+  /** From then on the key has to be checked again. */
   validUntil: Moment
   /** Unix time in milliseconds. */
   expiresAt: number
@@ -61,77 +61,77 @@ interface Reservation {
   ended: Array<DrawnCall>
 }
 
-/** Takes the end of a call that was drawn, once. */
+/** Takes the end of a drawn call, once. */
 export type CloseDrawn = (end: CallEnd) => void
 
 const max = (a: bigint, b: bigint) => (a > b ? a : b)
 const min = (a: bigint, b: bigint) => (a < b ? a : b)
 
 /**
- * The allowances of this process, and the calls that are drawn on them: only counts, and never waits.
- * What runs, and what has ended and is not settled, is at every moment covered by holds in the store,
- * whether a writing that is under way, or that was never answered, took place or not. ADR 0116.
+ * The reservations of this process and the calls that are drawn on them: it only counts and never waits.
+ * Running calls, and ended calls that are not settled, are covered by holds in the store at every moment,
+ * whether a write that is under way, or that got no response, was committed or not. ADR 0116.
  */
 export class ReservationBook {
-  readonly #allowances = new Map<string, Reservation>()
+  readonly #reservations = new Map<string, Reservation>()
   /** Calls by key since `#countedSince`. */
   readonly #counts = new Map<string, number>()
   #countedSince = 0
 
   /** Nothing is held, running or left to settle. */
   get isEmpty(): boolean {
-    return this.#allowances.size === 0
+    return this.#reservations.size === 0
   }
 
   /**
-   * Covers a call that begins, if there is room; otherwise it has to be held for by itself. Its end is
-   * not looked up but remembered: a map that fills and empties with the calls keeps what it held from
-   * the collection of short-lived objects.
+   * Covers a call that begins; `undefined`: the call needs a hold of its own. What ends it is a closure
+   * and no entry of a map: a map through which calls pass keeps them from the collection of short-lived
+   * objects (ADR 0123).
    */
   draw(start: CallStart, now: Moment): CloseDrawn | undefined {
-    const allowance = this.#allowances.get(start.key) ?? this.#count(start, now)
-    if (allowance === undefined) return undefined
-    allowance.begun += start.amount
+    const reservation = this.#reservations.get(start.key) ?? this.#count(start, now)
+    if (reservation === undefined) return undefined
+    reservation.begun += start.amount
     if (
-      allowance.open + start.amount > allowance.limit ||
-      now.monotonic >= allowance.validUntil.monotonic ||
-      now.wall >= allowance.validUntil.wall ||
-      now.wall >= allowance.expiresAt
+      reservation.open + start.amount > reservation.limit ||
+      now.monotonic >= reservation.validUntil.monotonic ||
+      now.wall >= reservation.validUntil.wall ||
+      now.wall >= reservation.expiresAt
     ) {
       return undefined
     }
-    allowance.open += start.amount
-    allowance.running += start.amount
+    reservation.open += start.amount
+    reservation.running += start.amount
     return (end) => {
-      allowance.running -= start.amount
-      allowance.open -= start.amount - end.captured
-      allowance.ended.push({ start, begunAt: now.wall, end })
+      reservation.running -= start.amount
+      reservation.open -= start.amount - end.captured
+      reservation.ended.push({ start, begunAt: now.wall, end })
     }
   }
 
-  /** A turn: what is to be written now. `undefined`: nothing. At the end nothing is held ahead. */
+  /** Ends a round: what is to be written now. `isEnd`: nothing is reserved for calls to come. */
   take(at: Moment, newId: () => string, isEnd = false): Taken | undefined {
     const sizes: Array<ReservationSize> = []
     const ended: Array<DrawnCall> = []
-    for (const allowance of this.#allowances.values()) {
-      const { begun, key, running, user } = allowance
-      allowance.begun = 0n
-      allowance.pace = max(begun, allowance.pace - allowance.pace / 8n)
-      allowance.quietTurns = begun > 0n ? 0 : allowance.quietTurns + 1
-      const isQuiet = isEnd || allowance.quietTurns >= quietTurnsMax
-      if (isQuiet && isDone(allowance)) {
-        this.#allowances.delete(key)
+    for (const reservation of this.#reservations.values()) {
+      const { begun, key, running, user } = reservation
+      reservation.begun = 0n
+      reservation.pace = max(begun, reservation.pace - reservation.pace / 8n)
+      reservation.quietRounds = begun > 0n ? 0 : reservation.quietRounds + 1
+      const isQuiet = isEnd || reservation.quietRounds >= quietRoundsMax
+      if (isQuiet && isDone(reservation)) {
+        this.#reservations.delete(key)
         continue
       }
       const isDue =
-        begun > 0n || allowance.ended.length > 0 || (isQuiet && allowance.stored > running)
+        begun > 0n || reservation.ended.length > 0 || (isQuiet && reservation.stored > running)
       if (!isDue) continue
-      const settling = allowance.ended.splice(0, Math.max(0, callsPerBatchMax - ended.length))
+      const settling = reservation.ended.splice(0, Math.max(0, callsPerBatchMax - ended.length))
       ended.push(...settling)
-      const extra = isQuiet ? 0n : this.#ahead(allowance)
-      // Covered if this takes place, and if it does not
-      allowance.limit = min(allowance.limit, running + extra + costOf(settling))
-      allowance.stored = max(allowance.stored, running + extra)
+      const extra = isQuiet ? 0n : this.#extraOf(reservation)
+      // Covered whether this is committed or not
+      reservation.limit = min(reservation.limit, running + extra + costOf(settling))
+      reservation.stored = max(reservation.stored, running + extra)
       sizes.push({
         key,
         user,
@@ -148,45 +148,45 @@ export class ReservationBook {
     const byKey = new Map(grants.map((grant) => [grant.key, grant]))
     const settled = Map.groupBy(ended, ({ start }) => start.key)
     for (const { key } of sizes) {
-      const allowance = this.#allowances.get(key)
-      if (allowance === undefined) continue
+      const reservation = this.#reservations.get(key)
+      if (reservation === undefined) continue
       const grant = byKey.get(key)
-      allowance.open -= costOf(settled.get(key) ?? [])
-      allowance.limit = grant?.granted ?? 0n
-      allowance.stored = allowance.limit
-      allowance.available = grant?.available
+      reservation.open -= costOf(settled.get(key) ?? [])
+      reservation.limit = grant?.granted ?? 0n
+      reservation.stored = reservation.limit
+      reservation.available = grant?.available
       const isOpen = grant?.alive === true && grant.granted > 0n
-      allowance.validUntil = isOpen ? later(at) : never
-      allowance.expiresAt =
+      reservation.validUntil = isOpen ? later(at) : never
+      reservation.expiresAt =
         grant === undefined || grant.expiresAt === null
           ? Infinity
           : DateTime.toEpochMillis(grant.expiresAt)
     }
   }
 
-  /** It was not written, or nobody knows. */
+  /** It was not written, or that is not known. */
   failed({ ended }: Taken): void {
     for (const [key, mine] of Map.groupBy(ended, ({ start }) => start.key)) {
-      this.#allowances.get(key)?.ended.unshift(...mine)
+      this.#reservations.get(key)?.ended.unshift(...mine)
     }
   }
 
-  /** It can never be written: what ended with it is given away, so that it holds up nothing else. */
+  /** It can never be written: its calls are not charged, so that they delay nothing else. */
   dropped({ ended }: Taken): void {
     for (const { end, start } of ended) {
-      const allowance = this.#allowances.get(start.key)
-      if (allowance !== undefined) allowance.open -= end.captured
+      const reservation = this.#reservations.get(start.key)
+      if (reservation !== undefined) reservation.open -= end.captured
     }
   }
 
-  /** What is held for calls to come. */
-  #ahead({ available, limit, open, pace }: Reservation): bigint {
+  /** What is reserved for calls to come. */
+  #extraOf({ available, limit, open, pace }: Reservation): bigint {
     const wanted = pace * paceFactor
     if (available === undefined) return wanted
     return min(wanted, max(0n, available + max(0n, limit - open)) / reserveFactor)
   }
 
-  /** Counts calls of a key that has no allowance; gives it one once it calls often. */
+  /** Counts the calls of a key without a reservation; creates one when it calls often. */
   #count({ key, user }: CallStart, { monotonic }: Moment): Reservation | undefined {
     if (monotonic - this.#countedSince >= oftenMillis) {
       this.#counts.clear()
@@ -195,7 +195,7 @@ export class ReservationBook {
     const count = (this.#counts.get(key) ?? 0) + 1
     this.#counts.set(key, count)
     if (count < callsOften) return undefined
-    const allowance: Reservation = {
+    const reservation: Reservation = {
       key,
       user,
       limit: 0n,
@@ -204,14 +204,14 @@ export class ReservationBook {
       stored: 0n,
       begun: 0n,
       pace: 0n,
-      quietTurns: 0,
+      quietRounds: 0,
       validUntil: never,
       expiresAt: Infinity,
       available: undefined,
       ended: []
     }
-    this.#allowances.set(key, allowance)
-    return allowance
+    this.#reservations.set(key, reservation)
+    return reservation
   }
 }
 

@@ -1,8 +1,8 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
-import { settle } from "../db/Batches.ts"
-import type { Alerting } from "../db/Batches.ts"
+import { settle } from "../db/BatchWrites.ts"
+import type { Alerting } from "../db/BatchWrites.ts"
 import { amounts, booleans, counts, integers, texts, uuids } from "../db/Columns.ts"
 import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
@@ -12,19 +12,19 @@ import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { CallEnd, CallStart } from "./CallStore.ts"
 
-/** What a key's allowance is to be from now on: 0 and 0 close it. */
+/** The new size of a key's reservation: 0 and 0 close it. */
 export interface ReservationSize {
   readonly key: string
   readonly user: UserId
-  /** Id of the hold that takes the place of the last one. */
+  /** Id of the hold that replaces the last one. */
   readonly hold: string
-  /** What the calls that run can cost. */
+  /** What the running calls can cost. */
   readonly needs: Credits
-  /** For calls to come, as far as the wallet has it to spare. */
+  /** For calls to come, as far as the wallet has it available. */
   readonly extra: Credits
 }
 
-/** A call that was drawn on its key's allowance, and has ended. */
+/** A call that was drawn on its key's reservation, and has ended. */
 export interface DrawnCall {
   readonly start: CallStart
   /** Unix time in milliseconds. */
@@ -39,37 +39,37 @@ export interface ReservationBatch extends Alerting {
   readonly processId: string
 }
 
-/** What a key's allowance is now. */
+/** A key's reservation as it is now. */
 export interface ReservationGrant {
   readonly key: string
   readonly granted: Credits
-  /** What the wallet has beside its holds. */
+  /** What the wallet has available. */
   readonly available: Credits
-  /** The key may be used, until it expires. */
+  /** The key is neither revoked nor expired. */
   readonly alive: boolean
   readonly expiresAt: DateTime.Utc | null
 }
 
 export interface ReservationOutcome {
   readonly grants: ReadonlyArray<ReservationGrant>
-  /** Endpoints to wake for a `balance.low`. */
+  /** Endpoints to notify of a `balance.low`. */
   readonly endpoints: ReadonlyArray<EndpointId>
 }
 
-/** An allowance that no living process draws on. */
+/** A reservation of a dead process. */
 export class LostReservation extends Schema.Class<LostReservation>("LostReservation")({
   processId: Schema.String,
   key: Schema.String,
   userId: UserId
 }) {}
 
-/** What processes hold ahead for keys that call often. ADR 0116. */
+/** Holds that processes write ahead for keys that call often. ADR 0116. */
 export class ReservationStore extends Context.Service<
   ReservationStore,
   {
-    /** Settles what was drawn, and sizes the allowances anew. Safe to repeat, alone or with more. */
+    /** Settles what was drawn and resizes the reservations. Safe to repeat, alone or with more. */
     readonly write: (batch: ReservationBatch) => Effect.Effect<ReservationOutcome, StoreUnavailable>
-    /** The allowances of dead processes. */
+    /** The reservations of dead processes. */
     readonly lost: (
       heartbeatSince: DateTime.Utc,
       limit: number
@@ -104,7 +104,7 @@ const Notice = Schema.Struct({
   threshold: Schema.NullOr(Micro)
 })
 
-/** What is out of the ordinary is done with care, in a transaction that its alerts belong into. */
+/** The fast function fails for an alert or a repeated call; then the careful one runs, in a transaction with its alerts. */
 const write = (sql: PgClient.PgClient) => (batch: ReservationBatch) =>
   Effect.map(
     settle(sql, batch, (alerts) =>
@@ -133,7 +133,7 @@ const parametersOf = (
   { ended, now, processId, sizes, throttleSeconds }: ReservationBatch,
   alerts: boolean
 ) => {
-  const { calls, keys } = linesOf(ended, sizes)
+  const { calls, keys } = numbered(ended, sizes)
   return [
     texts(sizes, ({ key }) => key),
     uuids(sizes, ({ user }) => user),
@@ -144,8 +144,8 @@ const parametersOf = (
     amounts(keys, ({ charged }) => charged),
     uuids(ended, ({ start }) => start.id),
     integers(calls, ({ place }) => place),
-    counts(calls, ({ line }) => line),
-    amounts(calls, ({ drawn }) => drawn),
+    counts(calls, ({ number }) => number),
+    amounts(calls, ({ total }) => total),
     counts(ended, ({ begunAt }) => begunAt),
     amounts(ended, ({ start }) => start.amount),
     amounts(calls, ({ captured }) => captured),
@@ -166,22 +166,22 @@ const parametersOf = (
 }
 
 /**
- * Where each call's capture stands among those of its key, and what they come to with it: running
- * sums that the server then need not sort for. `place` is that of the key, from 1.
+ * The number of each call's capture among those of its key, and their sum up to it, so that the server
+ * need not sort. `place` is that of the key, from 1. ADR 0120.
  */
-const linesOf = (ended: ReservationBatch["ended"], sizes: ReservationBatch["sizes"]) => {
+const numbered = (ended: ReservationBatch["ended"], sizes: ReservationBatch["sizes"]) => {
   const keys = sizes.map((_, n) => ({ place: n + 1, captures: 0, charged: 0n }))
   const byKey = new Map(sizes.map(({ key }, n) => [key, keys[n]]))
   const calls = ended.map(({ end, start }) => {
-    // The store refuses a call whose key has no size
+    // The function raises for a call whose key has no size
     const key = byKey.get(start.key) ?? { place: 0, captures: 0, charged: 0n }
     const captured = end.captured < start.amount ? end.captured : start.amount
     if (captured > 0n) {
       key.captures += 1
       key.charged += captured
     }
-    const line = captured > 0n ? key.captures : 0
-    return { place: key.place, line, drawn: key.charged, captured }
+    const number = captured > 0n ? key.captures : 0
+    return { place: key.place, number, total: key.charged, captured }
   })
   return { keys, calls }
 }

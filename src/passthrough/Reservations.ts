@@ -10,7 +10,7 @@ import { ReservationBook, costOf } from "./ReservationBook.ts"
 import type { CloseDrawn, Taken } from "./ReservationBook.ts"
 import type { ReservationGrant, ReservationSize, DrawnCall } from "./ReservationStore.ts"
 
-/** Writes a batch and answers what was granted. Safe to repeat. */
+/** Writes a batch; returns what was granted. Safe to repeat. */
 export type WriteReservations = (
   batch: Pick<Taken, "sizes" | "ended">
 ) => Effect.Effect<ReadonlyArray<ReservationGrant>, StoreUnavailable>
@@ -18,16 +18,16 @@ export type WriteReservations = (
 /** Calls that need no commit of their own before they go upstream. */
 export interface Reservations {
   /**
-   * Covers a call that begins. Answers what settles it soon, once, whatever happens: that never waits
-   * and never fails. `undefined`: the call has to be held for by itself.
+   * Covers a call that begins. Returns what settles it soon, once: that never waits and never fails.
+   * `undefined`: the call needs a hold of its own.
    */
   readonly drawUnsafe: (start: CallStart, nowMillis: number) => CloseDrawn | undefined
 }
 
-/** Pause between two writings: what gathers meanwhile shares a commit. */
-const turnMillis = 10
+/** Pause between two writes: what gathers meanwhile shares a commit. */
+const roundMillis = 10
 
-/** Keeps the allowances of the keys that call often, and settles what is drawn on them. ADR 0116. */
+/** Keeps reservations for the keys that call often, and settles the calls that are drawn on them. ADR 0116. */
 export const makeReservations = Effect.fnUntraced(function* (
   write: WriteReservations
 ): Effect.fn.Return<Reservations, never, Scope.Scope> {
@@ -39,28 +39,28 @@ export const makeReservations = Effect.fnUntraced(function* (
   const commit = makeCommit(book, write, newId)
   const busy = yield* Latch.make()
 
-  const turn = Effect.fnUntraced(function* (failures: number) {
+  const round = Effect.fnUntraced(function* (failures: number) {
     if (book.isEmpty) {
       yield* busy.close
       yield* busy.await
     }
-    yield* Effect.sleep(failures === 0 ? turnMillis : retryMillis(failures))
+    yield* Effect.sleep(failures === 0 ? roundMillis : retryMillis(failures))
     const taken = book.take(now(), newId)
     if (taken === undefined) return 0
     return (yield* Effect.uninterruptible(commit(taken))) ? 0 : failures + 1
   })
-  const turns = Effect.gen(function* () {
+  const rounds = Effect.gen(function* () {
     let failures = 0
-    while (true) failures = yield* turn(failures)
+    while (true) failures = yield* round(failures)
   })
-  // What is left when the service stops; what cannot be written is freed by another process's sweep
+  // What is left when the service stops; what cannot be written is released by another process
   const rest: Effect.Effect<void> = Effect.suspend(() => {
     const taken = book.take(now(), newId, true)
     if (taken === undefined) return Effect.void
     return Effect.flatMap(commit(taken), (isWritten) => (isWritten ? rest : Effect.void))
   })
   yield* Effect.addFinalizer(() => rest)
-  yield* Effect.forkScoped(turns)
+  yield* Effect.forkScoped(rounds)
 
   return {
     drawUnsafe: (start, nowMillis) => {
@@ -71,7 +71,7 @@ export const makeReservations = Effect.fnUntraced(function* (
   }
 })
 
-/** Answers whether the store was there. A batch that breaks is written one by one. */
+/** Returns whether all of it was written. A batch that dies is written call by call. */
 const makeCommit =
   (book: ReservationBook, write: WriteReservations, newId: () => string) =>
   (batch: Taken): Effect.Effect<boolean> =>
@@ -92,12 +92,12 @@ const makeCommit =
       return Effect.map(written, () => isWritten)
     })
 
-/** Each call by itself, with the size of its key; and the keys by themselves. */
+/** Each call alone, with the size of its key; and the keys alone. */
 const split = ({ at, ended, sizes }: Taken, newId: () => string): ReadonlyArray<Taken> => {
   if (ended.length + sizes.length <= 1 || (ended.length === 1 && sizes.length === 1)) return []
-  // Each writing makes a hold of its own, which has to cover the calls that are written behind it too
-  const sized = (size: ReservationSize, behind: ReadonlyArray<DrawnCall>): ReservationSize => {
-    const cost = costOf(behind.filter(({ start }) => start.key === size.key))
+  // Each write makes a hold of its own, which also has to cover the calls that are written after it
+  const sized = (size: ReservationSize, later: ReadonlyArray<DrawnCall>): ReservationSize => {
+    const cost = costOf(later.filter(({ start }) => start.key === size.key))
     return { ...size, hold: newId(), needs: Credits.make(size.needs + cost) }
   }
   return [

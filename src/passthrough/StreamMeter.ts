@@ -12,7 +12,7 @@ const eventBytesMax = 64 * 1024
  * Reads a stream of server-sent events as it passes: the upstream's usage figures, the number of
  * pieces of output, and whether the upstream failed. Bytes pass unchanged and at once; only where the
  * usage chunk has to be hidden does a chunk wait for the end of its event.
- * docs/reference/passthrough.md#usage
+ * docs/reference/passthrough.md#streams
  */
 export class StreamMeter {
   readonly #protocol: UsageProtocol

@@ -2,8 +2,8 @@ import { at } from "../domain/Json.ts"
 import type { FieldFault } from "../domain/Problem.ts"
 
 /**
- * What makes a call cost more than its tokens, or its tokens more than their price: refused, for it
- * would be given away (contract 6; ADR 0103). Each with its pointer.
+ * The members that make a call cost more than the price of its tokens. Such a call is refused, for the
+ * difference would not be charged. docs/reference/wallet.md#calls-that-are-refused, ADR 0103.
  */
 export const surchargesOf = (body: unknown): ReadonlyArray<FieldFault> => {
   const settings = settingsOf(body)
@@ -11,7 +11,7 @@ export const surchargesOf = (body: unknown): ReadonlyArray<FieldFault> => {
   return tools.length === 0 ? settings : [...settings, ...tools]
 }
 
-/** The values that cost no more than the list price; left out means the first. */
+/** The values that cost the list price at most. */
 const ordinary: ReadonlyArray<readonly [name: string, values: ReadonlySet<unknown>]> = [
   ["service_tier", new Set([undefined, null, "auto", "default", "standard_only", "flex"])],
   ["serviceTier", new Set([undefined, null, "standard", "flex"])],

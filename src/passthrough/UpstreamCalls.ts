@@ -12,27 +12,28 @@ import type { UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExcha
 export type { AccountState } from "../vendors/Accounts.ts"
 export type { StreamWatch, UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 
-/** An answer and the account that gave it; none in the sandbox. */
+/** A response and the account that it came from; none in the sandbox. */
 export interface Reached {
-  readonly answer: UpstreamResponse
+  readonly response: UpstreamResponse
   readonly accountId: string | null
 }
 
-/** Who hears of the answer, or what is left to be done for one: one of the two, once. */
-export interface ReachEnd {
-  readonly answered: (reached: Reached) => void
-  readonly otherwise: (rest: Effect.Effect<Reached, Problem>) => void
+/** One of the two is called, once: with the response, or with the effect that gets one. */
+export interface ReachHandlers {
+  readonly onResponse: (reached: Reached) => void
+  readonly onRest: (rest: Effect.Effect<Reached, Problem>) => void
 }
 
-/** Calls of the passthrough that got no answer, or a refusal of the service's own account. */
+/** Passthrough calls without a response, or refused for the service's own account. */
 const troubles = Metric.counter("gateway_upstream_troubles_total", {
-  description: "Upstream calls without an answer, or refused for the service's own account",
+  description: "Upstream calls without a response, or refused for the service's own account",
   incremental: true
 })
 
 /**
- * Gets an answer from one of a provider's accounts. Another account is tried only where the first
- * certainly bought nothing: no byte sent, or refused for its rate, its load or its own key. ADR 0071.
+ * Gets a response from one of a provider's accounts. Another account is tried only where the first
+ * certainly bought nothing: no byte was sent, or the vendor refused the call for the account's rate,
+ * load or key. docs/reference/passthrough.md#accounts-and-failover, ADR 0071.
  */
 export class UpstreamCalls extends Context.Service<
   UpstreamCalls,
@@ -43,14 +44,12 @@ export class UpstreamCalls extends Context.Service<
       provider: Provider,
       request: UpstreamRequest
     ) => Effect.Effect<Reached, Problem>
-    /**
-     * The same for a caller who is no fiber. Answers what ends the call. Never throws.
-     */
+    /** The same for a caller that is no fiber. Returns what aborts the call. Never throws. */
     readonly reachUnsafe: (
       provider: Provider,
       request: UpstreamRequest,
       nowMillis: number,
-      end: ReachEnd
+      handlers: ReachHandlers
     ) => () => void
     readonly accounts: Effect.Effect<ReadonlyArray<AccountState>>
   }
@@ -62,15 +61,15 @@ export class UpstreamCalls extends Context.Service<
       const upstream = yield* Upstream
       const clock = yield* Clock.Clock
 
-      const judged = (
+      const observed = (
         account: AccountSetting,
         call: Effect.Effect<UpstreamResponse, UpstreamFailure>
       ) =>
         accounts
           .guard(account, call, classify)
-          .pipe(Effect.tap((answer) => accounts.observeResponse(account, asTold(answer))))
+          .pipe(Effect.tap((response) => accounts.observeResponse(account, forHealth(response))))
 
-      /** `called`: how the call of the first account went, where it was made already. */
+      /** `called`: the exit of the first account's call, when it was made already. */
       const reachOne = (
         request: UpstreamRequest,
         [account, ...others]: ReadonlyArray<AccountSetting>,
@@ -79,7 +78,7 @@ export class UpstreamCalls extends Context.Service<
         account === undefined
           ? Effect.fail(busy(0))
           : Effect.flatMap(
-              Effect.exit(judged(account, called ?? upstream.send(account, request))),
+              Effect.exit(observed(account, called ?? upstream.send(account, request))),
               (exit) => {
                 const outcome = outcomeOf(account, exit)
                 if (outcome._tag === "Final") return outcome.result
@@ -94,28 +93,28 @@ export class UpstreamCalls extends Context.Service<
               Effect.mapError(({ retryAfterMillis }) => busy(retryAfterMillis)),
               Effect.flatMap((order) => reachOne(request, order))
             )
-          : Effect.map(upstream.simulate(provider, request), (answer) => ({
-              answer,
+          : Effect.map(upstream.simulate(provider, request), (response) => ({
+              response,
               accountId: null
             }))
 
       return UpstreamCalls.of({
         isSandbox: (provider) => !accounts.isConfigured(provider),
         reach,
-        reachUnsafe: (provider, request, nowMillis, end) => {
+        reachUnsafe: (provider, request, nowMillis, handlers) => {
           const order = accounts.healthyOrder(provider, nowMillis)
           const first = order?.[0]
           if (order === undefined || first === undefined) {
-            end.otherwise(reach(provider, request))
+            handlers.onRest(reach(provider, request))
             return () => {}
           }
           return upstream.sendUnsafe(first, request, (exit) => {
             if (Exit.isFailure(exit) || classify(exit)._tag !== "Success") {
-              return end.otherwise(reachOne(request, order, exit))
+              return handlers.onRest(reachOne(request, order, exit))
             }
-            // A pause begins with the answer that asks for it
-            accounts.observeAt(first, asTold(exit.value), clock.currentTimeMillisUnsafe())
-            return end.answered({ answer: exit.value, accountId: first.id })
+            // A pause starts with the response that asks for it
+            accounts.observeAt(first, forHealth(exit.value), clock.currentTimeMillisUnsafe())
+            return handlers.onResponse({ response: exit.value, accountId: first.id })
           })
         },
         accounts: accounts.states
@@ -124,13 +123,13 @@ export class UpstreamCalls extends Context.Service<
   )
 }
 
-/** A refused account is one whatever the vendor's status says. */
-const asTold = (answer: UpstreamResponse): UpstreamResponse =>
-  isAccountRefused(answer) ? { ...answer, status: 401 } : answer
+/** Some vendors refuse an account with another status than 401. */
+const forHealth = (response: UpstreamResponse): UpstreamResponse =>
+  isAccountRefused(response) ? { ...response, status: 401 } : response
 
 type Attempt = Exit.Exit<UpstreamResponse, UpstreamFailure | CircuitBreaker.CircuitBreakerError>
 
-/** `Next`: nothing was bought, another account may be asked; `result` counts if there is none. */
+/** `Next`: nothing was bought, another account may be tried; `result` is used when there is none. */
 type Outcome =
   | { readonly _tag: "Final"; readonly result: Effect.Effect<Reached, Problem> }
   | {
@@ -141,14 +140,14 @@ type Outcome =
 
 const outcomeOf = (account: AccountSetting, exit: Attempt): Outcome =>
   Exit.match(exit, {
-    onSuccess: (answer): Outcome => {
-      const result = Effect.succeed({ answer, accountId: account.id })
-      if (isAccountRefused(answer)) {
-        const reason = `refused the service's own key or payment with HTTP ${answer.status}`
+    onSuccess: (response): Outcome => {
+      const result = Effect.succeed({ response, accountId: account.id })
+      if (isAccountRefused(response)) {
+        const reason = `refused the service's own key or payment with HTTP ${response.status}`
         return { _tag: "Next", reason, result: Effect.fail(misconfigured) }
       }
-      return answer.status === 429 || answer.status === 529
-        ? { _tag: "Next", reason: `is at its limit (HTTP ${answer.status})`, result }
+      return response.status === 429 || response.status === 529
+        ? { _tag: "Next", reason: `is at its limit (HTTP ${response.status})`, result }
         : { _tag: "Final", result }
     },
     onFailure: (cause): Outcome => {
@@ -196,7 +195,7 @@ const busy = (retryAfterMillis: number): Problem =>
     retryAfterSeconds: Math.max(1, Math.ceil(retryAfterMillis / 1000))
   })
 
-/** What an outcome says of the account's health: not the client's faults, nor a rate limit. ADR 0071. */
+/** What an exit means for the account's health; a client's fault and a rate limit mean nothing. ADR 0071. */
 const classify = (exit: Exit.Exit<UpstreamResponse, UpstreamFailure>): CircuitBreaker.Outcome => {
   if (Exit.isFailure(exit)) return CircuitBreaker.failure()
   if (isAccountRefused(exit.value)) return CircuitBreaker.failure()

@@ -1,7 +1,7 @@
 import type { PgClient } from "@effect/sql-pg"
 import { Array, DateTime, Effect, Option, Schema } from "effect"
 import { Batcher } from "../db/Batcher.ts"
-import { groupCommit, hex, outcomes, retryDeadlock } from "../db/Batches.ts"
+import { groupCommit, hex, outcomes, retryDeadlock } from "../db/BatchWrites.ts"
 import { Bytes, Micro, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EndpointId } from "../domain/Ids.ts"

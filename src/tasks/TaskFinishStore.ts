@@ -1,7 +1,7 @@
 import type { PgClient } from "@effect/sql-pg"
 import { DateTime, Effect, Option, Schema } from "effect"
 import { Batcher } from "../db/Batcher.ts"
-import { groupCommit, hex, outcomes, publishAlert, retryDeadlock } from "../db/Batches.ts"
+import { groupCommit, hex, outcomes, publishAlert, retryDeadlock } from "../db/BatchWrites.ts"
 import { Micro, rowsOf } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EndpointId, UserId } from "../domain/Ids.ts"

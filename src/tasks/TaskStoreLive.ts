@@ -146,7 +146,7 @@ function attempts(sql: PgClient.PgClient) {
         WITH fence AS (
           UPDATE runs SET attempt = ${a.n} WHERE task_id = ${a.taskId} AND epoch = ${a.epoch}
           RETURNING task_id
-        ), moved AS (
+        ), started AS (
           UPDATE tasks SET status = 'processing', started_at = ${toDate(a.now)}, updated_at = ${toDate(a.now)}
           WHERE id IN (SELECT task_id FROM fence) AND status = 'pending'
         )

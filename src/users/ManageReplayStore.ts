@@ -28,7 +28,7 @@ export interface NewClaim extends Claim {
 const ExistingRow = Schema.Struct({
   requestHash: Bytes,
   status: Schema.NullOr(Schema.Int),
-  answer: Schema.NullOr(Bytes)
+  response: Schema.NullOr(Bytes)
 })
 
 export type ClaimOutcome =
@@ -93,7 +93,7 @@ function claim(sql: PgClient.PgClient) {
       RETURNING key`
     if (claimed.length > 0) return { _tag: "Claimed" } satisfies ClaimOutcome
     const existing = yield* sql`
-      SELECT request_hash, status, response AS answer FROM manage_idempotency_keys
+      SELECT request_hash, status, response FROM manage_idempotency_keys
       WHERE caller = ${c.caller} AND key = ${c.key}`.pipe(
       rowsOf(ExistingRow),
       Effect.map(Array.head)
@@ -104,7 +104,7 @@ function claim(sql: PgClient.PgClient) {
           _tag: "Existing",
           requestHash: c.requestHash,
           status: null,
-          answer: null
+          response: null
         } satisfies ClaimOutcome)
       : ({ _tag: "Existing", ...existing.value } satisfies ClaimOutcome)
   }, storeFailures)

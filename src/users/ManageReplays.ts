@@ -88,11 +88,11 @@ export class ManageReplays extends Context.Service<
         if (Buffer.compare(found.requestHash, request.requestHash) !== 0) {
           return yield* problem(2008, "This Idempotency-Key was used before with another request")
         }
-        const { answer, status } = found
-        if (status === null || answer === null) {
+        const { response, status } = found
+        if (status === null || response === null) {
           return yield* problem(2010, "The first request with this Idempotency-Key is under way")
         }
-        const body = yield* Effect.orDie(secrets.decrypt(answer))
+        const body = yield* Effect.orDie(secrets.decrypt(response))
         return { _tag: "Replayed", response: { status, body } } satisfies IdempotencyClaim
       })
 

@@ -14,7 +14,10 @@ const errorBytesMax = 16 * 1024
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** The vendor refused the account, its key or its payment; nothing was bought. docs/reference/vendors.md#accounts */
+/**
+ * The vendor refused the account, its key or its payment; nothing was bought.
+ * docs/reference/vendors.md#accounts
+ */
 export const isAccountRefused = ({ body, status }: UpstreamResponse): boolean => {
   if (status === 401 || status === 402) return true
   if (status !== 400 && status !== 403 && status !== 429) return false

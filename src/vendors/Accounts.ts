@@ -46,7 +46,10 @@ export class Accounts extends Context.Service<
       provider: Provider,
       nowMillis: number
     ) => ReadonlyArray<AccountSetting> | undefined
-    /** Runs a call through the account's circuit breaker; fails with `CircuitBreakerError` while it is open. */
+    /**
+     * Runs a call through the account's circuit breaker; fails with `CircuitBreakerError` while it
+     * is open.
+     */
     readonly guard: <A, E, R>(
       account: AccountSetting,
       call: Effect.Effect<A, E, R>,

@@ -3,7 +3,10 @@ import { isSameOrigin } from "./BaseUrl.ts"
 import type { Handle } from "./VendorClient.ts"
 import { VendorError } from "./VendorError.ts"
 
-/** The URL that the vendor named if it is of the account's origin, because the key is sent to it; else `fallback`. */
+/**
+ * The URL that the vendor named if it is of the account's origin, because the key is sent to it;
+ * else `fallback`.
+ */
 export const sameOriginUrl = (base: string, named: string | undefined, fallback: string): string =>
   named !== undefined && isSameOrigin(base, named) ? named : fallback
 

@@ -62,40 +62,40 @@ function audit(sql: PgClient.PgClient) {
         FROM wallets w LEFT JOIN wallet_audits a USING (user_id)
         WHERE ${Option.getOrNull(after)}::uuid IS NULL OR w.user_id > ${Option.getOrNull(after)}::uuid
         ORDER BY w.user_id LIMIT ${wallets}
-      ), lines AS (
-        SELECT p.user_id, e.seq, e.settles, e.holds,
+      ), new_entries AS (
+        SELECT p.user_id, e.seq, e.settled_by, e.held_by,
           p.seen + row_number() OVER next = e.seq
-            AND p.settled_seen + sum(e.settles) OVER next = e.settled_after
-            AND p.held_seen + sum(e.holds) OVER next = e.held_after AS chained
+            AND p.settled_seen + sum(e.settled_by) OVER next = e.settled_after
+            AND p.held_seen + sum(e.held_by) OVER next = e.held_after AS chained
         FROM page p CROSS JOIN LATERAL (
           SELECT x.seq, x.settled_after, x.held_after,
             CASE x.kind WHEN 'capture' THEN -x.amount WHEN 'hold' THEN 0 WHEN 'release' THEN 0
-              ELSE x.amount END AS settles,
+              ELSE x.amount END AS settled_by,
             CASE x.kind WHEN 'hold' THEN x.amount WHEN 'capture' THEN -x.amount
-              WHEN 'release' THEN -x.amount ELSE 0 END AS holds
+              WHEN 'release' THEN -x.amount ELSE 0 END AS held_by
           FROM wallet_entries x WHERE x.user_id = p.user_id AND x.seq > p.seen
           ORDER BY x.seq LIMIT ${entries}
         ) e
         WINDOW next AS (PARTITION BY p.user_id ORDER BY e.seq)
       ), sums AS (
-        SELECT user_id, max(seq) AS seq, sum(settles) AS settles, sum(holds) AS holds,
+        SELECT user_id, max(seq) AS seq, sum(settled_by) AS settled_by, sum(held_by) AS held_by,
           bool_and(chained) AS chained, count(*) AS read
-        FROM lines GROUP BY user_id
-      ), open AS (
+        FROM new_entries GROUP BY user_id
+      ), open_holds AS (
         SELECT user_id, sum(amount) AS amount FROM holds
         WHERE user_id IN (SELECT user_id FROM page) GROUP BY user_id
-      ), found AS (
-        SELECT p.*, coalesce(s.seq, p.seen) AS seq, p.settled_seen + coalesce(s.settles, 0) AS settled_sum,
-          p.held_seen + coalesce(s.holds, 0) AS held_sum, p.chained AND coalesce(s.chained, true) AS unbroken,
+      ), compared AS (
+        SELECT p.*, coalesce(s.seq, p.seen) AS seq, p.settled_seen + coalesce(s.settled_by, 0) AS settled_sum,
+          p.held_seen + coalesce(s.held_by, 0) AS held_sum, p.chained AND coalesce(s.chained, true) AS unbroken,
           coalesce(o.amount, 0) AS open, coalesce(s.read, 0) < ${entries}::int AS is_whole
-        FROM page p LEFT JOIN sums s USING (user_id) LEFT JOIN open o USING (user_id)
-      ), judged AS (
+        FROM page p LEFT JOIN sums s USING (user_id) LEFT JOIN open_holds o USING (user_id)
+      ), results AS (
         SELECT f.*, NOT unbroken OR (is_whole AND NOT (
           seq = entry_count AND settled_sum = settled AND held_sum = held AND held = open)) AS differs
-        FROM found f
+        FROM compared f
       ), written AS (
         INSERT INTO wallet_audits AS a (user_id, seq, settled, held, chained, drifting, checked_at)
-        SELECT user_id, seq, settled_sum, held_sum, unbroken, differs, ${toDate(now)}::timestamptz FROM judged
+        SELECT user_id, seq, settled_sum, held_sum, unbroken, differs, ${toDate(now)}::timestamptz FROM results
         WHERE is_new OR seq <> seen OR drifting IS DISTINCT FROM differs
         ON CONFLICT (user_id) DO UPDATE SET seq = excluded.seq, settled = excluded.settled,
           held = excluded.held, chained = excluded.chained, drifting = excluded.drifting,

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../src/db/Database.ts"
 import * as Migrations from "../../src/db/Migrations.ts"
 import { adminToken, callWith, eventually, layerGateway, makeUser } from "../support/gateway.ts"
-import { freshDatabase, postgresServer } from "../support/stores.ts"
+import { migratedDatabaseUrl, postgresServer } from "../support/stores.ts"
 
 describe("faults inside the service", () => {
   it.effect("a defect is a 500 problem without inner detail, and is logged", () =>
@@ -28,7 +28,7 @@ describe("faults inside the service", () => {
 
   it.live("an unavailable store is 503 with Retry-After until it is back", () =>
     Effect.gen(function* () {
-      const url = yield* freshDatabase()
+      const url = yield* migratedDatabaseUrl
       const client = layerPostgres({ url: Redacted.make(url.href) })
       const database = Layer.orDie(Layer.provideMerge(Migrations.layer(), client))
       const server = layerPostgres({ url: Redacted.make((yield* postgresServer).href) })

@@ -1,6 +1,7 @@
 import { NodeRuntime } from "@effect/platform-node"
 import { Effect, Layer } from "effect"
 import { appendFileSync } from "node:fs"
+import { join } from "node:path"
 import * as FirstStart from "../../src/cli/FirstStart.ts"
 import * as Logging from "../../src/cli/Logging.ts"
 import { AppConfig } from "../../src/config/Config.ts"
@@ -36,11 +37,14 @@ const sender = Layer.effect(
   })
 ).pipe(Layer.provide(Gateway.adapters))
 
-/** As `src/main.ts`, but `[[sim:crash=…]]` kills this process, and each submit is recorded in `SUBMIT_LOG`. */
+/**
+ * As `src/main.ts`, but `[[sim:crash=…]]` kills this process, and each submit is recorded in the file
+ * `submits.log` of `DATA_DIR`.
+ */
 const vendors = Layer.effect(
   VendorClient,
   Effect.gen(function* () {
-    const { simulatorDelay } = yield* AppConfig
+    const { dataDir, simulatorDelay } = yield* AppConfig
     const { account } = yield* make({
       delay: simulatorDelay,
       crash: die
@@ -49,7 +53,7 @@ const vendors = Layer.effect(
       ...account,
       submit: (request: Parameters<typeof account.submit>[0]) =>
         Effect.suspend(() => {
-          appendFileSync(process.env["SUBMIT_LOG"] ?? "/dev/null", `${request.taskId}\n`)
+          appendFileSync(join(dataDir, "submits.log"), `${request.taskId}\n`)
           return account.submit(request)
         })
     }

@@ -59,7 +59,10 @@ export const fakeBucket = async (): Promise<FakeBucket> => {
         if (query.has("uploads")) {
           const id = `upload-${uploads.size + 1}`
           uploads.set(id, { key, parts: new Map(), initiated: new Date() })
-          return answer(200, `<R><UploadId>${id}</UploadId></R>`)
+          return answer(
+            200,
+            `<InitiateMultipartUploadResult><UploadId>${id}</UploadId></InitiateMultipartUploadResult>`
+          )
         }
         if (upload === undefined) return answer(404)
         objects.set(
@@ -67,7 +70,10 @@ export const fakeBucket = async (): Promise<FakeBucket> => {
           Buffer.concat([...upload.parts].sort(([a], [b]) => a - b).map((it) => it[1]))
         )
         uploads.delete(uploadId)
-        return answer(200, "<CompleteMultipartUploadResult/>")
+        return answer(
+          200,
+          "<CompleteMultipartUploadResult><ETag>whole</ETag></CompleteMultipartUploadResult>"
+        )
       case "DELETE":
         if (query.has("uploadId")) uploads.delete(uploadId)
         else objects.delete(key)
@@ -78,16 +84,18 @@ export const fakeBucket = async (): Promise<FakeBucket> => {
           const list = [...uploads].filter(([, it]) => it.key.startsWith(prefix))
           return answer(
             200,
-            list
+            `<ListMultipartUploadsResult>${list
               .map(
                 ([id, it]) =>
                   `<Upload><Key>${it.key}</Key><UploadId>${id}</UploadId><Initiated>${it.initiated.toISOString()}</Initiated></Upload>`
               )
-              .join("")
+              .join("")}</ListMultipartUploadsResult>`
           )
         }
         const found = objects.get(key)
-        return found === undefined ? answer(404, "<Code>NoSuchKey</Code>") : response.end(found)
+        return found === undefined
+          ? answer(404, "<Error><Code>NoSuchKey</Code></Error>")
+          : response.end(found)
       }
     }
   })

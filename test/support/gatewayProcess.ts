@@ -5,9 +5,11 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { adminToken, readResult, masterKey } from "./gateway.ts"
+import { compileCache, compiled } from "./compiled.ts"
+import { adminToken, masterKey, readResult } from "./gateway.ts"
 import type { HttpResult } from "./gateway.ts"
-import { freePort } from "./spawnService.ts"
+import { freePort, killAtExit } from "./spawnService.ts"
+import { prepareDataDir } from "./stores.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 
@@ -50,8 +52,13 @@ export class GatewayProcess {
   static async start(options: ProcessOptions = {}): Promise<GatewayProcess> {
     const dataDir = options.dataDir ?? (await mkdtemp(join(tmpdir(), "gateway-process-")))
     const gateway = new GatewayProcess(await freePort(), dataDir, options)
+    const isEmbedded = options.databaseUrl === undefined
+    const isNew = isEmbedded && !existsSync(join(dataDir, "postgres"))
     try {
+      await compiled()
+      if (isNew) await prepareDataDir(dataDir)
       await gateway.start()
+      if (isNew) await gateway.#welcomed()
     } catch (cause) {
       await gateway.close()
       throw cause
@@ -64,7 +71,6 @@ export class GatewayProcess {
     const { command = [process.execPath], databaseUrl, main = "src/main.ts" } = this.#options
     const [program = process.execPath, ...before] = command
     const began = performance.now()
-    const isWelcome = databaseUrl === undefined && !existsSync(join(this.dataDir, "postgres"))
     const child = spawn(program, [...before, main], {
       cwd: root,
       stdio: ["ignore", "pipe", "pipe"],
@@ -72,6 +78,7 @@ export class GatewayProcess {
         PATH: process.env.PATH,
         HOME: process.env.HOME,
         TMPDIR: process.env.TMPDIR,
+        ...compileCache,
         HOST: "127.0.0.1",
         PORT: new URL(this.url).port,
         DATA_DIR: this.dataDir,
@@ -86,14 +93,18 @@ export class GatewayProcess {
       }
     })
     this.#child = child
-    const note = (chunk: Buffer) => (this.output += chunk.toString())
+    killAtExit(child)
+    const note = (chunk: Buffer) => {
+      this.output += chunk.toString()
+      // Vitest shows it with a test that fails
+      console.log(chunk.toString())
+    }
     child.stdout.on("data", note)
     child.stderr.on("data", note)
     this.#ended = new Promise((resolve) =>
       child.once("exit", (code, signal) => resolve(signal ?? code ?? 0))
     )
     await this.#ready(child)
-    if (isWelcome) await this.#welcomed()
     return performance.now() - began
   }
 

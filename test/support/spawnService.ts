@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process"
+import type { ChildProcess } from "node:child_process"
 import { randomInt } from "node:crypto"
 import { once } from "node:events"
 import { mkdtempSync } from "node:fs"
@@ -6,6 +7,7 @@ import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { compileCache } from "./compiled.ts"
 
 /** The root folder of the project. */
 export const projectFolder = fileURLToPath(new URL("../../", import.meta.url))
@@ -41,6 +43,17 @@ export interface Spawned {
   readonly kill: (signal: NodeJS.Signals) => void
 }
 
+const children = new Set<ChildProcess>()
+process.once("exit", () => {
+  for (const child of children) child.kill("SIGKILL")
+})
+
+/** A test that ran out of time leaves its process behind: it ends with this one at the latest. */
+export const killAtExit = (child: ChildProcess): void => {
+  children.add(child)
+  child.once("exit", () => children.delete(child))
+}
+
 /** Runs a command without this process's environment, except what finds programs and temporary files. */
 export const run = (
   command: string,
@@ -49,10 +62,15 @@ export const run = (
   cwd = projectFolder
 ): Spawned => {
   const { HOME = "", PATH = "" } = process.env
-  const child = spawn(command, words, { cwd, env: { PATH, HOME, ...env } })
+  const child = spawn(command, words, { cwd, env: { PATH, HOME, ...compileCache, ...env } })
+  killAtExit(child)
   let output = ""
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (text: string) => (output += text))
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text
+      // Vitest shows it with a test that fails
+      console.log(text)
+    })
   }
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once("error", reject)

@@ -2,23 +2,16 @@ import { PgClient } from "@effect/sql-pg"
 import { PGlite } from "@electric-sql/pglite"
 import { Effect, Layer, Redacted } from "effect"
 import { createHash, randomBytes } from "node:crypto"
-import {
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  writeFileSync
-} from "node:fs"
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs"
+import { cp } from "node:fs/promises"
 import { createRequire } from "node:module"
-import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, inject } from "vitest"
 import { layerEmbedded, layerPostgres } from "../../src/db/Database.ts"
 import type { Database } from "../../src/db/Database.ts"
 import * as Migrations from "../../src/db/Migrations.ts"
+import { madeOnce } from "./madeOnce.ts"
 import { serverUrl } from "./postgresProcess.ts"
 
 const schema = fileURLToPath(new URL("../../schema/", import.meta.url))
@@ -29,51 +22,54 @@ export const embeddedHash = () =>
     readFileSync(createRequire(import.meta.url).resolve("@electric-sql/pglite"))
   )
 
+let hashed: string | undefined
+
 /** Changes with the schema too, so that no template is stale. */
 const schemaHash = () => {
+  if (hashed !== undefined) return hashed
   const hash = embeddedHash()
   for (const folder of ["migrations", "functions"]) {
     for (const file of readdirSync(join(schema, folder)).sort())
       hash.update(file).update(readFileSync(join(schema, folder, file)))
   }
-  return hash.digest("hex").slice(0, 16)
+  return (hashed = hash.digest("hex").slice(0, 16))
 }
+
+/** An embedded store as a folder, and its dump: made once a machine. */
+const storeFolder = <E>(hash: string, fill: Effect.Effect<unknown, E, Database>) =>
+  madeOnce(`store-${hash}`, async (folder) => {
+    await Effect.provide(fill, layerEmbedded({ dataDir: folder, durable: false }), {
+      local: true
+    }).pipe(Effect.runPromise)
+    const pglite = await PGlite.create(join(folder, "postgres"))
+    const dump = await pglite.dumpDataDir("none")
+    await pglite.close()
+    writeFileSync(join(folder, "dump.tar"), new Uint8Array(await dump.arrayBuffer()))
+  })
 
 const templates = new Map<string, Blob>()
 
-/** A dump of an embedded store: made once a machine, read once a process, 250 ms a copy. */
-export const embeddedTemplate = Effect.fnUntraced(function* <E>(
-  hash: string,
-  fill: Effect.Effect<unknown, E, Database>
-) {
-  const known = templates.get(hash)
-  if (known !== undefined) return known
-  const folder = join(tmpdir(), "gateway-test-templates")
-  const file = join(folder, `${hash}.tar`)
-  if (!existsSync(file)) {
-    const made = join(tmpdir(), `gateway-template-${randomBytes(6).toString("hex")}`)
-    mkdirSync(made)
-    yield* Effect.provide(fill, layerEmbedded({ dataDir: made, durable: false }), { local: true })
-    const bytes = yield* Effect.promise(async () => {
-      const pglite = await PGlite.create(join(made, "postgres"))
-      const dump = await pglite.dumpDataDir("none")
-      await pglite.close()
-      return new Uint8Array(await dump.arrayBuffer())
-    })
-    mkdirSync(folder, { recursive: true })
-    writeFileSync(`${made}.tar`, bytes)
-    renameSync(`${made}.tar`, file)
-    rmSync(made, { recursive: true })
-  }
-  const template = new Blob([readFileSync(file)])
-  templates.set(hash, template)
-  return template
-})
+/** A dump of an embedded store: read once a process, 250 ms a copy. */
+export const embeddedTemplate = <E>(hash: string, fill: Effect.Effect<unknown, E, Database>) =>
+  Effect.promise(async () => {
+    const known = templates.get(hash)
+    if (known !== undefined) return known
+    const template = new Blob([readFileSync(join(await storeFolder(hash, fill), "dump.tar"))])
+    templates.set(hash, template)
+    return template
+  })
 
 /** A dump of a migrated store. */
 export const migratedTemplate = Effect.suspend(() =>
   embeddedTemplate(schemaHash(), Migrations.migrate())
 )
+
+/** Gives a data folder a migrated store, which the service opens as one of an earlier start. */
+export const prepareDataDir = async (dataDir: string) => {
+  mkdirSync(dataDir, { recursive: true })
+  const folder = await storeFolder(schemaHash(), Migrations.migrate())
+  await cp(join(folder, "postgres"), join(dataDir, "postgres"), { recursive: true })
+}
 
 /** A fresh embedded store in memory, migrated. */
 export const embeddedDatabase: Layer.Layer<Database> = Layer.unwrap(
@@ -138,11 +134,16 @@ const migratedDatabase = Effect.gen(function* () {
   return name
 })
 
+/** A fresh migrated database on the server, dropped when the scope closes. Returns its URL. */
+export const migratedDatabaseUrl = Effect.flatMap(migratedDatabase, (template) =>
+  freshDatabase({ template })
+)
+
 /** A fresh migrated database on a real Postgres, with this number of connections. */
 const postgresOver = (maxConnections?: number): Layer.Layer<Database> =>
   Layer.unwrap(
     Effect.gen(function* () {
-      const url = yield* freshDatabase({ template: yield* migratedDatabase })
+      const url = yield* migratedDatabaseUrl
       return layerPostgres({
         url: Redacted.make(url.href),
         ...(maxConnections === undefined ? {} : { maxConnections })

@@ -10,7 +10,10 @@ import { TextToImagePreview } from "./TextToImagePreview.ts"
 import { TextToVideoSpark } from "./TextToVideoSpark.ts"
 import { VideoEditPlus } from "./VideoEditPlus.ts"
 
-/** Each label names a body; models that take the same body share the label. docs/reference/models.md#labels */
+/**
+ * Each label names a body; models that take the same body share the label.
+ * docs/reference/models.md#labels
+ */
 export const Label = Schema.Literals([
   "text-to-video-spark",
   "keyframe-to-video-plus",
@@ -39,7 +42,7 @@ export const bodies = {
 /** A decoded body, with defaults. */
 export type Body = (typeof bodies)[Label]["Type"]
 
-/** JSON Schema (draft 2020-12) of a body with its defaults, enums and limits, for OpenAPI and `GET /models`. */
+/** JSON Schema (draft 2020-12) of a body, for OpenAPI and `GET /manage/v1/models`. */
 export const jsonSchemaOf = (label: Label): JsonSchema.JsonSchema => {
   const { schema, definitions } = Schema.toJsonSchemaDocument(bodies[label], {
     onExcessProperty: "error",

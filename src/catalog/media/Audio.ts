@@ -20,7 +20,10 @@ const readers = {
   MP3: readMp3
 } satisfies Record<AudioFormat, (bytes: Uint8Array) => Result.Result<AudioHeader, string>>
 
-/** Checks audio by its bytes only. The length is counted, not read from a header. docs/reference/models.md#audio-rules */
+/**
+ * Checks audio by its bytes only. The length is counted, not read from a header.
+ * docs/reference/models.md#audio-rules
+ */
 export const inspectAudio = (
   bytes: Uint8Array,
   rules: AudioRules

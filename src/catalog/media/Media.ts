@@ -82,7 +82,10 @@ const isCanonical = (text: string): boolean => {
   return last % (padding === 2 ? 16 : 4) === 0
 }
 
-/** Strict Base64 of RFC 4648, section 4: padded, no blanks, no stray bits. docs/reference/models.md#media-in-bodies */
+/**
+ * Strict Base64 of RFC 4648, section 4: padded, no blanks, no stray bits.
+ * docs/reference/models.md#media-in-bodies
+ */
 export const decodeBase64 = (text: string): Option.Option<Uint8Array> =>
   text.length % 4 === 0 && strict.test(text) && isCanonical(text)
     ? Option.some(new Uint8Array(Buffer.from(text, "base64")))

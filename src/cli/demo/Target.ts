@@ -133,7 +133,7 @@ const startService = Effect.fnUntraced(function* (env: Record<string, string>, b
   )
   const failed = (why: string) =>
     Effect.flatMap(Ref.get(output), (text) =>
-      Effect.fail(new DemoFault({ message: `The service ${why}. It said:\n${text}` }))
+      Effect.fail(new DemoFault({ message: `The service ${why}. Its output:\n${text}` }))
     )
   const ready = Effect.flatMap(Client, (client) => client.ready).pipe(
     Effect.repeat({ until: (is) => is, schedule: Schedule.spaced("50 millis") }),

@@ -4,7 +4,7 @@ import { AppConfig } from "../../config/Config.ts"
 import { smallBodyBytesMax } from "../../domain/Limits.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { Passthrough } from "../../passthrough/Passthrough.ts"
-import type { ForwardEnd, OpenPath, Relayed } from "../../passthrough/Passthrough.ts"
+import type { ForwardHandlers, OpenPath, Relayed } from "../../passthrough/Passthrough.ts"
 import { Places } from "../../process/Places.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
@@ -127,7 +127,7 @@ interface AcceptedRequest {
 }
 
 /** One call, from the headers of its request on. */
-class FastPathCall implements ForwardEnd {
+class FastPathCall implements ForwardHandlers {
   readonly #services: Services
   readonly #accepted: AcceptedRequest
   readonly #trace
@@ -171,11 +171,11 @@ class FastPathCall implements ForwardEnd {
     )
   }
 
-  answered(relayed: Relayed): void {
-    if (this.#resume !== undefined || !this.#isSent(relayed)) this.otherwise(Exit.succeed(relayed))
+  onResponse(relayed: Relayed): void {
+    if (this.#resume !== undefined || !this.#isSent(relayed)) this.onRest(Exit.succeed(relayed))
   }
 
-  otherwise(rest: Rest): void {
+  onRest(rest: Rest): void {
     if (this.#resume === undefined) return this.#handOff(rest)
     this.#resume(rest)
   }

@@ -40,7 +40,10 @@ type Fields = typeof Fields.Type
 
 const fieldsOf = bodyFields(Fields)
 
-/** The upstream body of one label, and its path below `/services/aigc`. docs/reference/vendors.md#dashscope-bodies */
+/**
+ * The upstream body of one label, and its path below `/services/aigc`.
+ * docs/reference/vendors.md#dashscope-bodies
+ */
 interface Shape {
   readonly path: string
   readonly input: (fields: Fields, at: MediaAt) => Record<string, unknown>

@@ -4,7 +4,10 @@ import type { FaultRule, ReportedError } from "../Faults.ts"
 import { optionalField } from "../OptionalField.ts"
 import type { VendorResponse } from "../VendorHttp.ts"
 
-/** The first matching row decides; the codes are the same in polls. docs/reference/vendors.md#dashscope-errors */
+/**
+ * The first matching row decides; the codes are the same in polls.
+ * docs/reference/vendors.md#dashscope-errors
+ */
 export const rules: ReadonlyArray<FaultRule> = [
   // Media that the upstream could not fetch; not moderation, despite the name of the first code
   {

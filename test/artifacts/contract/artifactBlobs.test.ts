@@ -3,10 +3,11 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, FileSystem, Layer, Option, Redacted, Schedule, Stream } from "effect"
 import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
-import type { Server } from "node:http"
+import type { IncomingHttpHeaders, RequestListener, Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { inspect } from "node:util"
 import S3rver from "s3rver"
 import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
 import * as S3Blobs from "../../../src/artifacts/S3Blobs.ts"
@@ -38,6 +39,19 @@ const s3Server = Effect.gen(function* () {
     ({ server }) => Effect.promise(() => server.close())
   )
 })
+
+/** A server of one test's own; its URL. */
+const listening = (handler: RequestListener) =>
+  Effect.acquireRelease(
+    Effect.promise(
+      () =>
+        new Promise<Server>((resolve) => {
+          const server = createServer(handler)
+          server.listen(0, "127.0.0.1", () => resolve(server))
+        })
+    ),
+    (server) => Effect.sync(() => server.close())
+  ).pipe(Effect.map((server) => `http://127.0.0.1:${(server.address() as AddressInfo).port}`))
 
 const bucketOptions = (endpoint: string): BucketAccess => ({
   bucket: "media",
@@ -220,19 +234,9 @@ describe("S3Blobs.layer", () => {
           yield* failure({ ...bucketOptions(url), bucket: "nothing" }),
           "ARTIFACT_STORE: the bucket nothing does not exist; create it, or name another"
         )
-        const refusing = yield* Effect.acquireRelease(
-          Effect.promise(
-            () =>
-              new Promise<Server>((resolve) => {
-                const server = createServer((_request, response) => response.writeHead(403).end())
-                server.listen(0, "127.0.0.1", () => resolve(server))
-              })
-          ),
-          (server) => Effect.sync(() => server.close())
-        )
-        const { port } = refusing.address() as AddressInfo
+        const refusing = yield* listening((_request, response) => response.writeHead(403).end())
         assert.strictEqual(
-          yield* failure(bucketOptions(`http://127.0.0.1:${port}`)),
+          yield* failure(bucketOptions(refusing)),
           "ARTIFACT_STORE: the bucket media answered 403; check AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and the right to list, read, write and delete"
         )
         assert.strictEqual(
@@ -240,6 +244,71 @@ describe("S3Blobs.layer", () => {
           "ARTIFACT_STORE: the bucket media cannot be reached; check AWS_ENDPOINT_URL and AWS_REGION"
         )
       }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
+
+describe("S3Blobs, its requests", () => {
+  it.live("are addressed by path, carry the session's token, and ask for no checksum", () =>
+    Effect.gen(function* () {
+      const requests: Array<{ readonly path: string; readonly headers: IncomingHttpHeaders }> = []
+      const url = yield* listening((request, response) => {
+        requests.push({ path: request.url ?? "", headers: request.headers })
+        response.writeHead(request.method === "PUT" ? 200 : 404).end()
+      })
+      const options = {
+        ...bucketOptions(`${url}/base`),
+        sessionToken: Option.some(Redacted.make("token"))
+      }
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        yield* blobs.put(makeArtifactId(8), Stream.succeed(bytes))
+      }).pipe(Effect.provide(S3Blobs.layer(options)))
+      assert.lengthOf(requests, 3)
+      for (const { headers, path } of requests) {
+        assert.match(path, /^\/base\/media\//u)
+        assert.strictEqual(headers["x-amz-security-token"], "token")
+        assert.match(headers.authorization ?? "", /^AWS4-HMAC-SHA256 Credential=S3RVER\//u)
+        const others = Object.keys(headers).filter((it) => /checksum|trailer|expect/u.test(it))
+        assert.deepStrictEqual(others, [])
+      }
+    })
+  )
+
+  it.live("that fail give the status and the code, and nothing of what the bucket quotes", () =>
+    Effect.gen(function* () {
+      const url = yield* listening((request, response) =>
+        request.method === "GET"
+          ? response.writeHead(404).end()
+          : response
+              .writeHead(403)
+              .end(
+                "<Error><Code>SignatureDoesNotMatch</Code><Message>quoted</Message>" +
+                  "<AWSAccessKeyId>quoted</AWSAccessKeyId><StringToSign>quoted</StringToSign></Error>"
+              )
+      )
+      const error = yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        return yield* Effect.flip(blobs.put(makeArtifactId(9), Stream.succeed(bytes)))
+      }).pipe(Effect.provide(S3Blobs.layer(bucketOptions(url))))
+      assert.strictEqual(
+        (error.cause as Error).message,
+        "The artifact bucket responded with 403 (SignatureDoesNotMatch)"
+      )
+      assert.notInclude(inspect(error, { depth: null, showHidden: true }), "quoted")
+    })
+  )
+
+  it.live("for a range get that range, even from a service that returns the whole", () =>
+    Effect.gen(function* () {
+      const { objects, url } = yield* Effect.acquireRelease(
+        Effect.promise(fakeBucket),
+        ({ close }) => Effect.sync(close)
+      )
+      const id = makeArtifactId(10)
+      objects.set(`some/prefix/${id}`, Buffer.from(bytes))
+      const part = yield* Effect.provide(read(id, 10, 19), S3Blobs.layer(bucketOptions(url)))
+      assert.isTrue(part.equals(bytes.subarray(10, 20)))
+    })
   )
 })
 

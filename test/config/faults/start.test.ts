@@ -2,8 +2,9 @@ import { writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
-import { assert, describe, it } from "vitest"
+import { assert, beforeAll, describe, it } from "vitest"
 import { freePort, run, temporaryFolder, until, untilReady } from "../../support/spawnService.ts"
+import { prepareDataDir } from "../../support/stores.ts"
 
 const folder = temporaryFolder("start")
 const aFile = join(folder, "file")
@@ -60,6 +61,13 @@ const faults: ReadonlyArray<readonly [string, Record<string, string>, RegExp]> =
     /^EGRESS_ALLOW: .*; set hosts and CIDRs/
   ]
 ]
+
+// A store of an earlier start: only the last test makes one from nothing
+beforeAll(async () => {
+  for (const name of ["catalog", "artifacts", "egress", "port", "shared"]) {
+    await prepareDataDir(join(folder, name))
+  }
+})
 
 const start = (env: Record<string, string>) =>
   run(process.execPath, ["src/main.ts"], { EMBEDDED_DURABLE: "false", ...env })

@@ -7,6 +7,7 @@ import {
   readFileSync,
   readdirSync,
   rmSync,
+  statSync,
   utimesSync,
   writeFileSync
 } from "node:fs"
@@ -25,17 +26,21 @@ const child = (path: string, runtime: ReadonlyArray<string> = [process.execPath]
       const module = new URL("../../../src/db/DataDirLock.ts", import.meta.url).href
       const code = `const { Effect } = await import("effect")
         const { lockDataDir } = await import(${JSON.stringify(module)})
+        const alive = setInterval(() => {}, 60_000)
         await Effect.runPromise(Effect.scoped(Effect.gen(function* () {
           yield* lockDataDir(${JSON.stringify(path)})
           console.log("locked")
           yield* Effect.never
-        })).pipe(Effect.catch((error) => Effect.sync(() => console.log(error.message)))))`
+        })).pipe(Effect.catch((error) => Effect.sync(() => console.log(error.message)))))
+        clearInterval(alive)`
       const [command = "", ...args] = runtime
       const eval_ = args.length > 0 ? ["eval", code] : ["--input-type=module", "-e", code]
       const process_ = spawn(command, eval_, {
         cwd: new URL("../../../", import.meta.url),
-        stdio: ["ignore", "pipe", "inherit"]
+        stdio: ["ignore", "pipe", "pipe"]
       })
+      let warnings = ""
+      process_.stderr.on("data", (data) => (warnings += String(data)))
       const line = await new Promise<string>((resolve) =>
         process_.stdout.once("data", (data) => resolve(String(data).trim()))
       )
@@ -44,7 +49,8 @@ const child = (path: string, runtime: ReadonlyArray<string> = [process.execPath]
         process_.kill("SIGKILL")
         await exited
       }
-      return { pid: process_.pid, line, kill }
+      const stop = () => process_.kill("SIGSTOP")
+      return { pid: process_.pid, line, kill, stop, warnings: () => warnings }
     }),
     (child) => Effect.promise(child.kill)
   )
@@ -66,7 +72,9 @@ describe("the lock of the data folder", () => {
         assert.match(error.message, /^DATA_DIR: the folder .* Stop that process/)
         yield* Effect.promise(first.kill)
         yield* Effect.scoped(lockDataDir(path))
-        assert.deepStrictEqual(readdirSync(path), [])
+        assert.deepStrictEqual(readdirSync(path), ["lock.sqlite"])
+        assert.strictEqual(statSync(join(path, "lock.sqlite")).size, 0)
+        assert.strictEqual(first.warnings(), "")
       })
     )
   }
@@ -76,63 +84,93 @@ describe("the lock of the data folder", () => {
       const path = join(yield* folder, "deep", "down")
       const scope = yield* Scope.make()
       yield* Scope.provide(lockDataDir(path), scope)
-      assert.isTrue(existsSync(join(path, "gateway.lock")))
+      assert.strictEqual(holder(path), process.pid)
       const second = yield* Effect.flip(Effect.scoped(lockDataDir(path)))
       assert.include(second.message, `in use by the process ${process.pid}`)
+      assert.strictEqual((yield* child(path)).line, second.message)
       yield* Scope.close(scope, Exit.void)
       yield* Effect.scoped(lockDataDir(path))
     })
   )
 
-  const stored = (path: string) => JSON.parse(readFileSync(join(path, "gateway.lock"), "utf8"))
-  const store = (path: string, holder: unknown) =>
-    writeFileSync(
-      join(path, "gateway.lock"),
-      typeof holder === "string" ? holder : JSON.stringify(holder)
-    )
-
-  /** The content of a lock of this process. */
-  const own = Effect.scoped(
+  it.live("is held by a process that is stopped", () =>
     Effect.gen(function* () {
       const path = yield* folder
-      yield* lockDataDir(path)
-      return stored(path)
+      const first = yield* child(path)
+      first.stop()
+      const error = yield* Effect.flip(Effect.scoped(lockDataDir(path)))
+      assert.include(error.message, `in use by the process ${first.pid}`)
+      yield* Effect.promise(first.kill)
+      yield* Effect.scoped(lockDataDir(path))
     })
   )
+
+  const holder = (path: string) => Number(readFileSync(join(path, "gateway.pid"), "utf8"))
+  const store = (path: string, pid: number) => writeFileSync(join(path, "gateway.pid"), `${pid}\n`)
 
   it.live("a pid that is used by another program does not hold the lock", () =>
     Effect.gen(function* () {
       const path = yield* folder
-      store(path, { ...(yield* own), started: "1", nonce: "before" })
+      store(path, process.ppid)
       yield* lockDataDir(path)
-      assert.strictEqual(stored(path).pid, process.pid)
-      assert.notStrictEqual(stored(path).nonce, "before")
+      assert.strictEqual(holder(path), process.pid)
     })
   )
 
   it.live("of eight that find a stale lock at once one takes it", () =>
     Effect.gen(function* () {
       const path = yield* folder
-      store(path, { ...(yield* own), started: "1" })
+      yield* Effect.promise((yield* child(path)).kill)
       const exits = yield* Effect.all(
         Array.from({ length: 8 }, () => Effect.exit(lockDataDir(path))),
         { concurrency: "unbounded" }
       )
       assert.lengthOf(exits.filter(Exit.isSuccess), 1)
-      assert.deepStrictEqual(readdirSync(path), ["gateway.lock"])
+      assert.deepStrictEqual(readdirSync(path), ["gateway.pid", "lock.sqlite"])
+    })
+  )
+
+  it.live("of three processes that start at once one takes it", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      const starts = yield* Effect.all([child(path), child(path), child(path)], {
+        concurrency: "unbounded"
+      })
+      assert.lengthOf(
+        starts.filter(({ line }) => line === "locked"),
+        1
+      )
+    })
+  )
+
+  it.live("a lock of another container counts while its process lives, and not after", () =>
+    Effect.gen(function* () {
+      const path = yield* folder
+      const first = yield* child(path)
+      // Its pid there is that of another process here
+      store(path, 1)
+      const error = yield* Effect.flip(Effect.scoped(lockDataDir(path)))
+      assert.include(error.message, "in use by the process 1")
+      yield* Effect.promise(first.kill)
+      yield* lockDataDir(path)
+      assert.strictEqual(holder(path), process.pid)
     })
   )
 
   it.live(
-    "a lock of another container counts while its heartbeat is fresh, and not after",
+    "an earlier program counts while it sets the time of its file, and not after",
     () =>
       Effect.gen(function* () {
         const path = yield* folder
-        store(path, { ...(yield* own), place: "elsewhere", pid: 1 })
+        const file = join(path, "gateway.lock")
+        writeFileSync(
+          file,
+          JSON.stringify({ pid: 1, started: "1", place: "elsewhere", nonce: "before" })
+        )
         const beating = yield* Effect.forkChild(
           Effect.forever(
             Effect.andThen(
-              Effect.sync(() => utimesSync(join(path, "gateway.lock"), new Date(), new Date())),
+              Effect.sync(() => utimesSync(file, new Date(), new Date())),
               Effect.sleep("300 millis")
             )
           )
@@ -141,7 +179,7 @@ describe("the lock of the data folder", () => {
         assert.include(error.message, "in use by the process 1")
         yield* Fiber.interrupt(beating)
         yield* lockDataDir(path)
-        assert.strictEqual(stored(path).pid, process.pid)
+        assert.isFalse(existsSync(file))
       }),
     30_000
   )

@@ -9,7 +9,8 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { layerEmbedded } from "../../../src/db/Database.ts"
-import { migratedTemplate } from "../../support/stores.ts"
+import { compileCache, compiled } from "../../support/compiled.ts"
+import { migratedTemplate, prepareDataDir } from "../../support/stores.ts"
 
 const folder = Effect.acquireRelease(
   Effect.sync(() => fs.mkdtempSync(join(tmpdir(), "embedded-"))),
@@ -91,7 +92,8 @@ describe("the embedded store in a folder", () => {
       () =>
         Effect.gen(function* () {
           const path = yield* folder
-          yield* Effect.void.pipe(onFolder(path, false))
+          yield* Effect.promise(compiled)
+          yield* Effect.promise(() => prepareDataDir(path))
           let acknowledged = 0
           for (let round = 0; round < 4; round++) {
             const last = yield* Effect.promise(() => runAndKill(path, durable, 40 + round * 60))
@@ -120,7 +122,7 @@ describe("the embedded store in a folder", () => {
         onFolder(path, false)
       )
       assert.deepStrictEqual(rows, [{ one: 1 }])
-      assert.deepStrictEqual(fs.readdirSync(path), ["postgres"])
+      assert.deepStrictEqual(fs.readdirSync(path), ["lock.sqlite", "postgres"])
     })
   )
 
@@ -154,7 +156,8 @@ const runAndKill = (path: string, durable: string, count: number) =>
   new Promise<number>((resolve, reject) => {
     const file = fileURLToPath(new URL("./embeddedChild.ts", import.meta.url))
     const child = spawn(process.execPath, [file, path, durable], {
-      stdio: ["ignore", "pipe", "inherit"]
+      stdio: ["ignore", "pipe", "inherit"],
+      env: { ...process.env, ...compileCache }
     })
     let output = ""
     const ids = () => output.slice(0, output.lastIndexOf("\n")).split("\n").slice(1)

@@ -3,7 +3,7 @@ import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
-import { freshDatabase } from "../../support/stores.ts"
+import { migratedDatabaseUrl } from "../../support/stores.ts"
 
 let upstream: MockVendor
 let gateway: GatewayProcess
@@ -46,7 +46,9 @@ describe.each(["embedded", "postgres"] as const)(
       const database =
         store === "embedded"
           ? {}
-          : { databaseUrl: (await Effect.runPromise(Scope.provide(freshDatabase(), scope))).href }
+          : {
+              databaseUrl: (await Effect.runPromise(Scope.provide(migratedDatabaseUrl, scope))).href
+            }
       gateway = await GatewayProcess.start({
         ...database,
         env: {

@@ -5,7 +5,7 @@ import { layerPostgres } from "../../../src/db/Database.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
 import { mockOpenAi } from "../../support/mockOpenAi.ts"
 import type { Seen } from "../../support/mockVendors.ts"
-import { freshDatabase } from "../../support/stores.ts"
+import { migratedDatabaseUrl } from "../../support/stores.ts"
 
 /** The cost of a call with the mock's usage: nothing is rounded. */
 const cost = 0.7
@@ -111,7 +111,7 @@ describe("a key that calls often at one process", () => {
     "and is revoked at another is refused after the response: nothing is sent or held, and the sums are exact",
     () =>
       Effect.gen(function* () {
-        const database = yield* freshDatabase()
+        const database = yield* migratedDatabaseUrl
         const counted = Effect.gen(function* () {
           const sql = yield* PgClient.PgClient
           return (yield* sql`SELECT FROM holds WHERE kind = 'reservation'`).length

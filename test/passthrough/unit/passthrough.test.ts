@@ -7,14 +7,14 @@ import type { CallEnd } from "../../../src/passthrough/Metering.ts"
 import { Passthrough } from "../../../src/passthrough/Passthrough.ts"
 import type { Relayed } from "../../../src/passthrough/Passthrough.ts"
 import { UpstreamCalls } from "../../../src/passthrough/UpstreamCalls.ts"
-import type { ReachEnd } from "../../../src/passthrough/UpstreamCalls.ts"
+import type { ReachHandlers } from "../../../src/passthrough/UpstreamCalls.ts"
 
 const body = new TextEncoder().encode('{"model":"gpt-4o","max_tokens":5,"messages":[]}')
 
 /** A call without a fiber, with its results. */
 const forwarded = (
   draw: () => boolean,
-  reach: (end: ReachEnd) => () => void
+  reach: (end: ReachHandlers) => () => void
 ): Effect.Effect<{
   readonly results: ReadonlyArray<Exit.Exit<unknown, unknown>>
   readonly closed: ReadonlyArray<CallEnd>
@@ -53,8 +53,8 @@ const forwarded = (
       { principal, to, query: "", headers: {}, body, traceId: "0".repeat(32) },
       0,
       {
-        answered: (relayed: Relayed) => void results.push(Exit.succeed(relayed)),
-        otherwise: (rest) => void results.push(Effect.runSyncExit(rest))
+        onResponse: (relayed: Relayed) => void results.push(Exit.succeed(relayed)),
+        onRest: (rest) => void results.push(Effect.runSyncExit(rest))
       }
     )
     return { results, closed, giveUp }
@@ -103,7 +103,7 @@ describe("a call without a fiber", () => {
 
   it.effect("when abandoned, it is released once, and the upstream's response is ignored", () =>
     Effect.gen(function* () {
-      let end: ReachEnd | undefined
+      let end: ReachHandlers | undefined
       let stops = 0
       const { closed, giveUp, results } = yield* forwarded(
         () => true,
@@ -111,12 +111,12 @@ describe("a call without a fiber", () => {
           end = it
           return () => {
             stops += 1
-            it.otherwise(Effect.die("aborted"))
+            it.onRest(Effect.die("aborted"))
           }
         }
       )
       giveUp()
-      end?.answered({ answer, accountId: "a" })
+      end?.onResponse({ response: answer, accountId: "a" })
       assert.strictEqual(stops, 1)
       assert.lengthOf(results, 0)
       assert.deepStrictEqual(
@@ -131,7 +131,7 @@ describe("a call without a fiber", () => {
       const { closed, giveUp, results } = yield* forwarded(
         () => true,
         (end) => {
-          end.answered({ answer, accountId: "a" })
+          end.onResponse({ response: answer, accountId: "a" })
           return () => assert.fail("stopped behind its end")
         }
       )

@@ -50,10 +50,10 @@ describe("an account whose rate limit is used up", () => {
         const now = yield* Clock.currentTimeMillis
         let isAnswered = false
         calls.reachUnsafe("openai", request, now, {
-          answered: () => {
+          onResponse: () => {
             isAnswered = true
           },
-          otherwise: () => {}
+          onRest: () => {}
         })
         yield* TestClock.adjust("30 seconds")
         finish(Exit.succeed(answer))

@@ -78,8 +78,6 @@ describe("kill -9 at any moment and start again", () => {
         env: { ...receiver.env, EMBEDDED_DURABLE: "false" }
       })
       const log = join(gateway.dataDir, "submits.log")
-      gateway.env["SUBMIT_LOG"] = log
-      await gateway.restart()
       await gateway.key()
       const hook = { url: receiver.url, events }
       const made = await gateway.call("POST", "/manage/v1/webhook-endpoints", hook)
@@ -130,8 +128,6 @@ describe("a crash at the most critical points", () => {
     it(`${point}: the task fails with 3004, its hold is released, and it is not submitted again`, async () => {
       await using gateway = await GatewayProcess.start({ main })
       const log = join(gateway.dataDir, "submits.log")
-      gateway.env["SUBMIT_LOG"] = log
-      await gateway.restart()
       const prompt = `x [[sim:crash=${point}]]`
       const key = { "idempotency-key": "crash" }
       await gateway.call("POST", path, { prompt }, key).catch(() => undefined)
@@ -151,8 +147,6 @@ describe("SIGTERM", () => {
   it("releases everything, ends with 0 at once, and the next start continues", async () => {
     await using gateway = await GatewayProcess.start({ main })
     const log = join(gateway.dataDir, "submits.log")
-    gateway.env["SUBMIT_LOG"] = log
-    await gateway.restart()
     const ids = await Promise.all(
       Array.from({ length: 10 }, (_, n) =>
         createSurely(gateway, `${n} [[sim:slow=4s]]`, `create-${n}`)

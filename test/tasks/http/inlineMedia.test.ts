@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
 import { base64, dataUri, pngOfBytes, wav } from "../../support/media.ts"
-import { freshDatabase } from "../../support/stores.ts"
+import { migratedDatabaseUrl } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 import type { Received } from "../../support/webhookReceiver.ts"
 
@@ -118,7 +118,7 @@ describe("media sent in a body", () => {
     "is in no row, response, event or log line; rows hold references",
     () =>
       Effect.gen(function* () {
-        const database = yield* freshDatabase()
+        const database = yield* migratedDatabaseUrl
         const store = Layer.orDie(layerPostgres({ url: Redacted.make(database.href) }))
         const rows = Effect.gen(function* () {
           const sql = yield* SqlClient.SqlClient

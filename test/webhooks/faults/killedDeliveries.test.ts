@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { HttpResult } from "../../support/gateway.ts"
 import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
-import { freshDatabase } from "../../support/stores.ts"
+import { migratedDatabaseUrl } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 const main = "test/support/crashingMain.ts"
@@ -42,14 +42,12 @@ const scenario = async (points: ReadonlyArray<string>, databaseUrl?: string) => 
   await using receiver = await startReceiver()
   await using gateway = await GatewayProcess.start({
     main,
-    env: { ...receiver.env, EMBEDDED_DURABLE: "false" },
+    env: { ...receiver.env, EMBEDDED_DURABLE: "false", WEBHOOK_CRASH: points[0] ?? "" },
     ...(databaseUrl === undefined ? {} : { databaseUrl })
   })
   const hook = { url: receiver.url, events: ["task.created"] }
   const made = await gateway.call("POST", "/manage/v1/webhook-endpoints", hook)
   assert.strictEqual(made.status, 201, made.text)
-  gateway.env["WEBHOOK_CRASH"] = points[0] ?? ""
-  await gateway.restart()
   const creating = Array.from({ length: tasks }, (_, n) => createSurely(gateway, n))
   for (const next of [...points.slice(1), ""]) {
     assert.strictEqual(await gateway.ended, "SIGKILL")
@@ -111,7 +109,7 @@ describe("killed with -9 during deliveries", () => {
     "the same on Postgres, where the dead process's claim is found by its heartbeat",
     () =>
       Effect.gen(function* () {
-        const { href } = yield* freshDatabase()
+        const { href } = yield* migratedDatabaseUrl
         const { lost } = yield* Effect.promise(() => scenario(["before-send:5"], href))
         assert.isAtLeast(lost, 1)
       }),

@@ -3,7 +3,7 @@ import { Effect, Redacted } from "effect"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import { mostWithin, queueDeliveries } from "../../support/deliveries.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
-import { freshDatabase } from "../../support/stores.ts"
+import { migratedDatabaseUrl } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
@@ -57,7 +57,7 @@ describe.concurrent("a process paused by SIGSTOP for longer than its lease", () 
     "beside another: nothing is lost, only what was under way comes twice, under the same id with the same bytes, and 600 a minute hold over both",
     () =>
       Effect.gen(function* () {
-        const { href } = yield* freshDatabase()
+        const { href } = yield* migratedDatabaseUrl
         yield* Effect.promise(() => besideAnother(href))
       }),
     180_000

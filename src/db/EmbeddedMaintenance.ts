@@ -2,33 +2,33 @@ import type { PgClient } from "@effect/sql-pg"
 import { Clock, Effect, Schedule, Schema } from "effect"
 import type { Scope } from "effect"
 
-/** How often the upkeep looks at what there is to do. */
-const lookEvery = "10 seconds"
-/** A checkpoint is due after this much WAL … */
+/** How often it is checked what there is to do. */
+const checkEvery = "10 seconds"
+/** A checkpoint is due after so much WAL … */
 const walBytesMax = 48 * 1024 * 1024
-/** … or this long after the first write that none has covered. */
+/** … or so long after the first write that no checkpoint covers. */
 const checkpointMillisMax = 5 * 60 * 1000
-/** As autovacuum's: dead rows beyond this and a share of the table. */
+/** As of autovacuum: more dead rows than this plus a share of the table. */
 const deadRowsMin = 500
 const deadRowsShare = 0.1
-/** Transaction ids are 32 bits and come round: freeze long before (autovacuum: 200 million). */
+/** Transaction ids have 32 bits and wrap around: freeze long before (autovacuum: 200 million). */
 const frozenAgeMax = 100_000_000
 
 /**
- * What a server's background processes do and PGlite has none for: checkpoints, which bound the WAL
- * and the time of a restart, and VACUUM (architecture, The embedded store). It uses the only
- * connection, a table at a time, so that requests come in between.
+ * The work of a server's background processes, which PGlite does not have: checkpoints, which bound the
+ * WAL and the time of a restart, and VACUUM. It uses the only connection, one table at a time, so that
+ * requests run in between.
  */
-export const upkeep = Effect.fn("Upkeep.start")(function* (
+export const maintain = Effect.fn("EmbeddedMaintenance.start")(function* (
   sql: PgClient.PgClient
 ): Effect.fn.Return<void, never, Scope.Scope> {
-  // What was there before counts as uncovered: the store may have been killed.
+  // Earlier writes count as uncovered: the store may have been killed
   const covered = { position: 0n, since: yield* Clock.currentTimeMillis }
   const once = Effect.andThen(checkpoint(sql, covered), vacuum(sql)).pipe(
     Effect.sandbox,
-    Effect.catch((cause) => Effect.logWarning("Upkeep of the embedded store failed", cause))
+    Effect.catch((cause) => Effect.logWarning("Maintenance of the embedded store failed", cause))
   )
-  yield* Effect.forkScoped(Effect.repeat(Effect.delay(once, lookEvery), Schedule.forever))
+  yield* Effect.forkScoped(Effect.repeat(Effect.delay(once, checkEvery), Schedule.forever))
 })
 
 const Position = Schema.NonEmptyArray(Schema.Struct({ position: Schema.BigInt }))
@@ -61,7 +61,7 @@ const checkpoint = Effect.fnUntraced(function* (sql: PgClient.PgClient, covered:
 const Tables = Schema.Array(Schema.Struct({ name: Schema.String, freeze: Schema.Boolean }))
 
 const vacuum = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
-  // PGlite never reports its counts on its own.
+  // PGlite does not report its counts by itself
   yield* sql`SELECT pg_stat_force_next_flush()`.unprepared
   const rows = yield* sql`
     SELECT c.oid::regclass::text AS name, age(c.relfrozenxid) > ${frozenAgeMax} AS freeze
@@ -74,7 +74,7 @@ const vacuum = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
     )`.unprepared
   for (const table of yield* Schema.decodeUnknownEffect(Tables)(rows)) {
     const options = table.freeze ? "FREEZE, ANALYZE" : "ANALYZE"
-    // `regclass` has quoted the name.
+    // `regclass` has quoted the name
     yield* sql.unsafe(`VACUUM (${options}) ${table.name}`).unprepared
   }
 })

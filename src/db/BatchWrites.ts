@@ -15,23 +15,23 @@ import { sqlState, storeFailures } from "./StoreFailures.ts"
  */
 export const groupCommit = { itemsMax: 128, runsMax: 2, splitBatch: true } as const
 
-/** How `bytea` is written in JSON. */
+/** A `bytea` in JSON. */
 export const hex = (bytes: Uint8Array): string => `\\x${Buffer.from(bytes).toString("hex")}`
 
-/** The outcome of each call, in order, from rows that bear the call's place as `n`. */
+/** The outcomes of calls, in order, from rows with the call's index as `n`. */
 export const outcomes = <Call, Row extends { readonly n: number }, Outcome>(
   calls: ReadonlyArray<Call>,
   rows: ReadonlyArray<Row>,
   outcomeOf: (row: Row | undefined, call: Call) => Outcome
 ): ReadonlyArray<Outcome> => {
-  const byPlace = new Map(rows.map((row) => [row.n, row]))
-  return calls.map((call, n) => outcomeOf(byPlace.get(n), call))
+  const byIndex = new Map(rows.map((row) => [row.n, row]))
+  return calls.map((call, n) => outcomeOf(byIndex.get(n), call))
 }
 
-/** How often a batch that the server gave up for another's sake is tried again. */
+/** How often a batch that lost a deadlock is tried again. */
 const deadlockRetries = 3
 
-/** Tries again what lost a deadlock or a serialization race: nothing of it was done. */
+/** Tries again after a deadlock or a serialization failure: nothing of the statement was done. */
 export const retryDeadlock = <A, E, R>(self: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
   Effect.retry(self, { times: deadlockRetries, while: isDeadlock })
 
@@ -55,7 +55,7 @@ export const publishAlert = (
     Effect.map((rows) => rows.flatMap((row) => row.endpoints))
   )
 
-/** How the alerts of a batch are told, and when. */
+/** How the alerts of a batch are published. */
 export interface Alerting {
   readonly alert: (wallet: {
     readonly userId: UserId
@@ -66,26 +66,27 @@ export interface Alerting {
   readonly now: DateTime.Utc
 }
 
-/** A row of a batch that settles: an alert when it has all three. */
+/** A row of a settled batch; an alert when it has all three. */
 interface Crossing {
   readonly userId: UserId | null
   readonly available: Credits | null
   readonly threshold: Credits | null
 }
 
-/** The rows of a batch that settles, and the endpoints to wake for its `balance.low`. */
+/** The rows of a settled batch, and the endpoints to notify of its `balance.low`. */
 export interface Settlement<Row> {
   readonly rows: ReadonlyArray<Row>
   readonly endpoints: ReadonlyArray<EndpointId>
 }
 
-/** An alert is due, or a call is settled already or has no cover. */
-const needsCare = /^(?:GW428|GW409|23505)$/u
+/** SQLSTATEs of an alert that is due, and of a call that is not covered or was settled before. */
+const exceptionalStates = /^(?:GW428|GW409|23505)$/u
 
-const isOutOfTheOrdinary = (error: unknown) =>
-  SqlError.isSqlError(error) && Option.exists(sqlState(error), (state) => needsCare.test(state))
+const isExceptional = (error: unknown) =>
+  SqlError.isSqlError(error) &&
+  Option.exists(sqlState(error), (state) => exceptionalStates.test(state))
 
-/** One statement; a transaction with several only when an alert has to go with the charges. */
+/** One statement; a transaction of several only when an alert belongs to the charges. */
 export const settle = <Row extends Crossing, E>(
   sql: PgClient.PgClient,
   { alert, now }: Alerting,
@@ -93,16 +94,16 @@ export const settle = <Row extends Crossing, E>(
 ) => {
   const withAlerts = Effect.gen(function* () {
     const rows = yield* statement(true)
-    const woken = yield* Effect.forEach(rows, ({ available, threshold, userId }) =>
+    const notified = yield* Effect.forEach(rows, ({ available, threshold, userId }) =>
       userId === null || available === null || threshold === null
         ? Effect.succeed([])
         : publishAlert(sql, userId, alert({ userId, available, threshold }), now)
     )
-    return { rows, endpoints: woken.flat() }
+    return { rows, endpoints: notified.flat() }
   }).pipe(sql.withTransaction)
   return statement(false).pipe(
     Effect.map((rows): Settlement<Row> => ({ rows, endpoints: [] })),
-    Effect.catchIf(isOutOfTheOrdinary, () => withAlerts),
+    Effect.catchIf(isExceptional, () => withAlerts),
     retryDeadlock,
     storeFailures
   )

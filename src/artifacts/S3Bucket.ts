@@ -1,0 +1,119 @@
+import type { S3 } from "@aws-sdk/client-s3"
+import { Effect, Option, Predicate, Redacted, Schedule, Schema } from "effect"
+import { errorCode } from "../db/MakeFolder.ts"
+import type { BucketAccess } from "../domain/Bucket.ts"
+import { StoreUnavailable } from "../domain/Problem.ts"
+
+/** One request with its response headers; the body of a stream may take longer. */
+const requestMillisMax = 30_000
+
+/** Some services leave operations of S3 out: a second try does not help. */
+const notImplemented = 501
+
+/**
+ * A request without success. It holds the status and the code only, because the service's own
+ * message may quote the signature and the key id.
+ */
+export class BucketFault extends Schema.TaggedError<BucketFault>()("BucketFault", {
+  /** `None` when no response came. */
+  status: Schema.Option(Schema.Finite),
+  /** Such as `NoSuchBucket` or `ECONNREFUSED`. */
+  code: Schema.String
+}) {
+  override get message(): string {
+    return Option.match(this.status, {
+      onNone: () => `The artifact bucket does not respond (${this.code})`,
+      onSome: (status) => `The artifact bucket responded with ${status} (${this.code})`
+    })
+  }
+}
+
+/** Runs a request against the bucket, within 30 seconds, three times at most. */
+export type Send = <A>(
+  request: (s3: S3, options: { readonly abortSignal: AbortSignal }) => Promise<A>
+) => Effect.Effect<A, BucketFault>
+
+/**
+ * The client is loaded here, because it takes 100 ms and 30 MB that a store in a folder does not
+ * need. It sends by `fetch`, which is the same on Node and Deno.
+ */
+export const openBucket = Effect.fnUntraced(function* (options: BucketAccess) {
+  const [{ S3 }, { FetchHttpHandler }] = yield* Effect.promise(() =>
+    Promise.all([import("@aws-sdk/client-s3"), import("@smithy/fetch-http-handler")])
+  )
+  const s3 = new S3({
+    region: options.region,
+    credentials: {
+      accessKeyId: options.accessKeyId,
+      secretAccessKey: Redacted.value(options.secretAccessKey),
+      ...Option.match(options.sessionToken, {
+        onNone: () => ({}),
+        onSome: (token) => ({ sessionToken: Redacted.value(token) })
+      })
+    },
+    // What the machine's own AWS files say of the address does not count, only the configuration
+    ignoreConfiguredEndpointUrls: true,
+    useDualstackEndpoint: false,
+    useFipsEndpoint: false,
+    // Other services than AWS are addressed by path
+    ...Option.match(options.endpoint, {
+      onNone: () => ({}),
+      onSome: (endpoint) => ({ endpoint, forcePathStyle: true })
+    }),
+    requestHandler: new FetchHttpHandler({ requestInit: () => ({ redirect: "error" }) }),
+    // Other services than AWS refuse checksums that they do not know
+    requestChecksumCalculation: "WHEN_REQUIRED",
+    responseChecksumValidation: "WHEN_REQUIRED",
+    // `send` repeats, because the client does not know the network errors of `fetch`
+    maxAttempts: 1
+  })
+  const send: Send = (request) =>
+    Effect.tryPromise({
+      try: async (signal) => {
+        const late = new AbortController()
+        const timer = setTimeout(() => late.abort(), requestMillisMax)
+        try {
+          return await request(s3, { abortSignal: AbortSignal.any([signal, late.signal]) })
+        } finally {
+          clearTimeout(timer)
+        }
+      },
+      catch: faultOf
+    }).pipe(
+      // Every request names its object or its part, so a repeated one changes nothing
+      Effect.retry({ times: 2, schedule: Schedule.exponential("200 millis"), while: isTransient })
+    )
+  return send
+})
+
+/** Where an object lies, as the client takes it. */
+export interface Place {
+  readonly Bucket: string
+  readonly Key: string
+}
+
+/** The key under which an object of that name lies. */
+export const keyOf = ({ prefix }: BucketAccess, name: string): string =>
+  prefix === "" ? name : `${prefix}/${name}`
+
+const isTransient = ({ status }: BucketFault): boolean =>
+  Option.match(status, {
+    onNone: () => true,
+    onSome: (it) => (it >= 500 && it !== notImplemented) || it === 429
+  })
+
+const decodeResponded = Schema.decodeUnknownOption(
+  Schema.Struct({ $metadata: Schema.Struct({ httpStatusCode: Schema.Finite }) })
+)
+
+/** Of what the client or `fetch` threw. */
+export const faultOf = (thrown: unknown): BucketFault => {
+  const { cause, name } = Predicate.isError(thrown) ? thrown : new Error()
+  const code = errorCode(cause) ?? name
+  return new BucketFault({
+    status: Option.map(decodeResponded(thrown), ({ $metadata }) => $metadata.httpStatusCode),
+    code: /^\w{1,60}$/u.test(code) ? code : "no code"
+  })
+}
+
+export const unavailable = (cause: BucketFault) => new StoreUnavailable({ cause })

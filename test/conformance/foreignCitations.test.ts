@@ -1,0 +1,47 @@
+import { assert, it } from "@effect/vitest"
+import { readdirSync, readFileSync, statSync } from "node:fs"
+import { extname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+
+const root = fileURLToPath(new URL("../../", import.meta.url))
+
+/** Documents that were written beside this repository: nobody who reads the code has them. */
+const foreign: ReadonlyArray<RegExp> = [
+  /\bcontracts?\s+(?:\d|section|names|wants|is silent|leaves)/iu,
+  /\bcontract\.md\b/iu,
+  /\bContract[:.] /u,
+  /\bspec(?:\.md|, |: |,$)/iu,
+  /\b(?:Spec|SPEC)\b/u,
+  /\bthe spec\b(?!ific)/iu,
+  /(?<!docs\/reference\/)\bvendors\.md\b/u,
+  /\barchitecture(?:\.md|, | rules? \d|\))/u,
+  /\bArchitecture, /u
+]
+
+const withoutLinks = (line: string): string => line.replaceAll(/\[[^\]]*\]\([^)]*\)/gu, "")
+
+const textTypes = new Set([".ts", ".sql", ".md", ".json", ".py", ".go"])
+const itself = "test/conformance/foreignCitations.test.ts"
+
+const files = ["src", "schema", "test", "bench", "docs", "examples"]
+  .flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: "utf8" }).map(
+      (name) => `${folder}/${name}`
+    )
+  )
+  .filter((path) => !path.split("/").includes("node_modules") && textTypes.has(extname(path)))
+  .filter((path) => path !== itself && statSync(join(root, path)).isFile())
+  .concat("README.md", "ARCHITECTURE.md")
+
+it("nothing is cited that is not here", () => {
+  const found = files.flatMap((path) =>
+    readFileSync(join(root, path), "utf8")
+      .split("\n")
+      .flatMap((line, index) =>
+        foreign.some((pattern) => pattern.test(withoutLinks(line)))
+          ? [`${path}:${index + 1}: ${line.trim().slice(0, 120)}`]
+          : []
+      )
+  )
+  assert.deepEqual(found, [])
+})
