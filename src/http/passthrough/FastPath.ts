@@ -64,8 +64,8 @@ const makeInterceptor = Effect.fnUntraced(function* (calls: Places<FastPathCall>
 })
 
 /**
- * Node never passes a request with both a length and a transfer coding,
- * or with `Expect: 100-continue`.
+ * Node refuses a length with a transfer coding, and has sent `100
+ * Continue` before a request comes here.
  */
 const isOrdinary = (request: IncomingMessage, bodyBytesMax: number): boolean => {
   const { headers, method } = request
