@@ -285,9 +285,10 @@ describe("Events", () => {
 
 /** docs/reference/requirements.md#delivery-request */
 describe("Delivery request and Signature", () => {
-  it("Content-Type, User-Agent, X-Service-Webhook-Id, -Timestamp and -Signature", async () => {
+  it("POST with Content-Type, User-Agent, X-Service-Webhook-Id, -Timestamp and -Signature", async () => {
     const id = (await run(image, { prompt: "x" })).json.task_info.id
-    const { headers } = await received("task.succeeded", id)
+    const { headers, method } = await received("task.succeeded", id)
+    assert.strictEqual(method, "POST")
     assert.strictEqual(headers["content-type"], "application/json")
     assert.strictEqual(headers["user-agent"], "Service-Webhook/1.0")
     assert.match(String(headers["x-service-webhook-id"]), /^whd_/u)

@@ -8,6 +8,7 @@ import { makeAuthority } from "./certificates.ts"
 /** One received delivery. */
 export interface Received {
   readonly deliveryId: string
+  readonly method: string | undefined
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   readonly body: string
   // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts what is in it
@@ -32,6 +33,7 @@ export const startReceiver = async (
       const body = Buffer.concat(chunks).toString()
       const one: Received = {
         deliveryId: String(request.headers["x-service-webhook-id"]),
+        method: request.method,
         headers: request.headers,
         body,
         event: JSON.parse(body),

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Layer } from "effect"
+import type { AttemptOutcome } from "../../../src/domain/Webhook.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
@@ -40,7 +41,7 @@ describe("retries", () => {
 
   const dead = recorder(() => 500)
   it.effect(
-    "a dead endpoint gets six attempts at exact times, each newly signed, with the same delivery id and body; then no more",
+    "a dead endpoint gets six attempts at exact times, each newly signed, with the same delivery id and body; then the delivery is failed",
     () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -49,8 +50,11 @@ describe("retries", () => {
         yield* user.call("POST", path, { prompt: "x" })
         yield* eventually(Effect.sync(dead.seconds), (seconds) => seconds.length === 1)
         yield* advanceTo(schedule)
-        yield* advance("4 hours", "60 seconds")
+        yield* advance("4 hours", "10 minutes")
         assert.deepStrictEqual(dead.seconds(), schedule)
+        const log = yield* user.call("GET", "/manage/v1/webhook-deliveries")
+        const [delivery] = log.json.data
+        assert.deepStrictEqual([delivery.status, delivery.attempt_count], ["failed", 6], log.text)
         const first = dead.sent[0]!.request
         for (const { request, second } of dead.sent) {
           assert.strictEqual(request.deliveryId, first.deliveryId)
@@ -60,6 +64,24 @@ describe("retries", () => {
         }
       }).pipe(Effect.provide(layerGateway({ webhook: dead.webhook }))),
     120_000
+  )
+
+  const tooLarge: AttemptOutcome = {
+    ...mockOutcome(0),
+    status: null,
+    failure: "payload_too_large"
+  }
+  it.effect("a body that is too large fails the delivery at once", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)
+      yield* user.call("POST", path, { prompt: "x" })
+      const log = Effect.map(user.call("GET", "/manage/v1/webhook-deliveries"), (it) => it.json)
+      const { data } = yield* eventually(log, (it) => it.data[0]?.status === "failed")
+      assert.strictEqual(data[0].attempt_count, 1)
+      const shown = yield* user.call("GET", `/manage/v1/webhook-deliveries/${data[0].id}`)
+      assert.strictEqual(shown.json.attempts[0].failure, "payload_too_large")
+    }).pipe(Effect.provide(layerGateway({ webhook: () => Effect.succeed(tooLarge) })))
   )
 
   const late = recorder((n) => (n < 3 ? 503 : 204))
