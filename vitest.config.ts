@@ -8,6 +8,7 @@ const project = (name: string, include: ReadonlyArray<string>) => ({
 export default defineConfig({
   test: {
     globalSetup: ["test/support/globalSetup.ts"],
+    setupFiles: ["test/support/seed.ts"],
     testTimeout: 30_000,
     hookTimeout: 60_000,
     pool: "forks",

@@ -2,7 +2,7 @@ import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import * as fc from "fast-check"
-import { randomInt, randomUUID } from "node:crypto"
+import { randomUUID } from "node:crypto"
 import { UserId } from "../../../src/domain/Ids.ts"
 import { reservationMillis } from "../../../src/domain/Limits.ts"
 import type { CallStart } from "../../../src/passthrough/CallStore.ts"
@@ -23,10 +23,6 @@ import {
   walletStores,
   writeReservations
 } from "../../support/wallets.ts"
-
-/** Give `RESERVATION_SEED` to run a failure again. */
-const seed = Number(process.env.RESERVATION_SEED ?? randomInt(2 ** 31))
-console.log(`reservation properties: RESERVATION_SEED=${seed}`)
 
 /** A store with one wallet and one key. */
 interface Ledger {
@@ -252,7 +248,7 @@ describe("calls drawn on a reservation are covered and charged once, whether a r
       fc.property(balances, actions, (balance, steps) => {
         drawn += Effect.runSync(play(memoryLedger(balance), steps))
       }),
-      { seed, numRuns: 400 }
+      { numRuns: 400 }
     )
     assert.isAbove(drawn, 1000, "hardly a call was drawn")
   })
@@ -302,7 +298,7 @@ describeStores("calls drawn on a reservation", (database) => {
   })((it) => {
     it.effect("is covered and charged once", () =>
       Effect.gen(function* () {
-        const samples = fc.sample(fc.tuple(balances, actions), { seed, numRuns: 6 })
+        const samples = fc.sample(fc.tuple(balances, actions), { numRuns: 6 })
         for (const [balance, steps] of samples) yield* play(yield* storeLedger(balance), steps)
       })
     )

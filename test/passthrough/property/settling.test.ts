@@ -1,7 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import * as fc from "fast-check"
-import { randomInt, randomUUID } from "node:crypto"
+import { randomUUID } from "node:crypto"
 import { ApiKeyId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
@@ -18,10 +18,6 @@ import {
   walletStores,
   writeReservations
 } from "../../support/wallets.ts"
-
-/** Give `SETTLING_SEED` to run a failure again. */
-const seed = Number(process.env.SETTLING_SEED ?? randomInt(2 ** 31))
-console.log(`settling properties: SETTLING_SEED=${seed}`)
 
 interface Key {
   readonly user: UserId
@@ -145,7 +141,6 @@ describeStores("calls that were drawn are settled alike", (database) => {
           )
           let captures = 0
           for (const [funds, steps] of fc.sample(fc.tuple(balances, batches), {
-            seed,
             numRuns: 25
           })) {
             const plain = yield* play(funds, steps, false)

@@ -3,7 +3,7 @@ import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import type { SqlClient } from "effect/sql"
 import * as fc from "fast-check"
-import { createHash, randomInt } from "node:crypto"
+import { createHash } from "node:crypto"
 import * as Credits from "../../../src/domain/Credits.ts"
 import type { TaskId, UserId } from "../../../src/domain/Ids.ts"
 import type { CallStore } from "../../../src/passthrough/CallStore.ts"
@@ -25,10 +25,6 @@ import {
   walletStores,
   writeCalls
 } from "../../support/wallets.ts"
-
-/** Give `WALLET_SEED` to run a failure again. */
-const seed = Number(process.env.WALLET_SEED ?? randomInt(2 ** 31))
-console.log(`wallet properties: WALLET_SEED=${seed}`)
 
 type Services =
   | PgClient.PgClient
@@ -280,7 +276,7 @@ describeStores("the wallet", (database, store) => {
                 })
                 await fc.asyncModelRun(setup, commands)
               }),
-              { numRuns: store === "embedded" ? 60 : 15, seed, endOnFailure: true }
+              { numRuns: store === "embedded" ? 60 : 15, endOnFailure: true }
             )
           )
         }),
@@ -291,7 +287,7 @@ describeStores("the wallet", (database, store) => {
       Effect.gen(function* () {
         const picks = fc.sample(
           fc.array(fc.constantFrom(1, 7.5, 13.4, 40), { minLength: 12, maxLength: 30 }),
-          { numRuns: store === "postgres" ? 12 : 3, seed }
+          { numRuns: store === "postgres" ? 12 : 3 }
         )
         for (const prices of picks) {
           const userId = yield* newWallet(100)
