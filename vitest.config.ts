@@ -13,7 +13,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: "forks",
     isolate: false,
-    maxWorkers: 3,
+    maxWorkers: 4,
     // What a test logged is shown when it fails
     silent: "passed-only",
     projects: [

@@ -29,7 +29,7 @@ const advanceTo = (seconds: ReadonlyArray<number>) => {
     return gap <= 0
       ? advance("2 seconds", "500 millis")
       : Effect.andThen(
-          advance(Duration.seconds(Math.max(0, gap - 1)), "20 seconds"),
+          advance(Duration.seconds(Math.max(0, gap - 1)), "60 seconds"),
           advance("3 seconds", "250 millis")
         )
   })
