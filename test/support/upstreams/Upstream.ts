@@ -33,6 +33,15 @@ export interface Seen {
   readonly bytes: Buffer
   // oxlint-disable-next-line typescript/no-explicit-any -- a test asserts what is in it
   readonly json: any
+  /** The fields of a `multipart/form-data` body, by name. Of a file: its bytes, as Latin-1 text. */
+  readonly form: ReadonlyMap<string, ReadonlyArray<FormPart>>
+}
+
+export interface FormPart {
+  readonly text: string
+  /** A file has one. */
+  readonly fileName?: string
+  readonly type?: string
 }
 
 export interface Reply {
@@ -338,15 +347,43 @@ const readRequest = async (request: IncomingMessage): Promise<Seen> => {
   for await (const chunk of request) chunks.push(chunk as Buffer)
   const bytes = Buffer.concat(chunks)
   const url = new URL(request.url ?? "/", "http://upstream.test")
-  const isJson = request.headers["content-type"]?.startsWith("application/json") ?? false
+  const type = request.headers["content-type"] ?? ""
+  // Vendors' clients announce JSON on requests without a body, too
+  const isJson = type.startsWith("application/json") && bytes.length > 0
   return {
     method: request.method ?? "GET",
     path: url.pathname,
     query: url.searchParams,
     headers: request.headers,
     bytes,
-    json: isJson ? JSON.parse(bytes.toString()) : undefined
+    json: isJson ? JSON.parse(bytes.toString()) : undefined,
+    form: formOf(type, bytes)
   }
+}
+
+/** Every field, read as Latin-1 so that no byte of a file changes; texts are UTF-8. */
+const formOf = (type: string, bytes: Buffer): ReadonlyMap<string, ReadonlyArray<FormPart>> => {
+  const fields = new Map<string, Array<FormPart>>()
+  const [, boundary] = /^multipart\/form-data;.*boundary="?([^";]+)/iu.exec(type) ?? []
+  if (boundary === undefined) return fields
+  for (const piece of bytes.toString("latin1").split(`--${boundary}`).slice(1, -1)) {
+    const end = piece.indexOf("\r\n\r\n")
+    const head = piece.slice(0, end)
+    const content = piece.slice(end + 4, -2)
+    const name = /name="([^"]*)"/iu.exec(head)?.[1] ?? ""
+    const fileName = /filename="([^"]*)"/iu.exec(head)?.[1]
+    const [, contentType] = /^content-type: *(\S+)/imu.exec(head) ?? []
+    const text = fileName === undefined ? Buffer.from(content, "latin1").toString() : content
+    fields.set(name, [
+      ...(fields.get(name) ?? []),
+      {
+        text,
+        ...(fileName === undefined ? {} : { fileName }),
+        ...(contentType === undefined ? {} : { type: contentType })
+      }
+    ])
+  }
+  return fields
 }
 
 const write = (response: ServerResponse, reply: Reply): void => {

@@ -8,7 +8,7 @@ const failure = (status: number, code: string, message: string): Reply => ({
 const base = "/api/v1"
 const aigc = `${base}/services/aigc`
 const asyncPaths: Readonly<Record<string, RegExp>> = {
-  [`${aigc}/video-generation/video-synthesis`]: /^wan2\.[56]-(?:t2v|i2v)|vace/u,
+  [`${aigc}/video-generation/video-synthesis`]: /^wan2\.[567]-(?:t2v|i2v|r2v)|^wan3|vace/u,
   [`${aigc}/image2video/video-synthesis`]: /kf2v/u,
   [`${aigc}/text2image/image-synthesis`]: /t2i/u,
   [`${aigc}/image2image/image-synthesis`]: /i2i/u
@@ -17,6 +17,22 @@ const syncPath = `${aigc}/multimodal-generation/generation`
 const syncModels = /^(?:qwen-image(?:-edit)?-max|wan2\.6-t2i)/u
 
 const fits = (text: unknown, most: number) => typeof text === "string" && text.length <= most
+
+/** An address, a data URI, or Base64 alone, as the AI SDK sends it. */
+const isPicture = (text: unknown) =>
+  typeof text === "string" && /^(?:https?:|oss:|data:|[A-Za-z0-9+/]{16,}=*$)/u.test(text)
+
+/** From wan2.7 on: tiers and a ratio in place of a size, media in place of single addresses. */
+const faultOfTiers = ({ input, model, parameters = {} }: Seen["json"]): Reply | undefined => {
+  const invalid = (what: string) => failure(400, "InvalidParameter", what)
+  if ("size" in parameters) return invalid("size is not supported by this model")
+  if (!/^(?:480P|720P|1080P)$/u.test(parameters.resolution ?? "720P")) return invalid("resolution")
+  if (!/^(?:16:9|9:16|1:1|4:3|3:4)$/u.test(parameters.ratio ?? "16:9")) return invalid("ratio")
+  const { media = [] } = input
+  if (!media.every(({ url }: { url: unknown }) => isPicture(url))) return invalid("media")
+  const hasPicture = media.length > 0 || isPicture(input.img_url)
+  return /i2v|r2v/u.test(model) && !hasPicture ? invalid("media is required") : undefined
+}
 
 /** What the vendor refuses of a body: only what it documents. */
 const fault = ({ json, path }: Seen): Reply | undefined => {
@@ -40,8 +56,12 @@ const fault = ({ json, path }: Seen): Reply | undefined => {
   if (/kf2v/u.test(json.model) && !/^(?:https?|oss):/u.test(json.input.first_frame_url ?? "")) {
     return failure(400, "InvalidURL", "first_frame_url must be a URL")
   }
-  if (/i2v/u.test(json.model) && !/^(?:https?:|oss:|data:)/u.test(json.input.img_url ?? "")) {
+  if (/^wan(?:2\.7|3)/u.test(json.model)) return faultOfTiers(json)
+  if (/i2v/u.test(json.model) && !isPicture(json.input.img_url)) {
     return failure(400, "InvalidURL", "img_url must be a URL")
+  }
+  if (/r2v/u.test(json.model) && !Array.isArray(json.input.reference_urls)) {
+    return invalid("reference_urls")
   }
   if (/i2i/u.test(json.model) && !Array.isArray(json.input.images)) return invalid("images")
   return undefined
@@ -105,11 +125,15 @@ const task = (id: string, upstream: Upstream): Reply => {
   }
   if (
     /video-synthesis/u.test(String(job.body?.input?.img_url)) ||
-    /2v|vace/u.test(job.body.model)
+    /2v|vace|^wan3/u.test(job.body.model)
   ) {
     const [video_url] = urls(upstream, id, upstream.made(job), "mp4")
-    const usage = { usage: { video_duration: 5, video_count: 1, video_ratio: "standard" } }
-    return output({ task_status: "SUCCEEDED", ...(video_url ? { video_url } : {}) }, usage)
+    const seconds = { duration: 5, output_video_duration: 5, video_count: 1 }
+    const usage = { usage: { ...seconds, video_duration: 5, video_ratio: "standard", SR: 720 } }
+    const prompts = { orig_prompt: job.body.input.prompt, actual_prompt: job.body.input.prompt }
+    const times = { submit_time: clock(job.createdAt), end_time: clock(job.createdAt + 1000) }
+    const done = { task_status: "SUCCEEDED", ...times, ...prompts }
+    return output({ ...done, ...(video_url ? { video_url } : {}) }, usage)
   }
   const made = urls(upstream, id, upstream.made(job), "png")
   const failed = Array.from({ length: job.count - made.length }, () => ({
@@ -126,8 +150,11 @@ const task = (id: string, upstream: Upstream): Reply => {
   )
 }
 
-const stamp = (millis: number) =>
-  new Date(millis + 8 * 3_600_000).toISOString().slice(0, 19).replaceAll(/\D/gu, "")
+/** China's time, without an offset. */
+const clock = (millis: number) =>
+  new Date(millis + 8 * 3_600_000).toISOString().slice(0, 23).replace("T", " ")
+
+const stamp = (millis: number) => clock(millis).slice(0, 19).replaceAll(/\D/gu, "")
 
 const list = ({ query }: Seen, upstream: Upstream): Reply => {
   const all = upstream.listedJobs

@@ -6,7 +6,7 @@ const failure = (code: number, status: string, message: string, details: Array<o
   json: { error: { code, message, status, details } }
 })
 
-const path = /^\/v1beta\/models\/([\w.-]+):generateContent$/u
+const path = /^\/v1(?:beta)?\/models\/([\w.-]+):(generateContent|streamGenerateContent)$/u
 
 const image = (extra: object = {}) => ({
   inlineData: { mimeType: "image/png", data: pixel.toString("base64") },
@@ -22,21 +22,40 @@ const fault = ({ json }: Seen): Reply | undefined => {
   if (parts.some((it) => it.inlineData !== undefined && !/^[\w+/]+=*$/u.test(it.inlineData.data))) {
     return invalid("Invalid value at 'contents[0].parts[1].inline_data.data' (TYPE_BYTES)")
   }
-  const { imageConfig, responseModalities } = json.generationConfig ?? {}
-  if (!responseModalities?.includes("IMAGE")) return invalid("response modalities")
+  const { imageConfig, responseModalities = ["TEXT", "IMAGE"] } = json.generationConfig ?? {}
+  if (!responseModalities.includes("IMAGE")) return invalid("response modalities")
   return /^[124]K$/u.test(imageConfig?.imageSize ?? "1K") ? undefined : invalid("image_size")
 }
 
-const generated = (upstream: Upstream): Reply => {
+const usageMetadata = {
+  promptTokenCount: 20,
+  candidatesTokenCount: 1120,
+  thoughtsTokenCount: 200,
+  totalTokenCount: 1340,
+  promptTokensDetails: [{ modality: "TEXT", tokenCount: 20 }],
+  candidatesTokensDetails: [{ modality: "IMAGE", tokenCount: 1120 }]
+}
+
+const generated = (upstream: Upstream, modelVersion: string): Reply => {
   const answer = (candidate: object) => ({
     status: 200,
-    json: { candidates: [candidate], modelVersion: "m", responseId: "resp-1" }
+    json: {
+      candidates: [{ index: 0, ...candidate }],
+      usageMetadata,
+      modelVersion,
+      responseId: "resp-1"
+    }
   })
   switch (upstream.ending) {
     case "content":
       return {
         status: 200,
-        json: { promptFeedback: { blockReason: "PROHIBITED_CONTENT" }, responseId: "resp-1" }
+        json: {
+          promptFeedback: { blockReason: "PROHIBITED_CONTENT" },
+          usageMetadata: { promptTokenCount: 20, totalTokenCount: 20 },
+          modelVersion,
+          responseId: "resp-1"
+        }
       }
     case "failed":
       return answer({ finishReason: "NO_IMAGE" })
@@ -69,13 +88,20 @@ export const gemini: Protocol = {
   },
   isSubmit: (seen) => seen.method === "POST" && path.test(seen.path),
   respond: (seen, upstream) => {
-    if (!path.test(seen.path)) return undefined
+    const [, model, verb] = path.exec(seen.path) ?? []
+    if (model === undefined) return undefined
     if (seen.headers["x-goog-api-key"] !== upstream.key) {
       return failure(400, "INVALID_ARGUMENT", "API key not valid. Please pass a valid API key.")
     }
     const refused = fault(seen)
     if (refused !== undefined) return refused
     upstream.buy(seen, "g")
-    return generated(upstream)
+    const reply = generated(upstream, model)
+    if (verb === "generateContent") return reply
+    return {
+      status: 200,
+      headers: { "content-type": "text/event-stream" },
+      bytes: Buffer.from(`data: ${JSON.stringify(reply.json)}\r\n\r\n`)
+    }
   }
 }

@@ -1,70 +1,102 @@
 import { isCallable, signing } from "./callbacks.ts"
-import type { Protocol, Reply, Seen, Upstream } from "./Upstream.ts"
+import type { Job, Protocol, Reply, Seen, Upstream } from "./Upstream.ts"
 
 const failure = (status: number, title: string, detail: string): Reply => ({
   status,
   json: { title, detail, status }
 })
 
-const prediction = (upstream: Upstream, id: string, fields: object): Reply => ({
-  status: 200,
-  json: {
-    id,
-    version: "hidden",
-    logs: "",
-    urls: {
-      get: `${upstream.url}/v1/predictions/${id}`,
-      cancel: `${upstream.url}/v1/predictions/${id}/cancel`
-    },
-    ...fields
-  }
+/** What was asked for, by each of the paths. */
+const target = ({ body, path }: Job) => {
+  const [, kind, name] = /^\/v1\/(models|deployments)\/(.+)\/predictions$/u.exec(path) ?? []
+  const [model, version] = String(body?.version ?? "").split(":")
+  if (kind === "deployments") return { model: "acme/hidden", version: "hidden", deployment: name }
+  if (kind === "models") return { model: name, version: "hidden" }
+  if (version !== undefined) return { model, version }
+  return model?.includes("/") === true
+    ? { model, version: "hidden" }
+    : { model: "owner/community", version: model }
+}
+
+const stamp = (millis: number) => new Date(millis).toISOString()
+
+/** A prediction with every member that the vendor always writes. */
+const prediction = (upstream: Upstream, job: Job, fields: object): object => ({
+  id: job.id,
+  ...target(job),
+  input: job.body?.input ?? {},
+  logs: "",
+  output: null,
+  error: null,
+  source: "api",
+  data_removed: false,
+  created_at: stamp(job.createdAt),
+  ...(job.body?.webhook === undefined ? {} : { webhook: job.body.webhook }),
+  urls: {
+    get: `${upstream.url}/v1/predictions/${job.id}`,
+    cancel: `${upstream.url}/v1/predictions/${job.id}/cancel`,
+    web: `https://replicate.com/p/${job.id}`
+  },
+  ...fields
 })
+
+const ended = (upstream: Upstream, job: Job, fields: object): object =>
+  prediction(upstream, job, {
+    started_at: stamp(job.createdAt),
+    completed_at: stamp(job.createdAt + 1000),
+    metrics: { predict_time: 0.9, total_time: 1 },
+    ...fields
+  })
+
+const finished = (upstream: Upstream, job: Job): object => {
+  if (upstream.ending === "failed") {
+    return ended(upstream, job, { status: "failed", error: "CUDA out of memory" })
+  }
+  if (upstream.ending === "content") {
+    return ended(upstream, job, { status: "failed", error: "NSFW content detected." })
+  }
+  const isVideo = /video/u.test(job.path)
+  const urls = Array.from(
+    { length: upstream.made(job) },
+    (_, n) => `${upstream.url}/results/${job.id}-${n}.${isVideo ? "mp4" : "png"}`
+  )
+  // Each model has an output schema of its own: one address for a video, a list for pictures
+  return ended(upstream, job, { status: "succeeded", output: isVideo ? urls[0] : urls })
+}
 
 const current = (upstream: Upstream, id: string): Reply => {
   const found = upstream.poll(id)
   if (found === undefined)
     return failure(404, "Not found", "The requested resource could not be found.")
   const { isRunning, job } = found
-  if (job.isCancelled)
-    return prediction(upstream, id, { status: "canceled", output: null, error: null })
-  if (isRunning) {
-    return prediction(upstream, id, {
-      status: job.polls === 1 ? "starting" : "processing",
-      output: null
-    })
-  }
-  if (upstream.ending === "failed") {
-    return prediction(upstream, id, { status: "failed", error: "CUDA out of memory", output: null })
-  }
-  if (upstream.ending === "content") {
-    return prediction(upstream, id, {
-      status: "failed",
-      error: "NSFW content detected.",
-      output: null
-    })
-  }
-  const output = Array.from(
-    { length: upstream.made(job) },
-    (_, n) => `${upstream.url}/results/${id}-${n}.png`
-  )
-  return prediction(upstream, id, { status: "succeeded", output, error: null, metrics: {} })
+  if (job.isCancelled) return { status: 200, json: ended(upstream, job, { status: "canceled" }) }
+  if (!isRunning) return { status: 200, json: finished(upstream, job) }
+  const status = job.polls === 1 ? "starting" : "processing"
+  return { status: 200, json: prediction(upstream, job, { status }) }
 }
 
 const list = ({ query }: Seen, upstream: Upstream): Reply => {
   const all = upstream.listedJobs.toReversed()
   const at = Number(query.get("cursor") ?? 0)
   const next = at + upstream.pageSize
-  const results = all.slice(at, next).map(({ body, createdAt, id, path }) => ({
-    id,
-    created_at: new Date(createdAt).toISOString(),
-    source: "api",
-    status: "starting",
-    model: /^\/v1\/models\/(.+)\/predictions$/u.exec(path)?.[1] ?? null,
-    version: body.version ?? "hidden",
-    input: body.input
-  }))
+  const results = all
+    .slice(at, next)
+    .map((job) => prediction(upstream, job, { status: job.isCancelled ? "canceled" : "starting" }))
   const url = next < all.length ? `${upstream.url}/v1/predictions?cursor=${next}` : null
   return { status: 200, json: { previous: null, next: url, results } }
+}
+
+const file = ({ form }: Seen, upstream: Upstream): Reply => {
+  const [content] = form.get("content") ?? []
+  if (content?.fileName === undefined) {
+    return failure(422, "Invalid file", 'Missing or invalid "content"')
+  }
+  const url = `${upstream.url}/v1/files/${content.text.length}-${content.fileName}`
+  const { text, type } = content
+  return {
+    status: 201,
+    json: { id: "f", content_type: type, size: text.length, urls: { get: url } }
+  }
 }
 
 const isSubmit = ({ method, path }: Seen) => method === "POST" && path.endsWith("/predictions")
@@ -107,16 +139,22 @@ export const replicate: Protocol = {
       if (typeof seen.json.input?.prompt !== "string") {
         return failure(422, "Input validation failed", "- input: prompt is required")
       }
-      const { id } = upstream.buy(seen, "p", seen.json.input.num_outputs ?? 1)
-      return { ...prediction(upstream, id, { status: "starting", output: null }), status: 201 }
+      const job = upstream.buy(seen, "p", seen.json.input.num_outputs ?? 1)
+      // The vendor holds its response until the job has ended, for a minute at most
+      if (!String(seen.headers["prefer"] ?? "").startsWith("wait")) {
+        return { status: 201, json: prediction(upstream, job, { status: "starting" }) }
+      }
+      job.polls = upstream.runningPolls
+      return { status: 201, json: finished(upstream, job) }
     }
+    if (seen.method === "POST" && seen.path === "/v1/files") return file(seen, upstream)
     if (seen.path === "/v1/predictions") return list(seen, upstream)
     const [, id = "", verb] = /^\/v1\/predictions\/([^/]+)(?:\/(cancel))?$/u.exec(seen.path) ?? []
     if (id === "") return undefined
     const job = upstream.jobs.get(id)
     if (verb === "cancel" && job !== undefined) {
       job.isCancelled = true
-      return prediction(upstream, id, { status: "canceled", output: null })
+      return { status: 200, json: ended(upstream, job, { status: "canceled" }) }
     }
     return current(upstream, id)
   }

@@ -1,0 +1,136 @@
+import { Effect } from "effect"
+import type { Adapter } from "../../../src/catalog/CatalogEntry.ts"
+import type { ResultItem, SubmitRequest, VendorAccount } from "../../../src/vendors/VendorClient.ts"
+import type { VendorError } from "../../../src/vendors/VendorError.ts"
+import { accountAt } from "../../support/upstreams/accounts.ts"
+import type { Seen, Upstream } from "../../support/upstreams/Upstream.ts"
+
+/** The gateway's own adapter at a mock. */
+export interface Account {
+  readonly adapter: Adapter
+  readonly upstream: Upstream
+  /** Behind the address of the mock. */
+  readonly base: string
+}
+
+const use = <A>(
+  { adapter, base, upstream }: Account,
+  work: (account: VendorAccount) => Effect.Effect<A, VendorError>
+) =>
+  accountAt(adapter, `${upstream.url}${base}`, upstream.key).pipe(
+    Effect.flatMap(work),
+    Effect.scoped,
+    Effect.runPromise
+  )
+
+/** Submits a job by the gateway's own adapter; what the mock saw of it. */
+export const submitBy = async (account: Account, request: SubmitRequest): Promise<Seen> => {
+  await use(account, ({ submit }) => submit(request))
+  return account.upstream.lastSubmit
+}
+
+/** Submits a job, asks for it until it has ended, and names the results. */
+export const finishBy = (account: Account, request: SubmitRequest) =>
+  use(account, ({ poll, submit }) =>
+    Effect.gen(function* () {
+      const submitted = yield* submit(request)
+      if (submitted._tag === "Done") return submitted.result.items
+      for (;;) {
+        const progress = yield* poll(submitted.handle)
+        if (progress._tag === "Done") return progress.result.items
+      }
+    })
+  )
+
+export const urlsOf = (items: ReadonlyArray<ResultItem>) =>
+  items.map((item) => (item._tag === "Bytes" ? "bytes" : item.url))
+
+/** Submits a job and cancels it. */
+export const cancelBy = (account: Account, request: SubmitRequest) =>
+  use(account, ({ cancel, submit }) =>
+    Effect.gen(function* () {
+      const submitted = yield* submit(request)
+      return submitted._tag === "Done" ? undefined : yield* cancel(submitted.handle)
+    })
+  )
+
+/** What belongs to the transport, or names the program that sends it. */
+const transport = new Set([
+  "accept",
+  "accept-encoding",
+  "accept-language",
+  "connection",
+  "content-length",
+  "host",
+  "keep-alive",
+  "sec-fetch-mode",
+  "transfer-encoding",
+  "user-agent",
+  "x-goog-api-client"
+])
+
+const isTransport = (name: string) => transport.has(name) || name.startsWith("x-stainless-")
+
+const leavesOf = (value: unknown, at: string): ReadonlyArray<readonly [string, string]> => {
+  if (value === undefined) return []
+  return typeof value === "object" && value !== null
+    ? Object.entries(value).flatMap(([name, member]) => leavesOf(member, `${at}.${name}`))
+    : [[at, JSON.stringify(value)]]
+}
+
+/** A request as flat fields: what a reader of the vendor's documentation can name. */
+const fieldsOf = ({ form, headers, json, method, path, query }: Seen) =>
+  new Map<string, string>([
+    ["method", method],
+    // The id of a job, which is each request's own
+    ["path", path.replace(/(?<=\/)[a-z_]*\d{8}-[0-9a-f]{12}/u, "{id}")],
+    ...Array.from(query, ([name, value]) => [`query.${name}`, value] as const),
+    ...Object.entries(headers)
+      .filter(([name]) => !isTransport(name))
+      .map(([name, value]) => {
+        const text = String(value)
+        return [`header.${name}`, text.replace(/boundary=.*/u, "boundary=…")] as const
+      }),
+    ...leavesOf(json, "body"),
+    ...Array.from(form).flatMap(([name, parts]) =>
+      parts.map(({ fileName, text, type }, index) => {
+        const what = fileName === undefined ? text : `${type}, ${text.length} bytes`
+        return [`form.${name}${index === 0 ? "" : `.${index}`}`, what] as const
+      })
+    )
+  ])
+
+/**
+ * How two requests for the same job differ: `field: ours | theirs`, with `–` for a field that only
+ * the other one sends.
+ */
+export const differences = (ours: Seen, theirs: Seen): Readonly<Record<string, string>> => {
+  const [own, other] = [fieldsOf(ours), fieldsOf(theirs)]
+  const names = [...new Set([...own.keys(), ...other.keys()])].toSorted()
+  return Object.fromEntries(
+    names
+      .filter((name) => own.get(name) !== other.get(name))
+      .map((name) => [name, `${own.get(name) ?? "–"} | ${other.get(name) ?? "–"}`])
+  )
+}
+
+/** The requests that a piece of work made, without those for results. */
+export const seenOf = async (
+  upstream: Upstream,
+  work: () => Promise<unknown>
+): Promise<ReadonlyArray<Seen>> => {
+  const before = upstream.seen.length
+  await work()
+  return upstream.seen.slice(before)
+}
+
+/** The differences of two series of requests, of those only that differ. */
+export const differencesOfAll = (
+  ours: ReadonlyArray<Seen>,
+  theirs: ReadonlyArray<Seen>
+): ReadonlyArray<Readonly<Record<string, string>>> => {
+  if (ours.length !== theirs.length) {
+    throw new Error(`${ours.length} requests of ours, ${theirs.length} of theirs`)
+  }
+  return ours.map((own, index) => differences(own, theirs[index] ?? own))
+}
