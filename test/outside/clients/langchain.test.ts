@@ -28,7 +28,7 @@ describe.each(worlds())("LangChain at $name", ({ key: apiKey, text, url }) => {
       assert.strictEqual(words, text)
     })
 
-    it("calls a tool, and answers in words what it said", async () => {
+    it("calls a tool, and returns words after its result", async () => {
       const weather = tool(({ city }: { city: string }) => `sunny in ${city}`, {
         name: "weather",
         schema: z.object({ city: z.string() })

@@ -123,7 +123,7 @@ describe("@ai-sdk/fal and the fal mock", () => {
     )
   })
 
-  it("makes a video by the queue: the response says that it is still in progress", async () => {
+  it("makes a video by the queue: the result is still in progress for a while", async () => {
     upstream.runningPolls = 2
     const provider = createFal({
       apiKey: upstream.key,

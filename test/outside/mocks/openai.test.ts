@@ -82,7 +82,7 @@ describe("the openai package and the OpenAI mock: images", () => {
     assert.strictEqual(upstream.paidSubmits, 0)
   })
 
-  it("says who has the wrong key", async () => {
+  it("refuses a wrong key", async () => {
     const stranger = new OpenAI({ apiKey: "sk-no", baseURL: `${upstream.url}/v1`, maxRetries: 0 })
     const error = await stranger.images.generate({ model, prompt }).then(
       () => undefined,
@@ -158,10 +158,10 @@ describe("the openai package and the OpenAI mock: videos", () => {
 
   it("is not given the bytes of one that is not finished", async () => {
     const { id } = await client().videos.create({ prompt })
-    const told = await client()
+    const message = await client()
       .videos.downloadContent(id)
       .catch((error: Error) => error.message)
-    assert.include(told, "not ready")
+    assert.include(message, "not ready")
   })
 })
 

@@ -100,22 +100,22 @@ describe("the replicate package and the Replicate mock", () => {
     const { key } = await client().webhooks.default.secret.get()
     const body = JSON.stringify({ id: "p1", status: "succeeded" })
     const headers = replicateHeaders({ at: 1_760_000_000, body })
-    const told = {
+    const callback = {
       id: headers["webhook-id"],
       timestamp: headers["webhook-timestamp"],
       signature: headers["webhook-signature"],
       body,
       secret: key
     }
-    assert.isTrue(await validateWebhook(told))
-    assert.isFalse(await validateWebhook({ ...told, body: `${body} ` }))
+    assert.isTrue(await validateWebhook(callback))
+    assert.isFalse(await validateWebhook({ ...callback, body: `${body} ` }))
   })
 
   it("sees the vendor's words in its errors", async () => {
     const stranger = new Replicate({ auth: "r8_no", baseUrl: `${upstream.url}/v1` })
-    const told = await stranger.predictions.create({ model, input }).catch(String)
-    assert.include(told, "401")
-    assert.include(told, "authentication token")
+    const message = await stranger.predictions.create({ model, input }).catch(String)
+    assert.include(message, "401")
+    assert.include(message, "authentication token")
     upstream.ending = "failed"
     assert.include(await client().run(model, { input }).catch(String), "CUDA out of memory")
   })

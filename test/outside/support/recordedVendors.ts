@@ -21,7 +21,7 @@ export const vendorKeys = {
 const recordOf = (path: string, body: unknown): Recorded =>
   openai.record(path, body) ?? anthropic.record(path, body) ?? gemini.record(path, body)
 
-/** The three vendors at one address: each answers its own paths, and its own key alone. */
+/** The three vendors at one address: each serves its own paths, for the keys of the gateway alone. */
 export const startRecordedVendors = async () => {
   const server = createServer((request, response) => {
     const chunks: Array<Buffer> = []

@@ -5,7 +5,7 @@ export interface World {
   readonly name: "the sandbox" | "a recorded upstream"
   readonly url: string
   readonly key: string
-  /** What every model says. */
+  /** The text of every response. */
   readonly text: string
 }
 

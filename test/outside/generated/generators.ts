@@ -1,0 +1,112 @@
+import { spawn } from "node:child_process"
+import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { join } from "node:path"
+
+const folder = import.meta.dirname
+const packages = join(folder, "../node_modules")
+const schema = join(folder, "../../../schema/openapi.json")
+const compiler = join(folder, "../../../node_modules/typescript/bin/tsc")
+const outputOf = (name: string) => join(folder, "made", name)
+
+export interface Generator {
+  readonly name: string
+  /** Below `generated/programs`. */
+  readonly program: string
+  /** The words behind `node`; what it needs beside them is written first. */
+  readonly command: (output: string) => ReadonlyArray<string>
+}
+
+const bin = (path: string) => join(packages, path)
+
+const json = (value: unknown) => JSON.stringify(value)
+
+/** A configuration file of a generator, beside what it makes. */
+const configuration = (output: string, text: string): string => {
+  const path = `${output}.config.mjs`
+  writeFileSync(path, text)
+  return path
+}
+
+const orval = (version: 7 | 8, path: string): Generator => ({
+  name: `orval-${version}`,
+  program: `orval${version}.ts`,
+  command: (output) => [
+    bin(path),
+    "--config",
+    configuration(
+      output,
+      `export default ${json({
+        gateway: {
+          input: schema,
+          output: {
+            target: join(output, "client.ts"),
+            client: "fetch",
+            override: {
+              mutator: { path: join(folder, "programs/orvalFetch.ts"), name: "gatewayFetch" }
+            }
+          }
+        }
+      })}\n`
+    )
+  ]
+})
+
+export const generators: ReadonlyArray<Generator> = [
+  {
+    name: "hey-api",
+    program: "heyApi.ts",
+    command: (output) => [bin("@hey-api/openapi-ts/bin/run.js"), "-i", schema, "-o", output]
+  },
+  orval(8, "orval/dist/bin/orval.mjs"),
+  {
+    name: "openapi-typescript",
+    program: "openapiTypescript.ts",
+    command: (output) => [
+      bin("openapi-typescript/bin/cli.js"),
+      schema,
+      // A field with a default may be left out of a request
+      "--default-non-nullable",
+      "false",
+      "-o",
+      join(output, "schema.ts")
+    ]
+  }
+]
+
+/** Runs a program of Node; the output is in the failure. */
+const run = (words: ReadonlyArray<string>) =>
+  new Promise<void>((resolve, reject) => {
+    const { HOME = "", PATH = "" } = process.env
+    const child = spawn(process.execPath, words, {
+      cwd: join(folder, ".."),
+      // A generator's own count of its users stays at home
+      env: { PATH, HOME, NO_COLOR: "1", DO_NOT_TRACK: "1", KUBB_DISABLE_TELEMETRY: "1" }
+    })
+    let output = ""
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.setEncoding("utf8").on("data", (text: string) => (output += text))
+    }
+    child.once("error", reject)
+    child.once("close", (status) => {
+      if (status === 0) resolve()
+      else reject(new Error(`${words[0]} ended with status ${status}:\n${output}`))
+    })
+  })
+
+/** Makes the client anew. */
+export const generate = async ({ command, name }: Generator) => {
+  const output = outputOf(name)
+  rmSync(output, { recursive: true, force: true })
+  mkdirSync(join(folder, "made"), { recursive: true })
+  await run(command(output))
+}
+
+/** Compiles all that was made, and the program that uses it, under `strict`. */
+export const compile = async ({ name, program }: Generator) => {
+  const path = join(outputOf(name), "tsconfig.json")
+  writeFileSync(
+    path,
+    json({ extends: "../../tsconfig.json", include: [".", `../../programs/${program}`] })
+  )
+  await run([compiler, "-p", path])
+}
