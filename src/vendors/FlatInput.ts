@@ -1,5 +1,6 @@
 import { Effect, Schema } from "effect"
-import { upstreamInput } from "../catalog/UpstreamInput.ts"
+import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
+import { isMapped, upstreamInput } from "../catalog/UpstreamInput.ts"
 import { bodyFields } from "./BodyFields.ts"
 import { dataUri, mediaTexts } from "./MediaTexts.ts"
 import type { SubmitRequest } from "./VendorClient.ts"
@@ -16,5 +17,9 @@ export const flatInput = Effect.fnUntraced(function* (request: SubmitRequest) {
       ? value.map((item: unknown, index) => at(`#/${field}/${index}`) ?? item)
       : (at(`#/${field}`) ?? value)
   ])
-  return upstreamInput(Object.fromEntries(withMedia), request.input)
+  return upstreamInput(request.model, Object.fromEntries(withMedia), request.input)
 })
+
+/** Whether the catalog maps the field to the upstream model. ADR 0143. */
+export const takes = ({ input, label }: CatalogEntry, field: string): boolean =>
+  isMapped(label, field, input)
