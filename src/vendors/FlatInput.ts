@@ -2,15 +2,22 @@ import { Effect, Schema } from "effect"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
 import { isMapped, upstreamInput } from "../catalog/UpstreamInput.ts"
 import { bodyFields } from "./BodyFields.ts"
-import { dataUri, mediaTexts } from "./MediaTexts.ts"
+import { dataUri, mediaTexts, publicUrlOr } from "./MediaTexts.ts"
+import type { MediumText } from "./MediaTexts.ts"
 import type { SubmitRequest } from "./VendorClient.ts"
 
 const fieldsOf = bodyFields(Schema.Record(Schema.String, Schema.Unknown))
 
-/** The body with its media as data URIs and its fields renamed by the catalog. */
-export const flatInput = Effect.fnUntraced(function* (request: SubmitRequest) {
+/**
+ * The body with its fields renamed by the catalog. Media that came by https go as their URL, others as
+ * `inline` writes them.
+ */
+export const flatInput = Effect.fnUntraced(function* (
+  request: SubmitRequest,
+  inline: MediumText = dataUri
+) {
   const fields = yield* fieldsOf(request)
-  const at = yield* mediaTexts(request, dataUri)
+  const at = yield* mediaTexts(request, publicUrlOr(inline))
   const withMedia = Object.entries(fields).map(([field, value]): [string, unknown] => [
     field,
     Array.isArray(value)

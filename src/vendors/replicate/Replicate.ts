@@ -22,7 +22,8 @@ import type {
 import type { VendorError } from "../VendorError.ts"
 import type { VendorResponse } from "../VendorHttp.ts"
 import { scheme } from "./ReplicateCallbacks.ts"
-import { listed } from "./ReplicateList.ts"
+import { inlineOrUpload } from "./ReplicateFiles.ts"
+import { deploymentOf, listed } from "./ReplicateList.ts"
 
 const createTimeout = Duration.seconds(60)
 
@@ -64,10 +65,14 @@ const Job = Schema.Struct({
 type Job = typeof Job.Type
 const jobOf = sameOriginJob(Job, ({ cancelUrl, getUrl }) => [getUrl, cancelUrl])
 
-/** `owner/name` runs the model's latest version; `owner/name:version` or a bare version runs that version. */
+/**
+ * `owner/name` runs an official model, `owner/name:version` or a bare version that version of any model,
+ * `deployments/owner/name` a deployment.
+ */
 const target = (upstreamModel: string) => {
   const [model = "", version] = upstreamModel.split(":")
   if (version !== undefined) return { path: "/predictions", fields: { version } }
+  if (deploymentOf(model) !== undefined) return { path: `/${model}/predictions`, fields: {} }
   return model.includes("/")
     ? { path: `/models/${model}/predictions`, fields: {} }
     : { path: "/predictions", fields: { version: model } }
@@ -78,6 +83,7 @@ export const make = (context: AdapterContext): VendorAccount => {
   const { account, accountId, auth, observeResponse, http } = context
   const base = withVersion(account.baseUrl, "/v1")
   const api: VendorApi = { http, headers: auth, rules, reportedError, observeResponse }
+  const inline = inlineOrUpload(api, base)
   return {
     accountId,
     submit: Effect.fn("Replicate.submit")(function* (
@@ -88,7 +94,7 @@ export const make = (context: AdapterContext): VendorAccount => {
         purpose: "submit",
         method: "POST",
         url: `${base}${path}`,
-        json: { ...fields, input: yield* flatInput(request), ...callbackIn(request) },
+        json: { ...fields, input: yield* flatInput(request, inline), ...callbackIn(request) },
         timeout: createTimeout,
         schema: Prediction
       })
