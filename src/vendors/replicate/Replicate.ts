@@ -30,6 +30,7 @@ const createTimeout = Duration.seconds(60)
 /** There are no codes, so the message decides. docs/reference/vendors.md#replicate-errors */
 export const rules: ReadonlyArray<FaultRule> = [
   { message: /nsfw|flagged as sensitive|safety (?:checker|filter)|E005/iu, class: "CONTENT" },
+  { message: /^the specified version does not exist/iu, class: "GONE" },
   { message: /(?:unpaid|insufficient credit|billing|spend limit)/iu, class: "OPERATOR" },
   { message: /failed to (?:download|fetch)/iu, class: "MEDIA" },
   { message: /prediction (?:interrupted|timed out)/iu, class: "TIMEOUT" }
