@@ -1,5 +1,6 @@
 import type { Effect } from "effect"
 import type { Readable } from "node:stream"
+import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import type { RouteMatch } from "../catalog/UpstreamCatalog.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
@@ -43,6 +44,7 @@ export interface ForwardHandlers {
 export const requestOf = (
   call: PassthroughCall,
   body: Uint8Array,
+  model: string,
   watch: UpstreamRequest["watch"]
 ): UpstreamRequest => ({
   method: call.to.route.method,
@@ -50,8 +52,17 @@ export const requestOf = (
   query: call.query,
   headers: toUpstreamHeaders(call.headers),
   body,
+  model,
+  user: call.principal.userId,
   watch
 })
+
+/** `POST /v1/chat/completions`, as it is listed. */
+export const routeName = ({ method, path }: OpenRoute): string => `${method} ${path}`
+
+/** The request of a call that is not metered: the vendor counts it by its route. */
+export const plainRequestOf = (call: PassthroughCall): UpstreamRequest =>
+  requestOf(call, call.body, routeName(call.to.route), undefined)
 
 /** What the client receives of a response. */
 export const relay = (

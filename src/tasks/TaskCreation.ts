@@ -140,7 +140,7 @@ const makeFaultCheck = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
     if (!faults.hasOpen()) return Option.none()
-    const account = yield* Effect.option(vendors.choose(entry.vendor, entry.adapter))
+    const account = yield* Effect.option(vendors.choose(entry))
     if (Option.isNone(account)) return Option.none()
     const left = yield* faults.remaining(account.value.accountId, entry.upstreamModel)
     if (Option.isNone(left)) return Option.none()
