@@ -1,7 +1,7 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import type { Scope } from "effect"
-import { HttpEffect, HttpRouter } from "effect/http"
+import { HttpEffect } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -63,7 +63,7 @@ export class GatewayHttp extends Context.Service<
   static readonly layer = Layer.effect(
     GatewayHttp,
     Effect.gen(function* () {
-      const app = yield* HttpRouter.toHttpEffect(Routes.layer)
+      const app = yield* Routes.toHttpEffect
       // The context has the test's clock, so that handlers use its time
       const handle = HttpEffect.toWebHandlerWith<
         ApiKeys,

@@ -14,7 +14,8 @@ import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
 import { Router } from "../../tasks/Router.ts"
 import { handedOffCallOf } from "../passthrough/HandedOffCall.ts"
 import { hasOneHost } from "./Listener.ts"
-import { renderFailures } from "./Problems.ts"
+import { isExactPath } from "./Paths.ts"
+import { pathOf, renderFailures } from "./Problems.ts"
 import { RequestTrace, traceOf, traceOfSpan } from "./RequestTrace.ts"
 
 /**
@@ -82,8 +83,8 @@ const vendorOf = (path: string): string =>
   path.startsWith("/v1/") ? "openai" : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
 
 /**
- * Refuses, before anything is read, a request without one `Host` and
- * a body with too large a length.
+ * Refuses, before anything is read, a request without one `Host`, a
+ * path in another spelling, and a body with too large a length.
  */
 const refuseInvalid = <A, E, R>(
   httpEffect: Effect.Effect<A, E, R>,
@@ -91,9 +92,11 @@ const refuseInvalid = <A, E, R>(
   maxBodyBytes: number
 ): Effect.Effect<A, E | Problem, R> => {
   if (!hasOneHost(request.source)) return noHost
+  if (!isExactPath(pathOf(request))) return noRoute
   return Number(request.headers["content-length"] ?? 0) > maxBodyBytes
     ? Effect.fail(problem(2004, `The body is larger than ${maxBodyBytes} bytes`))
     : httpEffect
 }
 
+const noRoute = Effect.fail(problem(2006, "There is no such route"))
 const noHost = Effect.fail(problem(2014, "The request must have exactly one Host header"))
