@@ -52,9 +52,9 @@ export class Passthrough extends Context.Service<
         }
       }
 
-      const plain = (call: PassthroughCall) =>
+      const plain = (call: PassthroughCall, body: Uint8Array) =>
         Effect.map(
-          upstream.reach(call.to.route.provider, requestOf(call, call.body, undefined)),
+          upstream.reach(call.to.route.provider, requestOf(call, body, undefined)),
           (reached) => relay(reached, undefined, undefined)
         )
 
@@ -72,7 +72,9 @@ export class Passthrough extends Context.Service<
             metered.begin()
             return () => metered.giveUp()
           }
-          handlers.onRest(Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call))
+          handlers.onRest(
+            Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call, plan.success.body)
+          )
         } catch (defect) {
           handlers.onRest(Exit.die(defect))
         }

@@ -4,7 +4,7 @@ import type { RouteMatch } from "../catalog/UpstreamCatalog.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Principal } from "../users/ApiKeys.ts"
-import { toClientHeaders, toUpstreamHeaders } from "./RelayHeaders.ts"
+import { toClientHeaders, toUpstreamHeaders, withRetryAfter } from "./RelayHeaders.ts"
 import type { Reached, UpstreamRequest } from "./UpstreamCalls.ts"
 
 /** An open route and the path that goes upstream. */
@@ -60,7 +60,7 @@ export const relay = (
   cost: Credits | undefined
 ): Relayed => ({
   status: response.status,
-  headers: toClientHeaders(response.headers),
+  headers: withRetryAfter(response.status, toClientHeaders(response.headers)),
   body: response.body,
   sandbox: accountId === null,
   callId,
