@@ -6,14 +6,12 @@ import {
   HttpServerRequest,
   HttpServerResponse
 } from "effect/http"
-import { Catalog } from "../../catalog/Catalog.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
-import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
-import { Router } from "../../tasks/Router.ts"
 import { handedOffCallOf } from "../passthrough/HandedOffCall.ts"
 import { hasOneHost } from "./Listener.ts"
+import { liveVendors } from "./LiveVendors.ts"
 import { isExactPath } from "./Paths.ts"
 import { pathOf, renderFailures } from "./Problems.ts"
 import { RequestTrace, traceOf, traceOfSpan } from "./RequestTrace.ts"
@@ -64,18 +62,7 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
  * those of vendors without a key. docs/reference/http.md#sandbox-header, ADR 0110.
  */
 const makeIsSandbox = Effect.gen(function* () {
-  const { models } = yield* Router
-  const { upstream } = yield* Catalog
-  const calls = yield* UpstreamCalls
-  const parts = [
-    ...models.map(({ entry, sandbox }) => ({ vendor: entry.vendor, sandbox })),
-    ...upstream.routes.map(({ provider, vendor }) => ({
-      vendor,
-      sandbox: calls.isSandbox(provider)
-    }))
-  ]
-  const live = new Set(parts.filter(({ sandbox }) => !sandbox).map(({ vendor }) => vendor))
-  const simulated = new Set(parts.map(({ vendor }) => vendor).filter((it) => !live.has(it)))
+  const { live, simulated } = yield* liveVendors
   return (path: string): boolean => live.size === 0 || simulated.has(vendorOf(path))
 })
 
