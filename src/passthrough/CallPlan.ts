@@ -80,8 +80,9 @@ export const planCall = (
   catalog: UpstreamCatalog,
   route: OpenRoute,
   pathModel: string | undefined,
-  bytes: Uint8Array
+  given: Uint8Array
 ): Result.Result<CallPlan, Problem> => {
+  const bytes = withoutMark(given)
   const model = pathModel ?? null
   const plain = { model, body: bytes, hidesUsage: false }
   if (route.meter.per === "nothing") {
@@ -93,6 +94,10 @@ export const planCall = (
   }
   return planTokens(catalog, route, route.meter.protocol, pathModel, bytes)
 }
+
+/** One byte order mark is skipped, as on every route. docs/reference/http.md#request-bodies */
+const withoutMark = (bytes: Uint8Array): Uint8Array =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
 const planTokens = (
   catalog: UpstreamCatalog,

@@ -52,8 +52,8 @@ export class Passthrough extends Context.Service<
         }
       }
 
-      const plain = (call: PassthroughCall) =>
-        Effect.map(upstream.reach(call.to.route.provider, plainRequestOf(call)), (reached) =>
+      const plain = (call: PassthroughCall, body: Uint8Array) =>
+        Effect.map(upstream.reach(call.to.route.provider, plainRequestOf(call, body)), (reached) =>
           relay(reached, undefined, undefined)
         )
 
@@ -71,7 +71,9 @@ export class Passthrough extends Context.Service<
             metered.begin()
             return () => metered.giveUp()
           }
-          handlers.onRest(Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call))
+          handlers.onRest(
+            Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call, plan.success.body)
+          )
         } catch (defect) {
           handlers.onRest(Exit.die(defect))
         }

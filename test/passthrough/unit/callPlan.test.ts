@@ -191,3 +191,34 @@ describe("a plain body needs no decoder", () => {
     assert.strictEqual(kinds.size, 2)
   })
 })
+
+describe("a byte order mark before a body", () => {
+  const mark = [0xef, 0xbb, 0xbf]
+  const planMarked = (to: keyof typeof routes, text: string) => {
+    const match = catalog.match(routes[to][0], "POST", routes[to][1])
+    assert(match._tag === "Open")
+    const bytes = Uint8Array.from([...mark, ...new TextEncoder().encode(text)])
+    return Result.getOrThrow(planCall(catalog, match.route, match.model, bytes))
+  }
+
+  it("is skipped, and does not reach the upstream", () => {
+    for (const to of ["chat", "responses", "messages", "gemini"] as const) {
+      const text = JSON.stringify({ model: "m", max_tokens: 5 })
+      const plan = planMarked(to, text)
+      assert.strictEqual(new TextDecoder("utf-8", { ignoreBOM: true }).decode(plan.body), text)
+      assert.strictEqual(plan.hold, Result.getOrThrow(planOf(to, { max_tokens: 5 }).plan).hold)
+    }
+  })
+
+  it("is skipped in a stream to which the request for usage is added", () => {
+    const { body } = planMarked("chat", '{"model":"m","stream":true}')
+    assert.strictEqual(
+      new TextDecoder("utf-8", { ignoreBOM: true }).decode(body),
+      '{"stream_options":{"include_usage":true},"model":"m","stream":true}'
+    )
+  })
+
+  it("is skipped once", () => {
+    assert.throws(() => planMarked("chat", `\ufeff${JSON.stringify({ model: "m" })}`))
+  })
+})
