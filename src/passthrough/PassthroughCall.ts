@@ -1,4 +1,5 @@
-import type { Effect } from "effect"
+import type { Cause, Effect } from "effect"
+import { HttpServerError } from "effect/http"
 import type { Readable } from "node:stream"
 import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import type { RouteMatch } from "../catalog/UpstreamCatalog.ts"
@@ -39,6 +40,17 @@ export interface ForwardHandlers {
   readonly onResponse: (relayed: Relayed) => void
   readonly onRest: (rest: Effect.Effect<Relayed, Problem | StoreUnavailable>) => void
 }
+
+/** Why a call is given up: its client left, or the call failed or the service stops, which is not charged. */
+export type GivenUp = "left" | "failed"
+
+export const givenUpBy = (cause: Cause.Cause<unknown>): GivenUp =>
+  cause.reasons.some(
+    (reason) =>
+      reason._tag === "Interrupt" && reason.annotations.has(HttpServerError.ClientAbort.key)
+  )
+    ? "left"
+    : "failed"
 
 /** The request that goes upstream. */
 export const requestOf = (
