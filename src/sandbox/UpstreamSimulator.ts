@@ -12,6 +12,7 @@ import { generateContentResponse, generateContentChunks } from "./GeminiFormat.t
 import { modelsResponse } from "./ModelsFormat.ts"
 import { chatCompletion, chatCompletionEvents } from "./OpenAiFormat.ts"
 import { openAiResponse, openAiResponseEvents } from "./ResponsesFormat.ts"
+import { UnsatisfiableSchema } from "./SchemaExample.ts"
 
 /**
  * Simulates passthrough calls in the vendors' formats, whole or as a stream. Equal requests give equal
@@ -31,6 +32,9 @@ export const makeSimulator =
         catch: (error) => error
       })
       if (Result.isSuccess(response)) return response.success
+      if (response.failure instanceof UnsatisfiableSchema) {
+        return badRequest(provider, response.failure.message)
+      }
       // The stack overflowed, or a text would be too long
       if (response.failure instanceof RangeError) {
         return badRequest(provider, "The body is nested too deeply, or asks for too much")
