@@ -153,7 +153,7 @@ export const taskErrorHelp = {
     "Create the task again, or ask the operator for a longer TASK_DEADLINE."
   ),
   4008: help(
-    "The service's own account at the vendor is misconfigured or unpaid.",
+    "The service's own account at the vendor is misconfigured or unpaid, or the vendor no longer offers the model.",
     "Wait for the operator, who has been told."
   )
 } as const satisfies Record<number, ErrorHelp>
