@@ -13,6 +13,7 @@ import type { Problem } from "../../domain/Problem.ts"
 import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
 import { Router } from "../../tasks/Router.ts"
 import { handedOffCallOf } from "../passthrough/HandedOffCall.ts"
+import { aliasVendorOf } from "../passthrough/PassthroughTarget.ts"
 import { hasOneHost } from "./Listener.ts"
 import { renderFailures } from "./Problems.ts"
 import { RequestTrace, traceOf, traceOfSpan } from "./RequestTrace.ts"
@@ -79,7 +80,7 @@ const makeIsSandbox = Effect.gen(function* () {
 })
 
 const vendorOf = (path: string): string =>
-  path.startsWith("/v1/") ? "openai" : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
+  path.startsWith("/v1/") ? aliasVendorOf(path) : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
 
 /**
  * Refuses, before anything is read, a request without one `Host` and
