@@ -2,7 +2,7 @@ import { Effect, Result } from "effect"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { at } from "../domain/Json.ts"
 import type { Provider } from "../domain/Provider.ts"
-import type { UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+import type { StreamWatch, UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 import { RelayedStream } from "../vendors/UpstreamExchange.ts"
 import { anthropicMessage, anthropicMessageEvents } from "./AnthropicFormat.ts"
 import { parseRequest } from "./Completion.ts"
@@ -140,12 +140,19 @@ const json = (value: unknown, status = 200): UpstreamResponse => ({
   body: Buffer.from(JSON.stringify(value))
 })
 
+const unwatched: StreamWatch = {
+  sent: () => {},
+  refused: () => {},
+  push: (chunk) => chunk,
+  flush: () => Buffer.alloc(0),
+  ended: () => {}
+}
+
 /** Pause between two events of a simulated stream. */
 const eventMillis = 5
 
 const stream = (request: UpstreamRequest, events: ReadonlyArray<string>): UpstreamResponse => {
-  const watch = request.watch ?? { push: (it) => it, flush: () => Buffer.alloc(0), ended: () => {} }
-  const body = new RelayedStream(watch)
+  const body = new RelayedStream(request.watch ?? unwatched)
   const next = (index: number) => {
     if (body.destroyed) return
     body.receive(Buffer.from(events[index] ?? ""))
