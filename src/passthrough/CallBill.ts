@@ -1,13 +1,14 @@
 import { Result } from "effect"
 import { chargeTokens } from "../catalog/Price.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
-import { mergeUsage, usageOf } from "../catalog/Usage.ts"
+import { mergeUsage, responderOf, usageOf } from "../catalog/Usage.ts"
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { released } from "./CallBatches.ts"
 import type { CallPlan } from "./CallPlan.ts"
 import type { CallEnd } from "./Metering.ts"
+import { settledPrice } from "./SettledPrice.ts"
 import { StreamMeter } from "./StreamMeter.ts"
 import type { Reached, StreamWatch } from "./UpstreamCalls.ts"
 
@@ -84,28 +85,32 @@ export class CallBill implements StreamWatch {
     }
     if (this.#plan.metered._tag !== "Tokens") return this.#settleCall()
     const value = parseJson(response.body)
-    const reported = usageOf(this.#plan.metered.protocol, value)
+    const { protocol } = this.#plan.metered
+    const reported = usageOf(protocol, value)
+    const responder = responderOf(protocol, value)
     return reported === undefined
-      ? this.#settle(this.#estimate(response.body.length / bytesPerToken), true)
-      : this.#settle(reported, false)
+      ? this.#settle(this.#estimate(response.body.length / bytesPerToken), true, responder)
+      : this.#settle(reported, false, responder)
   }
 
   /** The end of an event stream. */
   ended(how: "complete" | "broken" | "abandoned"): void {
     const meter = this.#meter
     if (how === "broken" || meter === undefined || meter.failed) return this.release(this.#status)
-    const { pieces, usage } = meter
+    const { pieces, responder, usage } = meter
     if (usage === undefined && pieces === 0) return this.release(this.#status)
     // A stream that ended has the upstream's figures; one that the client left has some of them, or all
     // when it left after the last event, as OpenAI's client does at `[DONE]`
-    if ((how === "complete" || meter.isFinal) && usage !== undefined) this.#settle(usage, false)
-    else {
+    if ((how === "complete" || meter.isFinal) && usage !== undefined) {
+      this.#settle(usage, false, responder)
+    } else {
       const counted = this.#estimate(pieces)
       this.#settle(
         usage === undefined || usage.inputTokens === 0
           ? mergeUsage(usage, counted)
           : mergeUsage(usage, { inputTokens: 0, outputTokens: pieces }),
-        true
+        true,
+        responder
       )
     }
   }
@@ -122,12 +127,17 @@ export class CallBill implements StreamWatch {
     return this.#plan.hold
   }
 
-  #settle(usage: TokenUsage, counted: boolean): Credits {
-    if (this.#plan.metered._tag !== "Tokens") return this.#settleCall()
-    const cost = chargeTokens(this.#plan.metered.model.price, usage)
+  #settle(usage: TokenUsage, counted: boolean, responder: string | undefined): Credits {
+    const { hold, metered, model } = this.#plan
+    if (metered._tag !== "Tokens") return this.#settleCall()
+    const { price, pricedAs } = settledPrice(metered, model, responder)
+    const cost = chargeTokens(price, usage)
     // What a call costs beyond its hold is not charged
-    const captured = cost > this.#plan.hold ? this.#plan.hold : cost
-    this.#end({ ...this.#settled(captured), usage: { ...usage, counted } })
+    const captured = cost > hold ? hold : cost
+    this.#end({
+      ...this.#settled(captured),
+      usage: { ...usage, counted, ...(pricedAs === undefined ? {} : { pricedAs }) }
+    })
     return captured
   }
 

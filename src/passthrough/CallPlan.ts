@@ -1,12 +1,15 @@
 import { Option, Result, Schema } from "effect"
 import { faultsOf } from "../catalog/FieldFaults.ts"
+import { priceAt } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
 import { holdTokens } from "../catalog/Price.ts"
+import type { TokenPrice } from "../catalog/Price.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
+import { fallbackModels } from "./FallbackModels.ts"
 import { hiddenInputOf } from "./HiddenInput.ts"
 import { surchargesOf } from "./Surcharges.ts"
 
@@ -14,7 +17,19 @@ import { surchargesOf } from "./Surcharges.ts"
 export type Metered =
   | { readonly _tag: "Nothing" }
   | { readonly _tag: "Call"; readonly amount: Credits }
-  | { readonly _tag: "Tokens"; readonly protocol: UsageProtocol; readonly model: TokenModel }
+  | MeteredTokens
+
+/** A call is charged at the prices of its beginning. */
+export interface MeteredTokens {
+  readonly _tag: "Tokens"
+  readonly protocol: UsageProtocol
+  /** The requested model. */
+  readonly model: TokenModel
+  readonly price: TokenPrice
+  /** For the price of another model that responds. */
+  readonly catalog: UpstreamCatalog
+  readonly nowMillis: number
+}
 
 /** A parsed and priced call: what goes upstream, and the most that it can cost. */
 export interface CallPlan {
@@ -80,7 +95,8 @@ export const planCall = (
   catalog: UpstreamCatalog,
   route: OpenRoute,
   pathModel: string | undefined,
-  bytes: Uint8Array
+  bytes: Uint8Array,
+  nowMillis: number
 ): Result.Result<CallPlan, Problem> => {
   const model = pathModel ?? null
   const plain = { model, body: bytes, hidesUsage: false }
@@ -91,16 +107,26 @@ export const planCall = (
     const { amount } = route.meter
     return Result.succeed({ ...plain, metered: { _tag: "Call", amount }, hold: amount })
   }
-  return planTokens(catalog, route, route.meter.protocol, pathModel, bytes)
+  return planTokens({ catalog, route, protocol: route.meter.protocol, pathModel, bytes, nowMillis })
 }
 
-const planTokens = (
-  catalog: UpstreamCatalog,
-  route: OpenRoute,
-  protocol: UsageProtocol,
-  pathModel: string | undefined,
-  bytes: Uint8Array
-): Result.Result<CallPlan, Problem> => {
+interface MeteredRequest {
+  readonly catalog: UpstreamCatalog
+  readonly route: OpenRoute
+  readonly protocol: UsageProtocol
+  readonly pathModel: string | undefined
+  readonly bytes: Uint8Array
+  readonly nowMillis: number
+}
+
+const planTokens = ({
+  bytes,
+  catalog,
+  nowMillis,
+  pathModel,
+  protocol,
+  route
+}: MeteredRequest): Result.Result<CallPlan, Problem> => {
   const read = readBody(bytes)
   if (Result.isFailure(read)) return Result.fail(read.failure)
   const { body, text, value } = read.success
@@ -110,8 +136,9 @@ const planTokens = (
   }
   const model = catalog.priced(route.vendor, name)
   if (model === undefined) {
+    const because = catalog.unsold(route.vendor, name) ?? "it has no price"
     return Result.fail(
-      problem(2006, `The model ${name.slice(0, 100)} is not offered here: it has no price`)
+      problem(2006, `The model ${name.slice(0, 100)} is not offered here: ${because}`)
     )
   }
   if (body.background === true) {
@@ -125,13 +152,21 @@ const planTokens = (
     const detail = "Nothing is kept upstream from call to call: send what was said before with it"
     return Result.fail(invalid(kept.map((member) => ({ pointer: `#/${member}`, detail }))))
   }
+  const fallbacks = fallbackModels(catalog, route.vendor, value)
+  if (Result.isFailure(fallbacks)) return Result.fail(fallbacks.failure)
   const asksUsage = protocol === "openai-chat" && body.stream === true
   const hidesUsage = asksUsage && body.stream_options?.include_usage !== true
   const sent = hidesUsage ? withUsageAsked(text, value) : Result.succeed(bytes)
+  const price = priceAt(model, nowMillis)
+  let hold = holdOf(model, price, read.success)
+  for (const { maxTokens, model } of fallbacks.success) {
+    const other = holdOf(model, priceAt(model, nowMillis), read.success, maxTokens)
+    if (other > hold) hold = other
+  }
   return Result.map(sent, (sent) => ({
-    metered: { _tag: "Tokens", protocol, model },
+    metered: { _tag: "Tokens", protocol, model, price, catalog, nowMillis },
     model: name,
-    hold: holdOf(model, read.success),
+    hold,
     body: sent,
     hidesUsage
   }))
@@ -189,12 +224,18 @@ const parseJson = (text: string): Result.Result<unknown, unknown> =>
   Result.try((): unknown => JSON.parse(text))
 
 /** A token is at least one byte of text; what the body does not show counts with its maximum. */
-const holdOf = (model: TokenModel, { body, bytes, text }: ReadBody): Credits => {
+const holdOf = (
+  model: TokenModel,
+  price: TokenPrice,
+  { body, bytes, text }: ReadBody,
+  ownLimit?: number
+): Credits => {
   const { asksLongCache, hasFile, pictures } = hiddenInputOf(text)
   const shown = bytes.length + pictures * tokensPerPictureMax
   const input = hasFile ? model.inputTokensMax : Math.min(shown, model.inputTokensMax)
   const { generationConfig, generation_config } = body
   const asked = largest(
+    ownLimit,
     body.max_tokens,
     body.max_completion_tokens,
     body.max_output_tokens,
@@ -205,7 +246,7 @@ const holdOf = (model: TokenModel, { body, bytes, text }: ReadBody): Credits => 
     largest(body.n, generationConfig?.candidateCount, generation_config?.candidate_count) ?? 1
   const each = Math.min(Math.max(0, Math.ceil(asked ?? Infinity)), model.outputTokensMax)
   const output = each * Math.min(Math.max(1, Math.ceil(choices)), choicesMax)
-  return holdTokens(model.price, input, output, asksLongCache)
+  return holdTokens(price, input, output, asksLongCache)
 }
 
 /** The upstream may apply any of them. */
