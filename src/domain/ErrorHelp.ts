@@ -38,6 +38,10 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "The key has as many unfinished tasks as it may. No task was made.",
     "Wait until one has ended (Retry-After is a guess), or cancel one."
   ),
+  1203: help(
+    "The vendor has said that its rate for this model is used up. Other models are not concerned.",
+    "Wait as long as Retry-After says, or call another model."
+  ),
   2001: help(
     "One parameter or several are missing, unknown, of the wrong type or out of range.",
     "Correct every fault listed in errors; each names its place as a JSON pointer."

@@ -1,5 +1,4 @@
 import { Option, Result, Schema } from "effect"
-import { faultsOf } from "../catalog/FieldFaults.ts"
 import { priceAt } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
 import { holdTokens } from "../catalog/Price.ts"
@@ -11,6 +10,8 @@ import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { fallbackModels } from "./FallbackModels.ts"
 import { hiddenInputOf } from "./HiddenInput.ts"
+import { readBody } from "./MeteredBody.ts"
+import type { ReadBody } from "./MeteredBody.ts"
 import { surchargesOf } from "./Surcharges.ts"
 
 /** What is held for a call, and how its response is metered. */
@@ -43,41 +44,7 @@ export interface CallPlan {
   readonly hidesUsage: boolean
 }
 
-const Limit = Schema.optionalKey(Schema.NullOr(Schema.Finite))
-
-/** The members of a request that decide what it can cost; all others are for the upstream. */
-const RequestBody = Schema.Struct({
-  model: Schema.optionalKey(Schema.String),
-  stream: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
-  background: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
-  n: Limit,
-  max_tokens: Limit,
-  max_completion_tokens: Limit,
-  max_output_tokens: Limit,
-  stream_options: Schema.optionalKey(
-    Schema.NullOr(
-      Schema.Struct({ include_usage: Schema.optionalKey(Schema.NullOr(Schema.Boolean)) })
-    )
-  ),
-  previous_response_id: Schema.optionalKey(Schema.Unknown),
-  conversation: Schema.optionalKey(Schema.Unknown),
-  generationConfig: Schema.optionalKey(
-    Schema.NullOr(Schema.Struct({ maxOutputTokens: Limit, candidateCount: Limit }))
-  ),
-  // Gemini accepts both spellings
-  generation_config: Schema.optionalKey(
-    Schema.NullOr(Schema.Struct({ max_output_tokens: Limit, candidate_count: Limit }))
-  )
-})
-type RequestBody = typeof RequestBody.Type
-
-const decodeBody = Schema.decodeUnknownResult(RequestBody, {
-  errors: "all",
-  reportInput: true
-})
 const decodeRecord = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
-const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
-
 /** Choices that are held for at most: OpenAI, which allows the most, returns no more. */
 const choicesMax = 128
 
@@ -95,9 +62,10 @@ export const planCall = (
   catalog: UpstreamCatalog,
   route: OpenRoute,
   pathModel: string | undefined,
-  bytes: Uint8Array,
+  given: Uint8Array,
   nowMillis: number
 ): Result.Result<CallPlan, Problem> => {
+  const bytes = withoutMark(given)
   const model = pathModel ?? null
   const plain = { model, body: bytes, hidesUsage: false }
   if (route.meter.per === "nothing") {
@@ -109,6 +77,10 @@ export const planCall = (
   }
   return planTokens({ catalog, route, protocol: route.meter.protocol, pathModel, bytes, nowMillis })
 }
+
+/** One byte order mark is skipped, as on every route. docs/reference/http.md#request-bodies */
+const withoutMark = (bytes: Uint8Array): Uint8Array =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
 interface MeteredRequest {
   readonly catalog: UpstreamCatalog
@@ -172,57 +144,6 @@ const planTokens = ({
   }))
 }
 
-const isFlag = (value: unknown): boolean =>
-  value === undefined || value === null || typeof value === "boolean"
-const isLimit = (value: unknown): boolean =>
-  value === undefined || value === null || Number.isFinite(value)
-
-/**
- * Most bodies are plain and correct and need no decoder, which costs as much as the rest of a plan.
- * All others are decoded.
- */
-const isPlain = (value: Partial<Record<keyof RequestBody, unknown>>): value is RequestBody =>
-  (value.model === undefined || typeof value.model === "string") &&
-  isFlag(value.stream) &&
-  isFlag(value.background) &&
-  isLimit(value.n) &&
-  isLimit(value.max_tokens) &&
-  isLimit(value.max_completion_tokens) &&
-  isLimit(value.max_output_tokens) &&
-  value.stream_options === undefined &&
-  value.generationConfig === undefined &&
-  value.generation_config === undefined
-
-interface ReadBody {
-  readonly bytes: Uint8Array
-  readonly text: string
-  readonly value: unknown
-  readonly body: RequestBody
-}
-
-const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
-  const text = Result.try({
-    try: () => strictUtf8.decode(bytes),
-    catch: () => problem(2002, "The body is not valid UTF-8")
-  })
-  if (Result.isFailure(text)) return Result.fail(text.failure)
-  const json = parseJson(text.success)
-  if (Result.isFailure(json)) return Result.fail(problem(2002, "The body is not valid JSON"))
-  const value = json.success
-  if (Array.isArray(value) || typeof value !== "object" || value === null) {
-    return Result.fail(invalid([{ pointer: "#", detail: "Expected an object" }]))
-  }
-  if (isPlain(value)) return Result.succeed({ bytes, text: text.success, value, body: value })
-  const body = decodeBody(value)
-  return Result.isFailure(body)
-    ? Result.fail(invalid(faultsOf(body.failure.issue)))
-    : Result.succeed({ bytes, text: text.success, value, body: body.success })
-}
-
-/** Unknown: the members that matter are decoded. */
-const parseJson = (text: string): Result.Result<unknown, unknown> =>
-  Result.try((): unknown => JSON.parse(text))
-
 /** A token is at least one byte of text; what the body does not show counts with its maximum. */
 const holdOf = (
   model: TokenModel,
@@ -244,8 +165,8 @@ const holdOf = (
   )
   const choices =
     largest(body.n, generationConfig?.candidateCount, generation_config?.candidate_count) ?? 1
-  const each = Math.min(Math.max(0, Math.ceil(asked ?? Infinity)), model.outputTokensMax)
-  const output = each * Math.min(Math.max(1, Math.ceil(choices)), choicesMax)
+  const each = Math.min(asked ?? Infinity, model.outputTokensMax)
+  const output = each * Math.min(choices, choicesMax)
   return holdTokens(price, input, output, asksLongCache)
 }
 

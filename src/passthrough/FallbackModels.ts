@@ -4,6 +4,7 @@ import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { at } from "../domain/Json.ts"
 import { invalid } from "../domain/Problem.ts"
 import type { FieldFault, Problem } from "../domain/Problem.ts"
+import { isPositive } from "./MeteredBody.ts"
 import { surchargesOf } from "./Surcharges.ts"
 
 /** A model that Anthropic asks when the requested one refuses. */
@@ -36,10 +37,12 @@ export const fallbackModels = (
     const pointer = `#/fallbacks/${index}`
     const name = at(entry, "model")
     const model = typeof name === "string" ? catalog.priced(vendor, name) : undefined
-    const limit = at(entry, "max_tokens")
+    const limit = at(entry, "max_tokens") ?? undefined
     if (model === undefined) {
       faults.push({ pointer: `${pointer}/model`, detail: "This model is not offered here" })
-    } else models.push({ model, maxTokens: typeof limit === "number" ? limit : undefined })
+    } else if (limit !== undefined && !isPositive(limit)) {
+      faults.push({ pointer: `${pointer}/max_tokens`, detail: "Expected a whole number from 1" })
+    } else models.push({ model, maxTokens: limit })
     for (const fault of surchargesOf(entry)) {
       faults.push({ ...fault, pointer: `${pointer}${fault.pointer.slice(1)}` })
     }

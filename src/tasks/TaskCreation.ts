@@ -13,6 +13,8 @@ import type { TaskId, UserId } from "../domain/Ids.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
 import { invalid, Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { isRepeat } from "../domain/RequestHash.ts"
+import type { RequestHash } from "../domain/RequestHash.ts"
 import { createdBody, taskResult } from "../domain/TaskBody.ts"
 import type { TaskFacts } from "../domain/TaskBody.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
@@ -36,7 +38,7 @@ export interface CreateRequest {
   /** The parsed JSON body. */
   readonly body: unknown
   readonly traceId: string
-  readonly idempotency: Option.Option<{ readonly key: string; readonly requestHash: Uint8Array }>
+  readonly idempotency: Option.Option<RequestHash & { readonly key: string }>
 }
 
 /** An accepted task, or the first response again for a repeated request. */
@@ -140,7 +142,7 @@ const makeFaultCheck = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
     if (!faults.hasOpen()) return Option.none()
-    const account = yield* Effect.option(vendors.choose(entry.vendor, entry.adapter))
+    const account = yield* Effect.option(vendors.choose(entry))
     if (Option.isNone(account)) return Option.none()
     const left = yield* faults.remaining(account.value.accountId, entry.upstreamModel)
     if (Option.isNone(left)) return Option.none()
@@ -231,11 +233,7 @@ const replayOrFail = Effect.fnUntraced(function* (
       retryAfterSeconds: runningRetryAfterSeconds
     })
   }
-  const isRepeat = Option.exists(
-    request.idempotency,
-    ({ requestHash }) => Buffer.compare(requestHash, outcome.requestHash) === 0
-  )
-  if (!isRepeat) {
+  if (!Option.exists(request.idempotency, (hash) => isRepeat(outcome.requestHash, hash))) {
     return yield* problem(2008, "This Idempotency-Key was used before with another request")
   }
   return {

@@ -1,4 +1,4 @@
-import { Clock, Effect, Schema } from "effect"
+import { Schema } from "effect"
 import type { Option } from "effect"
 import { failureCharactersMax } from "../domain/Limits.ts"
 import { VendorError } from "./VendorError.ts"
@@ -144,20 +144,3 @@ export const readAs = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) =
   const decode = Schema.decodeUnknownOption(Schema.fromJsonString(schema))
   return (response: VendorResponse): Option.Option<S["Type"]> => decode(utf8.decode(response.body))
 }
-
-const retryAfterSecondsMax = 3600
-
-/** `retry-after-ms`, else `Retry-After` in seconds or as a date; milliseconds. */
-export const retryAfterOf = (response: VendorResponse): Effect.Effect<number | undefined> =>
-  Effect.map(Clock.currentTimeMillis, (now) => {
-    const millis = Number(response.headers["retry-after-ms"] ?? Number.NaN)
-    if (Number.isFinite(millis)) return bounded(millis)
-    const text = response.headers["retry-after"]
-    if (text === undefined) return undefined
-    const seconds = Number(text)
-    const date = Number.isFinite(seconds) ? now + seconds * 1000 : Date.parse(text)
-    return Number.isFinite(date) ? bounded(date - now) : undefined
-  })
-
-const bounded = (millis: number): number =>
-  Math.min(Math.max(millis, 0), retryAfterSecondsMax * 1000)

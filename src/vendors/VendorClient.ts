@@ -142,12 +142,19 @@ export interface Download {
   readonly stream: Stream.Stream<Uint8Array, VendorError>
 }
 
+/** What a new job is of; a catalog entry has it. */
+export interface ChosenFor {
+  readonly adapter: string
+  /** The upstream's own model id, which the vendor counts its rates by. */
+  readonly upstreamModel: string
+}
+
 /** Selects vendor accounts. */
 export class VendorClient extends Context.Service<
   VendorClient,
   {
-    /** The account for a new job of this vendor and adapter. */
-    readonly choose: (vendor: string, adapter: string) => Effect.Effect<VendorAccount, VendorError>
+    /** The account for a new job of this adapter and model. */
+    readonly choose: (entry: ChosenFor) => Effect.Effect<VendorAccount, VendorError>
     /** The account that owns a running job. */
     readonly owner: (accountId: string) => Effect.Effect<VendorAccount, VendorError>
     /** No key is configured, so the simulator serves the vendor. docs/reference/vendors.md#sandbox */

@@ -90,6 +90,7 @@ export const make = (context: AdapterContext): VendorAccount => {
     ): Effect.fn.Return<Submitted, VendorError> {
       const created = yield* callVendor(api, {
         purpose: "submit",
+        model: request.upstreamModel,
         method: "POST",
         url: `${base}/${request.upstreamModel}${callbackIn(request)}`,
         json: yield* flatInput(request),

@@ -112,6 +112,7 @@ export const make = (context: AdapterContext): VendorAccount => {
     ): Effect.fn.Return<Submitted, VendorError> {
       const generated = yield* callVendor(api, {
         purpose: "submit",
+        model: request.upstreamModel,
         method: "POST",
         url: `${base}/models/${encodeURIComponent(request.upstreamModel)}:generateContent`,
         json: yield* bodyOf(request),

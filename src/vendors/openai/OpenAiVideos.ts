@@ -78,6 +78,7 @@ export const make = (context: AdapterContext): VendorAccount => {
             }
       const { id } = yield* callVendor(api, {
         purpose: "submit",
+        model: request.upstreamModel,
         method: "POST",
         url: `${base}/videos`,
         ...content,

@@ -83,6 +83,7 @@ export const make = (context: AdapterContext): VendorAccount => {
       const { fields, path } = target(request.upstreamModel)
       const prediction = yield* callVendor(api, {
         purpose: "submit",
+        model: request.upstreamModel,
         method: "POST",
         url: `${base}${path}`,
         json: { ...fields, input: yield* flatInput(request), ...callbackIn(request) },
