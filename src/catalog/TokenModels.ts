@@ -199,7 +199,8 @@ const google: ReadonlyArray<TokenModel> = [
     outputTokensMax: 65_536,
     inputTokensMax: 131_072
   },
-  chat("google", 0, 2048)("gemini-embedding-001", rates(150n, 0n, 150n))
+  // A batch has 100 texts of 2048 tokens
+  chat("google", 0, 204_800)("gemini-embedding-001", rates(150n, 0n, 150n))
 ]
 
 /**

@@ -1,8 +1,19 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import {
+  Array as Arr,
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  Layer,
+  Option,
+  Result,
+  Schema
+} from "effect"
 import type { ArtifactRow } from "../artifacts/Artifacts.ts"
 import { Artifacts } from "../artifacts/Artifacts.ts"
 import type { Body } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
+import { capFaults } from "../catalog/FieldFaults.ts"
 import { acceptBody, mapMedia } from "../catalog/media/Media.ts"
 import type { InlineMedium } from "../catalog/media/Media.ts"
 import { quote } from "../catalog/Price.ts"
@@ -19,6 +30,7 @@ import { createdBody, taskResult } from "../domain/TaskBody.ts"
 import type { TaskFacts } from "../domain/TaskBody.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import type { Principal } from "../users/ApiKeys.ts"
+import { mediaFaults, refusedFields } from "../vendors/BodyFaults.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
 import { taskEvent } from "../webhooks/Events.ts"
 import { OperatorFaults } from "./submission/OperatorFaults.ts"
@@ -125,9 +137,21 @@ export class TaskCreation extends Context.Service<
   )
 }
 
-/** Decodes a body with its inline media; fails with all faults at once. */
-export const decodeRequest = (entry: CatalogEntry, body: unknown) =>
-  Effect.mapError(acceptBody(entry.label, body), ({ errors }) => invalid(errors))
+/**
+ * Decodes a body with its inline media, by the rules of its label and of the entry's adapter; fails with
+ * all faults at once.
+ */
+export const decodeRequest = Effect.fnUntraced(function* (entry: CatalogEntry, input: unknown) {
+  const accepted = yield* Effect.result(acceptBody(entry.label, input))
+  const faults = [
+    ...(Result.isFailure(accepted)
+      ? accepted.failure.errors
+      : mediaFaults(entry, accepted.success)),
+    ...refusedFields(entry, input)
+  ]
+  if (Arr.isReadonlyArrayNonEmpty(faults)) return yield* invalid(capFaults(faults))
+  return yield* Effect.orDie(Effect.fromResult(accepted))
+})
 
 const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
 
@@ -166,7 +190,7 @@ const idempotencySince = (now: DateTime.Utc) =>
 
 /** One transaction: idempotency record, task, hold, event and deliveries. */
 const makeAccept = Effect.gen(function* () {
-  const { concurrentTasksPerKey, taskDeadline } = yield* AppConfig
+  const { concurrentTasksPerKey, concurrentTasksPerUser, taskDeadline } = yield* AppConfig
   const tasks = yield* TaskStore
   const vendors = yield* VendorClient
 
@@ -201,6 +225,7 @@ const makeAccept = Effect.gen(function* () {
       traceId: request.traceId,
       now,
       runningMax: concurrentTasksPerKey,
+      userRunningMax: concurrentTasksPerUser,
       event: taskEvent(path, taskResult(task, entry.result), now),
       idempotency: Option.map(request.idempotency, (it) => ({
         ...it,
@@ -229,7 +254,7 @@ const replayOrFail = Effect.fnUntraced(function* (
   if (outcome._tag === "TooManyRunning") {
     return yield* new Problem({
       code: 1202,
-      detail: "This API key has as many unfinished tasks as it may: wait until one has ended",
+      detail: `This ${outcome.of} has as many unfinished tasks as it may: wait until one has ended`,
       retryAfterSeconds: runningRetryAfterSeconds
     })
   }

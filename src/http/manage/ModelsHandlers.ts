@@ -1,13 +1,12 @@
 import { Effect, Option, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import { jsonSchemaOf } from "../../catalog/bodies/Bodies.ts"
 import { Catalog } from "../../catalog/Catalog.ts"
-import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { pricePeriods } from "../../catalog/OpenRoutes.ts"
 import type { TokenModel } from "../../catalog/OpenRoutes.ts"
 import type { TokenPrice } from "../../catalog/Price.ts"
 import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
 import { Router } from "../../tasks/Router.ts"
+import type { RoutedModel } from "../../tasks/Router.ts"
 import { Api } from "./Api.ts"
 import { ModelKey } from "./ModelsApi.ts"
 import { readPage, toPage } from "./Paging.ts"
@@ -55,8 +54,8 @@ const pages = <View>(views: ReadonlyArray<View>) => {
 
 const decodeSchema = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Json))
 
-const show = ({ entry, sandbox }: { readonly entry: CatalogEntry; readonly sandbox: boolean }) =>
-  Effect.map(decodeSchema(jsonSchemaOf(entry.label)), (body_schema) => ({
+const show = ({ bodySchema, entry, sandbox }: RoutedModel) =>
+  Effect.map(decodeSchema(bodySchema), (body_schema) => ({
     vendor: entry.vendor,
     model: entry.model,
     path: `/vendors/${entry.vendor}/v1/${entry.model}/${entry.action}`,
