@@ -78,7 +78,7 @@ export class Passthrough extends Context.Service<
       ) => {
         try {
           const { model, route } = call.to
-          const plan = planCall(catalog, route, model, call.body)
+          const plan = planCall(catalog, route, model, call.body, nowMillis)
           if (Result.isSuccess(plan) && plan.success.metered._tag !== "Nothing") {
             const metered = new MeteredCall(services, call, plan.success, nowMillis, handlers)
             metered.begin()
