@@ -5,6 +5,7 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { planCall } from "./CallPlan.ts"
 import { MeteredCall } from "./MeteredCall.ts"
 import { Metering } from "./Metering.ts"
+import { soldModels } from "./ModelList.ts"
 import { plainRequestOf, relay } from "./PassthroughCall.ts"
 import type { ForwardHandlers, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 import { UpstreamCalls } from "./UpstreamCalls.ts"
@@ -53,8 +54,8 @@ export class Passthrough extends Context.Service<
       }
 
       const plain = (call: PassthroughCall) =>
-        Effect.map(upstream.reach(call.to.route.provider, plainRequestOf(call)), (reached) =>
-          relay(reached, undefined, undefined)
+        Effect.flatMap(upstream.reach(call.to.route.provider, plainRequestOf(call)), (reached) =>
+          soldModels(catalog, call.to, relay(reached, undefined, undefined))
         )
 
       // Most calls come here: from the hold to the response without a fiber

@@ -82,8 +82,8 @@ const vendorOf = (path: string): string =>
   path.startsWith("/v1/") ? "openai" : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
 
 /**
- * Refuses, before anything is read, a request without one `Host` and
- * a body with too large a length.
+ * Refuses, before anything is read, a request without one `Host`, a
+ * WebSocket handshake, and a body with too large a length.
  */
 const refuseInvalid = <A, E, R>(
   httpEffect: Effect.Effect<A, E, R>,
@@ -91,9 +91,17 @@ const refuseInvalid = <A, E, R>(
   maxBodyBytes: number
 ): Effect.Effect<A, E | Problem, R> => {
   if (!hasOneHost(request.source)) return noHost
+  if (request.headers["sec-websocket-key"] !== undefined) return noWebSocket
   return Number(request.headers["content-length"] ?? 0) > maxBodyBytes
     ? Effect.fail(problem(2004, `The body is larger than ${maxBodyBytes} bytes`))
     : httpEffect
 }
+
+const noWebSocket = Effect.fail(
+  problem(
+    2006,
+    "WebSocket connections are not offered here: send the request over HTTP, and read streams as server-sent events"
+  )
+)
 
 const noHost = Effect.fail(problem(2014, "The request must have exactly one Host header"))
