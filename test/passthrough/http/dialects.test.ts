@@ -56,7 +56,7 @@ interface Body {
   readonly code: number
   readonly type: string
   readonly detail: string
-  readonly error: { readonly type: string; readonly status: string; readonly message: string }
+  readonly error: Readonly<Record<string, string | number>>
   readonly object: string
   readonly id: string
   readonly has_more: boolean
