@@ -1,8 +1,19 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import {
+  Array as Arr,
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  Layer,
+  Option,
+  Result,
+  Schema
+} from "effect"
 import type { ArtifactRow } from "../artifacts/Artifacts.ts"
 import { Artifacts } from "../artifacts/Artifacts.ts"
 import type { Body } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
+import { capFaults } from "../catalog/FieldFaults.ts"
 import { acceptBody, mapMedia } from "../catalog/media/Media.ts"
 import type { InlineMedium } from "../catalog/media/Media.ts"
 import { quote } from "../catalog/Price.ts"
@@ -13,10 +24,13 @@ import type { TaskId, UserId } from "../domain/Ids.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
 import { invalid, Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { isRepeat } from "../domain/RequestHash.ts"
+import type { RequestHash } from "../domain/RequestHash.ts"
 import { createdBody, taskResult } from "../domain/TaskBody.ts"
 import type { TaskFacts } from "../domain/TaskBody.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import type { Principal } from "../users/ApiKeys.ts"
+import { mediaFaults, refusedFields } from "../vendors/BodyFaults.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
 import { taskEvent } from "../webhooks/Events.ts"
 import { OperatorFaults } from "./submission/OperatorFaults.ts"
@@ -36,7 +50,7 @@ export interface CreateRequest {
   /** The parsed JSON body. */
   readonly body: unknown
   readonly traceId: string
-  readonly idempotency: Option.Option<{ readonly key: string; readonly requestHash: Uint8Array }>
+  readonly idempotency: Option.Option<RequestHash & { readonly key: string }>
 }
 
 /** An accepted task, or the first response again for a repeated request. */
@@ -123,9 +137,21 @@ export class TaskCreation extends Context.Service<
   )
 }
 
-/** Decodes a body with its inline media; fails with all faults at once. */
-export const decodeRequest = (entry: CatalogEntry, body: unknown) =>
-  Effect.mapError(acceptBody(entry.label, body), ({ errors }) => invalid(errors))
+/**
+ * Decodes a body with its inline media, by the rules of its label and of the entry's adapter; fails with
+ * all faults at once.
+ */
+export const decodeRequest = Effect.fnUntraced(function* (entry: CatalogEntry, input: unknown) {
+  const accepted = yield* Effect.result(acceptBody(entry.label, input))
+  const faults = [
+    ...(Result.isFailure(accepted)
+      ? accepted.failure.errors
+      : mediaFaults(entry, accepted.success)),
+    ...refusedFields(entry, input)
+  ]
+  if (Arr.isReadonlyArrayNonEmpty(faults)) return yield* invalid(capFaults(faults))
+  return yield* Effect.orDie(Effect.fromResult(accepted))
+})
 
 const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
 
@@ -164,7 +190,7 @@ const idempotencySince = (now: DateTime.Utc) =>
 
 /** One transaction: idempotency record, task, hold, event and deliveries. */
 const makeAccept = Effect.gen(function* () {
-  const { concurrentTasksPerKey, taskDeadline } = yield* AppConfig
+  const { concurrentTasksPerKey, concurrentTasksPerUser, taskDeadline } = yield* AppConfig
   const tasks = yield* TaskStore
   const vendors = yield* VendorClient
 
@@ -199,6 +225,7 @@ const makeAccept = Effect.gen(function* () {
       traceId: request.traceId,
       now,
       runningMax: concurrentTasksPerKey,
+      userRunningMax: concurrentTasksPerUser,
       event: taskEvent(path, taskResult(task, entry.result), now),
       idempotency: Option.map(request.idempotency, (it) => ({
         ...it,
@@ -227,15 +254,11 @@ const replayOrFail = Effect.fnUntraced(function* (
   if (outcome._tag === "TooManyRunning") {
     return yield* new Problem({
       code: 1202,
-      detail: "This API key has as many unfinished tasks as it may: wait until one has ended",
+      detail: `This ${outcome.of} has as many unfinished tasks as it may: wait until one has ended`,
       retryAfterSeconds: runningRetryAfterSeconds
     })
   }
-  const isRepeat = Option.exists(
-    request.idempotency,
-    ({ requestHash }) => Buffer.compare(requestHash, outcome.requestHash) === 0
-  )
-  if (!isRepeat) {
+  if (!Option.exists(request.idempotency, (hash) => isRepeat(outcome.requestHash, hash))) {
     return yield* problem(2008, "This Idempotency-Key was used before with another request")
   }
   return {

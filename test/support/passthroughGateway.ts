@@ -13,7 +13,7 @@ import { Secrets } from "../../src/process/Secrets.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { Users } from "../../src/users/Users.ts"
 import { Wallet } from "../../src/wallet/Wallet.ts"
-import { embeddedDatabase } from "./stores.ts"
+import { startedDatabase } from "./stores.ts"
 
 /** The parts of a JSON response that the tests read. */
 interface JsonBody {
@@ -69,7 +69,7 @@ export const startGateway = async (
     Layer.provide(Secrets.layerTest),
     Layer.provideMerge(Gateway.stores),
     Layer.provide(Gateway.adapters),
-    Layer.provideMerge(embeddedDatabase),
+    Layer.provideMerge(startedDatabase),
     Layer.provide(
       AppConfig.layerOf({
         DATA_DIR: dataDir,

@@ -1,5 +1,6 @@
 import { problemCodes } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
+import { vendorOf } from "../passthrough/PassthroughTarget.ts"
 
 /** OpenAI's `type`. */
 const openAiType = (status: number): string => {
@@ -37,12 +38,6 @@ const googleStatuses: Readonly<Record<number, string>> = {
 
 const googleStatus = (status: number): string =>
   googleStatuses[status] ?? (status >= 500 ? "UNAVAILABLE" : "INVALID_ARGUMENT")
-
-/** The vendor whose clients call this path. */
-const vendorOf = (path: string): string | undefined => {
-  if (/^\/v1\/messages(?:\/|$)/u.test(path)) return "anthropic"
-  return path.startsWith("/v1/") ? "openai" : /^\/vendors\/([^/]+)\//u.exec(path)?.[1]
-}
 
 /**
  * The `error` member that the vendor's own clients show, on the routes of that vendor.

@@ -144,7 +144,7 @@ const makePolling = Effect.gen(function* () {
     work: Effect.Effect<A, VendorError | E>
   ) =>
     Effect.tapError(work, (error) =>
-      error instanceof VendorError && error.class === "OPERATOR"
+      error instanceof VendorError && (error.class === "OPERATOR" || error.class === "GONE")
         ? report(account, upstreamModel, error)
         : Effect.void
     )
