@@ -1,15 +1,15 @@
-import { Effect, Layer, Option, Redacted } from "effect"
-import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import { Clock, Effect, Layer, Option, Redacted, Result } from "effect"
+import type { AccountSetting } from "../domain/Provider.ts"
 import { make as makeSimulator } from "../sandbox/Simulator.ts"
 import type { SimulatorOptions } from "../sandbox/Simulator.ts"
 import { Accounts } from "./Accounts.ts"
 import { adapterOf } from "./Adapters.ts"
 import type { Adapter } from "./Adapters.ts"
 import * as Download from "./Download.ts"
+import type { ObserveResponse } from "./VendorCall.ts"
 import { VendorClient } from "./VendorClient.ts"
 import type { VendorAccount } from "./VendorClient.ts"
 import { VendorError } from "./VendorError.ts"
-import type { VendorResponse } from "./VendorHttp.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 /** Between adapter and account id, in the account id of an attempt. */
@@ -50,23 +50,18 @@ export const layer = (options: VendorOptions = {}) =>
         return adapter !== undefined && !accounts.isConfigured(adapter.provider)
       }
 
-      /** When all accounts are paused: the one whose pause ends first. Its response has the wait. */
-      const soonest = Effect.fnUntraced(function* (provider: Provider) {
-        const states = (yield* accounts.states)
-          .filter((state) => state.provider === provider)
-          .sort((a, b) => a.pausedMillis - b.pausedMillis)
-        return accounts.find(states[0]?.id ?? "")
-      })
-
       return VendorClient.of({
-        choose: Effect.fn("LiveVendors.choose")(function* (_vendor, adapter) {
+        choose: Effect.fn("LiveVendors.choose")(function* ({ adapter, upstreamModel }) {
           if (isSandbox(adapter)) return simulator
           const provider = adapterOf(adapter)?.provider
           if (provider === undefined) return yield* unknownAdapter(adapter)
-          const account = yield* accounts.order(provider).pipe(
-            Effect.map((all) => Option.fromUndefinedOr(all[0])),
-            Effect.catchTag("NoAccountFree", () => soonest(provider))
-          )
+          const now = yield* Clock.currentTimeMillis
+          const order = accounts.order(provider, { model: upstreamModel, user: null }, now)
+          const account = Result.match(order, {
+            onSuccess: (all) => Option.fromUndefinedOr(all[0]),
+            // Its response has the wait
+            onFailure: ({ soonest = "" }) => accounts.find(soonest)
+          })
           const found = Option.flatMap(account, (it) => accountFor(adapter, it))
           return yield* Effect.mapError(Effect.fromOption(found), () => unknownAdapter(adapter))
         }),
@@ -91,8 +86,10 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
   const downloads = yield* Download.make
   return (adapter: Adapter, account: AccountSetting, accountId: string): VendorAccount => {
     const auth = adapter.auth(Redacted.value(account.key))
-    const observeResponse = (response: VendorResponse) =>
-      accounts.observeResponse(account, response)
+    const observeResponse: ObserveResponse = (response, model = "") =>
+      Effect.map(Clock.currentTimeMillis, (now) =>
+        accounts.observe(account, { model, user: null }, response, now)
+      )
     const context = { account, accountId, auth, http, observeResponse, mayDisableInspection }
     return {
       ...adapter.make(context),

@@ -27,7 +27,7 @@ import { Wallet } from "../../src/wallet/Wallet.ts"
 import { DeliveryStore } from "../../src/webhooks/DeliveryStore.ts"
 import { WebhookSender, WebhookSenderLog } from "../../src/webhooks/WebhookSender.ts"
 import type { OriginBusy, WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
-import { embeddedDatabase } from "./stores.ts"
+import { startedDatabase } from "./stores.ts"
 
 /** The operator's token and the master key of every gateway that the tests start. */
 export const adminToken = "operator-token-of-the-tests"
@@ -118,7 +118,7 @@ export const layerGateway = (options: GatewayOptions = {}) =>
         Layer.provideMerge(Gateway.stores),
         // Of two layers for one service the later one wins
         Layer.provideMerge(Layer.mergeAll(Gateway.adapters, sender, vendors, names)),
-        Layer.provideMerge(options.database ?? embeddedDatabase),
+        Layer.provideMerge(options.database ?? startedDatabase),
         Layer.provideMerge(
           AppConfig.layerOf({
             DATA_DIR: folder,

@@ -4,7 +4,7 @@ import { AppConfig } from "../../config/Config.ts"
 import { smallBodyBytesMax } from "../../domain/Limits.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { Passthrough } from "../../passthrough/Passthrough.ts"
-import type { ForwardHandlers, OpenPath, Relayed } from "../../passthrough/Passthrough.ts"
+import type { ForwardHandlers, GivenUp, OpenPath, Relayed } from "../../passthrough/Passthrough.ts"
 import { Places } from "../../process/Places.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
@@ -17,7 +17,7 @@ import { handOff } from "./HandedOffCall.ts"
 import { responseHeaders, headerNames, defaultContentType } from "./PassthroughHeaders.ts"
 import type { HeaderNames } from "./PassthroughHeaders.ts"
 import { evictRefused, onBody } from "./PassthroughRoutes.ts"
-import { targetOf } from "./PassthroughTarget.ts"
+import { aliases, targetOf } from "./PassthroughTarget.ts"
 
 type Rest = Effect.Effect<Relayed, Problem | StoreUnavailable>
 
@@ -89,7 +89,7 @@ const makePathOf = (passthrough: Passthrough["Service"]) => {
   const cache = new Map<string, OpenPath>()
   const find = (url: string): OpenPath | undefined => {
     if (/[?%#]/u.test(url) || isTaskPath(url)) return undefined
-    if (url !== "/v1/chat/completions" && !url.startsWith("/vendors/")) return undefined
+    if (!aliases.has(url) && !url.startsWith("/vendors/")) return undefined
     const target = targetOf(url)
     const to = target && passthrough.resolve(target.vendor, "POST", target.path)
     return to !== undefined && Exit.isSuccess(to) && to.value.route.meter.per !== "nothing"
@@ -130,7 +130,7 @@ class FastPathCall implements ForwardHandlers {
   readonly #accepted: AcceptedRequest
   readonly #trace
   #place: number | undefined
-  #stop: (() => void) | undefined
+  #stop: ((why: GivenUp) => void) | undefined
   /** Set when the call was handed off and the routes wait for the rest of it. */
   #resume: ((rest: Rest) => void) | undefined
 
@@ -145,7 +145,7 @@ class FastPathCall implements ForwardHandlers {
   /** The response was closed; before its end, if the client disconnected. */
   onClose(): void {
     this.#remove()
-    if (!this.#accepted.response.writableEnded) this.#stop?.()
+    if (!this.#accepted.response.writableEnded) this.#stop?.("left")
   }
 
   /** Hands the call off to the routes in whatever state it is. */
@@ -153,7 +153,7 @@ class FastPathCall implements ForwardHandlers {
     this.#handOff(
       Effect.callback((resume) => {
         this.#resume = resume
-        return Effect.sync(() => this.#stop?.())
+        return Effect.sync(() => this.#stop?.("failed"))
       })
     )
   }

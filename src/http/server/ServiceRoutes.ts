@@ -72,7 +72,7 @@ const driftGauge = (drift: number, auditedAt: Option.Option<DateTime.Utc>): stri
     ""
   ].join("\n")
 
-/** Circuit (0 closed, 1 half open, 2 open) and pause of each upstream account. ADR 0071. */
+/** Circuit (0 closed, 1 half open, 2 open) and pause of each upstream account. ADR 0132. */
 const accountGauges = (accounts: ReadonlyArray<AccountState>): string =>
   accounts.length === 0
     ? ""
@@ -83,7 +83,7 @@ const accountGauges = (accounts: ReadonlyArray<AccountState>): string =>
           ({ circuit, id }) =>
             `gateway_account_circuit{account="${id}"} ${["Closed", "HalfOpen", "Open"].indexOf(circuit)}`
         ),
-        "# HELP gateway_account_paused_seconds Seconds until the account is used again.",
+        "# HELP gateway_account_paused_seconds Seconds until no model of the account pauses any more.",
         "# TYPE gateway_account_paused_seconds gauge",
         ...accounts.map(
           ({ id, pausedMillis }) =>

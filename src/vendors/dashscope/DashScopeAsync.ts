@@ -68,6 +68,7 @@ export const make = (context: AdapterContext): VendorAccount => {
     const isUploaded = request.media.some(({ pointer }) => at(pointer)?.startsWith("oss://"))
     const created = yield* calls({
       purpose: "submit",
+      model: request.upstreamModel,
       method: "POST",
       path,
       json: body,

@@ -101,6 +101,28 @@ describe("the @google/genai package, unchanged", () => {
     assert.equal((await newest()).captured, whole.captured)
   })
 
+  it("embeds, by the vendor's count of tokens or, without one, by four bytes a token", async () => {
+    const embed = { model: "gemini-embedding-001", contents: ["Hi", "there"] }
+    const embeddings = [{ values: [0.5] }, { values: [0.25] }]
+    mock.script = (_, response) =>
+      json(response, 200, { embeddings, usageMetadata: { promptTokenCount: 5 } })
+    const answer = await client.models.embedContent(embed)
+    assert.deepEqual(
+      answer.embeddings?.map((it) => it.values),
+      [[0.5], [0.25]]
+    )
+    assert.include(mock.seen.at(-1)!.url, "/models/gemini-embedding-001:batchEmbedContents")
+    const reported = await newest()
+    assert.deepInclude(reported.usage, { inputTokens: 5, outputTokens: 0, counted: false })
+    // 15 credits for a million tokens
+    assert.equal(reported.captured, 75n)
+    mock.script = (_, response) => json(response, 200, { embeddings })
+    await client.models.embedContent(embed)
+    const counted = await newest()
+    assert.isTrue(counted.usage!["counted"])
+    assert.isAbove(Number(counted.captured), 75)
+  })
+
   it("calls functions", async () => {
     const tools = [{ functionDeclarations: [{ name: "f", parametersJsonSchema: parameters }] }]
     const answer = await client.models.generateContent({ ...ask, config: { tools } })
@@ -148,7 +170,11 @@ describe("the @google/genai package, unchanged", () => {
     assert.match(`${error.name} ${error.message}`, /abort|timeout/iu)
     await until("the upstream is aborted", () => mock.seen[0]!.aborted !== undefined)
     assert.equal(mock.seen.length, 1)
-    assert.equal((await newest()).outcome, "released")
+    const call = await newest()
+    assert.equal(call.outcome, "settled")
+    // The prompt, a token for four bytes
+    const inputTokens = Math.ceil(mock.seen[0]!.body.length / 4)
+    assert.deepEqual(call.usage, { inputTokens, outputTokens: 0, counted: true })
   })
 
   it("retries when it is configured to; the gateway never does", async () => {
