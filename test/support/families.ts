@@ -91,7 +91,7 @@ export const families: ReadonlyArray<Family> = [
     upstream: "gemini",
     label: "image-edit-pro",
     action: "edit",
-    upstreamModel: "gemini-3-pro-image-preview",
+    upstreamModel: "gemini-3-pro-image",
     price: "13.40",
     isBlocking: true
   },

@@ -392,7 +392,7 @@ const tables: ReadonlyArray<Table> = [
     adapter: "gemini-image",
     protocol: gemini,
     base: "",
-    request: request("image-edit-pro", "gemini-3-pro-image-preview", { prompt: "p" }),
+    request: request("image-edit-pro", "gemini-3-pro-image", { prompt: "p" }),
     submits: geminiSubmits,
     jobs: []
   },

@@ -60,7 +60,7 @@ const subjects: ReadonlyArray<Subject> = [
     base: "",
     request: request(
       "image-edit-pro",
-      "gemini-3-pro-image-preview",
+      "gemini-3-pro-image",
       { prompt: "p", images: ["artifact:1"], aspect_ratio: "16:9", resolution: "2K" },
       { media: [picture("#/images/0")] }
     ),
