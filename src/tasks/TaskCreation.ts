@@ -130,19 +130,26 @@ export const decodeRequest = (entry: CatalogEntry, body: unknown) =>
 const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
 
 /**
- * Fails with 5003 while an operator fault is open, before money is held for a job that the vendor would
- * refuse. A repeated request is still replayed. ADR 0083.
+ * Fails with 5003 while an operator fault is open, or when no account's region has the model: before
+ * money is held for a job that cannot be submitted. A repeated request is still replayed. ADR 0083.
  */
 const makeFaultCheck = Effect.gen(function* () {
   const faults = yield* OperatorFaults
   const tasks = yield* TaskStore
   const vendors = yield* VendorClient
 
-  return Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
+  /** How long the fault of the account that is next stays open. */
+  const faultLeft = Effect.fnUntraced(function* ({ adapter, upstreamModel, vendor }: CatalogEntry) {
+    if (!vendors.isServed(adapter, upstreamModel)) return Option.some(unservedRetryAfter)
     if (!faults.hasOpen()) return Option.none()
-    const account = yield* Effect.option(vendors.choose(entry.vendor, entry.adapter))
-    if (Option.isNone(account)) return Option.none()
-    const left = yield* faults.remaining(account.value.accountId, entry.upstreamModel)
+    const account = yield* Effect.option(vendors.choose(vendor, adapter, upstreamModel))
+    return Option.isNone(account)
+      ? Option.none()
+      : yield* faults.remaining(account.value.accountId, upstreamModel)
+  })
+
+  return Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
+    const left = yield* faultLeft(entry)
     if (Option.isNone(left)) return Option.none()
     if (Option.isSome(request.idempotency)) {
       const { key } = request.idempotency.value
@@ -157,6 +164,9 @@ const makeFaultCheck = Effect.gen(function* () {
     })
   })
 })
+
+/** The operator has to change the configuration first. */
+const unservedRetryAfter = Duration.hours(1)
 
 /** Idempotency keys from before this time have expired. */
 const idempotencySince = (now: DateTime.Utc) =>

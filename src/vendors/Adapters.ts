@@ -1,7 +1,8 @@
 import type { AdapterName } from "../catalog/CatalogEntry.ts"
-import type { Provider } from "../domain/Provider.ts"
+import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import type { AdapterContext } from "./AdapterContext.ts"
 import * as DashScopeAsync from "./dashscope/DashScopeAsync.ts"
+import { hasModel } from "./dashscope/DashScopeModels.ts"
 import * as DashScopeSync from "./dashscope/DashScopeSync.ts"
 import * as FalQueue from "./fal/FalQueue.ts"
 import * as GeminiImage from "./gemini/GeminiImage.ts"
@@ -17,6 +18,8 @@ export interface Adapter {
   /** The headers that carry the key. */
   readonly auth: (key: string) => Readonly<Record<string, string>>
   readonly make: (context: AdapterContext) => VendorAccount
+  /** Whether the account has the model; absent: every account has every model. */
+  readonly hasModel?: (account: AccountSetting, upstreamModel: string) => boolean
 }
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
@@ -25,8 +28,8 @@ const fal = (key: string) => ({ authorization: `Key ${key}` })
 
 /** The adapters that catalog entries can name. docs/reference/vendors.md#adapters */
 export const adapters: { readonly [name in AdapterName]: Adapter } = {
-  "dashscope-async": { provider: "dashscope", auth: bearer, make: DashScopeAsync.make },
-  "dashscope-sync": { provider: "dashscope", auth: bearer, make: DashScopeSync.make },
+  "dashscope-async": { provider: "dashscope", auth: bearer, make: DashScopeAsync.make, hasModel },
+  "dashscope-sync": { provider: "dashscope", auth: bearer, make: DashScopeSync.make, hasModel },
   "gemini-image": { provider: "gemini", auth: google, make: GeminiImage.make },
   "openai-image": { provider: "openai", auth: bearer, make: OpenAiImages.make },
   "openai-video": { provider: "openai", auth: bearer, make: OpenAiVideos.make },
@@ -37,3 +40,13 @@ export const adapters: { readonly [name in AdapterName]: Adapter } = {
 const byName = new Map(Object.entries(adapters))
 
 export const adapterOf = (name: string): Adapter | undefined => byName.get(name)
+
+/** The accounts of the adapter's provider that have the model. */
+export const accountsWith = (
+  { hasModel: has, provider }: Adapter,
+  upstreamModel: string,
+  accounts: ReadonlyArray<AccountSetting>
+): ReadonlyArray<AccountSetting> =>
+  accounts.filter(
+    (account) => account.provider === provider && has?.(account, upstreamModel) !== false
+  )

@@ -1,9 +1,9 @@
 import { Effect, Layer, Option, Redacted } from "effect"
-import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import type { AccountSetting } from "../domain/Provider.ts"
 import { make as makeSimulator } from "../sandbox/Simulator.ts"
 import type { SimulatorOptions } from "../sandbox/Simulator.ts"
 import { Accounts } from "./Accounts.ts"
-import { adapterOf } from "./Adapters.ts"
+import { accountsWith, adapterOf } from "./Adapters.ts"
 import type { Adapter } from "./Adapters.ts"
 import * as Download from "./Download.ts"
 import { VendorClient } from "./VendorClient.ts"
@@ -33,6 +33,9 @@ export const layer = (options: VendorOptions = {}) =>
       const makeAccount = yield* makeAccountFactory(options)
       const simulator = (yield* makeSimulator(options)).account
       const made = new Map<string, VendorAccount>()
+      const settings = (yield* accounts.states).flatMap(({ id }) =>
+        Option.toArray(accounts.find(id))
+      )
 
       const accountFor = (name: string, account: AccountSetting): Option.Option<VendorAccount> => {
         const accountId = `${name}${separator}${account.id}`
@@ -50,26 +53,38 @@ export const layer = (options: VendorOptions = {}) =>
         return adapter !== undefined && !accounts.isConfigured(adapter.provider)
       }
 
-      /** When all accounts are paused: the one whose pause ends first. Its response has the wait. */
-      const soonest = Effect.fnUntraced(function* (provider: Provider) {
-        const states = (yield* accounts.states)
-          .filter((state) => state.provider === provider)
-          .sort((a, b) => a.pausedMillis - b.pausedMillis)
-        return accounts.find(states[0]?.id ?? "")
-      })
+      /** For when all are paused: first the one whose pause ends first. Its response has the wait. */
+      const soonest = Effect.map(accounts.states, (states) =>
+        states
+          .toSorted((a, b) => a.pausedMillis - b.pausedMillis)
+          .flatMap(({ id }) => Option.toArray(accounts.find(id)))
+      )
 
       return VendorClient.of({
-        choose: Effect.fn("LiveVendors.choose")(function* (_vendor, adapter) {
-          if (isSandbox(adapter)) return simulator
-          const provider = adapterOf(adapter)?.provider
-          if (provider === undefined) return yield* unknownAdapter(adapter)
-          const account = yield* accounts.order(provider).pipe(
-            Effect.map((all) => Option.fromUndefinedOr(all[0])),
-            Effect.catchTag("NoAccountFree", () => soonest(provider))
+        choose: Effect.fn("LiveVendors.choose")(function* (_vendor, name, upstreamModel) {
+          if (isSandbox(name)) return simulator
+          const adapter = adapterOf(name)
+          if (adapter === undefined) return yield* unknownAdapter(name)
+          const free = yield* Effect.catchTag(
+            accounts.order(adapter.provider),
+            "NoAccountFree",
+            () => Effect.succeed([])
           )
-          const found = Option.flatMap(account, (it) => accountFor(adapter, it))
-          return yield* Effect.mapError(Effect.fromOption(found), () => unknownAdapter(adapter))
+          const [first] = accountsWith(adapter, upstreamModel, free)
+          const account = first ?? accountsWith(adapter, upstreamModel, yield* soonest)[0]
+          const found = Option.flatMap(Option.fromUndefinedOr(account), (it) =>
+            accountFor(name, it)
+          )
+          return yield* Effect.mapError(Effect.fromOption(found), () => notInRegion(upstreamModel))
         }),
+        isServed: (name, upstreamModel) => {
+          const adapter = adapterOf(name)
+          return (
+            adapter === undefined ||
+            isSandbox(name) ||
+            accountsWith(adapter, upstreamModel, settings).length > 0
+          )
+        },
         owner: (accountId) => {
           if (accountId === simulator.accountId) return Effect.succeed(simulator)
           const at = accountId.indexOf(separator)
@@ -113,6 +128,12 @@ const unknownAdapter = (adapter: string) =>
   new VendorError({
     class: "OPERATOR",
     message: `no adapter is called ${adapter}: correct the catalog's adapter`
+  })
+
+const notInRegion = (upstreamModel: string) =>
+  new VendorError({
+    class: "OPERATOR",
+    message: `no account is in a region that has ${upstreamModel}`
   })
 
 const notConfigured = (accountId: string) =>

@@ -146,8 +146,14 @@ export interface Download {
 export class VendorClient extends Context.Service<
   VendorClient,
   {
-    /** The account for a new job of this vendor and adapter. */
-    readonly choose: (vendor: string, adapter: string) => Effect.Effect<VendorAccount, VendorError>
+    /** The account for a new job of this model: one whose region has it. */
+    readonly choose: (
+      vendor: string,
+      adapter: string,
+      upstreamModel: string
+    ) => Effect.Effect<VendorAccount, VendorError>
+    /** Some account has the model in its region, or the simulator serves it. ADR 0145. */
+    readonly isServed: (adapter: string, upstreamModel: string) => boolean
     /** The account that owns a running job. */
     readonly owner: (accountId: string) => Effect.Effect<VendorAccount, VendorError>
     /** No key is configured, so the simulator serves the vendor. docs/reference/vendors.md#sandbox */

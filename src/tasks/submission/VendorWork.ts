@@ -57,9 +57,9 @@ export class VendorWork extends Context.Service<
 
       const submitNew = Effect.fnUntraced(function* (owned: OwnedTask, firstN: number) {
         const entry = yield* entryOf(owned.task)
-        const account = yield* vendors.choose(entry.vendor, entry.adapter)
-        const media = yield* inputs.resolve(owned.task, entry)
         const { upstreamModel } = entry
+        const account = yield* vendors.choose(entry.vendor, entry.adapter, upstreamModel)
+        const media = yield* inputs.resolve(owned.task, entry)
         const submission = { owned, entry, account, media }
         // Before the submit: its callback may come before its response is recorded
         const signal = yield* signals.subscribe(owned.task.id, account)

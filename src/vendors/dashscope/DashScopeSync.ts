@@ -8,6 +8,7 @@ import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../Ven
 import type { VendorError } from "../VendorError.ts"
 import * as Bodies from "./DashScopeBodies.ts"
 import * as Calls from "./DashScopeCalls.ts"
+import { inRegion } from "./DashScopeModels.ts"
 import { rateOf, slotsOf } from "./DashScopeRates.ts"
 
 const Generated = Schema.Struct({
@@ -33,7 +34,7 @@ export const make = (context: AdapterContext): VendorAccount => {
       request: SubmitRequest
     ): Effect.fn.Return<Submitted, VendorError> {
       const { body, path } = yield* Bodies.syncBody(
-        request,
+        inRegion(account, request),
         yield* mediaTexts(request, urlOrDataUri)
       )
       const { output, request_id: requestId } = yield* calls({
@@ -57,7 +58,7 @@ export const make = (context: AdapterContext): VendorAccount => {
         : yield* emptyResult(requestId === undefined ? {} : { requestId })
     }),
     ...blocking,
-    rateOf: rateOf(account.id),
-    slotsOf: slotsOf(account.id)
+    rateOf: rateOf(account),
+    slotsOf: slotsOf(account)
   }
 }
