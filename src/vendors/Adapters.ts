@@ -1,13 +1,16 @@
-import type { AdapterName } from "../catalog/CatalogEntry.ts"
+import type { AdapterName, CatalogEntry } from "../catalog/CatalogEntry.ts"
+import type { ImageInfo } from "../catalog/media/Image.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import type { AdapterContext } from "./AdapterContext.ts"
 import * as DashScopeAsync from "./dashscope/DashScopeAsync.ts"
 import { hasModel } from "./dashscope/DashScopeModels.ts"
 import * as DashScopeSync from "./dashscope/DashScopeSync.ts"
 import * as FalQueue from "./fal/FalQueue.ts"
+import { takes } from "./FlatInput.ts"
 import * as GeminiImage from "./gemini/GeminiImage.ts"
 import * as OpenAiImages from "./openai/OpenAiImages.ts"
 import * as OpenAiVideos from "./openai/OpenAiVideos.ts"
+import { pictureFault } from "./openai/OpenAiVideoSizes.ts"
 import * as Replicate from "./replicate/Replicate.ts"
 import type { VendorAccount } from "./VendorClient.ts"
 
@@ -20,6 +23,10 @@ export interface Adapter {
   readonly make: (context: AdapterContext) => VendorAccount
   /** Whether the account has the model; absent: every account has every model. */
   readonly hasModel?: (account: AccountSetting, upstreamModel: string) => boolean
+  /** Whether a job can carry this field of the entry's body; absent: it can carry all. */
+  readonly takes?: (entry: CatalogEntry, field: string) => boolean
+  /** Why the vendor would refuse this picture of a decoded body, beyond the rules of the label. */
+  readonly pictureFault?: (body: unknown, picture: ImageInfo) => string | undefined
 }
 
 const bearer = (key: string) => ({ authorization: `Bearer ${key}` })
@@ -32,9 +39,9 @@ export const adapters: { readonly [name in AdapterName]: Adapter } = {
   "dashscope-sync": { provider: "dashscope", auth: bearer, make: DashScopeSync.make, hasModel },
   "gemini-image": { provider: "gemini", auth: google, make: GeminiImage.make },
   "openai-image": { provider: "openai", auth: bearer, make: OpenAiImages.make },
-  "openai-video": { provider: "openai", auth: bearer, make: OpenAiVideos.make },
-  "fal-queue": { provider: "fal", auth: fal, make: FalQueue.make },
-  replicate: { provider: "replicate", auth: bearer, make: Replicate.make }
+  "openai-video": { provider: "openai", auth: bearer, make: OpenAiVideos.make, pictureFault },
+  "fal-queue": { provider: "fal", auth: fal, make: FalQueue.make, takes },
+  replicate: { provider: "replicate", auth: bearer, make: Replicate.make, takes }
 }
 
 const byName = new Map(Object.entries(adapters))

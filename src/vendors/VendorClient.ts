@@ -1,6 +1,7 @@
 import { Context, Schema } from "effect"
 import type { Duration, Effect, Option, Scope, Stream } from "effect"
 import type { UpstreamInput } from "../catalog/UpstreamInput.ts"
+import type { ResultKind } from "../domain/Task.ts"
 import type { CallbackScheme } from "./CallbackScheme.ts"
 import type { VendorError } from "./VendorError.ts"
 
@@ -34,6 +35,9 @@ export interface SubmitRequest {
   readonly media: ReadonlyArray<SubmitMedium>
   /** For `fal-queue` and `replicate`: the upstream names of the fields. */
   readonly input?: UpstreamInput
+  readonly result: ResultKind
+  /** For `fal-queue` and `replicate`: the fields of the output that hold the results. */
+  readonly output?: ReadonlyArray<string>
   /** Where the vendor sends the callback when the job has ended, if it has callbacks. ADR 0107. */
   readonly callbackUrl?: string
 }

@@ -2,8 +2,9 @@ import { Clock, Duration, Effect, Option, Schema } from "effect"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { emptyResult, jobFailed, readAs, unreadableError } from "../Faults.ts"
 import type { FaultRule, ReportedError } from "../Faults.ts"
-import { flatInput, mediaIn } from "../FlatInput.ts"
+import { flatInput } from "../FlatInput.ts"
 import { optionalField } from "../OptionalField.ts"
+import { filesAt, usualFields } from "../OutputMedia.ts"
 import { pollIntervalAtAge } from "../Polling.ts"
 import { sameOriginJob, sameOriginUrl } from "../SameOrigin.ts"
 import { callVendor, failResponse, send } from "../VendorCall.ts"
@@ -40,7 +41,8 @@ const Job = Schema.Struct({
   statusUrl: Schema.String,
   responseUrl: Schema.String,
   cancelUrl: Schema.String,
-  submittedAtMillis: Schema.Finite
+  submittedAtMillis: Schema.Finite,
+  output: Schema.optionalKey(Schema.Array(Schema.String))
 })
 type Job = typeof Job.Type
 const jobOf = sameOriginJob(Job, ({ cancelUrl, responseUrl, statusUrl }) => [
@@ -49,9 +51,11 @@ const jobOf = sameOriginJob(Job, ({ cancelUrl, responseUrl, statusUrl }) => [
   cancelUrl
 ])
 
+const flaggedCode = "has_nsfw_concepts"
+
 /** By the `type` of the first item of `detail`, or its text. docs/reference/vendors.md#fal-errors */
 const rules: ReadonlyArray<FaultRule> = [
-  { codes: ["content_policy_violation"], class: "CONTENT" },
+  { codes: ["content_policy_violation", flaggedCode], class: "CONTENT" },
   { codes: ["file_download_error", "image_load_error", "file_too_large"], class: "MEDIA" },
   { message: /exhausted balance|user is locked|billing/iu, class: "OPERATOR" },
   { codes: ["generation_timeout", "request_timeout", "startup_timeout"], class: "TIMEOUT" },
@@ -97,7 +101,11 @@ export const make = (context: AdapterContext): VendorAccount => {
         schema: Created
       })
       const submittedAtMillis = yield* Clock.currentTimeMillis
-      const handle = { ...urlsOf(base, request.upstreamModel, created), submittedAtMillis }
+      const handle = {
+        ...urlsOf(base, request.upstreamModel, created),
+        output: request.output ?? usualFields[request.result],
+        submittedAtMillis
+      }
       return { _tag: "Accepted", handle, pollAfter: pollIntervalAtAge(0) }
     }),
     poll: Effect.fn("FalQueue.poll")(function* (handle: Handle) {
@@ -156,9 +164,32 @@ const poll = Effect.fnUntraced(function* (
   if (response.status !== 200) return yield* failureIn(api, response, requestId)
   const output = readAnything(response)
   if (Option.isNone(output)) return yield* unreadableError("query", response)
-  const items = mediaIn(output.value, false)
-  return items.length > 0 ? { _tag: "Done", result: { items } } : yield* emptyResult({ requestId })
+  return yield* resultOf(output.value, job)
 })
+
+const Flags = Schema.Struct({
+  has_nsfw_concepts: optionalField(Schema.Union([Schema.Boolean, Schema.Array(Schema.Boolean)]))
+})
+const decodeFlags = Schema.decodeUnknownOption(Flags)
+
+/** One flag for each file, or one for all. A flagged file is blank: its content was refused. */
+const flagsIn = (output: unknown): ((index: number) => boolean) => {
+  const flags = Option.getOrUndefined(decodeFlags(output))?.has_nsfw_concepts
+  return (index) => (typeof flags === "object" ? flags[index] === true : flags === true)
+}
+
+/** docs/reference/vendors.md#fal-errors */
+const resultOf = (
+  output: unknown,
+  { output: fields = Object.values(usualFields).flat(), requestId }: Job
+): Effect.Effect<Progress, VendorError> => {
+  const isFlagged = flagsIn(output)
+  const files = filesAt(output, fields, false)
+  const items = files.filter((_, index) => !isFlagged(index))
+  if (items.length > 0) return Effect.succeed({ _tag: "Done", result: { items } })
+  const flagged = { code: flaggedCode, message: "The result was flagged as unsafe", requestId }
+  return Effect.fail(isFlagged(0) ? jobFailed(rules, flagged) : emptyResult({ requestId }))
+}
 
 /** The response URL of a completed job reports a failure of the job, if the error is the vendor's. */
 const failureIn = Effect.fnUntraced(function* (
