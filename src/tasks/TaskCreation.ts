@@ -1,20 +1,9 @@
-import {
-  Array as Arr,
-  Context,
-  DateTime,
-  Duration,
-  Effect,
-  Layer,
-  Option,
-  Result,
-  Schema
-} from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import type { ArtifactRow } from "../artifacts/Artifacts.ts"
 import { Artifacts } from "../artifacts/Artifacts.ts"
 import type { Body } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
-import { capFaults } from "../catalog/FieldFaults.ts"
-import { acceptBody, mapMedia } from "../catalog/media/Media.ts"
+import { mapMedia } from "../catalog/media/Media.ts"
 import type { InlineMedium } from "../catalog/media/Media.ts"
 import { quote } from "../catalog/Price.ts"
 import { AppConfig } from "../config/Config.ts"
@@ -22,15 +11,15 @@ import type { Credits } from "../domain/Credits.ts"
 import { makeTaskId } from "../domain/Ids.ts"
 import type { TaskId, UserId } from "../domain/Ids.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
-import { invalid, Problem, problem } from "../domain/Problem.ts"
+import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { createdBody, taskResult } from "../domain/TaskBody.ts"
 import type { TaskFacts } from "../domain/TaskBody.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import type { Principal } from "../users/ApiKeys.ts"
-import { mediaFaults, refusedFields } from "../vendors/BodyFaults.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
 import { taskEvent } from "../webhooks/Events.ts"
+import { decodeRequest } from "./RequestBody.ts"
 import { OperatorFaults } from "./submission/OperatorFaults.ts"
 import { TaskStore } from "./TaskStore.ts"
 import type { AcceptOutcome } from "./TaskStore.ts"
@@ -134,22 +123,6 @@ export class TaskCreation extends Context.Service<
     })
   )
 }
-
-/**
- * Decodes a body with its inline media, by the rules of its label and of the entry's adapter; fails with
- * all faults at once.
- */
-export const decodeRequest = Effect.fnUntraced(function* (entry: CatalogEntry, input: unknown) {
-  const accepted = yield* Effect.result(acceptBody(entry.label, input))
-  const faults = [
-    ...(Result.isFailure(accepted)
-      ? accepted.failure.errors
-      : mediaFaults(entry, accepted.success)),
-    ...refusedFields(entry, input)
-  ]
-  if (Arr.isReadonlyArrayNonEmpty(faults)) return yield* invalid(capFaults(faults))
-  return yield* Effect.orDie(Effect.fromResult(accepted))
-})
 
 const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
 

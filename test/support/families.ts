@@ -82,8 +82,8 @@ export const families: ReadonlyArray<Family> = [
     ...image,
     adapter: "dashscope-sync",
     upstream: "dashscope",
-    // Not a model whose limit is two submits a minute
-    upstreamModel: "wan2.6-t2i",
+    // Not a model with a limit that the gateway keeps
+    upstreamModel: "z-image-turbo",
     isBlocking: true,
     hasLastingUrls: true
   },
@@ -101,7 +101,7 @@ export const families: ReadonlyArray<Family> = [
     ...image,
     adapter: "openai-image",
     upstream: "openai",
-    upstreamModel: "gpt-image-1",
+    upstreamModel: "gpt-image-1.5",
     isBlocking: true
   },
   {

@@ -24,6 +24,17 @@ const Generated = Schema.Struct({
   })
 })
 
+/** The fields of a body that are sent. */
+export const taken: ReadonlySet<string> = new Set([
+  "prompt",
+  "images",
+  "negative_prompt",
+  "size",
+  "n",
+  "prompt_extend",
+  "seed"
+])
+
 /** Blocking models; the async header must be absent. docs/reference/vendors.md#dashscope-wire-protocol */
 export const make = (context: AdapterContext): VendorAccount => {
   const { account, accountId } = context

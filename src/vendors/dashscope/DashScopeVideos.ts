@@ -1,4 +1,5 @@
 import { tierOfSize } from "../../catalog/bodies/Size.ts"
+import { unlessOneOf } from "../BodyFields.ts"
 import type { MediaAt } from "../MediaTexts.ts"
 import { common, seconds, texts } from "./DashScopeFields.ts"
 import type { Fields, Shape } from "./DashScopeFields.ts"
@@ -96,4 +97,25 @@ const shapes: Readonly<Record<VideoFamily, Readonly<Record<string, Shape>>>> = {
       parameters: tier
     }
   }
+}
+
+const lacking: Readonly<Record<VideoFamily, ReadonlySet<string>>> = {
+  "wan2.7": new Set(["template"]),
+  wan3: new Set(["template", "negative_prompt", "audio_url"])
+}
+
+export const takesVideoField = (upstreamModel: string, field: string): boolean => {
+  const family = familyOf(upstreamModel)
+  return family === undefined || !lacking[family].has(field)
+}
+
+/** wan2.7 cannot be silent, and has no tier of 480P. */
+export const videoValueFault = (
+  upstreamModel: string,
+  field: string,
+  value: unknown
+): string | undefined => {
+  if (familyOf(upstreamModel) !== "wan2.7") return undefined
+  if (field === "audio") return unlessOneOf([true], value)
+  return field === "resolution" ? unlessOneOf(["720P", "1080P"], value) : undefined
 }

@@ -9,7 +9,8 @@ import { optionalField } from "../OptionalField.ts"
 import { callVendor } from "../VendorCall.ts"
 import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
 import type { VendorError } from "../VendorError.ts"
-import { baseOf, apiOf, orientationOf } from "./OpenAiCalls.ts"
+import { baseOf, apiOf } from "./OpenAiCalls.ts"
+import { sizeOf } from "./OpenAiSizes.ts"
 
 const generateTimeout = Duration.seconds(300)
 
@@ -18,9 +19,20 @@ const readFields = bodyFields(
     prompt: Schema.String,
     n: Schema.optionalKey(Schema.Int),
     size: Schema.optionalKey(Schema.NullOr(Schema.String)),
-    aspect_ratio: Schema.optionalKey(Schema.String)
+    aspect_ratio: Schema.optionalKey(Schema.String),
+    resolution: Schema.optionalKey(Schema.String)
   })
 )
+
+/** The fields of a body that are sent. */
+export const taken: ReadonlySet<string> = new Set([
+  "prompt",
+  "images",
+  "n",
+  "size",
+  "aspect_ratio",
+  "resolution"
+])
 
 const Generated = Schema.Struct({
   data: optionalField(
@@ -33,9 +45,6 @@ const Generated = Schema.Struct({
   ),
   output_format: optionalField(Schema.String)
 })
-
-/** The three sizes of GPT-image. */
-const sizes = { wide: "1536x1024", tall: "1024x1536", square: "1024x1024" } as const
 
 /** A blocking call; an edit when the body has images. docs/reference/vendors.md#openai-images */
 export const make = (context: AdapterContext): VendorAccount => {
@@ -83,12 +92,15 @@ const itemOf = (
 }
 
 const fieldsOf = (request: SubmitRequest) =>
-  Effect.map(readFields(request), ({ aspect_ratio: ratio, n, prompt, size }) => ({
-    model: request.upstreamModel,
-    prompt,
-    n: n ?? 1,
-    size: sizes[orientationOf(size ?? ratio?.replace(":", "*"))]
-  }))
+  Effect.map(readFields(request), ({ n, prompt, ...asked }) => {
+    const size = sizeOf(request.upstreamModel, asked)
+    return {
+      model: request.upstreamModel,
+      prompt,
+      n: n ?? 1,
+      ...(size === undefined ? {} : { size })
+    }
+  })
 
 const formOf = Effect.fnUntraced(function* (
   fields: Readonly<Record<string, string | number>>,

@@ -33,6 +33,15 @@ const readFields = bodyFields(
   })
 )
 
+/** The fields of a body that are sent. */
+export const taken: ReadonlySet<string> = new Set([
+  "prompt",
+  "duration",
+  "size",
+  "resolution",
+  "image"
+])
+
 const Video = Schema.Struct({
   id: Schema.NonEmptyString,
   status: Schema.String,
@@ -68,20 +77,17 @@ export const make = (context: AdapterContext): VendorAccount => {
       const [picture] = request.media
       const bytes = yield* picture?.bytes ?? Effect.undefined
       const fields = yield* fieldsOf(request, bytes)
-      const content =
-        picture === undefined || bytes === undefined
-          ? { json: fields }
-          : {
-              raw: yield* multipart([
-                ...Object.entries(fields),
-                ["input_reference", { name: "first", mime: picture.mime, bytes }]
-              ])
-            }
+      const form = yield* multipart([
+        ...Object.entries(fields),
+        ...(picture === undefined || bytes === undefined
+          ? []
+          : [["input_reference", { name: "first", mime: picture.mime, bytes }] as const])
+      ])
       const { id } = yield* callVendor(api, {
         purpose: "submit",
         method: "POST",
         url: `${base}/videos`,
-        ...content,
+        raw: form,
         timeout: createTimeout,
         schema: Video
       })

@@ -400,7 +400,7 @@ const tables: ReadonlyArray<Table> = [
     adapter: "openai-image",
     protocol: openai,
     base: "/v1",
-    request: picture("gpt-image-1"),
+    request: picture("gpt-image-1.5"),
     submits: openAiSubmits,
     jobs: []
   },

@@ -56,7 +56,7 @@ describe("accounts of DashScope in several regions", () => {
     Effect.gen(function* () {
       const response = yield* call(spark, json(body))
       assert.strictEqual(response.status, 503)
-      const problem = yield* Effect.promise(() => response.json())
+      const problem = (yield* Effect.promise(() => response.json())) as { code: number }
       assert.strictEqual(problem.code, 5003)
       assert.strictEqual(upstream.seen.length, 0)
     }).pipe(Effect.provide(running("us-east-1")))

@@ -98,7 +98,7 @@ describe("bodies of DashScope, field by field", () => {
       assert.strictEqual(seen.path, `${aigc}/image2video/video-synthesis`)
       assert.strictEqual(seen.headers["x-dashscope-ossresourceresolve"], "enable")
       assert.strictEqual(seen.json.input.first_frame_url, "oss://dashscope-instant/1/image.png")
-      const [upload] = upstream.seen.filter((it) => it.path === "/oss")
+      const upload = upstream.seen.find((it) => it.path === "/oss")
       assert.deepEqual(
         Array.from(upload?.form ?? [], ([name, [part]]) => [name, part?.type ?? part?.text]),
         [
