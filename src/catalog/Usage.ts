@@ -1,12 +1,26 @@
 import { at } from "../domain/Json.ts"
-import type { UsageProtocol } from "./OpenRoutes.ts"
+import type { TokenModel, UsageProtocol } from "./OpenRoutes.ts"
 import type { TokenUsage } from "./Price.ts"
 
-/** A number of tokens; 0 for any other value. */
+/** A number of tokens; 0 when there is none, `NaN` for anything that is no count. */
 const count = (value: unknown, ...path: ReadonlyArray<string>): number => {
-  const found = at(value, ...path)
-  return typeof found === "number" && Number.isFinite(found) && found > 0 ? Math.trunc(found) : 0
+  const found = at(value, ...path) ?? 0
+  return typeof found === "number" && Number.isSafeInteger(found) && found >= 0 ? found : NaN
 }
+
+/** A call with tools of the vendor reads its prompt several times, and may be asked for many choices. */
+const readingsMax = 16
+const choicesMax = 128
+
+/**
+ * Whether figures can be true: counts that are not negative, not all zero, and within what the model
+ * can read and write. A figure that is no count stays `NaN` when it is merged. docs/reference/passthrough.md#usage
+ */
+export const isCredible = (usage: TokenUsage, model: TokenModel): boolean =>
+  usage.inputTokens + usage.outputTokens > 0 &&
+  usage.inputTokens <= readingsMax * model.inputTokensMax &&
+  usage.outputTokens <= choicesMax * model.outputTokensMax &&
+  !Object.values(usage).some(Number.isNaN)
 
 const isObject = (value: unknown): boolean => typeof value === "object" && value !== null
 

@@ -38,6 +38,10 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "The key has as many unfinished tasks as it may. No task was made.",
     "Wait until one has ended (Retry-After is a guess), or cancel one."
   ),
+  1203: help(
+    "The vendor has said that its rate for this model is used up. Other models are not concerned.",
+    "Wait as long as Retry-After says, or call another model."
+  ),
   2001: help(
     "One parameter or several are missing, unknown, of the wrong type or out of range.",
     "Correct every fault listed in errors; each names its place as a JSON pointer."
@@ -149,7 +153,7 @@ export const taskErrorHelp = {
     "Create the task again, or ask the operator for a longer TASK_DEADLINE."
   ),
   4008: help(
-    "The service's own account at the vendor is misconfigured or unpaid.",
+    "The service's own account at the vendor is misconfigured or unpaid, or the vendor no longer offers the model.",
     "Wait for the operator, who has been told."
   )
 } as const satisfies Record<number, ErrorHelp>

@@ -1,7 +1,7 @@
-import { Result } from "effect"
+import { Context, Metric, Result } from "effect"
 import { chargeTokens } from "../catalog/Price.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
-import { mergeUsage, usageOf } from "../catalog/Usage.ts"
+import { isCredible, mergeUsage, usageOf } from "../catalog/Usage.ts"
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
@@ -22,8 +22,16 @@ const textOf = (bytes: Uint8Array): string => {
   return text.startsWith("\uFEFF") ? text.slice(1) : text
 }
 
+const usageFaults = Metric.counter("gateway_upstream_usage_faults_total", {
+  description: "Metered calls whose usage figures were negative, no counts or beyond the model",
+  incremental: true
+})
+
 /** Bytes of text a token, where an upstream reports no figures: the vendors' rule of thumb. */
 const bytesPerToken = 4
+
+/** Of a stream without a chunk. */
+const nothingRead = { isFinal: false, pieces: 0, usage: undefined }
 
 interface BilledCall {
   readonly id: string
@@ -42,7 +50,9 @@ export class CallBill implements StreamWatch {
   /** Of an event stream that is metered by tokens. */
   #meter: StreamMeter | undefined
   #closed = false
-  #status = 0
+  /** The upstream may be executing the call. */
+  #isSent = false
+  #status: number | null = null
   #account: string | null = null
 
   constructor(
@@ -55,6 +65,14 @@ export class CallBill implements StreamWatch {
     this.#plan = plan
     this.#requestBytes = requestBytes
     this.#close = close
+  }
+
+  sent(): void {
+    this.#isSent = true
+  }
+
+  refused(): void {
+    this.#isSent = false
   }
 
   /** Meters a chunk of an event stream as it passes; returns what goes to the client. */
@@ -73,6 +91,12 @@ export class CallBill implements StreamWatch {
     this.#end({ ...released(this.#call, status), account: this.#account })
   }
 
+  /** The client left before a response: what the upstream may be executing costs its prompt at least. */
+  leave(): void {
+    if (this.#isSent) this.#settle(this.#estimate(0), true)
+    else this.release(null)
+  }
+
   /** Settles a whole response and returns its cost; a stream is settled at its end. */
   onResponse({ accountId, response }: Reached): Credits | undefined {
     this.#status = response.status
@@ -84,7 +108,7 @@ export class CallBill implements StreamWatch {
     }
     if (this.#plan.metered._tag !== "Tokens") return this.#settleCall()
     const value = parseJson(response.body)
-    const reported = usageOf(this.#plan.metered.protocol, value)
+    const reported = this.#credible(usageOf(this.#plan.metered.protocol, value))
     return reported === undefined
       ? this.#settle(this.#estimate(response.body.length / bytesPerToken), true)
       : this.#settle(reported, false)
@@ -93,12 +117,20 @@ export class CallBill implements StreamWatch {
   /** The end of an event stream. */
   ended(how: "complete" | "broken" | "abandoned"): void {
     const meter = this.#meter
-    if (how === "broken" || meter === undefined || meter.failed) return this.release(this.#status)
-    const { pieces, usage } = meter
-    if (usage === undefined && pieces === 0) return this.release(this.#status)
+    if (how === "broken" || meter?.failed === true) return this.release(this.#status)
+    if (this.#plan.metered._tag === "Call") {
+      this.#settleCall()
+      return
+    }
+    const { isFinal, pieces, usage: reported } = meter ?? nothingRead
+    // An upstream that ends its stream without an event has sold nothing
+    if (how === "complete" && reported === undefined && pieces === 0) {
+      return this.release(this.#status)
+    }
+    const usage = this.#credible(reported)
     // A stream that ended has the upstream's figures; one that the client left has some of them, or all
     // when it left after the last event, as OpenAI's client does at `[DONE]`
-    if ((how === "complete" || meter.isFinal) && usage !== undefined) this.#settle(usage, false)
+    if ((how === "complete" || isFinal) && usage !== undefined) this.#settle(usage, false)
     else {
       const counted = this.#estimate(pieces)
       this.#settle(
@@ -108,6 +140,17 @@ export class CallBill implements StreamWatch {
         true
       )
     }
+  }
+
+  /** Figures that cannot be true are the vendor's fault, and not used. */
+  #credible(usage: TokenUsage | undefined): TokenUsage | undefined {
+    const { metered } = this.#plan
+    if (usage === undefined || metered._tag !== "Tokens" || isCredible(usage, metered.model)) {
+      return usage
+    }
+    const account = this.#account ?? "sandbox"
+    Metric.withAttributes(usageFaults, { account }).updateUnsafe(1, Context.empty())
+    return undefined
   }
 
   #estimate(outputTokens: number): TokenUsage {

@@ -5,6 +5,7 @@ import { holdTokens } from "../catalog/Price.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
+import { hasDuplicateKeys } from "../domain/Json.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { hiddenInputOf } from "./HiddenInput.ts"
@@ -28,7 +29,15 @@ export interface CallPlan {
   readonly hidesUsage: boolean
 }
 
-const Limit = Schema.optionalKey(Schema.NullOr(Schema.Finite))
+const isPositive = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 1
+
+const Limit = Schema.optionalKey(
+  Schema.NullOr(
+    Schema.Number.check(
+      Schema.makeFilter<number>(isPositive, { expected: "a whole number from 1" })
+    )
+  )
+)
 
 /** The members of a request that decide what it can cost; all others are for the upstream. */
 const RequestBody = Schema.Struct({
@@ -80,8 +89,9 @@ export const planCall = (
   catalog: UpstreamCatalog,
   route: OpenRoute,
   pathModel: string | undefined,
-  bytes: Uint8Array
+  given: Uint8Array
 ): Result.Result<CallPlan, Problem> => {
+  const bytes = withoutMark(given)
   const model = pathModel ?? null
   const plain = { model, body: bytes, hidesUsage: false }
   if (route.meter.per === "nothing") {
@@ -93,6 +103,10 @@ export const planCall = (
   }
   return planTokens(catalog, route, route.meter.protocol, pathModel, bytes)
 }
+
+/** One byte order mark is skipped, as on every route. docs/reference/http.md#request-bodies */
+const withoutMark = (bytes: Uint8Array): Uint8Array =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
 const planTokens = (
   catalog: UpstreamCatalog,
@@ -140,7 +154,7 @@ const planTokens = (
 const isFlag = (value: unknown): boolean =>
   value === undefined || value === null || typeof value === "boolean"
 const isLimit = (value: unknown): boolean =>
-  value === undefined || value === null || Number.isFinite(value)
+  value === undefined || value === null || isPositive(value)
 
 /**
  * Most bodies are plain and correct and need no decoder, which costs as much as the rest of a plan.
@@ -165,6 +179,8 @@ interface ReadBody {
   readonly body: RequestBody
 }
 
+const duplicateKeys = problem(2002, "An object of the body has the same key twice")
+
 const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
   const text = Result.try({
     try: () => strictUtf8.decode(bytes),
@@ -177,6 +193,8 @@ const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
   if (Array.isArray(value) || typeof value !== "object" || value === null) {
     return Result.fail(invalid([{ pointer: "#", detail: "Expected an object" }]))
   }
+  // The upstream might read the other one
+  if (hasDuplicateKeys(text.success, value)) return Result.fail(duplicateKeys)
   if (isPlain(value)) return Result.succeed({ bytes, text: text.success, value, body: value })
   const body = decodeBody(value)
   return Result.isFailure(body)
@@ -203,8 +221,8 @@ const holdOf = (model: TokenModel, { body, bytes, text }: ReadBody): Credits => 
   )
   const choices =
     largest(body.n, generationConfig?.candidateCount, generation_config?.candidate_count) ?? 1
-  const each = Math.min(Math.max(0, Math.ceil(asked ?? Infinity)), model.outputTokensMax)
-  const output = each * Math.min(Math.max(1, Math.ceil(choices)), choicesMax)
+  const each = Math.min(asked ?? Infinity, model.outputTokensMax)
+  const output = each * Math.min(choices, choicesMax)
   return holdTokens(model.price, input, output, asksLongCache)
 }
 

@@ -1,12 +1,11 @@
 import { Effect, Exit } from "effect"
-import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { CallBill } from "./CallBill.ts"
 import type { CallPlan } from "./CallPlan.ts"
 import type { CallEnd, CallStart, Metering } from "./Metering.ts"
-import { relay, requestOf } from "./PassthroughCall.ts"
-import type { ForwardHandlers, PassthroughCall, Relayed } from "./PassthroughCall.ts"
+import { givenUpBy, relay, requestOf, routeName } from "./PassthroughCall.ts"
+import type { ForwardHandlers, GivenUp, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 import type { Reached, ReachHandlers, UpstreamCalls } from "./UpstreamCalls.ts"
 
 interface Services {
@@ -65,10 +64,10 @@ export class MeteredCall implements ReachHandlers {
   }
 
   /** Nobody waits for the response any more. A stream that is relayed ends by itself. */
-  giveUp(): void {
+  giveUp(why: GivenUp): void {
     if (this.#state === "responded") return
     // First, so that the handlers are not called any more
-    this.#release()
+    this.#end(why)
     this.#stop()
   }
 
@@ -80,7 +79,7 @@ export class MeteredCall implements ReachHandlers {
     if (this.#state === "abandoned") return
     this.#handlers.onRest(
       Effect.interruptible(rest).pipe(
-        Effect.onError(() => Effect.sync(() => this.#release())),
+        Effect.onError((cause) => Effect.sync(() => this.#end(givenUpBy(cause)))),
         Effect.map((reached) => this.#relayed(reached)),
         Effect.uninterruptible
       )
@@ -106,11 +105,12 @@ export class MeteredCall implements ReachHandlers {
   #reach(): void {
     this.#state = "held"
     try {
-      const request = requestOf(this.#call, this.#plan.body, this.#bill)
+      const model = limitedBy(this.#plan, this.#call)
+      const request = requestOf(this.#call, this.#plan.body, model, this.#bill)
       const { provider } = this.#call.to.route
       this.#stop = this.#services.upstream.reachUnsafe(provider, request, this.#nowMillis, this)
     } catch (defect) {
-      this.#release()
+      this.#end("failed")
       this.#handlers.onRest(Exit.die(defect))
     }
   }
@@ -120,10 +120,15 @@ export class MeteredCall implements ReachHandlers {
     return relay(reached, this.#id, this.#bill.onResponse(reached))
   }
 
-  #release(): void {
-    if (this.#state === "held") this.#bill.release(null)
+  #end(why: GivenUp): void {
+    if (this.#state === "held") {
+      if (why === "left") this.#bill.leave()
+      else this.#bill.release(null)
+    }
     this.#state = "abandoned"
   }
 }
 
-const routeName = ({ method, path }: OpenRoute): string => `${method} ${path}`
+/** Dated versions of a model share its price and its rate. */
+const limitedBy = ({ metered, model }: CallPlan, call: PassthroughCall): string =>
+  metered._tag === "Tokens" ? metered.model.model : (model ?? routeName(call.to.route))

@@ -5,11 +5,23 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { planCall } from "./CallPlan.ts"
 import { MeteredCall } from "./MeteredCall.ts"
 import { Metering } from "./Metering.ts"
-import { relay, requestOf } from "./PassthroughCall.ts"
-import type { ForwardHandlers, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
+import { givenUpBy, plainRequestOf, relay } from "./PassthroughCall.ts"
+import type {
+  ForwardHandlers,
+  GivenUp,
+  OpenPath,
+  PassthroughCall,
+  Relayed
+} from "./PassthroughCall.ts"
 import { UpstreamCalls } from "./UpstreamCalls.ts"
 
-export type { ForwardHandlers, OpenPath, PassthroughCall, Relayed } from "./PassthroughCall.ts"
+export type {
+  ForwardHandlers,
+  GivenUp,
+  OpenPath,
+  PassthroughCall,
+  Relayed
+} from "./PassthroughCall.ts"
 
 /** Forwards a call to its vendor, relays the response and meters the call. docs/reference/passthrough.md */
 export class Passthrough extends Context.Service<
@@ -23,7 +35,7 @@ export class Passthrough extends Context.Service<
       call: PassthroughCall,
       nowMillis: number,
       handlers: ForwardHandlers
-    ) => () => void
+    ) => (why: GivenUp) => void
   }
 >()("gateway/passthrough/Passthrough") {
   static readonly layer = Layer.effect(
@@ -52,10 +64,9 @@ export class Passthrough extends Context.Service<
         }
       }
 
-      const plain = (call: PassthroughCall) =>
-        Effect.map(
-          upstream.reach(call.to.route.provider, requestOf(call, call.body, undefined)),
-          (reached) => relay(reached, undefined, undefined)
+      const plain = (call: PassthroughCall, body: Uint8Array) =>
+        Effect.map(upstream.reach(call.to.route.provider, plainRequestOf(call, body)), (reached) =>
+          relay(reached, undefined, undefined)
         )
 
       // Most calls come here: from the hold to the response without a fiber
@@ -70,9 +81,11 @@ export class Passthrough extends Context.Service<
           if (Result.isSuccess(plan) && plan.success.metered._tag !== "Nothing") {
             const metered = new MeteredCall(services, call, plan.success, nowMillis, handlers)
             metered.begin()
-            return () => metered.giveUp()
+            return (why: GivenUp) => metered.giveUp(why)
           }
-          handlers.onRest(Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call))
+          handlers.onRest(
+            Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call, plan.success.body)
+          )
         } catch (defect) {
           handlers.onRest(Exit.die(defect))
         }
@@ -85,7 +98,7 @@ export class Passthrough extends Context.Service<
         forward: (call) =>
           Effect.flatMap(Clock.currentTimeMillis, (now) =>
             Effect.uninterruptibleMask((restore) => {
-              let giveUp = () => {}
+              let giveUp: (why: GivenUp) => void = () => {}
               const rest = Effect.callback<Effect.Effect<Relayed, Problem | StoreUnavailable>>(
                 (resume) => {
                   giveUp = forwardUnsafe(call, now, {
@@ -95,7 +108,7 @@ export class Passthrough extends Context.Service<
                 }
               )
               return Effect.flatMap(restore(rest), restore).pipe(
-                Effect.onError(() => Effect.sync(() => giveUp()))
+                Effect.onError((cause) => Effect.sync(() => giveUp(givenUpBy(cause))))
               )
             })
           )

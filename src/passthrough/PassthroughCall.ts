@@ -1,10 +1,12 @@
-import type { Effect } from "effect"
+import type { Cause, Effect } from "effect"
+import { HttpServerError } from "effect/http"
 import type { Readable } from "node:stream"
+import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import type { RouteMatch } from "../catalog/UpstreamCatalog.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Principal } from "../users/ApiKeys.ts"
-import { toClientHeaders, toUpstreamHeaders } from "./RelayHeaders.ts"
+import { toClientHeaders, toUpstreamHeaders, withRetryAfter } from "./RelayHeaders.ts"
 import type { Reached, UpstreamRequest } from "./UpstreamCalls.ts"
 
 /** An open route and the path that goes upstream. */
@@ -39,10 +41,22 @@ export interface ForwardHandlers {
   readonly onRest: (rest: Effect.Effect<Relayed, Problem | StoreUnavailable>) => void
 }
 
+/** Why a call is given up: its client left, or the call failed or the service stops, which is not charged. */
+export type GivenUp = "left" | "failed"
+
+export const givenUpBy = (cause: Cause.Cause<unknown>): GivenUp =>
+  cause.reasons.some(
+    (reason) =>
+      reason._tag === "Interrupt" && reason.annotations.has(HttpServerError.ClientAbort.key)
+  )
+    ? "left"
+    : "failed"
+
 /** The request that goes upstream. */
 export const requestOf = (
   call: PassthroughCall,
   body: Uint8Array,
+  model: string,
   watch: UpstreamRequest["watch"]
 ): UpstreamRequest => ({
   method: call.to.route.method,
@@ -50,8 +64,17 @@ export const requestOf = (
   query: call.query,
   headers: toUpstreamHeaders(call.headers),
   body,
+  model,
+  user: call.principal.userId,
   watch
 })
+
+/** `POST /v1/chat/completions`, as it is listed. */
+export const routeName = ({ method, path }: OpenRoute): string => `${method} ${path}`
+
+/** The request of a call that is not metered: the vendor counts it by its route. */
+export const plainRequestOf = (call: PassthroughCall, body: Uint8Array): UpstreamRequest =>
+  requestOf(call, body, routeName(call.to.route), undefined)
 
 /** What the client receives of a response. */
 export const relay = (
@@ -60,7 +83,7 @@ export const relay = (
   cost: Credits | undefined
 ): Relayed => ({
   status: response.status,
-  headers: toClientHeaders(response.headers),
+  headers: withRetryAfter(response.status, toClientHeaders(response.headers)),
   body: response.body,
   sandbox: accountId === null,
   callId,

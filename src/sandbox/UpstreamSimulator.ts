@@ -2,7 +2,7 @@ import { Effect, Result } from "effect"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { at } from "../domain/Json.ts"
 import type { Provider } from "../domain/Provider.ts"
-import type { UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+import type { StreamWatch, UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 import { RelayedStream } from "../vendors/UpstreamExchange.ts"
 import { anthropicMessage, anthropicMessageEvents } from "./AnthropicFormat.ts"
 import { parseRequest } from "./Completion.ts"
@@ -12,6 +12,7 @@ import { generateContentResponse, generateContentChunks } from "./GeminiFormat.t
 import { modelsResponse } from "./ModelsFormat.ts"
 import { chatCompletion, chatCompletionEvents } from "./OpenAiFormat.ts"
 import { openAiResponse, openAiResponseEvents } from "./ResponsesFormat.ts"
+import { UnsatisfiableSchema } from "./SchemaExample.ts"
 
 /**
  * Simulates passthrough calls in the vendors' formats, whole or as a stream. Equal requests give equal
@@ -31,6 +32,9 @@ export const makeSimulator =
         catch: (error) => error
       })
       if (Result.isSuccess(response)) return response.success
+      if (response.failure instanceof UnsatisfiableSchema) {
+        return badRequest(provider, response.failure.message)
+      }
       // The stack overflowed, or a text would be too long
       if (response.failure instanceof RangeError) {
         return badRequest(provider, "The body is nested too deeply, or asks for too much")
@@ -121,12 +125,19 @@ const json = (value: unknown, status = 200): UpstreamResponse => ({
   body: Buffer.from(JSON.stringify(value))
 })
 
+const unwatched: StreamWatch = {
+  sent: () => {},
+  refused: () => {},
+  push: (chunk) => chunk,
+  flush: () => Buffer.alloc(0),
+  ended: () => {}
+}
+
 /** Pause between two events of a simulated stream. */
 const eventMillis = 5
 
 const stream = (request: UpstreamRequest, events: ReadonlyArray<string>): UpstreamResponse => {
-  const watch = request.watch ?? { push: (it) => it, flush: () => Buffer.alloc(0), ended: () => {} }
-  const body = new RelayedStream(watch)
+  const body = new RelayedStream(request.watch ?? unwatched)
   const next = (index: number) => {
     if (body.destroyed) return
     body.receive(Buffer.from(events[index] ?? ""))

@@ -13,6 +13,8 @@ import type { TaskId, UserId } from "../domain/Ids.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { isRepeat } from "../domain/RequestHash.ts"
+import type { RequestHash } from "../domain/RequestHash.ts"
 import { createdBody, taskResult } from "../domain/TaskBody.ts"
 import type { TaskFacts } from "../domain/TaskBody.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
@@ -37,7 +39,7 @@ export interface CreateRequest {
   /** The parsed JSON body. */
   readonly body: unknown
   readonly traceId: string
-  readonly idempotency: Option.Option<{ readonly key: string; readonly requestHash: Uint8Array }>
+  readonly idempotency: Option.Option<RequestHash & { readonly key: string }>
 }
 
 /** An accepted task, or the first response again for a repeated request. */
@@ -136,13 +138,13 @@ const makeFaultCheck = Effect.gen(function* () {
   const vendors = yield* VendorClient
 
   /** How long the fault of the account that is next stays open. */
-  const faultLeft = Effect.fnUntraced(function* ({ adapter, upstreamModel, vendor }: CatalogEntry) {
-    if (!vendors.isServed(adapter, upstreamModel)) return Option.some(unservedRetryAfter)
+  const faultLeft = Effect.fnUntraced(function* (entry: CatalogEntry) {
+    if (!vendors.isServed(entry)) return Option.some(unservedRetryAfter)
     if (!faults.hasOpen()) return Option.none()
-    const account = yield* Effect.option(vendors.choose(vendor, adapter, upstreamModel))
+    const account = yield* Effect.option(vendors.choose(entry))
     return Option.isNone(account)
       ? Option.none()
-      : yield* faults.remaining(account.value.accountId, upstreamModel)
+      : yield* faults.remaining(account.value.accountId, entry.upstreamModel)
   })
 
   return Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
@@ -238,11 +240,7 @@ const replayOrFail = Effect.fnUntraced(function* (
       retryAfterSeconds: runningRetryAfterSeconds
     })
   }
-  const isRepeat = Option.exists(
-    request.idempotency,
-    ({ requestHash }) => Buffer.compare(requestHash, outcome.requestHash) === 0
-  )
-  if (!isRepeat) {
+  if (!Option.exists(request.idempotency, (hash) => isRepeat(outcome.requestHash, hash))) {
     return yield* problem(2008, "This Idempotency-Key was used before with another request")
   }
   return {

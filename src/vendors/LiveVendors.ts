@@ -1,4 +1,4 @@
-import { Effect, Layer, Option, Redacted } from "effect"
+import { Clock, Effect, Layer, Option, Redacted, Result } from "effect"
 import type { AccountSetting } from "../domain/Provider.ts"
 import { make as makeSimulator } from "../sandbox/Simulator.ts"
 import type { SimulatorOptions } from "../sandbox/Simulator.ts"
@@ -6,10 +6,10 @@ import { Accounts } from "./Accounts.ts"
 import { accountsWith, adapterOf } from "./Adapters.ts"
 import type { Adapter } from "./Adapters.ts"
 import * as Download from "./Download.ts"
+import type { ObserveResponse } from "./VendorCall.ts"
 import { VendorClient } from "./VendorClient.ts"
-import type { VendorAccount } from "./VendorClient.ts"
+import type { ChosenFor, VendorAccount } from "./VendorClient.ts"
 import { VendorError } from "./VendorError.ts"
-import type { VendorResponse } from "./VendorHttp.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 /** Between adapter and account id, in the account id of an attempt. */
@@ -53,38 +53,34 @@ export const layer = (options: VendorOptions = {}) =>
         return adapter !== undefined && !accounts.isConfigured(adapter.provider)
       }
 
-      /** For when all are paused: first the one whose pause ends first. Its response has the wait. */
-      const soonest = Effect.map(accounts.states, (states) =>
-        states
-          .toSorted((a, b) => a.pausedMillis - b.pausedMillis)
-          .flatMap(({ id }) => Option.toArray(accounts.find(id)))
-      )
+      const having = ({ adapter, upstreamModel }: ChosenFor) => {
+        const found = adapterOf(adapter)
+        return found === undefined ? [] : accountsWith(found, upstreamModel, settings)
+      }
 
       return VendorClient.of({
-        choose: Effect.fn("LiveVendors.choose")(function* (_vendor, name, upstreamModel) {
-          if (isSandbox(name)) return simulator
-          const adapter = adapterOf(name)
-          if (adapter === undefined) return yield* unknownAdapter(name)
-          const free = yield* Effect.catchTag(
-            accounts.order(adapter.provider),
-            "NoAccountFree",
-            () => Effect.succeed([])
-          )
-          const [first] = accountsWith(adapter, upstreamModel, free)
-          const account = first ?? accountsWith(adapter, upstreamModel, yield* soonest)[0]
-          const found = Option.flatMap(Option.fromUndefinedOr(account), (it) =>
-            accountFor(name, it)
-          )
-          return yield* Effect.mapError(Effect.fromOption(found), () => notInRegion(upstreamModel))
+        choose: Effect.fn("LiveVendors.choose")(function* (entry) {
+          const { adapter, upstreamModel } = entry
+          if (isSandbox(adapter)) return simulator
+          const provider = adapterOf(adapter)?.provider
+          if (provider === undefined) return yield* unknownAdapter(adapter)
+          const among = having(entry)
+          if (among.length === 0) return yield* notInRegion(upstreamModel)
+          const now = yield* Clock.currentTimeMillis
+          const source = { model: upstreamModel, user: null }
+          const order = accounts.order(provider, source, now, among)
+          const account = Result.match(order, {
+            onSuccess: (all) => Option.fromUndefinedOr(all[0]),
+            // Its response has the wait
+            onFailure: ({ soonest = "" }) => accounts.find(soonest)
+          })
+          const found = Option.flatMap(account, (it) => accountFor(adapter, it))
+          return yield* Effect.mapError(Effect.fromOption(found), () => unknownAdapter(adapter))
         }),
-        isServed: (name, upstreamModel) => {
-          const adapter = adapterOf(name)
-          return (
-            adapter === undefined ||
-            isSandbox(name) ||
-            accountsWith(adapter, upstreamModel, settings).length > 0
-          )
-        },
+        isServed: (entry) =>
+          adapterOf(entry.adapter) === undefined ||
+          isSandbox(entry.adapter) ||
+          having(entry).length > 0,
         owner: (accountId) => {
           if (accountId === simulator.accountId) return Effect.succeed(simulator)
           const at = accountId.indexOf(separator)
@@ -106,8 +102,10 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
   const downloads = yield* Download.make
   return (adapter: Adapter, account: AccountSetting, accountId: string): VendorAccount => {
     const auth = adapter.auth(Redacted.value(account.key))
-    const observeResponse = (response: VendorResponse) =>
-      accounts.observeResponse(account, response)
+    const observeResponse: ObserveResponse = (response, model = "") =>
+      Effect.map(Clock.currentTimeMillis, (now) =>
+        accounts.observe(account, { model, user: null }, response, now)
+      )
     const context = { account, accountId, auth, http, observeResponse, mayDisableInspection }
     return {
       ...adapter.make(context),

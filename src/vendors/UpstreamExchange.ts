@@ -15,6 +15,10 @@ export interface UpstreamRequest {
   /** Names and values alternate. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array
+  /** What the vendor counts its rates by: the model of a metered call, else the route. */
+  readonly model: string
+  /** Who calls. */
+  readonly user: string
   /** Present: an event stream is relayed as it arrives and observed by this watch. */
   readonly watch: StreamWatch | undefined
 }
@@ -26,8 +30,12 @@ export interface UpstreamResponse {
   readonly body: Uint8Array | Readable
 }
 
-/** Observes a relayed stream and may remove parts of it. */
+/** Observes a call, and its stream when that is relayed; may remove parts of the stream. */
 export interface StreamWatch {
+  /** The request goes out: from now on the upstream may execute it. */
+  readonly sent: () => void
+  /** It was refused or it failed: nothing is charged for it. */
+  readonly refused: () => void
   /** Receives a chunk, returns what is relayed. */
   readonly push: (chunk: Buffer) => Buffer
   /** Returns the rest at the regular end. */
@@ -143,6 +151,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller
     if (this.#aborted) controller.abort(aborted)
+    else this.#watch?.sent()
   }
 
   onResponseStart(
@@ -186,6 +195,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
     const first = this.#chunks[0]
     const body =
       first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
+    if (this.#status >= 300) this.#watch?.refused()
     this.#handlers.onResponse({ status: this.#status, headers: this.#headers, body })
   }
 
@@ -196,6 +206,7 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
         : error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError
           ? "timeout"
           : "broken"
+    this.#watch?.refused()
     this.#handlers.onFailure(kind, error)
   }
 

@@ -146,18 +146,21 @@ export interface Download {
   readonly stream: Stream.Stream<Uint8Array, VendorError>
 }
 
+/** What a new job is of; a catalog entry has it. */
+export interface ChosenFor {
+  readonly adapter: string
+  /** The upstream's own model id, which the vendor counts its rates by. */
+  readonly upstreamModel: string
+}
+
 /** Selects vendor accounts. */
 export class VendorClient extends Context.Service<
   VendorClient,
   {
     /** The account for a new job of this model: one whose region has it. */
-    readonly choose: (
-      vendor: string,
-      adapter: string,
-      upstreamModel: string
-    ) => Effect.Effect<VendorAccount, VendorError>
+    readonly choose: (entry: ChosenFor) => Effect.Effect<VendorAccount, VendorError>
     /** Some account has the model in its region, or the simulator serves it. ADR 0145. */
-    readonly isServed: (adapter: string, upstreamModel: string) => boolean
+    readonly isServed: (entry: ChosenFor) => boolean
     /** The account that owns a running job. */
     readonly owner: (accountId: string) => Effect.Effect<VendorAccount, VendorError>
     /** No key is configured, so the simulator serves the vendor. docs/reference/vendors.md#sandbox */

@@ -140,7 +140,7 @@ const makeUrlCheck = Effect.gen(function* () {
     }
     if (blank.test(url)) return yield* refused("the URL contains a space or a control character")
     yield* guard
-      .checkUrl(url, { schemes: ["https"] })
+      .checkSaved(url, { schemes: ["https"] })
       .pipe(Effect.catchTag("EgressRefused", (error) => refused(error.reason)))
   })
 })

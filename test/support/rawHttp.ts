@@ -27,6 +27,33 @@ export const rawHttp = (
       })
   )
 
+/** Sends each request when the response to the one before is complete; the last one closes. */
+export const rawSequence = (port: number, requests: ReadonlyArray<string>) =>
+  Effect.promise(
+    () =>
+      new Promise<string>((resolve, reject) => {
+        const left = [...requests]
+        let text = ""
+        let complete = 0
+        const socket = connect(port, "127.0.0.1", () => socket.write(left.shift() ?? ""))
+        socket.setTimeout(10_000, () => {
+          socket.destroy()
+          reject(new Error(`hangs: ${text.slice(0, 500)}`))
+        })
+        socket.setEncoding("latin1")
+        socket.on("data", (chunk) => {
+          text += String(chunk)
+          const end = text.indexOf("\r\n\r\n", complete) + 4
+          const length = /^content-length: (\d+)/imu.exec(text.slice(complete, end))?.[1]
+          if (end < 4 || text.length < end + Number(length)) return
+          complete = end + Number(length)
+          socket.write(left.shift() ?? "")
+        })
+        socket.on("error", () => {})
+        socket.on("close", () => resolve(text))
+      })
+  )
+
 /** Every response of a connection, in order. Chunked bodies are not read. */
 export const rawResponses = (text: string): ReadonlyArray<HttpResult> => {
   const answers: Array<HttpResult> = []

@@ -30,8 +30,8 @@ export const inspectAudio = (
 ): Effect.Effect<AudioInfo, MediaFault> => {
   const checked = checkedFormat(bytes, rules).pipe(
     Result.flatMap((format) => readers[format](bytes)),
-    Result.flatMap(({ format, seconds, slackSeconds }): Result.Result<AudioInfo, string> =>
-      seconds < rules.secondsMin || seconds > rules.secondsMax + slackSeconds
+    Result.flatMap(({ format, seconds }): Result.Result<AudioInfo, string> =>
+      seconds < rules.secondsMin || seconds > rules.secondsMax
         ? Result.fail(
             `Expected ${rules.secondsMin} to ${rules.secondsMax} seconds, got ${seconds.toFixed(2)}`
           )

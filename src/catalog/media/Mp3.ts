@@ -103,7 +103,6 @@ export const readMp3 = (bytes: Uint8Array): Result.Result<AudioHeader, string> =
   const samples = frames * first.samples - (announced?.silentSamples ?? 0)
   return Result.succeed({
     format: "MP3",
-    seconds: Math.max(0, samples) / first.hertz,
-    slackSeconds: (2 * first.samples) / first.hertz
+    seconds: Math.max(0, samples) / first.hertz
   })
 }

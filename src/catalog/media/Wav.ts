@@ -55,5 +55,5 @@ export const readWav = (bytes: Uint8Array): Result.Result<AudioHeader, string> =
   }
   return seconds === undefined
     ? Result.fail("The WAV has no sound in it")
-    : Result.succeed({ format: "WAV", seconds, slackSeconds: 0 })
+    : Result.succeed({ format: "WAV", seconds })
 }

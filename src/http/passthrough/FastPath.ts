@@ -4,13 +4,14 @@ import { AppConfig } from "../../config/Config.ts"
 import { smallBodyBytesMax } from "../../domain/Limits.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { Passthrough } from "../../passthrough/Passthrough.ts"
-import type { ForwardHandlers, OpenPath, Relayed } from "../../passthrough/Passthrough.ts"
+import type { ForwardHandlers, GivenUp, OpenPath, Relayed } from "../../passthrough/Passthrough.ts"
 import { Places } from "../../process/Places.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { makeClientKeyReader } from "../server/ClientKeys.ts"
 import { isPlainJson } from "../server/JsonBody.ts"
 import { hasOneHost, Listener } from "../server/Listener.ts"
+import { isTaskPath } from "../server/Paths.ts"
 import { traceOf } from "../server/RequestTrace.ts"
 import { handOff } from "./HandedOffCall.ts"
 import { responseHeaders, headerNames, defaultContentType } from "./PassthroughHeaders.ts"
@@ -77,9 +78,6 @@ const isOrdinary = (request: IncomingMessage, bodyBytesMax: number): boolean => 
   )
 }
 
-/** Task paths also start with `/vendors/`. */
-const isTask = /^\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)(?:\/|$)/u
-
 /** Paths in the cache of one process. */
 const cachedPathsMax = 1000
 
@@ -90,7 +88,7 @@ const cachedPathsMax = 1000
 const makePathOf = (passthrough: Passthrough["Service"]) => {
   const cache = new Map<string, OpenPath>()
   const find = (url: string): OpenPath | undefined => {
-    if (/[?%#]/u.test(url) || isTask.test(url)) return undefined
+    if (/[?%#]/u.test(url) || isTaskPath(url)) return undefined
     if (url !== "/v1/chat/completions" && !url.startsWith("/vendors/")) return undefined
     const target = targetOf(url)
     const to = target && passthrough.resolve(target.vendor, "POST", target.path)
@@ -132,7 +130,7 @@ class FastPathCall implements ForwardHandlers {
   readonly #accepted: AcceptedRequest
   readonly #trace
   #place: number | undefined
-  #stop: (() => void) | undefined
+  #stop: ((why: GivenUp) => void) | undefined
   /** Set when the call was handed off and the routes wait for the rest of it. */
   #resume: ((rest: Rest) => void) | undefined
 
@@ -147,7 +145,7 @@ class FastPathCall implements ForwardHandlers {
   /** The response was closed; before its end, if the client disconnected. */
   onClose(): void {
     this.#remove()
-    if (!this.#accepted.response.writableEnded) this.#stop?.()
+    if (!this.#accepted.response.writableEnded) this.#stop?.("left")
   }
 
   /** Hands the call off to the routes in whatever state it is. */
@@ -155,7 +153,7 @@ class FastPathCall implements ForwardHandlers {
     this.#handOff(
       Effect.callback((resume) => {
         this.#resume = resume
-        return Effect.sync(() => this.#stop?.())
+        return Effect.sync(() => this.#stop?.("failed"))
       })
     )
   }

@@ -101,7 +101,9 @@ const makeServer = (bounds: ListenerBounds): Server => {
     maxHeaderSize: bounds.headersBytesMax,
     insecureHTTPParser: false,
     // `GlobalMiddleware` returns a problem
-    requireHostHeader: false
+    requireHostHeader: false,
+    // RFC 9110, 7.8: an offer may be ignored. With `upgrade` listeners Node takes it and loses the body
+    shouldUpgradeCallback: () => false
   })
   // RFC 9110, 10.1.1: a server may ignore an unknown expectation
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))

@@ -71,6 +71,7 @@ export const make = (context: AdapterContext): VendorAccount => {
     const isUploaded = request.media.some(({ pointer }) => at(pointer)?.startsWith("oss://"))
     const created = yield* calls({
       purpose: "submit",
+      model: ordered.upstreamModel,
       method: "POST",
       path,
       json: body,

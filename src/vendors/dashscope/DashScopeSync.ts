@@ -50,6 +50,7 @@ export const make = (context: AdapterContext): VendorAccount => {
       )
       const { output, request_id: requestId } = yield* calls({
         purpose: "submit",
+        model: request.upstreamModel,
         method: "POST",
         path,
         json: body,

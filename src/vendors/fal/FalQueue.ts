@@ -57,6 +57,7 @@ const flaggedCode = "has_nsfw_concepts"
 const rules: ReadonlyArray<FaultRule> = [
   { codes: ["content_policy_violation", flaggedCode], class: "CONTENT" },
   { codes: ["file_download_error", "image_load_error", "file_too_large"], class: "MEDIA" },
+  { codes: ["EndpointDeprecated"], class: "GONE" },
   { message: /exhausted balance|user is locked|billing/iu, class: "OPERATOR" },
   { codes: ["generation_timeout", "request_timeout", "startup_timeout"], class: "TIMEOUT" },
   { codes: ["internal_server_error", "runner_*", "downstream_service_*"], class: "RETRYABLE" },
@@ -67,16 +68,23 @@ const Detail = Schema.Struct({
   msg: optionalField(Schema.String),
   type: optionalField(Schema.String)
 })
-const Failure = Schema.Struct({ detail: Schema.Union([Schema.String, Schema.Array(Detail)]) })
+const Deprecated = Schema.Struct({ error: Schema.String, message: optionalField(Schema.String) })
+const Failure = Schema.Struct({
+  detail: Schema.Union([Schema.String, Schema.Array(Detail), Deprecated])
+})
 const read = readAs(Failure)
+
+const detailOf = (detail: (typeof Failure.Type)["detail"], code: string | undefined) => {
+  if (typeof detail === "string") return { code, message: detail }
+  if ("error" in detail) return { code: detail.error, message: detail.message }
+  return { code: detail[0]?.type, message: detail[0]?.msg }
+}
 
 const reportedError = (response: VendorResponse): ReportedError | undefined =>
   Option.getOrUndefined(
     Option.map(read(response), ({ detail }) => ({
       requestId: response.headers["x-fal-request-id"],
-      ...(typeof detail === "string"
-        ? { code: response.headers["x-fal-error-type"], message: detail }
-        : { code: detail[0]?.type, message: detail[0]?.msg })
+      ...detailOf(detail, response.headers["x-fal-error-type"])
     }))
   )
 
@@ -94,6 +102,7 @@ export const make = (context: AdapterContext): VendorAccount => {
     ): Effect.fn.Return<Submitted, VendorError> {
       const created = yield* callVendor(api, {
         purpose: "submit",
+        model: request.upstreamModel,
         method: "POST",
         url: `${base}/${request.upstreamModel}${callbackIn(request)}`,
         json: yield* flatInput(request),

@@ -73,6 +73,7 @@ const rules: ReadonlyArray<FaultRule> = [
   },
   { codes: ["BLOCKLIST", "SPII", "RECITATION", "IMAGE_RECITATION"], class: "CONTENT" },
   { codes: ["NO_IMAGE", "IMAGE_OTHER", "OTHER", "MAX_TOKENS", "STOP"], class: "FAILED" },
+  { message: /^(?:this model )?models\/\S+ is (?:no longer available|not found)/iu, class: "GONE" },
   { message: /api key (?:not valid|expired|not found)/iu, class: "OPERATOR" },
   { codes: ["FAILED_PRECONDITION"], message: /billing|location|free tier/iu, class: "OPERATOR" },
   { codes: ["INVALID_ARGUMENT", "FAILED_PRECONDITION", "OUT_OF_RANGE"], class: "FATAL_CLIENT" },
@@ -127,6 +128,7 @@ export const make = (context: AdapterContext): VendorAccount => {
     ): Effect.fn.Return<Submitted, VendorError> {
       const generated = yield* callVendor(api, {
         purpose: "submit",
+        model: request.upstreamModel,
         method: "POST",
         url: `${base}/models/${encodeURIComponent(request.upstreamModel)}:generateContent`,
         json: yield* bodyOf(request),

@@ -56,7 +56,12 @@ export const make = (context: AdapterContext): VendorAccount => {
       request: SubmitRequest
     ): Effect.fn.Return<Submitted, VendorError> {
       const fields = yield* fieldsOf(request)
-      const common = { purpose: "submit", method: "POST", timeout: generateTimeout } as const
+      const common = {
+        purpose: "submit",
+        model: request.upstreamModel,
+        method: "POST",
+        timeout: generateTimeout
+      } as const
       const generated = yield* request.media.length === 0
         ? callVendor(api, {
             ...common,

@@ -85,6 +85,7 @@ export const make = (context: AdapterContext): VendorAccount => {
       ])
       const { id } = yield* callVendor(api, {
         purpose: "submit",
+        model: request.upstreamModel,
         method: "POST",
         url: `${base}/videos`,
         raw: form,

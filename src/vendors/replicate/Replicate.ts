@@ -30,6 +30,7 @@ const createTimeout = Duration.seconds(60)
 /** There are no codes, so the message decides. docs/reference/vendors.md#replicate-errors */
 export const rules: ReadonlyArray<FaultRule> = [
   { message: /nsfw|flagged as sensitive|safety (?:checker|filter)|E005/iu, class: "CONTENT" },
+  { message: /^the specified version does not exist/iu, class: "GONE" },
   { message: /(?:unpaid|insufficient credit|billing|spend limit)/iu, class: "OPERATOR" },
   { message: /failed to (?:download|fetch)/iu, class: "MEDIA" },
   { message: /prediction (?:interrupted|timed out)/iu, class: "TIMEOUT" }
@@ -92,6 +93,7 @@ export const make = (context: AdapterContext): VendorAccount => {
       const { fields, path } = target(request.upstreamModel)
       const prediction = yield* callVendor(api, {
         purpose: "submit",
+        model: request.upstreamModel,
         method: "POST",
         url: `${base}${path}`,
         json: { ...fields, input: yield* flatInput(request, inline), ...callbackIn(request) },

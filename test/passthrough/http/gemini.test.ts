@@ -148,7 +148,11 @@ describe("the @google/genai package, unchanged", () => {
     assert.match(`${error.name} ${error.message}`, /abort|timeout/iu)
     await until("the upstream is aborted", () => mock.seen[0]!.aborted !== undefined)
     assert.equal(mock.seen.length, 1)
-    assert.equal((await newest()).outcome, "released")
+    const call = await newest()
+    assert.equal(call.outcome, "settled")
+    // The prompt, a token for four bytes
+    const inputTokens = Math.ceil(mock.seen[0]!.body.length / 4)
+    assert.deepEqual(call.usage, { inputTokens, outputTokens: 0, counted: true })
   })
 
   it("retries when it is configured to; the gateway never does", async () => {

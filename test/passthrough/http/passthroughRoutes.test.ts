@@ -91,6 +91,21 @@ describe("what is relayed", () => {
     await gateway.settled()
   })
 
+  it("a 503 or 429 that does not say how long to wait gets a Retry-After", async () => {
+    let began = 0
+    for (const status of [503, 429]) {
+      upstream.script = (_, response) => json(response, status, { error: { message: "busy" } })
+      began = performance.now()
+      const answer = await gateway.post("/v1/chat/completions", chat)
+      assert.equal(answer.status, status)
+      assert.equal(answer.headers.get("retry-after"), "1")
+      assert.equal((await jsonOf(answer)).error.message, "busy")
+    }
+    await gateway.settled()
+    // The pause of the account
+    await until("a free account", () => performance.now() > began + 1100)
+  })
+
   it("wrong members that determine the cost are named by their pointers", async () => {
     const answer = await gateway.post("/v1/chat/completions", { ...chat, stream: "yes", n: "2" })
     assert.equal(answer.status, 400)

@@ -144,6 +144,14 @@ describe("the openai package, unchanged", () => {
   })
 })
 
+/** The newest call was charged for its prompt, a token for four bytes. */
+const assertPromptCharged = async () => {
+  const call = (await gateway.calls())[0]!
+  assert.equal(call.outcome, "settled")
+  const inputTokens = Math.ceil(anthropicMock.seen[0]!.body.length / 4)
+  assert.deepEqual(call.usage, { inputTokens, outputTokens: 0, counted: true })
+}
+
 describe("the @anthropic-ai/sdk package, unchanged", () => {
   it("sends messages with its key in x-api-key, and the vendor receives the service's key", async () => {
     const answer = await anthropic.messages.create(message)
@@ -196,7 +204,7 @@ describe("the @anthropic-ai/sdk package, unchanged", () => {
     assert.equal(await gateway.drift(), 0)
   })
 
-  it("cancels a call that waits for its response, and nothing is charged", async () => {
+  it("cancels a call that waits for its response, and only the prompt is charged", async () => {
     anthropicMock.script = () => {}
     const controller = new AbortController()
     const call = fails(anthropic.messages.create(message, { signal: controller.signal }))
@@ -205,7 +213,7 @@ describe("the @anthropic-ai/sdk package, unchanged", () => {
     assert.instanceOf(await call, AnthropicAbort)
     await until("the upstream is aborted", () => anthropicMock.seen[0]!.aborted !== undefined)
     await gateway.settled()
-    assert.equal((await gateway.calls())[0]!.outcome, "released")
+    await assertPromptCharged()
     assert.equal(anthropicMock.seen.length, 1)
   })
 
@@ -216,7 +224,7 @@ describe("the @anthropic-ai/sdk package, unchanged", () => {
     await until("the upstream is aborted", () => anthropicMock.seen[0]?.aborted !== undefined)
     assert.equal(anthropicMock.seen.length, 1)
     await gateway.settled()
-    assert.equal((await gateway.calls())[0]!.outcome, "released")
+    await assertPromptCharged()
   })
 
   it("retries when the upstream says so; the gateway never does", async () => {

@@ -150,6 +150,92 @@ describe("the hold of a call is the most that it can cost", () => {
   })
 })
 
+describe("a body that the vendor and the gateway could read differently is refused", () => {
+  const fault = (to: keyof typeof routes, body: Readonly<Record<string, unknown>>) => {
+    const { plan } = planOf(to, body)
+    return Result.isFailure(plan)
+      ? [plan.failure.code, plan.failure.errors?.map(({ pointer }) => pointer)]
+      : undefined
+  }
+
+  it("limits that are no positive whole number", () => {
+    for (const bad of [0, -1, 0.5, -1e9, 1.5, 1e21]) {
+      for (const name of ["max_tokens", "max_completion_tokens", "max_output_tokens", "n"]) {
+        assert.deepStrictEqual(fault("chat", { [name]: bad }), [2001, [`#/${name}`]])
+        assert.deepStrictEqual(fault("chat", { [name]: bad, stream_options: {} }), [
+          2001,
+          [`#/${name}`]
+        ])
+      }
+      for (const name of ["maxOutputTokens", "candidateCount"]) {
+        const pointer = `#/generationConfig/${name}`
+        assert.deepStrictEqual(fault("gemini", { generationConfig: { [name]: bad } }), [
+          2001,
+          [pointer]
+        ])
+      }
+      for (const name of ["max_output_tokens", "candidate_count"]) {
+        const pointer = `#/generation_config/${name}`
+        assert.deepStrictEqual(fault("gemini", { generation_config: { [name]: bad } }), [
+          2001,
+          [pointer]
+        ])
+      }
+    }
+    assert.isUndefined(fault("chat", { max_tokens: 1, n: null }))
+  })
+
+  const planText = (text: string) => {
+    const match = catalog.match("openai", "POST", "/v1/chat/completions")
+    assert(match._tag === "Open")
+    return planCall(catalog, match.route, match.model, new TextEncoder().encode(text))
+  }
+
+  it("the same key twice, on the top and below", () => {
+    for (const text of [
+      '{"model":"m","max_tokens":9,"max_tokens":1}',
+      '{"model":"m","max_tokens":9,"max_\\u0074okens":1}',
+      '{"model":"dear","messages":[],"model":"m"}',
+      '{"model":"m","stream_options":{"include_usage":true,"include_usage":false}}',
+      '{"model":"m","generationConfig":{"a":{"b":1},"a":2}}',
+      '{"model":"m","tools":[{"type":"function","type" : "web_search"}]}',
+      '{"model":"m","messages":[[[{"a":[],"a"\n:{}}]]]}',
+      '{"model":"m","__proto__":1,"__proto__":2}',
+      '{"model":"m","a\\"":1,"a\\"":2}',
+      '{"model":"m","":1,"":2}',
+      '{"model":"m","a":{"x":1},"a":{}}'
+    ]) {
+      JSON.parse(text)
+      const plan = planText(text)
+      assert.strictEqual(Result.isFailure(plan) && plan.failure.code, 2002, text)
+    }
+  })
+
+  it("texts that look like keys are no keys", () => {
+    for (const text of [
+      '{"model":"m","x":"\\"a\\":1,\\"a\\":2","y":["a","a",":"]}',
+      '{"model":"m","x":"\\\\","y":"\\\\\\"","a" : "a","b":"a"}',
+      '{"model":"m","1":0,"01":0,"__proto__":{"1":0},"constructor":{}}'
+    ]) {
+      JSON.parse(text)
+      assert.isTrue(Result.isSuccess(planText(text)), text)
+    }
+  })
+
+  it("is found in any JSON, and nothing else is", () => {
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), fc.nat(3), (value, indent) => {
+        const text = JSON.stringify({ model: "m", x: value }, null, indent)
+        assert.isTrue(Result.isSuccess(planText(text)), text)
+        const twice = text.replace("{", '{"\\u006d\\u006fdel":"m",')
+        const plan = planText(twice)
+        assert.strictEqual(Result.isFailure(plan) && plan.failure.code, 2002, twice)
+      }),
+      { numRuns: 500 }
+    )
+  })
+})
+
 describe("a plain body needs no decoder", () => {
   const value = fc.oneof(
     fc.constantFrom<unknown>(null, true, false, "", "m", "nobody", 0, 1, -1, 1.5, 1e9, [], {}),
@@ -189,5 +275,36 @@ describe("a plain body needs no decoder", () => {
       { numRuns: 2000 }
     )
     assert.strictEqual(kinds.size, 2)
+  })
+})
+
+describe("a byte order mark before a body", () => {
+  const mark = [0xef, 0xbb, 0xbf]
+  const planMarked = (to: keyof typeof routes, text: string) => {
+    const match = catalog.match(routes[to][0], "POST", routes[to][1])
+    assert(match._tag === "Open")
+    const bytes = Uint8Array.from([...mark, ...new TextEncoder().encode(text)])
+    return Result.getOrThrow(planCall(catalog, match.route, match.model, bytes))
+  }
+
+  it("is skipped, and does not reach the upstream", () => {
+    for (const to of ["chat", "responses", "messages", "gemini"] as const) {
+      const text = JSON.stringify({ model: "m", max_tokens: 5 })
+      const plan = planMarked(to, text)
+      assert.strictEqual(new TextDecoder("utf-8", { ignoreBOM: true }).decode(plan.body), text)
+      assert.strictEqual(plan.hold, Result.getOrThrow(planOf(to, { max_tokens: 5 }).plan).hold)
+    }
+  })
+
+  it("is skipped in a stream to which the request for usage is added", () => {
+    const { body } = planMarked("chat", '{"model":"m","stream":true}')
+    assert.strictEqual(
+      new TextDecoder("utf-8", { ignoreBOM: true }).decode(body),
+      '{"stream_options":{"include_usage":true},"model":"m","stream":true}'
+    )
+  })
+
+  it("is skipped once", () => {
+    assert.throws(() => planMarked("chat", `\ufeff${JSON.stringify({ model: "m" })}`))
   })
 })

@@ -5,20 +5,20 @@ import { ApiKeyId, UserId } from "../../../src/domain/Ids.ts"
 import { Metering } from "../../../src/passthrough/Metering.ts"
 import type { CallEnd } from "../../../src/passthrough/Metering.ts"
 import { Passthrough } from "../../../src/passthrough/Passthrough.ts"
-import type { Relayed } from "../../../src/passthrough/Passthrough.ts"
+import type { GivenUp, Relayed } from "../../../src/passthrough/Passthrough.ts"
 import { UpstreamCalls } from "../../../src/passthrough/UpstreamCalls.ts"
-import type { ReachHandlers } from "../../../src/passthrough/UpstreamCalls.ts"
+import type { ReachHandlers, UpstreamRequest } from "../../../src/passthrough/UpstreamCalls.ts"
 
 const body = new TextEncoder().encode('{"model":"gpt-4o","max_tokens":5,"messages":[]}')
 
 /** A call without a fiber, with its results. */
 const forwarded = (
   draw: () => boolean,
-  reach: (end: ReachHandlers) => () => void
+  reach: (end: ReachHandlers, request: UpstreamRequest) => () => void
 ): Effect.Effect<{
   readonly results: ReadonlyArray<Exit.Exit<unknown, unknown>>
   readonly closed: ReadonlyArray<CallEnd>
-  readonly giveUp: () => void
+  readonly giveUp: (why: GivenUp) => void
 }> => {
   const closed: Array<CallEnd> = []
   const metering = Layer.succeed(
@@ -36,7 +36,7 @@ const forwarded = (
     UpstreamCalls.of({
       isSandbox: () => false,
       reach: () => Effect.die("not asked"),
-      reachUnsafe: (_provider, _request, _now, end) => reach(end),
+      reachUnsafe: (_provider, request, _now, end) => reach(end, request),
       accounts: Effect.succeed([])
     })
   )
@@ -101,29 +101,59 @@ describe("a call without a fiber", () => {
     })
   )
 
-  it.effect("when abandoned, it is released once, and the upstream's response is ignored", () =>
-    Effect.gen(function* () {
-      let end: ReachHandlers | undefined
-      let stops = 0
-      const { closed, giveUp, results } = yield* forwarded(
-        () => true,
-        (it) => {
-          end = it
-          return () => {
-            stops += 1
-            it.onRest(Effect.die("aborted"))
+  it.effect.each([
+    ["left", true, "settled"],
+    ["left", false, "released"],
+    ["failed", true, "released"]
+  ] as const)(
+    "when given up (%s) with the request out: %s, it is %s once, and the response is ignored",
+    ([why, isSent, outcome]) =>
+      Effect.gen(function* () {
+        let end: ReachHandlers | undefined
+        let stops = 0
+        const { closed, giveUp, results } = yield* forwarded(
+          () => true,
+          (it, { watch }) => {
+            end = it
+            if (isSent) watch?.sent()
+            return () => {
+              stops += 1
+              it.onRest(Effect.die("aborted"))
+            }
           }
-        }
-      )
-      giveUp()
-      end?.onResponse({ response: answer, accountId: "a" })
-      assert.strictEqual(stops, 1)
-      assert.lengthOf(results, 0)
-      assert.deepStrictEqual(
-        closed.map(({ outcome }) => outcome),
-        ["released"]
-      )
-    })
+        )
+        giveUp(why)
+        giveUp(why)
+        end?.onResponse({ response: answer, accountId: "a" })
+        assert.strictEqual(stops, 2)
+        assert.lengthOf(results, 0)
+        assert.deepStrictEqual(
+          closed.map((it) => it.outcome),
+          [outcome]
+        )
+        const tokens = { inputTokens: 12, outputTokens: 0, counted: true }
+        assert.deepStrictEqual(closed[0]?.usage, outcome === "settled" ? tokens : null)
+      })
+  )
+
+  it.effect(
+    "a call that the upstream refused costs nothing, whoever leaves before the next try",
+    () =>
+      Effect.gen(function* () {
+        const { closed, giveUp } = yield* forwarded(
+          () => true,
+          (_, { watch }) => {
+            watch?.sent()
+            watch?.refused()
+            return () => {}
+          }
+        )
+        giveUp("left")
+        assert.deepStrictEqual(
+          closed.map(({ outcome }) => outcome),
+          ["released"]
+        )
+      })
   )
 
   it.effect("when completed, it is settled, and can no longer be abandoned", () =>
@@ -135,7 +165,7 @@ describe("a call without a fiber", () => {
           return () => assert.fail("stopped behind its end")
         }
       )
-      giveUp()
+      giveUp("left")
       assert.lengthOf(results, 1)
       assert.deepStrictEqual(
         closed.map(({ outcome }) => outcome),

@@ -315,9 +315,56 @@ describe("every route in the sandbox", () => {
     assert.equal(await gateway.drift(), 0)
   })
 
+  it("gives JSON that fits the schema, cut off at the limit of tokens", async () => {
+    const output = { type: "json_schema", schema, name: "trip", json_schema: { schema } }
+    const json = JSON.stringify(called)
+    const calls: ReadonlyArray<readonly [string, object]> = [
+      ["/v1/chat/completions", { ...chat, response_format: output }],
+      ["/vendors/openai/v1/responses", { model: "gpt-4o", input: "Hi", text: { format: output } }],
+      ["/vendors/anthropic/v1/messages", { ...message, output_config: { format: output } }],
+      ["/vendors/anthropic/v1/messages", { ...message, output_format: output }],
+      ...["responseSchema", "responseJsonSchema"].map((name): readonly [string, object] => [
+        "/vendors/google/v1beta/models/gemini-2.5-flash:generateContent",
+        { generationConfig: { responseMimeType: "application/json", [name]: schema } }
+      ])
+    ]
+    for (const [route, body] of calls) {
+      const answer = await gateway.post(route, body)
+      assert.include(await answer.text(), JSON.stringify(json), `${route} ${JSON.stringify(body)}`)
+    }
+    const cut = await openai.chat.completions.create({
+      ...chat,
+      max_tokens: 3,
+      response_format: { type: "json_schema", json_schema: { name: "trip", schema } }
+    })
+    assert.deepEqual(
+      [cut.choices[0]!.message.content, cut.choices[0]!.finish_reason],
+      [json.slice(0, 12), "length"]
+    )
+    const one = await gateway.post("/vendors/google/v1/models/gemini-2.5-flash:generateContent", {
+      generationConfig: {
+        responseMimeType: "text/x.enum",
+        responseSchema: { type: "STRING", enum: ["sunny", "wet"] }
+      }
+    })
+    assert.include(await one.text(), '{"text":"sunny"}')
+  })
+
+  it("refuses in the vendor's format a schema that nothing fits", async () => {
+    const format = { type: "json_schema", schema: { type: "string", enum: [] } }
+    const answer = await gateway.post("/vendors/anthropic/v1/messages", {
+      ...message,
+      output_config: { format }
+    })
+    assert.equal(answer.status, 400)
+    assert.deepInclude(await answer.json(), {
+      error: { type: "invalid_request_error", message: "No value fits the schema" }
+    })
+  })
+
   it("refuses in the vendor's format what is nested too deeply", async () => {
     const deep = "[".repeat(60_000) + "]".repeat(60_000)
-    const example = `{"type":"function","name":"f","parameters":{"default":{"a":${deep}}}}`
+    const example = `{"type":"function","name":"f","parameters":{"const":{"a":${deep}}}}`
     const google = "/vendors/google/v1/models/gemini-2.5-flash:generateContent"
     for (const [route, body, type] of [
       ["/v1/chat/completions", `{"model":"gpt-4o","tools":[${example}]}`, "invalid_request_error"],
@@ -330,7 +377,7 @@ describe("every route in the sandbox", () => {
       ],
       [
         google,
-        `{"tools":[{"functionDeclarations":[{"name":"f","parameters":{"default":{"a":${deep}}}}]}]}`,
+        `{"tools":[{"functionDeclarations":[{"name":"f","parameters":{"const":{"a":${deep}}}}]}]}`,
         "INVALID"
       ]
     ] as const) {
@@ -365,7 +412,7 @@ describe("every route in the sandbox", () => {
     const tools = [{ type: "function", function: { name: "f", parameters: nested } }]
     const called = await gateway.post("/v1/chat/completions", { ...chat, tools })
     assert.include(await called.text(), "tool_calls")
-    const large = { type: "object", default: { a: "x".repeat(100_000) } }
+    const large = { type: "object", const: { a: "x".repeat(90_000) } }
     const long = [{ type: "function", function: { name: "f", parameters: large } }]
     const cut = await gateway.post("/v1/chat/completions", { ...chat, n: 128, tools: long })
     assert.isBelow((await cut.text()).length, 100_000)

@@ -1,0 +1,159 @@
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { json } from "../../support/mockVendors.ts"
+import type { MockVendor } from "../../support/mockVendors.ts"
+import { startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+/**
+ * A client that leaves before the answer pays for the prompt, once the upstream has the request.
+ * docs/reference/passthrough.md#metering, ADR 0072.
+ */
+let upstream: MockVendor
+let gateway: TestGateway
+
+beforeAll(async () => {
+  upstream = await mockOpenAi()
+  const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+  const image = { vendor: "openai", provider: "openai", method: "POST" }
+  writeFileSync(
+    file,
+    JSON.stringify({
+      routes: [{ ...image, path: "/v1/images/generations", meter: { per: "call", amount: "4.00" } }]
+    })
+  )
+  gateway = await startGateway({
+    OPENAI_API_KEY: "sk-vendor-1;weight=1000,sk-vendor-2",
+    OPENAI_BASE_URL: upstream.origin,
+    ANTHROPIC_API_KEY: "sk-ant-vendor",
+    ANTHROPIC_BASE_URL: upstream.origin,
+    CATALOG_FILE: file
+  })
+})
+afterAll(async () => {
+  await gateway.stop()
+  await upstream.close()
+})
+beforeEach(() => {
+  upstream.seen.length = 0
+  upstream.script = () => {}
+})
+
+const until = async (what: string, is: () => boolean) => {
+  for (let tries = 0; tries < 2000; tries += 1) {
+    if (is()) return
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  throw new Error(`never happened: ${what}`)
+}
+
+const messages = [{ role: "user", content: "x".repeat(1500) }]
+const chat = { model: "gpt-4o", max_tokens: 600, messages }
+
+/** Leaves when `when` is true; returns the receipt. */
+const left = async (
+  path: string,
+  body: object,
+  when: () => boolean = () => upstream.seen.length === 1
+) => {
+  const controller = new AbortController()
+  const call = gateway
+    .post(path, body, {}, { signal: controller.signal })
+    .then((answer) => answer.text())
+  await until("the moment to leave", when)
+  controller.abort()
+  await call.catch(() => {})
+  await until("the upstream is let go", () => upstream.seen.at(-1)!.aborted !== undefined)
+  await gateway.settled()
+  assert.equal(await gateway.drift(), 0)
+  return (await gateway.calls())[0]!
+}
+
+const promptTokens = (body: object) => Math.ceil(JSON.stringify(body).length / 4)
+
+describe("a client that leaves before the answer", () => {
+  it.each([
+    ["a chat", "/v1/chat/completions", chat, 250n],
+    ["a chat by the routes", "/v1/chat/completions?a=1", chat, 250n],
+    ["a chat's stream", "/v1/chat/completions", { ...chat, stream: true }, 250n],
+    [
+      "a response",
+      "/vendors/openai/v1/responses",
+      { model: "gpt-4o", input: "x".repeat(99) },
+      250n
+    ],
+    [
+      "embeddings",
+      "/vendors/openai/v1/embeddings",
+      { model: "text-embedding-3-large", input: "x".repeat(999) },
+      13n
+    ],
+    ["messages", "/vendors/anthropic/v1/messages", { ...chat, model: "claude-haiku-4-5" }, 100n]
+  ] as const)("%s: pays for the tokens of the prompt", async (_, path, body, rate) => {
+    const call = await left(path, body)
+    const inputTokens = promptTokens(body)
+    assert.deepEqual(
+      { ...call.usage, captured: call.captured, outcome: call.outcome, status: call.httpStatus },
+      {
+        inputTokens,
+        outputTokens: 0,
+        counted: true,
+        captured: BigInt(inputTokens) * rate,
+        outcome: "settled",
+        status: null
+      }
+    )
+  })
+
+  it("a stream that has begun without an event: the same", async () => {
+    upstream.script = (_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      response.write(": the model thinks\n\n")
+    }
+    const body = { ...chat, stream: true }
+    const controller = new AbortController()
+    const answer = await gateway.post(
+      "/v1/chat/completions",
+      body,
+      {},
+      { signal: controller.signal }
+    )
+    assert.equal(answer.status, 200)
+    controller.abort()
+    await until("the upstream is let go", () => upstream.seen[0]!.aborted !== undefined)
+    await gateway.settled()
+    const call = (await gateway.calls())[0]!
+    assert.equal(call.captured, BigInt(promptTokens(body)) * 250n)
+    assert.equal(call.httpStatus, 200)
+  })
+
+  it("a route that is paid by the call: pays for the call, its stream too", async () => {
+    const path = "/vendors/openai/v1/images/generations"
+    assert.equal((await left(path, { prompt: "x" })).captured, 4_000_000n)
+    upstream.seen.length = 0
+    upstream.script = (_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      response.end("data: {}\n\n")
+    }
+    await (await gateway.post(path, { prompt: "x" })).text()
+    await gateway.settled()
+    assert.equal((await gateway.calls())[0]!.captured, 4_000_000n)
+  })
+
+  it("after one account refused it and before the other has it all the same", async () => {
+    // The second account gets the call: it is charged; the refusal of the first alone would not be
+    upstream.script = (request, response) => {
+      if (request.headers.authorization === "Bearer sk-vendor-1") {
+        json(response, 429, { error: { message: "slow" } }, { "retry-after-ms": "1" })
+      }
+    }
+    const call = await left("/v1/chat/completions", chat, () =>
+      upstream.seen.some(({ headers }) => headers.authorization === "Bearer sk-vendor-2")
+    )
+    assert.equal(call.captured, BigInt(promptTokens(chat)) * 250n)
+    upstream.script = openAiScript
+  })
+})
