@@ -1,10 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Redacted } from "effect"
+import { Clock, Effect, Layer, Redacted } from "effect"
 import { builtInEntries } from "../../../src/catalog/Catalog.ts"
 import { providerBases } from "../../../src/domain/Provider.ts"
 import type { AccountSetting, Region } from "../../../src/domain/Provider.ts"
+import { Accounts } from "../../../src/vendors/Accounts.ts"
 import { hasModel, modelIdAt, regionOf } from "../../../src/vendors/dashscope/DashScopeModels.ts"
 import { rateOf, slotsOf } from "../../../src/vendors/dashscope/DashScopeRates.ts"
+import * as LiveVendors from "../../../src/vendors/LiveVendors.ts"
+import { VendorClient } from "../../../src/vendors/VendorClient.ts"
 
 const accountAt = (baseUrl: string, region?: Region): AccountSetting => ({
   id: "dashscope:a",
@@ -122,4 +125,41 @@ describe("limits of DashScope", () => {
       ["dashscope:a/submits/wanx2.1-kf2v-plus", "dashscope:a/wanx2.1-kf2v-plus"]
     )
   })
+})
+
+describe("the account of a new job", () => {
+  const named = (name: string, account: AccountSetting) => ({ ...account, id: `dashscope:${name}` })
+  const us = named("us", virginia)
+  const sg = named("sg", singapore)
+  const job = { adapter: "dashscope-async", upstreamModel: "wan2.5-t2v-preview" }
+  const vendors = LiveVendors.layer().pipe(Layer.provideMerge(Accounts.layer([us, sg])))
+
+  it.effect("has the model, though it is at its limit and another account is free", () =>
+    Effect.gen(function* () {
+      const client = yield* VendorClient
+      const accounts = yield* Accounts
+      const chosen = Effect.map(client.choose(job), ({ accountId }) => accountId)
+      assert.strictEqual(yield* chosen, "dashscope-async@dashscope:sg")
+      const source = { model: job.upstreamModel, user: null }
+      const response = { status: 429, headers: { "retry-after": "60" }, body: new Uint8Array() }
+      accounts.observe(sg, source, response, yield* Clock.currentTimeMillis)
+      assert.strictEqual(yield* chosen, "dashscope-async@dashscope:sg")
+      const anywhere = yield* client.choose({ ...job, upstreamModel: "wan2.6-t2v" })
+      assert.include(
+        ["dashscope-async@dashscope:us", "dashscope-async@dashscope:sg"],
+        anywhere.accountId
+      )
+    }).pipe(Effect.provide(vendors))
+  )
+
+  it.effect("does not exist where no region has the model", () =>
+    Effect.gen(function* () {
+      const client = yield* VendorClient
+      const own = { ...job, upstreamModel: "wan2.6-i2v-us" }
+      assert.isTrue(client.isServed(own))
+      assert.isFalse(client.isServed(job))
+      assert.strictEqual((yield* Effect.flip(client.choose(job))).class, "OPERATOR")
+      assert.isTrue(client.isServed({ adapter: "fal-queue", upstreamModel: "fal-ai/flux/dev" }))
+    }).pipe(Effect.provide(LiveVendors.layer().pipe(Layer.provideMerge(Accounts.layer([us])))))
+  )
 })
