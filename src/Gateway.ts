@@ -61,6 +61,7 @@ import { AdmissionStore } from "./users/AdmissionStore.ts"
 import { ApiKeys } from "./users/ApiKeys.ts"
 import { ManageReplays } from "./users/ManageReplays.ts"
 import { ManageReplayStore } from "./users/ManageReplayStore.ts"
+import { RequestQuotas } from "./users/RequestQuotas.ts"
 import { Users } from "./users/Users.ts"
 import { UserStore } from "./users/UserStore.ts"
 import { Accounts } from "./vendors/Accounts.ts"
@@ -195,6 +196,7 @@ export const services = Layer.mergeAll(
       OperatorFaults.layer,
       Process.layer,
       ManageReplays.layer,
+      RequestQuotas.layer,
       TaskChanges.layer,
       Users.layer,
       Wallet.layer
@@ -274,7 +276,13 @@ export const layerTest = (options: TestOptions = {}) =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const dataDir = yield* files.makeTempDirectoryScoped()
-      const env = { DATA_DIR: dataDir, BASE_URL: "http://gateway.test", ...options.env }
+      const env = {
+        DATA_DIR: dataDir,
+        BASE_URL: "http://gateway.test",
+        // A test clock stands, so that no bucket would fill
+        MANAGE_RATE_LIMIT_PER_MINUTE: "0",
+        ...options.env
+      }
       const mocks = Layer.mergeAll(
         WebhookSender.layerMock(options.webhook),
         MockVendor.layer(options.vendor ?? [MockVendor.result()])

@@ -18,7 +18,8 @@ export const UsageProtocol = Schema.Literals([
   "openai-responses",
   "openai-embeddings",
   "anthropic-messages",
-  "gemini-generate"
+  "gemini-generate",
+  "gemini-embeddings"
 ])
 export type UsageProtocol = typeof UsageProtocol.Type
 
@@ -67,9 +68,12 @@ const google = { vendor: "google", provider: "gemini" } as const
 const googleRoutes = (version: string): ReadonlyArray<OpenRoute> => {
   const model = `${version}/models/{model}`
   const generate = tokens("gemini-generate")
+  const embed = tokens("gemini-embeddings")
   return [
     { ...google, method: "POST", path: `${model}:generateContent`, meter: generate },
     { ...google, method: "POST", path: `${model}:streamGenerateContent`, meter: generate },
+    { ...google, method: "POST", path: `${model}:embedContent`, meter: embed },
+    { ...google, method: "POST", path: `${model}:batchEmbedContents`, meter: embed },
     { ...google, method: "POST", path: `${model}:countTokens`, meter: free },
     { ...google, method: "GET", path: `${version}/models`, meter: free },
     { ...google, method: "GET", path: model, meter: free }

@@ -95,5 +95,7 @@ export const builtInTokenModels: ReadonlyArray<TokenModel> = [
     ...rates(2500n, 15_000n, 250n)
   }),
   gemini("gemini-2.5-flash", rates(300n, 2500n, 30n)),
-  gemini("gemini-2.5-flash-lite", rates(100n, 400n, 10n))
+  gemini("gemini-2.5-flash-lite", rates(100n, 400n, 10n)),
+  // A batch has 100 texts of 2048 tokens
+  chat("google", 0, 204_800)("gemini-embedding-001", rates(150n, 0n, 150n))
 ]

@@ -37,6 +37,8 @@ export const usageOf = (protocol: UsageProtocol, value: unknown): TokenUsage | u
       return responsesUsage(at(value, "usage") ?? at(value, "response", "usage"))
     case "anthropic-messages":
       return anthropicUsage(at(value, "usage") ?? at(value, "message", "usage"))
+    case "gemini-embeddings":
+      return geminiUsage(at(value, "usageMetadata"))
     case "gemini-generate":
       // A stream without `alt=sse` is one array of its chunks
       return Array.isArray(value)

@@ -1,8 +1,9 @@
 import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
 import { Catalog } from "../catalog/Catalog.ts"
-import { Problem, problem } from "../domain/Problem.ts"
+import { Problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { planCall } from "./CallPlan.ts"
+import { closedRoute } from "./ClosedRoute.ts"
 import { MeteredCall } from "./MeteredCall.ts"
 import { Metering } from "./Metering.ts"
 import { givenUpBy, plainRequestOf, relay } from "./PassthroughCall.ts"
@@ -60,7 +61,7 @@ export class Passthrough extends Context.Service<
               })
             )
           case "Closed":
-            return Exit.fail(problem(2006, "This vendor, or this route of it, is not open here"))
+            return Exit.fail(closedRoute(catalog.routes, vendor))
         }
       }
 

@@ -136,7 +136,8 @@ const pieceMarks: { readonly [protocol in UsageProtocol]: string } = {
   "openai-responses": ".delta",
   "openai-embeddings": '"delta"',
   "anthropic-messages": "content_block_delta",
-  "gemini-generate": '"candidates"'
+  "gemini-generate": '"candidates"',
+  "gemini-embeddings": '"embedding'
 }
 
 /** What an event with the figures of the whole response holds: OpenAI reports no others. */
@@ -145,7 +146,8 @@ const finalMarks: { readonly [protocol in UsageProtocol]: string } = {
   "openai-responses": usageMark,
   "openai-embeddings": usageMark,
   "anthropic-messages": "message_delta",
-  "gemini-generate": '"finishReason"'
+  "gemini-generate": '"finishReason"',
+  "gemini-embeddings": usageMark
 }
 
 /** The JSON value of the `data:` lines. */

@@ -173,7 +173,7 @@ const idempotencySince = (now: DateTime.Utc) =>
 
 /** One transaction: idempotency record, task, hold, event and deliveries. */
 const makeAccept = Effect.gen(function* () {
-  const { concurrentTasksPerKey, taskDeadline } = yield* AppConfig
+  const { concurrentTasksPerKey, concurrentTasksPerUser, taskDeadline } = yield* AppConfig
   const tasks = yield* TaskStore
   const vendors = yield* VendorClient
 
@@ -208,6 +208,7 @@ const makeAccept = Effect.gen(function* () {
       traceId: request.traceId,
       now,
       runningMax: concurrentTasksPerKey,
+      userRunningMax: concurrentTasksPerUser,
       event: taskEvent(path, taskResult(task, entry.result), now),
       idempotency: Option.map(request.idempotency, (it) => ({
         ...it,
@@ -236,7 +237,7 @@ const replayOrFail = Effect.fnUntraced(function* (
   if (outcome._tag === "TooManyRunning") {
     return yield* new Problem({
       code: 1202,
-      detail: "This API key has as many unfinished tasks as it may: wait until one has ended",
+      detail: `This ${outcome.of} has as many unfinished tasks as it may: wait until one has ended`,
       retryAfterSeconds: runningRetryAfterSeconds
     })
   }

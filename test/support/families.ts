@@ -160,7 +160,7 @@ export const catalogOfFamilies = {
       action: family.action,
       adapter: family.adapter,
       upstreamModel: family.upstreamModel,
-      ...(family.input === undefined ? {} : { input: family.input }),
+      input: family.input,
       result: family.result,
       artifacts
     }))

@@ -72,6 +72,7 @@ export const runningGateway = (
         SIMULATOR_DELAY: "1 millis",
         LOG_LEVEL: "Error",
         EGRESS_ALLOW: "127.0.0.0/8",
+        MANAGE_RATE_LIMIT_PER_MINUTE: "0",
         ...env
       })
       return running.pipe(

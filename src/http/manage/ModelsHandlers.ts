@@ -1,8 +1,7 @@
 import { Effect, Option, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
-import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { Router } from "../../tasks/Router.ts"
-import { bodySchemaOf } from "../../vendors/BodyFaults.ts"
+import type { RoutedModel } from "../../tasks/Router.ts"
 import { Api } from "./Api.ts"
 import { ModelKey } from "./ModelsApi.ts"
 import { readPage, toPage } from "./Paging.ts"
@@ -34,8 +33,8 @@ export const layer = HttpApiBuilder.group(
 
 const decodeSchema = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Json))
 
-const show = ({ entry, sandbox }: { readonly entry: CatalogEntry; readonly sandbox: boolean }) =>
-  Effect.map(decodeSchema(bodySchemaOf(entry)), (body_schema) => ({
+const show = ({ bodySchema, entry, sandbox }: RoutedModel) =>
+  Effect.map(decodeSchema(bodySchema), (body_schema) => ({
     vendor: entry.vendor,
     model: entry.model,
     path: `/vendors/${entry.vendor}/v1/${entry.model}/${entry.action}`,

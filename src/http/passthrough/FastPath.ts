@@ -17,7 +17,7 @@ import { handOff } from "./HandedOffCall.ts"
 import { responseHeaders, headerNames, defaultContentType } from "./PassthroughHeaders.ts"
 import type { HeaderNames } from "./PassthroughHeaders.ts"
 import { evictRefused, onBody } from "./PassthroughRoutes.ts"
-import { targetOf } from "./PassthroughTarget.ts"
+import { aliases, targetOf } from "./PassthroughTarget.ts"
 
 type Rest = Effect.Effect<Relayed, Problem | StoreUnavailable>
 
@@ -89,7 +89,7 @@ const makePathOf = (passthrough: Passthrough["Service"]) => {
   const cache = new Map<string, OpenPath>()
   const find = (url: string): OpenPath | undefined => {
     if (/[?%#]/u.test(url) || isTaskPath(url)) return undefined
-    if (url !== "/v1/chat/completions" && !url.startsWith("/vendors/")) return undefined
+    if (!aliases.has(url) && !url.startsWith("/vendors/")) return undefined
     const target = targetOf(url)
     const to = target && passthrough.resolve(target.vendor, "POST", target.path)
     return to !== undefined && Exit.isSuccess(to) && to.value.route.meter.per !== "nothing"

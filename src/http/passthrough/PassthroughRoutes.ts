@@ -15,7 +15,7 @@ import { RequestTrace } from "../server/RequestTrace.ts"
 import { handedOffCallOf } from "./HandedOffCall.ts"
 import { responseHeaders, headerNames, defaultContentType } from "./PassthroughHeaders.ts"
 import type { HeaderNames } from "./PassthroughHeaders.ts"
-import { targetOf } from "./PassthroughTarget.ts"
+import { aliases, targetOf } from "./PassthroughTarget.ts"
 
 /** The vendors' own routes, and the aliases. docs/reference/passthrough.md#paths */
 export const layer = HttpRouter.use(
@@ -23,9 +23,10 @@ export const layer = HttpRouter.use(
     const { handle } = yield* makeHandler
     yield* router.addAll([
       HttpRouter.route("*", "/vendors/*", handle),
-      HttpRouter.route("*", "/v1/chat/completions", handle),
+      ...aliases.keys().map((path) => HttpRouter.route("*", `/${path.slice(1)}`, handle)),
       // Also /v1/models itself
-      HttpRouter.route("*", "/v1/models/*", handle)
+      HttpRouter.route("*", "/v1/models/*", handle),
+      HttpRouter.route("*", "/v1/*", noAlias)
     ])
   })
 )
@@ -72,6 +73,13 @@ const makeHandler = Effect.gen(function* () {
 })
 
 const noRoute = Effect.fail(problem(2006, "There is no such route"))
+
+const noAlias = Effect.fail(
+  problem(
+    2006,
+    `There is no such route. At /v1 are: ${[...aliases.keys(), "/v1/models"].join(", ")}; every open route of a vendor is below /vendors/{vendor}`
+  )
+)
 
 /** A cached key that is expired or revoked is removed from the cache. */
 export const evictRefused = (

@@ -1,5 +1,13 @@
-/** docs/reference/passthrough.md#aliases */
-const aliasVendor = "openai"
+/** The vendor of each alias, beside `/v1/models`. docs/reference/passthrough.md#aliases */
+export const aliases: ReadonlyMap<string, string> = new Map([
+  ["/v1/chat/completions", "openai"],
+  ["/v1/responses", "openai"],
+  ["/v1/embeddings", "openai"],
+  ["/v1/messages", "anthropic"],
+  ["/v1/messages/count_tokens", "anthropic"]
+])
+
+export const aliasVendorOf = (path: string): string => aliases.get(path) ?? "openai"
 
 /** The vendor, the path and the query of a passthrough call. */
 export interface Target {
@@ -14,7 +22,7 @@ export const targetOf = (url: string): Target | undefined => {
   const mark = url.indexOf("?")
   const path = mark < 0 ? url : url.slice(0, mark)
   const query = mark < 0 ? "" : withoutKey(url.slice(mark))
-  if (path.startsWith("/v1/")) return { vendor: aliasVendor, path, query }
+  if (path.startsWith("/v1/")) return { vendor: aliasVendorOf(path), path, query }
   const match = /^\/vendors\/([A-Za-z0-9._-]+)(\/.*)$/u.exec(path)
   return match?.[1] === undefined || match[2] === undefined
     ? undefined

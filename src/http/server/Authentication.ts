@@ -4,7 +4,7 @@ import type { TaskId } from "../../domain/Ids.ts"
 import { Problem, problem } from "../../domain/Problem.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
-import type { Principal, RateState } from "../../users/ApiKeys.ts"
+import type { Principal, Rate } from "../../users/ApiKeys.ts"
 import { headerText } from "./HeaderText.ts"
 import type { HeaderValues } from "./HeaderText.ts"
 
@@ -56,7 +56,7 @@ export const authenticateInference = Effect.map(
   ({ principal }) => principal
 )
 
-const showRate = Effect.fnUntraced(function* (rate: RateState) {
+const showRate = Effect.fnUntraced(function* (rate: Rate) {
   const headers = {
     "ratelimit-limit": String(rate.limit),
     "ratelimit-remaining": String(rate.remaining),
@@ -68,7 +68,7 @@ const showRate = Effect.fnUntraced(function* (rate: RateState) {
   if (!rate.admitted) {
     return yield* new Problem({
       code: 1201,
-      detail: `This API key may send ${rate.limit} requests a minute`,
+      detail: `This ${rate.of} may send ${rate.limit} requests a minute`,
       retryAfterSeconds: rate.resetSeconds
     })
   }

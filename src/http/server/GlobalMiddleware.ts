@@ -10,6 +10,7 @@ import { AppConfig } from "../../config/Config.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import { handedOffCallOf } from "../passthrough/HandedOffCall.ts"
+import { aliasVendorOf } from "../passthrough/PassthroughTarget.ts"
 import { hasOneHost } from "./Listener.ts"
 import { liveVendors } from "./LiveVendors.ts"
 import { isExactPath } from "./Paths.ts"
@@ -67,7 +68,7 @@ const makeIsSandbox = Effect.gen(function* () {
 })
 
 const vendorOf = (path: string): string =>
-  path.startsWith("/v1/") ? "openai" : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
+  path.startsWith("/v1/") ? aliasVendorOf(path) : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
 
 /**
  * Refuses, before anything is read, a request without one `Host`, a

@@ -48,6 +48,10 @@ const lastEvents: { readonly [protocol in UsageProtocol]: unknown } = {
   "gemini-generate": {
     candidates: [{ content: { parts: [{ inlineData: { data: long } }] } }],
     usageMetadata: { promptTokenCount: 7, candidatesTokenCount: 9 }
+  },
+  "gemini-embeddings": {
+    embedding: { values: [long] },
+    usageMetadata: { promptTokenCount: 7, candidatesTokenCount: 9 }
   }
 }
 

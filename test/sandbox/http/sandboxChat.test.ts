@@ -290,6 +290,31 @@ describe("Gemini's format in the sandbox", () => {
   })
 })
 
+describe("Gemini's embeddings in the sandbox", () => {
+  const model = "/vendors/google/v1beta/models/gemini-embedding-001"
+  const content = { parts: [{ text: "Hi" }] }
+
+  it("are one, or one for each request of a batch, of the length that was asked for", async () => {
+    const read = async (path: string, body: object) =>
+      JSON.parse((await post(path, JSON.stringify(body))).text)
+    const one = await read(`${model}:embedContent`, { content })
+    assert.equal(one.embedding.values.length, 3072)
+    assert.isAbove(one.usageMetadata.promptTokenCount, 0)
+    const requests = [{ content }, { content, outputDimensionality: 8 }]
+    const both = await read(`${model}:batchEmbedContents`, { requests })
+    assert.deepEqual(both.embeddings[0], one.embedding)
+    assert.equal(both.embeddings[1].values.length, 8)
+    assert.closeTo(Math.hypot(...both.embeddings[1].values), 1, 1e-6)
+  })
+
+  it("are refused above the vendor's hundred", async () => {
+    const requests = Array.from({ length: 101 }, () => ({ content }))
+    const refused = await gateway.post(`${model}:batchEmbedContents`, { requests })
+    assert.equal(refused.status, 400)
+    assert.include(await refused.text(), "at most 100 requests can be in one batch")
+  })
+})
+
 describe("every route in the sandbox", () => {
   it("returns the same bytes for the same request, with the sandbox header", async () => {
     const tools = [{ type: "function", function: { name: "f", parameters: schema } }]
