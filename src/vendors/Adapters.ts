@@ -72,7 +72,8 @@ export const adapters: { readonly [name in AdapterName]: Adapter } = {
     auth: bearer,
     make: OpenAiImages.make,
     takes: among(OpenAiImages.taken),
-    valueFault: sizeFault
+    valueFault: sizeFault,
+    pictureFault: OpenAiImages.formatFault
   },
   "openai-video": {
     provider: "openai",

@@ -1,7 +1,8 @@
 import { Duration, Effect, Schema } from "effect"
+import type { ImageInfo } from "../../catalog/media/Image.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { blocking } from "../Blocking.ts"
-import { bodyFields } from "../BodyFields.ts"
+import { bodyFields, unlessOneOf } from "../BodyFields.ts"
 import { emptyResult } from "../Faults.ts"
 import { multipart } from "../Multipart.ts"
 import type { FormFile } from "../Multipart.ts"
@@ -33,6 +34,10 @@ export const taken: ReadonlySet<string> = new Set([
   "aspect_ratio",
   "resolution"
 ])
+
+/** The formats that the vendor documents for edits. */
+export const formatFault = (_body: unknown, { format }: ImageInfo): string | undefined =>
+  unlessOneOf(["PNG", "JPEG", "WEBP"], format)
 
 const Generated = Schema.Struct({
   data: optionalField(

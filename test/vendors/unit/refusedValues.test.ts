@@ -5,7 +5,7 @@ import { builtInEntries } from "../../../src/catalog/Catalog.ts"
 import type { AdapterName, CatalogEntry } from "../../../src/catalog/CatalogEntry.ts"
 import { decodeRequest } from "../../../src/tasks/RequestBody.ts"
 import { bodySchemaOf } from "../../../src/vendors/BodyFaults.ts"
-import { base64, png } from "../../support/media.ts"
+import { base64, bmp, jpeg, png } from "../../support/media.ts"
 
 const entryOf = (label: Label, adapter: AdapterName, upstreamModel: string): CatalogEntry => {
   const builtIn = builtInEntries.find((it) => it.label === label)
@@ -91,6 +91,19 @@ describe("images of OpenAI", () => {
         { images, aspect_ratio: "16:9", resolution: "2K" },
         /^#\/aspect_ratio: .*1:1, 3:2, 2:3, got "16:9"$/u,
         /^#\/resolution: .*1K, got "2K"$/u
+      )
+    })
+  )
+
+  it.effect("edit PNG, JPEG and WEBP, as the API documents, but no BMP", () =>
+    Effect.gen(function* () {
+      const entry = entryOf("image-edit", "openai-image", "gpt-image-2")
+      const sides = { width: 400, height: 400 }
+      yield* isAccepted(entry, { images: [...images, base64(jpeg(sides))] })
+      yield* isRefused(
+        entry,
+        { images: [...images, base64(bmp(sides))] },
+        /^#\/images\/1: This model takes only PNG, JPEG, WEBP, got "BMP"$/u
       )
     })
   )
