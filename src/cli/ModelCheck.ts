@@ -24,8 +24,7 @@ const missingAt = (
 }
 
 /**
- * Logs at the start which models of the catalog an account's region does not have, and which of them no
- * account has. docs/reference/vendors.md#dashscope-regions
+ * Logs at the start which models of the catalog an account does not have, and which of them no account has. docs/reference/vendors.md#dashscope-regions
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
@@ -34,15 +33,16 @@ export const layer = Layer.effectDiscard(
     for (const account of accounts) {
       const missing = missingAt(all, [account])
       if (missing === "") continue
+      const place = regionOf(account) ?? new URL(account.baseUrl).hostname
       yield* Effect.logWarning(
-        `Account ${account.id} gets no jobs of ${missing}: its region ${regionOf(account)} does not have them`
+        `Account ${account.id} gets no jobs of ${missing}: ${place} does not have them`
       )
     }
     const unserved = missingAt(all, accounts)
     if (unserved === "") return
     yield* Effect.logError(
-      `No account has ${unserved}: creates of them get 503, code 5003. Remedy: add an account of a ` +
-        "region that has them, or correct their upstreamModel in CATALOG_FILE"
+      `No account has ${unserved}: creates of them get 503, code 5003. Remedy: add an account that ` +
+        "has them, or correct their upstreamModel in CATALOG_FILE"
     )
   })
 )

@@ -129,7 +129,7 @@ export class TaskCreation extends Context.Service<
 const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
 
 /**
- * Fails with 5003 while an operator fault is open, or when no account's region has the model: before
+ * Fails with 5003 while an operator fault is open, or when no account has the model: before
  * money is held for a job that cannot be submitted. A repeated request is still replayed. ADR 0083.
  */
 const makeFaultCheck = Effect.gen(function* () {

@@ -79,6 +79,7 @@ export const adapters: { readonly [name in AdapterName]: Adapter } = {
     provider: "openai",
     auth: bearer,
     make: OpenAiVideos.make,
+    hasModel: OpenAiVideos.hasModel,
     takes: among(OpenAiVideos.taken),
     valueFault: videoSizeFault,
     pictureFault

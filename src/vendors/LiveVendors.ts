@@ -65,7 +65,7 @@ export const layer = (options: VendorOptions = {}) =>
           const provider = adapterOf(adapter)?.provider
           if (provider === undefined) return yield* unknownAdapter(adapter)
           const among = having(entry)
-          if (among.length === 0) return yield* notInRegion(upstreamModel)
+          if (among.length === 0) return yield* noAccountWith(upstreamModel)
           const now = yield* Clock.currentTimeMillis
           const source = { model: upstreamModel, user: null }
           const order = accounts.order(provider, source, now, among)
@@ -128,10 +128,10 @@ const unknownAdapter = (adapter: string) =>
     message: `no adapter is called ${adapter}: correct the catalog's adapter`
   })
 
-const notInRegion = (upstreamModel: string) =>
+const noAccountWith = (upstreamModel: string) =>
   new VendorError({
     class: "OPERATOR",
-    message: `no account is in a region that has ${upstreamModel}`
+    message: `no account has ${upstreamModel}: its region, or the vendor, does not offer it`
   })
 
 const notConfigured = (accountId: string) =>

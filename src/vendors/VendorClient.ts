@@ -157,9 +157,9 @@ export interface ChosenFor {
 export class VendorClient extends Context.Service<
   VendorClient,
   {
-    /** The account for a new job of this model: one whose region has it. */
+    /** The account for a new job of this model: one that has it. */
     readonly choose: (entry: ChosenFor) => Effect.Effect<VendorAccount, VendorError>
-    /** Some account has the model in its region, or the simulator serves it. ADR 0145. */
+    /** Some account has the model, or the simulator serves it. ADR 0145. */
     readonly isServed: (entry: ChosenFor) => boolean
     /** The account that owns a running job. */
     readonly owner: (accountId: string) => Effect.Effect<VendorAccount, VendorError>

@@ -1,6 +1,7 @@
 import { Clock, Duration, Effect, Schema } from "effect"
 import { inspectImage } from "../../catalog/media/Image.ts"
 import type { ImageRules } from "../../catalog/media/MediaRules.ts"
+import type { AccountSetting } from "../../domain/Provider.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { bodyFields } from "../BodyFields.ts"
 import { jobFailed } from "../Faults.ts"
@@ -41,6 +42,10 @@ export const taken: ReadonlySet<string> = new Set([
   "resolution",
   "image"
 ])
+
+/** OpenAI itself closed the API. docs/reference/vendors.md#openai-videos */
+export const hasModel = ({ baseUrl }: AccountSetting): boolean =>
+  new URL(baseUrl).hostname !== "api.openai.com"
 
 const Video = Schema.Struct({
   id: Schema.NonEmptyString,

@@ -1,7 +1,9 @@
+import { NodeFileSystem } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Layer, Logger } from "effect"
+import { Effect, FileSystem, Layer, Logger } from "effect"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { Catalog } from "../../../src/catalog/Catalog.ts"
+import type { CatalogError } from "../../../src/catalog/Catalog.ts"
 import * as ModelCheck from "../../../src/cli/ModelCheck.ts"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
@@ -64,14 +66,17 @@ describe("accounts of DashScope in several regions", () => {
 })
 
 describe("the start", () => {
-  const linesOf = (env: Readonly<Record<string, string>>) =>
+  const linesOf = (
+    env: Readonly<Record<string, string>>,
+    catalog: Layer.Layer<Catalog, CatalogError> = Catalog.layer
+  ) =>
     Effect.gen(function* () {
       const lines: Array<string> = []
       const logger = Logger.make(({ logLevel, message }) => {
         lines.push(`${logLevel} ${String(message)}`)
       })
       yield* Effect.scoped(Layer.build(ModelCheck.layer)).pipe(
-        Effect.provide([Catalog.layer, AppConfig.layerOf(env), Logger.layer([logger])])
+        Effect.provide([catalog, AppConfig.layerOf(env), Logger.layer([logger])])
       )
       return lines
     })
@@ -86,9 +91,30 @@ describe("the start", () => {
         lines[0] ?? "",
         /^Warn Account dashscope:us gets no jobs of wan2\.5-t2v-preview, /u
       )
-      assert.match(lines[0] ?? "", /its region us-east-1 does not have them$/u)
+      assert.match(lines[0] ?? "", /: us-east-1 does not have them$/u)
       assert.match(lines[1] ?? "", /^Error No account has wan2\.5-t2v-preview, .*code 5003/u)
     })
+  )
+
+  it.effect("logs that OpenAI's own host makes no videos any more", () =>
+    Effect.gen(function* () {
+      const files = yield* FileSystem.FileSystem
+      const path = yield* files.makeTempFileScoped()
+      const sora = { label: "text-to-video-spark", model: "sora", adapter: "openai-video" }
+      yield* files.writeFileString(
+        path,
+        JSON.stringify({ add: [{ ...sora, upstreamModel: "sora-2" }] })
+      )
+      const catalog = Catalog.layerFile(path).pipe(Layer.provide(NodeFileSystem.layer))
+      const own = yield* linesOf({ OPENAI_API_KEY: "a;name=own" }, catalog)
+      assert.strictEqual(own.length, 2)
+      assert.strictEqual(
+        own[0],
+        "Warn Account openai:own gets no jobs of sora-2: api.openai.com does not have them"
+      )
+      const other = "a,b;name=other;base=https://videos.example/v1"
+      assert.strictEqual((yield* linesOf({ OPENAI_API_KEY: other }, catalog)).length, 1)
+    }).pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer))
   )
 
   it.effect("logs no error where another account has them, and nothing where all have", () =>
