@@ -83,6 +83,7 @@ import { SignatureDebug } from "./webhooks/SignatureDebug.ts"
 import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
 import { WebhookSender } from "./webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "./webhooks/WebhookSender.ts"
+import * as WithheldAlerts from "./webhooks/WithheldAlerts.ts"
 
 /** The configured database, migrated. */
 export const database = Layer.unwrap(
@@ -225,7 +226,8 @@ export const actors = Layer.mergeAll(
   Rescuer.layerLoop,
   DeliveryScheduler.layerLoop,
   OwnershipReconciler.layer,
-  WalletAudit.layer
+  WalletAudit.layer,
+  WithheldAlerts.layer
 )
 
 /** Everything except adapters and HTTP server; a test composes it with other adapters. */
