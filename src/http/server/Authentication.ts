@@ -85,26 +85,30 @@ export const clientTokenOf = (headers: HeaderValues): Exit.Exit<string, Problem>
     : tokenOf(headers)
 }
 
-const readClientToken = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-  clientTokenOf(headers)
-)
+/** Gemini's clients may put it in the query; a header goes before it. */
+const readClientToken = (queryKey: string | undefined) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
+    const token = clientTokenOf(headers)
+    return token === tokenMissing && queryKey !== undefined ? Exit.succeed(queryKey) : token
+  })
 
 /**
  * The caller of a passthrough call. A metered call checks a cached key
  * again when it holds the price.
  */
-export const authenticatePassthrough = (keys: ApiKeys["Service"]) => (isMetered: boolean) =>
-  Effect.flatMap(readClientToken, (token) =>
-    Effect.flatMap(
-      isMetered ? keys.admitCached(token) : keys.admit(token, Option.none()),
-      ({ principal, rate }) => {
-        const caller = { principal, token }
-        return Option.isSome(rate)
-          ? Effect.as(showRate(rate.value), caller)
-          : Effect.succeed(caller)
-      }
+export const authenticatePassthrough =
+  (keys: ApiKeys["Service"]) => (isMetered: boolean, queryKey: string | undefined) =>
+    Effect.flatMap(readClientToken(queryKey), (token) =>
+      Effect.flatMap(
+        isMetered ? keys.admitCached(token) : keys.admit(token, Option.none()),
+        ({ principal, rate }) => {
+          const caller = { principal, token }
+          return Option.isSome(rate)
+            ? Effect.as(showRate(rate.value), caller)
+            : Effect.succeed(caller)
+        }
+      )
     )
-  )
 
 /** The caller of a management endpoint. docs/reference/http.md#management-api */
 export const authenticateManagement = Effect.gen(function* () {
