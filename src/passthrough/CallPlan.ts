@@ -33,7 +33,7 @@ const isPositive = (value: unknown): boolean => Number.isSafeInteger(value) && N
 
 const Limit = Schema.optionalKey(
   Schema.NullOr(
-    Schema.Number.check(
+    Schema.Finite.check(
       Schema.makeFilter<number>(isPositive, { expected: "a whole number from 1" })
     )
   )

@@ -5,6 +5,7 @@ import type { RouteMatch } from "../catalog/UpstreamCatalog.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Principal } from "../users/ApiKeys.ts"
+import { errorBody } from "./ErrorBody.ts"
 import { toClientHeaders, toUpstreamHeaders } from "./RelayHeaders.ts"
 import type { Reached, UpstreamRequest } from "./UpstreamCalls.ts"
 
@@ -70,11 +71,15 @@ export const relay = (
   { accountId, response }: Reached,
   callId: string | undefined,
   cost: Credits | undefined
-): Relayed => ({
-  status: response.status,
-  headers: toClientHeaders(response.headers),
-  body: response.body,
-  sandbox: accountId === null,
-  callId,
-  cost
-})
+): Relayed => {
+  const headers = toClientHeaders(response.headers)
+  const { body, status } = response
+  return {
+    status,
+    headers,
+    body: status >= 300 && body instanceof Uint8Array ? errorBody(status, headers, body) : body,
+    sandbox: accountId === null,
+    callId,
+    cost
+  }
+}

@@ -6,6 +6,7 @@ import { Accounts } from "./Accounts.ts"
 import { adapterOf } from "./Adapters.ts"
 import type { Adapter } from "./Adapters.ts"
 import * as Download from "./Download.ts"
+import { SecretMask } from "./SecretMask.ts"
 import { VendorClient } from "./VendorClient.ts"
 import type { VendorAccount } from "./VendorClient.ts"
 import { VendorError } from "./VendorError.ts"
@@ -93,7 +94,14 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
     const auth = adapter.auth(Redacted.value(account.key))
     const observeResponse = (response: VendorResponse) =>
       accounts.observeResponse(account, response)
-    const context = { account, accountId, auth, http, observeResponse, mayDisableInspection }
+    const context = {
+      account,
+      accountId,
+      auth,
+      http: masked(http, SecretMask.of(account)),
+      observeResponse,
+      mayDisableInspection
+    }
     return {
       ...adapter.make(context),
       ...operatorLimit(account),
@@ -101,6 +109,19 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
     }
   }
 })
+
+/** A larger response has results, and no message. */
+const messageBytesMax = 1024 * 1024
+
+/** A vendor's message may quote the key. */
+const masked =
+  (http: VendorHttp.VendorHttp, mask: SecretMask): VendorHttp.VendorHttp =>
+  (call) =>
+    Effect.map(http(call), (response) =>
+      response.body.length > messageBytesMax
+        ? response
+        : { ...response, body: mask.bytes(response.body) }
+    )
 
 /** The operator's limit counts all models together and replaces the vendor's. ADR 0108. */
 const operatorLimit = ({
