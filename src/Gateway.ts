@@ -61,6 +61,7 @@ import { AdmissionStore } from "./users/AdmissionStore.ts"
 import { ApiKeys } from "./users/ApiKeys.ts"
 import { ManageReplays } from "./users/ManageReplays.ts"
 import { ManageReplayStore } from "./users/ManageReplayStore.ts"
+import { RequestQuotas } from "./users/RequestQuotas.ts"
 import { Users } from "./users/Users.ts"
 import { UserStore } from "./users/UserStore.ts"
 import { Accounts } from "./vendors/Accounts.ts"
@@ -82,6 +83,7 @@ import { SignatureDebug } from "./webhooks/SignatureDebug.ts"
 import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
 import { WebhookSender } from "./webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "./webhooks/WebhookSender.ts"
+import * as WithheldAlerts from "./webhooks/WithheldAlerts.ts"
 
 /** The configured database, migrated. */
 export const database = Layer.unwrap(
@@ -195,6 +197,7 @@ export const services = Layer.mergeAll(
       OperatorFaults.layer,
       Process.layer,
       ManageReplays.layer,
+      RequestQuotas.layer,
       TaskChanges.layer,
       Users.layer,
       Wallet.layer
@@ -223,7 +226,8 @@ export const actors = Layer.mergeAll(
   Rescuer.layerLoop,
   DeliveryScheduler.layerLoop,
   OwnershipReconciler.layer,
-  WalletAudit.layer
+  WalletAudit.layer,
+  WithheldAlerts.layer
 )
 
 /** Everything except adapters and HTTP server; a test composes it with other adapters. */
@@ -274,7 +278,13 @@ export const layerTest = (options: TestOptions = {}) =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const dataDir = yield* files.makeTempDirectoryScoped()
-      const env = { DATA_DIR: dataDir, BASE_URL: "http://gateway.test", ...options.env }
+      const env = {
+        DATA_DIR: dataDir,
+        BASE_URL: "http://gateway.test",
+        // A test clock stands, so that no bucket would fill
+        MANAGE_RATE_LIMIT_PER_MINUTE: "0",
+        ...options.env
+      }
       const mocks = Layer.mergeAll(
         WebhookSender.layerMock(options.webhook),
         MockVendor.layer(options.vendor ?? [MockVendor.result()])

@@ -24,6 +24,11 @@ export type AdapterName = typeof AdapterName.Type
 /** Results are copied to the artifact store, or clients get the vendor's own URLs. */
 const ArtifactPolicy = Schema.Literals(["copy", "vendor-url"])
 
+/** Names of fields, each of which may hold results: `image`, or a path such as `result.video`. */
+const OutputFields = Schema.Array(Schema.NonEmptyString).check(
+  Schema.isMinLength(1, { message: "Expected at least one" })
+)
+
 /** One model of the gateway. */
 export const CatalogEntry = Schema.Struct({
   /** Path segment after `/vendors/`. */
@@ -41,7 +46,9 @@ export const CatalogEntry = Schema.Struct({
   price: PriceRule,
   artifacts: ArtifactPolicy,
   /** For `fal-queue` and `replicate`: the upstream names of the body's fields. */
-  input: Schema.optionalKey(UpstreamInput)
+  input: Schema.optionalKey(UpstreamInput),
+  /** For `fal-queue` and `replicate`: the fields of the upstream's output that hold the results. */
+  output: Schema.optionalKey(OutputFields)
 }).annotate({ identifier: "CatalogEntry" })
 export type CatalogEntry = typeof CatalogEntry.Type
 
@@ -55,7 +62,8 @@ const change = {
   upstreamModel: Schema.optionalKey(Schema.NonEmptyString),
   price: Schema.optionalKey(PriceRule),
   artifacts: Schema.optionalKey(ArtifactPolicy),
-  input: Schema.optionalKey(UpstreamInput)
+  input: Schema.optionalKey(UpstreamInput),
+  output: Schema.optionalKey(OutputFields)
 }
 
 const Change = Schema.Struct(change)

@@ -1,4 +1,5 @@
 import { Schema } from "effect"
+import { fieldNames } from "./bodies/Bodies.ts"
 
 /**
  * How one field's value is written upstream. `size-object`: `{width, height}`; `size-x`: `WxH`;
@@ -7,16 +8,19 @@ import { Schema } from "effect"
 const Form = Schema.Literals(["size-object", "size-x", "text", "first", "list"])
 export type Form = typeof Form.Type
 
-/** The upstream's name of a field, or name and form; `null`: the field is not sent. */
+/** The upstream's name of a field, or name and form; `null`: the upstream has no such field. */
 const Target = Schema.Union([
   Schema.Null,
   Schema.NonEmptyString,
   Schema.Struct({ to: Schema.NonEmptyString, as: Form })
 ])
 
+type Target = typeof Target.Type
+
 /**
- * Maps a body to the flat input of a model (fal, Replicate). A field that is not listed keeps its name;
- * `constants` are sent with every job. docs/catalog.md#input-of-an-added-model
+ * Maps a body to the flat input of a model (fal, Replicate). A required field that is not listed keeps
+ * its name, any other is refused at create; `constants` are sent with every job.
+ * docs/catalog.md#input-of-an-added-model, ADR 0143.
  */
 export const UpstreamInput = Schema.Struct({
   fields: Schema.optionalKey(Schema.Record(Schema.String, Target)),
@@ -46,20 +50,28 @@ const written = (value: unknown, form: Form): unknown => {
   }
 }
 
-/** Fields of the gateway that no upstream of these adapters knows. */
-const ownFields = new Set(["safety_filter"])
+/** A field of the gateway: no upstream of these adapters knows it, and it is never refused. */
+const ownField = "safety_filter"
+
+const targetOf = (label: string, name: string, { fields = {} }: UpstreamInput): Target => {
+  if (Object.hasOwn(fields, name)) return fields[name] ?? null
+  return name !== ownField && fieldNames(label).required.has(name) ? name : null
+}
+
+/** Whether a client may set the field: it is sent, required, or the gateway's own. */
+export const isMapped = (label: string, name: string, input: UpstreamInput = {}): boolean =>
+  name === ownField || fieldNames(label).required.has(name) || targetOf(label, name, input) !== null
 
 /** The upstream's input for a body whose media were already written in the upstream's form. */
 export const upstreamInput = (
+  label: string,
   body: Readonly<Record<string, unknown>>,
   input: UpstreamInput = {}
 ): Record<string, unknown> => {
-  const fields = input.fields ?? {}
   const entries = Object.entries(body).flatMap(
     ([name, value]): ReadonlyArray<[string, unknown]> => {
-      if (value === null || value === undefined) return []
-      const target = Object.hasOwn(fields, name) ? fields[name] : ownFields.has(name) ? null : name
-      if (target === null || target === undefined) return []
+      const target = targetOf(label, name, input)
+      if (value === null || value === undefined || target === null) return []
       if (typeof target === "string") return [[target, value]]
       return [[target.to, written(value, target.as)]]
     }

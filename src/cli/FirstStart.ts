@@ -3,6 +3,7 @@ import { SecureRandom } from "effect/crypto"
 import { AppConfig, ConfigFault } from "../config/Config.ts"
 import * as Credits from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { liveVendors } from "../http/server/LiveVendors.ts"
 import { Secrets } from "../process/Secrets.ts"
 import { ApiKeys } from "../users/ApiKeys.ts"
 import { Users } from "../users/Users.ts"
@@ -14,18 +15,22 @@ const firstKeyName = "First key"
 /** This file is in `DATA_DIR` from before the first user is made until its key was printed. ADR 0091. */
 const markerName = "first-start"
 
+/** Of the call that the first start prints. */
+const firstVendor = "alibaba"
+
 const welcomeCredits = Credits.make(1000n * Credits.microPerCredit)
 
 /**
  * On the first start of an embedded store: makes a user with credits and one API key, and prints the key
  * once with a `curl`. After a kill before that, the next start repeats it. Every start prints the address,
- * unless the log is JSON. docs/reference/configuration.md#first-start
+ * and which vendors are live; the log has it when it is JSON. docs/reference/configuration.md#first-start
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const { baseUrl, database, logFormat } = yield* AppConfig
     const users = yield* Users
     const marker = yield* makeMarker
+    const vendors = yield* liveVendors
     const isEmpty =
       database._tag === "Embedded" &&
       (yield* users.list({ before: Option.none(), limit: 1 })).length === 0
@@ -34,13 +39,26 @@ export const layer = Layer.effectDiscard(
     // With a JSON log the server logs its address itself
     if (isFirst || logFormat === "pretty") {
       yield* Console.log(`Generation Gateway listens on ${baseUrl}  (docs: ${baseUrl}/docs)`)
+      yield* Console.log(vendorLines(vendors).join("\n"))
+    } else {
+      yield* Effect.logInfo(vendorLines(vendors).join("; "))
     }
     if (isFirst) {
-      const text = yield* welcome(baseUrl)
+      const text = yield* welcome(baseUrl, vendors.live.has(firstVendor))
       yield* Effect.uninterruptible(Effect.andThen(Console.log(text), marker.clear))
     }
   })
 )
+
+type Vendors = Effect.Success<typeof liveVendors>
+
+const vendorLines = ({ live, simulated }: Vendors): ReadonlyArray<string> => [
+  `Live vendors: ${namesOf(live)}`,
+  `Sandbox: ${namesOf(simulated)}`
+]
+
+const namesOf = (vendors: ReadonlySet<string>): string =>
+  vendors.size === 0 ? "none" : [...vendors].sort().join(", ")
 
 const makeMarker = Effect.gen(function* () {
   const { dataDir } = yield* AppConfig
@@ -92,7 +110,7 @@ const revokeUnprinted = Effect.fnUntraced(function* (userId: UserId) {
   }
 })
 
-const welcome = Effect.fnUntraced(function* (baseUrl: string) {
+const welcome = Effect.fnUntraced(function* (baseUrl: string, isLive: boolean) {
   const keys = yield* ApiKeys
   const { generatedAdminToken } = yield* Secrets
   const owner = yield* makeOwner
@@ -112,9 +130,11 @@ const welcome = Effect.fnUntraced(function* (baseUrl: string) {
       onSome: (token) => [`Operator token (ADMIN_TOKEN):  ${Redacted.value(token)}`]
     }),
     "",
-    "Try it (sandbox: no vendor key is configured, a simulator renders the result):",
+    isLive
+      ? `Try it (${firstVendor} is live: the call is paid):`
+      : `Try it (${firstVendor} is in the sandbox: a simulator renders the result):`,
     "",
-    `  curl -X POST ${baseUrl}/vendors/alibaba/v1/text-to-image-max/generation \\`,
+    `  curl -X POST ${baseUrl}/vendors/${firstVendor}/v1/text-to-image-max/generation \\`,
     `    -H "Authorization: Bearer ${key}" -H "Content-Type: application/json" \\`,
     `    -d '{"prompt":"A lighthouse at dawn"}'`,
     ""

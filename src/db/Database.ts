@@ -1,6 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Redacted, Schema, String } from "effect"
-import type { Layer } from "effect"
+import type { Layer, Scope } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
@@ -15,6 +15,7 @@ import {
 import { maintain } from "./EmbeddedMaintenance.ts"
 import { openEmbedded } from "./EmbeddedPostgres.ts"
 import type { EmbeddedOptions } from "./EmbeddedPostgres.ts"
+import type { PgliteSession } from "./PgliteStream.ts"
 
 /** The services of both stores: one driver and one dialect. docs/reference/configuration.md#store */
 export type Database = PgClient.PgClient | SqlClient
@@ -115,15 +116,22 @@ export const layerEmbedded = (
 ): Layer.Layer<Database, DatabaseUnavailable | SqlError> =>
   PgClient.layerFrom(
     Effect.gen(function* () {
-      const session = yield* openEmbedded(options)
-      const client = yield* PgClient.make({
-        ...settings,
-        stream: session.connect,
-        username: "postgres",
-        database: "postgres",
-        maxConnections: 1
-      })
+      const client = yield* sessionClient(yield* openEmbedded(options))
       if (options.dataDir !== "memory") yield* maintain(client)
       return client
     })
   )
+
+/** A PGlite that is open already, without maintenance. */
+export const layerSession = <E>(
+  session: Effect.Effect<PgliteSession, E, Scope.Scope>
+): Layer.Layer<Database, E | SqlError> => PgClient.layerFrom(Effect.flatMap(session, sessionClient))
+
+const sessionClient = (session: PgliteSession) =>
+  PgClient.make({
+    ...settings,
+    stream: session.connect,
+    username: "postgres",
+    database: "postgres",
+    maxConnections: 1
+  })

@@ -56,7 +56,7 @@ const unusable = (cause: unknown) =>
  * PGlite's own parameters, with fsync if durable. Emscripten's `fdatasync` does nothing, so the WAL
  * uses `fsync`. Small buffers save 140 MB of memory, small WAL limits save disk.
  */
-const startParams = (durable: boolean): Array<string> => [
+export const startParams = (durable: boolean): Array<string> => [
   ...PGlite.defaultStartParams.filter((parameter) => !durable || parameter !== "-F"),
   ...[
     "shared_buffers=16MB",

@@ -9,6 +9,7 @@ export const problemCodes = {
   1101: { status: 402, title: "Balance too low" },
   1201: { status: 429, title: "Request rate limit reached" },
   1202: { status: 429, title: "Running-task limit reached" },
+  1203: { status: 429, title: "Upstream rate used up" },
   2001: { status: 400, title: "Invalid parameter" },
   2002: { status: 400, title: "Malformed JSON" },
   2003: { status: 415, title: "Body is not JSON" },
@@ -40,8 +41,8 @@ export const FieldFault = Schema.Struct({ pointer: Schema.String, detail: Schema
 export type FieldFault = typeof FieldFault.Type
 
 const ProblemCodeSchema = Schema.Literals([
-  1001, 1002, 1003, 1004, 1101, 1201, 1202, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008, 2010,
-  2011, 2012, 2013, 2014, 2015, 2016, 5000, 5002, 5003, 5004
+  1001, 1002, 1003, 1004, 1101, 1201, 1202, 1203, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008,
+  2010, 2011, 2012, 2013, 2014, 2015, 2016, 5000, 5002, 5003, 5004
 ] satisfies ReadonlyArray<ProblemCode>)
 
 /**

@@ -1,11 +1,11 @@
-import { Context, Effect, Layer } from "effect"
+import { Clock, Context, Duration, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import type { Dispatcher } from "undici"
 import type { EgressAllow } from "./EgressAllow.ts"
 import { isAddressHost, makeGuardedAgent, resolveChecked } from "./EgressConnector.ts"
 import type { NameNotResolved, Resolve } from "./EgressConnector.ts"
-import { checkUrlText } from "./EgressRules.ts"
-import type { CheckUrlOptions, EgressRefused } from "./EgressRules.ts"
+import { checkUrlText, EgressRefused, refusesAll } from "./EgressRules.ts"
+import type { CheckUrlOptions } from "./EgressRules.ts"
 import { makeResolve } from "./Resolver.ts"
 
 export interface EgressGuardOptions {
@@ -33,8 +33,16 @@ export interface GuardedDispatcherOptions {
 export class EgressGuard extends Context.Service<
   EgressGuard,
   {
-    /** Checks a URL without DNS, for example when it is saved. */
+    /** Checks a URL without DNS. */
     readonly checkUrl: (url: string, options: CheckUrlOptions) => Effect.Effect<URL, EgressRefused>
+    /**
+     * Checks a URL when it is saved: as `checkUrl`, and refuses a host whose addresses are all refused.
+     * A host that does not resolve now may do so later. Names nothing that the look-up found.
+     */
+    readonly checkSaved: (
+      url: string,
+      options: CheckUrlOptions
+    ) => Effect.Effect<URL, EgressRefused>
     /** As `checkUrl`, and checks every address that the host has now. Connecting checks again. */
     readonly resolveAndCheck: (
       url: string,
@@ -71,6 +79,23 @@ const makeEgressGuard = ({
     return url
   })
 
+  const checkSaved = Effect.fn("EgressGuard.checkSaved")(function* (
+    text: string,
+    options: CheckUrlOptions
+  ) {
+    const url = yield* checkUrl(text, options)
+    if (isAddressHost(url.hostname)) return url
+    const addresses = yield* Effect.tryPromise(() => resolve(url.hostname)).pipe(
+      Effect.timeout(savedLookup),
+      // Name servers respond in real time, whatever the caller's clock is
+      Effect.provideService(Clock.Clock, Clock.Clock.defaultValue()),
+      Effect.orElseSucceed((): ReadonlyArray<string> => [])
+    )
+    if (!refusesAll(allow, url.hostname, addresses)) return url
+    const reason = "the URL leads to no public address"
+    return yield* new EgressRefused({ host: url.hostname, reason })
+  })
+
   const dispatcher = (options: GuardedDispatcherOptions = {}) =>
     Effect.acquireRelease(
       Effect.sync(() =>
@@ -87,8 +112,9 @@ const makeEgressGuard = ({
       (agent) => Effect.promise(() => agent.destroy())
     )
 
-  return { checkUrl, resolveAndCheck, dispatcher }
+  return { checkUrl, checkSaved, resolveAndCheck, dispatcher }
 }
 
+const savedLookup = Duration.seconds(2)
 const connectTimeoutMillisDefault = 30_000
 const connectionsPerOriginMaxDefault = 128

@@ -41,8 +41,15 @@ export const checkUrlText = (
   if (url.username !== "" || url.password !== "") {
     return refuse(url.hostname, "must not carry a user name or password")
   }
-  return Result.map(checkHost(allow, url.hostname), () => url)
+  return Result.flatMap(checkHost(allow, url.hostname), () =>
+    wellFormed.test(text) && url.port !== "0"
+      ? Result.succeed(url)
+      : refuse(url.hostname, "is not of the form scheme://host:port/path")
+  )
 }
+
+/** What parsers read alike: no backslash, no empty host, user or port, no missing slash. */
+const wellFormed = /^[a-z]+:\/\/(?!:)[^\\/?#@]+(?<!:)(?:\/[^\\?#]*)?(?:[?#]|$)/iu
 
 /** Checks a host without DNS: local names and addresses; other names pass until they are resolved. */
 export const checkHost = (
@@ -77,6 +84,15 @@ export const checkAddresses = (
   }
   return Result.void
 }
+
+/** None of the addresses of a name may be connected to. */
+export const refusesAll = (
+  allow: EgressAllow,
+  host: string,
+  addresses: ReadonlyArray<string>
+): boolean =>
+  addresses.length > 0 &&
+  addresses.every((address) => Result.isFailure(checkAddresses(allow, host, [address])))
 
 const refuse = (host: string, reason: string): Result.Result<never, EgressRefused> =>
   Result.fail(new EgressRefused({ host, reason: `the URL ${reason}` }))

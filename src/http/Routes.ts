@@ -1,4 +1,4 @@
-import { Layer } from "effect"
+import { Effect, Layer } from "effect"
 import { Headers, HttpRouter, UrlParams } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./manage/Api.ts"
@@ -15,6 +15,7 @@ import * as WebhookEndpointsHandlers from "./manage/WebhookEndpointsHandlers.ts"
 import * as FastPath from "./passthrough/FastPath.ts"
 import * as Passthrough from "./passthrough/PassthroughRoutes.ts"
 import * as GlobalMiddleware from "./server/GlobalMiddleware.ts"
+import { exactPaths } from "./server/Paths.ts"
 import { RequestBodyLimiter } from "./server/RequestBodyLimiter.ts"
 import * as ServiceRoutes from "./server/ServiceRoutes.ts"
 import * as ArtifactRoutes from "./tasks/ArtifactRoutes.ts"
@@ -36,7 +37,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
 )
 
 /** All routes of the service. */
-export const layer = Layer.mergeAll(
+const layer = Layer.mergeAll(
   TaskRoutes.layer,
   Passthrough.layer,
   ArtifactRoutes.layer,
@@ -68,11 +69,18 @@ const redaction = Layer.mergeAll(
   ])
 )
 
+/** The routes without a server, for tests. */
+export const toHttpEffect = Effect.provideService(
+  HttpRouter.toHttpEffect(layer),
+  HttpRouter.RouterConfig,
+  exactPaths
+)
+
 /**
  * The routes on a server, with the fast path before them. Without Effect's logger of requests, which
  * costs more than all the rest of a request.
  */
 export const serve = FastPath.layer.pipe(
-  Layer.provideMerge(HttpRouter.serve(layer, { disableLogger: true })),
+  Layer.provideMerge(HttpRouter.serve(layer, { disableLogger: true, routerConfig: exactPaths })),
   Layer.provide(redaction)
 )

@@ -1,11 +1,10 @@
 import { Effect, Exit } from "effect"
-import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { CallBill } from "./CallBill.ts"
 import type { CallPlan } from "./CallPlan.ts"
 import type { CallEnd, CallStart, Metering } from "./Metering.ts"
-import { givenUpBy, relay, requestOf } from "./PassthroughCall.ts"
+import { givenUpBy, relay, requestOf, routeName } from "./PassthroughCall.ts"
 import type { ForwardHandlers, GivenUp, PassthroughCall, Relayed } from "./PassthroughCall.ts"
 import type { Reached, ReachHandlers, UpstreamCalls } from "./UpstreamCalls.ts"
 
@@ -106,7 +105,8 @@ export class MeteredCall implements ReachHandlers {
   #reach(): void {
     this.#state = "held"
     try {
-      const request = requestOf(this.#call, this.#plan.body, this.#bill)
+      const model = limitedBy(this.#plan, this.#call)
+      const request = requestOf(this.#call, this.#plan.body, model, this.#bill)
       const { provider } = this.#call.to.route
       this.#stop = this.#services.upstream.reachUnsafe(provider, request, this.#nowMillis, this)
     } catch (defect) {
@@ -129,4 +129,6 @@ export class MeteredCall implements ReachHandlers {
   }
 }
 
-const routeName = ({ method, path }: OpenRoute): string => `${method} ${path}`
+/** Dated versions of a model share its price and its rate. */
+const limitedBy = ({ metered, model }: CallPlan, call: PassthroughCall): string =>
+  metered._tag === "Tokens" ? metered.model.model : (model ?? routeName(call.to.route))

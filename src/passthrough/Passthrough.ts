@@ -1,11 +1,13 @@
 import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
 import { Catalog } from "../catalog/Catalog.ts"
-import { Problem, problem } from "../domain/Problem.ts"
+import { Problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { planCall } from "./CallPlan.ts"
+import { closedRoute } from "./ClosedRoute.ts"
 import { MeteredCall } from "./MeteredCall.ts"
 import { Metering } from "./Metering.ts"
-import { givenUpBy, relay, requestOf } from "./PassthroughCall.ts"
+import { soldModels } from "./ModelList.ts"
+import { givenUpBy, plainRequestOf, relay } from "./PassthroughCall.ts"
 import type {
   ForwardHandlers,
   GivenUp,
@@ -60,14 +62,14 @@ export class Passthrough extends Context.Service<
               })
             )
           case "Closed":
-            return Exit.fail(problem(2006, "This vendor, or this route of it, is not open here"))
+            return Exit.fail(closedRoute(catalog.routes, vendor))
         }
       }
 
-      const plain = (call: PassthroughCall) =>
-        Effect.map(
-          upstream.reach(call.to.route.provider, requestOf(call, call.body, undefined)),
-          (reached) => relay(reached, undefined, undefined)
+      const plain = (call: PassthroughCall, body: Uint8Array) =>
+        Effect.flatMap(
+          upstream.reach(call.to.route.provider, plainRequestOf(call, body)),
+          (reached) => soldModels(catalog, call.to, relay(reached, undefined, undefined))
         )
 
       // Most calls come here: from the hold to the response without a fiber
@@ -78,13 +80,15 @@ export class Passthrough extends Context.Service<
       ) => {
         try {
           const { model, route } = call.to
-          const plan = planCall(catalog, route, model, call.body)
+          const plan = planCall(catalog, route, model, call.body, nowMillis)
           if (Result.isSuccess(plan) && plan.success.metered._tag !== "Nothing") {
             const metered = new MeteredCall(services, call, plan.success, nowMillis, handlers)
             metered.begin()
             return (why: GivenUp) => metered.giveUp(why)
           }
-          handlers.onRest(Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call))
+          handlers.onRest(
+            Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call, plan.success.body)
+          )
         } catch (defect) {
           handlers.onRest(Exit.die(defect))
         }

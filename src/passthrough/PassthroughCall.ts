@@ -1,12 +1,13 @@
 import type { Cause, Effect } from "effect"
 import { HttpServerError } from "effect/http"
 import type { Readable } from "node:stream"
+import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import type { RouteMatch } from "../catalog/UpstreamCatalog.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Principal } from "../users/ApiKeys.ts"
 import { errorBody } from "./ErrorBody.ts"
-import { toClientHeaders, toUpstreamHeaders } from "./RelayHeaders.ts"
+import { toClientHeaders, toUpstreamHeaders, withRetryAfter } from "./RelayHeaders.ts"
 import type { Reached, UpstreamRequest } from "./UpstreamCalls.ts"
 
 /** An open route and the path that goes upstream. */
@@ -56,6 +57,7 @@ export const givenUpBy = (cause: Cause.Cause<unknown>): GivenUp =>
 export const requestOf = (
   call: PassthroughCall,
   body: Uint8Array,
+  model: string,
   watch: UpstreamRequest["watch"]
 ): UpstreamRequest => ({
   method: call.to.route.method,
@@ -63,8 +65,17 @@ export const requestOf = (
   query: call.query,
   headers: toUpstreamHeaders(call.headers),
   body,
+  model,
+  user: call.principal.userId,
   watch
 })
+
+/** `POST /v1/chat/completions`, as it is listed. */
+export const routeName = ({ method, path }: OpenRoute): string => `${method} ${path}`
+
+/** The request of a call that is not metered: the vendor counts it by its route. */
+export const plainRequestOf = (call: PassthroughCall, body: Uint8Array): UpstreamRequest =>
+  requestOf(call, body, routeName(call.to.route), undefined)
 
 /** What the client receives of a response. */
 export const relay = (
@@ -72,8 +83,8 @@ export const relay = (
   callId: string | undefined,
   cost: Credits | undefined
 ): Relayed => {
-  const headers = toClientHeaders(response.headers)
   const { body, status } = response
+  const headers = withRetryAfter(status, toClientHeaders(response.headers))
   return {
     status,
     headers,

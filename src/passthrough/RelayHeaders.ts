@@ -122,3 +122,21 @@ export const toClientHeaders = (headers: HeaderValues): Record<string, string> =
   }
   return relayed
 }
+
+/** When a vendor does not say how long to wait, and at most. */
+const unknownWaitSeconds = 1
+const waitSecondsMax = 3600
+
+/** 429 and 503 have a `Retry-After`, whoever sends them. docs/reference/errors.md#headers-of-errors */
+export const withRetryAfter = (
+  status: number,
+  headers: Record<string, string>
+): Record<string, string> => {
+  if (status === 429 || status === 503) {
+    const seconds = Math.ceil(Number(headers["retry-after-ms"] ?? 0) / 1000)
+    headers["retry-after"] ??= String(
+      seconds > unknownWaitSeconds ? Math.min(seconds, waitSecondsMax) : unknownWaitSeconds
+    )
+  }
+  return headers
+}

@@ -1,10 +1,10 @@
-import { Clock, Context, Duration, Effect, Exit, Layer, Metric } from "effect"
-import { CircuitBreaker } from "effect/persistence"
+import { Clock, Context, Effect, Exit, Layer, Metric, Result } from "effect"
+import { createHash, randomUUID } from "node:crypto"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
-import { isAccountRefused } from "../vendors/AccountRefusal.ts"
+import { accountRefusal } from "../vendors/AccountRefusal.ts"
 import { Accounts } from "../vendors/Accounts.ts"
-import type { AccountState } from "../vendors/Accounts.ts"
+import type { AccountState, NoAccountFree } from "../vendors/Accounts.ts"
 import { Upstream } from "../vendors/Upstream.ts"
 import type { UpstreamFailure } from "../vendors/Upstream.ts"
 import type { UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
@@ -33,13 +33,13 @@ const troubles = Metric.counter("gateway_upstream_troubles_total", {
 /**
  * Gets a response from one of a provider's accounts. Another account is tried only where the first
  * certainly bought nothing: no byte was sent, or the vendor refused the call for the account's rate,
- * load or key. docs/reference/passthrough.md#accounts-and-failover, ADR 0071.
+ * load or key. docs/reference/passthrough.md#accounts-and-failover, ADR 0071 and 0132.
  */
 export class UpstreamCalls extends Context.Service<
   UpstreamCalls,
   {
     readonly isSandbox: (provider: Provider) => boolean
-    /** Fails with 5002 (unreachable or broken), 5003 (no account free) or 5004 (time-out). */
+    /** Fails with 1203 (rate used up), 5002 (unreachable or broken), 5003 (no account usable) or 5004. */
     readonly reach: (
       provider: Provider,
       request: UpstreamRequest
@@ -60,39 +60,17 @@ export class UpstreamCalls extends Context.Service<
       const accounts = yield* Accounts
       const upstream = yield* Upstream
       const clock = yield* Clock.Clock
-
-      const observed = (
-        account: AccountSetting,
-        call: Effect.Effect<UpstreamResponse, UpstreamFailure>
-      ) =>
-        accounts
-          .guard(account, call, classify)
-          .pipe(Effect.tap((response) => accounts.observeResponse(account, forHealth(response))))
-
-      /** `called`: the exit of the first account's call, when it was made already. */
-      const reachOne = (
-        request: UpstreamRequest,
-        [account, ...others]: ReadonlyArray<AccountSetting>,
-        called?: Exit.Exit<UpstreamResponse, UpstreamFailure>
-      ): Effect.Effect<Reached, Problem> =>
-        account === undefined
-          ? Effect.fail(busy(0))
-          : Effect.flatMap(
-              Effect.exit(observed(account, called ?? upstream.send(account, request))),
-              (exit) => {
-                const outcome = outcomeOf(account, exit)
-                if (outcome._tag === "Final") return outcome.result
-                const next = others.length === 0 ? outcome.result : reachOne(request, others)
-                return Effect.andThen(report(account, outcome.reason), next)
-              }
-            )
+      const observe = observeWith(accounts, clock)
+      const reachOne = reachWith(accounts, upstream, clock, observe)
 
       const reach = (provider: Provider, request: UpstreamRequest) =>
         accounts.isConfigured(provider)
-          ? accounts.order(provider).pipe(
-              Effect.mapError(({ retryAfterMillis }) => busy(retryAfterMillis)),
-              Effect.flatMap((order) => reachOne(request, order))
-            )
+          ? Effect.suspend(() => {
+              const order = accounts.order(provider, request, clock.currentTimeMillisUnsafe())
+              return Result.isFailure(order)
+                ? Effect.fail(refused(order.failure))
+                : reachOne(request, order.success)
+            })
           : Effect.map(upstream.simulate(provider, request), (response) => ({
               response,
               accountId: null
@@ -102,18 +80,22 @@ export class UpstreamCalls extends Context.Service<
         isSandbox: (provider) => !accounts.isConfigured(provider),
         reach,
         reachUnsafe: (provider, request, nowMillis, handlers) => {
-          const order = accounts.healthyOrder(provider, nowMillis)
-          const first = order?.[0]
-          if (order === undefined || first === undefined) {
+          const order = accounts.order(provider, request, nowMillis)
+          const all = Result.isSuccess(order) ? order.success : none
+          const [first] = all
+          if (
+            first === undefined ||
+            !accounts.admits(first, request, digestOf(request), nowMillis)
+          ) {
             handlers.onRest(reach(provider, request))
             return () => {}
           }
           return upstream.sendUnsafe(first, request, (exit) => {
-            if (Exit.isFailure(exit) || classify(exit)._tag !== "Success") {
-              return handlers.onRest(reachOne(request, order, exit))
+            if (Exit.isFailure(exit) || isNext(exit.value)) {
+              return handlers.onRest(reachOne(request, all, exit))
             }
             // A pause starts with the response that asks for it
-            accounts.observeAt(first, forHealth(exit.value), clock.currentTimeMillisUnsafe())
+            observe(first, request, exit)
             return handlers.onResponse({ response: exit.value, accountId: first.id })
           })
         },
@@ -123,49 +105,102 @@ export class UpstreamCalls extends Context.Service<
   )
 }
 
-/** Some vendors refuse an account with another status than 401. */
-const forHealth = (response: UpstreamResponse): UpstreamResponse =>
-  isAccountRefused(response) ? { ...response, status: 401 } : response
+const none: ReadonlyArray<AccountSetting> = []
 
-type Attempt = Exit.Exit<UpstreamResponse, UpstreamFailure | CircuitBreaker.CircuitBreakerError>
-
-/** `Next`: nothing was bought, another account may be tried; `result` is used when there is none. */
-type Outcome =
-  | { readonly _tag: "Final"; readonly result: Effect.Effect<Reached, Problem> }
-  | {
-      readonly _tag: "Next"
-      readonly reason: string
-      readonly result: Effect.Effect<Reached, Problem>
+/** What an exit means for its account and model. */
+const observeWith =
+  (accounts: Accounts["Service"], clock: Clock.Clock) =>
+  (account: AccountSetting, request: UpstreamRequest, exit: Attempt): void => {
+    const now = clock.currentTimeMillisUnsafe()
+    if (Exit.isSuccess(exit)) accounts.observe(account, request, exit.value, now)
+    switch (healthOf(exit)) {
+      case "succeeded":
+        return accounts.succeeded(account, request)
+      case "failed":
+        return accounts.failed(account, request, digestOf(request)(), now)
+      // No request is the cause, so each counts, and for everyone
+      case "unreachable":
+        return accounts.failed(account, { ...request, user: null }, randomUUID(), now)
     }
+  }
 
-const outcomeOf = (account: AccountSetting, exit: Attempt): Outcome =>
+/**
+ * Sends to the first account that admits the call, and to the next one while nothing was executed.
+ * `called`: the exit of the first account's call, when it was made already.
+ */
+const reachWith = (
+  accounts: Accounts["Service"],
+  upstream: Upstream["Service"],
+  clock: Clock.Clock,
+  observe: ReturnType<typeof observeWith>
+) => {
+  const reachOne = (
+    request: UpstreamRequest,
+    [account, ...others]: ReadonlyArray<AccountSetting>,
+    called?: Attempt,
+    before?: NextOutcome
+  ): Effect.Effect<Reached, Problem> =>
+    Effect.suspend(() => {
+      if (account === undefined) return before?.result ?? Effect.fail(broken(0))
+      const now = clock.currentTimeMillisUnsafe()
+      if (called === undefined && !accounts.admits(account, request, digestOf(request), now)) {
+        return reachOne(request, others, undefined, before)
+      }
+      return Effect.flatMap(Effect.exit(called ?? upstream.send(account, request)), (exit) => {
+        observe(account, request, exit)
+        const outcome = outcomeOf(account, request, exit)
+        if (outcome._tag === "Final") return outcome.result
+        // The vendor's own word about its rate is worth more than a later failure
+        const kept = before?.isRate === true && !outcome.isRate ? before : outcome
+        const next = reachOne(request, others, undefined, kept)
+        return Effect.andThen(report(account, outcome.reason), next)
+      })
+    })
+  return reachOne
+}
+
+type Attempt = Exit.Exit<UpstreamResponse, UpstreamFailure>
+
+/** Nothing was bought, another account may be tried; `result` is used when there is none. */
+interface NextOutcome {
+  readonly _tag: "Next"
+  readonly reason: string
+  /** A rate of the vendor, which says when to try again. */
+  readonly isRate: boolean
+  readonly result: Effect.Effect<Reached, Problem>
+}
+
+type Outcome =
+  | NextOutcome
+  | { readonly _tag: "Final"; readonly result: Effect.Effect<Reached, Problem> }
+
+const isRate = ({ status }: UpstreamResponse): boolean => status === 429 || status === 529
+
+/** As `outcomeOf` says, without making the outcome. */
+const isNext = (response: UpstreamResponse): boolean =>
+  isRate(response) || accountRefusal(response) !== undefined
+
+const outcomeOf = (account: AccountSetting, { model }: UpstreamRequest, exit: Attempt): Outcome =>
   Exit.match(exit, {
     onSuccess: (response): Outcome => {
       const result = Effect.succeed({ response, accountId: account.id })
-      if (isAccountRefused(response)) {
-        const reason = `refused the service's own key or payment with HTTP ${response.status}`
-        return { _tag: "Next", reason, result: Effect.fail(misconfigured) }
+      const { status } = response
+      if (accountRefusal(response) !== undefined) {
+        const reason = `refused the service's own key, its scope or payment with HTTP ${status}`
+        return { _tag: "Next", reason, isRate: false, result: Effect.fail(misconfigured) }
       }
-      return response.status === 429 || response.status === 529
-        ? { _tag: "Next", reason: `is at its limit (HTTP ${response.status})`, result }
+      const reason = `is at its limit of ${model} (HTTP ${status})`
+      return isRate(response)
+        ? { _tag: "Next", reason, isRate: true, result }
         : { _tag: "Final", result }
     },
     onFailure: (cause): Outcome => {
       const error = cause.reasons.find((reason) => reason._tag === "Fail")?.error
       if (error === undefined)
         return { _tag: "Final", result: Effect.orDie(Effect.failCause(cause)) }
-      if (error._tag === "CircuitBreakerError") {
-        const millis =
-          error.reason._tag === "CircuitOpen" ? Duration.toMillis(error.reason.retryAfter) : 0
-        return {
-          _tag: "Next",
-          reason: "is cut off by its circuit",
-          result: Effect.fail(busy(millis))
-        }
-      }
       const result = Effect.fail(problems[error.kind])
       return error.kind === "unsent"
-        ? { _tag: "Next", reason: `cannot be reached (${error.detail})`, result }
+        ? { _tag: "Next", reason: `cannot be reached (${error.detail})`, isRate: false, result }
         : { _tag: "Final", result: Effect.andThen(report(account, error.detail), result) }
     }
   })
@@ -188,18 +223,43 @@ const misconfigured = problem(
   "The service's own account with this vendor is not usable now: the operator has been told"
 )
 
-const busy = (retryAfterMillis: number): Problem =>
+const secondsOf = (millis: number): number => Math.max(1, Math.ceil(millis / 1000))
+
+const broken = (retryAfterMillis: number): Problem =>
   new Problem({
     code: 5003,
-    detail: "Every account with this vendor is at its limit or cut off: try again later",
-    retryAfterSeconds: Math.max(1, Math.ceil(retryAfterMillis / 1000))
+    detail: "Every account with this vendor is refused or cut off: try again later",
+    retryAfterSeconds: secondsOf(retryAfterMillis)
   })
 
-/** What an exit means for the account's health; a client's fault and a rate limit mean nothing. ADR 0071. */
-const classify = (exit: Exit.Exit<UpstreamResponse, UpstreamFailure>): CircuitBreaker.Outcome => {
-  if (Exit.isFailure(exit)) return CircuitBreaker.failure()
-  if (isAccountRefused(exit.value)) return CircuitBreaker.failure()
-  const { status } = exit.value
-  if (status === 429 || status === 529) return CircuitBreaker.ignored
-  return status >= 500 ? CircuitBreaker.failure() : CircuitBreaker.success
+const refused = ({ reason, retryAfterMillis }: NoAccountFree): Problem =>
+  reason === "broken"
+    ? broken(retryAfterMillis)
+    : new Problem({
+        code: 1203,
+        detail: "The vendor's rate for this model is used up: try again after the wait",
+        retryAfterSeconds: secondsOf(retryAfterMillis)
+      })
+
+/** What an exit means for the circuit. A rate limit shows that the vendor is there. */
+const healthOf = (exit: Attempt): "succeeded" | "failed" | "unreachable" | undefined => {
+  if (Exit.isSuccess(exit)) {
+    return exit.value.status >= 500 && !isRate(exit.value) ? "failed" : "succeeded"
+  }
+  const failure = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
+  if (failure === undefined) return undefined
+  return failure.kind === "unsent" ? "unreachable" : "failed"
 }
+
+/** Of a large body the ends: hashing all of it would hold the event loop. */
+const digestBytes = 64 * 1024
+
+/** A request that is repeated has the same digest. */
+const digestOf =
+  ({ body, method, path, query }: UpstreamRequest) =>
+  (): string =>
+    createHash("sha256")
+      .update(`${method} ${path}${query} ${body.length}\n`)
+      .update(body.subarray(0, digestBytes))
+      .update(body.subarray(-digestBytes))
+      .digest("base64")

@@ -2,13 +2,14 @@ import { Option, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { at } from "../domain/Json.ts"
 import type { UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+import { structuredOutputOf } from "./StructuredOutput.ts"
 import { toolCallOf } from "./ToolCalls.ts"
 import type { ToolCall } from "./ToolCalls.ts"
 
 /** One of the requested choices. */
 export interface Choice {
-  readonly words: ReadonlyArray<string>
-  /** With a tool call `words` is empty. */
+  /** The text, a token each; empty with a tool call. */
+  readonly tokens: ReadonlyArray<string>
   readonly tool: ToolCall | undefined
   /** Ended by the limit of tokens. */
   readonly isTruncated: boolean
@@ -31,28 +32,15 @@ export interface ParsedRequest {
   readonly completion: Completion
 }
 
-const vocabulary = [
-  "This",
-  "answer",
-  "comes",
-  "from",
-  "the",
-  "built-in",
-  "simulator:",
-  "set",
-  "a",
-  "vendor",
-  "key",
-  "to",
-  "reach",
-  "the",
-  "real",
-  "model."
-]
+const sentence =
+  "This answer comes from the built-in simulator: set a vendor key to reach the real model."
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
-/** The vendors' rule of thumb for input; a word of the simulator's output is one token. */
+/** A word is one token. */
+const sentenceTokens = sentence.split(/(?= )/u)
+
+/** The vendors' rule of thumb for input, and for the JSON of an answer. */
 const bytesPerToken = 4
 
 /** The maximum of OpenAI. */
@@ -80,8 +68,8 @@ export const parseRequest = (request: UpstreamRequest): ParsedRequest => {
 
 const pathModel = (path: string): string | undefined => /\/models\/([^/:]+):/u.exec(path)?.[1]
 
-const tokensOf = ({ tool, words }: Choice): number =>
-  tool === undefined ? words.length : Math.ceil(JSON.stringify(tool).length / bytesPerToken)
+const tokensOf = ({ tokens, tool }: Choice): number =>
+  tool === undefined ? tokens.length : Math.ceil(JSON.stringify(tool).length / bytesPerToken)
 
 const wholeNumber = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isFinite(value) ? Math.max(1, Math.floor(value)) : undefined
@@ -114,18 +102,31 @@ const requestedTokens = (body: unknown): number | undefined =>
 const choiceOf = (body: unknown): Choice => {
   const limit = limitOf(body)
   const tool = toolCallOf(body)
-  const call = { words: [], tool, isTruncated: false }
+  const call = { tokens: [], tool, isTruncated: false }
   if (tool !== undefined && tokensOf(call) <= limit) return call
-  const words = tool === undefined ? vocabulary : []
+  const tokens = tool === undefined ? textTokens(body) : []
   return {
-    words: words.slice(0, limit),
+    tokens: tokens.slice(0, limit),
     tool: undefined,
-    isTruncated: tool !== undefined || words.length > limit
+    isTruncated: tool !== undefined || tokens.length > limit
   }
 }
 
-/** The text of a choice, one delta for each word. */
-export const textDeltas = ({ words }: Choice): ReadonlyArray<string> =>
-  words.map((word, index) => (index === 0 ? word : ` ${word}`))
+const textTokens = (body: unknown): ReadonlyArray<string> => {
+  const json = structuredOutputOf(body)
+  // A character that takes two units of UTF-16 stays whole
+  return json === undefined ? sentenceTokens : (json.match(/.{1,4}/gsu) ?? [])
+}
 
-export const textOf = ({ words }: Choice): string => words.join(" ")
+/** A stream has no more deltas than these, so that a long text does not take long. */
+const deltasMax = 64
+
+/** The text of a choice in pieces, a token each unless there are many. */
+export const textDeltas = ({ tokens }: Choice): ReadonlyArray<string> => {
+  const each = Math.ceil(tokens.length / deltasMax)
+  return Array.from({ length: Math.ceil(tokens.length / Math.max(1, each)) }, (_, index) =>
+    tokens.slice(index * each, (index + 1) * each).join("")
+  )
+}
+
+export const textOf = ({ tokens }: Choice): string => tokens.join("")

@@ -19,11 +19,7 @@ export const hasTooManyInputs = (body: unknown): boolean =>
 
 /** Unit vectors made from a hash of each input. docs/reference/vendors.md#openai-embeddings */
 export const embeddingsBody = ({ body, completion }: ParsedRequest) => {
-  const requested = at(body, "dimensions")
-  const dimensions =
-    typeof requested === "number" && requested >= 1
-      ? Math.min(Math.floor(requested), dimensionsMax)
-      : dimensionsOf(completion.model)
+  const dimensions = dimensionsFrom(at(body, "dimensions"), dimensionsOf(completion.model))
   const isBase64 = at(body, "encoding_format") === "base64"
   return {
     object: "list",
@@ -35,6 +31,41 @@ export const embeddingsBody = ({ body, completion }: ParsedRequest) => {
     usage: { prompt_tokens: completion.inputTokens, total_tokens: completion.inputTokens }
   }
 }
+
+/** Dimensions of Gemini's vectors where the request names none. */
+const geminiDimensions = 3072
+
+/** The maximum of Gemini. */
+export const requestsMax = 100
+
+const requestsOf = (body: unknown): ReadonlyArray<unknown> => {
+  const requests = at(body, "requests")
+  return Array.isArray(requests) ? requests : []
+}
+
+export const hasTooManyRequests = (body: unknown): boolean => requestsOf(body).length > requestsMax
+
+const geminiEmbedding = (request: unknown) => {
+  const requested =
+    at(request, "outputDimensionality") ??
+    at(request, "output_dimensionality") ??
+    at(request, "embedContentConfig", "outputDimensionality")
+  const content = JSON.stringify(at(request, "content")) ?? ""
+  return { values: vector(content, dimensionsFrom(requested, geminiDimensions)) }
+}
+
+/** One vector, or one for each request of a batch. docs/reference/vendors.md#gemini-embeddings */
+export const geminiEmbeddingsBody = ({ body, completion }: ParsedRequest, isBatch: boolean) => ({
+  ...(isBatch
+    ? { embeddings: requestsOf(body).map(geminiEmbedding) }
+    : { embedding: geminiEmbedding(body) }),
+  usageMetadata: { promptTokenCount: completion.inputTokens }
+})
+
+const dimensionsFrom = (requested: unknown, usual: number): number =>
+  typeof requested === "number" && requested >= 1
+    ? Math.min(Math.floor(requested), dimensionsMax)
+    : usual
 
 /** Little-endian 32-bit floats, which OpenAI's clients request by default. */
 const base64 = (values: ReadonlyArray<number>): string => {

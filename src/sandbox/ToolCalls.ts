@@ -1,12 +1,11 @@
 import { at } from "../domain/Json.ts"
+import { exampleOf, listOf } from "./SchemaExample.ts"
 
 /** A simulated call of an offered tool. */
 export interface ToolCall {
   readonly name: string
   readonly arguments: object
 }
-
-const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 interface OfferedTool {
   readonly name: string
@@ -71,39 +70,4 @@ export const toolCallOf = (body: unknown): ToolCall | undefined => {
     name: tool.name,
     arguments: typeof made === "object" && made !== null && !Array.isArray(made) ? made : {}
   }
-}
-
-const depthMax = 8
-
-/** A value that satisfies type, enum and required members of a JSON schema. */
-const exampleOf = (schema: unknown, depth = 0): unknown => {
-  const given = at(schema, "const") ?? at(schema, "default") ?? at(schema, "enum", "0")
-  if (given !== undefined) return given
-  const type = at(schema, "type")
-  const named = Array.isArray(type) ? type.find((it) => it !== "null") : type
-  switch (typeof named === "string" ? named.toLowerCase() : "") {
-    case "string":
-      return "simulated"
-    case "integer":
-    case "number":
-      return at(schema, "minimum") ?? 1
-    case "boolean":
-      return true
-    case "array":
-      return depth < depthMax ? [exampleOf(at(schema, "items"), depth + 1)] : []
-    default:
-      return depth < depthMax ? membersOf(schema, depth) : {}
-  }
-}
-
-const membersOf = (schema: unknown, depth: number): unknown => {
-  const form = at(schema, "anyOf", "0")
-  if (form !== undefined) return exampleOf(form, depth + 1)
-  const properties = at(schema, "properties")
-  const required = listOf(at(schema, "required"))
-  // Unique names: one that is listed ten times on each of eight levels would be made a hundred million times
-  const names = required.length > 0 ? new Set(required.map(String)) : Object.keys(properties ?? {})
-  return Object.fromEntries(
-    Array.from(names, (name) => [name, exampleOf(at(properties, name), depth + 1)])
-  )
 }

@@ -7,11 +7,20 @@ import { RelayedStream } from "../vendors/UpstreamExchange.ts"
 import { anthropicMessage, anthropicMessageEvents } from "./AnthropicFormat.ts"
 import { parseRequest } from "./Completion.ts"
 import type { ParsedRequest } from "./Completion.ts"
-import { embeddingsBody, hasTooManyInputs, inputsMax, moderationsBody } from "./EmbeddingsFormat.ts"
+import {
+  embeddingsBody,
+  geminiEmbeddingsBody,
+  hasTooManyInputs,
+  hasTooManyRequests,
+  inputsMax,
+  moderationsBody,
+  requestsMax
+} from "./EmbeddingsFormat.ts"
 import { generateContentResponse, generateContentChunks } from "./GeminiFormat.ts"
 import { modelsResponse } from "./ModelsFormat.ts"
 import { chatCompletion, chatCompletionEvents } from "./OpenAiFormat.ts"
 import { openAiResponse, openAiResponseEvents } from "./ResponsesFormat.ts"
+import { UnsatisfiableSchema } from "./SchemaExample.ts"
 
 /**
  * Simulates passthrough calls in the vendors' formats, whole or as a stream. Equal requests give equal
@@ -31,6 +40,9 @@ export const makeSimulator =
         catch: (error) => error
       })
       if (Result.isSuccess(response)) return response.success
+      if (response.failure instanceof UnsatisfiableSchema) {
+        return badRequest(provider, response.failure.message)
+      }
       // The stack overflowed, or a text would be too long
       if (response.failure instanceof RangeError) {
         return badRequest(provider, "The body is nested too deeply, or asks for too much")
@@ -83,11 +95,18 @@ const anthropic = (
     : json(anthropicMessage(completion))
 }
 
-const gemini = (
-  request: UpstreamRequest,
-  { completion, stream: isStream }: ParsedRequest
-): UpstreamResponse => {
+const gemini = (request: UpstreamRequest, parsed: ParsedRequest): UpstreamResponse => {
+  const { body, completion, stream: isStream } = parsed
   if (request.path.endsWith(":countTokens")) return json({ totalTokens: completion.inputTokens })
+  if (request.path.endsWith(":embedContent")) return json(geminiEmbeddingsBody(parsed, false))
+  if (request.path.endsWith(":batchEmbedContents")) {
+    return hasTooManyRequests(body)
+      ? badRequest(
+          "gemini",
+          `* BatchEmbedContentsRequest.requests: at most ${requestsMax} requests can be in one batch\n`
+        )
+      : json(geminiEmbeddingsBody(parsed, true))
+  }
   if (!isStream) return json(generateContentResponse(completion))
   const chunks = generateContentChunks(completion)
   // Without `alt=sse` Gemini streams one JSON array

@@ -9,6 +9,7 @@ import type { TaskRow } from "../db/TaskRow.ts"
 import { ArtifactId } from "../domain/Ids.ts"
 import { taskDownloadsMax } from "../domain/Limits.ts"
 import { MediaFetch } from "../egress/MediaFetch.ts"
+import { mediumFault } from "../vendors/BodyFaults.ts"
 import type { SubmitMedium } from "../vendors/VendorClient.ts"
 import { VendorError } from "../vendors/VendorError.ts"
 
@@ -56,7 +57,11 @@ export class TaskMedia extends Context.Service<
       })
 
       /** Stores the bytes as soon as they are checked, so that memory holds them no longer. */
-      const download = Effect.fnUntraced(function* (task: TaskRow, medium: MediaText) {
+      const download = Effect.fnUntraced(function* (
+        task: TaskRow,
+        entry: CatalogEntry,
+        medium: MediaText
+      ) {
         const { pointer, rules, text: url } = medium
         const schemes = rules.kind === "image" ? (["https", "http"] as const) : (["https"] as const)
         const bytes = yield* web
@@ -66,9 +71,12 @@ export class TaskMedia extends Context.Service<
               mediaError(reason === "too-large" ? "FATAL_CLIENT" : "MEDIA", pointer, detail)
             )
           )
-        const { mime } = yield* inspectMedia(bytes, rules).pipe(
+        const info = yield* inspectMedia(bytes, rules).pipe(
           Effect.mapError(({ detail }) => mediaError("FATAL_CLIENT", pointer, detail))
         )
+        const fault = mediumFault(entry, task.body, info)
+        if (fault !== undefined) return yield* mediaError("FATAL_CLIENT", pointer, fault)
+        const { mime } = info
         const row = yield* retryStore(
           artifacts.put({ userId: task.userId, taskId: task.id, role: "input", mime, bytes })
         )
@@ -81,7 +89,7 @@ export class TaskMedia extends Context.Service<
             mediaIn(entry.label, task.body),
             (medium) =>
               Option.match(Option.flatMap(referenceIn(medium.text), decodeId), {
-                onNone: () => download(task, medium),
+                onNone: () => download(task, entry, medium),
                 onSome: (id) => readStored(medium, id)
               }),
             { concurrency: taskDownloadsMax }

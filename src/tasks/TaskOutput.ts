@@ -4,6 +4,7 @@ import {
   Duration,
   Effect,
   Layer,
+  Metric,
   Option,
   Schedule,
   Schema,
@@ -120,19 +121,21 @@ export class TaskOutput extends Context.Service<
       })
 
       return TaskOutput.of({
-        persistInline: (task, { items }, until) =>
-          Effect.forEach(items, (item) =>
+        persistInline: Effect.fnUntraced(function* (task, result, until) {
+          return yield* Effect.forEach(yield* quotedItems(task, result), (item) =>
             item._tag === "Bytes"
               ? Effect.map(put(task, item.bytes, item.mime, until), (url) => ({
                   _tag: "Kept" as const,
                   url
                 }))
               : Effect.succeed(item)
-          ),
+          )
+        }),
         persistResults: Effect.fn("TaskOutput.persistResults")(function* (
           task,
-          { account, result: { items } }
+          { account, result }
         ) {
+          const items = yield* quotedItems(task, result)
           if (items.length === 0) {
             return yield* new VendorError({
               class: "FAILED",
@@ -145,6 +148,30 @@ export class TaskOutput extends Context.Service<
       })
     })
   )
+}
+
+const surplusTotal = Metric.counter("gateway_vendor_surplus_results_total", {
+  description: "Results beyond the number that was asked and paid for; they were dropped",
+  incremental: true
+})
+
+/** As many results as the price counts. The rest is dropped and counted; what is kept has no rest. */
+const quotedItems = (
+  task: TaskRow,
+  { items }: VendorResult
+): Effect.Effect<ReadonlyArray<ResultItem>> => {
+  const requested = requestedOf(task.body)
+  const surplus = items.length - requested
+  return surplus <= 0
+    ? Effect.succeed(items)
+    : Effect.logWarning(
+        `${task.vendor} made ${items.length} results, ${requested} were ordered`
+      ).pipe(
+        Effect.andThen(
+          Metric.update(Metric.withAttributes(surplusTotal, { vendor: task.vendor }), surplus)
+        ),
+        Effect.as(items.slice(0, requested))
+      )
 }
 
 /** A new result may not be on every host of the vendor yet: retried after 1, 2 and 4 seconds. */

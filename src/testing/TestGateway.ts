@@ -1,6 +1,6 @@
 import { Context, Effect, Layer, Option } from "effect"
 import type { Scope } from "effect"
-import { HttpEffect, HttpRouter } from "effect/http"
+import { HttpEffect } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 import { AppConfig } from "../config/Config.ts"
 import { make as makeCredits, microPerCredit } from "../domain/Credits.ts"
@@ -22,7 +22,7 @@ export class TestGateway extends Context.Service<
   static readonly layer = Layer.effect(
     TestGateway,
     Effect.gen(function* () {
-      const app = yield* HttpRouter.toHttpEffect(Routes.layer)
+      const app = yield* Routes.toHttpEffect
       const { baseUrl } = yield* AppConfig
       const key = yield* makeKey
       // Handlers get the context of the test, and its clock with it

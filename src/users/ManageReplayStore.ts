@@ -4,6 +4,7 @@ import type { DateTime } from "effect"
 import { Bytes, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import type { RequestHash } from "../domain/RequestHash.ts"
 
 /** A caller's idempotency key, and the one request that claims it. */
 export interface Claim {
@@ -12,8 +13,7 @@ export interface Claim {
   readonly claim: string
 }
 
-export interface NewClaim extends Claim {
-  readonly requestHash: Uint8Array
+export interface NewClaim extends Claim, RequestHash {
   readonly now: DateTime.Utc
   /** Keys older than this have expired. */
   readonly since: DateTime.Utc
@@ -88,7 +88,7 @@ function claim(sql: PgClient.PgClient) {
       ON CONFLICT (caller, key) DO UPDATE SET request_hash = excluded.request_hash,
         claim = excluded.claim, status = NULL, response = NULL, created_at = excluded.created_at
       WHERE m.created_at < ${toDate(c.since)} OR (
-        m.status IS NULL AND m.request_hash = excluded.request_hash
+        m.status IS NULL AND m.request_hash IN (excluded.request_hash, ${c.bytesHash})
         AND m.created_at < ${toDate(c.lostBefore)})
       RETURNING key`
     if (claimed.length > 0) return { _tag: "Claimed" } satisfies ClaimOutcome

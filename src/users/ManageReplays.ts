@@ -4,16 +4,17 @@ import { retryStore } from "../db/StoreFailures.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { isRepeat } from "../domain/RequestHash.ts"
+import type { RequestHash } from "../domain/RequestHash.ts"
 import { Secrets } from "../process/Secrets.ts"
 import { ManageReplayStore } from "./ManageReplayStore.ts"
 import type { ClaimOutcome, NewClaim } from "./ManageReplayStore.ts"
 
 /** A POST with an `Idempotency-Key`. */
-export interface KeyedRequest {
+export interface KeyedRequest extends RequestHash {
   /** Keys are separate for each caller. */
   readonly caller: string
   readonly key: string
-  readonly requestHash: Uint8Array
 }
 
 export interface StoredResponse {
@@ -85,7 +86,7 @@ export class ManageReplays extends Context.Service<
                 : Effect.ignore(store.release(own))
           } satisfies IdempotencyClaim
         }
-        if (Buffer.compare(found.requestHash, request.requestHash) !== 0) {
+        if (!isRepeat(found.requestHash, request)) {
           return yield* problem(2008, "This Idempotency-Key was used before with another request")
         }
         const { response, status } = found
@@ -131,6 +132,4 @@ export type IdempotencyClaim =
   | { readonly _tag: "Replayed"; readonly response: StoredResponse }
 
 const isInProgress = (request: KeyedRequest, outcome: ClaimOutcome): boolean =>
-  outcome._tag === "Existing" &&
-  outcome.status === null &&
-  Buffer.compare(outcome.requestHash, request.requestHash) === 0
+  outcome._tag === "Existing" && outcome.status === null && isRepeat(outcome.requestHash, request)

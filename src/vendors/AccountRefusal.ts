@@ -9,23 +9,38 @@ import type { UpstreamResponse } from "./UpstreamExchange.ts"
 const refusalPrefix =
   /^(?:api key (?:not valid|expired|not found)|your credit balance is too low)/iu
 
+/** OpenAI, 401: the key is valid and lacks the scope of this one route. */
+const missingScopePrefix = /^you have insufficient permissions for this operation/iu
+
 /** A longer body is not an error. */
 const errorBytesMax = 16 * 1024
 
 const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
 
+/** What a refusal concerns: the account's key or payment, or what the key may do. */
+export type AccountRefusal = "account" | "scope"
+
+const none = { code: undefined, message: undefined }
+
+const errorOf = ({ body }: Pick<UpstreamResponse, "body">) => {
+  if (!(body instanceof Uint8Array) || body.length > errorBytesMax) return none
+  const error = Option.getOrUndefined(decodeJson(Buffer.from(body).toString("utf8")))
+  return { code: at(error, "error", "code"), message: at(error, "error", "message") }
+}
+
 /**
- * The vendor refused the account, its key or its payment; nothing was bought.
+ * The vendor refused the service's own account; nothing was bought.
  * docs/reference/vendors.md#accounts
  */
-export const isAccountRefused = ({ body, status }: UpstreamResponse): boolean => {
-  if (status === 401 || status === 402) return true
-  if (status !== 400 && status !== 403 && status !== 429) return false
-  if (!(body instanceof Uint8Array) || body.length > errorBytesMax) return false
-  const error = Option.getOrUndefined(decodeJson(Buffer.from(body).toString("utf8")))
-  const message = at(error, "error", "message")
-  return (
-    at(error, "error", "code") === "insufficient_quota" ||
-    (typeof message === "string" && refusalPrefix.test(message))
-  )
+export const accountRefusal = (
+  response: Pick<UpstreamResponse, "status" | "body">
+): AccountRefusal | undefined => {
+  const { status } = response
+  if (status < 400 || status > 429) return undefined
+  if (status === 402) return "account"
+  if (status !== 400 && status !== 401 && status !== 403 && status !== 429) return undefined
+  const { code, message } = errorOf(response)
+  const text = typeof message === "string" ? message : ""
+  if (status === 401) return missingScopePrefix.test(text) ? "scope" : "account"
+  return code === "insufficient_quota" || refusalPrefix.test(text) ? "account" : undefined
 }

@@ -1,16 +1,24 @@
-import { Cause, Clock, Context, Duration, Effect, Exit, Layer, Option, Schema } from "effect"
-import { CircuitBreaker } from "effect/persistence"
+import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
-import { pauseAfter } from "./RateLimits.ts"
+import { accountRefusal } from "./AccountRefusal.ts"
+import { Circuit } from "./Circuit.ts"
+import type { Caller } from "./Circuit.ts"
+import { ratePauseOf } from "./RateLimits.ts"
+import type { UpstreamResponse } from "./UpstreamExchange.ts"
 
-/** No account of this provider is available: all are paused. */
+/**
+ * No account of this provider may be called now: the rate of the model is used up at all of them
+ * (`rate`), or none is usable (`broken`: refused, or cut off by its circuit).
+ */
 export class NoAccountFree extends Schema.TaggedError<NoAccountFree>()("NoAccountFree", {
   provider: Schema.String,
-  /** Until the first pause ends. */
+  reason: Schema.Literals(["rate", "broken"]),
+  /** The account that is free first. */
+  soonest: Schema.optionalKey(Schema.String),
   retryAfterMillis: Schema.Finite
 }) {}
 
-/** The state of an account in `/metrics`. */
+/** The state of an account in `/metrics`: the worst of its models. */
 export interface AccountState {
   readonly id: string
   readonly provider: Provider
@@ -19,14 +27,19 @@ export interface AccountState {
   readonly pausedMillis: number
 }
 
-/** The part of a response that may pause an account. */
-export interface AccountResponse {
-  readonly status: number
-  readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
+/** What a call counts for. */
+export interface CallSource {
+  /** What the vendor counts its rates by: the upstream model, or a route without one. */
+  readonly model: string
+  readonly user: Caller
 }
 
+/** The part of a response that may pause an account. */
+export type AccountResponse = Pick<UpstreamResponse, "status" | "headers" | "body">
+
 /**
- * The upstream accounts: which is next, which are paused. ADR 0070 and ADR 0071.
+ * The upstream accounts: which is next, which are paused. Rates and circuits are of one model, refusals of
+ * the whole account. ADR 0070 and ADR 0132.
  */
 export class Accounts extends Context.Service<
   Accounts,
@@ -34,56 +47,107 @@ export class Accounts extends Context.Service<
     /** There is a key for this provider; without one the simulator serves it. */
     readonly isConfigured: (provider: Provider) => boolean
     readonly find: (id: string) => Option.Option<AccountSetting>
-    /** The accounts that are not paused. The first place is shared by weight. */
+    /**
+     * The accounts that a call may be sent to, in order, `among` these or all. The first place is shared
+     * by weight. When the rate is at its limit at all of them, the one that is free first.
+     */
     readonly order: (
-      provider: Provider
-    ) => Effect.Effect<ReadonlyArray<AccountSetting>, NoAccountFree>
-    /**
-     * As `order`, synchronously. `undefined` when an available account is degraded, or none is
-     * available: then use `order` and `guard`. Calls to healthy accounts need no `guard`.
-     */
-    readonly healthyOrder: (
       provider: Provider,
+      source: CallSource,
+      nowMillis: number,
+      among?: ReadonlyArray<AccountSetting>
+    ) => Result.Result<ReadonlyArray<AccountSetting>, NoAccountFree>
+    /** Right before the call is sent: `false` when the account was cut off since `order`. */
+    readonly admits: (
+      account: AccountSetting,
+      source: CallSource,
+      digest: () => string,
       nowMillis: number
-    ) => ReadonlyArray<AccountSetting> | undefined
-    /**
-     * Runs a call through the account's circuit breaker; fails with `CircuitBreakerError` while it
-     * is open.
-     */
-    readonly guard: <A, E, R>(
+    ) => boolean
+    /** Pauses the account after a 429, a refusal or an exhausted limit. */
+    readonly observe: (
       account: AccountSetting,
-      call: Effect.Effect<A, E, R>,
-      classify: (exit: Exit.Exit<A, E>) => CircuitBreaker.Outcome
-    ) => Effect.Effect<A, E | CircuitBreaker.CircuitBreakerError, R>
-    /** Pauses the account after a 429, a refused key or an exhausted limit. */
-    readonly observeResponse: (
-      account: AccountSetting,
-      response: AccountResponse
-    ) => Effect.Effect<void>
-    /** As `observeResponse`, synchronously. */
-    readonly observeAt: (
-      account: AccountSetting,
+      source: CallSource,
       response: AccountResponse,
       nowMillis: number
     ) => void
+    /** The circuit of the model counts different requests that failed. */
+    readonly failed: (
+      account: AccountSetting,
+      source: CallSource,
+      digest: string,
+      nowMillis: number
+    ) => void
+    /** The circuit of the model closes. */
+    readonly succeeded: (account: AccountSetting, source: CallSource) => void
     readonly states: Effect.Effect<ReadonlyArray<AccountState>>
   }
 >()("gateway/vendors/Accounts") {
   static readonly layer = (settings: ReadonlyArray<AccountSetting>) =>
-    Layer.effect(Accounts, make(settings)).pipe(Layer.provide(CircuitBreaker.layerStoreMemory()))
+    Layer.sync(Accounts, () => make(settings))
 }
 
-/** Consecutive failures that open the circuit, and how long it stays open at first. ADR 0071. */
-const failuresMax = 5
-const openFor = Duration.seconds(10)
+/** Unreachable, time-out, 5xx. */
+const failurePolicy = { failures: 5, openMillis: 10_000 }
 
-interface TrackedAccount {
+/** An account that is unpaid or whose key is refused, until the operator acts. */
+const refusalPolicy = { failures: 1, openMillis: 60_000 }
+
+/** These count all submits of an account together. docs/reference/vendors.md#accounts */
+const countsByAccount: ReadonlySet<Provider> = new Set(["fal", "replicate"])
+
+/** Models of one account that are remembered; clients may name models of free routes. */
+const modelsMax = 1000
+
+class ModelState {
+  readonly circuit = new Circuit(failurePolicy)
+  pausedUntil = 0
+  isUsedUp = false
+}
+
+class TrackedAccount {
   readonly account: AccountSetting
   /** Smooth weighted round robin: the account with the highest current weight is next. */
-  currentWeight: number
-  pausedUntil: number
-  /** A call has failed: calls run through the circuit breaker until one succeeds. */
-  degraded: boolean
+  currentWeight = 0
+  readonly refusals = new Circuit(refusalPolicy)
+  /** Only models that had a pause or a failure. */
+  readonly models = new Map<string, ModelState>()
+
+  constructor(account: AccountSetting) {
+    this.account = account
+  }
+
+  keyOf(model: string): string {
+    return model !== "" && countsByAccount.has(this.account.provider) ? "*" : model
+  }
+
+  model(model: string): ModelState | undefined {
+    return this.models.size === 0 ? undefined : this.models.get(this.keyOf(model))
+  }
+
+  changeModel(model: string): ModelState {
+    const key = this.keyOf(model)
+    const known = this.models.get(key)
+    if (known !== undefined) return known
+    const [oldest] = this.models.keys()
+    if (oldest !== undefined && this.models.size >= modelsMax) this.models.delete(oldest)
+    const made = new ModelState()
+    this.models.set(key, made)
+    return made
+  }
+
+  /** 0: it may be called. */
+  brokenMillis({ model, user }: CallSource, nowMillis: number): number {
+    const circuit = this.model(model)?.circuit
+    return Math.max(
+      this.refusals.isOpenFor(user, nowMillis) ? this.refusals.remaining(nowMillis) : 0,
+      circuit?.isOpenFor(user, nowMillis) === true ? circuit.remaining(nowMillis) : 0
+    )
+  }
+
+  pausedMillis(model: string, nowMillis: number): number {
+    return Math.max(0, (this.model(model)?.pausedUntil ?? 0) - nowMillis)
+  }
 }
 
 /** Moves the round robin on and returns the accounts in order. */
@@ -100,105 +164,94 @@ const nextOrder = (tracked: ReadonlyArray<TrackedAccount>): ReadonlyArray<Accoun
   return sorted.map(({ account }) => account)
 }
 
-const make = Effect.fnUntraced(function* (settings: ReadonlyArray<AccountSetting>) {
-  const breaker = yield* CircuitBreaker.make({
-    tripPolicy: CircuitBreaker.consecutive(failuresMax),
-    openDuration: openFor
-  })
-  const tracked = settings.map((account): TrackedAccount => ({
-    account,
-    currentWeight: 0,
-    pausedUntil: 0,
-    degraded: false
-  }))
+type Waiting = readonly [TrackedAccount, number]
+
+const byWait = ([, a]: Waiting, [, b]: Waiting): number => a - b
+
+const noneFree = (
+  provider: Provider,
+  reason: "rate" | "broken",
+  waiting: ReadonlyArray<Waiting>
+): Result.Result<never, NoAccountFree> => {
+  const first = waiting.toSorted(byWait)[0]
+  const soonest = first === undefined ? {} : { soonest: first[0].account.id }
+  return Result.fail(
+    new NoAccountFree({ provider, reason, ...soonest, retryAfterMillis: first?.[1] ?? 0 })
+  )
+}
+
+const orderOf = (
+  provider: Provider,
+  all: ReadonlyArray<TrackedAccount>,
+  source: CallSource,
+  now: number
+): Result.Result<ReadonlyArray<AccountSetting>, NoAccountFree> => {
+  const usable = all.filter((it) => it.brokenMillis(source, now) === 0)
+  if (usable.length === 0) {
+    return noneFree(
+      provider,
+      "broken",
+      all.map((it): Waiting => [it, it.brokenMillis(source, now)])
+    )
+  }
+  const free = usable.filter((it) => it.pausedMillis(source.model, now) === 0)
+  if (free.length > 0) return Result.succeed(nextOrder(free))
+  // The vendor decides about the last one, unless it has said that nothing is left
+  const paused = usable.map((it): Waiting => [it, it.pausedMillis(source.model, now)])
+  const [last] = paused.filter(([it]) => it.model(source.model)?.isUsedUp !== true).toSorted(byWait)
+  return last === undefined ? noneFree(provider, "rate", paused) : Result.succeed([last[0].account])
+}
+
+const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
+  const tracked = settings.map((account) => new TrackedAccount(account))
   const byProvider = Map.groupBy(tracked, ({ account }) => account.provider)
   const byId = new Map(tracked.map((it) => [it.account.id, it]))
-
-  const circuit = (id: string) =>
-    Effect.orElseSucceed(breaker.state(id), () => ({ _tag: "Closed" as const }))
-
-  const order = Effect.fnUntraced(function* (provider: Provider) {
-    const now = yield* Clock.currentTimeMillis
-    const all = byProvider.get(provider) ?? []
-    const free = all.filter(({ pausedUntil }) => pausedUntil <= now)
-    if (free.length === 0) {
-      const soonest = Math.min(...all.map(({ pausedUntil }) => pausedUntil))
-      const retryAfterMillis = all.length === 0 ? 0 : soonest - now
-      return yield* new NoAccountFree({ provider, retryAfterMillis })
-    }
-    return nextOrder(free)
-  })
-
-  const observeAt = (
-    account: AccountSetting,
-    response: AccountResponse,
-    nowMillis: number
-  ): void => {
-    const pauseMillis = pauseAfter(response.status, response.headers, nowMillis)
-    const found = byId.get(account.id)
-    if (pauseMillis > 0 && found !== undefined) found.pausedUntil = nowMillis + pauseMillis
-  }
 
   return Accounts.of({
     isConfigured: (provider) => byProvider.has(provider),
     find: (id) => Option.map(Option.fromUndefinedOr(byId.get(id)), ({ account }) => account),
-    order,
-    guard: makeGuard(breaker, byId),
-    healthyOrder: (provider, nowMillis) => {
-      const free = (byProvider.get(provider) ?? []).filter((it) => it.pausedUntil <= nowMillis)
-      return free.length === 0 || free.some(({ degraded }) => degraded)
-        ? undefined
-        : nextOrder(free)
+    order: (provider, source, now, among) => {
+      const all = byProvider.get(provider) ?? []
+      const few = among === undefined ? all : all.filter(({ account }) => among.includes(account))
+      return orderOf(provider, few, source, now)
     },
-    observeAt,
-    observeResponse: (account, response) =>
-      Effect.map(Clock.currentTimeMillis, (now) => observeAt(account, response, now)),
-    states: Effect.flatMap(Clock.currentTimeMillis, (now) =>
-      Effect.forEach(tracked, ({ account, pausedUntil }) =>
-        Effect.map(circuit(account.id), ({ _tag }) => ({
-          id: account.id,
-          provider: account.provider,
-          circuit: _tag,
-          pausedMillis: Math.max(0, pausedUntil - now)
-        }))
+    admits: ({ id }, { model, user }, digest, now) => {
+      const found = byId.get(id)
+      return (
+        found === undefined ||
+        (found.refusals.admits(user, () => String(user), now) &&
+          (found.model(model)?.circuit.admits(user, digest, now) ?? true))
       )
-    )
+    },
+    observe: ({ id }, { model, user }, response, now) => {
+      const found = byId.get(id)
+      if (found === undefined) return
+      const refusal = accountRefusal(response)
+      if (refusal === "account") return found.refusals.fail(user, String(user), now)
+      if (refusal === undefined) found.refusals.succeed()
+      const pause = ratePauseOf(response.status, response.headers, now)
+      if (pause === undefined) return
+      const state = found.changeModel(model)
+      state.pausedUntil = now + pause.millis
+      state.isUsedUp = pause.isUsedUp
+    },
+    failed: ({ id }, { model, user }, digest, now) =>
+      byId.get(id)?.changeModel(model).circuit.fail(user, digest, now),
+    succeeded: ({ id }, { model }) => byId.get(id)?.model(model)?.circuit.succeed(),
+    states: Effect.map(Clock.currentTimeMillis, (now) => tracked.map((it) => stateOf(it, now)))
   })
-})
+}
 
-/**
- * The circuit breaker costs as much as the rest of a call, so a healthy account bypasses it. Its first
- * failure is recorded; then all calls run through the breaker until the circuit is closed and a call
- * has succeeded.
- */
-const makeGuard =
-  (
-    breaker: CircuitBreaker.CircuitBreaker,
-    tracked: ReadonlyMap<string, TrackedAccount>
-  ): Accounts["Service"]["guard"] =>
-  (account, call, classify) => {
-    const found = tracked.get(account.id)
-    const through = breaker.execute(call, { key: account.id, classify })
-    if (found === undefined) return through
-    if (found.degraded) {
-      return Effect.onExit(through, (exit) => {
-        if (Exit.isSuccess(exit) && classify(Exit.succeed(exit.value))._tag === "Success") {
-          found.degraded = false
-        }
-        return Effect.void
-      })
-    }
-    return Effect.onExit(call, (exit) => {
-      if (
-        Exit.isFailure(exit)
-          ? Cause.hasInterruptsOnly(exit.cause)
-          : classify(exit)._tag !== "Failure"
-      ) {
-        return Effect.void
-      }
-      found.degraded = true
-      return Effect.ignore(
-        breaker.execute(Effect.void, { key: account.id, classify: () => CircuitBreaker.failure() })
-      )
-    })
+const stateOf = ({ account, models, refusals }: TrackedAccount, now: number): AccountState => {
+  const states = [...models.values()]
+  const circuits = new Set(states.map(({ circuit }) => circuit.state(now)))
+  return {
+    id: account.id,
+    provider: account.provider,
+    circuit: (["Open", "HalfOpen"] as const).find((it) => circuits.has(it)) ?? "Closed",
+    pausedMillis: Math.max(
+      refusals.remaining(now),
+      ...states.map(({ pausedUntil }) => pausedUntil - now)
+    )
   }
+}

@@ -1,6 +1,6 @@
-import type { Effect } from "effect"
 import type { AccountSetting } from "../domain/Provider.ts"
-import type { VendorHttp, VendorResponse } from "./VendorHttp.ts"
+import type { ObserveResponse } from "./VendorCall.ts"
+import type { VendorHttp } from "./VendorHttp.ts"
 
 /** What an adapter is made with. */
 export interface AdapterContext {
@@ -12,5 +12,5 @@ export interface AdapterContext {
   readonly auth: Readonly<Record<string, string>>
   /** The vendor allows the account to switch the inspection of content off. */
   readonly mayDisableInspection: boolean
-  readonly observeResponse: (response: VendorResponse) => Effect.Effect<void>
+  readonly observeResponse: ObserveResponse
 }

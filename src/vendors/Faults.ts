@@ -1,4 +1,4 @@
-import { Clock, Effect, Schema } from "effect"
+import { Schema } from "effect"
 import type { Option } from "effect"
 import { failureCharactersMax } from "../domain/Limits.ts"
 import { sanitize } from "../domain/VendorText.ts"
@@ -73,7 +73,7 @@ const makeError = (
   })
 
 /** With these an intermediary's response (a firewall, a proxy) says nothing about the job. */
-const intermediaryStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 408])
+const intermediaryStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 410])
 
 /**
  * The error of a response that is not 2xx. Without an error that the vendor reports it comes from an
@@ -90,7 +90,7 @@ export const responseError = (
   }
   const kind = classOf(rules, status, reported)
   return makeError(
-    purpose === "query" ? classOfQuery(kind, status) : classOfSubmit(kind),
+    purpose === "query" ? classOfQuery(kind, status) : classOfSubmit(kind, status),
     reported,
     `HTTP ${status}`,
     status
@@ -107,11 +107,19 @@ const classOfIntermediary = (purpose: Purpose, status: number): VendorErrorClass
 
 /** A query has the job's own id, so it can be wrong only when the job no longer exists. */
 const classOfQuery = (kind: VendorErrorClass, status: number): VendorErrorClass =>
-  kind === "FATAL_CLIENT" || status === 404 || status === 410 ? "LOST" : kind
+  kind !== "GONE" && (kind === "FATAL_CLIENT" || isMissing(status)) ? "LOST" : kind
 
-/** A submit that the vendor reports as timed out left no job behind. */
-const classOfSubmit = (kind: VendorErrorClass): VendorErrorClass =>
-  kind === "TIMEOUT" ? "RETRYABLE" : kind
+const isMissing = (status: number): boolean => status === 404 || status === 410
+
+/**
+ * A submit that the vendor reports as timed out left no job behind. It names nothing but the model, so
+ * what the vendor does not find is the model.
+ */
+const classOfSubmit = (kind: VendorErrorClass, status: number): VendorErrorClass => {
+  if (kind === "TIMEOUT") return "RETRYABLE"
+  const isUnexplained = kind === "OPERATOR" || kind === "FATAL_CLIENT"
+  return isUnexplained && isMissing(status) ? "GONE" : kind
+}
 
 /** A job that the vendor reports as failed is over: it is neither polled nor submitted again. */
 export const jobFailed = (
@@ -148,20 +156,3 @@ export const readAs = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) =
   const decode = Schema.decodeUnknownOption(Schema.fromJsonString(schema))
   return (response: VendorResponse): Option.Option<S["Type"]> => decode(utf8.decode(response.body))
 }
-
-const retryAfterSecondsMax = 3600
-
-/** `retry-after-ms`, else `Retry-After` in seconds or as a date; milliseconds. */
-export const retryAfterOf = (response: VendorResponse): Effect.Effect<number | undefined> =>
-  Effect.map(Clock.currentTimeMillis, (now) => {
-    const millis = Number(response.headers["retry-after-ms"] ?? Number.NaN)
-    if (Number.isFinite(millis)) return bounded(millis)
-    const text = response.headers["retry-after"]
-    if (text === undefined) return undefined
-    const seconds = Number(text)
-    const date = Number.isFinite(seconds) ? now + seconds * 1000 : Date.parse(text)
-    return Number.isFinite(date) ? bounded(date - now) : undefined
-  })
-
-const bounded = (millis: number): number =>
-  Math.min(Math.max(millis, 0), retryAfterSecondsMax * 1000)

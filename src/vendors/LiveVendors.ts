@@ -1,16 +1,16 @@
-import { Effect, Layer, Option, Redacted } from "effect"
-import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import { Clock, Effect, Layer, Option, Redacted, Result } from "effect"
+import type { AccountSetting } from "../domain/Provider.ts"
 import { make as makeSimulator } from "../sandbox/Simulator.ts"
 import type { SimulatorOptions } from "../sandbox/Simulator.ts"
 import { Accounts } from "./Accounts.ts"
-import { adapterOf } from "./Adapters.ts"
+import { accountsWith, adapterOf } from "./Adapters.ts"
 import type { Adapter } from "./Adapters.ts"
 import * as Download from "./Download.ts"
 import { SecretMask } from "./SecretMask.ts"
+import type { ObserveResponse } from "./VendorCall.ts"
 import { VendorClient } from "./VendorClient.ts"
-import type { VendorAccount } from "./VendorClient.ts"
+import type { ChosenFor, VendorAccount } from "./VendorClient.ts"
 import { VendorError } from "./VendorError.ts"
-import type { VendorResponse } from "./VendorHttp.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
 /** Between adapter and account id, in the account id of an attempt. */
@@ -34,6 +34,9 @@ export const layer = (options: VendorOptions = {}) =>
       const makeAccount = yield* makeAccountFactory(options)
       const simulator = (yield* makeSimulator(options)).account
       const made = new Map<string, VendorAccount>()
+      const settings = (yield* accounts.states).flatMap(({ id }) =>
+        Option.toArray(accounts.find(id))
+      )
 
       const accountFor = (name: string, account: AccountSetting): Option.Option<VendorAccount> => {
         const accountId = `${name}${separator}${account.id}`
@@ -51,26 +54,34 @@ export const layer = (options: VendorOptions = {}) =>
         return adapter !== undefined && !accounts.isConfigured(adapter.provider)
       }
 
-      /** When all accounts are paused: the one whose pause ends first. Its response has the wait. */
-      const soonest = Effect.fnUntraced(function* (provider: Provider) {
-        const states = (yield* accounts.states)
-          .filter((state) => state.provider === provider)
-          .sort((a, b) => a.pausedMillis - b.pausedMillis)
-        return accounts.find(states[0]?.id ?? "")
-      })
+      const having = ({ adapter, upstreamModel }: ChosenFor) => {
+        const found = adapterOf(adapter)
+        return found === undefined ? [] : accountsWith(found, upstreamModel, settings)
+      }
 
       return VendorClient.of({
-        choose: Effect.fn("LiveVendors.choose")(function* (_vendor, adapter) {
+        choose: Effect.fn("LiveVendors.choose")(function* (entry) {
+          const { adapter, upstreamModel } = entry
           if (isSandbox(adapter)) return simulator
           const provider = adapterOf(adapter)?.provider
           if (provider === undefined) return yield* unknownAdapter(adapter)
-          const account = yield* accounts.order(provider).pipe(
-            Effect.map((all) => Option.fromUndefinedOr(all[0])),
-            Effect.catchTag("NoAccountFree", () => soonest(provider))
-          )
+          const among = having(entry)
+          if (among.length === 0) return yield* noAccountWith(upstreamModel)
+          const now = yield* Clock.currentTimeMillis
+          const source = { model: upstreamModel, user: null }
+          const order = accounts.order(provider, source, now, among)
+          const account = Result.match(order, {
+            onSuccess: (all) => Option.fromUndefinedOr(all[0]),
+            // Its response has the wait
+            onFailure: ({ soonest = "" }) => accounts.find(soonest)
+          })
           const found = Option.flatMap(account, (it) => accountFor(adapter, it))
           return yield* Effect.mapError(Effect.fromOption(found), () => unknownAdapter(adapter))
         }),
+        isServed: (entry) =>
+          adapterOf(entry.adapter) === undefined ||
+          isSandbox(entry.adapter) ||
+          having(entry).length > 0,
         owner: (accountId) => {
           if (accountId === simulator.accountId) return Effect.succeed(simulator)
           const at = accountId.indexOf(separator)
@@ -92,8 +103,10 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
   const downloads = yield* Download.make
   return (adapter: Adapter, account: AccountSetting, accountId: string): VendorAccount => {
     const auth = adapter.auth(Redacted.value(account.key))
-    const observeResponse = (response: VendorResponse) =>
-      accounts.observeResponse(account, response)
+    const observeResponse: ObserveResponse = (response, model = "") =>
+      Effect.map(Clock.currentTimeMillis, (now) =>
+        accounts.observe(account, { model, user: null }, response, now)
+      )
     const context = {
       account,
       accountId,
@@ -134,6 +147,12 @@ const unknownAdapter = (adapter: string) =>
   new VendorError({
     class: "OPERATOR",
     message: `no adapter is called ${adapter}: correct the catalog's adapter`
+  })
+
+const noAccountWith = (upstreamModel: string) =>
+  new VendorError({
+    class: "OPERATOR",
+    message: `no account has ${upstreamModel}: its region, or the vendor, does not offer it`
   })
 
 const notConfigured = (accountId: string) =>

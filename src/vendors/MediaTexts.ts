@@ -8,6 +8,14 @@ export type MediumText = (medium: SubmitMedium) => Effect.Effect<string, VendorE
 export const dataUri: MediumText = (medium) =>
   Effect.map(medium.bytes, (bytes) => `data:${medium.mime};base64,${base64(bytes)}`)
 
+/** The client's https URL if there is one, else another form. An http URL was fetched already. */
+export const publicUrlOr =
+  (other: MediumText): MediumText =>
+  (medium) =>
+    medium.sourceUrl?.startsWith("https://") === true
+      ? Effect.succeed(medium.sourceUrl)
+      : other(medium)
+
 /** The client's URL if there is one, else the bytes. */
 export const urlOrDataUri: MediumText = (medium) =>
   medium.sourceUrl === undefined ? dataUri(medium) : Effect.succeed(medium.sourceUrl)

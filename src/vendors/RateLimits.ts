@@ -1,10 +1,7 @@
 type ResponseHeaders = Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
 
-/** Pause of an account after a 429 without a wait. */
+/** Pause after a 429 without a wait. */
 const unknownWaitMillis = 1000
-
-/** Pause of an account that is unpaid or whose key is refused, until the operator acts. */
-const operatorWaitMillis = 60_000
 
 /** A longer wait is shortened; the next call finds out whether the account is free. */
 const waitMillisMax = 3_600_000
@@ -16,20 +13,22 @@ const one = (headers: ResponseHeaders, name: string): string | undefined => {
 
 const units: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 
-/** `250ms`, `6m0s`, `1.5s`, seconds, or a date; `undefined` for anything else. */
+/** `250ms`, `6m0s`, `1.5s`, seconds, or a date; `undefined` for anything else. An hour at most. */
 const waitOf = (text: string | undefined, nowMillis: number): number | undefined => {
   if (text === undefined || text === "") return undefined
-  if (/^\d+(?:\.\d+)?$/u.test(text)) return Number(text) * 1000
+  if (/^\d+(?:\.\d+)?$/u.test(text)) return bounded(Number(text) * 1000)
   if (/^(?:\d+(?:\.\d+)?(?:ms|[smh]))+$/u.test(text)) {
     let millis = 0
     for (const [, count, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|[smh])/gu)) {
       millis += Number(count) * (units[unit ?? ""] ?? 0)
     }
-    return millis
+    return bounded(millis)
   }
   const date = Date.parse(text)
-  return Number.isNaN(date) ? undefined : Math.max(0, date - nowMillis)
+  return Number.isNaN(date) ? undefined : bounded(date - nowMillis)
 }
+
+const bounded = (millis: number): number => Math.min(Math.max(millis, 0), waitMillisMax)
 
 /** Pairs of headers: what remains, and when it is reset. OpenAI, Anthropic. */
 const windows = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap((what) => [
@@ -37,30 +36,39 @@ const windows = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap(
   [`anthropic-ratelimit-${what}-remaining`, `anthropic-ratelimit-${what}-reset`] as const
 ])
 
-/**
- * The pause of an account after this response, in milliseconds; 0 for none. A 429 has `retry-after`;
- * any response may say that nothing remains.
- */
-export const pauseAfter = (status: number, headers: ResponseHeaders, nowMillis: number): number => {
-  const retryAfter = retryAfterMillis(headers, nowMillis)
-  if (status === 401 || status === 402) return operatorWaitMillis
-  if (status === 429) return Math.min(retryAfter ?? unknownWaitMillis, waitMillisMax)
-  let pause = 0
-  for (const [remaining, reset] of windows) {
-    if (one(headers, remaining) === "0") {
-      pause = Math.max(pause, waitOf(one(headers, reset), nowMillis) ?? 0)
-    }
-  }
-  return Math.min(pause, waitMillisMax)
+/** A pause that a response asks for. */
+export interface RatePause {
+  readonly millis: number
+  /**
+   * A 429 that says that nothing is left. Without that, only the one request may have been too large
+   * for what is left.
+   */
+  readonly isUsedUp: boolean
 }
 
-/** `retry-after-ms`, else `retry-after` in seconds or as a date. */
+/** A 429 has `retry-after`; any response may say that nothing remains. ADR 0132. */
+export const ratePauseOf = (
+  status: number,
+  headers: ResponseHeaders,
+  nowMillis: number
+): RatePause | undefined => {
+  let reset: number | undefined
+  for (const [remainingName, resetName] of windows) {
+    if (headers[remainingName] === undefined || one(headers, remainingName) !== "0") continue
+    reset = Math.max(reset ?? 0, waitOf(one(headers, resetName), nowMillis) ?? 0)
+  }
+  if (status !== 429) return reset ? { millis: reset, isUsedUp: false } : undefined
+  const named = retryAfterMillis(headers, nowMillis) ?? reset
+  return { millis: named ?? unknownWaitMillis, isUsedUp: reset !== undefined && !!named }
+}
+
+/** `retry-after-ms`, else `retry-after` in seconds or as a date; an hour at most. */
 export const retryAfterMillis = (
   headers: ResponseHeaders,
   nowMillis: number
 ): number | undefined => {
   const millis = one(headers, "retry-after-ms")
   return millis !== undefined && /^\d+(?:\.\d+)?$/u.test(millis)
-    ? Number(millis)
+    ? bounded(Number(millis))
     : waitOf(one(headers, "retry-after"), nowMillis)
 }

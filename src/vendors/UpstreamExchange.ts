@@ -17,6 +17,10 @@ export interface UpstreamRequest {
   /** Names and values alternate. */
   readonly headers: ReadonlyArray<string>
   readonly body: Uint8Array
+  /** What the vendor counts its rates by: the model of a metered call, else the route. */
+  readonly model: string
+  /** Who calls. */
+  readonly user: string
   /** Present: an event stream is relayed as it arrives and observed by this watch. */
   readonly watch: StreamWatch | undefined
 }

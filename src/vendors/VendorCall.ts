@@ -1,9 +1,16 @@
-import { Duration, Effect, Option } from "effect"
+import { Clock, Duration, Effect, Option } from "effect"
 import type { Schema } from "effect"
-import { noResponseError, readAs, responseError, retryAfterOf, unreadableError } from "./Faults.ts"
+import { noResponseError, readAs, responseError, unreadableError } from "./Faults.ts"
 import type { FaultRule, Purpose, ReportedError } from "./Faults.ts"
+import { retryAfterMillis } from "./RateLimits.ts"
 import type { VendorError } from "./VendorError.ts"
 import type { VendorHttp, VendorResponse } from "./VendorHttp.ts"
+
+/** `model`: what the vendor counts a submit by; absent for a query. */
+export type ObserveResponse = (
+  response: VendorResponse,
+  model: string | undefined
+) => Effect.Effect<void>
 
 /** What all calls of one adapter to one account have in common. */
 export interface VendorApi {
@@ -14,11 +21,13 @@ export interface VendorApi {
   /** The error in a response that is not 2xx; `undefined` when the body is not the vendor's. */
   readonly reportedError: (response: VendorResponse) => ReportedError | undefined
   /** Receives every response, to act on rate limits and refused keys. */
-  readonly observeResponse: (response: VendorResponse) => Effect.Effect<void>
+  readonly observeResponse: ObserveResponse
 }
 
 export interface VendorCall<S> {
   readonly purpose: Purpose
+  /** The upstream model of a submit, which the vendor counts its rates by. */
+  readonly model?: string
   readonly method?: "GET" | "POST" | "PUT"
   readonly url: string
   /** Sent as JSON. */
@@ -52,7 +61,7 @@ export const send = Effect.fnUntraced(function* (api: VendorApi, call: VendorCal
       ...(call.bytesMax === undefined ? {} : { bytesMax: call.bytesMax })
     })
     .pipe(Effect.mapError((failure) => noResponseError(call.purpose, failure)))
-  yield* api.observeResponse(response)
+  yield* api.observeResponse(response, call.model)
   return response
 })
 
@@ -63,15 +72,15 @@ export const failResponse = Effect.fnUntraced(function* (
   response: VendorResponse
 ) {
   const reported = api.reportedError(response)
-  const retryAfter = yield* retryAfterOf(response)
-  const retryAfterMillis = reported?.retryAfterMillis ?? retryAfter
+  const now = yield* Clock.currentTimeMillis
+  const wait = reported?.retryAfterMillis ?? retryAfterMillis(response.headers, now)
   return yield* responseError(
     api.rules,
     purpose,
     response,
     reported === undefined && response.status !== 429
       ? undefined
-      : { ...reported, retryAfterMillis }
+      : { ...reported, retryAfterMillis: wait }
   )
 })
 

@@ -1,6 +1,7 @@
 import { Context, Schema } from "effect"
 import type { Duration, Effect, Option, Scope, Stream } from "effect"
 import type { UpstreamInput } from "../catalog/UpstreamInput.ts"
+import type { ResultKind } from "../domain/Task.ts"
 import type { CallbackScheme } from "./CallbackScheme.ts"
 import type { VendorError } from "./VendorError.ts"
 
@@ -34,6 +35,9 @@ export interface SubmitRequest {
   readonly media: ReadonlyArray<SubmitMedium>
   /** For `fal-queue` and `replicate`: the upstream names of the fields. */
   readonly input?: UpstreamInput
+  readonly result: ResultKind
+  /** For `fal-queue` and `replicate`: the fields of the output that hold the results. */
+  readonly output?: ReadonlyArray<string>
   /** Where the vendor sends the callback when the job has ended, if it has callbacks. ADR 0107. */
   readonly callbackUrl?: string
 }
@@ -142,12 +146,21 @@ export interface Download {
   readonly stream: Stream.Stream<Uint8Array, VendorError>
 }
 
+/** What a new job is of; a catalog entry has it. */
+export interface ChosenFor {
+  readonly adapter: string
+  /** The upstream's own model id, which the vendor counts its rates by. */
+  readonly upstreamModel: string
+}
+
 /** Selects vendor accounts. */
 export class VendorClient extends Context.Service<
   VendorClient,
   {
-    /** The account for a new job of this vendor and adapter. */
-    readonly choose: (vendor: string, adapter: string) => Effect.Effect<VendorAccount, VendorError>
+    /** The account for a new job of this model: one that has it. */
+    readonly choose: (entry: ChosenFor) => Effect.Effect<VendorAccount, VendorError>
+    /** Some account has the model, or the simulator serves it. ADR 0145. */
+    readonly isServed: (entry: ChosenFor) => boolean
     /** The account that owns a running job. */
     readonly owner: (accountId: string) => Effect.Effect<VendorAccount, VendorError>
     /** No key is configured, so the simulator serves the vendor. docs/reference/vendors.md#sandbox */

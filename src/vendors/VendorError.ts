@@ -7,6 +7,7 @@ import { Schema } from "effect"
  * - `RATE_LIMITED`: nothing was bought, try again after `retryAfterMillis`
  * - `FATAL_CLIENT`, `CONTENT`, `MEDIA`: the request itself is refused
  * - `OPERATOR`: the service's own account is refused
+ * - `GONE`: the vendor no longer has the model; an operator fault of that model alone
  * - `FAILED`: the job ran and failed upstream
  * - `AMBIGUOUS`: the job may have been bought, never submit again
  * - `LOST`, `TIMEOUT`: the job existed and has no result
@@ -18,6 +19,7 @@ export const VendorErrorClass = Schema.Literals([
   "CONTENT",
   "MEDIA",
   "OPERATOR",
+  "GONE",
   "FAILED",
   "AMBIGUOUS",
   "LOST",

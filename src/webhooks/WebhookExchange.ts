@@ -86,9 +86,7 @@ export class WebhookExchange extends PeerHandler implements Dispatcher.DispatchH
 
   onResponseError(_controller: unknown, error: Error): void {
     this.#finish(
-      this.#status === undefined
-        ? failed(failureClass(error), error.message, this.#address())
-        : this.#outcomeOf(this.#status)
+      this.#status === undefined ? failureOf(error, this.#address()) : this.#outcomeOf(this.#status)
     )
   }
 
@@ -141,8 +139,13 @@ export const failed = (
 
 const detailCharactersMax = 300
 
+/** The log is the tenant's: it does not say which address a name leads to inside. */
+export const blocked = failed("blocked", "the address is not allowed")
+
+const failureOf = (error: Error, address: string | null): AttemptOutcome =>
+  error instanceof EgressRefused ? blocked : failed(failureClass(error), error.message, address)
+
 const failureClass = (error: Error): FailureClass => {
-  if (error instanceof EgressRefused) return "blocked"
   if (error instanceof NameNotResolved) return "dns"
   if (error instanceof ConnectionFailed) return error.timedOut ? "timeout" : error.phase
   return error instanceof errors.HeadersTimeoutError ? "timeout" : "protocol"

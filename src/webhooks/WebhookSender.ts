@@ -8,7 +8,7 @@ import { makeDeadlines } from "./Deadlines.ts"
 import type { Deadline } from "./Deadlines.ts"
 import { OriginLimiter } from "./OriginLimiter.ts"
 import { deliveryHeaders } from "./Signature.ts"
-import { WebhookExchange, failed } from "./WebhookExchange.ts"
+import { WebhookExchange, blocked, failed } from "./WebhookExchange.ts"
 
 /** One attempt of one delivery. docs/reference/webhooks.md#delivery-request */
 export interface WebhookRequest {
@@ -177,9 +177,7 @@ const makeWebhookSender = Effect.fnUntraced(function* (options: WebhookSenderOpt
       : Effect.clockWith((clock) =>
           targetOf(request.url).pipe(
             Effect.flatMap((target) => post(target, request, clock)),
-            Effect.catchTag("EgressRefused", (error) =>
-              Effect.succeed(failed("blocked", error.reason))
-            )
+            Effect.catchTag("EgressRefused", () => Effect.succeed(blocked))
           )
         )
 

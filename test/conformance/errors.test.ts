@@ -40,6 +40,7 @@ const statuses: Readonly<Record<ProblemCode, number>> = {
   1101: 402,
   1201: 429,
   1202: 429,
+  1203: 429,
   2001: 400,
   2002: 400,
   2003: 415,
@@ -77,14 +78,17 @@ const host = (answer: Parameters<typeof createServer>[1]) =>
     ({ close }) => Effect.sync(close)
   )
 
-/** A vendor scripted by the prompt: no response, a refused account, or a broken connection. */
+/** A vendor scripted by the prompt: no response, a refusal, a rate, or a broken connection. */
 const vendor = host((request, response) => {
   let body = ""
   request.on("data", (chunk: Buffer) => (body += chunk.toString()))
   request.on("end", () => {
     if (body.includes("silent")) return
     if (body.includes("unpaid")) response.writeHead(401).end("{}")
-    else response.destroy()
+    else if (body.includes("used up")) {
+      const headers = { "retry-after": "60", "x-ratelimit-remaining-requests": "0" }
+      response.writeHead(429, headers).end("{}")
+    } else response.destroy()
   })
 })
 
@@ -175,6 +179,8 @@ const provoked = {
   1101: Effect.flatMap(makeUser({ credits: 7 }), (it) => it.call("POST", path, hanging)),
   1201: Effect.flatMap(makeUser(), (it) => until(429, it.call("GET", unknownTask))),
   1202: Effect.flatMap(makeUser(), (it) => until(429, it.call("POST", path, hanging))),
+  // The first 429 is the vendor's own
+  1203: Effect.andThen(ask("used up", chat, "gpt-4o-mini"), ask("used up", chat, "gpt-4o-mini")),
   2001: Effect.flatMap(makeUser(), (it) => it.call("POST", path, { prompt: 1, what: 2 })),
   2002: Effect.flatMap(makeUser(), (it) => text(it.key, "{")),
   2003: Effect.flatMap(makeUser(), (it) => text(it.key, "{}", "text/plain")),
@@ -224,11 +230,16 @@ const provoked = {
   }),
   5002: ask("break"),
   5003: ask("unpaid"),
-  // Another vendor: the account above is disabled by now
   5004: ask("silent", "/vendors/anthropic/v1/messages", "claude-sonnet-4-5")
 } satisfies Record<ProblemCode, Effect.Effect<HttpResult, unknown, unknown>>
 
 const traceparent = /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/u
+
+/** docs/reference/errors.md#error-members-of-the-vendors */
+const errorMembers = new Map([
+  [chat, ["message", "type", "param", "code"]],
+  ["/vendors/anthropic/v1/messages", ["message", "type"]]
+])
 
 /** docs/reference/errors.md#problem-body: what holds for every problem. */
 const assertWhole = (
@@ -251,10 +262,10 @@ const assertWhole = (
   assert.strictEqual(headers.get("allow") !== null, status === 405)
   const retryAfter = headers.get("retry-after")
   if (status === 429 || status === 503) assert.match(retryAfter ?? "", /^[1-9]\d*$/u)
-  const isOpenAiShaped = json.instance === chat
-  assert.strictEqual(json.error !== undefined, isOpenAiShaped)
-  if (isOpenAiShaped) {
-    assert.hasAllKeys(json.error, ["message", "type", "param", "code"])
+  const members = errorMembers.get(json.instance)
+  assert.strictEqual(json.error !== undefined, members !== undefined)
+  if (members !== undefined) {
+    assert.hasAllKeys(json.error, members)
     assert.strictEqual(json.error.message, json.detail)
   }
 }

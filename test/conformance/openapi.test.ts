@@ -98,9 +98,17 @@ describe("openapi.json", () => {
       .filter(({ path }) => !models.has(path.replace("/{task_id}", "")))
       .map(({ method, path }) => `${method} ${path}`)
     assert.deepStrictEqual(documented.sort(), routes.sort())
-    for (const path of ["/v1/chat/completions", "/v1/models", "/v1/models/{model}"]) {
-      const alias = Object.values(document.paths[path]!)[0]!
-      const source = Object.values(document.paths[`/vendors/openai${path}`]!)[0]!
+    for (const [path, vendor] of [
+      ["/v1/chat/completions", "openai"],
+      ["/v1/responses", "openai"],
+      ["/v1/embeddings", "openai"],
+      ["/v1/models", "openai"],
+      ["/v1/models/{model}", "openai"],
+      ["/v1/messages", "anthropic"],
+      ["/v1/messages/count_tokens", "anthropic"]
+    ]) {
+      const alias = Object.values(document.paths[path!]!)[0]!
+      const source = Object.values(document.paths[`/vendors/${vendor}${path}`]!)[0]!
       assert.deepStrictEqual(alias.requestBody, source.requestBody)
       assert.deepStrictEqual(alias.responses, source.responses)
     }

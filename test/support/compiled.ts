@@ -16,6 +16,12 @@ export const compileCache = {
   NODE_COMPILE_CACHE: join(templatesFolder, `compiled-${process.version}`)
 }
 
+/**
+ * Flags of short-lived processes. V8 compiles hot WebAssembly (the embedded store) a second time, in
+ * the background: a third of the processor time of a start, of which these processes never profit.
+ */
+export const shortLived = ["--liftoff-only"]
+
 /** Loads the service once after each change of it, so that killed processes find it compiled. */
 export const compiled = () => {
   const hash = createHash("sha256")

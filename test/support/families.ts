@@ -1,4 +1,5 @@
 import type { AdapterName } from "../../src/catalog/CatalogEntry.ts"
+import type { UpstreamInput } from "../../src/catalog/UpstreamInput.ts"
 import { dashscope } from "./upstreams/dashscope.ts"
 import { fal } from "./upstreams/fal.ts"
 import { gemini } from "./upstreams/gemini.ts"
@@ -44,6 +45,7 @@ export interface Family {
   readonly label: string
   readonly action: "generation" | "edit"
   readonly upstreamModel: string
+  readonly input?: UpstreamInput
   readonly result: "images" | "videos"
   /** Credits of one task of `bodyOf`. */
   readonly price: string
@@ -80,8 +82,8 @@ export const families: ReadonlyArray<Family> = [
     ...image,
     adapter: "dashscope-sync",
     upstream: "dashscope",
-    // Not a model whose limit is two submits a minute
-    upstreamModel: "wan2.6-t2i",
+    // Not a model with a limit that the gateway keeps
+    upstreamModel: "z-image-turbo",
     isBlocking: true,
     hasLastingUrls: true
   },
@@ -91,7 +93,7 @@ export const families: ReadonlyArray<Family> = [
     upstream: "gemini",
     label: "image-edit-pro",
     action: "edit",
-    upstreamModel: "gemini-3-pro-image-preview",
+    upstreamModel: "gemini-3-pro-image",
     price: "13.40",
     isBlocking: true
   },
@@ -99,7 +101,7 @@ export const families: ReadonlyArray<Family> = [
     ...image,
     adapter: "openai-image",
     upstream: "openai",
-    upstreamModel: "gpt-image-1",
+    upstreamModel: "gpt-image-1.5",
     isBlocking: true
   },
   {
@@ -117,6 +119,7 @@ export const families: ReadonlyArray<Family> = [
     adapter: "fal-queue",
     upstream: "fal",
     upstreamModel: "fal-ai/flux/dev",
+    input: { fields: { n: "num_images" } },
     canCancel: true,
     hasLastingUrls: true
   },
@@ -125,6 +128,7 @@ export const families: ReadonlyArray<Family> = [
     adapter: "replicate",
     upstream: "replicate",
     upstreamModel: "black-forest-labs/flux-schnell",
+    input: { fields: { n: "num_outputs" } },
     canList: true,
     canCancel: true
   }
@@ -156,6 +160,7 @@ export const catalogOfFamilies = {
       action: family.action,
       adapter: family.adapter,
       upstreamModel: family.upstreamModel,
+      input: family.input,
       result: family.result,
       artifacts
     }))

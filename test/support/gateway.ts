@@ -1,7 +1,7 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
-import { Context, Duration, Effect, Layer, Option } from "effect"
+import { Context, Duration, Effect, Layer, Option, Result } from "effect"
 import type { Scope } from "effect"
-import { HttpEffect, HttpRouter } from "effect/http"
+import { HttpEffect } from "effect/http"
 import type { HttpServerRequest } from "effect/http"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
@@ -13,6 +13,9 @@ import type { Database } from "../../src/db/Database.ts"
 import * as Credits from "../../src/domain/Credits.ts"
 import type { Scope as KeyScope } from "../../src/domain/Scope.ts"
 import type { AttemptOutcome } from "../../src/domain/Webhook.ts"
+import { parseEgressAllow } from "../../src/egress/EgressAllow.ts"
+import type { Resolve } from "../../src/egress/EgressConnector.ts"
+import { EgressGuard } from "../../src/egress/EgressGuard.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { make as makeSimulator } from "../../src/sandbox/Simulator.ts"
@@ -24,11 +27,13 @@ import { Wallet } from "../../src/wallet/Wallet.ts"
 import { DeliveryStore } from "../../src/webhooks/DeliveryStore.ts"
 import { WebhookSender, WebhookSenderLog } from "../../src/webhooks/WebhookSender.ts"
 import type { OriginBusy, WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
-import { embeddedDatabase } from "./stores.ts"
+import { startedDatabase } from "./stores.ts"
 
 /** The operator's token and the master key of every gateway that the tests start. */
 export const adminToken = "operator-token-of-the-tests"
 export const masterKey = Buffer.alloc(32, 7).toString("base64")
+
+const egressAllow = "127.0.0.1,::1,localhost"
 
 /** The base URL of a gateway in this process, for example in artifact URLs. */
 export const baseUrl = "http://gateway.test"
@@ -46,6 +51,8 @@ export interface GatewayOptions {
   readonly vendor?: Partial<VendorAccount>
   /** The vendors that `env` has keys for, over the network, instead of the simulator. */
   readonly areVendorsLive?: boolean
+  /** The addresses of names, when the test does not ask name servers. */
+  readonly resolve?: Resolve
   /** The delivery store that the test uses, for example one whose responses are lost. */
   readonly deliveries?: (live: DeliveryStore["Service"]) => DeliveryStore["Service"]
   /** Further variables, by their names in the environment. */
@@ -63,7 +70,7 @@ export class GatewayHttp extends Context.Service<
   static readonly layer = Layer.effect(
     GatewayHttp,
     Effect.gen(function* () {
-      const app = yield* HttpRouter.toHttpEffect(Routes.layer)
+      const app = yield* Routes.toHttpEffect
       // The context has the test's clock, so that handlers use its time
       const handle = HttpEffect.toWebHandlerWith<
         ApiKeys,
@@ -93,6 +100,13 @@ export const layerGateway = (options: GatewayOptions = {}) =>
             )
       const scripted = options.vendor === undefined ? sandboxVendors : layerVendor(options.vendor)
       const vendors = options.areVendorsLive === true ? Layer.empty : scripted
+      const names =
+        options.resolve === undefined
+          ? Layer.empty
+          : EgressGuard.layer({
+              allow: Result.getOrThrow(parseEgressAllow(egressAllow)),
+              resolve: options.resolve
+            })
       return GatewayHttp.layer.pipe(
         Layer.provideMerge(Gateway.core),
         Layer.provideMerge(
@@ -103,15 +117,17 @@ export const layerGateway = (options: GatewayOptions = {}) =>
         ),
         Layer.provideMerge(Gateway.stores),
         // Of two layers for one service the later one wins
-        Layer.provideMerge(Layer.mergeAll(Gateway.adapters, sender, vendors)),
-        Layer.provideMerge(options.database ?? embeddedDatabase),
+        Layer.provideMerge(Layer.mergeAll(Gateway.adapters, sender, vendors, names)),
+        Layer.provideMerge(options.database ?? startedDatabase),
         Layer.provideMerge(
           AppConfig.layerOf({
             DATA_DIR: folder,
             BASE_URL: baseUrl,
             ADMIN_TOKEN: adminToken,
             MASTER_KEY: masterKey,
-            EGRESS_ALLOW: "127.0.0.1,::1,localhost",
+            EGRESS_ALLOW: egressAllow,
+            // Polls of a test whose clock stands
+            MANAGE_RATE_LIMIT_PER_MINUTE: "0",
             ...options.env
           })
         ),
@@ -140,6 +156,7 @@ export const layerVendor = (account: Partial<VendorAccount>, isSandbox = false) 
   return Layer.succeed(VendorClient, {
     choose: () => Effect.succeed(whole),
     owner: () => Effect.succeed(whole),
+    isServed: () => true,
     isSandbox: () => isSandbox
   })
 }

@@ -5,7 +5,7 @@ import { mkdtemp, rm } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
-import { compileCache, compiled } from "./compiled.ts"
+import { compileCache, compiled, shortLived } from "./compiled.ts"
 import { adminToken, masterKey, readResult } from "./gateway.ts"
 import type { HttpResult } from "./gateway.ts"
 import { freePort, killAtExit } from "./spawnService.ts"
@@ -21,7 +21,7 @@ export interface ProcessOptions {
   /** The program, from the root of the project. Default: `src/main.ts`. */
   readonly main?: string
   readonly env?: Readonly<Record<string, string>>
-  /** The command that runs the program. Default: this Node. */
+  /** The command that runs the program. Default: this Node, with the flags of a short-lived process. */
   readonly command?: ReadonlyArray<string>
 }
 
@@ -68,7 +68,11 @@ export class GatewayProcess {
 
   /** Starts it again, on the same store and port. Returns the milliseconds until it was ready. */
   async start(): Promise<number> {
-    const { command = [process.execPath], databaseUrl, main = "src/main.ts" } = this.#options
+    const {
+      command = [process.execPath, ...shortLived],
+      databaseUrl,
+      main = "src/main.ts"
+    } = this.#options
     const [program = process.execPath, ...before] = command
     const began = performance.now()
     const child = spawn(program, [...before, main], {
@@ -78,6 +82,7 @@ export class GatewayProcess {
         PATH: process.env.PATH,
         HOME: process.env.HOME,
         TMPDIR: process.env.TMPDIR,
+        MANAGE_RATE_LIMIT_PER_MINUTE: "0",
         ...compileCache,
         HOST: "127.0.0.1",
         PORT: new URL(this.url).port,

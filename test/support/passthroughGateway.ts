@@ -13,7 +13,7 @@ import { Secrets } from "../../src/process/Secrets.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { Users } from "../../src/users/Users.ts"
 import { Wallet } from "../../src/wallet/Wallet.ts"
-import { embeddedDatabase } from "./stores.ts"
+import { startedDatabase } from "./stores.ts"
 
 /** The parts of a JSON response that the tests read. */
 interface JsonBody {
@@ -25,6 +25,32 @@ interface JsonBody {
 
 export const jsonOf = async (response: Response | Promise<Response>): Promise<JsonBody> =>
   (await (await response).json()) as JsonBody
+
+/** A user with credits and a key. */
+const makeCaller = Effect.fnUntraced(function* (name: string, credits: bigint) {
+  const users = yield* Users
+  const keys = yield* ApiKeys
+  const wallet = yield* Wallet
+  const user = yield* users.create({
+    email: `${name}@example.com`,
+    name: Option.none(),
+    password: Option.none()
+  })
+  yield* wallet.topUp({
+    userId: user.id,
+    amount: Credits.make(credits * Credits.microPerCredit),
+    operationId: name,
+    note: Option.none(),
+    traceId: "0".repeat(32)
+  })
+  const { key, row } = yield* keys.create({
+    userId: user.id,
+    name: "test",
+    scopes: ["inference", "manage"],
+    expiresAt: Option.none()
+  })
+  return { key, keyId: row.id, userId: user.id }
+})
 
 /** The whole gateway on its own port, with a user who has 1000 credits and a key. */
 export const startGateway = async (
@@ -43,7 +69,7 @@ export const startGateway = async (
     Layer.provide(Secrets.layerTest),
     Layer.provideMerge(Gateway.stores),
     Layer.provide(Gateway.adapters),
-    Layer.provideMerge(embeddedDatabase),
+    Layer.provideMerge(startedDatabase),
     Layer.provide(
       AppConfig.layerOf({
         DATA_DIR: dataDir,
@@ -63,34 +89,14 @@ export const startGateway = async (
       const listener = yield* Listener
       const counted = { routed: 0 }
       listener.server.on("request", () => (counted.routed += 1))
-      const users = yield* Users
-      const keys = yield* ApiKeys
-      const wallet = yield* Wallet
-      const user = yield* users.create({
-        email: "caller@example.com",
-        name: Option.none(),
-        password: Option.none()
-      })
-      yield* wallet.topUp({
-        userId: user.id,
-        amount: Credits.make(credits * Credits.microPerCredit),
-        operationId: "first",
-        note: Option.none(),
-        traceId: "0".repeat(32)
-      })
-      const { key, row } = yield* keys.create({
-        userId: user.id,
-        name: "test",
-        scopes: ["inference", "manage"],
-        expiresAt: Option.none()
-      })
       const { address } = server
       const port = "port" in address ? address.port : 0
-      return { key, keyId: row.id, userId: user.id, port: Number(port), counted }
+      return { ...(yield* makeCaller("caller", credits)), port: Number(port), counted }
     })
   )
-  const run = <A, E>(effect: Effect.Effect<A, E, Wallet | Metering | ApiKeys>): Promise<A> =>
-    runtime.runPromise(effect as Effect.Effect<A, E, never>)
+  const run = <A, E>(
+    effect: Effect.Effect<A, E, Users | Wallet | Metering | ApiKeys>
+  ): Promise<A> => runtime.runPromise(effect as Effect.Effect<A, E, never>)
 
   /** Polls the wallet (real time, bounded) until no call is open. */
   const settled = async () => {
@@ -128,6 +134,8 @@ export const startGateway = async (
     })
   return {
     ...made,
+    /** The key of another user with 1000 credits. */
+    otherKey: async (name: string) => (await run(makeCaller(name, 1000n))).key,
     /** Requests that reached the routes, not only the fast path. */
     routed: () => made.counted.routed,
     origin,

@@ -41,7 +41,7 @@ const vendors = Layer.effect(
   VendorClient,
   Effect.map(VendorClient, (live) => ({
     ...live,
-    choose: (vendor, adapter) => Effect.map(live.choose(vendor, adapter), pausing),
+    choose: (entry) => Effect.map(live.choose(entry), pausing),
     owner: (accountId) => Effect.map(live.owner(accountId), pausing)
   }))
 ).pipe(Layer.provide(Gateway.adapters))

@@ -16,7 +16,7 @@ import { tmpdir } from "node:os"
 import { dirname, join } from "node:path"
 import { pathToFileURL } from "node:url"
 import { promisify } from "node:util"
-import { freePort } from "./spawnService.ts"
+import { freePort, isAlive } from "./spawnService.ts"
 
 /** Folders of runs: prefix, pid of the vitest process, random part. */
 export const runFolderPrefix = "gateway-postgres-"
@@ -194,15 +194,6 @@ export const stopStaleServers = async () => {
     const folder = join(tmpdir(), name)
     await stopServer(folder)
     await rm(folder, { recursive: true, force: true })
-  }
-}
-
-const isAlive = (pid: number): boolean => {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch {
-    return false
   }
 }
 

@@ -11,7 +11,7 @@ import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { Users } from "../../src/users/Users.ts"
 import { Wallet } from "../../src/wallet/Wallet.ts"
 import { freePort } from "./spawnService.ts"
-import { embeddedDatabase } from "./stores.ts"
+import { startedDatabase } from "./stores.ts"
 
 /** A whole gateway on a port of 127.0.0.1 with a user who has credits and a key. */
 export class Running extends Context.Service<
@@ -72,6 +72,7 @@ export const runningGateway = (
         SIMULATOR_DELAY: "1 millis",
         LOG_LEVEL: "Error",
         EGRESS_ALLOW: "127.0.0.0/8",
+        MANAGE_RATE_LIMIT_PER_MINUTE: "0",
         ...env
       })
       return running.pipe(
@@ -80,7 +81,7 @@ export const runningGateway = (
         Layer.provideMerge(Gateway.core),
         Layer.provideMerge(Gateway.stores),
         Layer.provideMerge(Gateway.adapters),
-        Layer.provideMerge(embeddedDatabase),
+        Layer.provideMerge(startedDatabase),
         Layer.provideMerge(config)
       )
     })

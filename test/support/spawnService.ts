@@ -2,7 +2,7 @@ import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { randomInt } from "node:crypto"
 import { once } from "node:events"
-import { mkdtempSync } from "node:fs"
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
@@ -17,12 +17,16 @@ export const temporaryFolder = (name: string) => mkdtempSync(join(tmpdir(), `gat
 /** Ports outside the system's ephemeral range: no connection and no listener on port 0 receives one. */
 const reservedPorts = { first: 15_000, count: 15_000 }
 
+/** A file for each reserved port, with the process that reserved it. */
+const reservations = join(tmpdir(), "gateway-test-ports")
+
 /**
- * A port that stays free until it is bound, also while the process on it restarts: connections and
- * servers of other tests never receive one of these.
+ * A port that stays free until it is bound, also while the process on it restarts: no other test, of
+ * this run or another, receives it before this process has ended.
  */
 export const freePort = async (): Promise<number> => {
   const port = reservedPorts.first + randomInt(reservedPorts.count)
+  if (!reserve(join(reservations, String(port)))) return freePort()
   const server = createServer()
   try {
     await once(server.listen(port, "127.0.0.1"), "listening")
@@ -31,6 +35,36 @@ export const freePort = async (): Promise<number> => {
   }
   await once(server.close(), "close")
   return port
+}
+
+const reserve = (file: string): boolean => {
+  mkdirSync(reservations, { recursive: true })
+  try {
+    writeFileSync(file, String(process.pid), { flag: "wx" })
+    return true
+  } catch {
+    // A later call may have what an ended process reserved
+    if (!isAlive(ownerOf(file))) rmSync(file, { force: true })
+    return false
+  }
+}
+
+const ownerOf = (file: string): number => {
+  try {
+    return Number(readFileSync(file, "utf8"))
+  } catch {
+    return process.pid
+  }
+}
+
+/** Whether a process of this id runs. */
+export const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
 }
 
 export interface Spawned {

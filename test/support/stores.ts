@@ -1,6 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { PGlite } from "@electric-sql/pglite"
-import { Effect, Layer, Redacted } from "effect"
+import { DateTime, Effect, Layer, Redacted } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs"
 import { cp } from "node:fs/promises"
@@ -8,11 +8,15 @@ import { createRequire } from "node:module"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, inject } from "vitest"
-import { layerEmbedded, layerPostgres } from "../../src/db/Database.ts"
+import { layerEmbedded, layerPostgres, layerSession } from "../../src/db/Database.ts"
 import type { Database } from "../../src/db/Database.ts"
 import * as Migrations from "../../src/db/Migrations.ts"
+import { PgliteSession } from "../../src/db/PgliteStream.ts"
+import { partitionDaysAhead } from "../../src/domain/Limits.ts"
+import { PartitionStore } from "../../src/process/PartitionStore.ts"
 import { madeOnce } from "./madeOnce.ts"
 import { serverUrl } from "./postgresProcess.ts"
+import { returnStore, takeStore } from "./usedStores.ts"
 
 const schema = fileURLToPath(new URL("../../schema/", import.meta.url))
 
@@ -68,19 +72,45 @@ export const migratedTemplate = Effect.suspend(() =>
   embeddedTemplate(schemaHash(), Migrations.migrate())
 )
 
-/** Gives a data folder a migrated store, which the service opens as one of an earlier start. */
+/** A migrated store with the day partitions that a start of the service at this time would make. */
+const startedStore = (now: DateTime.Utc) => {
+  const fill = Migrations.migrate().pipe(
+    Effect.andThen(
+      Effect.flatMap(PartitionStore, (store) => store.maintain(now, partitionDaysAhead, now))
+    ),
+    Effect.provide(PartitionStore.layer)
+  )
+  return { hash: `${schemaHash()}-${DateTime.formatIsoDateUtc(now)}`, fill }
+}
+
+/** Gives a data folder a store, which the service opens as one of an earlier start today. */
 export const prepareDataDir = async (dataDir: string) => {
   mkdirSync(dataDir, { recursive: true })
-  const folder = await storeFolder(schemaHash(), Migrations.migrate())
+  const { fill, hash } = startedStore(DateTime.nowUnsafe())
+  const folder = await storeFolder(hash, fill)
   await cp(join(folder, "postgres"), join(dataDir, "postgres"), { recursive: true })
 }
 
-/** A fresh embedded store in memory, migrated. */
+/** An empty embedded store in memory, as an earlier start of the service on the clock's day left it. */
+export const startedDatabase: Layer.Layer<Database> = Layer.unwrap(
+  Effect.gen(function* () {
+    const { fill, hash } = startedStore(yield* DateTime.now)
+    return layerOf(hash, yield* embeddedTemplate(hash, fill))
+  })
+)
+
+/** An empty embedded store in memory, migrated. */
 export const embeddedDatabase: Layer.Layer<Database> = Layer.unwrap(
-  Effect.map(migratedTemplate, (template) =>
-    layerEmbedded({ dataDir: "memory", durable: false, template })
-  )
-).pipe(Layer.orDie)
+  Effect.map(migratedTemplate, (template) => layerOf(schemaHash(), template))
+)
+
+const layerOf = (name: string, template: Blob) =>
+  layerSession(
+    Effect.acquireRelease(
+      Effect.promise(() => takeStore(name, template)),
+      (store) => Effect.promise(() => returnStore(name, store))
+    ).pipe(Effect.map(({ pglite }) => new PgliteSession(pglite)))
+  ).pipe(Layer.orDie)
 
 /** The URL of the administrator's database on the run's server, or on `TEST_DATABASE_URL`. */
 export const postgresServer: Effect.Effect<URL> = Effect.promise(

@@ -51,3 +51,25 @@ export const jsonSchemaOf = (label: Label): JsonSchema.JsonSchema => {
   const [definition] = Object.values(definitions)
   return definition ?? schema
 }
+
+const Shape = Schema.Struct({
+  properties: Schema.Record(Schema.String, Schema.Unknown),
+  required: Schema.Array(Schema.String)
+})
+const decodeShape = Schema.decodeUnknownSync(Shape)
+
+interface FieldNames {
+  readonly all: ReadonlySet<string>
+  readonly required: ReadonlySet<string>
+}
+
+const byLabel = new Map<string, FieldNames>(
+  Label.literals.map((label) => {
+    const { properties, required } = decodeShape(jsonSchemaOf(label))
+    return [label, { all: new Set(Object.keys(properties)), required: new Set(required) }]
+  })
+)
+
+/** The names of a body's fields. */
+export const fieldNames = (label: string): FieldNames =>
+  byLabel.get(label) ?? { all: new Set(), required: new Set() }

@@ -64,9 +64,8 @@ export const mimesOf = {
 
 export interface AudioHeader {
   readonly format: AudioFormat
+  /** Without the silence that an encoder says that it added. */
   readonly seconds: number
-  /** Seconds that an encoder may have added: MP3 has whole frames only. */
-  readonly slackSeconds: number
 }
 
 /** The values of an image's own header. */

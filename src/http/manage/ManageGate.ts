@@ -8,10 +8,12 @@ import { invalid } from "../../domain/Problem.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import { ManageReplays } from "../../users/ManageReplays.ts"
+import { RequestQuotas } from "../../users/RequestQuotas.ts"
 import { authenticateManagement, CurrentCaller } from "../server/Authentication.ts"
 import type { Caller } from "../server/Authentication.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import { readJsonBody } from "../server/JsonBody.ts"
+import type { JsonBody } from "../server/JsonBody.ts"
 import { renderFailures } from "../server/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
@@ -33,9 +35,13 @@ export class ManageGate extends HttpApiMiddleware.Service<
     Effect.gen(function* () {
       const keys = yield* ApiKeys
       const bodies = yield* RequestBodyLimiter
+      const quotas = yield* RequestQuotas
       const replays = yield* ManageReplays
       const secrets = yield* Secrets
       const authenticate = authenticateManagement.pipe(
+        Effect.tap((caller) =>
+          caller._tag === "User" ? quotas.takeManagement(caller.principal.userId) : Effect.void
+        ),
         Effect.provideService(ApiKeys, keys),
         Effect.provideService(Secrets, secrets)
       )
@@ -47,11 +53,11 @@ export class ManageGate extends HttpApiMiddleware.Service<
                 request,
                 nameOf(caller)
               )(
-                Effect.andThen(
-                  checkRequest(endpoint),
+                Effect.flatMap(checkRequest(endpoint), (body) =>
                   replayed(
                     replays,
                     caller,
+                    body,
                     Effect.provideService(httpEffect, CurrentCaller, caller)
                   )
                 )
@@ -79,23 +85,24 @@ const nameOf = (caller: Caller): string =>
   caller._tag === "Operator" ? "operator" : caller.principal.userId
 
 /**
- * Refuses what `HttpApi` lets pass: a query that the endpoint does not declare, a body that is not
+ * The body. Refuses what `HttpApi` lets pass: a query that the endpoint does not declare, a body that is not
  * declared as JSON or not UTF-8, too many fields, and fields of a request without a declared body.
  * docs/reference/http.md#request-bodies, ADR 0110.
  */
 const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   if (endpoint.query === undefined) yield* refuseUnknownQuery([])
   const { headers, method } = yield* HttpServerRequest.HttpServerRequest
-  if (method === "GET" || method === "HEAD") return
+  if (method === "GET" || method === "HEAD") return noBody
   const hasBody =
     Number(headers["content-length"] ?? 0) > 0 || headers["transfer-encoding"] !== undefined
   const takesBody = endpoint.payload.size > 0
-  if (!takesBody && !hasBody) return
+  if (!takesBody && !hasBody) return noBody
   // `renderFailures` turns this defect into a problem
-  const { value } = yield* Effect.catchTag(readJsonBody, "HttpServerError", Effect.die)
+  const body = yield* Effect.catchTag(readJsonBody, "HttpServerError", Effect.die)
+  const { value } = body
   const tooLarge = sizeFaults(value)
   if (tooLarge.length > 0) return yield* invalid(tooLarge)
-  if (takesBody) return
+  if (takesBody) return body
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
     return yield* invalid([{ pointer: "#", detail: "Expected no body, or an object" }])
   }
@@ -103,8 +110,10 @@ const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top)
     pointer: pointerOf([name]),
     detail: "Unknown field"
   }))
-  if (faults.length > 0) return yield* invalid(faults)
+  return faults.length > 0 ? yield* invalid(faults) : body
 })
+
+const noBody: JsonBody = { bytes: new Uint8Array(), value: undefined }
 
 /**
  * Replays the first response to a POST with the same `Idempotency-Key`. The first request, once it has
@@ -114,6 +123,7 @@ const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top)
 const replayed = <E, R>(
   replays: ManageReplays["Service"],
   caller: Caller,
+  body: JsonBody,
   handled: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
 ) =>
   Effect.gen(function* () {
@@ -121,9 +131,7 @@ const replayed = <E, R>(
     if (request.method !== "POST" || request.headers["idempotency-key"] === undefined) {
       return yield* handled
     }
-    // `renderFailures` turns this defect into a problem
-    const bytes = new Uint8Array(yield* Effect.orDie(request.arrayBuffer))
-    const key = yield* readIdempotencyKey(request, bytes)
+    const key = yield* readIdempotencyKey(request, body)
     if (Option.isNone(key)) return yield* handled
     const claim = yield* replays.claim({ caller: nameOf(caller), ...key.value })
     if (claim._tag === "Replayed") {

@@ -153,7 +153,7 @@ const sentenceOf = (name: string): string => {
 
 const tagWords: Readonly<Record<string, string>> = {
   Gateway: "The gateway itself",
-  OpenAI: "Paths as OpenAI has them",
+  Aliases: "Paths as OpenAI and Anthropic have them",
   Webhooks: "What is sent to webhook endpoints",
   Users: "The operator's endpoints"
 }

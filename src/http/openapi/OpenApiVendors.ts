@@ -1,5 +1,6 @@
 import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
 import { format } from "../../domain/Credits.ts"
+import { aliasVendorOf } from "../passthrough/PassthroughTarget.ts"
 import { jsonContent, problems, refTo, everyResponse } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 
@@ -13,17 +14,20 @@ export const vendorPaths = (routes: ReadonlyArray<OpenRoute>): Json => {
     const own = `/vendors/${route.vendor}${route.path}`
     paths[own] = { ...paths[own], ...itemOf(route, `Routes of ${route.vendor}`, idOf(route)) }
     const alias = aliases.get(route.path)
-    if (route.vendor === aliasVendor && alias !== undefined) {
-      paths[route.path] = { ...paths[route.path], ...itemOf(route, "OpenAI", alias) }
+    if (alias !== undefined && route.vendor === aliasVendorOf(route.path)) {
+      paths[route.path] = { ...paths[route.path], ...itemOf(route, "Aliases", alias) }
     }
   }
   return paths
 }
 
 /** The aliases with the names of their operations. docs/reference/passthrough.md#aliases */
-const aliasVendor = "openai"
 const aliases = new Map([
   ["/v1/chat/completions", "createChatCompletion"],
+  ["/v1/responses", "createResponse"],
+  ["/v1/embeddings", "createEmbedding"],
+  ["/v1/messages", "createMessage"],
+  ["/v1/messages/count_tokens", "countMessageTokens"],
   ["/v1/models", "listUpstreamModels"],
   ["/v1/models/{model}", "getUpstreamModel"]
 ])
@@ -85,6 +89,10 @@ const bodies: Readonly<Record<string, { readonly properties: Json; readonly exam
   "gemini-generate": {
     properties: { contents: list },
     example: { contents: [{ role: "user", parts: [{ text: "Hello" }] }] }
+  },
+  "gemini-embeddings": {
+    properties: { content: { type: "object", additionalProperties: true }, requests: list },
+    example: { content: { parts: [{ text: "Hello" }] } }
   }
 }
 
@@ -106,7 +114,7 @@ const bodyOf = ({ meter, path }: OpenRoute): Json => {
 }
 
 const responseOf = (route: OpenRoute): Json => {
-  const streams = route.meter.per === "tokens" && route.meter.protocol !== "openai-embeddings"
+  const streams = route.meter.per === "tokens" && !route.meter.protocol.endsWith("-embeddings")
   return {
     description: "The vendor's own response",
     headers: {

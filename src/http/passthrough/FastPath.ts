@@ -11,12 +11,13 @@ import type { Principal } from "../../users/ApiKeys.ts"
 import { makeClientKeyReader } from "../server/ClientKeys.ts"
 import { isPlainJson } from "../server/JsonBody.ts"
 import { hasOneHost, Listener } from "../server/Listener.ts"
+import { isTaskPath } from "../server/Paths.ts"
 import { traceOf } from "../server/RequestTrace.ts"
 import { handOff } from "./HandedOffCall.ts"
 import { responseHeaders, headerNames, defaultContentType } from "./PassthroughHeaders.ts"
 import type { HeaderNames } from "./PassthroughHeaders.ts"
 import { evictRefused, onBody } from "./PassthroughRoutes.ts"
-import { targetOf } from "./PassthroughTarget.ts"
+import { aliases, targetOf } from "./PassthroughTarget.ts"
 
 type Rest = Effect.Effect<Relayed, Problem | StoreUnavailable>
 
@@ -77,9 +78,6 @@ const isOrdinary = (request: IncomingMessage, bodyBytesMax: number): boolean => 
   )
 }
 
-/** Task paths also start with `/vendors/`. */
-const isTask = /^\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)(?:\/|$)/u
-
 /** Paths in the cache of one process. */
 const cachedPathsMax = 1000
 
@@ -90,8 +88,8 @@ const cachedPathsMax = 1000
 const makePathOf = (passthrough: Passthrough["Service"]) => {
   const cache = new Map<string, OpenPath>()
   const find = (url: string): OpenPath | undefined => {
-    if (/[?%#]/u.test(url) || isTask.test(url)) return undefined
-    if (url !== "/v1/chat/completions" && !url.startsWith("/vendors/")) return undefined
+    if (/[?%#]/u.test(url) || isTaskPath(url)) return undefined
+    if (!aliases.has(url) && !url.startsWith("/vendors/")) return undefined
     const target = targetOf(url)
     const to = target && passthrough.resolve(target.vendor, "POST", target.path)
     return to !== undefined && Exit.isSuccess(to) && to.value.route.meter.per !== "nothing"

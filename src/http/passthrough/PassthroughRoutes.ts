@@ -2,6 +2,7 @@ import { Context, Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { HttpServerError } from "effect/http"
 import { IncomingMessage } from "node:http"
+import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
@@ -15,7 +16,7 @@ import { RequestTrace } from "../server/RequestTrace.ts"
 import { handedOffCallOf } from "./HandedOffCall.ts"
 import { responseHeaders, headerNames, defaultContentType } from "./PassthroughHeaders.ts"
 import type { HeaderNames } from "./PassthroughHeaders.ts"
-import { targetOf } from "./PassthroughTarget.ts"
+import { aliases, targetOf } from "./PassthroughTarget.ts"
 
 /** The vendors' own routes, and the aliases. docs/reference/passthrough.md#paths */
 export const layer = HttpRouter.use(
@@ -23,9 +24,10 @@ export const layer = HttpRouter.use(
     const { handle } = yield* makeHandler
     yield* router.addAll([
       HttpRouter.route("*", "/vendors/*", handle),
-      HttpRouter.route("*", "/v1/chat/completions", handle),
+      ...aliases.keys().map((path) => HttpRouter.route("*", `/${path.slice(1)}`, handle)),
       // Also /v1/models itself
-      HttpRouter.route("*", "/v1/models/*", handle)
+      HttpRouter.route("*", "/v1/models/*", handle),
+      HttpRouter.route("*", "/v1/*", noAlias)
     ])
   })
 )
@@ -34,7 +36,9 @@ const makeHandler = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const bodies = yield* RequestBodyLimiter
   const passthrough = yield* Passthrough
-  const authenticate = authenticatePassthrough(keys)
+  const authenticateAt = authenticatePassthrough(keys)
+  const authenticate = ({ meter, provider }: OpenRoute, key: string | undefined) =>
+    authenticateAt(meter.per !== "nothing", provider === "gemini" ? key : undefined)
   const { serviceName } = yield* AppConfig
   const names = headerNames(serviceName)
 
@@ -50,7 +54,7 @@ const makeHandler = Effect.gen(function* () {
     if (target === undefined) return noRoute
     const { headers, method } = request
     return Effect.flatMap(passthrough.resolve(target.vendor, method, target.path), (to) =>
-      Effect.flatMap(authenticate(to.route.meter.per !== "nothing"), ({ principal, token }) => {
+      Effect.flatMap(authenticate(to.route, target.key), ({ principal, token }) => {
         const { query } = target
         const forwarded = Effect.flatMap(
           method === "POST" ? readBody(request) : emptyBody,
@@ -72,6 +76,13 @@ const makeHandler = Effect.gen(function* () {
 })
 
 const noRoute = Effect.fail(problem(2006, "There is no such route"))
+
+const noAlias = Effect.fail(
+  problem(
+    2006,
+    `There is no such route. At /v1 are: ${[...aliases.keys(), "/v1/models"].join(", ")}; every open route of a vendor is below /vendors/{vendor}`
+  )
+)
 
 /** A cached key that is expired or revoked is removed from the cache. */
 export const evictRefused = (

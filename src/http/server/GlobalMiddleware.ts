@@ -6,15 +6,15 @@ import {
   HttpServerRequest,
   HttpServerResponse
 } from "effect/http"
-import { Catalog } from "../../catalog/Catalog.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
-import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
-import { Router } from "../../tasks/Router.ts"
 import { handedOffCallOf } from "../passthrough/HandedOffCall.ts"
+import { vendorOf } from "../passthrough/PassthroughTarget.ts"
 import { hasOneHost } from "./Listener.ts"
-import { renderFailures } from "./Problems.ts"
+import { liveVendors } from "./LiveVendors.ts"
+import { isExactPath } from "./Paths.ts"
+import { pathOf, renderFailures } from "./Problems.ts"
 import { RequestTrace, traceOf, traceOfSpan } from "./RequestTrace.ts"
 
 /**
@@ -63,27 +63,13 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
  * those of vendors without a key. docs/reference/http.md#sandbox-header, ADR 0110.
  */
 const makeIsSandbox = Effect.gen(function* () {
-  const { models } = yield* Router
-  const { upstream } = yield* Catalog
-  const calls = yield* UpstreamCalls
-  const parts = [
-    ...models.map(({ entry, sandbox }) => ({ vendor: entry.vendor, sandbox })),
-    ...upstream.routes.map(({ provider, vendor }) => ({
-      vendor,
-      sandbox: calls.isSandbox(provider)
-    }))
-  ]
-  const live = new Set(parts.filter(({ sandbox }) => !sandbox).map(({ vendor }) => vendor))
-  const simulated = new Set(parts.map(({ vendor }) => vendor).filter((it) => !live.has(it)))
+  const { live, simulated } = yield* liveVendors
   return (path: string): boolean => live.size === 0 || simulated.has(vendorOf(path))
 })
 
-const vendorOf = (path: string): string =>
-  path.startsWith("/v1/") ? "openai" : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
-
 /**
- * Refuses, before anything is read, a request without one `Host` and
- * a body with too large a length.
+ * Refuses, before anything is read, a request without one `Host`, a
+ * WebSocket handshake, a path in another spelling, and a body with too large a length.
  */
 const refuseInvalid = <A, E, R>(
   httpEffect: Effect.Effect<A, E, R>,
@@ -91,9 +77,19 @@ const refuseInvalid = <A, E, R>(
   maxBodyBytes: number
 ): Effect.Effect<A, E | Problem, R> => {
   if (!hasOneHost(request.source)) return noHost
+  if (request.headers["sec-websocket-key"] !== undefined) return noWebSocket
+  if (!isExactPath(pathOf(request))) return noRoute
   return Number(request.headers["content-length"] ?? 0) > maxBodyBytes
     ? Effect.fail(problem(2004, `The body is larger than ${maxBodyBytes} bytes`))
     : httpEffect
 }
 
+const noWebSocket = Effect.fail(
+  problem(
+    2006,
+    "WebSocket connections are not offered here: send the request over HTTP, and read streams as server-sent events"
+  )
+)
+
+const noRoute = Effect.fail(problem(2006, "There is no such route"))
 const noHost = Effect.fail(problem(2014, "The request must have exactly one Host header"))

@@ -2,14 +2,17 @@ import { Effect } from "effect"
 import type { Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import { createHash } from "node:crypto"
+import type { Hash } from "node:crypto"
 import { idempotencyKeyCharactersMax } from "../../domain/Limits.ts"
 import { invalid } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
+import type { RequestHash } from "../../domain/RequestHash.ts"
+import type { JsonBody } from "./JsonBody.ts"
+import { pathOf } from "./Problems.ts"
 
-/** A repeated request has the same method, path and body bytes. */
-export interface IdempotencyKey {
+/** A repeated request has the same method, path and parsed body. */
+export interface IdempotencyKey extends RequestHash {
   readonly key: string
-  readonly requestHash: Uint8Array
 }
 
 /**
@@ -18,7 +21,7 @@ export interface IdempotencyKey {
  */
 export const readIdempotencyKey = (
   request: HttpServerRequest.HttpServerRequest,
-  bytes: Uint8Array
+  body: JsonBody
 ): Effect.Effect<Option.Option<IdempotencyKey>, Problem> => {
   const key = request.headers["idempotency-key"]
   if (key === undefined) return Effect.succeedNone
@@ -26,9 +29,43 @@ export const readIdempotencyKey = (
     const detail = `Expected 1 to ${idempotencyKeyCharactersMax} characters`
     return Effect.fail(invalid([{ pointer: "#/headers/idempotency-key", detail }]))
   }
-  const requestHash = createHash("sha256")
-    .update(`${request.method} ${request.originalUrl.split("?", 1)[0]}\n`)
-    .update(bytes)
-    .digest()
-  return Effect.succeedSome({ key, requestHash })
+  const target = `${request.method} ${pathOf(request)}\n`
+  const parsed = createHash("sha256").update(`parsed ${target}`)
+  addValue(parsed, body.value)
+  return Effect.succeedSome({
+    key,
+    requestHash: parsed.digest(),
+    bytesHash: createHash("sha256").update(target).update(body.bytes).digest()
+  })
+}
+
+/** What ends a list or an object; no value of JSON is one. */
+class End {}
+const end = new End()
+
+/**
+ * Adds a value, members in the order of their names. Every part has a tag and a length or an end, so
+ * that no two values add the same. Without recursion: a body may be nested deeply.
+ */
+const addValue = (hash: Hash, root: unknown): void => {
+  const open: Array<unknown> = [root]
+  while (open.length > 0) {
+    const value = open.pop()
+    if (value === end) {
+      hash.update("]")
+    } else if (typeof value === "string") {
+      hash.update(`s${value.length}:`).update(value)
+    } else if (Array.isArray(value)) {
+      hash.update("[")
+      open.push(end)
+      for (let at = value.length - 1; at >= 0; at -= 1) open.push(value[at])
+    } else if (typeof value === "object" && value !== null) {
+      hash.update("{")
+      open.push(end)
+      const members = Object.entries(value).toSorted(([a], [b]) => (a < b ? 1 : -1))
+      for (const [name, member] of members) open.push(member, name)
+    } else {
+      hash.update(`${value};`)
+    }
+  }
 }

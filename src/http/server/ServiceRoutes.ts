@@ -1,6 +1,6 @@
 import { DateTime, Effect, Layer, Option } from "effect"
 import { HttpRouter, HttpServerResponse } from "effect/http"
-import { HttpApiScalar, OpenApi } from "effect/http-api"
+import { OpenApi } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { AppConfig } from "../../config/Config.ts"
@@ -10,6 +10,7 @@ import { Process } from "../../process/Process.ts"
 import { ConcurrencyLimiter } from "../../tasks/submission/ConcurrencyLimiter.ts"
 import { Wallet } from "../../wallet/Wallet.ts"
 import { documentedApi } from "../openapi/OpenApiDocument.ts"
+import { hardened, makeDocsPage } from "./DocsPage.ts"
 import { errorsPage } from "./ErrorsPage.ts"
 import { resource } from "./Resource.ts"
 
@@ -25,12 +26,15 @@ export const layer = Layer.unwrap(
     const upstream = yield* UpstreamCalls
     const slots = yield* ConcurrencyLimiter
     const ok = HttpServerResponse.jsonUnsafe({ status: "ok" })
-    const routes = HttpRouter.addAll([
+    const docsPage = yield* makeDocsPage(api)
+    const errors = hardened(errorsPage)
+    return HttpRouter.addAll([
       resource("/", { GET: Effect.succeed(HttpServerResponse.redirect("/docs")) }),
       resource("/healthz", { GET: Effect.succeed(ok) }),
       resource("/readyz", { GET: Effect.as(process.ping, ok) }),
       resource("/openapi.json", { GET: Effect.succeed(document) }),
-      resource("/docs/errors", { GET: Effect.succeed(errorsPage) }),
+      resource("/docs", { GET: docsPage }),
+      resource("/docs/errors", { GET: Effect.succeed(errors) }),
       resource("/metrics", {
         GET: Effect.gen(function* () {
           const drift = yield* wallet.drift
@@ -45,15 +49,8 @@ export const layer = Layer.unwrap(
         })
       })
     ])
-    return Layer.merge(routes, HttpApiScalar.layer(api, { path: "/docs", scalar: scalarOptions }))
   })
 )
-
-/** The page loads nothing from other hosts. */
-const scalarOptions = {
-  withDefaultFonts: false,
-  authentication: { preferredSecurityScheme: "bearer" }
-}
 
 /**
  * Must be 0. The time of the last audit is exported too: an old 0 proves nothing.
@@ -75,7 +72,7 @@ const driftGauge = (drift: number, auditedAt: Option.Option<DateTime.Utc>): stri
     ""
   ].join("\n")
 
-/** Circuit (0 closed, 1 half open, 2 open) and pause of each upstream account. ADR 0071. */
+/** Circuit (0 closed, 1 half open, 2 open) and pause of each upstream account. ADR 0132. */
 const accountGauges = (accounts: ReadonlyArray<AccountState>): string =>
   accounts.length === 0
     ? ""
@@ -86,7 +83,7 @@ const accountGauges = (accounts: ReadonlyArray<AccountState>): string =>
           ({ circuit, id }) =>
             `gateway_account_circuit{account="${id}"} ${["Closed", "HalfOpen", "Open"].indexOf(circuit)}`
         ),
-        "# HELP gateway_account_paused_seconds Seconds until the account is used again.",
+        "# HELP gateway_account_paused_seconds Seconds until no model of the account pauses any more.",
         "# TYPE gateway_account_paused_seconds gauge",
         ...accounts.map(
           ({ id, pausedMillis }) =>

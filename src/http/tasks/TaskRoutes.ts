@@ -88,7 +88,7 @@ const makeAccept = (router: Router["Service"], header: Header) =>
       path,
       body: body.value,
       traceId: (yield* RequestTrace).traceId,
-      idempotency: yield* readIdempotencyKey(request, body.bytes)
+      idempotency: yield* readIdempotencyKey(request, body)
     })
     return HttpServerResponse.text(created.body, {
       status: 202,

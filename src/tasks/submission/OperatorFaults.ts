@@ -47,13 +47,13 @@ export class OperatorFaults extends Context.Service<
 
       return OperatorFaults.of({
         report: Effect.fn("OperatorFaults.report")(function* (accountId, upstreamModel, error) {
-          const isAccount = concernsAccount(error)
-          const key = isAccount ? accountId : modelKey(accountId, upstreamModel)
+          const cause = causeOf(error)
+          const key = cause === "account" ? accountId : modelKey(accountId, upstreamModel)
           const until = DateTime.addDuration(yield* DateTime.now, openDuration)
           const isNew = !open.has(key)
           open.set(key, until)
-          yield* Metric.update(Metric.withAttributes(faultsTotal, { account: accountId }), 1)
-          if (isNew) yield* Effect.logError(logLine(accountId, upstreamModel, isAccount, error))
+          yield* Metric.update(Metric.withAttributes(faultsTotal, { account: accountId, cause }), 1)
+          if (isNew) yield* Effect.logError(logLine(accountId, upstreamModel, cause, error))
           yield* bestEffort(store.openFault({ key, until }))
         }),
         clear: Effect.fnUntraced(function* (accountId, upstreamModel) {
@@ -83,34 +83,49 @@ const openDuration = Duration.minutes(1)
 const refreshEvery = Duration.seconds(5)
 
 const faultsTotal = Metric.counter("gateway_vendor_operator_faults_total", {
-  description: "Vendor responses that blame the service's own account: key, bill, model not enabled"
+  description:
+    "Vendor responses that blame the service's own account: key, bill, model not enabled or gone"
 })
 
 const modelKey = (accountId: string, upstreamModel: string): string =>
   `${accountId}/${upstreamModel}`
 
-/** A key or a bill concerns all models of the account; any other fault only the one model. */
-const concernsAccount = ({ httpStatus, vendorCode = "" }: VendorError): boolean =>
-  httpStatus === 401 ||
-  httpStatus === 402 ||
-  /arrearage|bill|quota|api_?key|unauthenticated/iu.test(vendorCode)
+type Cause = "account" | "model" | "gone_model"
 
-const remedyOf = (isAccount: boolean, upstreamModel: string): string =>
-  isAccount
-    ? "check the account's API key and base URL in the configuration, and its bill at the vendor"
-    : `enable ${upstreamModel} for the account at the vendor, or correct its upstreamModel in CATALOG_FILE`
+/** A key or a bill concerns all models of the account; any other fault only the one model. */
+const causeOf = ({ class: kind, httpStatus, vendorCode = "" }: VendorError): Cause => {
+  if (kind === "GONE") return "gone_model"
+  return httpStatus === 401 ||
+    httpStatus === 402 ||
+    /arrearage|bill|quota|api_?key|unauthenticated/iu.test(vendorCode)
+    ? "account"
+    : "model"
+}
+
+const remedyOf = (cause: Cause, upstreamModel: string): string => {
+  switch (cause) {
+    case "account":
+      return "check the account's API key and base URL in the configuration, and its bill at the vendor"
+    case "model":
+      return `enable ${upstreamModel} for the account at the vendor, or correct its upstreamModel in CATALOG_FILE`
+    case "gone_model":
+      return `name its successor as upstreamModel in CATALOG_FILE, or remove the model`
+  }
+}
 
 const logLine = (
   accountId: string,
   upstreamModel: string,
-  isAccount: boolean,
+  cause: Cause,
   { httpStatus, message, requestId, vendorCode }: VendorError
 ): string =>
   [
-    `The vendor refuses account ${accountId} for ${upstreamModel}`,
+    cause === "gone_model"
+      ? `The vendor no longer offers ${upstreamModel} to account ${accountId}`
+      : `The vendor refuses account ${accountId} for ${upstreamModel}`,
     `(${[httpStatus, vendorCode].filter((it) => it !== undefined).join(" ")}: ${message}`,
     `request ${requestId ?? "unknown"}).`,
-    `Remedy: ${remedyOf(isAccount, upstreamModel)}`
+    `Remedy: ${remedyOf(cause, upstreamModel)}`
   ].join(" ")
 
 /** While the store is unavailable, only this process knows the fault. */

@@ -268,7 +268,9 @@ export const requestOf = (
   upstreamModel: entry.upstreamModel,
   body: task.body,
   media,
-  ...(entry.input === undefined ? {} : { input: entry.input })
+  result: entry.result,
+  ...(entry.input === undefined ? {} : { input: entry.input }),
+  ...(entry.output === undefined ? {} : { output: entry.output })
 })
 
 /** No job was started, or a poll failed: to try again is safe. */

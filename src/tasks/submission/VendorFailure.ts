@@ -18,7 +18,8 @@ const codes: Record<VendorErrorClass, { readonly code: number; readonly title: s
   FAILED: { code: 3005, title: "Upstream Provider Error" },
   RETRYABLE: { code: 3005, title: "Upstream Provider Error" },
   MEDIA: { code: 4002, title: "Input Media Error" },
-  OPERATOR: { code: 4008, title: "Service Configuration Error" }
+  OPERATOR: { code: 4008, title: "Service Configuration Error" },
+  GONE: { code: 4008, title: "Service Configuration Error" }
 }
 
 /** What is stored of a failed submit, for another process that takes the task over. */
@@ -38,12 +39,14 @@ export const storedFailure = (text: string | null): VendorError => {
     : new VendorError({ class: "FAILED", message: "The upstream refused the job" })
 }
 
-/** For the client, when the fault is the operator's: the cause goes to the log only. */
-const operatorDetail = "The service cannot reach this model now. The operator has been told"
+/** For the client, when the fault is the operator's: the vendor's words go to the log only. */
+const operatorDetails: { readonly [kind in VendorErrorClass]?: string } = {
+  OPERATOR: "The service cannot reach this model now. The operator has been told",
+  GONE: "The vendor no longer offers this model. The operator has been notified"
+}
 
 /** The error of a task whose vendor failed. */
 export const taskErrorOf = (error: VendorError): TaskError => ({
   ...codes[error.class],
-  detail:
-    error.class === "OPERATOR" ? operatorDetail : sanitize(error.message, errorDetailCharactersMax)
+  detail: operatorDetails[error.class] ?? sanitize(error.message, errorDetailCharactersMax)
 })

@@ -57,7 +57,7 @@ export class VendorWork extends Context.Service<
 
       const submitNew = Effect.fnUntraced(function* (owned: OwnedTask, firstN: number) {
         const entry = yield* entryOf(owned.task)
-        const account = yield* vendors.choose(entry.vendor, entry.adapter)
+        const account = yield* vendors.choose(entry)
         const media = yield* inputs.resolve(owned.task, entry)
         const { upstreamModel } = entry
         const submission = { owned, entry, account, media }
@@ -144,7 +144,7 @@ const makePolling = Effect.gen(function* () {
     work: Effect.Effect<A, VendorError | E>
   ) =>
     Effect.tapError(work, (error) =>
-      error instanceof VendorError && error.class === "OPERATOR"
+      error instanceof VendorError && (error.class === "OPERATOR" || error.class === "GONE")
         ? report(account, upstreamModel, error)
         : Effect.void
     )

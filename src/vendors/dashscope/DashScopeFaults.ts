@@ -33,7 +33,7 @@ export const rules: ReadonlyArray<FaultRule> = [
     class: "OPERATOR"
   },
   {
-    codes: ["Workspace.AccessDenied", "AllocationQuota.FreeTierOnly", "ModelNotFound*"],
+    codes: ["Workspace.AccessDenied", "AllocationQuota.FreeTierOnly"],
     class: "OPERATOR"
   },
   {
@@ -52,6 +52,13 @@ export const rules: ReadonlyArray<FaultRule> = [
     class: "RETRYABLE"
   },
   { codes: ["RequestTimeOut", "ModelServingError", "ModelUnavailable"], class: "RETRYABLE" },
+  { codes: ["ModelNotFound*", "model_not_found"], class: "GONE" },
+  // At the beginning only: further on a message quotes the client
+  {
+    codes: ["InvalidParameter*", "BadRequest*"],
+    message: /^(?:the )?model (?:\S+ )?(?:does )?not exist/iu,
+    class: "GONE"
+  },
   {
     codes: ["InvalidParameter*", "BadRequest*", "InvalidImage*", "InvalidFile*", "InvalidURL*"],
     class: "FATAL_CLIENT"

@@ -2,8 +2,9 @@ import { Clock, Duration, Effect, Option, Schema } from "effect"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { emptyResult, jobFailed, readAs, unreadableError } from "../Faults.ts"
 import type { FaultRule, ReportedError } from "../Faults.ts"
-import { flatInput, mediaIn } from "../FlatInput.ts"
+import { flatInput } from "../FlatInput.ts"
 import { optionalField } from "../OptionalField.ts"
+import { filesAt, usualFields } from "../OutputMedia.ts"
 import { pollIntervalAtAge } from "../Polling.ts"
 import { sameOriginJob, sameOriginUrl } from "../SameOrigin.ts"
 import { callVendor, failResponse, send } from "../VendorCall.ts"
@@ -40,7 +41,8 @@ const Job = Schema.Struct({
   statusUrl: Schema.String,
   responseUrl: Schema.String,
   cancelUrl: Schema.String,
-  submittedAtMillis: Schema.Finite
+  submittedAtMillis: Schema.Finite,
+  output: Schema.optionalKey(Schema.Array(Schema.String))
 })
 type Job = typeof Job.Type
 const jobOf = sameOriginJob(Job, ({ cancelUrl, responseUrl, statusUrl }) => [
@@ -49,10 +51,13 @@ const jobOf = sameOriginJob(Job, ({ cancelUrl, responseUrl, statusUrl }) => [
   cancelUrl
 ])
 
+const flaggedCode = "has_nsfw_concepts"
+
 /** By the `type` of the first item of `detail`, or its text. docs/reference/vendors.md#fal-errors */
 const rules: ReadonlyArray<FaultRule> = [
-  { codes: ["content_policy_violation"], class: "CONTENT" },
+  { codes: ["content_policy_violation", flaggedCode], class: "CONTENT" },
   { codes: ["file_download_error", "image_load_error", "file_too_large"], class: "MEDIA" },
+  { codes: ["EndpointDeprecated"], class: "GONE" },
   { message: /exhausted balance|user is locked|billing/iu, class: "OPERATOR" },
   { codes: ["generation_timeout", "request_timeout", "startup_timeout"], class: "TIMEOUT" },
   { codes: ["internal_server_error", "runner_*", "downstream_service_*"], class: "RETRYABLE" },
@@ -63,16 +68,23 @@ const Detail = Schema.Struct({
   msg: optionalField(Schema.String),
   type: optionalField(Schema.String)
 })
-const Failure = Schema.Struct({ detail: Schema.Union([Schema.String, Schema.Array(Detail)]) })
+const Deprecated = Schema.Struct({ error: Schema.String, message: optionalField(Schema.String) })
+const Failure = Schema.Struct({
+  detail: Schema.Union([Schema.String, Schema.Array(Detail), Deprecated])
+})
 const read = readAs(Failure)
+
+const detailOf = (detail: (typeof Failure.Type)["detail"], code: string | undefined) => {
+  if (typeof detail === "string") return { code, message: detail }
+  if ("error" in detail) return { code: detail.error, message: detail.message }
+  return { code: detail[0]?.type, message: detail[0]?.msg }
+}
 
 const reportedError = (response: VendorResponse): ReportedError | undefined =>
   Option.getOrUndefined(
     Option.map(read(response), ({ detail }) => ({
       requestId: response.headers["x-fal-request-id"],
-      ...(typeof detail === "string"
-        ? { code: response.headers["x-fal-error-type"], message: detail }
-        : { code: detail[0]?.type, message: detail[0]?.msg })
+      ...detailOf(detail, response.headers["x-fal-error-type"])
     }))
   )
 
@@ -90,6 +102,7 @@ export const make = (context: AdapterContext): VendorAccount => {
     ): Effect.fn.Return<Submitted, VendorError> {
       const created = yield* callVendor(api, {
         purpose: "submit",
+        model: request.upstreamModel,
         method: "POST",
         url: `${base}/${request.upstreamModel}${callbackIn(request)}`,
         json: yield* flatInput(request),
@@ -97,7 +110,11 @@ export const make = (context: AdapterContext): VendorAccount => {
         schema: Created
       })
       const submittedAtMillis = yield* Clock.currentTimeMillis
-      const handle = { ...urlsOf(base, request.upstreamModel, created), submittedAtMillis }
+      const handle = {
+        ...urlsOf(base, request.upstreamModel, created),
+        output: request.output ?? usualFields[request.result],
+        submittedAtMillis
+      }
       return { _tag: "Accepted", handle, pollAfter: pollIntervalAtAge(0) }
     }),
     poll: Effect.fn("FalQueue.poll")(function* (handle: Handle) {
@@ -156,9 +173,32 @@ const poll = Effect.fnUntraced(function* (
   if (response.status !== 200) return yield* failureIn(api, response, requestId)
   const output = readAnything(response)
   if (Option.isNone(output)) return yield* unreadableError("query", response)
-  const items = mediaIn(output.value, false)
-  return items.length > 0 ? { _tag: "Done", result: { items } } : yield* emptyResult({ requestId })
+  return yield* resultOf(output.value, job)
 })
+
+const Flags = Schema.Struct({
+  has_nsfw_concepts: optionalField(Schema.Union([Schema.Boolean, Schema.Array(Schema.Boolean)]))
+})
+const decodeFlags = Schema.decodeUnknownOption(Flags)
+
+/** One flag for each file, or one for all. A flagged file is blank: its content was refused. */
+const flagsIn = (output: unknown): ((index: number) => boolean) => {
+  const flags = Option.getOrUndefined(decodeFlags(output))?.has_nsfw_concepts
+  return (index) => (typeof flags === "object" ? flags[index] === true : flags === true)
+}
+
+/** docs/reference/vendors.md#fal-errors */
+const resultOf = (
+  output: unknown,
+  { output: fields = Object.values(usualFields).flat(), requestId }: Job
+): Effect.Effect<Progress, VendorError> => {
+  const isFlagged = flagsIn(output)
+  const files = filesAt(output, fields, false)
+  const items = files.filter((_, index) => !isFlagged(index))
+  if (items.length > 0) return Effect.succeed({ _tag: "Done", result: { items } })
+  const flagged = { code: flaggedCode, message: "The result was flagged as unsafe", requestId }
+  return Effect.fail(isFlagged(0) ? jobFailed(rules, flagged) : emptyResult({ requestId }))
+}
 
 /** The response URL of a completed job reports a failure of the job, if the error is the vendor's. */
 const failureIn = Effect.fnUntraced(function* (

@@ -10,7 +10,9 @@ import type { VendorResponse } from "../VendorHttp.ts"
 /** The code decides, else the type. docs/reference/vendors.md#openai-errors */
 export const rules: ReadonlyArray<FaultRule> = [
   { codes: ["insufficient_quota", "billing_*", "invalid_api_key", "account_*"], class: "OPERATOR" },
-  { codes: ["model_not_found", "organization_*", "unsupported_country_*"], class: "OPERATOR" },
+  { codes: ["organization_*", "unsupported_country_*"], class: "OPERATOR" },
+  { codes: ["model_not_found", "model_deprecated"], class: "GONE" },
+  { message: /^the model \S+ (?:does not exist|has been deprecated)/iu, class: "GONE" },
   { codes: ["content_policy_violation", "moderation_blocked", "sentinel_block"], class: "CONTENT" },
   { message: /safety system|content policy|moderation/iu, class: "CONTENT" },
   { codes: ["rate_limit_*"], class: "RATE_LIMITED" },

@@ -1,4 +1,7 @@
 import { Clock, Duration, Effect, Schema } from "effect"
+import { inspectImage } from "../../catalog/media/Image.ts"
+import type { ImageRules } from "../../catalog/media/MediaRules.ts"
+import type { AccountSetting } from "../../domain/Provider.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { bodyFields } from "../BodyFields.ts"
 import { jobFailed } from "../Faults.ts"
@@ -16,7 +19,8 @@ import type {
   VendorAccount
 } from "../VendorClient.ts"
 import { VendorError } from "../VendorError.ts"
-import { baseOf, apiOf, orientationOf, rules } from "./OpenAiCalls.ts"
+import { baseOf, apiOf, rules } from "./OpenAiCalls.ts"
+import { sizeOf } from "./OpenAiVideoSizes.ts"
 
 const createTimeout = Duration.seconds(60)
 const skewSeconds = 10
@@ -29,6 +33,19 @@ const readFields = bodyFields(
     resolution: Schema.optionalKey(Schema.String)
   })
 )
+
+/** The fields of a body that are sent. */
+export const taken: ReadonlySet<string> = new Set([
+  "prompt",
+  "duration",
+  "size",
+  "resolution",
+  "image"
+])
+
+/** OpenAI itself closed the API. docs/reference/vendors.md#openai-videos */
+export const hasModel = ({ baseUrl }: AccountSetting): boolean =>
+  new URL(baseUrl).hostname !== "api.openai.com"
 
 const Video = Schema.Struct({
   id: Schema.NonEmptyString,
@@ -62,25 +79,21 @@ export const make = (context: AdapterContext): VendorAccount => {
     submit: Effect.fn("OpenAiVideos.submit")(function* (
       request: SubmitRequest
     ): Effect.fn.Return<Submitted, VendorError> {
-      const fields = yield* fieldsOf(request)
       const [picture] = request.media
-      const content =
-        picture === undefined
-          ? { json: fields }
-          : {
-              raw: yield* multipart([
-                ...Object.entries(fields),
-                [
-                  "input_reference",
-                  { name: "first", mime: picture.mime, bytes: yield* picture.bytes }
-                ]
-              ])
-            }
+      const bytes = yield* picture?.bytes ?? Effect.undefined
+      const fields = yield* fieldsOf(request, bytes)
+      const form = yield* multipart([
+        ...Object.entries(fields),
+        ...(picture === undefined || bytes === undefined
+          ? []
+          : [["input_reference", { name: "first", mime: picture.mime, bytes }] as const])
+      ])
       const { id } = yield* callVendor(api, {
         purpose: "submit",
+        model: request.upstreamModel,
         method: "POST",
         url: `${base}/videos`,
-        ...content,
+        raw: form,
         timeout: createTimeout,
         schema: Video
       })
@@ -139,22 +152,28 @@ const jobOf = (handle: Handle) =>
 
 /** The lengths that the upstream offers; the next longer one is used. */
 const lengths = [4, 8, 12]
-const sizes = {
-  "720P": { wide: "1280x720", tall: "720x1280", square: "1280x720" },
-  "1080P": { wide: "1792x1024", tall: "1024x1792", square: "1792x1024" }
-} as const
 
-const fieldsOf = (request: SubmitRequest) =>
-  Effect.map(readFields(request), ({ duration = 5, prompt, resolution, size }) => {
-    const pixels = (size ?? "1280*720").split("*").reduce((product, it) => product * Number(it), 1)
-    const tier = resolution === "1080P" || pixels > 1_200_000 ? "1080P" : "720P"
-    return {
-      model: request.upstreamModel,
-      prompt,
-      seconds: String(lengths.find((it) => it >= duration) ?? 12),
-      size: sizes[tier][orientationOf(size ?? "1280*720")]
-    }
-  })
+const fieldsOf = Effect.fnUntraced(function* (request: SubmitRequest, picture?: Uint8Array) {
+  const { duration = 5, prompt, ...sized } = yield* readFields(request)
+  return {
+    model: request.upstreamModel,
+    prompt,
+    seconds: String(lengths.find((it) => it >= duration) ?? 12),
+    size: sizeOf(sized, picture === undefined ? undefined : yield* pixelsOf(picture))
+  }
+})
+
+const anyPicture: ImageRules = {
+  kind: "image",
+  formats: ["JPEG", "PNG", "BMP", "WEBP"],
+  bytesMax: Infinity,
+  sideMin: 1,
+  pngTransparency: "allowed"
+}
+
+/** It was inspected before; a picture that cannot be read is left to the vendor. */
+const pixelsOf = (picture: Uint8Array) =>
+  Effect.orElseSucceed(inspectImage(picture, anyPicture), () => undefined)
 
 const progressOf = (
   { error, status }: Video,

@@ -3,8 +3,9 @@ import type { AdapterContext } from "../AdapterContext.ts"
 import { withVersion } from "../BaseUrl.ts"
 import { emptyResult, jobFailed, readAs } from "../Faults.ts"
 import type { FaultRule, ReportedError } from "../Faults.ts"
-import { flatInput, mediaIn } from "../FlatInput.ts"
+import { flatInput } from "../FlatInput.ts"
 import { optionalField } from "../OptionalField.ts"
+import { filesAt, filesIn } from "../OutputMedia.ts"
 import { pollIntervalAtAge } from "../Polling.ts"
 import { sameOriginJob, sameOriginUrl } from "../SameOrigin.ts"
 import { callVendor } from "../VendorCall.ts"
@@ -21,13 +22,15 @@ import type {
 import type { VendorError } from "../VendorError.ts"
 import type { VendorResponse } from "../VendorHttp.ts"
 import { scheme } from "./ReplicateCallbacks.ts"
-import { listed } from "./ReplicateList.ts"
+import { inlineOrUpload } from "./ReplicateFiles.ts"
+import { deploymentOf, listed } from "./ReplicateList.ts"
 
 const createTimeout = Duration.seconds(60)
 
 /** There are no codes, so the message decides. docs/reference/vendors.md#replicate-errors */
 export const rules: ReadonlyArray<FaultRule> = [
   { message: /nsfw|flagged as sensitive|safety (?:checker|filter)|E005/iu, class: "CONTENT" },
+  { message: /^the specified version does not exist/iu, class: "GONE" },
   { message: /(?:unpaid|insufficient credit|billing|spend limit)/iu, class: "OPERATOR" },
   { message: /failed to (?:download|fetch)/iu, class: "MEDIA" },
   { message: /prediction (?:interrupted|timed out)/iu, class: "TIMEOUT" }
@@ -57,14 +60,20 @@ const Job = Schema.Struct({
   id: Schema.NonEmptyString,
   getUrl: Schema.String,
   cancelUrl: Schema.String,
-  submittedAtMillis: Schema.Finite
+  submittedAtMillis: Schema.Finite,
+  output: Schema.optionalKey(Schema.Array(Schema.String))
 })
+type Job = typeof Job.Type
 const jobOf = sameOriginJob(Job, ({ cancelUrl, getUrl }) => [getUrl, cancelUrl])
 
-/** `owner/name` runs the model's latest version; `owner/name:version` or a bare version runs that version. */
+/**
+ * `owner/name` runs an official model, `owner/name:version` or a bare version that version of any model,
+ * `deployments/owner/name` a deployment.
+ */
 const target = (upstreamModel: string) => {
   const [model = "", version] = upstreamModel.split(":")
   if (version !== undefined) return { path: "/predictions", fields: { version } }
+  if (deploymentOf(model) !== undefined) return { path: `/${model}/predictions`, fields: {} }
   return model.includes("/")
     ? { path: `/models/${model}/predictions`, fields: {} }
     : { path: "/predictions", fields: { version: model } }
@@ -75,6 +84,7 @@ export const make = (context: AdapterContext): VendorAccount => {
   const { account, accountId, auth, observeResponse, http } = context
   const base = withVersion(account.baseUrl, "/v1")
   const api: VendorApi = { http, headers: auth, rules, reportedError, observeResponse }
+  const inline = inlineOrUpload(api, base)
   return {
     accountId,
     submit: Effect.fn("Replicate.submit")(function* (
@@ -83,20 +93,21 @@ export const make = (context: AdapterContext): VendorAccount => {
       const { fields, path } = target(request.upstreamModel)
       const prediction = yield* callVendor(api, {
         purpose: "submit",
+        model: request.upstreamModel,
         method: "POST",
         url: `${base}${path}`,
-        json: { ...fields, input: yield* flatInput(request), ...callbackIn(request) },
+        json: { ...fields, input: yield* flatInput(request, inline), ...callbackIn(request) },
         timeout: createTimeout,
         schema: Prediction
       })
       const submittedAtMillis = yield* Clock.currentTimeMillis
-      const handle = { ...urlsOf(base, prediction), submittedAtMillis }
+      const handle = { ...urlsOf(base, prediction), ...outputOf(request), submittedAtMillis }
       return { _tag: "Accepted", handle, pollAfter: pollIntervalAtAge(0) }
     }),
     poll: Effect.fn("Replicate.poll")(function* (handle: Handle) {
-      const { getUrl: url, submittedAtMillis } = yield* jobOf(base, handle)
-      const prediction = yield* callVendor(api, { purpose: "query", url, schema: Prediction })
-      return yield* progressOf(prediction, (yield* Clock.currentTimeMillis) - submittedAtMillis)
+      const job = yield* jobOf(base, handle)
+      const call = { purpose: "query", url: job.getUrl, schema: Prediction } as const
+      return yield* progressOf(yield* callVendor(api, call), job, yield* Clock.currentTimeMillis)
     }),
     cancel: Effect.fn("Replicate.cancel")(function* (handle: Handle) {
       const { cancelUrl: url } = yield* jobOf(base, handle)
@@ -112,7 +123,11 @@ export const make = (context: AdapterContext): VendorAccount => {
       const found = yield* listed(api, base, request, startedAtMillis, createTimeout)
       return found.map(({ created_at: at, id }): Candidate => ({
         jobId: id,
-        handle: { ...urlsOf(base, { id }), submittedAtMillis: Date.parse(at) }
+        handle: {
+          ...urlsOf(base, { id }),
+          ...outputOf(request),
+          submittedAtMillis: Date.parse(at)
+        }
       }))
     }),
     callbacks: scheme(api, base)
@@ -132,14 +147,19 @@ const urlsOf = (base: string, { id, urls }: Pick<Prediction, "id" | "urls">) => 
   }
 }
 
+/** The output of most models is the results themselves; the catalog names the fields of the others. */
+const outputOf = ({ output }: SubmitRequest) => (output === undefined ? {} : { output })
+
 const isCanceled = (status: string): boolean => status === "canceled" || status === "aborted"
 
 const progressOf = (
   { error, id: requestId, output, status }: Prediction,
-  ageMillis: number
+  job: Job,
+  nowMillis: number
 ): Effect.Effect<Progress, VendorError> => {
   if (status === "succeeded") {
-    const items = mediaIn(output, true)
+    const items =
+      job.output === undefined ? filesIn(output, true) : filesAt(output, job.output, true)
     return items.length > 0
       ? Effect.succeed({ _tag: "Done", result: { items } })
       : Effect.fail(emptyResult({ requestId }))
@@ -148,5 +168,8 @@ const progressOf = (
     const message = typeof error === "string" ? error : `The job was ${status} upstream`
     return Effect.fail(jobFailed(rules, { message, requestId }))
   }
-  return Effect.succeed({ _tag: "Running", pollAfter: pollIntervalAtAge(ageMillis) })
+  return Effect.succeed({
+    _tag: "Running",
+    pollAfter: pollIntervalAtAge(nowMillis - job.submittedAtMillis)
+  })
 }

@@ -11,6 +11,7 @@ const Listed = Schema.Struct({
   created_at: Schema.String,
   model: optionalField(Schema.String),
   version: optionalField(Schema.String),
+  deployment: optionalField(Schema.String),
   input: optionalField(Schema.Struct({ prompt: Schema.optionalKey(Schema.Unknown) }))
 })
 type Listed = typeof Listed.Type
@@ -64,13 +65,25 @@ export const listed = Effect.fnUntraced(function* (
   return found
 })
 
+/** `owner/name` of an upstream model `deployments/owner/name`. */
+export const deploymentOf = (upstreamModel: string): string | undefined =>
+  /^deployments\/([^/]+\/[^/]+)$/u.exec(upstreamModel)?.[1]
+
 const isOf = (request: SubmitRequest, it: Listed, { from, until }: Window): boolean => {
   const at = Date.parse(it.created_at)
-  const [name = "", version = name] = request.upstreamModel.split(":")
-  const isModel = name.includes("/") && typeof it.model === "string" ? it.model === name : true
+  return at >= from && at <= until && isTarget(request, it) && isPrompt(request, it.input?.prompt)
+}
+
+const isTarget = ({ upstreamModel }: SubmitRequest, it: Listed): boolean => {
+  const deployment = deploymentOf(upstreamModel)
+  // A deployment hides its model, and its jobs are no other submit's
+  if (deployment !== it.deployment) return false
+  if (deployment !== undefined) return true
+  const [name = "", version = name] = upstreamModel.split(":")
+  const isModel = name.includes("/") && it.model !== undefined ? it.model === name : true
   const isVersion =
-    version.includes("/") || typeof it.version !== "string" ? true : it.version === version
-  return at >= from && at <= until && isModel && isVersion && isPrompt(request, it.input?.prompt)
+    version.includes("/") || it.version === undefined ? true : it.version === version
+  return isModel && isVersion
 }
 
 const isPrompt = (request: SubmitRequest, listed: unknown): boolean => {

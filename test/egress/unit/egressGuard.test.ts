@@ -347,3 +347,84 @@ describe("EGRESS_ALLOW", () => {
     assert.notInclude(failure.message, "\n")
   })
 })
+
+describe("a URL that is saved", () => {
+  const save = (url: string, resolve: Resolve, allow = "") =>
+    EgressGuard.use((guard) => guard.checkSaved(url, { schemes: ["https"] })).pipe(
+      Effect.match({ onFailure: (error) => error.reason, onSuccess: () => undefined }),
+      Effect.provide(guarded({ allow, resolve }))
+    )
+  const at =
+    (...addresses: ReadonlyArray<string>): Resolve =>
+    () =>
+      Promise.resolve(addresses)
+  const url = "https://hooks.example.com/"
+
+  it.effect("is refused when every address of its host is not public, which are not told", () =>
+    Effect.gen(function* () {
+      for (const addresses of [["10.0.0.7"], ["127.0.0.1", "::1"], ["169.254.169.254"]]) {
+        const reason = yield* save(url, at(...addresses))
+        assert.strictEqual(reason, "the URL leads to no public address")
+      }
+      assert.isUndefined(yield* save(url, at("1.1.1.1")))
+      // Each connect judges all of them
+      assert.isUndefined(yield* save(url, at("1.1.1.1", "10.0.0.7")))
+      assert.isUndefined(yield* save(url, at("10.0.0.7"), "10.0.0.0/8"))
+      assert.isUndefined(yield* save(url, at("10.0.0.7"), "hooks.example.com"))
+    })
+  )
+
+  it.effect("is accepted when its host does not resolve", () =>
+    Effect.gen(function* () {
+      assert.isUndefined(yield* save(url, () => Promise.reject(new Error("ENOTFOUND"))))
+      assert.isUndefined(yield* save(url, at()))
+    })
+  )
+
+  it.effect("is accepted when its host does not resolve within 2 seconds", () =>
+    Effect.gen(function* () {
+      const began = performance.now()
+      assert.isUndefined(yield* save(url, () => new Promise(() => {})))
+      const millis = performance.now() - began
+      assert.isTrue(millis > 1900 && millis < 5000, `${millis} ms`)
+    })
+  )
+
+  it.effect("is not resolved when it has an address for a host", () =>
+    Effect.gen(function* () {
+      let lookups = 0
+      const resolve = () => {
+        lookups += 1
+        return Promise.resolve([])
+      }
+      assert.isUndefined(yield* save("https://1.1.1.1/", resolve))
+      assert.isDefined(yield* save("https://10.0.0.1/", resolve))
+      assert.strictEqual(lookups, 0)
+    })
+  )
+})
+
+describe("a URL in a spelling that parsers disagree on", () => {
+  it.each([
+    "https:\\\\host.example",
+    "https:/\\host.example",
+    "https:host.example",
+    "https:/host.example",
+    "https:///host.example",
+    "https://host.example\\@other.example/",
+    "https://host.example/a\\b",
+    "https://@host.example/",
+    "https://host.example:0/",
+    " https://host.example/",
+    "https://host.example:/"
+  ])("%s is refused", (url) => assert.isDefined(check(url)))
+
+  it.each([
+    "https://host.example",
+    "HTTPS://Host.Example/A?b=c#d",
+    "https://host.example:8443/a//b?x=\\@:/",
+    "https://host.example?x",
+    "https://bücher.example/ü",
+    "https://[2606:4700::1]:8443/"
+  ])("%s is accepted", (url) => assert.isUndefined(check(url)))
+})

@@ -51,7 +51,7 @@ const seed = 7
 describe("fal", () => {
   const model = "fal-ai/flux/dev"
   const fields = { n: "num_images", size: { to: "image_size", as: "size-object" } } as const
-  const input = { fields: { ...fields, prompt_extend: null } }
+  const input = { fields: { ...fields, seed: "seed" } }
   const job = request(
     "text-to-image-preview",
     model,
@@ -110,7 +110,7 @@ describe("Replicate", () => {
   const model = "black-forest-labs/flux-schnell"
   const version = "5c7d5dc6dd8bf75c1acaa8565735e7986bc5b66206b55cca93cb72c9bf15ccaa"
   const input = {
-    fields: { n: "num_outputs", size: null, prompt_extend: null },
+    fields: { n: "num_outputs", seed: "seed" },
     constants: { output_format: "png" }
   }
   const body = { prompt, n: 2, size: "1280*768", prompt_extend: true, seed, safety_filter: true }

@@ -101,6 +101,28 @@ describe("the @google/genai package, unchanged", () => {
     assert.equal((await newest()).captured, whole.captured)
   })
 
+  it("embeds, by the vendor's count of tokens or, without one, by four bytes a token", async () => {
+    const embed = { model: "gemini-embedding-001", contents: ["Hi", "there"] }
+    const embeddings = [{ values: [0.5] }, { values: [0.25] }]
+    mock.script = (_, response) =>
+      json(response, 200, { embeddings, usageMetadata: { promptTokenCount: 5 } })
+    const answer = await client.models.embedContent(embed)
+    assert.deepEqual(
+      answer.embeddings?.map((it) => it.values),
+      [[0.5], [0.25]]
+    )
+    assert.include(mock.seen.at(-1)!.url, "/models/gemini-embedding-001:batchEmbedContents")
+    const reported = await newest()
+    assert.deepInclude(reported.usage, { inputTokens: 5, outputTokens: 0, counted: false })
+    // 15 credits for a million tokens
+    assert.equal(reported.captured, 75n)
+    mock.script = (_, response) => json(response, 200, { embeddings })
+    await client.models.embedContent(embed)
+    const counted = await newest()
+    assert.isTrue(counted.usage!["counted"])
+    assert.isAbove(Number(counted.captured), 75)
+  })
+
   it("calls functions", async () => {
     const tools = [{ functionDeclarations: [{ name: "f", parametersJsonSchema: parameters }] }]
     const answer = await client.models.generateContent({ ...ask, config: { tools } })

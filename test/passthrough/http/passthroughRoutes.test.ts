@@ -57,6 +57,33 @@ describe("what is relayed", () => {
     await gateway.settled()
   })
 
+  it("responses, embeddings and messages have aliases too, and other methods of them are 405", async () => {
+    for (const [path, body] of [
+      ["/v1/responses", { model: "gpt-4o", input: "Hi" }],
+      ["/v1/embeddings", { model: "text-embedding-3-small", input: "Hi" }]
+    ] as const) {
+      await gateway.post(path, body)
+      assert.equal(last().url, path)
+      assert.equal(last().headers.authorization, `Bearer ${vendorKey}`)
+    }
+    const before = upstream.seen.length
+    for (const path of ["/v1/messages", "/v1/messages/count_tokens"]) {
+      const body = { model: "claude-haiku-4-5", max_tokens: 9, messages: [] }
+      const answer = await gateway.post(path, body)
+      assert.equal(answer.status, 200, path)
+      // The account of Anthropic is the sandbox here
+      assert.equal(answer.headers.get("x-service-sandbox"), "true", path)
+      assert.include(await answer.text(), "input_tokens")
+    }
+    assert.equal(upstream.seen.length, before)
+    for (const path of ["/v1/responses", "/v1/messages"]) {
+      const wrong = await fetch(`${gateway.origin}${path}`)
+      assert.equal(wrong.status, 405, path)
+      assert.equal(wrong.headers.get("allow"), "POST")
+    }
+    await gateway.settled()
+  })
+
   it("the body reaches the upstream byte for byte, and its response the client", async () => {
     const body = ` { "model" : "gpt-4o","max_tokens":5, "seed": 12345678901234567890, "messages":[] }\n`
     const answer = await gateway.post("/v1/chat/completions", body)
@@ -89,6 +116,21 @@ describe("what is relayed", () => {
       assert.equal(await streamed.text(), stream)
     }
     await gateway.settled()
+  })
+
+  it("a 503 or 429 that does not say how long to wait gets a Retry-After", async () => {
+    let began = 0
+    for (const status of [503, 429]) {
+      upstream.script = (_, response) => json(response, status, { error: { message: "busy" } })
+      began = performance.now()
+      const answer = await gateway.post("/v1/chat/completions", chat)
+      assert.equal(answer.status, status)
+      assert.equal(answer.headers.get("retry-after"), "1")
+      assert.equal((await jsonOf(answer)).error.message, "busy")
+    }
+    await gateway.settled()
+    // The pause of the account
+    await until("a free account", () => performance.now() > began + 1100)
   })
 
   it("wrong members that determine the cost are named by their pointers", async () => {
@@ -261,7 +303,17 @@ describe("what is refused", () => {
   it("a route that is not open is 2006, another method of an open one 2007 with Allow", async () => {
     const closed = await gateway.post("/vendors/openai/v1/files", {})
     assert.equal(closed.status, 404)
-    assert.equal((await jsonOf(closed)).code, 2006)
+    const problem = await jsonOf(closed)
+    assert.equal(problem.code, 2006)
+    assert.match(problem.detail, /POST \/vendors\/openai\/v1\/responses,.* CATALOG_FILE$/)
+    const unknown = await jsonOf(gateway.post("/vendors/nobody/v1/files", {}))
+    assert.equal(unknown.code, 2006)
+    assert.match(unknown.detail, /openai, anthropic, google.* CATALOG_FILE$/)
+    for (const path of ["/v1/files", "/v1/responses/resp_1"]) {
+      const none = await jsonOf(gateway.post(path, {}))
+      assert.equal(none.code, 2006, path)
+      assert.match(none.detail, /\/v1\/responses, .*\/v1\/messages, .*\/vendors\/\{vendor\}/)
+    }
     const wrong = await fetch(`${gateway.origin}/v1/chat/completions`)
     assert.equal(wrong.status, 405)
     assert.equal(wrong.headers.get("allow"), "POST")

@@ -3,7 +3,7 @@ import { Clock, Effect, Exit, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { UpstreamCalls } from "../../../src/passthrough/UpstreamCalls.ts"
 import { Accounts } from "../../../src/vendors/Accounts.ts"
-import { Upstream } from "../../../src/vendors/Upstream.ts"
+import { Upstream, UpstreamFailure } from "../../../src/vendors/Upstream.ts"
 import type { UpstreamResponse, UpstreamRequest } from "../../../src/vendors/UpstreamExchange.ts"
 
 const account = {
@@ -20,6 +20,8 @@ const request: UpstreamRequest = {
   query: "",
   headers: [],
   body: new Uint8Array(),
+  model: "gpt-4o",
+  user: "019a0000-0000-7000-8000-000000000000",
   watch: undefined
 }
 
@@ -66,6 +68,46 @@ describe("an account whose rate limit is used up", () => {
       }).pipe(
         Effect.provide(
           UpstreamCalls.layer.pipe(Layer.provide([upstream, Accounts.layer([account])]))
+        )
+      )
+    })
+  )
+})
+
+describe("a call that one account refuses for its rate, while the other cannot be reached", () => {
+  it.effect("is answered with the vendor's own 429", () =>
+    Effect.gen(function* () {
+      const limited = { ...answer, status: 429 }
+      const send = ({ id }: { readonly id: string }) =>
+        id === account.id
+          ? Effect.succeed(limited)
+          : Effect.fail(new UpstreamFailure({ kind: "unsent", detail: "ECONNREFUSED" }))
+      const upstream = Layer.succeed(
+        Upstream,
+        Upstream.of({
+          send,
+          sendUnsafe: (_account, _request, done) => {
+            done(Exit.succeed(limited))
+            return () => {}
+          },
+          simulate: () => Effect.succeed(answer)
+        })
+      )
+      yield* Effect.gen(function* () {
+        const calls = yield* UpstreamCalls
+        const { accountId, response } = yield* calls.reach("openai", request)
+        assert.deepStrictEqual([response.status, accountId], [429, account.id])
+      }).pipe(
+        Effect.provide(
+          UpstreamCalls.layer.pipe(
+            Layer.provide([
+              upstream,
+              Accounts.layer([
+                { ...account, weight: 2 },
+                { ...account, id: "openai:two" }
+              ])
+            ])
+          )
         )
       )
     })

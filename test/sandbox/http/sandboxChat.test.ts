@@ -290,6 +290,31 @@ describe("Gemini's format in the sandbox", () => {
   })
 })
 
+describe("Gemini's embeddings in the sandbox", () => {
+  const model = "/vendors/google/v1beta/models/gemini-embedding-001"
+  const content = { parts: [{ text: "Hi" }] }
+
+  it("are one, or one for each request of a batch, of the length that was asked for", async () => {
+    const read = async (path: string, body: object) =>
+      JSON.parse((await post(path, JSON.stringify(body))).text)
+    const one = await read(`${model}:embedContent`, { content })
+    assert.equal(one.embedding.values.length, 3072)
+    assert.isAbove(one.usageMetadata.promptTokenCount, 0)
+    const requests = [{ content }, { content, outputDimensionality: 8 }]
+    const both = await read(`${model}:batchEmbedContents`, { requests })
+    assert.deepEqual(both.embeddings[0], one.embedding)
+    assert.equal(both.embeddings[1].values.length, 8)
+    assert.closeTo(Math.hypot(...both.embeddings[1].values), 1, 1e-6)
+  })
+
+  it("are refused above the vendor's hundred", async () => {
+    const requests = Array.from({ length: 101 }, () => ({ content }))
+    const refused = await gateway.post(`${model}:batchEmbedContents`, { requests })
+    assert.equal(refused.status, 400)
+    assert.include(await refused.text(), "at most 100 requests can be in one batch")
+  })
+})
+
 describe("every route in the sandbox", () => {
   it("returns the same bytes for the same request, with the sandbox header", async () => {
     const tools = [{ type: "function", function: { name: "f", parameters: schema } }]
@@ -315,9 +340,56 @@ describe("every route in the sandbox", () => {
     assert.equal(await gateway.drift(), 0)
   })
 
+  it("gives JSON that fits the schema, cut off at the limit of tokens", async () => {
+    const output = { type: "json_schema", schema, name: "trip", json_schema: { schema } }
+    const json = JSON.stringify(called)
+    const calls: ReadonlyArray<readonly [string, object]> = [
+      ["/v1/chat/completions", { ...chat, response_format: output }],
+      ["/vendors/openai/v1/responses", { model: "gpt-4o", input: "Hi", text: { format: output } }],
+      ["/vendors/anthropic/v1/messages", { ...message, output_config: { format: output } }],
+      ["/vendors/anthropic/v1/messages", { ...message, output_format: output }],
+      ...["responseSchema", "responseJsonSchema"].map((name): readonly [string, object] => [
+        "/vendors/google/v1beta/models/gemini-2.5-flash:generateContent",
+        { generationConfig: { responseMimeType: "application/json", [name]: schema } }
+      ])
+    ]
+    for (const [route, body] of calls) {
+      const answer = await gateway.post(route, body)
+      assert.include(await answer.text(), JSON.stringify(json), `${route} ${JSON.stringify(body)}`)
+    }
+    const cut = await openai.chat.completions.create({
+      ...chat,
+      max_tokens: 3,
+      response_format: { type: "json_schema", json_schema: { name: "trip", schema } }
+    })
+    assert.deepEqual(
+      [cut.choices[0]!.message.content, cut.choices[0]!.finish_reason],
+      [json.slice(0, 12), "length"]
+    )
+    const one = await gateway.post("/vendors/google/v1/models/gemini-2.5-flash:generateContent", {
+      generationConfig: {
+        responseMimeType: "text/x.enum",
+        responseSchema: { type: "STRING", enum: ["sunny", "wet"] }
+      }
+    })
+    assert.include(await one.text(), '{"text":"sunny"}')
+  })
+
+  it("refuses in the vendor's format a schema that nothing fits", async () => {
+    const format = { type: "json_schema", schema: { type: "string", enum: [] } }
+    const answer = await gateway.post("/vendors/anthropic/v1/messages", {
+      ...message,
+      output_config: { format }
+    })
+    assert.equal(answer.status, 400)
+    assert.deepInclude(await answer.json(), {
+      error: { type: "invalid_request_error", message: "No value fits the schema" }
+    })
+  })
+
   it("refuses in the vendor's format what is nested too deeply", async () => {
     const deep = "[".repeat(60_000) + "]".repeat(60_000)
-    const example = `{"type":"function","name":"f","parameters":{"default":{"a":${deep}}}}`
+    const example = `{"type":"function","name":"f","parameters":{"const":{"a":${deep}}}}`
     const google = "/vendors/google/v1/models/gemini-2.5-flash:generateContent"
     for (const [route, body, type] of [
       ["/v1/chat/completions", `{"model":"gpt-4o","tools":[${example}]}`, "invalid_request_error"],
@@ -330,7 +402,7 @@ describe("every route in the sandbox", () => {
       ],
       [
         google,
-        `{"tools":[{"functionDeclarations":[{"name":"f","parameters":{"default":{"a":${deep}}}}]}]}`,
+        `{"tools":[{"functionDeclarations":[{"name":"f","parameters":{"const":{"a":${deep}}}}]}]}`,
         "INVALID"
       ]
     ] as const) {
@@ -365,7 +437,7 @@ describe("every route in the sandbox", () => {
     const tools = [{ type: "function", function: { name: "f", parameters: nested } }]
     const called = await gateway.post("/v1/chat/completions", { ...chat, tools })
     assert.include(await called.text(), "tool_calls")
-    const large = { type: "object", default: { a: "x".repeat(100_000) } }
+    const large = { type: "object", const: { a: "x".repeat(90_000) } }
     const long = [{ type: "function", function: { name: "f", parameters: large } }]
     const cut = await gateway.post("/v1/chat/completions", { ...chat, n: 128, tools: long })
     assert.isBelow((await cut.text()).length, 100_000)

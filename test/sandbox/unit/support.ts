@@ -18,4 +18,11 @@ export const request = (
   model: string,
   body: Readonly<Record<string, unknown>>,
   id = taskId
-): SubmitRequest => ({ taskId: id, model, upstreamModel: "upstream", body, media: [] })
+): SubmitRequest => ({
+  taskId: id,
+  model,
+  upstreamModel: "upstream",
+  body,
+  result: "images",
+  media: []
+})

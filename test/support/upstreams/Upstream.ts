@@ -22,7 +22,15 @@ export type Fault =
   | "stall"
 
 /** How the jobs of an upstream end. */
-export type Ending = "done" | "partial" | "nothing" | "failed" | "content" | "lost"
+export type Ending =
+  | "done"
+  | "partial"
+  | "surplus"
+  | "flagged"
+  | "nothing"
+  | "failed"
+  | "content"
+  | "lost"
 
 export interface Seen {
   readonly method: string
@@ -247,6 +255,7 @@ export class Upstream {
   /** Number of results of a job. */
   made(job: Job): number {
     if (this.ending === "nothing") return 0
+    if (this.ending === "surplus") return job.count + 1
     return this.ending === "partial" ? Math.max(1, job.count - 1) : job.count
   }
 

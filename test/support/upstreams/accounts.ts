@@ -59,6 +59,7 @@ export const request = (
   model,
   upstreamModel,
   body,
+  result: "images",
   media: [],
   ...more
 })

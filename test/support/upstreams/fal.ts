@@ -32,7 +32,9 @@ const outputOf = (upstream: Upstream, job: Job): Reply => {
         (_, n) => `${upstream.url}/results/${job.id}-${n}`
       )
       const echo = { seed: 1, prompt: job.body?.prompt }
-      return { status: 200, headers, json: { ...mediaOf(job.path, urls), ...echo } }
+      const flags =
+        upstream.ending === "flagged" ? { has_nsfw_concepts: urls.map((_, n) => n === 0) } : {}
+      return { status: 200, headers, json: { ...mediaOf(job.path, urls), ...echo, ...flags } }
     }
   }
 }

@@ -50,6 +50,13 @@ const listers: ReadonlyArray<Lister> = [
     order: (prompt) =>
       request("text-to-image-preview", "black-forest-labs/flux-schnell", { prompt, n: 1 }),
     tellsPrompt: true
+  },
+  {
+    adapter: "replicate",
+    protocol: replicate,
+    base: "/v1",
+    order: (prompt) => request("text-to-image-preview", "deployments/acme/pictures", { prompt }),
+    tellsPrompt: true
   }
 ]
 

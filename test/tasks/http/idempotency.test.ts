@@ -1,7 +1,8 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { layerGateway, makeUser } from "../../support/gateway.ts"
+import { createHash } from "node:crypto"
+import { GatewayHttp, layerGateway, makeUser, readResult } from "../../support/gateway.ts"
 import type { HttpResult } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
@@ -56,6 +57,60 @@ describeStores("Idempotency-Key", (database) => {
         const moved = yield* user.call("POST", elsewhere, body, keyed("k"))
         assert.strictEqual(moved.json.code, 2008)
         assert.strictEqual(yield* countOf("tasks", user.id), 1)
+      })
+    )
+
+    it.effect(
+      "spaces, the order of members, a byte order mark and the host make no other request",
+      () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const { fetch } = yield* GatewayHttp
+          const headers = {
+            authorization: `Bearer ${user.key}`,
+            "content-type": "application/json"
+          }
+          const send = (text: string, host = "") =>
+            Effect.flatMap(
+              fetch(`${host}${path}`, {
+                method: "POST",
+                headers: { ...headers, ...keyed("k") },
+                body: text
+              }),
+              (answer) => Effect.promise(() => readResult(answer))
+            )
+          const first = yield* send('{"prompt":"A lighthouse [[sim:slow=1h]]","seed":7}')
+          assert.strictEqual(first.status, 202, first.text)
+          for (const again of [
+            yield* send(' { "seed" : 7.0,\n "prompt":"A light\\u0068ouse [[sim:slow=1h]]" } '),
+            yield* send('\ufeff{"prompt":"A lighthouse [[sim:slow=1h]]","seed":7}'),
+            yield* send(
+              '{"prompt":"A lighthouse [[sim:slow=1h]]","seed":7}',
+              "http://another-name.test"
+            )
+          ]) {
+            assert.deepStrictEqual(shown(again), shown(first))
+            assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
+          }
+          assert.strictEqual(yield* countOf("tasks", user.id), 1)
+        })
+    )
+
+    it.effect("a record that the release before hashed by the bytes is replayed", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const first = yield* user.call("POST", path, body, keyed("k"))
+        const sql = yield* SqlClient.SqlClient
+        const earlier = createHash("sha256")
+          .update(`POST ${path}\n${JSON.stringify(body)}`)
+          .digest()
+        const recorded = yield* sql`UPDATE idempotency_keys SET request_hash = ${earlier}
+          WHERE user_id = ${user.id} AND request_hash <> ${earlier} RETURNING key`
+        assert.strictEqual(recorded.length, 1)
+        const again = yield* user.call("POST", path, body, keyed("k"))
+        assert.deepStrictEqual(shown(again), shown(first))
+        const other = yield* user.call("POST", path, { prompt: "Another" }, keyed("k"))
+        assert.strictEqual(other.json.code, 2008)
       })
     )
 

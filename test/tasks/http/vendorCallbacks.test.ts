@@ -17,7 +17,7 @@ import {
   makeUser
 } from "../../support/gateway.ts"
 import { call, json, Running, runningGateway } from "../../support/running.ts"
-import { embeddedDatabase } from "../../support/stores.ts"
+import { startedDatabase } from "../../support/stores.ts"
 import {
   falHeaders,
   falKey,
@@ -368,7 +368,7 @@ for (const vendor of vendors) {
       "one at another process reaches the process that runs the task within a second",
       () =>
         Effect.gen(function* () {
-          const database = Layer.succeedContext(yield* Layer.build(embeddedDatabase))
+          const database = Layer.succeedContext(yield* Layer.build(startedDatabase))
           const process = Layer.build(
             Layer.fresh(
               layerGateway({

@@ -5,7 +5,7 @@ import { TestClock } from "effect/testing"
 import { wantsEventStream } from "../../../src/http/server/EventStream.ts"
 import { preferredWait } from "../../../src/http/tasks/TaskRoutes.ts"
 import { advance, GatewayHttp, layerGateway, makeUser } from "../../support/gateway.ts"
-import { embeddedDatabase } from "../../support/stores.ts"
+import { startedDatabase } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const hung = { prompt: "[[sim:hang]]" }
@@ -21,7 +21,7 @@ const created = Effect.fnUntraced(function* (
 })
 
 describe("GET that waits", () => {
-  layer(layerGateway({ database: embeddedDatabase }), { timeout: "60 seconds" })((it) => {
+  layer(layerGateway({ database: startedDatabase }), { timeout: "60 seconds" })((it) => {
     it.effect("Prefer: wait=N returns as soon as the task is terminal", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()

@@ -2,7 +2,16 @@ import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
-import { adminToken, advance, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
+import { createHash } from "node:crypto"
+import {
+  adminToken,
+  advance,
+  callWith,
+  GatewayHttp,
+  layerGateway,
+  makeUser,
+  readResult
+} from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const keyed = (key: string) => ({ "idempotency-key": key })
@@ -50,6 +59,55 @@ describeStores("Idempotency-Key of the management API", (database) => {
         }
         const wallet = yield* user.call("GET", "/manage/v1/wallet")
         assert.strictEqual(wallet.json.settled_balance, "10.00")
+      })
+    )
+
+    it.effect("spaces and the order of members make no other request", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser({ credits: 0 })
+        const path = `/manage/v1/users/${user.id}/top-ups`
+        const { fetch } = yield* GatewayHttp
+        const send = (body: string) =>
+          Effect.flatMap(
+            fetch(path, {
+              method: "POST",
+              headers: {
+                authorization: `Bearer ${adminToken}`,
+                "content-type": "application/json",
+                ...keyed("s")
+              },
+              body
+            }),
+            (answer) => Effect.promise(() => readResult(answer))
+          )
+        const first = yield* send('{"amount":"10.00","note":"a"}')
+        assert.strictEqual(first.status, 201, first.text)
+        const again = yield* send(' {"note": "a",\n"amount":"10.00"}')
+        assert.strictEqual(again.text, first.text)
+        assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
+      })
+    )
+
+    it.effect("a record that the release before hashed by the bytes is replayed", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser({ credits: 0 })
+        const path = `/manage/v1/users/${user.id}/top-ups`
+        const body = { amount: "10.00" }
+        const first = yield* operator("POST", path, body, keyed("e"))
+        const sql = yield* SqlClient.SqlClient
+        const earlier = createHash("sha256")
+          .update(`POST ${path}\n${JSON.stringify(body)}`)
+          .digest()
+        const recorded = yield* sql`UPDATE manage_idempotency_keys SET request_hash = ${earlier}
+          WHERE key = 'e' AND request_hash <> ${earlier} RETURNING key`
+        assert.strictEqual(recorded.length, 1)
+        const again = yield* operator("POST", path, body, keyed("e"))
+        assert.strictEqual(again.text, first.text)
+        // A claim of that release whose process died
+        yield* sql`UPDATE manage_idempotency_keys SET status = NULL, response = NULL,
+          created_at = created_at - interval '61 seconds' WHERE key = 'e'`
+        const anew = yield* operator("POST", path, body, keyed("e"))
+        assert.strictEqual(anew.status, 201, anew.text)
       })
     )
 

@@ -91,7 +91,14 @@ const dashScopeSubmits: ReadonlyArray<Row> = [
     403,
     "OPERATOR"
   ),
-  ...all(["ModelNotFound"], 404, "OPERATOR"),
+  ...all(["ModelNotFound", "model_not_found"], 404, "GONE"),
+  ["400 of a model", dash(400, "InvalidParameter", "Model not exist."), "GONE"],
+  [
+    "400 that quotes a client's words about a model",
+    dash(400, "InvalidParameter", "prompt is invalid: model not exist"),
+    "FATAL_CLIENT"
+  ],
+  ["410", dash(410, "Gone", "said so"), "GONE"],
   ...all(["PrepaidBillOverdue", "PostpaidBillOverdue", "CommodityNotPurchased"], 429, "OPERATOR"),
   ...all(
     [
@@ -236,7 +243,13 @@ const geminiSubmits: ReadonlyArray<Row> = [
     "OPERATOR"
   ],
   ["403", google(403, "PERMISSION_DENIED"), "OPERATOR"],
-  ["404", google(404, "NOT_FOUND"), "OPERATOR"]
+  ["404", google(404, "NOT_FOUND"), "GONE"],
+  [
+    "400 of a model",
+    google(400, "INVALID_ARGUMENT", "This model models/gemini-x is no longer available."),
+    "GONE"
+  ],
+  ["410", google(410, "FAILED_PRECONDITION"), "GONE"]
 ]
 
 const openAiSubmits: ReadonlyArray<Row> = [
@@ -260,7 +273,20 @@ const openAiSubmits: ReadonlyArray<Row> = [
     open(403, "request_forbidden", "unsupported_country_region_territory"),
     "OPERATOR"
   ],
-  ["404 of a model", open(404, "invalid_request_error", "model_not_found"), "OPERATOR"],
+  ["404 of a model", open(404, "invalid_request_error", "model_not_found"), "GONE"],
+  ["404 of a route", open(404, "invalid_request_error", null, {}, "Invalid URL"), "GONE"],
+  [
+    "400 of a model, in words alone",
+    open(
+      400,
+      "invalid_request_error",
+      null,
+      {},
+      "The model `dall-e-3` has been deprecated, learn more here: https://a.test"
+    ),
+    "GONE"
+  ],
+  ["410", open(410, "invalid_request_error", null), "GONE"],
   [
     "400 moderation_blocked",
     open(400, "image_generation_user_error", "moderation_blocked"),
@@ -308,7 +334,13 @@ const falSubmits: ReadonlyArray<Row> = [
     detail(403, "User is locked. Reason: Exhausted balance."),
     "OPERATOR"
   ],
-  ["404 of the app", detail(404, "Application not found"), "OPERATOR"],
+  ["404 of the app", detail(404, "Application not found"), "GONE"],
+  ["410", detail(410, "Endpoint is gone"), "GONE"],
+  ...[400, 410, 422, 500].map((status): Row => [
+    `${status} of a deprecated endpoint`,
+    body({ detail: { error: "EndpointDeprecated", message: "no longer supported" } }, status),
+    "GONE"
+  ]),
   ["500 in its own words", detail(500, "Internal server error"), "RETRYABLE"],
   ["502 in its own words", detail(502, "Bad gateway"), "RETRYABLE"],
   ["503 in its own words", detail(503, "Unavailable"), "RETRYABLE"],
@@ -337,7 +369,13 @@ const falJobs: ReadonlyArray<JobRow> = [
 const replicateSubmits: ReadonlyArray<Row> = [
   ["401", detail(401, "Invalid token."), "OPERATOR"],
   ["402", detail(402, "Insufficient credit."), "OPERATOR"],
-  ["404 of the model", detail(404, "The requested resource could not be found."), "OPERATOR"],
+  ["404 of the model", detail(404, "The requested resource could not be found."), "GONE"],
+  ["410", detail(410, "This model is gone"), "GONE"],
+  [
+    "422 of the version",
+    detail(422, "The specified version does not exist (or perhaps you don't have permission)"),
+    "GONE"
+  ],
   ["422", detail(422, "- input: prompt is required"), "FATAL_CLIENT"],
   ["422 flagged", detail(422, "The input was flagged as sensitive. (E005)"), "CONTENT"],
   ["422 of a medium", detail(422, "Failed to download the input image"), "MEDIA"],
@@ -392,7 +430,7 @@ const tables: ReadonlyArray<Table> = [
     adapter: "gemini-image",
     protocol: gemini,
     base: "",
-    request: request("image-edit-pro", "gemini-3-pro-image-preview", { prompt: "p" }),
+    request: request("image-edit-pro", "gemini-3-pro-image", { prompt: "p" }),
     submits: geminiSubmits,
     jobs: []
   },
@@ -400,7 +438,7 @@ const tables: ReadonlyArray<Table> = [
     adapter: "openai-image",
     protocol: openai,
     base: "/v1",
-    request: picture("gpt-image-1"),
+    request: picture("gpt-image-1.5"),
     submits: openAiSubmits,
     jobs: []
   },

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { isAccountRefused } from "../../../src/vendors/AccountRefusal.ts"
+import { accountRefusal } from "../../../src/vendors/AccountRefusal.ts"
 
 const answer = (status: number, error: object) => ({
   status,
@@ -18,7 +18,7 @@ describe("a refused account", () => {
       [429, { message: "You exceeded your current quota", code: "insufficient_quota" }]
     ]
     for (const [status, error] of refusals)
-      assert.isTrue(isAccountRefused(answer(status, error)), JSON.stringify(error))
+      assert.strictEqual(accountRefusal(answer(status, error)), "account", JSON.stringify(error))
   })
 
   it("is not recognized where an error quotes the client, nor where the account is only busy", () => {
@@ -30,6 +30,12 @@ describe("a refused account", () => {
       [500, { message: "API key not valid" }]
     ]
     for (const [status, error] of others)
-      assert.isFalse(isAccountRefused(answer(status, error)), JSON.stringify(error))
+      assert.isUndefined(accountRefusal(answer(status, error)), JSON.stringify(error))
+  })
+
+  it("is told apart from a key that lacks the scope of one route", () => {
+    const message =
+      "You have insufficient permissions for this operation. Missing scopes: model.read"
+    assert.strictEqual(accountRefusal(answer(401, { message, code: null })), "scope")
   })
 })

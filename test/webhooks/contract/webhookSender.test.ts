@@ -589,6 +589,9 @@ layer(Authority.layer, { excludeTestServices: true })("WebhookSender over real H
           const outcome = yield* send(url)
           assert.strictEqual(outcome.failure, "blocked", url)
           assert.notInclude(outcome.detail, "pass@")
+          // The log is the tenant's: it does not say what a name leads to
+          assert.strictEqual(outcome.detail, "the address is not allowed")
+          assert.isNull(outcome.remoteAddress)
         }
         assert.strictEqual(target.connections(), 0, "no byte went out")
       })

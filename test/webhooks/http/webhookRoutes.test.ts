@@ -63,11 +63,16 @@ describe("webhook endpoints", () => {
     }).pipe(Effect.provide(layerGateway()))
   )
 
+  const inside = (host: string) =>
+    Promise.resolve(host === "inside.test" ? ["10.0.0.7", "fd00::1"] : ["1.1.1.1"])
   const wrong: ReadonlyArray<readonly [string, object, number]> = [
     ["http", { url: "http://example.com/hook" }, 2011],
     ["a URL of 2049 characters", { url: `https://example.com/${"a".repeat(2029)}` }, 2011],
     ["credentials in the URL", { url: "https://user:password@example.com/" }, 2011],
     ["a private address", { url: "https://10.0.0.1/" }, 2011],
+    ["a name that leads to private addresses", { url: "https://inside.test/" }, 2011],
+    ["a URL with backslashes", { url: "https:\\\\example.com/" }, 2011],
+    ["port 0", { url: "https://example.com:0/" }, 2011],
     ["no URL at all", { url: "hook" }, 2011],
     ["a description of 201 characters", { description: "雪".repeat(201) }, 2001],
     ["no event", { events: [] }, 2001],
@@ -89,7 +94,7 @@ describe("webhook endpoints", () => {
       assert.deepStrictEqual((yield* user.call("GET", `${endpoints}/${id}`)).json, before.json)
       const longest = yield* user.call("PATCH", `${endpoints}/${id}`, { url })
       assert.deepStrictEqual([longest.status, longest.json.url], [200, url])
-    }).pipe(Effect.provide(layerGateway()))
+    }).pipe(Effect.provide(layerGateway({ resolve: inside })))
   )
 
   it.effect("the secret is shown on create and rotate alone, masked later, encrypted at rest", () =>

@@ -7,7 +7,7 @@ import { mockOutcome, WebhookSenderLog } from "../../../src/webhooks/WebhookSend
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
 import { mostWithin, queueDeliveries } from "../../support/deliveries.ts"
 import { eventually, layerGateway, makeUser } from "../../support/gateway.ts"
-import { embeddedDatabase } from "../../support/stores.ts"
+import { startedDatabase } from "../../support/stores.ts"
 
 const endpoints = "/manage/v1/webhook-endpoints"
 const flood = 3000
@@ -129,7 +129,7 @@ describe("a flood of 3,000 events to one endpoint", () => {
 describe("two processes on one store", () => {
   /** Both on one store; `asks` counts the claims of each, and a process in `held` gets nothing. */
   const processes = Effect.gen(function* () {
-    const database = Layer.succeedContext(yield* Layer.build(embeddedDatabase))
+    const database = Layer.succeedContext(yield* Layer.build(startedDatabase))
     /** Send times of both. */
     const sent: Array<number> = []
     const held = new Set<string>()

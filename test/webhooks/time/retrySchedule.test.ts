@@ -4,7 +4,7 @@ import type { AttemptOutcome } from "../../../src/domain/Webhook.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
-import { embeddedDatabase } from "../../support/stores.ts"
+import { startedDatabase } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const hook = { url: "https://127.0.0.1/hook", events: ["task.created"] }
@@ -100,7 +100,7 @@ describe("retries", () => {
   const restarted = recorder(() => 500)
   it.effect("continue after a restart", () =>
     Effect.gen(function* () {
-      const database = Layer.succeedContext(yield* Layer.build(embeddedDatabase))
+      const database = Layer.succeedContext(yield* Layer.build(startedDatabase))
       const life = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
         Effect.provide(effect, layerGateway({ webhook: restarted.webhook, database }), {
           local: true

@@ -1,0 +1,68 @@
+import { Effect, Layer } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { HttpApiScalar } from "effect/http-api"
+import type { HttpApi, HttpApiGroup } from "effect/http-api"
+import { createHash } from "node:crypto"
+
+/** The page loads nothing from other hosts, and hands the document to none. */
+const scalar = {
+  withDefaultFonts: false,
+  authentication: { preferredSecurityScheme: "bearer" },
+  showDeveloperTools: "never",
+  hideClientButton: true,
+  telemetry: false
+}
+
+/** `/docs`: the reference of the API. Rendered by the first request. */
+export const makeDocsPage = Effect.fnUntraced(function* <
+  Id extends string,
+  Groups extends HttpApiGroup.Constraint
+>(api: HttpApi.HttpApi<Id, Groups>) {
+  // On a router of its own, because Scalar's layer adds GET alone, which excludes 405 for the others
+  const router = yield* HttpRouter.make
+  yield* Layer.build(HttpApiScalar.layer(api, { path: "/docs", scalar })).pipe(
+    Effect.provideService(HttpRouter.HttpRouter, router),
+    Effect.scoped
+  )
+  const request = HttpServerRequest.fromWeb(new Request("http://localhost/docs"))
+  return yield* router
+    .asHttpEffect()
+    .pipe(
+      Effect.provideService(HttpServerRequest.HttpServerRequest, request),
+      Effect.scoped,
+      Effect.orDie,
+      Effect.map(hardened),
+      Effect.cached
+    )
+})
+
+const scripts = /<script>([\s\S]*?)<\/script>/gu
+
+/** A page whose scripts run by their hashes alone, that is in no frame and loads nothing from other hosts. */
+export const hardened = (
+  page: HttpServerResponse.HttpServerResponse
+): HttpServerResponse.HttpServerResponse => {
+  const html = page.body._tag === "Uint8Array" ? new TextDecoder().decode(page.body.body) : ""
+  const hashes = Array.from(
+    html.matchAll(scripts),
+    ([, text = ""]) => `'sha256-${createHash("sha256").update(text).digest("base64")}'`
+  )
+  const policy = [
+    "default-src 'none'",
+    ...(hashes.length === 0 ? [] : [`script-src ${hashes.join(" ")}`]),
+    "style-src 'unsafe-inline'",
+    "img-src 'self' data: blob:",
+    "media-src 'self' data: blob:",
+    "font-src 'self' data:",
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'"
+  ]
+  return HttpServerResponse.setHeaders(page, {
+    "content-security-policy": policy.join("; "),
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY"
+  })
+}

@@ -1,0 +1,31 @@
+/** How the router compares: a front proxy's rule for a path must hold for all that reaches its route. */
+export const exactPaths = {
+  caseSensitive: true,
+  ignoreDuplicateSlashes: false,
+  ignoreTrailingSlash: false
+}
+
+/** Task paths also start with `/vendors/`. */
+const task = /^\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)(?:\/|$)/u
+
+export const isTaskPath = (path: string): boolean => task.test(path)
+
+/** What is behind it goes to the passthrough, which decodes it. */
+const passthroughTail = /^\/(?:vendors\/[\w.-]+|v1\/models)\//u
+
+/** Encoded letters, digits, `-`, `.`, `_` and `~`: RFC 3986, section 6.2.2.2. */
+const encodedUnreserved = /%(?:[46][1-9a-f]|[57][0-9a]|3\d|2[de]|5f|7e)/giu
+
+/** `;` and `#`, at which the router ends a path; empty segments. */
+const normalized = /[;#]|\/\/|.\/$/u
+
+/**
+ * Refuses a path that the router would read as another one.
+ * docs/reference/http.md#paths
+ */
+export const isExactPath = (path: string): boolean => {
+  if (normalized.test(path)) return false
+  if (!path.includes("%")) return true
+  const decoded = path.replaceAll(encodedUnreserved, decodeURIComponent)
+  return decoded === path || (passthroughTail.test(path) && !isTaskPath(decoded))
+}

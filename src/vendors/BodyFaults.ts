@@ -1,0 +1,63 @@
+import type { JsonSchema } from "effect"
+import { fieldNames, jsonSchemaOf } from "../catalog/bodies/Bodies.ts"
+import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
+import { pointerOf } from "../catalog/FieldFaults.ts"
+import type { AcceptedBody, MediaInfo } from "../catalog/media/Media.ts"
+import type { FieldFault } from "../domain/Problem.ts"
+import { adapterOf } from "./Adapters.ts"
+
+const isTaken = (entry: CatalogEntry, field: string): boolean =>
+  adapterOf(entry.adapter)?.takes?.(entry, field) !== false
+
+/** `null`, an empty text and one result are what a model gives that has no such field. */
+const asksNothing = (field: string, value: unknown): boolean =>
+  value === null || value === undefined || value === "" || (field === "n" && value === 1)
+
+const faultOf = (entry: CatalogEntry, field: string, value: unknown): string | undefined => {
+  if (asksNothing(field, value)) return undefined
+  return isTaken(entry, field)
+    ? adapterOf(entry.adapter)?.valueFault?.(entry.upstreamModel, field, value)
+    : `${entry.model} does not take this field`
+}
+
+/**
+ * Fields that the client set and the upstream model does not have, and values that it does not take:
+ * refused, not dropped or changed. Defaults are
+ * no wish of the client, so the body before its decode is judged. ADR 0143.
+ */
+export const refusedFields = (entry: CatalogEntry, input: unknown): ReadonlyArray<FieldFault> => {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) return []
+  const asked = new Map<string, unknown>(Object.entries(input))
+  return [...fieldNames(entry.label).all].flatMap((field) => {
+    const detail = faultOf(entry, field, asked.get(field))
+    return detail === undefined ? [] : [{ pointer: pointerOf([field]), detail }]
+  })
+}
+
+/** Why the vendor would refuse a medium of a decoded body. */
+export const mediumFault = (
+  { adapter }: CatalogEntry,
+  body: unknown,
+  info: MediaInfo
+): string | undefined =>
+  info.kind === "image" ? adapterOf(adapter)?.pictureFault?.(body, info) : undefined
+
+export const mediaFaults = (
+  entry: CatalogEntry,
+  { body, media }: AcceptedBody
+): ReadonlyArray<FieldFault> =>
+  media.flatMap(({ info, pointer }) => {
+    const detail = mediumFault(entry, body, info)
+    return detail === undefined ? [] : [{ pointer, detail }]
+  })
+
+/** The schema of the entry's body: its label's without the fields that are refused. */
+export const bodySchemaOf = (entry: CatalogEntry): JsonSchema.JsonSchema => {
+  const schema = jsonSchemaOf(entry.label)
+  return {
+    ...schema,
+    properties: Object.fromEntries(
+      Object.entries(schema["properties"] ?? {}).filter(([field]) => isTaken(entry, field))
+    )
+  }
+}

@@ -1,0 +1,92 @@
+/** Whose request failed; `null` is the service itself, which fails for everyone. */
+export type Caller = string | null
+
+/** When failures open a circuit. ADR 0132. */
+export interface CircuitPolicy {
+  /** Different requests that have failed. */
+  readonly failures: number
+  readonly openMillis: number
+}
+
+interface Failure {
+  readonly at: number
+  readonly caller: Caller
+}
+
+/** A failure counts for so long. */
+const windowMillis = 60_000
+
+/** Failures that are kept: enough for any policy, and for a second caller among them. */
+const keptMax = 8
+
+/**
+ * Opens when enough different requests have failed within a minute without a success. While only one
+ * caller's requests have failed it is open for that caller alone; the first success closes it. When its
+ * time is over, one request at a time finds out whether it can close.
+ */
+export class Circuit {
+  readonly #policy: CircuitPolicy
+  /** By the digest of the request. */
+  readonly #failures = new Map<string, Failure>()
+  #openUntil = 0
+
+  constructor(policy: CircuitPolicy) {
+    this.#policy = policy
+  }
+
+  state(nowMillis: number): "Closed" | "Open" | "HalfOpen" {
+    if (this.#openUntil === 0) return "Closed"
+    return nowMillis < this.#openUntil ? "Open" : "HalfOpen"
+  }
+
+  /** Until it is half open, in milliseconds. */
+  remaining(nowMillis: number): number {
+    return Math.max(0, this.#openUntil - nowMillis)
+  }
+
+  isOpenFor(caller: Caller, nowMillis: number): boolean {
+    return nowMillis < this.#openUntil && this.#concerns(caller)
+  }
+
+  /** Whether this request may be sent now. A half open circuit opens again for all that follow it. */
+  admits(caller: Caller, digest: () => string, nowMillis: number): boolean {
+    if (this.#openUntil === 0) return true
+    if (nowMillis < this.#openUntil) return !this.#concerns(caller)
+    this.#forget(nowMillis)
+    if (this.#failures.size === 0) {
+      this.succeed()
+      return true
+    }
+    // A request that has failed already proves nothing by failing again
+    if (this.#failures.has(digest())) return false
+    this.#openUntil = nowMillis + this.#policy.openMillis
+    return true
+  }
+
+  succeed(): void {
+    this.#openUntil = 0
+    if (this.#failures.size > 0) this.#failures.clear()
+  }
+
+  fail(caller: Caller, digest: string, nowMillis: number): void {
+    this.#forget(nowMillis)
+    if (this.#failures.has(digest)) return
+    const [oldest] = this.#failures.keys()
+    if (oldest !== undefined && this.#failures.size >= keptMax) this.#failures.delete(oldest)
+    this.#failures.set(digest, { at: nowMillis, caller })
+    if (this.#failures.size >= this.#policy.failures) {
+      this.#openUntil = nowMillis + this.#policy.openMillis
+    }
+  }
+
+  #concerns(caller: Caller): boolean {
+    const callers = new Set(Array.from(this.#failures.values(), (failure) => failure.caller))
+    return caller === null || callers.has(null) || callers.size > 1 || callers.has(caller)
+  }
+
+  #forget(nowMillis: number): void {
+    for (const [digest, { at }] of this.#failures) {
+      if (nowMillis - at >= windowMillis) this.#failures.delete(digest)
+    }
+  }
+}

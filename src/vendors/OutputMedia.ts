@@ -1,0 +1,67 @@
+import type { ResultKind } from "../domain/Task.ts"
+import type { ResultItem } from "./VendorClient.ts"
+
+const mimes: Readonly<Record<string, string>> = {
+  png: "image/png",
+  jpg: "image/jpeg",
+  jpeg: "image/jpeg",
+  webp: "image/webp",
+  gif: "image/gif",
+  mp4: "video/mp4",
+  webm: "video/webm",
+  mp3: "audio/mpeg",
+  wav: "audio/wav"
+}
+
+const mimeOf = (url: string): string =>
+  mimes[/\.([a-z0-9]+)$/iu.exec(URL.parse(url)?.pathname ?? "")?.[1]?.toLowerCase() ?? ""] ??
+  "application/octet-stream"
+
+/** The usual names of result fields, by kind of result. docs/reference/vendors.md#fal-queue */
+export const usualFields: { readonly [kind in ResultKind]: ReadonlyArray<string> } = {
+  images: ["images", "image"],
+  videos: ["video", "videos"],
+  audios: ["audio", "audio_file", "audio_url"]
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+
+/** The value at a path of names, such as `result.video`. */
+const valueAt = (output: unknown, path: string): unknown =>
+  path
+    .split(".")
+    .reduce<unknown>(
+      (value, name) => (isRecord(value) && Object.hasOwn(value, name) ? value[name] : undefined),
+      output
+    )
+
+const itemOf = (file: unknown, isShortLived: boolean): ResultItem | undefined => {
+  const { content_type: type, url } = isRecord(file) ? file : { content_type: null, url: file }
+  if (typeof url !== "string" || !/^https?:\/\//u.test(url)) return undefined
+  const mime = typeof type === "string" ? type : mimeOf(url)
+  return { _tag: "Url", url, mime, needsAuth: false, isShortLived }
+}
+
+/** A file, or a list of files: each is a URL or `{url, content_type}`. Nothing else is searched. */
+export const filesIn = (value: unknown, isShortLived: boolean): ReadonlyArray<ResultItem> =>
+  (Array.isArray(value) ? value : [value]).flatMap((file: unknown) => {
+    const item = itemOf(file, isShortLived)
+    return item === undefined ? [] : [item]
+  })
+
+/**
+ * The files in the first named field that has any. Outputs echo the client's words, so no other
+ * field is read.
+ */
+export const filesAt = (
+  output: unknown,
+  fields: ReadonlyArray<string>,
+  isShortLived: boolean
+): ReadonlyArray<ResultItem> => {
+  for (const field of fields) {
+    const files = filesIn(valueAt(output, field), isShortLived)
+    if (files.length > 0) return files
+  }
+  return []
+}

@@ -1,0 +1,41 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Console, Effect, Layer } from "effect"
+import * as FirstStart from "../../../src/cli/FirstStart.ts"
+import { layerGateway } from "../../support/gateway.ts"
+
+const bannerWith = (env: Record<string, string>) =>
+  Effect.gen(function* () {
+    const lines: Array<string> = []
+    yield* Effect.scoped(Layer.build(FirstStart.layer)).pipe(
+      Effect.provideService(Console.Console, {
+        ...globalThis.console,
+        log: (line: string) => lines.push(line)
+      })
+    )
+    return lines.join("\n")
+  }).pipe(
+    Effect.provide(Layer.merge(layerGateway({ env, areVendorsLive: true }), NodeServices.layer))
+  )
+
+describe("the banner of a start", () => {
+  it.effect("without a key every vendor is in the sandbox", () =>
+    Effect.gen(function* () {
+      const text = yield* bannerWith({})
+      assert.match(text, /^Live vendors: none$/mu)
+      assert.match(text, /^Sandbox: alibaba, anthropic, google, openai, service$/mu)
+      assert.match(text, /alibaba is in the sandbox/u)
+    })
+  )
+
+  it.effect("names the vendors with a key as live, the others as sandbox", () =>
+    Effect.gen(function* () {
+      const text = yield* bannerWith({ OPENAI_API_KEY: "sk-a", DASHSCOPE_API_KEY: "sk-b" })
+      assert.match(text, /^Live vendors: alibaba, openai, service$/mu)
+      assert.match(text, /^Sandbox: anthropic, google$/mu)
+      assert.notMatch(text, /no vendor key/u)
+      assert.match(text, /alibaba is live: the call is paid/u)
+      assert.notInclude(text, "sk-a")
+    })
+  )
+})

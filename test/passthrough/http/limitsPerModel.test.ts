@@ -1,0 +1,166 @@
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { json } from "../../support/mockVendors.ts"
+import type { MockVendor, Script } from "../../support/mockVendors.ts"
+import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+let vendor: MockVendor
+let gateway: TestGateway
+let other: string
+
+/** Each test has its own gateway, with one account. */
+beforeEach(async () => {
+  await gateway?.stop()
+  gateway = await startGateway({ OPENAI_API_KEY: `sk-secret;name=only;base=${vendor.origin}/v1` })
+  other = await gateway.otherKey("another")
+  vendor.seen.length = 0
+  vendor.script = openAiScript
+})
+beforeAll(async () => {
+  vendor = await mockOpenAi()
+})
+afterAll(async () => {
+  await gateway.stop()
+  await vendor.close()
+})
+
+const chat = (model = "gpt-4o", content = "Hi", key = gateway.key) =>
+  gateway.post(
+    "/v1/chat/completions",
+    { model, max_tokens: 20, messages: [{ role: "user", content }] },
+    { authorization: `Bearer ${key}` }
+  )
+const embed = () =>
+  gateway.post("/vendors/openai/v1/embeddings", { model: "text-embedding-3-small", input: "a" })
+const models = (key = gateway.key) =>
+  fetch(`${gateway.origin}/v1/models`, { headers: { authorization: `Bearer ${key}` } })
+
+/** This reply to the calls of gpt-4o; the others are answered as usual. */
+const onlyGpt4o =
+  (reply: Script): Script =>
+  (request, response) =>
+    JSON.parse(request.body || "{}").model === "gpt-4o"
+      ? reply(request, response)
+      : openAiScript(request, response)
+
+const rateLimited = (headers: Record<string, string>): Script =>
+  onlyGpt4o((_, response) =>
+    json(response, 429, { error: { message: "slow down", code: "rate_limit_exceeded" } }, headers)
+  )
+
+const broken: Script = onlyGpt4o((_, response) => json(response, 500, { error: {} }))
+
+/** docs/reference/passthrough.md#accounts-and-failover */
+describe("limits of one model", { timeout: 120_000 }, () => {
+  it("a 429 concerns its own model only, and is relayed again while it lasts", async () => {
+    vendor.script = rateLimited({ "retry-after": "30" })
+    assert.equal((await chat()).status, 429)
+    assert.equal((await chat("gpt-4o-mini")).status, 200)
+    assert.equal((await embed()).status, 200)
+    assert.equal((await models()).status, 200)
+    const again = await chat()
+    assert.equal(again.status, 429)
+    assert.equal(again.headers.get("retry-after"), "30")
+    assert.equal((await jsonOf(again)).error.message, "slow down")
+    vendor.script = openAiScript
+    assert.equal((await chat()).status, 200)
+  })
+
+  it("a 200 that was the last of its window does not keep the only account from calls", async () => {
+    const last = { "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1h" }
+    vendor.script = (_, response) => json(response, 200, {}, last)
+    for (const answer of [await chat(), await chat(), await embed(), await models()]) {
+      assert.equal(answer.status, 200)
+    }
+    assert.equal(vendor.seen.length, 4)
+  })
+
+  it("a 429 that says that nothing is left is 1203 with the rest of its wait", async () => {
+    vendor.script = rateLimited({ "retry-after": "30", "x-ratelimit-remaining-requests": "0" })
+    const relayed = await chat()
+    assert.equal(relayed.status, 429)
+    assert.equal((await jsonOf(relayed)).error.message, "slow down")
+    const before = vendor.seen.length
+    for (const key of [gateway.key, other]) {
+      const refused = await chat("gpt-4o", "Hi", key)
+      const wait = Number(refused.headers.get("retry-after"))
+      assert.equal(refused.status, 429)
+      assert.equal((await jsonOf(refused)).code, 1203)
+      assert.isTrue(wait > 20 && wait <= 30, `${wait}`)
+    }
+    assert.equal(vendor.seen.length, before)
+    assert.equal((await chat("gpt-4o-mini")).status, 200)
+    assert.equal((await embed()).status, 200)
+    assert.equal((await models()).status, 200)
+    assert.equal((await gateway.settled()).held, 0n)
+  })
+
+  it("a refused account is 5003, for everyone only when a second user was refused", async () => {
+    vendor.script = (_, response) => json(response, 401, { error: { message: "Incorrect key" } })
+    for (let i = 0; i < 2; i += 1) {
+      const refused = await chat()
+      assert.equal(refused.status, 503)
+      assert.equal((await jsonOf(refused)).code, 5003)
+    }
+    assert.equal(vendor.seen.length, 1)
+    for (let i = 0; i < 2; i += 1) assert.equal((await chat("gpt-4o", "Hi", other)).status, 503)
+    assert.equal((await models(await gateway.otherKey("third"))).status, 503)
+    assert.equal(vendor.seen.length, 2)
+  })
+
+  it("a 402 of one user's request does not keep another user from the account", async () => {
+    vendor.script = (request, response) =>
+      request.body.includes("huge")
+        ? json(response, 402, { error: { message: "This request requires more credits" } })
+        : openAiScript(request, response)
+    assert.equal((await chat("gpt-4o", "huge")).status, 503)
+    assert.equal((await chat("gpt-4o", "small", other)).status, 200)
+    assert.equal((await chat("gpt-4o", "small")).status, 200)
+  })
+
+  it("a scope that the key lacks concerns the one route", async () => {
+    vendor.script = (request, response) =>
+      request.url === "/v1/models"
+        ? json(response, 401, {
+            error: {
+              message: "You have insufficient permissions for this operation. Missing scopes"
+            }
+          })
+        : openAiScript(request, response)
+    for (const key of [gateway.key, other]) assert.equal((await models(key)).status, 503)
+    assert.equal((await chat()).status, 200)
+  })
+
+  it("one request that always fails opens no circuit, however often it is repeated", async () => {
+    vendor.script = broken
+    for (let i = 0; i < 8; i += 1) assert.equal((await chat()).status, 500)
+    assert.equal(vendor.seen.length, 8)
+  })
+
+  it("five requests that fail open the circuit of their model, for everyone when two users' fail", async () => {
+    vendor.script = broken
+    for (let i = 0; i < 5; i += 1) assert.equal((await chat("gpt-4o", `${i}`)).status, 500)
+    const cut = await chat("gpt-4o", "new")
+    assert.equal(cut.status, 503)
+    assert.equal((await jsonOf(cut)).code, 5003)
+    assert.isAtLeast(Number(cut.headers.get("retry-after")), 1)
+    assert.equal((await chat("gpt-4o-mini")).status, 200)
+    assert.equal((await models()).status, 200)
+    assert.equal(vendor.seen.length, 7)
+    assert.equal((await chat("gpt-4o", "Hi", other)).status, 500)
+    assert.equal((await chat("gpt-4o", "Hi", other)).status, 503)
+    assert.equal((await chat("gpt-4o", "Hi", await gateway.otherKey("third"))).status, 503)
+    assert.equal(vendor.seen.length, 8)
+  })
+
+  it("a model that the vendor says is gone concerns no other model, and opens nothing", async () => {
+    const gone = { error: { message: "The model does not exist", code: "model_not_found" } }
+    vendor.script = onlyGpt4o((_, response) => json(response, 404, gone))
+    for (let i = 0; i < 8; i += 1) assert.equal((await chat("gpt-4o", `${i}`)).status, 404)
+    assert.equal((await chat("gpt-4o-mini")).status, 200)
+    const metrics = await (await fetch(`${gateway.origin}/metrics`)).text()
+    assert.match(metrics, /gateway_account_circuit\{account="openai:only"\} 0/)
+    assert.match(metrics, /gateway_account_paused_seconds\{account="openai:only"\} 0/)
+  })
+})

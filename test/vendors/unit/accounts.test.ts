@@ -1,0 +1,133 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Layer, Redacted, Result } from "effect"
+import { TestClock } from "effect/testing"
+import type { Provider } from "../../../src/domain/Provider.ts"
+import { Accounts } from "../../../src/vendors/Accounts.ts"
+import { layer as liveVendors } from "../../../src/vendors/LiveVendors.ts"
+import { VendorClient } from "../../../src/vendors/VendorClient.ts"
+
+const account = (provider: Provider, name: string, weight = 1) => ({
+  id: `${provider}:${name}`,
+  provider,
+  key: Redacted.make(`key-${name}`),
+  baseUrl: "https://upstream.example",
+  weight
+})
+const a = account("openai", "a", 9)
+const b = account("openai", "b")
+const fal = account("fal", "one")
+const otherFal = account("fal", "two")
+
+const answer = (status: number, headers: Record<string, string> = {}) => ({
+  status,
+  headers,
+  body: new Uint8Array()
+})
+const usedUp = { "retry-after": "30", "x-ratelimit-remaining-requests": "0" }
+const gpt = { model: "gpt-4o", user: "user" }
+const mini = { model: "gpt-4o-mini", user: "user" }
+
+const ids = (order: ReturnType<Accounts["Service"]["order"]>) =>
+  Result.match(order, {
+    onSuccess: (all) => all.map(({ id }) => id),
+    onFailure: ({ reason, retryAfterMillis, soonest }) => ({ reason, retryAfterMillis, soonest })
+  })
+
+const count = (order: ReturnType<Accounts["Service"]["order"]>): number =>
+  Result.match(order, { onSuccess: (all) => all.length, onFailure: () => 0 })
+
+const withAccounts = Accounts.layer([a, b, fal, otherFal])
+
+/** docs/reference/passthrough.md#accounts-and-failover */
+describe("the accounts that a call may be sent to", () => {
+  it.effect("leave out the one at its limit of this model, unless no other is left", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      accounts.observe(a, gpt, answer(429, { "retry-after": "30" }), 0)
+      assert.deepStrictEqual(ids(accounts.order("openai", gpt, 1)), ["openai:b"])
+      assert.strictEqual(count(accounts.order("openai", mini, 1)), 2)
+      accounts.observe(b, gpt, answer(429, { "retry-after": "20" }), 1)
+      assert.deepStrictEqual(ids(accounts.order("openai", gpt, 2)), ["openai:b"])
+      assert.strictEqual(count(accounts.order("openai", gpt, 30_000)), 2)
+    }).pipe(Effect.provide(withAccounts))
+  )
+
+  it.effect("are none when the vendor has said at all of them that nothing is left", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      accounts.observe(a, gpt, answer(429, usedUp), 0)
+      accounts.observe(b, gpt, answer(429, { ...usedUp, "retry-after": "10" }), 0)
+      assert.deepStrictEqual(ids(accounts.order("openai", gpt, 1000)), {
+        reason: "rate",
+        retryAfterMillis: 9000,
+        soonest: "openai:b"
+      })
+    }).pipe(Effect.provide(withAccounts))
+  )
+
+  it.effect("are counted together where the vendor counts so", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      accounts.observe(fal, { model: "fal-ai/x", user: null }, answer(429, usedUp), 0)
+      const order = accounts.order("fal", { model: "fal-ai/y", user: null }, 1)
+      assert.deepStrictEqual(ids(order), ["fal:two"])
+    }).pipe(Effect.provide(withAccounts))
+  )
+
+  it.effect("leave out a refused one for all models; a job's refusal counts for everyone", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      accounts.observe(a, gpt, answer(401), 0)
+      assert.deepStrictEqual(ids(accounts.order("openai", mini, 1)), ["openai:b"])
+      assert.strictEqual(count(accounts.order("openai", { ...mini, user: "another" }, 1)), 2)
+      accounts.observe(b, { model: "gpt-image-2", user: null }, answer(402), 0)
+      assert.deepStrictEqual(ids(accounts.order("openai", gpt, 10_000)), {
+        reason: "broken",
+        retryAfterMillis: 50_000,
+        soonest: "openai:a"
+      })
+      assert.strictEqual(count(accounts.order("openai", gpt, 60_000)), 2)
+    }).pipe(Effect.provide(withAccounts))
+  )
+
+  it.effect("a refused one is free again with the first response that is none", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      accounts.observe(a, gpt, answer(401), 0)
+      accounts.observe(a, { ...gpt, user: "another" }, answer(200), 1)
+      assert.strictEqual(count(accounts.order("openai", gpt, 2)), 2)
+    }).pipe(Effect.provide(withAccounts))
+  )
+
+  it.effect("remember a bounded number of models, which clients may name", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      for (let i = 0; i <= 1000; i += 1) {
+        accounts.observe(a, { ...gpt, model: `m${i}` }, answer(429, { "retry-after": "30" }), 0)
+      }
+      assert.strictEqual(count(accounts.order("openai", { ...gpt, model: "m0" }, 1)), 2)
+      assert.strictEqual(count(accounts.order("openai", { ...gpt, model: "m1" }, 1)), 1)
+    }).pipe(Effect.provide(withAccounts))
+  )
+})
+
+describe("the account of a new job", () => {
+  it.effect("is another one only where this model is at its limit", () =>
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const vendors = yield* VendorClient
+      const chosen = (upstreamModel: string) =>
+        Effect.map(
+          vendors.choose({ adapter: "openai-image", upstreamModel }),
+          ({ accountId }) => accountId
+        )
+      accounts.observe(a, { model: "gpt-image-2", user: null }, answer(429, usedUp), 0)
+      assert.strictEqual(yield* chosen("gpt-image-2"), "openai-image@openai:b")
+      assert.strictEqual(yield* chosen("gpt-image-1.5"), "openai-image@openai:a")
+      accounts.observe(b, { model: "gpt-image-2", user: null }, answer(429, usedUp), 0)
+      yield* TestClock.adjust("10 seconds")
+      // Its response has the wait
+      assert.strictEqual(yield* chosen("gpt-image-2"), "openai-image@openai:a")
+    }).pipe(Effect.provide(liveVendors().pipe(Layer.provideMerge(withAccounts))), Effect.scoped)
+  )
+})

@@ -1,0 +1,61 @@
+import { assert, describe, it } from "@effect/vitest"
+import { ratePauseOf, retryAfterMillis } from "../../../src/vendors/RateLimits.ts"
+
+const now = Date.parse("2026-11-22T12:00:00Z")
+
+/** docs/reference/vendors.md#openai-rates */
+describe("the wait that a vendor names", () => {
+  const waits: ReadonlyArray<readonly [Record<string, string>, number | undefined]> = [
+    [{}, undefined],
+    [{ "retry-after": "" }, undefined],
+    [{ "retry-after": "soon" }, undefined],
+    [{ "retry-after": "20" }, 20_000],
+    [{ "retry-after": "1.5" }, 1500],
+    [{ "retry-after": "6m0s" }, 360_000],
+    [{ "retry-after": "250ms" }, 250],
+    [{ "retry-after": "Sun, 22 Nov 2026 12:00:30 GMT" }, 30_000],
+    [{ "retry-after": "Sun, 22 Nov 2026 11:00:00 GMT" }, 0],
+    [{ "retry-after": "86400" }, 3_600_000],
+    [{ "retry-after-ms": "120", "retry-after": "1" }, 120],
+    [{ "retry-after-ms": "soon", "retry-after": "1" }, 1000]
+  ]
+  for (const [headers, expected] of waits) {
+    it(`${JSON.stringify(headers)} is ${expected} ms`, () => {
+      assert.strictEqual(retryAfterMillis(headers, now), expected)
+    })
+  }
+})
+
+describe("the pause that a response asks for", () => {
+  const left = { "x-ratelimit-remaining-tokens": "500", "x-ratelimit-reset-tokens": "6s" }
+  const spent = { "x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "20s" }
+  const anthropic = {
+    "anthropic-ratelimit-requests-remaining": "0",
+    "anthropic-ratelimit-requests-reset": "2026-11-22T12:00:40Z"
+  }
+  const pauses: ReadonlyArray<
+    readonly [string, number, Record<string, string>, ReturnType<typeof ratePauseOf>]
+  > = [
+    ["a 200", 200, left, undefined],
+    ["a 200 that was the last", 200, spent, { millis: 20_000, isUsedUp: false }],
+    ["a bare 429", 429, {}, { millis: 1000, isUsedUp: false }],
+    [
+      "a 429 with tokens left",
+      429,
+      { ...left, "retry-after": "3" },
+      { millis: 3000, isUsedUp: false }
+    ],
+    [
+      "a 429 with nothing left",
+      429,
+      { ...spent, "retry-after": "3" },
+      { millis: 3000, isUsedUp: true }
+    ],
+    ["a 429 with a reset alone", 429, anthropic, { millis: 40_000, isUsedUp: true }]
+  ]
+  for (const [what, status, headers, expected] of pauses) {
+    it(`${what} asks for ${JSON.stringify(expected)}`, () => {
+      assert.deepStrictEqual(ratePauseOf(status, headers, now), expected)
+    })
+  }
+})
