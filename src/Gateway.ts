@@ -1,5 +1,5 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
-import { Duration, Effect, FileSystem, Layer, Option } from "effect"
+import { Effect, FileSystem, Layer, Option } from "effect"
 import { ArtifactBlobs } from "./artifacts/ArtifactBlobs.ts"
 import { ArtifactIndexStore } from "./artifacts/ArtifactIndexStore.ts"
 import { Artifacts } from "./artifacts/Artifacts.ts"
@@ -14,7 +14,6 @@ import { EgressGuard } from "./egress/EgressGuard.ts"
 import { MediaFetch } from "./egress/MediaFetch.ts"
 import * as Routes from "./http/Routes.ts"
 import { Listener } from "./http/server/Listener.ts"
-import type { ListenerBounds } from "./http/server/Listener.ts"
 import { CallStore } from "./passthrough/CallStore.ts"
 import { Metering } from "./passthrough/Metering.ts"
 import { Passthrough } from "./passthrough/Passthrough.ts"
@@ -237,23 +236,9 @@ export const core = actors.pipe(
   Layer.provideMerge(Cluster.layerSingle)
 )
 
-/** Time for running requests at shutdown. */
-const gracefulShutdown = Duration.seconds(5)
-
-/** An HTTP server on this address. */
-export const listen = (
-  address: { readonly host: string; readonly port: number },
-  bounds?: ListenerBounds
-) =>
-  Layer.unwrap(
-    Effect.map(Listener, ({ server }) =>
-      NodeHttpServer.layer(() => server, { ...address, gracefulShutdownTimeout: gracefulShutdown })
-    )
-  ).pipe(Layer.provideMerge(Listener.layer(bounds)))
-
 /** The HTTP server on `HOST` and `PORT`. */
 export const server = Layer.unwrap(
-  Effect.map(AppConfig, ({ host, port }) => listen({ host, port }))
+  Effect.map(AppConfig, ({ host, port }) => Listener.listen({ host, port }))
 )
 
 export const http = Routes.serve.pipe(Layer.provide(server))
