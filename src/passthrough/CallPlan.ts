@@ -45,6 +45,7 @@ export interface CallPlan {
 }
 
 const decodeRecord = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
+
 /** Choices that are held for at most: OpenAI, which allows the most, returns no more. */
 const choicesMax = 128
 
