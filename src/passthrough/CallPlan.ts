@@ -9,6 +9,7 @@ import { hasDuplicateKeys } from "../domain/Json.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { hiddenInputOf } from "./HiddenInput.ts"
+import { namesStoredItem } from "./KeptState.ts"
 import { surchargesOf } from "./Surcharges.ts"
 
 /** What is held for a call, and how its response is metered. */
@@ -207,10 +208,11 @@ const parseJson = (text: string): Result.Result<unknown, unknown> =>
   Result.try((): unknown => JSON.parse(text))
 
 /** A token is at least one byte of text; what the body does not show counts with its maximum. */
-const holdOf = (model: TokenModel, { body, bytes, text }: ReadBody): Credits => {
+const holdOf = (model: TokenModel, { body, bytes, text, value }: ReadBody): Credits => {
   const { asksLongCache, hasFile, pictures } = hiddenInputOf(text)
   const shown = bytes.length + pictures * tokensPerPictureMax
-  const input = hasFile ? model.inputTokensMax : Math.min(shown, model.inputTokensMax)
+  const isHidden = hasFile || namesStoredItem(value)
+  const input = isHidden ? model.inputTokensMax : Math.min(shown, model.inputTokensMax)
   const { generationConfig, generation_config } = body
   const asked = largest(
     body.max_tokens,
