@@ -1,5 +1,5 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
-import { Duration, Effect, FileSystem, Layer, Option } from "effect"
+import { Effect, FileSystem, Layer, Option } from "effect"
 import { ArtifactBlobs } from "./artifacts/ArtifactBlobs.ts"
 import { ArtifactIndexStore } from "./artifacts/ArtifactIndexStore.ts"
 import { Artifacts } from "./artifacts/Artifacts.ts"
@@ -14,7 +14,6 @@ import { EgressGuard } from "./egress/EgressGuard.ts"
 import { MediaFetch } from "./egress/MediaFetch.ts"
 import * as Routes from "./http/Routes.ts"
 import { Listener } from "./http/server/Listener.ts"
-import type { ListenerBounds } from "./http/server/Listener.ts"
 import { AccountAffinity } from "./passthrough/AccountAffinity.ts"
 import { AffinityStore } from "./passthrough/AffinityStore.ts"
 import { CallStore } from "./passthrough/CallStore.ts"
@@ -85,6 +84,7 @@ import { SignatureDebug } from "./webhooks/SignatureDebug.ts"
 import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
 import { WebhookSender } from "./webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "./webhooks/WebhookSender.ts"
+import * as WithheldAlerts from "./webhooks/WithheldAlerts.ts"
 
 /** The configured database, migrated. */
 export const database = Layer.unwrap(
@@ -228,7 +228,8 @@ export const actors = Layer.mergeAll(
   Rescuer.layerLoop,
   DeliveryScheduler.layerLoop,
   OwnershipReconciler.layer,
-  WalletAudit.layer
+  WalletAudit.layer,
+  WithheldAlerts.layer
 )
 
 /** Everything except adapters and HTTP server; a test composes it with other adapters. */
@@ -238,23 +239,9 @@ export const core = actors.pipe(
   Layer.provideMerge(Cluster.layerSingle)
 )
 
-/** Time for running requests at shutdown. */
-const gracefulShutdown = Duration.seconds(5)
-
-/** An HTTP server on this address. */
-export const listen = (
-  address: { readonly host: string; readonly port: number },
-  bounds?: ListenerBounds
-) =>
-  Layer.unwrap(
-    Effect.map(Listener, ({ server }) =>
-      NodeHttpServer.layer(() => server, { ...address, gracefulShutdownTimeout: gracefulShutdown })
-    )
-  ).pipe(Layer.provideMerge(Listener.layer(bounds)))
-
 /** The HTTP server on `HOST` and `PORT`. */
 export const server = Layer.unwrap(
-  Effect.map(AppConfig, ({ host, port }) => listen({ host, port }))
+  Effect.map(AppConfig, ({ host, port }) => Listener.listen({ host, port }))
 )
 
 export const http = Routes.serve.pipe(Layer.provide(server))

@@ -179,6 +179,13 @@ export const walletAuditSeconds = 15
 export const walletAuditWalletsMax = 500
 export const walletAuditEntriesMax = 1000
 
+/**
+ * How often withheld balance alerts are looked for, and how many one transaction reports.
+ * docs/reference/wallet.md#balance-alert
+ */
+export const withheldAlertSeconds = 5
+export const withheldAlertsMax = 100
+
 /** Credits that a wallet can hold, as `wallet_top_up` checks: in micro-credits they fit a `bigint`. */
 export const balanceCreditsMax = 9_000_000_000_000n
 

@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer, Option, Result } from "effect"
 import { invalid } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
-import type { Provider } from "../domain/Provider.ts"
+import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { Accounts } from "../vendors/Accounts.ts"
 import type { UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 import { AffinityStore } from "./AffinityStore.ts"
@@ -11,17 +11,15 @@ import type { KeptState } from "./KeptState.ts"
 /** Keys whose account one process remembers. */
 const cachedMax = 10_000
 
-/** Any account may serve the call. */
-const anyAccount = { _tag: "Any" } as const
-
-/** Where a call has to go: anywhere, to one account, or where the effect says. */
+/** The accounts that may serve a call: all, these, or those of the effect. */
 export type Binding =
-  | typeof anyAccount
-  | { readonly _tag: "Account"; readonly id: string }
+  | { readonly _tag: "Known"; readonly among: ReadonlyArray<AccountSetting> | undefined }
   | {
       readonly _tag: "Asked"
-      readonly id: Effect.Effect<string, Problem | StoreUnavailable>
+      readonly among: Effect.Effect<ReadonlyArray<AccountSetting>, Problem | StoreUnavailable>
     }
+
+const anyAccount: Binding = { _tag: "Known", among: undefined }
 
 /**
  * Which account a call must be sent to because of what accounts keep. All such calls of one key go to one
@@ -39,7 +37,7 @@ export class AccountAffinity extends Context.Service<
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const store = yield* AffinityStore
-      const cache = new Map<string, string>()
+      const cache = new Map<string, ReadonlyArray<AccountSetting>>()
 
       const ask = Effect.fnUntraced(function* (
         provider: Provider,
@@ -59,13 +57,14 @@ export class AccountAffinity extends Context.Service<
           accounts: ids,
           candidate: state._tag === "Names" ? undefined : next
         })
-        const id = Option.getOrUndefined(bound)
-        if (id === undefined || !ids.includes(id)) {
+        const account = Option.flatMap(bound, (id) => accounts.find(id))
+        if (Option.isNone(account)) {
           return yield* unknownAccount(state._tag === "Names" ? state.pointer : "#")
         }
+        const among = [account.value]
         if (cache.size >= cachedMax) cache.clear()
-        cache.set(`${provider} ${key}`, id)
-        return id
+        cache.set(`${provider} ${key}`, among)
+        return among
       })
 
       return AccountAffinity.of({
@@ -73,10 +72,10 @@ export class AccountAffinity extends Context.Service<
           if (accounts.idsOf(provider).length < 2) return anyAccount
           const state = keptStateOf(request.route, request.body)
           if (state._tag === "Nothing") return anyAccount
-          const id = cache.get(`${provider} ${request.key}`)
-          return id === undefined || state._tag === "Elsewhere"
-            ? { _tag: "Asked", id: ask(provider, request, state) }
-            : { _tag: "Account", id }
+          const among = cache.get(`${provider} ${request.key}`)
+          return among === undefined || state._tag === "Elsewhere"
+            ? { _tag: "Asked", among: ask(provider, request, state) }
+            : { _tag: "Known", among }
         }
       })
     })

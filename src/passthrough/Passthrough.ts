@@ -66,10 +66,10 @@ export class Passthrough extends Context.Service<
         }
       }
 
-      const plain = (call: PassthroughCall, body: Uint8Array) =>
+      const plain = (call: PassthroughCall, body: Uint8Array, nowMillis: number) =>
         Effect.flatMap(
           upstream.reach(call.to.route.provider, plainRequestOf(call, body)),
-          (reached) => soldModels(catalog, call.to, relay(reached, undefined, undefined))
+          (reached) => soldModels(catalog, call.to, relay(reached, undefined, undefined), nowMillis)
         )
 
       // Most calls come here: from the hold to the response without a fiber
@@ -80,14 +80,16 @@ export class Passthrough extends Context.Service<
       ) => {
         try {
           const { model, route } = call.to
-          const plan = planCall(catalog, route, model, call.body)
+          const plan = planCall(catalog, route, model, call.body, nowMillis)
           if (Result.isSuccess(plan) && plan.success.metered._tag !== "Nothing") {
             const metered = new MeteredCall(services, call, plan.success, nowMillis, handlers)
             metered.begin()
             return (why: GivenUp) => metered.giveUp(why)
           }
           handlers.onRest(
-            Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call, plan.success.body)
+            Result.isFailure(plan)
+              ? Exit.fail(plan.failure)
+              : plain(call, plan.success.body, nowMillis)
           )
         } catch (defect) {
           handlers.onRest(Exit.die(defect))

@@ -67,9 +67,13 @@ export class UpstreamCalls extends Context.Service<
       const observe = observeWith(accounts, clock)
       const reachOne = reachWith(accounts, upstream, clock, observe)
 
-      const reachAt = (provider: Provider, request: UpstreamRequest, only: string | undefined) =>
+      const reachAt = (
+        provider: Provider,
+        request: UpstreamRequest,
+        among: ReadonlyArray<AccountSetting> | undefined
+      ) =>
         Effect.suspend(() => {
-          const order = accounts.order(provider, request, clock.currentTimeMillisUnsafe(), only)
+          const order = accounts.order(provider, request, clock.currentTimeMillisUnsafe(), among)
           return Result.isFailure(order)
             ? Effect.fail(refused(order.failure))
             : reachOne(request, order.success)
@@ -77,8 +81,8 @@ export class UpstreamCalls extends Context.Service<
 
       const reachBound = (provider: Provider, request: UpstreamRequest, binding: Binding) =>
         binding._tag === "Asked"
-          ? Effect.flatMap(binding.id, (id) => reachAt(provider, request, id))
-          : reachAt(provider, request, binding._tag === "Any" ? undefined : binding.id)
+          ? Effect.flatMap(binding.among, (among) => reachAt(provider, request, among))
+          : reachAt(provider, request, binding.among)
 
       const reach = (
         provider: Provider,
@@ -106,15 +110,14 @@ export class UpstreamCalls extends Context.Service<
             handlers.onRest(reachBound(provider, request, binding))
             return () => {}
           }
-          const only = binding._tag === "Any" ? undefined : binding.id
-          const order = accounts.order(provider, request, nowMillis, only)
+          const order = accounts.order(provider, request, nowMillis, binding.among)
           const all = Result.isSuccess(order) ? order.success : none
           const [first] = all
           if (
             first === undefined ||
             !accounts.admits(first, request, digestOf(request), nowMillis)
           ) {
-            handlers.onRest(reachAt(provider, request, only))
+            handlers.onRest(reachAt(provider, request, binding.among))
             return () => {}
           }
           return upstream.sendUnsafe(first, request, (exit) => {

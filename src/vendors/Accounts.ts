@@ -49,14 +49,14 @@ export class Accounts extends Context.Service<
     readonly find: (id: string) => Option.Option<AccountSetting>
     readonly idsOf: (provider: Provider) => ReadonlyArray<string>
     /**
-     * The accounts that a call may be sent to, in order. The first place is shared by weight. When the
-     * rate is at its limit at all of them, the one that is free first. `only`: of this account alone.
+     * The accounts that a call may be sent to, in order, `among` these or all. The first place is shared
+     * by weight. When the rate is at its limit at all of them, the one that is free first.
      */
     readonly order: (
       provider: Provider,
       source: CallSource,
       nowMillis: number,
-      only?: string
+      among?: ReadonlyArray<AccountSetting>
     ) => Result.Result<ReadonlyArray<AccountSetting>, NoAccountFree>
     /** Right before the call is sent: `false` when the account was cut off since `order`. */
     readonly admits: (
@@ -219,10 +219,10 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
     isConfigured: (provider) => byProvider.has(provider),
     find: (id) => Option.map(Option.fromUndefinedOr(byId.get(id)), ({ account }) => account),
     idsOf: (provider) => ids.get(provider) ?? none,
-    order: (provider, source, now, only) => {
+    order: (provider, source, now, among) => {
       const all = byProvider.get(provider) ?? []
-      const own = only === undefined ? all : all.filter(({ account }) => account.id === only)
-      return orderOf(provider, own, source, now)
+      const few = among === undefined ? all : all.filter(({ account }) => among.includes(account))
+      return orderOf(provider, few, source, now)
     },
     admits: ({ id }, { model, user }, digest, now) => {
       const found = byId.get(id)

@@ -156,6 +156,7 @@ export const layerVendor = (account: Partial<VendorAccount>, isSandbox = false) 
   return Layer.succeed(VendorClient, {
     choose: () => Effect.succeed(whole),
     owner: () => Effect.succeed(whole),
+    isServed: () => true,
     isSandbox: () => isSandbox
   })
 }

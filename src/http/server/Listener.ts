@@ -1,4 +1,5 @@
-import { Context, Effect, Layer } from "effect"
+import { NodeHttpServer } from "@effect/platform-node"
+import { Context, Duration, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from "node:http"
 import type { Server } from "node:http"
@@ -51,7 +52,24 @@ export class Listener extends Context.Service<
 >()("gateway/http/server/Listener") {
   static readonly layer = (bounds?: ListenerBounds) =>
     Layer.sync(Listener, () => makeListener(bounds))
+
+  /** An HTTP server on this address. */
+  static readonly listen = (
+    address: { readonly host: string; readonly port: number },
+    bounds?: ListenerBounds
+  ) =>
+    Layer.unwrap(
+      Effect.map(Listener, ({ server }) =>
+        NodeHttpServer.layer(() => server, {
+          ...address,
+          gracefulShutdownTimeout: gracefulShutdown
+        })
+      )
+    ).pipe(Layer.provideMerge(Listener.layer(bounds)))
 }
+
+/** Time for running requests at shutdown. */
+const gracefulShutdown = Duration.seconds(5)
 
 /** The response to the last request of each connection. */
 type LastResponses = WeakMap<Duplex, ServerResponse>

@@ -18,7 +18,7 @@ const account = {
 
 const anyAccount = Layer.succeed(
   AccountAffinity,
-  AccountAffinity.of({ bindingOf: () => ({ _tag: "Any" }) })
+  AccountAffinity.of({ bindingOf: () => ({ _tag: "Known", among: undefined }) })
 )
 
 const request: UpstreamRequest = {
