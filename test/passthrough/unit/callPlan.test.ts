@@ -185,7 +185,7 @@ describe("the hold of a call is the most that it can cost", () => {
     assert(match._tag === "Open")
     const held = (item: object) => {
       const text = JSON.stringify({ model: "m", max_output_tokens: 1, input: [item] })
-      const plan = planCall(prices, match.route, match.model, new TextEncoder().encode(text))
+      const plan = planCall(prices, match.route, match.model, new TextEncoder().encode(text), 0)
       return { hold: Number(Result.getOrThrow(plan).hold), bytes: text.length }
     }
     const whole = held({ type: "message", id: "msg_1", role: "user", content: "Hi" })
