@@ -1,4 +1,5 @@
-import { Option, Result, Schema } from "effect"
+import { Array as Arr, Option, Result, Schema } from "effect"
+import { capFaults } from "../catalog/FieldFaults.ts"
 import { priceAt } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
 import { holdTokens } from "../catalog/Price.ts"
@@ -9,6 +10,7 @@ import type { Credits } from "../domain/Credits.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { fallbackModels } from "./FallbackModels.ts"
+import type { FallbackModel } from "./FallbackModels.ts"
 import { hiddenInputOf } from "./HiddenInput.ts"
 import { namesStoredItem } from "./KeptState.ts"
 import { readBody } from "./MeteredBody.ts"
@@ -28,6 +30,8 @@ export interface MeteredTokens {
   /** The requested model. */
   readonly model: TokenModel
   readonly price: TokenPrice
+  /** Models that the request allows in place of its own. */
+  readonly fallbacks: ReadonlyArray<FallbackModel>
   /** For the price of another model that responds. */
   readonly catalog: UpstreamCatalog
   readonly nowMillis: number
@@ -120,7 +124,7 @@ const planTokens = ({
     return Result.fail(invalid([{ pointer: "#/background", detail }]))
   }
   const extras = surchargesOf(value)
-  if (extras.length > 0) return Result.fail(invalid(extras))
+  if (Arr.isReadonlyArrayNonEmpty(extras)) return Result.fail(invalid(capFaults(extras)))
   const kept = keptUpstream.filter((member) => (body[member] ?? null) !== null)
   if (kept.length > 0) {
     const detail = "Nothing is kept upstream from call to call: send what was said before with it"
@@ -132,13 +136,22 @@ const planTokens = ({
   const hidesUsage = asksUsage && body.stream_options?.include_usage !== true
   const sent = hidesUsage ? withUsageAsked(text, value) : Result.succeed(bytes)
   const price = priceAt(model, nowMillis)
-  let hold = holdOf(model, price, read.success)
+  const input = inputOf(read.success)
+  let hold = holdOf(model, price, body, input)
   for (const { maxTokens, model } of fallbacks.success) {
-    const other = holdOf(model, priceAt(model, nowMillis), read.success, maxTokens)
+    const other = holdOf(model, priceAt(model, nowMillis), body, input, maxTokens)
     if (other > hold) hold = other
   }
   return Result.map(sent, (sent) => ({
-    metered: { _tag: "Tokens", protocol, model, price, catalog, nowMillis },
+    metered: {
+      _tag: "Tokens",
+      protocol,
+      model,
+      price,
+      fallbacks: fallbacks.success,
+      catalog,
+      nowMillis
+    },
     model: name,
     hold,
     body: sent,
@@ -146,17 +159,29 @@ const planTokens = ({
   }))
 }
 
-/** A token is at least one byte of text; what the body does not show counts with its maximum. */
+interface CallInput {
+  readonly tokensMax: number
+  readonly asksLongCache: boolean
+}
+
+/**
+ * A token is at least one byte of text; what the body does not show has no maximum. Searches the whole
+ * body, so it is called once, however many models the body names.
+ */
+const inputOf = ({ bytes, text, value }: ReadBody): CallInput => {
+  const { asksLongCache, hasFile, pictures } = hiddenInputOf(text)
+  const isHidden = hasFile || namesStoredItem(value)
+  const tokensMax = isHidden ? Infinity : bytes.length + pictures * tokensPerPictureMax
+  return { tokensMax, asksLongCache }
+}
+
 const holdOf = (
   model: TokenModel,
   price: TokenPrice,
-  { body, bytes, text, value }: ReadBody,
+  body: ReadBody["body"],
+  { asksLongCache, tokensMax }: CallInput,
   ownLimit?: number
 ): Credits => {
-  const { asksLongCache, hasFile, pictures } = hiddenInputOf(text)
-  const shown = bytes.length + pictures * tokensPerPictureMax
-  const isHidden = hasFile || namesStoredItem(value)
-  const input = isHidden ? model.inputTokensMax : Math.min(shown, model.inputTokensMax)
   const { generationConfig, generation_config } = body
   const asked = largest(
     ownLimit,
@@ -164,13 +189,21 @@ const holdOf = (
     body.max_completion_tokens,
     body.max_output_tokens,
     generationConfig?.maxOutputTokens,
+    generationConfig?.max_output_tokens,
+    generation_config?.maxOutputTokens,
     generation_config?.max_output_tokens
   )
   const choices =
-    largest(body.n, generationConfig?.candidateCount, generation_config?.candidate_count) ?? 1
+    largest(
+      body.n,
+      generationConfig?.candidateCount,
+      generationConfig?.candidate_count,
+      generation_config?.candidateCount,
+      generation_config?.candidate_count
+    ) ?? 1
   const each = Math.min(asked ?? Infinity, model.outputTokensMax)
   const output = each * Math.min(choices, choicesMax)
-  return holdTokens(price, input, output, asksLongCache)
+  return holdTokens(price, Math.min(tokensMax, model.inputTokensMax), output, asksLongCache)
 }
 
 /** The upstream may apply any of them. */

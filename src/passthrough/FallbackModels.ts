@@ -1,4 +1,5 @@
-import { Result } from "effect"
+import { Array as Arr, Result } from "effect"
+import { capFaults } from "../catalog/FieldFaults.ts"
 import type { TokenModel } from "../catalog/OpenRoutes.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { at } from "../domain/Json.ts"
@@ -8,7 +9,7 @@ import { isPositive } from "./MeteredBody.ts"
 import { surchargesOf } from "./Surcharges.ts"
 
 /** A model that Anthropic asks when the requested one refuses. */
-interface FallbackModel {
+export interface FallbackModel {
   readonly model: TokenModel
   /** Its own limit of the answer. */
   readonly maxTokens: number | undefined
@@ -47,5 +48,7 @@ export const fallbackModels = (
       faults.push({ ...fault, pointer: `${pointer}${fault.pointer.slice(1)}` })
     }
   }
-  return faults.length === 0 ? Result.succeed(models) : Result.fail(invalid(faults))
+  return Arr.isReadonlyArrayNonEmpty(faults)
+    ? Result.fail(invalid(capFaults(faults)))
+    : Result.succeed(models)
 }

@@ -16,6 +16,18 @@ const Limit = Schema.optionalKey(
   )
 )
 
+/** Gemini accepts both spellings of each name. */
+const GenerationConfig = Schema.optionalKey(
+  Schema.NullOr(
+    Schema.Struct({
+      maxOutputTokens: Limit,
+      max_output_tokens: Limit,
+      candidateCount: Limit,
+      candidate_count: Limit
+    })
+  )
+)
+
 /** The members of a request that decide what it can cost; all others are for the upstream. */
 const RequestBody = Schema.Struct({
   model: Schema.optionalKey(Schema.String),
@@ -32,13 +44,8 @@ const RequestBody = Schema.Struct({
   ),
   previous_response_id: Schema.optionalKey(Schema.Unknown),
   conversation: Schema.optionalKey(Schema.Unknown),
-  generationConfig: Schema.optionalKey(
-    Schema.NullOr(Schema.Struct({ maxOutputTokens: Limit, candidateCount: Limit }))
-  ),
-  // Gemini accepts both spellings
-  generation_config: Schema.optionalKey(
-    Schema.NullOr(Schema.Struct({ max_output_tokens: Limit, candidate_count: Limit }))
-  )
+  generationConfig: GenerationConfig,
+  generation_config: GenerationConfig
 })
 type RequestBody = typeof RequestBody.Type
 

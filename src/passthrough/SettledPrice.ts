@@ -17,18 +17,21 @@ interface SettledPrice {
 }
 
 /**
- * The price of the model that responded, where that model has one and the request did not pin a version;
- * else the price of the requested model. docs/reference/wallet.md#the-model-that-responded, ADR 0130.
+ * The price of the model that responded, where that model has one and the request did not pin a version, or
+ * named that model as a fallback; else the price of the requested model. docs/reference/wallet.md#the-model-that-responded, ADR 0130.
  */
 export const settledPrice = (
-  { catalog, model, nowMillis, price }: MeteredTokens,
+  { catalog, fallbacks, model, nowMillis, price }: MeteredTokens,
   requested: string | null,
   responder: string | undefined
 ): SettledPrice => {
   if (responder === undefined || responder === requested) return { price }
   const responded = catalog.priced(model.vendor, responder)
   if (responded === model) return { price }
-  if (responded !== undefined && requested !== null && !isPinned(requested)) {
+  const isAllowed =
+    (requested !== null && !isPinned(requested)) ||
+    fallbacks.some((fallback) => fallback.model === responded)
+  if (responded !== undefined && isAllowed) {
     return { price: priceAt(responded, nowMillis), pricedAs: responded.model }
   }
   const { vendor } = model

@@ -67,6 +67,11 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(heldOf("gemini", camel).output, 80)
     const snake = { generation_config: { max_output_tokens: 10, candidate_count: 8 } }
     assert.strictEqual(heldOf("gemini", snake).output, 80)
+    for (const name of ["generationConfig", "generation_config"]) {
+      const limits = { maxOutputTokens: 1, max_output_tokens: 10 }
+      const both = { [name]: { ...limits, candidateCount: 1, candidate_count: 8 } }
+      assert.strictEqual(heldOf("gemini", both).output, 80, name)
+    }
   })
 
   it("reasoning that costs more than output is included in the hold", () => {
@@ -149,6 +154,25 @@ describe("the hold of a call is the most that it can cost", () => {
       assert.strictEqual(plan.failure.code, 2001)
       const found = plan.failure.errors?.map(({ pointer }) => pointer)
       assert.deepStrictEqual(found, [...pointers])
+    }
+  })
+
+  it("a long list of fallbacks costs no reading of the body for each", () => {
+    const body = {
+      max_tokens: 10,
+      messages: [{ role: "user", content: "x".repeat(500_000) }],
+      fallbacks: Array.from({ length: 5000 }, () => ({ model: "m" }))
+    }
+    const from = performance.now()
+    assert.isTrue(Result.isSuccess(planOf("messages", body).plan))
+    assert.isBelow(performance.now() - from, 1000)
+  })
+
+  it("of many faults the first are listed", () => {
+    const many = (entry: object) => Array.from({ length: 5000 }, () => entry)
+    for (const body of [{ fallbacks: many({}) }, { tools: many({ type: "web_search" }) }]) {
+      const { plan } = planOf("messages", body)
+      assert.lengthOf((Result.isFailure(plan) && plan.failure.errors) || [], 100)
     }
   })
 

@@ -26,10 +26,25 @@ const catalog = makeUpstreamCatalog({
   ]
 })
 
-const settle = (requested: string, responder: string | undefined, day = "2026-11-22") => {
+const settle = (
+  requested: string,
+  responder: string | undefined,
+  { day = "2026-11-22", fallback }: { readonly day?: string; readonly fallback?: string } = {}
+) => {
   const model = catalog.priced("openai", requested)!
   const nowMillis = Date.parse(day)
-  const metered = { _tag: "Tokens", protocol: "openai-chat", model, catalog, nowMillis } as const
+  const fallbacks =
+    fallback === undefined
+      ? []
+      : [{ model: catalog.priced("openai", fallback)!, maxTokens: undefined }]
+  const metered = {
+    _tag: "Tokens",
+    protocol: "openai-chat",
+    model,
+    fallbacks,
+    catalog,
+    nowMillis
+  } as const
   const found = settledPrice({ ...metered, price: model.price }, requested, responder)
   return [Number(found.price.input), found.pricedAs]
 }
@@ -58,7 +73,7 @@ describe("the price that a call is settled at", () => {
     assert.deepStrictEqual(settle("small", "big"), [100, "big"])
     assert.deepStrictEqual(settle("big", "big-2026-01-31"), [90, "big-2026-01-31"])
     assert.deepStrictEqual(settle("big-latest", "small"), [10, "small"])
-    assert.deepStrictEqual(settle("big", "small", "2026-12-01"), [20, "small"])
+    assert.deepStrictEqual(settle("big", "small", { day: "2026-12-01" }), [20, "small"])
     assert.strictEqual(counted("big"), before)
   })
 
@@ -74,6 +89,14 @@ describe("the price that a call is settled at", () => {
     const before = counted("big-2026-01-31")
     assert.deepStrictEqual(settle("big-2026-01-31", "small"), [90, undefined])
     assert.strictEqual(counted("big-2026-01-31"), before + 1)
+  })
+
+  it("is the responding model's behind a pinned version that named it as a fallback", () => {
+    const pinned = "big-2026-01-31"
+    const before = counted(pinned)
+    assert.deepStrictEqual(settle(pinned, "small", { fallback: "small" }), [10, "small"])
+    assert.strictEqual(counted(pinned), before)
+    assert.deepStrictEqual(settle(pinned, "big", { fallback: "small" }), [90, undefined])
   })
 })
 
