@@ -1,11 +1,15 @@
-/** What a part of a pattern matches: a character, a choice of sequences, or a repetition. */
+/** What a part of a pattern matches: a character, several parts in a row, or a repetition. */
 type Part =
   | { readonly _tag: "Text"; readonly text: string }
-  | { readonly _tag: "Choice"; readonly sequences: ReadonlyArray<ReadonlyArray<Part>> }
+  | { readonly _tag: "Sequence"; readonly parts: ReadonlyArray<Part> }
   | { readonly _tag: "Repeat"; readonly part: Part; readonly min: number; readonly max: number }
 
 const nothing: Part = { _tag: "Text", text: "" }
 const textPart = (text: string): Part => ({ _tag: "Text", text })
+
+/** Groups without content or around one part are dropped: so the work grows with the text that is made. */
+const sequenceOf = (parts: ReadonlyArray<Part>): Part =>
+  parts.length > 1 ? { _tag: "Sequence", parts } : (parts[0] ?? nothing)
 
 /** The letters that an excluding class is tried with. */
 const letters = "aA1_- .@/:,;+*=#".split("")
@@ -48,14 +52,18 @@ class PatternReader {
     this.#source = source
   }
 
-  /** Alternatives up to the end, or to the bracket that closes a group. */
+  /** The first of the alternatives up to the end, or to the bracket that closes a group. */
   choice(): Part {
-    const sequences: Array<Array<Part>> = [[]]
+    const parts: Array<Part> = []
+    let isFirst = true
     while (this.#at < this.#source.length && this.#peek() !== ")") {
-      if (this.#skip("|")) sequences.push([])
-      else sequences.at(-1)?.push(this.#repeated(this.#part()))
+      if (this.#skip("|")) isFirst = false
+      else {
+        const part = this.#repeated(this.#part())
+        if (isFirst && part !== nothing) parts.push(part)
+      }
     }
-    return { _tag: "Choice", sequences }
+    return sequenceOf(parts)
   }
 
   #peek(): string {
@@ -158,7 +166,7 @@ class PatternReader {
 
   #repeated(part: Part): Part {
     const found = this.#match(/(?:([*+?])|\{(\d{1,9})(,(\d{0,9}))?\})\??/uy)
-    if (found === null) return part
+    if (found === null || part === nothing) return part
     const [, sign, least, more, most] = found
     if (sign !== undefined) {
       return { _tag: "Repeat", part, min: sign === "+" ? 1 : 0, max: sign === "?" ? 1 : Infinity }
@@ -184,31 +192,35 @@ export const patternExample = (pattern: string, lengthMin: number): string => {
   return /(?:^|[^\\])\$$/u.test(pattern) ? longer : longer.padEnd(lengthMin, "a")
 }
 
-interface Room {
+interface Budget {
   /** Characters that repetitions still have to add. */
   missing: number
   left: number
 }
 
-const take = (room: Room, amount: number): void => {
-  room.left -= amount
-  if (room.left < 0) throw new RangeError("The text of a pattern is too long")
+const take = (budget: Budget, amount: number): void => {
+  budget.left -= amount
+  if (budget.left < 0) throw new RangeError("The text of a pattern is too long")
 }
 
-const render = (part: Part, room: Room): string => {
+const render = (part: Part, budget: Budget): string => {
   switch (part._tag) {
     case "Text":
-      take(room, part.text.length)
+      take(budget, part.text.length)
       return part.text
-    case "Choice":
-      return (part.sequences[0] ?? []).map((it) => render(it, room)).join("")
+    case "Sequence":
+      return part.parts.map((it) => render(it, budget)).join("")
     case "Repeat": {
       let text = ""
-      for (let times = 0; times < part.max && (times < part.min || room.missing > 0); times += 1) {
-        take(room, 1)
-        const next = render(part.part, room)
-        if (next === "" && times >= part.min) break
-        if (times >= part.min) room.missing -= next.length
+      for (
+        let times = 0;
+        times < part.max && (times < part.min || budget.missing > 0);
+        times += 1
+      ) {
+        take(budget, 1)
+        const next = render(part.part, budget)
+        if (next === "") break
+        if (times >= part.min) budget.missing -= next.length
         text += next
       }
       return text

@@ -30,8 +30,14 @@ const formats: ReadonlyMap<unknown, string> = new Map([
 const found = (schemas: ReadonlyArray<unknown>, name: string): ReadonlyArray<unknown> =>
   schemas.map((schema) => at(schema, name)).filter((value) => value !== undefined)
 
+/** Gemini writes numbers as texts. Anything else, and a longer text, is no limit. */
+export const numberOf = (value: unknown): number =>
+  typeof value === "number" || (typeof value === "string" && value.length <= 32)
+    ? Number(value)
+    : NaN
+
 const numbers = (schemas: ReadonlyArray<unknown>, name: string): ReadonlyArray<number> =>
-  found(schemas, name).map(Number).filter(Number.isFinite)
+  found(schemas, name).map(numberOf).filter(Number.isFinite)
 
 /** Longer texts are not made. */
 const lengthMax = 50_000

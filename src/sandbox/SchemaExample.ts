@@ -1,6 +1,7 @@
 import { Option, Schema } from "effect"
 import { at } from "../domain/Json.ts"
-import { numberExample, stringExample } from "./ScalarExample.ts"
+import { numberExample, numberOf, stringExample } from "./ScalarExample.ts"
+import { isOf, likelyType, listOf, textsOf, typesOf } from "./SchemaTypes.ts"
 
 /** No value fits the schema. */
 export class UnsatisfiableSchema extends Error {
@@ -11,9 +12,6 @@ export class UnsatisfiableSchema extends Error {
 const workMax = 100_000
 /** … as much as takes some 10 microseconds. */
 const schemaWork = 25
-
-export const listOf = (value: unknown): ReadonlyArray<unknown> =>
-  Array.isArray(value) ? value : []
 
 const decodePointer = Schema.decodeOption(Schema.StringFromUriComponent)
 
@@ -62,7 +60,7 @@ class Example {
     const refs = new Set(above)
     // Grows while it is read
     for (const schema of schemas) {
-      this.#spend(schemaWork + refs.size)
+      this.#spend(schemaWork + refs.size + sizeOf(schema))
       if (schema === false) return undefined
       schemas.push(...listOf(at(schema, "allOf")))
       for (const name of ["anyOf", "oneOf"]) {
@@ -149,7 +147,7 @@ class Example {
       case "number":
         return numberExample(schemas, type === "integer")
       case "string": {
-        for (const schema of schemas) this.#spend(String(at(schema, "pattern")).length)
+        for (const schema of schemas) this.#spend(lengthOf(at(schema, "pattern")))
         const text = stringExample(schemas)
         this.#spend(text.length)
         return text
@@ -182,15 +180,14 @@ class Example {
   #members(schemas: ReadonlyArray<unknown>, refs: ReadonlySet<string>): unknown {
     // Names of declared members come first, in the order of the schema
     const declared = schemas.flatMap((schema) => Object.keys(Object(at(schema, "properties"))))
-    const required = new Set(
-      schemas.flatMap((schema) => listOf(at(schema, "required")).map(String))
-    )
+    const required = new Set(schemas.flatMap((schema) => textsOf(at(schema, "required"))))
     this.#spend(declared.length + required.size)
     const least = most(schemas, "minProperties")
     const limit = fewest(schemas, "maxProperties")
     const members = new Map<string, unknown>()
     const add = (name: string) => {
       if (members.has(name)) return true
+      this.#spend(name.length)
       const value = this.of(
         schemas.map((schema) => memberSchema(schema, name)),
         refs
@@ -212,40 +209,15 @@ class Example {
   }
 }
 
-/** The types that all schemas allow, `null` last; `undefined` when none names one. */
-const typesOf = (schemas: ReadonlyArray<unknown>): ReadonlyArray<string> | undefined => {
-  let types: ReadonlyArray<string> | undefined
-  for (const schema of schemas) {
-    const own = [at(schema, "type") ?? []].flat().map((type) => String(type).toLowerCase())
-    if (own.length === 0) continue
-    // As OpenAPI 3.0 and Gemini write it
-    if (at(schema, "nullable") === true) own.push("null")
-    types = types === undefined ? own : own.flatMap((type) => both(type, types ?? []))
-  }
-  return types?.toSorted((a, b) => Number(a === "null") - Number(b === "null"))
-}
+const lengthOf = (value: unknown): number =>
+  typeof value === "string" || Array.isArray(value) ? value.length : 0
 
-/** The type, narrowed by other types. An integer is a number. */
-const both = (type: string, others: ReadonlyArray<string>): ReadonlyArray<string> => {
-  if (others.includes(type)) return [type]
-  if (type === "number" && others.includes("integer")) return ["integer"]
-  return type === "integer" && others.includes("number") ? [type] : []
-}
-
-const isOf = (type: string, value: unknown): boolean => {
-  switch (type) {
-    case "null":
-      return value === null
-    case "array":
-      return Array.isArray(value)
-    case "integer":
-      return Number.isInteger(value)
-    case "object":
-      return typeof value === "object" && value !== null && !Array.isArray(value)
-    default:
-      return typeof value === type
-  }
-}
+/** What is read of a schema at every value that it describes: its keywords and the longest of them. */
+const sizeOf = (schema: unknown): number =>
+  Object.keys(Object(schema)).length +
+  lengthOf(at(schema, "$ref")) +
+  lengthOf(at(schema, "type")) +
+  lengthOf(at(schema, "required"))
 
 /** `const` and `enum` as lists. */
 const listed = (schema: unknown): ReadonlyArray<ReadonlyArray<unknown>> => {
@@ -256,22 +228,8 @@ const listed = (schema: unknown): ReadonlyArray<ReadonlyArray<unknown>> => {
   ]
 }
 
-const typical: ReadonlyArray<readonly [type: string, keyword: RegExp]> = [
-  ["object", /^(?:properties|required|additionalProperties|minProperties)$/u],
-  ["array", /^(?:items|prefixItems|minItems)$/u],
-  ["string", /^(?:pattern|format|minLength|maxLength)$/u],
-  ["number", /^(?:minimum|maximum|exclusiveMinimum|exclusiveMaximum|multipleOf)$/u]
-]
-
-/** The type that the keywords of schemas without one are about. */
-const likelyType = (schemas: ReadonlyArray<unknown>): string => {
-  const keywords = schemas.flatMap((schema) => Object.keys(Object(schema)))
-  const found = typical.find(([, pattern]) => keywords.some((it) => pattern.test(it)))
-  return found?.[0] ?? "object"
-}
-
 const limits = (schemas: ReadonlyArray<unknown>, name: string): ReadonlyArray<number> =>
-  schemas.map((schema) => Number(at(schema, name))).filter((limit) => limit >= 0)
+  schemas.map((schema) => numberOf(at(schema, name))).filter((limit) => limit >= 0)
 
 const most = (schemas: ReadonlyArray<unknown>, name: string): number =>
   Math.max(0, ...limits(schemas, name))

@@ -1,5 +1,6 @@
 import { at } from "../domain/Json.ts"
-import { exampleOf, listOf } from "./SchemaExample.ts"
+import { exampleOf } from "./SchemaExample.ts"
+import { listOf } from "./SchemaTypes.ts"
 
 /** A simulated call of an offered tool. */
 export interface ToolCall {

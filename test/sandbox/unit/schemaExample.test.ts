@@ -50,8 +50,45 @@ describe("patternExample", () => {
   })
 
   it("refuses to be endless", () => {
-    for (const pattern of ["(){900000000}", "((a{999}){999}){999}", "x".repeat(4000)]) {
+    assert.strictEqual(patternExample("(){900000000}", 0), "")
+    for (const pattern of ["((a{999}){999}){999}", "x".repeat(4000)]) {
       assert.throws(() => patternExample(pattern, 0), RangeError)
     }
+  })
+})
+
+describe("a schema of a client cannot hold the process", () => {
+  const list = (items: unknown) => ({ type: "array", minItems: 3900, items })
+  const keyword = "x".repeat(100_000)
+  const numbers = Array.from({ length: 50_000 }, (_, index) => index)
+  const words = (prefix: string) => numbers.slice(0, 10_000).map((index) => `${prefix}${index}`)
+  const nested = (group: string) => `${group.repeat(700)}a${")".repeat(700)}{1500}`
+
+  it.each([
+    [
+      "a long reference",
+      { $defs: { a: { $ref: `#/${"a/".repeat(50_000)}` } }, ...list({ $ref: "#/$defs/a" }) }
+    ],
+    ["many keywords", list(Object.fromEntries(numbers.map((index) => [`k${index}`, 1])))],
+    ["many types", list({ allOf: [{ type: words("a") }, { type: words("b") }] })],
+    ["a name that is required many times", list({ required: numbers.map(() => "a") })],
+    ["a long name", list({ required: [keyword] })],
+    ["limits that are lists", list({ type: "integer", minimum: numbers, maximum: numbers })],
+    ["a long limit", list({ type: "string", minLength: "1".repeat(500_000) })],
+    ["a pattern that is a list", list({ type: "string", pattern: numbers })],
+    ["a long constant", list({ const: keyword })],
+    ["nested groups", list({ type: "string", pattern: nested("(") })],
+    ["nested groups without content", list({ type: "string", pattern: nested("(()|") })],
+    ["a repetition of nothing", list({ type: "string", pattern: "((){5990})" })]
+  ])("%s", (_, schema) => {
+    const from = performance.now()
+    let text = ""
+    try {
+      text = JSON.stringify(exampleOf(schema))
+    } catch (error) {
+      assert.isTrue(error instanceof RangeError || error instanceof UnsatisfiableSchema)
+    }
+    assert.isBelow(text.length, 1_000_000)
+    assert.isBelow(performance.now() - from, 1000)
   })
 })
