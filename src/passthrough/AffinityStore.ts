@@ -17,13 +17,19 @@ export interface AffinityRequest {
   readonly candidate: string | undefined
 }
 
+/**
+ * Receipts of the user that are searched for one of the key. They are indexed by user only, and a key
+ * without one would have all of them read at each call.
+ */
+const receiptsMax = 10_000
+
 /** Which account keeps what the calls of a key have made. ADR 0134. */
 export class AffinityStore extends Context.Service<
   AffinityStore,
   {
     /**
      * The account of the key, over all processes; it is bound if it is not yet: to that of the key's last
-     * receipt, else to the candidate. With a candidate one that is no longer configured is replaced.
+     * receipt among the latest ones of its user, else to the candidate. With a candidate one that is no longer configured is replaced.
      */
     readonly bind: (
       request: AffinityRequest
@@ -42,8 +48,11 @@ export class AffinityStore extends Context.Service<
               SELECT coalesce(
                 (SELECT account_id FROM account_affinities
                   WHERE api_key_id = ${key} AND provider = ${provider}),
-                (SELECT account_id FROM calls
-                  WHERE user_id = ${user}::uuid AND api_key_id = ${key} AND vendor = ${vendor}
+                (SELECT account_id FROM (
+                    SELECT id, api_key_id, vendor, account_id FROM calls
+                    WHERE user_id = ${user}::uuid ORDER BY id DESC LIMIT ${receiptsMax}
+                  ) AS latest
+                  WHERE api_key_id = ${key} AND vendor = ${vendor}
                     AND account_id = ANY(${accounts}::text[])
                   ORDER BY id DESC LIMIT 1),
                 ${candidate}::text) AS account_id

@@ -1,3 +1,4 @@
+import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { Effect, Layer, Option } from "effect"
 import type { UserId } from "../../../src/domain/Ids.ts"
@@ -56,6 +57,23 @@ describeStores("the store of affinities", (database) => {
         yield* writeCalls({ ends: [{ ...callEnd(call, 1), account: "openai:b" }] })
         assert.strictEqual(yield* bind(user, undefined), "openai:b")
         assert.strictEqual(yield* bind(user, "openai:a"), "openai:b")
+      })
+    )
+
+    it.effect("reads no more than the latest 10,000 receipts of the user", () =>
+      Effect.gen(function* () {
+        const user = yield* newCaller(10)
+        const call = callStart(user, 1)
+        yield* writeCalls({ starts: [call] })
+        yield* writeCalls({ ends: [{ ...callEnd(call, 1), account: "openai:b" }] })
+        const sql = yield* PgClient.PgClient
+        yield* sql`
+          INSERT INTO calls (id, user_id, vendor, route, outcome, held, captured, sandbox, created_at, ended_at)
+          SELECT ('ffffffff-ffff-7fff-bfff-' || lpad(to_hex(n), 12, '0'))::uuid, ${user}::uuid, 'openai',
+            'POST /v1/embeddings', 'settled', 1, 1, false, c.created_at, c.ended_at
+          FROM calls c, generate_series(1, 10000) n WHERE c.user_id = ${user}::uuid`
+        assert.isUndefined(yield* bind(user, undefined))
+        assert.strictEqual(yield* bind(user, "openai:a"), "openai:a")
       })
     )
 
