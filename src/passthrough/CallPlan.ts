@@ -15,7 +15,7 @@ import { hiddenInputOf } from "./HiddenInput.ts"
 import { namesStoredItem } from "./KeptState.ts"
 import { readBody } from "./MeteredBody.ts"
 import type { ReadBody } from "./MeteredBody.ts"
-import { surchargesOf } from "./Surcharges.ts"
+import { readsToolResults, surchargesOf } from "./Surcharges.ts"
 
 /** What is held for a call, and how its response is metered. */
 export type Metered =
@@ -170,7 +170,7 @@ interface CallInput {
  */
 const inputOf = ({ bytes, text, value }: ReadBody): CallInput => {
   const { asksLongCache, hasFile, pictures } = hiddenInputOf(text)
-  const isHidden = hasFile || namesStoredItem(value)
+  const isHidden = hasFile || namesStoredItem(value) || readsToolResults(value)
   const tokensMax = isHidden ? Infinity : bytes.length + pictures * tokensPerPictureMax
   return { tokensMax, asksLongCache }
 }

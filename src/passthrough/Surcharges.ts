@@ -56,3 +56,24 @@ const isFree = (tool: unknown): boolean => {
   if (at(tool, "name") !== undefined) return true
   return Object.keys(Object(tool)).every((member) => freeMembers.test(member))
 }
+
+/** Tools that cost tokens only, and are run by the vendor: by their type … */
+const vendorTypes = /^(?:mcp|web_fetch)(?:_|$)/u
+/** … and by their member at Google. */
+const vendorMembers = /^(?:code_?execution|url_?context)$/iu
+
+const isRunByVendor = (tool: unknown): boolean => {
+  const type = at(tool, "type")
+  return typeof type === "string"
+    ? vendorTypes.test(type)
+    : Object.keys(Object(tool)).some((member) => vendorMembers.test(member))
+}
+
+/** The vendor runs tools, whose results the model reads as input: of any length. ADR 0111. */
+export const readsToolResults = (body: unknown): boolean => {
+  const tools = at(body, "tools")
+  return (
+    (at(body, "mcp_servers") ?? null) !== null ||
+    (Array.isArray(tools) && tools.some(isRunByVendor))
+  )
+}

@@ -104,6 +104,26 @@ describe("the hold of a call is the most that it can cost", () => {
     assert.strictEqual(held.output, 1000)
   })
 
+  it("tools that the vendor runs are held as the most that the model reads", () => {
+    for (const [to, body] of [
+      ["responses", { tools: [{ type: "function" }, { type: "mcp", server_url: "https://x" }] }],
+      ["messages", { tools: [{ type: "web_fetch_20250910", name: "web_fetch" }] }],
+      ["messages", { tools: [{ type: "mcp_toolset", mcp_server_name: "x" }] }],
+      ["messages", { mcp_servers: [{ type: "url", url: "https://x", name: "x" }] }],
+      ["gemini", { tools: [{ urlContext: {} }] }],
+      ["gemini", { tools: [{ function_declarations: [] }, { code_execution: {} }] }]
+    ] as const) {
+      assert.strictEqual(heldOf(to, body).tokens, 100_000 + 1000, JSON.stringify(body))
+    }
+    for (const [to, tool] of [
+      ["responses", { type: "function", name: "mcp" }],
+      ["messages", { name: "url_context", input_schema: {} }],
+      ["gemini", { functionDeclarations: [{ name: "code_execution" }] }]
+    ] as const) {
+      assert.strictEqual(heldOf(to, { tools: [tool] }).output, 1000, JSON.stringify(tool))
+    }
+  })
+
   it("a body may be nested to any depth, unless it must be rewritten", () => {
     const deep = "[".repeat(60_000) + "]".repeat(60_000)
     const match = catalog.match("openai", "POST", "/v1/chat/completions")
