@@ -1,5 +1,5 @@
 import { NodeHttpServer, NodeServices } from "@effect/platform-node"
-import { Duration, Effect, FileSystem, Layer, Option } from "effect"
+import { Effect, FileSystem, Layer, Option } from "effect"
 import { ArtifactBlobs } from "./artifacts/ArtifactBlobs.ts"
 import { ArtifactIndexStore } from "./artifacts/ArtifactIndexStore.ts"
 import { Artifacts } from "./artifacts/Artifacts.ts"
@@ -14,7 +14,6 @@ import { EgressGuard } from "./egress/EgressGuard.ts"
 import { MediaFetch } from "./egress/MediaFetch.ts"
 import * as Routes from "./http/Routes.ts"
 import { Listener } from "./http/server/Listener.ts"
-import type { ListenerBounds } from "./http/server/Listener.ts"
 import { CallStore } from "./passthrough/CallStore.ts"
 import { Metering } from "./passthrough/Metering.ts"
 import { Passthrough } from "./passthrough/Passthrough.ts"
@@ -61,6 +60,7 @@ import { AdmissionStore } from "./users/AdmissionStore.ts"
 import { ApiKeys } from "./users/ApiKeys.ts"
 import { ManageReplays } from "./users/ManageReplays.ts"
 import { ManageReplayStore } from "./users/ManageReplayStore.ts"
+import { RequestQuotas } from "./users/RequestQuotas.ts"
 import { Users } from "./users/Users.ts"
 import { UserStore } from "./users/UserStore.ts"
 import { Accounts } from "./vendors/Accounts.ts"
@@ -82,6 +82,7 @@ import { SignatureDebug } from "./webhooks/SignatureDebug.ts"
 import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
 import { WebhookSender } from "./webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "./webhooks/WebhookSender.ts"
+import * as WithheldAlerts from "./webhooks/WithheldAlerts.ts"
 
 /** The configured database, migrated. */
 export const database = Layer.unwrap(
@@ -195,6 +196,7 @@ export const services = Layer.mergeAll(
       OperatorFaults.layer,
       Process.layer,
       ManageReplays.layer,
+      RequestQuotas.layer,
       TaskChanges.layer,
       Users.layer,
       Wallet.layer
@@ -223,7 +225,8 @@ export const actors = Layer.mergeAll(
   Rescuer.layerLoop,
   DeliveryScheduler.layerLoop,
   OwnershipReconciler.layer,
-  WalletAudit.layer
+  WalletAudit.layer,
+  WithheldAlerts.layer
 )
 
 /** Everything except adapters and HTTP server; a test composes it with other adapters. */
@@ -233,23 +236,9 @@ export const core = actors.pipe(
   Layer.provideMerge(Cluster.layerSingle)
 )
 
-/** Time for running requests at shutdown. */
-const gracefulShutdown = Duration.seconds(5)
-
-/** An HTTP server on this address. */
-export const listen = (
-  address: { readonly host: string; readonly port: number },
-  bounds?: ListenerBounds
-) =>
-  Layer.unwrap(
-    Effect.map(Listener, ({ server }) =>
-      NodeHttpServer.layer(() => server, { ...address, gracefulShutdownTimeout: gracefulShutdown })
-    )
-  ).pipe(Layer.provideMerge(Listener.layer(bounds)))
-
 /** The HTTP server on `HOST` and `PORT`. */
 export const server = Layer.unwrap(
-  Effect.map(AppConfig, ({ host, port }) => listen({ host, port }))
+  Effect.map(AppConfig, ({ host, port }) => Listener.listen({ host, port }))
 )
 
 export const http = Routes.serve.pipe(Layer.provide(server))
@@ -274,7 +263,13 @@ export const layerTest = (options: TestOptions = {}) =>
     Effect.gen(function* () {
       const files = yield* FileSystem.FileSystem
       const dataDir = yield* files.makeTempDirectoryScoped()
-      const env = { DATA_DIR: dataDir, BASE_URL: "http://gateway.test", ...options.env }
+      const env = {
+        DATA_DIR: dataDir,
+        BASE_URL: "http://gateway.test",
+        // A test clock stands, so that no bucket would fill
+        MANAGE_RATE_LIMIT_PER_MINUTE: "0",
+        ...options.env
+      }
       const mocks = Layer.mergeAll(
         WebhookSender.layerMock(options.webhook),
         MockVendor.layer(options.vendor ?? [MockVendor.result()])

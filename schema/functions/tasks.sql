@@ -8,8 +8,9 @@
 
 -- Accepts tasks: hold, task, run, event, deliveries and idempotency record, in one transaction
 -- (ARCHITECTURE.md#rules-of-safety). `outcome`: accepted, replayed (the key was used before; the row contains
--- the first response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks;
--- exact, because all keys of a user share the wallet's lock).
+-- the first response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks),
+-- too_many_running_of_user (the user's keys together have `user_running_max`). Exact, because all keys of a user
+-- share the wallet's lock.
 create or replace function task_accept_many(p_calls jsonb) returns setof task_accept_result language plpgsql as $$
 declare
   c record;
@@ -21,7 +22,7 @@ begin
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, user_id uuid, api_key text, vendor text, model text, action text, kind text, body jsonb,
       sandbox boolean, price bigint, deadline timestamptz, trace text, now timestamptz, event text,
-      event_body bytea, running_max integer, key text, request_hash bytea, answer text, key_since timestamptz)
+      event_body bytea, running_max integer, user_running_max integer, key text, request_hash bytea, answer text, key_since timestamptz)
     order by x.user_id, x.n
   loop
     if w.user_id is distinct from c.user_id then
@@ -50,6 +51,14 @@ begin
     end if;
     if c.running_max > 0 and (select count(*) from runs r where r.api_key_id = c.api_key) >= c.running_max then
       a.outcome := 'too_many_running';
+      return next a;
+      continue;
+    end if;
+    if c.user_running_max > 0 and c.user_running_max <= (
+      select count(*) from runs r
+      where r.api_key_id = any (array(select k.id from api_keys k where k.user_id = c.user_id))
+    ) then
+      a.outcome := 'too_many_running_of_user';
       return next a;
       continue;
     end if;

@@ -15,7 +15,7 @@ create or replace function wallet_write(w wallets) returns void language plpgsql
 begin
   update wallets set
       settled = w.settled, held = w.held, entry_count = w.entry_count, state = w.state,
-      last_alert_at = w.last_alert_at, rearmed_by_top_up = w.rearmed_by_top_up
+      last_alert_at = w.last_alert_at, rearmed_by_top_up = w.rearmed_by_top_up, alert_withheld = w.alert_withheld
     where user_id = w.user_id;
 end $$;
 
@@ -70,6 +70,9 @@ begin
     w.state := 'ALERTED';
     w.last_alert_at := p_now;
     w.rearmed_by_top_up := false;
+    w.alert_withheld := false;
+  elsif p_captured > 0 and wallet_alert_throttled(w, p_throttle, p_now) then
+    w.alert_withheld := true;
   end if;
 end $$;
 
@@ -111,6 +114,7 @@ begin
   w.entry_count := w.entry_count + 1;
   if w.settled >= w.trigger_threshold then
     w.state := 'NORMAL';
+    w.alert_withheld := false;
     w.rearmed_by_top_up := w.rearmed_by_top_up or p_kind = 'top_up';
   end if;
   perform wallet_write(w);
@@ -136,6 +140,38 @@ begin
     );
 end $$;
 
+-- Whether only the throttle withholds the alert of a charge that left this wallet.
+create or replace function wallet_alert_throttled(w wallets, p_throttle interval, p_now timestamptz)
+returns boolean language plpgsql stable as $$
+begin
+  return not w.alert_withheld
+    and w.last_alert_at + p_throttle > p_now
+    and not w.rearmed_by_top_up
+    -- Due, were the throttle over.
+    and wallet_alert_due(w, p_throttle, w.last_alert_at + p_throttle);
+end $$;
+
+-- Marks the withheld alerts whose window is over and whose crossing still holds, and returns them. The others are
+-- forgotten. For a transaction that publishes them.
+create or replace function wallet_alerts_report(p_throttle interval, p_max integer, p_now timestamptz)
+returns setof threshold_crossing language plpgsql as $$
+declare w wallets;
+begin
+  for w in
+    select * from wallets u where u.alert_withheld and u.last_alert_at <= p_now - p_throttle
+    order by u.last_alert_at limit p_max for no key update skip locked
+  loop
+    if wallet_alert_due(w, p_throttle, p_now) then
+      update wallets u
+        set state = 'ALERTED', last_alert_at = p_now, rearmed_by_top_up = false, alert_withheld = false
+        where u.user_id = w.user_id;
+      return next (w.user_id, w.settled - w.held, w.trigger_threshold)::threshold_crossing;
+    else
+      update wallets u set alert_withheld = false where u.user_id = w.user_id;
+    end if;
+  end loop;
+end $$;
+
 -- Marks the alerts that are due for these charges, and returns them in the same order: of one wallet the first
 -- alerts. Raises GW428 when one is due and the caller has no transaction to publish it in (`p_alerts` is
 -- false).
@@ -154,9 +190,12 @@ begin
       if not p_alerts then
         raise exception 'an alert is due' using errcode = 'GW428';
       end if;
-      update wallets u set state = 'ALERTED', last_alert_at = p_now, rearmed_by_top_up = false
+      update wallets u
+        set state = 'ALERTED', last_alert_at = p_now, rearmed_by_top_up = false, alert_withheld = false
         where u.user_id = crossing.user_id;
       return next crossing;
+    elsif wallet_alert_throttled(owner, p_throttle, p_now) then
+      update wallets u set alert_withheld = true where u.user_id = crossing.user_id;
     end if;
   end loop;
 end $$;

@@ -70,7 +70,7 @@ export const builtInEntries: ReadonlyArray<CatalogEntry> = [
     action: "edit",
     result: "images",
     adapter: "gemini-image",
-    upstreamModel: "gemini-3-pro-image-preview",
+    upstreamModel: "gemini-3-pro-image",
     price: perImage(13_40n)
   }),
   builtIn("image-edit-max", {

@@ -47,7 +47,11 @@ const tokenRates = {
   /** Prompt tokens written with a longer lifetime than the default one; default `cacheWrite`. */
   cacheWriteLong: Schema.optionalKey(Amount),
   /** Output tokens spent on reasoning; default `output`. */
-  reasoning: Schema.optionalKey(Amount)
+  reasoning: Schema.optionalKey(Amount),
+  /** Prompt tokens of sound that are not read from the cache; default `input`. */
+  audioInput: Schema.optionalKey(Amount),
+  /** Output tokens of pictures; default `output`. */
+  imageOutput: Schema.optionalKey(Amount)
 }
 
 /** Credits for a million tokens. docs/reference/wallet.md#price-of-a-call */
@@ -109,8 +113,9 @@ export const quote = (entry: Priced, body: PricedBody): Credits =>
 const million = 1_000_000n
 
 /**
- * Tokens of a call. The parts are included in the sums: cached and written tokens in the input,
- * long-lived ones in the written, reasoning in the output.
+ * Tokens of a call. The parts are included in the sums: cached, written and audio tokens in the input,
+ * long-lived ones in the written, reasoning and image tokens in the output. Audio tokens are those that
+ * were not cached.
  */
 export interface TokenUsage {
   readonly inputTokens: number
@@ -119,6 +124,8 @@ export interface TokenUsage {
   readonly cacheWriteTokens?: number
   readonly cacheWriteLongTokens?: number
   readonly reasoningTokens?: number
+  readonly audioInputTokens?: number
+  readonly imageOutputTokens?: number
 }
 
 /** Rate times tokens, not yet divided by a million: the sum is rounded up once. */
@@ -139,14 +146,18 @@ export const chargeTokens = (price: TokenPrice, usage: TokenUsage): Credits => {
   const cached = Math.min(usage.cachedInputTokens ?? 0, usage.inputTokens)
   const written = Math.min(usage.cacheWriteTokens ?? 0, usage.inputTokens - cached)
   const long = Math.min(usage.cacheWriteLongTokens ?? 0, written)
+  const audio = Math.min(usage.audioInputTokens ?? 0, usage.inputTokens - cached - written)
   const reasoning = Math.min(usage.reasoningTokens ?? 0, usage.outputTokens)
+  const image = Math.min(usage.imageOutputTokens ?? 0, usage.outputTokens - reasoning)
   const write = rates.cacheWrite ?? rates.input
   const total =
-    forTokens(rates.input, usage.inputTokens - cached - written) +
+    forTokens(rates.input, usage.inputTokens - cached - written - audio) +
+    forTokens(rates.audioInput ?? rates.input, audio) +
     forTokens(rates.cachedInput ?? rates.input, cached) +
     forTokens(write, written - long) +
     forTokens(rates.cacheWriteLong ?? write, long) +
-    forTokens(rates.output, usage.outputTokens - reasoning) +
+    forTokens(rates.output, usage.outputTokens - reasoning - image) +
+    forTokens(rates.imageOutput ?? rates.output, image) +
     forTokens(rates.reasoning ?? rates.output, reasoning)
   return roundedUp(total)
 }
@@ -164,8 +175,8 @@ export const holdTokens = (
   const rates = ratesOf(price, inputTokens)
   const written = keepsLong ? rates.cacheWriteLong : undefined
   return roundedUp(
-    forTokens(highest(rates.input, rates.cacheWrite, written), inputTokens) +
-      forTokens(highest(rates.output, rates.reasoning), outputTokens)
+    forTokens(highest(rates.input, rates.audioInput, rates.cacheWrite, written), inputTokens) +
+      forTokens(highest(rates.output, rates.reasoning, rates.imageOutput), outputTokens)
   )
 }
 

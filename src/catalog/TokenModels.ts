@@ -15,7 +15,10 @@ const rates = (input: bigint, output: bigint, cached: bigint, written = input, l
 })
 type Rates = ReturnType<typeof rates>
 
-const price = (base: Rates, long?: TokenPrice["long"]): TokenPrice => ({
+const price = (
+  base: Rates & { readonly audioInput?: Rates["input"] },
+  long?: TokenPrice["long"]
+): TokenPrice => ({
   per: "million_tokens",
   ...base,
   ...(long === undefined ? {} : { long })
@@ -39,7 +42,7 @@ const claudeRates = (input: bigint, output: bigint, cached = input / 10n) =>
   rates(input, output, cached, (input * 5n) / 4n, input * 2n)
 
 /**
- * OpenAI since GPT-6: cache write 1.25 times the input, for 12 hours 2.5 times; higher rates above
+ * OpenAI since GPT-5.6: cache write 1.25 times the input, for 12 hours 2.5 times; higher rates above
  * 272,000 tokens.
  */
 const gpt6Rates = (input: bigint, output: bigint, cached: bigint) =>
@@ -51,6 +54,16 @@ const gpt6Rates = (input: bigint, output: bigint, cached: bigint) =>
     }
   ] as const
 
+/** OpenAI before GPT-5.6, models with a million tokens: cache writes cost as much as other input. */
+const gpt54Rates = (input: bigint, output: bigint, cached: bigint) =>
+  [
+    rates(input, output, cached),
+    { above: 272_000, ...rates(input * 2n, (output * 3n) / 2n, cached * 2n) }
+  ] as const
+
+/** Gemini: sound in the prompt may have a rate of its own. */
+const withAudio = (base: Rates, audio: bigint) => ({ ...base, audioInput: mills(audio) })
+
 const gpt4o = chat("openai", 16_384, 128_000)
 const gpt41 = chat("openai", 32_768, 1_047_576)
 const reasoner = chat("openai", 100_000, 200_000)
@@ -60,42 +73,138 @@ const claude4 = chat("anthropic", 64_000, 200_000)
 const claude5 = chat("anthropic", 128_000, 1_000_000)
 const gemini = chat("google", 65_536, 1_048_576)
 
-/**
- * The vendors' list prices as of 2026-11-21 (docs/catalog.md#sources-of-prices). The operator checks them
- * before use and changes them in `CATALOG_FILE`.
- */
-export const builtInTokenModels: ReadonlyArray<TokenModel> = [
-  gpt4o("gpt-4o", rates(2500n, 10_000n, 1250n)),
-  chat("openai", 4096, 128_000)("gpt-4o-2024-05-13", rates(5000n, 15_000n, 5000n)),
-  gpt4o("gpt-4o-mini", rates(150n, 600n, 75n)),
-  gpt41("gpt-4.1", rates(2000n, 8000n, 500n)),
-  gpt41("gpt-4.1-mini", rates(400n, 1600n, 100n)),
-  gpt41("gpt-4.1-nano", rates(100n, 400n, 25n)),
-  reasoner("o3", rates(2000n, 8000n, 500n)),
-  reasoner("o4-mini", rates(1100n, 4400n, 275n)),
-  gpt5("gpt-5", rates(1250n, 10_000n, 125n)),
-  gpt5("gpt-5-mini", rates(250n, 2000n, 25n)),
-  gpt5("gpt-5-nano", rates(50n, 400n, 5n)),
-  gpt5("gpt-5.1", rates(1250n, 10_000n, 125n)),
-  gpt5("gpt-5.2", rates(1750n, 14_000n, 175n)),
-  gpt6("gpt-6-sol", ...gpt6Rates(2000n, 10_000n, 200n)),
+/** A model that its vendor ends on a day, and the one that the vendor recommends instead. */
+const ending = (sunset: string, model: TokenModel, replacement?: string): TokenModel => ({
+  ...model,
+  sunset,
+  ...(replacement === undefined ? {} : { replacement })
+})
+
+/** A launch price that ends: from a day on the rates are twice as high. */
+const doubling = (from: string, model: string, base: readonly [bigint, bigint, bigint]) => ({
+  ...gemini(model, rates(...base)),
+  laterPrices: [{ from, price: price(rates(base[0] * 2n, base[1] * 2n, base[2] * 2n)) }]
+})
+
+const openAi: ReadonlyArray<TokenModel> = [
+  gpt6("gpt-6-astra", ...gpt6Rates(10_000n, 50_000n, 1000n)),
   gpt6("gpt-6.2-sol", ...gpt6Rates(2000n, 10_000n, 100n)),
+  gpt6("gpt-6.1-sol", ...gpt6Rates(2000n, 10_000n, 100n)),
+  gpt6("gpt-6.1-terra", ...gpt6Rates(1000n, 5000n, 50n)),
+  gpt6("gpt-6-sol", ...gpt6Rates(2000n, 10_000n, 200n)),
+  gpt6("gpt-6-luna", ...gpt6Rates(100n, 500n, 10n)),
+  // The list price: a promotion (4 and 20 dollars) was promised until 2026-11-21
+  gpt6("gpt-5.6-sol", ...gpt6Rates(5000n, 30_000n, 500n)),
+  gpt6("gpt-5.6-terra", ...gpt6Rates(2000n, 12_000n, 200n)),
+  gpt6("gpt-5.6-luna", ...gpt6Rates(200n, 1200n, 20n)),
+  gpt6("gpt-5.5", ...gpt54Rates(5000n, 30_000n, 500n)),
+  gpt6("gpt-5.5-pro", ...gpt54Rates(30_000n, 180_000n, 30_000n)),
+  gpt6("gpt-5.4", ...gpt54Rates(2500n, 15_000n, 250n)),
+  gpt5("gpt-5.4-mini", rates(750n, 4500n, 75n)),
+  ending("2027-04-01", gpt5("gpt-5.4-nano", rates(200n, 1250n, 20n))),
+  gpt5("gpt-5.2", rates(1750n, 14_000n, 175n)),
+  gpt5("gpt-5.2-pro", rates(21_000n, 168_000n, 21_000n)),
+  ending("2027-04-01", gpt5("gpt-5.1", rates(1250n, 10_000n, 125n))),
+  ending("2026-12-11", gpt5("gpt-5", rates(1250n, 10_000n, 125n)), "gpt-6.1-sol"),
+  ending("2026-12-11", gpt5("gpt-5-mini", rates(250n, 2000n, 25n)), "gpt-6.1-terra"),
+  ending("2026-12-11", gpt5("gpt-5-nano", rates(50n, 400n, 5n)), "gpt-6-luna"),
+  ending(
+    "2026-12-11",
+    chat("openai", 272_000, 272_000)("gpt-5-pro", rates(15_000n, 120_000n, 15_000n)),
+    "gpt-5.6-sol"
+  ),
+  ending("2027-01-14", gpt4o("gpt-4o", rates(2500n, 10_000n, 1250n)), "gpt-6-luna"),
+  ending("2027-01-14", gpt4o("gpt-4o-mini", rates(150n, 600n, 75n)), "gpt-6-luna"),
+  ending("2027-01-14", gpt41("gpt-4.1", rates(2000n, 8000n, 500n)), "gpt-6-luna"),
+  ending("2027-01-14", gpt41("gpt-4.1-mini", rates(400n, 1600n, 100n)), "gpt-6-luna"),
+  ending("2026-12-11", reasoner("o3", rates(2000n, 8000n, 500n)), "gpt-5.6-sol"),
+  ending("2026-12-11", reasoner("o3-pro", rates(20_000n, 80_000n, 20_000n)), "gpt-5.6-sol"),
   embedding("text-embedding-3-small", 20n),
   embedding("text-embedding-3-large", 130n),
-  chat("anthropic", 32_000, 200_000)("claude-opus-4-1", claudeRates(15_000n, 75_000n)),
-  claude4("claude-opus-4-5", claudeRates(5000n, 25_000n)),
-  claude4("claude-sonnet-4-5", claudeRates(3000n, 15_000n)),
-  claude4("claude-haiku-4-5", claudeRates(1000n, 5000n)),
+  embedding("text-embedding-ada-002", 100n)
+]
+
+const anthropic: ReadonlyArray<TokenModel> = [
+  claude5("claude-fable-5-2", claudeRates(8000n, 40_000n, 200n)),
+  claude5("claude-fable-5-1", claudeRates(10_000n, 50_000n, 250n)),
+  claude5("claude-fable-5", claudeRates(10_000n, 50_000n)),
+  claude5("claude-mythos-5-1", claudeRates(10_000n, 50_000n, 250n)),
+  claude5("claude-mythos-5", claudeRates(10_000n, 50_000n)),
+  claude5("claude-opus-5-5", claudeRates(4000n, 20_000n, 200n)),
   claude5("claude-opus-5", claudeRates(5000n, 25_000n)),
-  claude5("claude-sonnet-5", claudeRates(2000n, 10_000n)),
+  claude5("claude-opus-4-8", claudeRates(5000n, 25_000n)),
+  claude5("claude-opus-4-7", claudeRates(5000n, 25_000n)),
+  claude5("claude-opus-4-6", claudeRates(5000n, 25_000n)),
+  claude4("claude-opus-4-5", claudeRates(5000n, 25_000n)),
   // Since 2026-10-07 a cache read costs a twentieth of the input
   claude5("claude-sonnet-5-5", claudeRates(2000n, 10_000n, 100n)),
-  gemini("gemini-2.5-pro", rates(1250n, 10_000n, 125n), {
-    above: 200_000,
-    ...rates(2500n, 15_000n, 250n)
+  claude5("claude-sonnet-5", claudeRates(2000n, 10_000n)),
+  chat("anthropic", 64_000, 1_000_000)("claude-sonnet-4-6", claudeRates(3000n, 15_000n)),
+  ending(
+    "2026-11-30",
+    claude4("claude-sonnet-4-5", claudeRates(3000n, 15_000n)),
+    "claude-sonnet-5-5"
+  ),
+  claude5("claude-haiku-5-5", claudeRates(100n, 500n), {
+    above: 100_000,
+    ...claudeRates(500n, 2500n)
   }),
-  gemini("gemini-2.5-flash", rates(300n, 2500n, 30n)),
-  gemini("gemini-2.5-flash-lite", rates(100n, 400n, 10n)),
+  claude4("claude-haiku-4-5", claudeRates(1000n, 5000n))
+]
+
+const google: ReadonlyArray<TokenModel> = [
+  doubling("2026-12-01", "gemini-4-argon", [2000n, 10_000n, 100n]),
+  doubling("2026-12-01", "gemini-4-carbon", [2000n, 10_000n, 100n]),
+  doubling("2027-01-01", "gemini-3.8-flash", [750n, 3750n, 75n]),
+  // Since its last day Google serves, and charges, the replacement
+  ending(
+    "2026-10-08",
+    doubling("2027-01-01", "gemini-3.7-flash", [750n, 3750n, 75n]),
+    "gemini-3.8-flash"
+  ),
+  doubling("2027-01-01", "gemini-3.6-flash", [750n, 3750n, 75n]),
+  ending("2026-10-08", gemini("gemini-3.5-flash", rates(1500n, 9000n, 150n)), "gemini-3.6-flash"),
+  gemini("gemini-3.5-flash-lite", rates(300n, 2500n, 30n)),
+  ...["gemini-3.1-pro-preview", "gemini-3.1-pro-preview-customtools"].map((model) =>
+    gemini(model, rates(2000n, 12_000n, 200n), {
+      above: 200_000,
+      ...rates(4000n, 18_000n, 400n)
+    })
+  ),
+  ending("2027-05-07", gemini("gemini-3.1-flash-lite", withAudio(rates(250n, 1500n, 25n), 500n))),
+  gemini("gemini-3-flash-preview", withAudio(rates(500n, 3000n, 50n), 1000n)),
+  ending(
+    "2026-12-01",
+    gemini("gemini-2.5-pro", rates(1250n, 10_000n, 125n), {
+      above: 200_000,
+      ...rates(2500n, 15_000n, 250n)
+    }),
+    "gemini-3.8-flash"
+  ),
+  ending(
+    "2026-12-01",
+    gemini("gemini-2.5-flash", withAudio(rates(300n, 2500n, 30n), 1000n)),
+    "gemini-3.5-flash-lite"
+  ),
+  gemini("gemini-2.5-flash-lite", withAudio(rates(100n, 400n, 10n), 300n)),
+  {
+    vendor: "google",
+    model: "gemini-nano-banana-2.1",
+    price: {
+      per: "million_tokens",
+      input: mills(1500n),
+      output: mills(7500n),
+      imageOutput: mills(30_000n)
+    },
+    outputTokensMax: 65_536,
+    inputTokensMax: 131_072
+  },
   // A batch has 100 texts of 2048 tokens
   chat("google", 0, 204_800)("gemini-embedding-001", rates(150n, 0n, 150n))
 ]
+
+/**
+ * The vendors' list prices as of 2026-11-22 (docs/catalog.md#sources-of-prices). The operator checks them
+ * before use and changes them in `CATALOG_FILE`.
+ */
+export const builtInTokenModels: ReadonlyArray<TokenModel> = [...openAi, ...anthropic, ...google]

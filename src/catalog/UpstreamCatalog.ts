@@ -1,6 +1,7 @@
 import { builtInRoutes } from "./OpenRoutes.ts"
 import type { OpenRoute, TokenModel } from "./OpenRoutes.ts"
 import { builtInTokenModels } from "./TokenModels.ts"
+import { unsoldModels } from "./UnsoldModels.ts"
 
 /** An open route with its model segment, or a path that is open for other methods only, or nothing. */
 export type RouteMatch =
@@ -21,6 +22,8 @@ export interface UpstreamCatalog {
   /** `path` is the raw path after `/vendors/{vendor}`, without the query. */
   readonly match: (vendor: string, method: string, path: string) => RouteMatch
   readonly priced: (vendor: string, model: string) => TokenModel | undefined
+  /** Why a model of a vendor has no price; `undefined` when it has one, or is unknown. */
+  readonly unsold: (vendor: string, model: string) => string | undefined
 }
 
 interface Additions {
@@ -86,6 +89,13 @@ const matchRoute = (
 /** A date or `-latest` after a model id names a version of the same model. */
 const versionSuffix = /(?:-\d{4}-\d{2}-\d{2}|-\d{8}|-latest|-\d{3})$/u
 
+/** Does the name stand for one version of a model for ever? */
+export const isPinned = (name: string): boolean =>
+  versionSuffix.test(name) && !name.endsWith("-latest")
+
+const unsoldBecause = (vendor: string, model: string): string | undefined =>
+  unsoldModels.get(`${vendor}/${model}`)
+
 /** The built-in routes and prices, with those of a catalog file added or replacing them. */
 export const makeUpstreamCatalog = (additions: Additions = {}): UpstreamCatalog => {
   const routes = new Map(
@@ -110,6 +120,14 @@ export const makeUpstreamCatalog = (additions: Additions = {}): UpstreamCatalog 
       .entries()
       .map(([vendor, own]) => [vendor, new Map(own.map((model) => [model.model, model]))])
   )
+  const priced = (vendor: string, model: string): TokenModel | undefined => {
+    const own = modelsOf.get(vendor)
+    const listed = own?.get(model)
+    if (listed !== undefined || own === undefined) return listed
+    // A version that is not sold does not have the price of its model
+    const base = model.replace(versionSuffix, "")
+    return base === model || unsoldBecause(vendor, model) !== undefined ? undefined : own.get(base)
+  }
   return {
     routes: [...routes.values()],
     tokenModels: [...models.values()],
@@ -125,9 +143,10 @@ export const makeUpstreamCatalog = (additions: Additions = {}): UpstreamCatalog 
       }
       return allow.length === 0 ? { _tag: "Closed" } : { _tag: "OtherMethod", allow }
     },
-    priced: (vendor, model) => {
-      const own = modelsOf.get(vendor)
-      return own?.get(model) ?? own?.get(model.replace(versionSuffix, ""))
-    }
+    priced,
+    unsold: (vendor, model) =>
+      priced(vendor, model) === undefined
+        ? (unsoldBecause(vendor, model) ?? unsoldBecause(vendor, model.replace(versionSuffix, "")))
+        : undefined
   }
 }

@@ -92,13 +92,72 @@ const anthropicUsage = (usage: unknown): TokenUsage | undefined => {
 const geminiUsage = (usage: unknown): TokenUsage | undefined => {
   if (!isObject(usage)) return undefined
   const thoughts = count(usage, "thoughtsTokenCount")
+  const audio = modality(at(usage, "promptTokensDetails"), "AUDIO")
+  const cachedAudio = modality(at(usage, "cacheTokensDetails"), "AUDIO")
+  const image = modality(at(usage, "candidatesTokensDetails"), "IMAGE")
   return {
     inputTokens: count(usage, "promptTokenCount") + count(usage, "toolUsePromptTokenCount"),
     outputTokens: count(usage, "candidatesTokenCount") + thoughts,
     cachedInputTokens: count(usage, "cachedContentTokenCount"),
-    reasoningTokens: thoughts
+    reasoningTokens: thoughts,
+    ...modalities(Math.max(0, audio - cachedAudio), image)
   }
 }
+
+/** Gemini's tokens of one modality. */
+const modality = (details: unknown, name: string): number =>
+  Array.isArray(details)
+    ? details.reduce<number>(
+        (sum, detail: unknown) =>
+          at(detail, "modality") === name ? sum + count(detail, "tokenCount") : sum,
+        0
+      )
+    : 0
+
+/** Most calls have text alone: their receipts do not have these members. */
+const modalities = (audio: number, image: number) => ({
+  ...(audio === 0 ? {} : { audioInputTokens: audio }),
+  ...(image === 0 ? {} : { imageOutputTokens: image })
+})
+
+/**
+ * The model that a response, or one event of a stream, names as its own; `undefined` when it names none.
+ * docs/reference/wallet.md#the-model-that-responded
+ */
+export const responderOf = (protocol: UsageProtocol, value: unknown): string | undefined => {
+  const name = namedBy(protocol, value)
+  return typeof name === "string" ? name : undefined
+}
+
+const namedBy = (protocol: UsageProtocol, value: unknown): unknown => {
+  switch (protocol) {
+    case "openai-chat":
+    case "openai-embeddings":
+      return at(value, "model")
+    case "openai-responses":
+      return at(value, "model") ?? at(value, "response", "model")
+    case "anthropic-messages":
+      return (
+        fallbackOf(at(value, "usage", "iterations")) ??
+        at(value, "model") ??
+        at(value, "message", "model")
+      )
+    case "gemini-embeddings":
+    case "gemini-generate":
+      return Array.isArray(value)
+        ? value.map((chunk) => namedBy(protocol, chunk)).findLast((name) => name !== undefined)
+        : at(value, "modelVersion")
+  }
+}
+
+/** The model of `fallbacks` that responded, when the requested one refused. */
+const fallbackOf = (iterations: unknown): unknown =>
+  Array.isArray(iterations)
+    ? at(
+        iterations.findLast((it: unknown) => at(it, "type") === "fallback_message"),
+        "model"
+      )
+    : undefined
 
 /** Events of a stream are cumulative, so the highest figure of each kind counts. */
 export const mergeUsage = (a: TokenUsage | undefined, b: TokenUsage): TokenUsage =>
@@ -110,7 +169,11 @@ export const mergeUsage = (a: TokenUsage | undefined, b: TokenUsage): TokenUsage
         cachedInputTokens: Math.max(a.cachedInputTokens ?? 0, b.cachedInputTokens ?? 0),
         cacheWriteTokens: Math.max(a.cacheWriteTokens ?? 0, b.cacheWriteTokens ?? 0),
         cacheWriteLongTokens: Math.max(a.cacheWriteLongTokens ?? 0, b.cacheWriteLongTokens ?? 0),
-        reasoningTokens: Math.max(a.reasoningTokens ?? 0, b.reasoningTokens ?? 0)
+        reasoningTokens: Math.max(a.reasoningTokens ?? 0, b.reasoningTokens ?? 0),
+        ...modalities(
+          Math.max(a.audioInputTokens ?? 0, b.audioInputTokens ?? 0),
+          Math.max(a.imageOutputTokens ?? 0, b.imageOutputTokens ?? 0)
+        )
       }
 
 /** The extra event of `include_usage`: usage and no choices. docs/reference/vendors.md#openai-streams */

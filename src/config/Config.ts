@@ -68,8 +68,14 @@ export class AppConfig extends Context.Service<
     readonly maxBodyBytes: number
     /** Inference requests of a key in a minute; 0: no limit. */
     readonly rateLimitPerMinute: number
+    /** The same of all keys of a user together. */
+    readonly userRateLimitPerMinute: number
+    /** Management requests of a user in a minute; 0: no limit. */
+    readonly manageRateLimitPerMinute: number
     /** Unfinished tasks of a key; 0: no limit. */
     readonly concurrentTasksPerKey: number
+    /** The same of all keys of a user together. */
+    readonly concurrentTasksPerUser: number
     readonly serviceName: string
     readonly logLevel: LogLevel.LogLevel
     readonly logFormat: "pretty" | "json"
@@ -189,15 +195,18 @@ const limits = Effect.gen(function* () {
         (it) => fault(name, `${Duration.format(it)} is out of bounds`, durationRemedy)
       )
     )
-  const count = (name: string) =>
+  const count = (name: string, preset = 0) =>
     read(
       name,
-      Config.schema(countFromString, name).pipe(Config.withDefault(0)),
+      Config.schema(countFromString, name).pipe(Config.withDefault(preset)),
       `set a whole number up to ${countMax}, or 0 for no limit`
     )
   return {
     rateLimitPerMinute: yield* count("RATE_LIMIT_PER_MINUTE"),
+    userRateLimitPerMinute: yield* count("USER_RATE_LIMIT_PER_MINUTE"),
+    manageRateLimitPerMinute: yield* count("MANAGE_RATE_LIMIT_PER_MINUTE", 600),
     concurrentTasksPerKey: yield* count("CONCURRENT_TASKS_PER_KEY"),
+    concurrentTasksPerUser: yield* count("CONCURRENT_TASKS_PER_USER"),
     simulatorDelay: yield* delayRange(delay),
     maxBodyBytes: yield* byteCount(size),
     taskDeadline: yield* duration("TASK_DEADLINE"),

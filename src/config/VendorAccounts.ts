@@ -1,6 +1,6 @@
 import { Config, Effect, Option, Redacted, Result, Struct } from "effect"
 import { createHash } from "node:crypto"
-import { providerBases, providerVariables } from "../domain/Provider.ts"
+import { providerBases, providerVariables, regions } from "../domain/Provider.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
@@ -84,7 +84,7 @@ const parseAccount = (
 
 /** The settings that can follow a key. */
 interface Settings extends Partial<
-  Pick<AccountSetting, "weight" | "baseUrl" | "concurrent" | "jwksUrl">
+  Pick<AccountSetting, "weight" | "baseUrl" | "concurrent" | "region" | "jwksUrl">
 > {
   readonly name?: string
 }
@@ -120,6 +120,13 @@ const readers = new Map<string, (value: string) => Settings | string>([
     (value) => {
       const baseUrl = parseBase(value)
       return baseUrl === undefined ? "has no usable base" : { baseUrl }
+    }
+  ],
+  [
+    "region",
+    (value) => {
+      const region = regions.find((it) => it === value)
+      return region === undefined ? `has no region of ${regions.join(", ")}` : { region }
     }
   ],
   [

@@ -31,11 +31,11 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "Top up the wallet, or wait until running tasks have ended and their holds are released."
   ),
   1201: help(
-    "The key has sent as many requests as it may in a minute.",
+    "The key, or all keys of its user together, sent as many requests as they may in a minute; or an endpoint was sent as many test events as it may in a day.",
     "Wait as long as Retry-After says. RateLimit-Remaining tells in advance how many are left."
   ),
   1202: help(
-    "The key has as many unfinished tasks as it may. No task was made.",
+    "The key, or all keys of its user together, have as many unfinished tasks as they may. No task was made.",
     "Wait until one has ended (Retry-After is a guess), or cancel one."
   ),
   1203: help(
@@ -64,7 +64,7 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
   ),
   2006: help(
     "The path names a vendor, model or route that the service does not have.",
-    "GET /manage/v1/models lists every model with its path."
+    "GET /manage/v1/models lists every model with its path, GET /manage/v1/token-models those that are charged by the token."
   ),
   2007: help("The path exists, the method does not.", "Use a method that the Allow header names."),
   2008: help(

@@ -88,6 +88,9 @@ export const webhookPayloadBytesMax = 64 * 1024
 /** docs/reference/webhooks.md#rate-limit */
 export const deliveriesPerEndpointPerMinuteMax = 600
 
+/** docs/reference/webhooks.md#test-event */
+export const testEventsPerEndpointPerDayMax = 100
+
 /** For a whole attempt. docs/reference/requirements.md#r-retry-3 */
 export const webhookTimeoutSeconds = 30
 
@@ -105,16 +108,20 @@ export const idempotencyHours = 24
 export const idempotencyKeyCharactersMax = 255
 
 /**
- * Memory for large request bodies, in bodies of `MAX_BODY_BYTES`: of a process, and of one caller
- * (ADR 0110).
+ * Memory for large request bodies, in bodies of `MAX_BODY_BYTES`: of a process, and of one caller, a
+ * quarter of it (ADR 0140).
  */
 export const largestBodiesMax = 4
-export const largestBodiesPerCallerMax = 2
+export const largestBodiesPerCallerMax = 1
+
+/** A large body that arrives slower, in bytes a second over these seconds, is given up: 408. */
+export const slowSenderBytesMin = 64 * 1024
+export const slowSenderSeconds = 10
 
 /** Media of all submits under way in a process. A single task with more runs alone (ADR 0122). */
 export const submitMediaBytesMax = 256 * 1024 * 1024
 
-/** A body up to this size does not wait for memory. */
+/** A body up to this size does not wait for memory; one without a length takes as much at first. */
 export const smallBodyBytesMax = 1024 * 1024
 
 /** docs/reference/http.md#lists */
@@ -171,6 +178,13 @@ export const attemptLostSeconds = 120
 export const walletAuditSeconds = 15
 export const walletAuditWalletsMax = 500
 export const walletAuditEntriesMax = 1000
+
+/**
+ * How often withheld balance alerts are looked for, and how many one transaction reports.
+ * docs/reference/wallet.md#balance-alert
+ */
+export const withheldAlertSeconds = 5
+export const withheldAlertsMax = 100
 
 /** Credits that a wallet can hold, as `wallet_top_up` checks: in micro-credits they fit a `bigint`. */
 export const balanceCreditsMax = 9_000_000_000_000n

@@ -28,6 +28,17 @@ export const providerBases: { readonly [provider in Provider]: string } = {
   replicate: "https://api.replicate.com/v1"
 }
 
+/** Regions of DashScope by the vendor's own ids: models, their ids and their limits differ by region. */
+export const regions = [
+  "cn-beijing",
+  "ap-southeast-1",
+  "us-east-1",
+  "eu-central-1",
+  "cn-hongkong",
+  "ap-northeast-1"
+] as const
+export type Region = (typeof regions)[number]
+
 /** One account with a provider; several share new work by weight. ADR 0070. */
 export interface AccountSetting {
   /** Stored with attempts and calls, shown in metrics: a name, or a fingerprint of the key; no secret. */
@@ -40,6 +51,8 @@ export interface AccountSetting {
   readonly weight: number
   /** Jobs of tasks that may run at the vendor at once, over all processes; absent: the documented limit. */
   readonly concurrent?: number
+  /** Of a DashScope account; absent: that of the host of `baseUrl`, if it is one of the vendor's. */
+  readonly region?: Region
   /** Where fal publishes the keys that its callbacks are signed with; absent: fal's own. */
   readonly jwksUrl?: string
 }

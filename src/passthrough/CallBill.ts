@@ -1,13 +1,14 @@
 import { Context, Metric, Result } from "effect"
 import { chargeTokens } from "../catalog/Price.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
-import { isCredible, mergeUsage, usageOf } from "../catalog/Usage.ts"
+import { isCredible, mergeUsage, responderOf, usageOf } from "../catalog/Usage.ts"
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import { released } from "./CallBatches.ts"
 import type { CallPlan } from "./CallPlan.ts"
 import type { CallEnd } from "./Metering.ts"
+import { settledPrice } from "./SettledPrice.ts"
 import { StreamMeter } from "./StreamMeter.ts"
 import type { Reached, StreamWatch } from "./UpstreamCalls.ts"
 
@@ -31,7 +32,7 @@ const usageFaults = Metric.counter("gateway_upstream_usage_faults_total", {
 const bytesPerToken = 4
 
 /** Of a stream without a chunk. */
-const nothingRead = { isFinal: false, pieces: 0, usage: undefined }
+const nothingRead = { isFinal: false, pieces: 0, responder: undefined, usage: undefined }
 
 interface BilledCall {
   readonly id: string
@@ -93,7 +94,7 @@ export class CallBill implements StreamWatch {
 
   /** The client left before a response: what the upstream may be executing costs its prompt at least. */
   leave(): void {
-    if (this.#isSent) this.#settle(this.#estimate(0), true)
+    if (this.#isSent) this.#settle(this.#estimate(0), true, undefined)
     else this.release(null)
   }
 
@@ -108,10 +109,12 @@ export class CallBill implements StreamWatch {
     }
     if (this.#plan.metered._tag !== "Tokens") return this.#settleCall()
     const value = parseJson(response.body)
-    const reported = this.#credible(usageOf(this.#plan.metered.protocol, value))
+    const { protocol } = this.#plan.metered
+    const reported = this.#credible(usageOf(protocol, value))
+    const responder = responderOf(protocol, value)
     return reported === undefined
-      ? this.#settle(this.#estimate(response.body.length / bytesPerToken), true)
-      : this.#settle(reported, false)
+      ? this.#settle(this.#estimate(response.body.length / bytesPerToken), true, responder)
+      : this.#settle(reported, false, responder)
   }
 
   /** The end of an event stream. */
@@ -122,7 +125,7 @@ export class CallBill implements StreamWatch {
       this.#settleCall()
       return
     }
-    const { isFinal, pieces, usage: reported } = meter ?? nothingRead
+    const { isFinal, pieces, responder, usage: reported } = meter ?? nothingRead
     // An upstream that ends its stream without an event has sold nothing
     if (how === "complete" && reported === undefined && pieces === 0) {
       return this.release(this.#status)
@@ -130,14 +133,16 @@ export class CallBill implements StreamWatch {
     const usage = this.#credible(reported)
     // A stream that ended has the upstream's figures; one that the client left has some of them, or all
     // when it left after the last event, as OpenAI's client does at `[DONE]`
-    if ((how === "complete" || isFinal) && usage !== undefined) this.#settle(usage, false)
-    else {
+    if ((how === "complete" || isFinal) && usage !== undefined) {
+      this.#settle(usage, false, responder)
+    } else {
       const counted = this.#estimate(pieces)
       this.#settle(
         usage === undefined || usage.inputTokens === 0
           ? mergeUsage(usage, counted)
           : mergeUsage(usage, { inputTokens: 0, outputTokens: pieces }),
-        true
+        true,
+        responder
       )
     }
   }
@@ -165,12 +170,17 @@ export class CallBill implements StreamWatch {
     return this.#plan.hold
   }
 
-  #settle(usage: TokenUsage, counted: boolean): Credits {
-    if (this.#plan.metered._tag !== "Tokens") return this.#settleCall()
-    const cost = chargeTokens(this.#plan.metered.model.price, usage)
+  #settle(usage: TokenUsage, counted: boolean, responder: string | undefined): Credits {
+    const { hold, metered, model } = this.#plan
+    if (metered._tag !== "Tokens") return this.#settleCall()
+    const { price, pricedAs } = settledPrice(metered, model, responder)
+    const cost = chargeTokens(price, usage)
     // What a call costs beyond its hold is not charged
-    const captured = cost > this.#plan.hold ? this.#plan.hold : cost
-    this.#end({ ...this.#settled(captured), usage: { ...usage, counted } })
+    const captured = cost > hold ? hold : cost
+    this.#end({
+      ...this.#settled(captured),
+      usage: { ...usage, counted, ...(pricedAs === undefined ? {} : { pricedAs }) }
+    })
     return captured
   }
 

@@ -1,21 +1,36 @@
 import { Option, Result, Schema } from "effect"
-import { faultsOf } from "../catalog/FieldFaults.ts"
+import { priceAt } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
 import { holdTokens } from "../catalog/Price.ts"
+import type { TokenPrice } from "../catalog/Price.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
-import { hasDuplicateKeys } from "../domain/Json.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
+import { fallbackModels } from "./FallbackModels.ts"
 import { hiddenInputOf } from "./HiddenInput.ts"
+import { readBody } from "./MeteredBody.ts"
+import type { ReadBody } from "./MeteredBody.ts"
 import { surchargesOf } from "./Surcharges.ts"
 
 /** What is held for a call, and how its response is metered. */
 export type Metered =
   | { readonly _tag: "Nothing" }
   | { readonly _tag: "Call"; readonly amount: Credits }
-  | { readonly _tag: "Tokens"; readonly protocol: UsageProtocol; readonly model: TokenModel }
+  | MeteredTokens
+
+/** A call is charged at the prices of its beginning. */
+export interface MeteredTokens {
+  readonly _tag: "Tokens"
+  readonly protocol: UsageProtocol
+  /** The requested model. */
+  readonly model: TokenModel
+  readonly price: TokenPrice
+  /** For the price of another model that responds. */
+  readonly catalog: UpstreamCatalog
+  readonly nowMillis: number
+}
 
 /** A parsed and priced call: what goes upstream, and the most that it can cost. */
 export interface CallPlan {
@@ -29,48 +44,7 @@ export interface CallPlan {
   readonly hidesUsage: boolean
 }
 
-const isPositive = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 1
-
-const Limit = Schema.optionalKey(
-  Schema.NullOr(
-    Schema.Number.check(
-      Schema.makeFilter<number>(isPositive, { expected: "a whole number from 1" })
-    )
-  )
-)
-
-/** The members of a request that decide what it can cost; all others are for the upstream. */
-const RequestBody = Schema.Struct({
-  model: Schema.optionalKey(Schema.String),
-  stream: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
-  background: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
-  n: Limit,
-  max_tokens: Limit,
-  max_completion_tokens: Limit,
-  max_output_tokens: Limit,
-  stream_options: Schema.optionalKey(
-    Schema.NullOr(
-      Schema.Struct({ include_usage: Schema.optionalKey(Schema.NullOr(Schema.Boolean)) })
-    )
-  ),
-  previous_response_id: Schema.optionalKey(Schema.Unknown),
-  conversation: Schema.optionalKey(Schema.Unknown),
-  generationConfig: Schema.optionalKey(
-    Schema.NullOr(Schema.Struct({ maxOutputTokens: Limit, candidateCount: Limit }))
-  ),
-  // Gemini accepts both spellings
-  generation_config: Schema.optionalKey(
-    Schema.NullOr(Schema.Struct({ max_output_tokens: Limit, candidate_count: Limit }))
-  )
-})
-type RequestBody = typeof RequestBody.Type
-
-const decodeBody = Schema.decodeUnknownResult(RequestBody, {
-  errors: "all",
-  reportInput: true
-})
 const decodeRecord = Schema.decodeUnknownOption(Schema.Record(Schema.String, Schema.Unknown))
-const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
 
 /** Choices that are held for at most: OpenAI, which allows the most, returns no more. */
 const choicesMax = 128
@@ -89,7 +63,8 @@ export const planCall = (
   catalog: UpstreamCatalog,
   route: OpenRoute,
   pathModel: string | undefined,
-  given: Uint8Array
+  given: Uint8Array,
+  nowMillis: number
 ): Result.Result<CallPlan, Problem> => {
   const bytes = withoutMark(given)
   const model = pathModel ?? null
@@ -101,20 +76,30 @@ export const planCall = (
     const { amount } = route.meter
     return Result.succeed({ ...plain, metered: { _tag: "Call", amount }, hold: amount })
   }
-  return planTokens(catalog, route, route.meter.protocol, pathModel, bytes)
+  return planTokens({ catalog, route, protocol: route.meter.protocol, pathModel, bytes, nowMillis })
 }
 
 /** One byte order mark is skipped, as on every route. docs/reference/http.md#request-bodies */
 const withoutMark = (bytes: Uint8Array): Uint8Array =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
-const planTokens = (
-  catalog: UpstreamCatalog,
-  route: OpenRoute,
-  protocol: UsageProtocol,
-  pathModel: string | undefined,
-  bytes: Uint8Array
-): Result.Result<CallPlan, Problem> => {
+interface MeteredRequest {
+  readonly catalog: UpstreamCatalog
+  readonly route: OpenRoute
+  readonly protocol: UsageProtocol
+  readonly pathModel: string | undefined
+  readonly bytes: Uint8Array
+  readonly nowMillis: number
+}
+
+const planTokens = ({
+  bytes,
+  catalog,
+  nowMillis,
+  pathModel,
+  protocol,
+  route
+}: MeteredRequest): Result.Result<CallPlan, Problem> => {
   const read = readBody(bytes)
   if (Result.isFailure(read)) return Result.fail(read.failure)
   const { body, text, value } = read.success
@@ -124,8 +109,9 @@ const planTokens = (
   }
   const model = catalog.priced(route.vendor, name)
   if (model === undefined) {
+    const because = catalog.unsold(route.vendor, name) ?? "it has no price"
     return Result.fail(
-      problem(2006, `The model ${name.slice(0, 100)} is not offered here: it has no price`)
+      problem(2006, `The model ${name.slice(0, 100)} is not offered here: ${because}`)
     )
   }
   if (body.background === true) {
@@ -139,80 +125,39 @@ const planTokens = (
     const detail = "Nothing is kept upstream from call to call: send what was said before with it"
     return Result.fail(invalid(kept.map((member) => ({ pointer: `#/${member}`, detail }))))
   }
+  const fallbacks = fallbackModels(catalog, route.vendor, value)
+  if (Result.isFailure(fallbacks)) return Result.fail(fallbacks.failure)
   const asksUsage = protocol === "openai-chat" && body.stream === true
   const hidesUsage = asksUsage && body.stream_options?.include_usage !== true
   const sent = hidesUsage ? withUsageAsked(text, value) : Result.succeed(bytes)
+  const price = priceAt(model, nowMillis)
+  let hold = holdOf(model, price, read.success)
+  for (const { maxTokens, model } of fallbacks.success) {
+    const other = holdOf(model, priceAt(model, nowMillis), read.success, maxTokens)
+    if (other > hold) hold = other
+  }
   return Result.map(sent, (sent) => ({
-    metered: { _tag: "Tokens", protocol, model },
+    metered: { _tag: "Tokens", protocol, model, price, catalog, nowMillis },
     model: name,
-    hold: holdOf(model, read.success),
+    hold,
     body: sent,
     hidesUsage
   }))
 }
 
-const isFlag = (value: unknown): boolean =>
-  value === undefined || value === null || typeof value === "boolean"
-const isLimit = (value: unknown): boolean =>
-  value === undefined || value === null || isPositive(value)
-
-/**
- * Most bodies are plain and correct and need no decoder, which costs as much as the rest of a plan.
- * All others are decoded.
- */
-const isPlain = (value: Partial<Record<keyof RequestBody, unknown>>): value is RequestBody =>
-  (value.model === undefined || typeof value.model === "string") &&
-  isFlag(value.stream) &&
-  isFlag(value.background) &&
-  isLimit(value.n) &&
-  isLimit(value.max_tokens) &&
-  isLimit(value.max_completion_tokens) &&
-  isLimit(value.max_output_tokens) &&
-  value.stream_options === undefined &&
-  value.generationConfig === undefined &&
-  value.generation_config === undefined
-
-interface ReadBody {
-  readonly bytes: Uint8Array
-  readonly text: string
-  readonly value: unknown
-  readonly body: RequestBody
-}
-
-const duplicateKeys = problem(2002, "An object of the body has the same key twice")
-
-const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
-  const text = Result.try({
-    try: () => strictUtf8.decode(bytes),
-    catch: () => problem(2002, "The body is not valid UTF-8")
-  })
-  if (Result.isFailure(text)) return Result.fail(text.failure)
-  const json = parseJson(text.success)
-  if (Result.isFailure(json)) return Result.fail(problem(2002, "The body is not valid JSON"))
-  const value = json.success
-  if (Array.isArray(value) || typeof value !== "object" || value === null) {
-    return Result.fail(invalid([{ pointer: "#", detail: "Expected an object" }]))
-  }
-  // The upstream might read the other one
-  if (hasDuplicateKeys(text.success, value)) return Result.fail(duplicateKeys)
-  if (isPlain(value)) return Result.succeed({ bytes, text: text.success, value, body: value })
-  const body = decodeBody(value)
-  return Result.isFailure(body)
-    ? Result.fail(invalid(faultsOf(body.failure.issue)))
-    : Result.succeed({ bytes, text: text.success, value, body: body.success })
-}
-
-/** Unknown: the members that matter are decoded. */
-const parseJson = (text: string): Result.Result<unknown, unknown> =>
-  Result.try((): unknown => JSON.parse(text))
-
 /** A token is at least one byte of text; what the body does not show counts with its maximum. */
-const holdOf = (model: TokenModel, { body, bytes, text }: ReadBody): Credits => {
+const holdOf = (
+  model: TokenModel,
+  price: TokenPrice,
+  { body, bytes, text }: ReadBody,
+  ownLimit?: number
+): Credits => {
   const { asksLongCache, hasFile, pictures } = hiddenInputOf(text)
   const shown = bytes.length + pictures * tokensPerPictureMax
   const input = hasFile ? model.inputTokensMax : Math.min(shown, model.inputTokensMax)
   const { generationConfig, generation_config } = body
   const asked = largest(
+    ownLimit,
     body.max_tokens,
     body.max_completion_tokens,
     body.max_output_tokens,
@@ -223,7 +168,7 @@ const holdOf = (model: TokenModel, { body, bytes, text }: ReadBody): Credits => 
     largest(body.n, generationConfig?.candidateCount, generation_config?.candidate_count) ?? 1
   const each = Math.min(asked ?? Infinity, model.outputTokensMax)
   const output = each * Math.min(choices, choicesMax)
-  return holdTokens(model.price, input, output, asksLongCache)
+  return holdTokens(price, input, output, asksLongCache)
 }
 
 /** The upstream may apply any of them. */

@@ -35,7 +35,7 @@ export interface CallEnd {
   readonly outcome: "settled" | "released" | "lost"
   readonly status: number | null
   readonly account: string | null
-  readonly usage: Readonly<Record<string, number | boolean>> | null
+  readonly usage: Readonly<Record<string, number | boolean | string>> | null
 }
 
 /** What goes into one transaction: the calls that have ended, and those that begin. */

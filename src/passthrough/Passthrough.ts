@@ -6,6 +6,7 @@ import { planCall } from "./CallPlan.ts"
 import { closedRoute } from "./ClosedRoute.ts"
 import { MeteredCall } from "./MeteredCall.ts"
 import { Metering } from "./Metering.ts"
+import { soldModels } from "./ModelList.ts"
 import { givenUpBy, plainRequestOf, relay } from "./PassthroughCall.ts"
 import type {
   ForwardHandlers,
@@ -66,8 +67,9 @@ export class Passthrough extends Context.Service<
       }
 
       const plain = (call: PassthroughCall, body: Uint8Array) =>
-        Effect.map(upstream.reach(call.to.route.provider, plainRequestOf(call, body)), (reached) =>
-          relay(reached, undefined, undefined)
+        Effect.flatMap(
+          upstream.reach(call.to.route.provider, plainRequestOf(call, body)),
+          (reached) => soldModels(catalog, call.to, relay(reached, undefined, undefined))
         )
 
       // Most calls come here: from the hold to the response without a fiber
@@ -78,7 +80,7 @@ export class Passthrough extends Context.Service<
       ) => {
         try {
           const { model, route } = call.to
-          const plan = planCall(catalog, route, model, call.body)
+          const plan = planCall(catalog, route, model, call.body, nowMillis)
           if (Result.isSuccess(plan) && plan.success.metered._tag !== "Nothing") {
             const metered = new MeteredCall(services, call, plan.success, nowMillis, handlers)
             metered.begin()

@@ -1,7 +1,8 @@
 import { Result } from "effect"
 import type { UsageProtocol } from "../catalog/OpenRoutes.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
-import { isErrorEvent, isUsageChunk, mergeUsage, usageOf } from "../catalog/Usage.ts"
+import { isErrorEvent, isUsageChunk, mergeUsage, responderOf, usageOf } from "../catalog/Usage.ts"
+import { LongEvent } from "./LongEvent.ts"
 
 const empty = Buffer.alloc(0)
 
@@ -21,6 +22,7 @@ export class StreamMeter {
   /** The event that is too long to be kept. */
   #long: LongEvent | undefined
   #usage: TokenUsage | undefined
+  #responder: string | undefined
   #pieces = 0
   #failed = false
   #isFinal = false
@@ -33,6 +35,11 @@ export class StreamMeter {
   /** What the upstream has reported so far. */
   get usage(): TokenUsage | undefined {
     return this.#usage
+  }
+
+  /** The model that the events with figures name. */
+  get responder(): string | undefined {
+    return this.#responder
   }
 
   /** Events with a piece of output: about a token each. */
@@ -118,6 +125,7 @@ export class StreamMeter {
     const reported = usageOf(this.#protocol, value)
     if (reported !== undefined) {
       this.#usage = mergeUsage(this.#usage, reported)
+      this.#responder = responderOf(this.#protocol, value) ?? this.#responder
       this.#isFinal ||= event.includes(finalMarks[this.#protocol])
     }
     return value
@@ -221,79 +229,5 @@ class Occurrences {
       this.#next = found < 0 ? Infinity : found
     }
     return this.#next
-  }
-}
-
-/** Strings up to this length are kept: names, types, figures. Longer ones are output, and are not. */
-const textCharactersMax = 256
-
-/** Figures are in the event, or in its `response` or `message`, and have details with details. */
-const depthMax = 5
-
-/** What is kept of an event at most. An event beyond it is larger than upstreams send: its figures are not read. */
-const keptCharactersMax = 64 * 1024
-
-/**
- * One event of a stream that is too long to be kept, read as it comes. Lists, long strings and deep
- * objects are kept empty: none of them holds usage figures. ADR 0118.
- */
-export class LongEvent {
-  #kept = ""
-  #depth = 0
-  /** Open brackets in what is left out. */
-  #left = 0
-  #text: string | undefined
-  #isEscaped = false
-  #isLineEmpty = false
-
-  /** What is kept of the event, as Latin-1. */
-  get text(): string {
-    return this.#kept
-  }
-
-  /** Takes bytes; returns the index behind the blank line that ends the event in them, or 0. */
-  push(bytes: Buffer): number {
-    const text = bytes.toString("latin1")
-    for (let at = 0; at < text.length; at += 1) {
-      const character = text.charAt(at)
-      if (character === "\n" && this.#isLineEmpty) return at + 1
-      if (character !== "\r") this.#isLineEmpty = character === "\n"
-      if (this.#text === undefined) this.#read(character)
-      else this.#readText(character, this.#text)
-    }
-    return 0
-  }
-
-  #read(character: string): void {
-    if (character === '"') this.#text = ""
-    else if (character === "{" || character === "[") this.#open(character)
-    else if (character === "}" || character === "]") this.#close(character)
-    else this.#keep(character)
-  }
-
-  #readText(character: string, text: string): void {
-    if (character === '"' && !this.#isEscaped) {
-      this.#text = undefined
-      this.#keep(text.length > textCharactersMax ? '""' : `"${text}"`)
-      return
-    }
-    this.#isEscaped = character === "\\" && !this.#isEscaped
-    if (text.length <= textCharactersMax) this.#text = text + character
-  }
-
-  #open(bracket: string): void {
-    this.#keep(bracket)
-    if (this.#left > 0 || bracket === "[" || this.#depth === depthMax) this.#left += 1
-    else this.#depth += 1
-  }
-
-  #close(bracket: string): void {
-    if (this.#left > 0) this.#left -= 1
-    else this.#depth -= 1
-    this.#keep(bracket)
-  }
-
-  #keep(text: string): void {
-    if (this.#left === 0 && this.#kept.length < keptCharactersMax) this.#kept += text
   }
 }

@@ -198,7 +198,7 @@ const outcomeOf = (account: AccountSetting, { model }: UpstreamRequest, exit: At
       const error = cause.reasons.find((reason) => reason._tag === "Fail")?.error
       if (error === undefined)
         return { _tag: "Final", result: Effect.orDie(Effect.failCause(cause)) }
-      const result = Effect.fail(problemOf(error))
+      const result = Effect.fail(problems[error.kind])
       return error.kind === "unsent"
         ? { _tag: "Next", reason: `cannot be reached (${error.detail})`, isRate: false, result }
         : { _tag: "Final", result: Effect.andThen(report(account, error.detail), result) }
@@ -211,12 +211,12 @@ const report = (account: AccountSetting, reason: string) =>
     Effect.logWarning(`The upstream account ${account.id} ${reason}`)
   )
 
-const problemOf = (failure: UpstreamFailure): Problem =>
-  failure.kind === "timeout"
-    ? problem(5004, "The upstream did not answer in time; the call may have been executed")
-    : failure.kind === "unsent"
-      ? problem(5002, "The upstream cannot be reached; nothing was sent")
-      : problem(5002, "The connection to the upstream broke; the call may have been executed")
+const problems: { readonly [kind in UpstreamFailure["kind"]]: Problem } = {
+  timeout: problem(5004, "The upstream did not answer in time; the call may have been executed"),
+  unsent: problem(5002, "The upstream cannot be reached; nothing was sent"),
+  broken: problem(5002, "The connection to the upstream broke; the call may have been executed"),
+  page: problem(5002, "The upstream answered with a page instead of data")
+}
 
 const misconfigured = problem(
   5003,

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Option } from "effect"
+import type { JsonSchema } from "effect"
 import { Catalog } from "../catalog/Catalog.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
 import { quote } from "../catalog/Price.ts"
@@ -8,9 +9,11 @@ import type { TaskId, UserId } from "../domain/Ids.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
+import { bodySchemaOf } from "../vendors/BodyFaults.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
+import { decodeRequest } from "./RequestBody.ts"
 import { TaskCompletion } from "./TaskCompletion.ts"
-import { decodeRequest, TaskCreation } from "./TaskCreation.ts"
+import { TaskCreation } from "./TaskCreation.ts"
 import type { Created, CreateRequest, ModelPath } from "./TaskCreation.ts"
 import { TaskStore } from "./TaskStore.ts"
 
@@ -22,6 +25,14 @@ export interface FoundTask {
   readonly entry: CatalogEntry
 }
 
+/** A model of the catalog as clients may call it. */
+export interface RoutedModel {
+  readonly entry: CatalogEntry
+  /** Without fields that its upstream model does not take. */
+  readonly bodySchema: JsonSchema.JsonSchema
+  readonly sandbox: boolean
+}
+
 type Failure = Problem | StoreUnavailable
 
 /** The entry point: resolves the model, decodes the body, prices, accepts; finds and cancels tasks. */
@@ -29,7 +40,7 @@ export class Router extends Context.Service<
   Router,
   {
     /** Every model of the catalog. */
-    readonly models: ReadonlyArray<{ readonly entry: CatalogEntry; readonly sandbox: boolean }>
+    readonly models: ReadonlyArray<RoutedModel>
     readonly create: (request: CreateRequest) => Effect.Effect<Created, Failure>
     /** Validates the request and returns the price: no task, no hold, no event. */
     readonly quote: (path: ModelPath, body: unknown) => Effect.Effect<Credits, Problem>
@@ -88,6 +99,7 @@ export class Router extends Context.Service<
       return Router.of({
         models: catalog.all.map((entry) => ({
           entry,
+          bodySchema: bodySchemaOf(entry),
           sandbox: vendors.isSandbox(entry.vendor, entry.adapter)
         })),
         create: (request) =>

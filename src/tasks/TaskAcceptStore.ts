@@ -9,7 +9,13 @@ import type { Acceptance, AcceptOutcome, TaskStore } from "./TaskStore.ts"
 
 const Row = Schema.Struct({
   n: Schema.Int,
-  outcome: Schema.Literals(["accepted", "replayed", "balance_too_low", "too_many_running"]),
+  outcome: Schema.Literals([
+    "accepted",
+    "replayed",
+    "balance_too_low",
+    "too_many_running",
+    "too_many_running_of_user"
+  ]),
   requestHash: Schema.NullOr(Bytes),
   status: Schema.NullOr(Schema.Int),
   body: Schema.NullOr(Schema.String),
@@ -71,6 +77,7 @@ const toCall = (a: Acceptance, n: number) => ({
   event: a.event.id,
   event_body: hex(a.event.body),
   running_max: a.runningMax,
+  user_running_max: a.userRunningMax,
   ...Option.match(a.idempotency, {
     onNone: () => ({}),
     onSome: ({ key, requestHash, responseBody, since }) => ({
@@ -83,7 +90,8 @@ const toCall = (a: Acceptance, n: number) => ({
 })
 
 const outcomeOf = (row: typeof Row.Type | undefined): AcceptOutcome => {
-  if (row?.outcome === "too_many_running") return { _tag: "TooManyRunning" }
+  if (row?.outcome === "too_many_running") return { _tag: "TooManyRunning", of: "API key" }
+  if (row?.outcome === "too_many_running_of_user") return { _tag: "TooManyRunning", of: "user" }
   if (row === undefined || row.balance === null) return { _tag: "BalanceTooLow" }
   if (row.outcome === "accepted") {
     return { _tag: "Accepted", balance: row.balance, endpoints: row.endpoints ?? [] }

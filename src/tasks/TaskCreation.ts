@@ -1,20 +1,9 @@
-import {
-  Array as Arr,
-  Context,
-  DateTime,
-  Duration,
-  Effect,
-  Layer,
-  Option,
-  Result,
-  Schema
-} from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
 import type { ArtifactRow } from "../artifacts/Artifacts.ts"
 import { Artifacts } from "../artifacts/Artifacts.ts"
 import type { Body } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
-import { capFaults } from "../catalog/FieldFaults.ts"
-import { acceptBody, mapMedia } from "../catalog/media/Media.ts"
+import { mapMedia } from "../catalog/media/Media.ts"
 import type { InlineMedium } from "../catalog/media/Media.ts"
 import { quote } from "../catalog/Price.ts"
 import { AppConfig } from "../config/Config.ts"
@@ -22,7 +11,7 @@ import type { Credits } from "../domain/Credits.ts"
 import { makeTaskId } from "../domain/Ids.ts"
 import type { TaskId, UserId } from "../domain/Ids.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
-import { invalid, Problem, problem } from "../domain/Problem.ts"
+import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { isRepeat } from "../domain/RequestHash.ts"
 import type { RequestHash } from "../domain/RequestHash.ts"
@@ -30,9 +19,9 @@ import { createdBody, taskResult } from "../domain/TaskBody.ts"
 import type { TaskFacts } from "../domain/TaskBody.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import type { Principal } from "../users/ApiKeys.ts"
-import { mediaFaults, refusedFields } from "../vendors/BodyFaults.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
 import { taskEvent } from "../webhooks/Events.ts"
+import { decodeRequest } from "./RequestBody.ts"
 import { OperatorFaults } from "./submission/OperatorFaults.ts"
 import { TaskStore } from "./TaskStore.ts"
 import type { AcceptOutcome } from "./TaskStore.ts"
@@ -137,38 +126,29 @@ export class TaskCreation extends Context.Service<
   )
 }
 
-/**
- * Decodes a body with its inline media, by the rules of its label and of the entry's adapter; fails with
- * all faults at once.
- */
-export const decodeRequest = Effect.fnUntraced(function* (entry: CatalogEntry, input: unknown) {
-  const accepted = yield* Effect.result(acceptBody(entry.label, input))
-  const faults = [
-    ...(Result.isFailure(accepted)
-      ? accepted.failure.errors
-      : mediaFaults(entry, accepted.success)),
-    ...refusedFields(entry, input)
-  ]
-  if (Arr.isReadonlyArrayNonEmpty(faults)) return yield* invalid(capFaults(faults))
-  return yield* Effect.orDie(Effect.fromResult(accepted))
-})
-
 const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
 
 /**
- * Fails with 5003 while an operator fault is open, before money is held for a job that the vendor would
- * refuse. A repeated request is still replayed. ADR 0083.
+ * Fails with 5003 while an operator fault is open, or when no account has the model: before
+ * money is held for a job that cannot be submitted. A repeated request is still replayed. ADR 0083.
  */
 const makeFaultCheck = Effect.gen(function* () {
   const faults = yield* OperatorFaults
   const tasks = yield* TaskStore
   const vendors = yield* VendorClient
 
-  return Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
+  /** How long the fault of the account that is next stays open. */
+  const faultLeft = Effect.fnUntraced(function* (entry: CatalogEntry) {
+    if (!vendors.isServed(entry)) return Option.some(unservedRetryAfter)
     if (!faults.hasOpen()) return Option.none()
     const account = yield* Effect.option(vendors.choose(entry))
-    if (Option.isNone(account)) return Option.none()
-    const left = yield* faults.remaining(account.value.accountId, entry.upstreamModel)
+    return Option.isNone(account)
+      ? Option.none()
+      : yield* faults.remaining(account.value.accountId, entry.upstreamModel)
+  })
+
+  return Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
+    const left = yield* faultLeft(entry)
     if (Option.isNone(left)) return Option.none()
     if (Option.isSome(request.idempotency)) {
       const { key } = request.idempotency.value
@@ -184,13 +164,16 @@ const makeFaultCheck = Effect.gen(function* () {
   })
 })
 
+/** The operator has to change the configuration first. */
+const unservedRetryAfter = Duration.hours(1)
+
 /** Idempotency keys from before this time have expired. */
 const idempotencySince = (now: DateTime.Utc) =>
   DateTime.subtractDuration(now, Duration.hours(idempotencyHours))
 
 /** One transaction: idempotency record, task, hold, event and deliveries. */
 const makeAccept = Effect.gen(function* () {
-  const { concurrentTasksPerKey, taskDeadline } = yield* AppConfig
+  const { concurrentTasksPerKey, concurrentTasksPerUser, taskDeadline } = yield* AppConfig
   const tasks = yield* TaskStore
   const vendors = yield* VendorClient
 
@@ -225,6 +208,7 @@ const makeAccept = Effect.gen(function* () {
       traceId: request.traceId,
       now,
       runningMax: concurrentTasksPerKey,
+      userRunningMax: concurrentTasksPerUser,
       event: taskEvent(path, taskResult(task, entry.result), now),
       idempotency: Option.map(request.idempotency, (it) => ({
         ...it,
@@ -253,7 +237,7 @@ const replayOrFail = Effect.fnUntraced(function* (
   if (outcome._tag === "TooManyRunning") {
     return yield* new Problem({
       code: 1202,
-      detail: "This API key has as many unfinished tasks as it may: wait until one has ended",
+      detail: `This ${outcome.of} has as many unfinished tasks as it may: wait until one has ended`,
       retryAfterSeconds: runningRetryAfterSeconds
     })
   }

@@ -46,6 +46,8 @@ export interface Acceptance {
   readonly event: EventBody
   /** Most unfinished tasks of the API key; 0: no limit. */
   readonly runningMax: number
+  /** The same of all keys of the user together; absent: no limit. */
+  readonly userRunningMax?: number
   readonly idempotency: Option.Option<{
     readonly key: string
     readonly requestHash: Uint8Array
@@ -75,7 +77,7 @@ export type AcceptOutcome =
   | Replayed
   | { readonly _tag: "BalanceTooLow" }
   /** The API key has the maximum of unfinished tasks. */
-  | { readonly _tag: "TooManyRunning" }
+  | { readonly _tag: "TooManyRunning"; readonly of: "API key" | "user" }
 
 /** The end of a task. `epoch` is absent when it is ended from outside its run (cancel). */
 export interface Finish {

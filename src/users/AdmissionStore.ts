@@ -1,7 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, DateTime, Effect, Layer, Option, Schema, String } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
-import { toDate } from "../db/Rows.ts"
+import { rowOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { taskColumns, TaskView } from "../db/TaskRow.ts"
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
@@ -12,8 +12,9 @@ import { Scope } from "../domain/Scope.ts"
 /** What admission needs to know: whose key, at which rate, and which task the path names, if any. */
 export interface AdmissionRequest {
   readonly keyHash: Uint8Array
-  /** 0: no limit, nothing is counted. */
+  /** 0: no limit; with neither nothing is counted. */
   readonly perMinute: number
+  readonly userPerMinute: number
   readonly now: DateTime.Utc
   readonly taskId: Option.Option<TaskId>
 }
@@ -28,14 +29,23 @@ export interface AdmittedKey {
   readonly lastUsedAt: DateTime.Utc | null
 }
 
+/** A limit after this request: of both that which refused, or of which least remains. */
+export interface Rate extends Taken {
+  readonly limit: number
+  readonly of: "API key" | "user"
+}
+
+/** A bucket of requests after one was taken from it. */
+export interface Taken {
+  readonly admitted: boolean
+  readonly remaining: number
+  readonly resetSeconds: number
+}
+
 export interface Admission {
   readonly key: AdmittedKey
   /** `None`: nothing was counted, because there is no limit or the key must not use models. */
-  readonly rate: Option.Option<{
-    readonly admitted: boolean
-    readonly remaining: number
-    readonly resetSeconds: number
-  }>
+  readonly rate: Option.Option<Rate>
   /** The task, if it belongs to the key's user. */
   readonly task: Option.Option<TaskView>
 }
@@ -48,6 +58,13 @@ export class AdmissionStore extends Context.Service<
     readonly admit: (
       request: AdmissionRequest
     ) => Effect.Effect<Option.Option<Admission>, StoreUnavailable>
+    /** Takes one of `capacity` from a bucket that fills evenly in `seconds`. ADR 0030. */
+    readonly take: (
+      bucket: string,
+      capacity: number,
+      seconds: number,
+      now: DateTime.Utc
+    ) => Effect.Effect<Taken, StoreUnavailable>
   }
 >()("gateway/users/AdmissionStore") {
   static readonly layer = Layer.effect(
@@ -58,7 +75,14 @@ export class AdmissionStore extends Context.Service<
         admit: (request) =>
           Effect.map(statementOf(sql, request), ([row]) =>
             row === undefined ? Option.none() : Option.some(admissionOf(row))
-          ).pipe(storeFailures)
+          ).pipe(storeFailures),
+        take: (bucket, capacity, seconds, now) =>
+          client`
+            SELECT admitted, remaining, reset_seconds FROM bucket_take(
+              ${bucket}, ${capacity}::int, ${seconds}::float8, ${toDate(now)})`.pipe(
+            rowOf(TakenRow),
+            storeFailures
+          )
       })
     })
   )
@@ -76,11 +100,12 @@ const KeyRow = Schema.Struct({
   revokedAt: Schema.NullOr(Schema.Date),
   lastUsedAt: Schema.NullOr(Schema.Date)
 })
-const RateRow = Schema.Struct({
-  admitted: Schema.NullOr(Schema.Boolean),
-  remaining: Schema.NullOr(Schema.Int),
-  resetSeconds: Schema.NullOr(Schema.Int)
+const TakenRow = Schema.Struct({
+  admitted: Schema.Boolean,
+  remaining: Schema.Int,
+  resetSeconds: Schema.Int
 })
+const RateRow = Schema.Struct({ ...TakenRow.fields, limited: Schema.Int, ofUser: Schema.Boolean })
 const ViewRow = Schema.Struct({
   ...TaskView.fields,
   createdAt: Schema.Date,
@@ -96,7 +121,8 @@ const decodeTask = Schema.decodeUnknownSync(ViewRow)
 /** Named as the row's fields, so that this process need not rename the columns. */
 const keyColumns = `k.id AS "keyId", k.user_id AS "keyUserId", k.scopes, k.expires_at AS "expiresAt",
   k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt"`
-const countedColumns = `${keyColumns}, k.admitted, k.remaining, k.reset_seconds AS "resetSeconds"`
+const countedColumns = `${keyColumns}, k.limited, k.of_user AS "ofUser", k.admitted, k.remaining,
+  k.reset_seconds AS "resetSeconds"`
 const namedTaskColumns = taskColumns.replaceAll(
   /t\.(\w+_\w+)/gu,
   (column, name: string) => `${column} AS "${String.snakeToCamel(name)}"`
@@ -108,19 +134,20 @@ const ofKeyAndTask = `SELECT ${keyColumns}, ${namedTaskColumns} FROM api_keys k
   LEFT JOIN tasks t ON t.id = $2 AND t.user_id = k.user_id
   WHERE k.key_hash = $1`
 const admittedBy = `FROM (
-    SELECT (a.k).*, a.admitted, a.remaining, a.reset_seconds
-    FROM api_key_admit($1, $2::int, $3) a) k`
+    SELECT (a.k).*, a.limited, a.of_user, a.admitted, a.remaining, a.reset_seconds
+    FROM inference_admit($1, $2::int, $3::int, $4) a) k`
 const countedKey = `SELECT ${countedColumns} ${admittedBy}`
 const countedKeyAndTask = `SELECT ${countedColumns}, ${namedTaskColumns} ${admittedBy}
-  LEFT JOIN tasks t ON t.id = $4 AND t.user_id = k.user_id`
+  LEFT JOIN tasks t ON t.id = $5 AND t.user_id = k.user_id`
 
-function statementOf(sql: SqlClient, { keyHash, now, perMinute, taskId }: AdmissionRequest) {
-  if (perMinute === 0) {
+function statementOf(sql: SqlClient, request: AdmissionRequest) {
+  const { keyHash, now, perMinute, taskId, userPerMinute } = request
+  if (perMinute === 0 && userPerMinute === 0) {
     return Option.isNone(taskId)
       ? sql.unsafe<Row>(ofKey, [keyHash])
       : sql.unsafe<Row>(ofKeyAndTask, [keyHash, taskId.value])
   }
-  const counted = [keyHash, perMinute, toDate(now)]
+  const counted = [keyHash, perMinute, userPerMinute, toDate(now)]
   return Option.isNone(taskId)
     ? sql.unsafe<Row>(countedKey, counted)
     : sql.unsafe<Row>(countedKeyAndTask, [...counted, taskId.value])
@@ -142,15 +169,16 @@ const admissionOf = (row: Row): Admission => {
       revokedAt: utcOrNull(key.revokedAt),
       lastUsedAt: utcOrNull(key.lastUsedAt)
     },
-    rate: row["admitted"] === undefined ? Option.none() : rateOf(decodeRate(row)),
+    rate: (row["limited"] ?? null) === null ? Option.none() : Option.some(rateOf(decodeRate(row))),
     task: (row["id"] ?? null) === null ? Option.none() : Option.some(viewOf(decodeTask(row)))
   }
 }
 
-const rateOf = ({ admitted, remaining, resetSeconds }: typeof RateRow.Type): Admission["rate"] =>
-  admitted === null
-    ? Option.none()
-    : Option.some({ admitted, remaining: remaining ?? 0, resetSeconds: resetSeconds ?? 0 })
+const rateOf = ({ limited, ofUser, ...taken }: typeof RateRow.Type): Rate => ({
+  ...taken,
+  limit: limited,
+  of: ofUser ? "user" : "API key"
+})
 
 const viewOf = (row: typeof ViewRow.Type): TaskView => ({
   ...row,

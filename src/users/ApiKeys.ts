@@ -11,10 +11,11 @@ import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Scope } from "../domain/Scope.ts"
 import { AdmissionStore } from "./AdmissionStore.ts"
-import type { Admission, AdmittedKey } from "./AdmissionStore.ts"
+import type { Admission, AdmissionRequest, AdmittedKey, Rate } from "./AdmissionStore.ts"
 import { UserStore } from "./UserStore.ts"
 import type { ApiKeyRow } from "./UserStore.ts"
 
+export type { Rate } from "./AdmissionStore.ts"
 export type { ApiKeyRow } from "./UserStore.ts"
 
 /** Who calls: the user, through which key, allowed to do what. */
@@ -24,19 +25,6 @@ export interface Principal {
   readonly scopes: ReadonlyArray<Scope>
 }
 
-/** The request rate of a key after this request. Sent as `RateLimit-*`. */
-export interface RateState {
-  readonly limit: number
-  readonly remaining: number
-  /**
-   * Until the full limit is available again; on a refused request,
-   * until the next would be admitted.
-   */
-  readonly resetSeconds: number
-  /** `false`: the limit is reached, code 1201. */
-  readonly admitted: boolean
-}
-
 /** Names a key in memory without holding it: SHA-256 as Base64. */
 export const KeyDigest = Schema.String.pipe(Schema.brand("KeyDigest"))
 export type KeyDigest = typeof KeyDigest.Type
@@ -44,8 +32,8 @@ export type KeyDigest = typeof KeyDigest.Type
 /** A request that may use a model. */
 export interface Admitted {
   readonly principal: Principal
-  /** `None`: `RATE_LIMIT_PER_MINUTE` is off. */
-  readonly rate: Option.Option<RateState>
+  /** `None`: there is no limit. Sent as `RateLimit-*`; not admitted is code 1201. */
+  readonly rate: Option.Option<Rate>
   /** The task that the request names, if it belongs to this user. */
   readonly task: Option.Option<TaskView>
 }
@@ -105,11 +93,12 @@ export class ApiKeys extends Context.Service<
     Effect.gen(function* () {
       const store = yield* UserStore
       const admissions = yield* AdmissionStore
-      const { rateLimitPerMinute } = yield* AppConfig
-      const admit = makeAdmit(store, admissions, rateLimitPerMinute)
+      const { rateLimitPerMinute, userRateLimitPerMinute } = yield* AppConfig
+      const limits = { perMinute: rateLimitPerMinute, userPerMinute: userRateLimitPerMinute }
+      const isLimited = rateLimitPerMinute > 0 || userRateLimitPerMinute > 0
+      const admit = makeAdmit(store, admissions, limits)
       const cache = new Map<KeyDigest, Principal>()
-      const cachedPrincipal = (digest: KeyDigest) =>
-        rateLimitPerMinute > 0 ? undefined : cache.get(digest)
+      const cachedPrincipal = (digest: KeyDigest) => (isLimited ? undefined : cache.get(digest))
       return ApiKeys.of({
         create: Effect.fn("ApiKeys.create")(function* (request) {
           const now = yield* DateTime.now
@@ -181,7 +170,7 @@ const faultOf = (row: AdmittedKey, now: DateTime.Utc): Problem | undefined => {
 const makeAdmit = (
   store: UserStore["Service"],
   admissions: AdmissionStore["Service"],
-  perMinute: number
+  limits: Pick<AdmissionRequest, "perMinute" | "userPerMinute">
 ) => {
   const check = (
     admission: Admission,
@@ -191,7 +180,7 @@ const makeAdmit = (
     const invalid = faultOf(key, now)
     if (invalid !== undefined) return Effect.fail(invalid)
     if (!key.scopes.includes("inference")) return outOfScope
-    const admitted = toAdmitted(admission, perMinute)
+    const admitted = toAdmitted(admission)
     return isRecentlyUsed(key, now)
       ? Effect.succeed(admitted)
       : Effect.as(store.touchKey(key.id, now), admitted)
@@ -200,16 +189,16 @@ const makeAdmit = (
     isWellFormed(key)
       ? Effect.flatMap(DateTime.now, (now) =>
           Effect.flatMap(
-            admissions.admit({ keyHash: hashKey(key), perMinute, now, taskId }),
+            admissions.admit({ keyHash: hashKey(key), ...limits, now, taskId }),
             (found) => (Option.isNone(found) ? unknown : check(found.value, now))
           )
         )
       : malformed
 }
 
-const toAdmitted = ({ key, rate, task }: Admission, limit: number): Admitted => ({
+const toAdmitted = ({ key, rate, task }: Admission): Admitted => ({
   principal: { userId: key.userId, apiKeyId: key.id, scopes: key.scopes },
-  rate: Option.map(rate, (it) => ({ limit, ...it })),
+  rate,
   task
 })
 

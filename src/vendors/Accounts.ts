@@ -48,13 +48,14 @@ export class Accounts extends Context.Service<
     readonly isConfigured: (provider: Provider) => boolean
     readonly find: (id: string) => Option.Option<AccountSetting>
     /**
-     * The accounts that a call may be sent to, in order. The first place is shared by weight. When the
-     * rate is at its limit at all of them, the one that is free first.
+     * The accounts that a call may be sent to, in order, `among` these or all. The first place is shared
+     * by weight. When the rate is at its limit at all of them, the one that is free first.
      */
     readonly order: (
       provider: Provider,
       source: CallSource,
-      nowMillis: number
+      nowMillis: number,
+      among?: ReadonlyArray<AccountSetting>
     ) => Result.Result<ReadonlyArray<AccountSetting>, NoAccountFree>
     /** Right before the call is sent: `false` when the account was cut off since `order`. */
     readonly admits: (
@@ -209,8 +210,11 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
   return Accounts.of({
     isConfigured: (provider) => byProvider.has(provider),
     find: (id) => Option.map(Option.fromUndefinedOr(byId.get(id)), ({ account }) => account),
-    order: (provider, source, now) =>
-      orderOf(provider, byProvider.get(provider) ?? [], source, now),
+    order: (provider, source, now, among) => {
+      const all = byProvider.get(provider) ?? []
+      const few = among === undefined ? all : all.filter(({ account }) => among.includes(account))
+      return orderOf(provider, few, source, now)
+    },
     admits: ({ id }, { model, user }, digest, now) => {
       const found = byId.get(id)
       return (

@@ -13,19 +13,25 @@ const isTaken = (entry: CatalogEntry, field: string): boolean =>
 const asksNothing = (field: string, value: unknown): boolean =>
   value === null || value === undefined || value === "" || (field === "n" && value === 1)
 
+const faultOf = (entry: CatalogEntry, field: string, value: unknown): string | undefined => {
+  if (asksNothing(field, value)) return undefined
+  return isTaken(entry, field)
+    ? adapterOf(entry.adapter)?.valueFault?.(entry.upstreamModel, field, value)
+    : `${entry.model} does not take this field`
+}
+
 /**
- * Fields that the client set and the upstream model does not have: refused, not dropped. Defaults are
+ * Fields that the client set and the upstream model does not have, and values that it does not take:
+ * refused, not dropped or changed. Defaults are
  * no wish of the client, so the body before its decode is judged. ADR 0143.
  */
 export const refusedFields = (entry: CatalogEntry, input: unknown): ReadonlyArray<FieldFault> => {
   if (typeof input !== "object" || input === null || Array.isArray(input)) return []
   const asked = new Map<string, unknown>(Object.entries(input))
-  return [...fieldNames(entry.label).all]
-    .filter((field) => !isTaken(entry, field) && !asksNothing(field, asked.get(field)))
-    .map((field) => ({
-      pointer: pointerOf([field]),
-      detail: `${entry.model} does not take this field`
-    }))
+  return [...fieldNames(entry.label).all].flatMap((field) => {
+    const detail = faultOf(entry, field, asked.get(field))
+    return detail === undefined ? [] : [{ pointer: pointerOf([field]), detail }]
+  })
 }
 
 /** Why the vendor would refuse a medium of a decoded body. */

@@ -1,4 +1,5 @@
 import { Effect, Schema } from "effect"
+import { describeValue } from "../catalog/FieldFaults.ts"
 import type { SubmitRequest } from "./VendorClient.ts"
 import { VendorError } from "./VendorError.ts"
 
@@ -15,3 +16,12 @@ export const unsupportedModel = ({ model }: SubmitRequest): VendorError =>
     class: "OPERATOR",
     message: `the adapter cannot send a body of ${model}: correct the catalog's adapter`
   })
+
+/** Why a value is refused that is not one of those that the upstream model takes. */
+export const unlessOneOf = (
+  values: ReadonlyArray<string | number | boolean>,
+  value: unknown
+): string | undefined =>
+  values.some((it) => it === value)
+    ? undefined
+    : `This model takes only ${values.map(String).join(", ")}, got ${describeValue(value)}`

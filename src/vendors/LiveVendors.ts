@@ -3,12 +3,13 @@ import type { AccountSetting } from "../domain/Provider.ts"
 import { make as makeSimulator } from "../sandbox/Simulator.ts"
 import type { SimulatorOptions } from "../sandbox/Simulator.ts"
 import { Accounts } from "./Accounts.ts"
-import { adapterOf } from "./Adapters.ts"
+import { accountsWith, adapterOf } from "./Adapters.ts"
 import type { Adapter } from "./Adapters.ts"
 import * as Download from "./Download.ts"
+import { SecretMask } from "./SecretMask.ts"
 import type { ObserveResponse } from "./VendorCall.ts"
 import { VendorClient } from "./VendorClient.ts"
-import type { VendorAccount } from "./VendorClient.ts"
+import type { ChosenFor, VendorAccount } from "./VendorClient.ts"
 import { VendorError } from "./VendorError.ts"
 import * as VendorHttp from "./VendorHttp.ts"
 
@@ -33,6 +34,9 @@ export const layer = (options: VendorOptions = {}) =>
       const makeAccount = yield* makeAccountFactory(options)
       const simulator = (yield* makeSimulator(options)).account
       const made = new Map<string, VendorAccount>()
+      const settings = (yield* accounts.states).flatMap(({ id }) =>
+        Option.toArray(accounts.find(id))
+      )
 
       const accountFor = (name: string, account: AccountSetting): Option.Option<VendorAccount> => {
         const accountId = `${name}${separator}${account.id}`
@@ -50,13 +54,22 @@ export const layer = (options: VendorOptions = {}) =>
         return adapter !== undefined && !accounts.isConfigured(adapter.provider)
       }
 
+      const having = ({ adapter, upstreamModel }: ChosenFor) => {
+        const found = adapterOf(adapter)
+        return found === undefined ? [] : accountsWith(found, upstreamModel, settings)
+      }
+
       return VendorClient.of({
-        choose: Effect.fn("LiveVendors.choose")(function* ({ adapter, upstreamModel }) {
+        choose: Effect.fn("LiveVendors.choose")(function* (entry) {
+          const { adapter, upstreamModel } = entry
           if (isSandbox(adapter)) return simulator
           const provider = adapterOf(adapter)?.provider
           if (provider === undefined) return yield* unknownAdapter(adapter)
+          const among = having(entry)
+          if (among.length === 0) return yield* noAccountWith(upstreamModel)
           const now = yield* Clock.currentTimeMillis
-          const order = accounts.order(provider, { model: upstreamModel, user: null }, now)
+          const source = { model: upstreamModel, user: null }
+          const order = accounts.order(provider, source, now, among)
           const account = Result.match(order, {
             onSuccess: (all) => Option.fromUndefinedOr(all[0]),
             // Its response has the wait
@@ -65,6 +78,10 @@ export const layer = (options: VendorOptions = {}) =>
           const found = Option.flatMap(account, (it) => accountFor(adapter, it))
           return yield* Effect.mapError(Effect.fromOption(found), () => unknownAdapter(adapter))
         }),
+        isServed: (entry) =>
+          adapterOf(entry.adapter) === undefined ||
+          isSandbox(entry.adapter) ||
+          having(entry).length > 0,
         owner: (accountId) => {
           if (accountId === simulator.accountId) return Effect.succeed(simulator)
           const at = accountId.indexOf(separator)
@@ -90,7 +107,14 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
       Effect.map(Clock.currentTimeMillis, (now) =>
         accounts.observe(account, { model, user: null }, response, now)
       )
-    const context = { account, accountId, auth, http, observeResponse, mayDisableInspection }
+    const context = {
+      account,
+      accountId,
+      auth,
+      http: masked(http, SecretMask.of(account)),
+      observeResponse,
+      mayDisableInspection
+    }
     return {
       ...adapter.make(context),
       ...operatorLimit(account),
@@ -98,6 +122,19 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
     }
   }
 })
+
+/** A larger response has results, and no message. */
+const messageBytesMax = 1024 * 1024
+
+/** A vendor's message may quote the key. */
+const masked =
+  (http: VendorHttp.VendorHttp, mask: SecretMask): VendorHttp.VendorHttp =>
+  (call) =>
+    Effect.map(http(call), (response) =>
+      response.body.length > messageBytesMax
+        ? response
+        : { ...response, body: mask.bytes(response.body) }
+    )
 
 /** The operator's limit counts all models together and replaces the vendor's. ADR 0108. */
 const operatorLimit = ({
@@ -110,6 +147,12 @@ const unknownAdapter = (adapter: string) =>
   new VendorError({
     class: "OPERATOR",
     message: `no adapter is called ${adapter}: correct the catalog's adapter`
+  })
+
+const noAccountWith = (upstreamModel: string) =>
+  new VendorError({
+    class: "OPERATOR",
+    message: `no account has ${upstreamModel}: its region, or the vendor, does not offer it`
   })
 
 const notConfigured = (accountId: string) =>

@@ -157,8 +157,10 @@ export interface ChosenFor {
 export class VendorClient extends Context.Service<
   VendorClient,
   {
-    /** The account for a new job of this adapter and model. */
+    /** The account for a new job of this model: one that has it. */
     readonly choose: (entry: ChosenFor) => Effect.Effect<VendorAccount, VendorError>
+    /** Some account has the model, or the simulator serves it. ADR 0145. */
+    readonly isServed: (entry: ChosenFor) => boolean
     /** The account that owns a running job. */
     readonly owner: (accountId: string) => Effect.Effect<VendorAccount, VendorError>
     /** No key is configured, so the simulator serves the vendor. docs/reference/vendors.md#sandbox */

@@ -1,10 +1,12 @@
 import { Context, DateTime, Effect, Layer, Option, Stream } from "effect"
+import type { Alerting } from "../db/BatchWrites.ts"
 import type * as Credits from "../domain/Credits.ts"
-import type { UserId } from "../domain/Ids.ts"
+import type { EndpointId, UserId } from "../domain/Ids.ts"
 import {
   ledgerExportRowsMax,
   walletAuditEntriesMax,
-  walletAuditWalletsMax
+  walletAuditWalletsMax,
+  withheldAlertsMax
 } from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
@@ -57,6 +59,10 @@ export class Wallet extends Context.Service<
       userId: UserId,
       page: EntryPage
     ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
+    /** Publishes withheld alerts that are due; returns the endpoints to notify. */
+    readonly reportWithheld: (
+      alerting: Alerting
+    ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
     /** All entries about one task or call, oldest first. */
     readonly entriesOf: (
       userId: UserId,
@@ -117,6 +123,7 @@ export class Wallet extends Context.Service<
         }),
         entries: store.entries,
         entriesOf: store.entriesOf,
+        reportWithheld: (alerting) => store.reportWithheld(alerting, withheldAlertsMax),
         ledger: ledger(store),
         drift: store.drift,
         auditedAt: store.auditedAt,

@@ -2,10 +2,13 @@ import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
 import { SqlError } from "effect/sql"
+import { publishAlert, retryDeadlock } from "../db/BatchWrites.ts"
+import type { Alerting } from "../db/BatchWrites.ts"
 import { Micro, rowOf, rowsOf, toDate } from "../db/Rows.ts"
 import { sqlState, storeFailures } from "../db/StoreFailures.ts"
 import type * as Credits from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
+import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { audits } from "./WalletAuditStore.ts"
 import type { AuditedPage, AuditPage } from "./WalletAuditStore.ts"
@@ -77,6 +80,14 @@ export class WalletStore extends Context.Service<
       userId: UserId,
       threshold: Credits.Credits
     ) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
+    /**
+     * Publishes `balance.low` of charges that crossed within the throttle window, when the window is over
+     * and the crossing still holds. Returns the endpoints to notify.
+     */
+    readonly reportWithheld: (
+      alerting: Alerting,
+      walletsMax: number
+    ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
     /** How many wallets the audit found to differ from their ledger or holds; must be 0. */
     readonly drift: Effect.Effect<number, StoreUnavailable>
     /** When the last audit of all wallets ended. */
@@ -103,12 +114,14 @@ export class WalletStore extends Context.Service<
         setThreshold: (userId, threshold) =>
           sql`
             UPDATE wallets SET trigger_threshold = ${threshold},
-              state = CASE WHEN settled >= ${threshold} THEN 'NORMAL' ELSE state END
+              state = CASE WHEN settled >= ${threshold} THEN 'NORMAL' ELSE state END,
+              alert_withheld = alert_withheld AND settled < ${threshold}
             WHERE user_id = ${userId} RETURNING *`.pipe(
             rowsOf(WalletRow),
             Effect.map(Array.head),
             storeFailures
           ),
+        reportWithheld: reportWithheld(sql),
         ...audits(sql)
       })
     )
@@ -116,6 +129,24 @@ export class WalletStore extends Context.Service<
 }
 
 const faultOf = (state: string) => Option.fromUndefinedOr(additionFaults[state])
+
+const CrossingRow = Schema.Struct({ userId: UserId, available: Micro, threshold: Micro })
+
+function reportWithheld(sql: PgClient.PgClient): WalletStore["Service"]["reportWithheld"] {
+  return ({ alert, now, throttleSeconds }, walletsMax) =>
+    sql`
+      SELECT * FROM wallet_alerts_report(
+        make_interval(secs => ${throttleSeconds}), ${walletsMax}::int, ${toDate(now)})`.pipe(
+      rowsOf(CrossingRow),
+      Effect.flatMap(
+        Effect.forEach((crossing) => publishAlert(sql, crossing.userId, alert(crossing), now))
+      ),
+      Effect.map((endpoints) => endpoints.flat()),
+      sql.withTransaction,
+      retryDeadlock,
+      storeFailures
+    )
+}
 
 function add(sql: PgClient.PgClient) {
   const Row = Schema.Struct({ ...WalletRow.fields, repeated: Schema.Boolean })

@@ -15,6 +15,7 @@ import { secretPreview } from "../domain/Webhook.ts"
 import { EgressGuard } from "../egress/EgressGuard.ts"
 import { Secrets } from "../process/Secrets.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
+import { RequestQuotas } from "../users/RequestQuotas.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import { EndpointStore } from "./EndpointStore.ts"
 import type { EndpointChange, EndpointRow } from "./EndpointStore.ts"
@@ -57,7 +58,7 @@ export class Endpoints extends Context.Service<
     ) => Effect.Effect<EndpointRow, Failure>
     readonly remove: (userId: UserId, id: EndpointId) => Effect.Effect<void, Failure>
     readonly rotate: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointWithSecret, Failure>
-    /** Sends the synthetic `task.succeeded`. */
+    /** Sends the synthetic `task.succeeded`. Fails with 1201 when it was sent too often. */
     readonly test: (
       userId: UserId,
       id: EndpointId
@@ -153,12 +154,14 @@ const makeTest = Effect.fnUntraced(function* (
   get: (userId: UserId, id: EndpointId) => Effect.Effect<EndpointRow, Failure>
 ) {
   const deliveries = yield* DeliveryStore
+  const quotas = yield* RequestQuotas
   const notifier = yield* WorkNotifier
   return Effect.fn("Endpoints.test")(function* (userId: UserId, id: EndpointId) {
     const endpoint = yield* get(userId, id)
     if (!endpoint.enabled) {
       return yield* problem(2010, "The endpoint is disabled: enable it before testing it")
     }
+    yield* quotas.takeTestEvent(id)
     const now = yield* DateTime.now
     const payload = taskResult(
       {

@@ -235,6 +235,12 @@ const provoked = {
 
 const traceparent = /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/u
 
+/** docs/reference/errors.md#error-members-of-the-vendors */
+const errorMembers = new Map([
+  [chat, ["message", "type", "param", "code"]],
+  ["/vendors/anthropic/v1/messages", ["message", "type"]]
+])
+
 /** docs/reference/errors.md#problem-body: what holds for every problem. */
 const assertWhole = (
   code: string,
@@ -256,10 +262,10 @@ const assertWhole = (
   assert.strictEqual(headers.get("allow") !== null, status === 405)
   const retryAfter = headers.get("retry-after")
   if (status === 429 || status === 503) assert.match(retryAfter ?? "", /^[1-9]\d*$/u)
-  const isOpenAiShaped = json.instance === chat
-  assert.strictEqual(json.error !== undefined, isOpenAiShaped)
-  if (isOpenAiShaped) {
-    assert.hasAllKeys(json.error, ["message", "type", "param", "code"])
+  const members = errorMembers.get(json.instance)
+  assert.strictEqual(json.error !== undefined, members !== undefined)
+  if (members !== undefined) {
+    assert.hasAllKeys(json.error, members)
     assert.strictEqual(json.error.message, json.detail)
   }
 }

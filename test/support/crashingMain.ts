@@ -60,6 +60,7 @@ const vendors = Layer.effect(
     return VendorClient.of({
       choose: () => Effect.succeed(noted),
       owner: () => Effect.succeed(noted),
+      isServed: () => true,
       isSandbox: () => true
     })
   })

@@ -82,8 +82,8 @@ export const families: ReadonlyArray<Family> = [
     ...image,
     adapter: "dashscope-sync",
     upstream: "dashscope",
-    // Not a model whose limit is two submits a minute
-    upstreamModel: "wan2.6-t2i",
+    // Not a model with a limit that the gateway keeps
+    upstreamModel: "z-image-turbo",
     isBlocking: true,
     hasLastingUrls: true
   },
@@ -93,7 +93,7 @@ export const families: ReadonlyArray<Family> = [
     upstream: "gemini",
     label: "image-edit-pro",
     action: "edit",
-    upstreamModel: "gemini-3-pro-image-preview",
+    upstreamModel: "gemini-3-pro-image",
     price: "13.40",
     isBlocking: true
   },
@@ -101,7 +101,7 @@ export const families: ReadonlyArray<Family> = [
     ...image,
     adapter: "openai-image",
     upstream: "openai",
-    upstreamModel: "gpt-image-1",
+    upstreamModel: "gpt-image-1.5",
     isBlocking: true
   },
   {
@@ -160,7 +160,7 @@ export const catalogOfFamilies = {
       action: family.action,
       adapter: family.adapter,
       upstreamModel: family.upstreamModel,
-      ...(family.input === undefined ? {} : { input: family.input }),
+      input: family.input,
       result: family.result,
       artifacts
     }))

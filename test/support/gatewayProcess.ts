@@ -82,6 +82,7 @@ export class GatewayProcess {
         PATH: process.env.PATH,
         HOME: process.env.HOME,
         TMPDIR: process.env.TMPDIR,
+        MANAGE_RATE_LIMIT_PER_MINUTE: "0",
         ...compileCache,
         HOST: "127.0.0.1",
         PORT: new URL(this.url).port,

@@ -62,7 +62,9 @@ export const startGateway = async (
   const logger = Logger.make((entry) => {
     logs.push(Logger.formatJson.log(entry))
   })
-  const http = Routes.serve.pipe(Layer.provideMerge(Gateway.listen({ host: "127.0.0.1", port: 0 })))
+  const http = Routes.serve.pipe(
+    Layer.provideMerge(Listener.listen({ host: "127.0.0.1", port: 0 }))
+  )
   const dataDir = await mkdtemp(join(tmpdir(), "gateway-passthrough-"))
   const layer = http.pipe(
     Layer.provideMerge(Gateway.core),

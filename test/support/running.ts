@@ -5,7 +5,7 @@ import * as Credits from "../../src/domain/Credits.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import * as Routes from "../../src/http/Routes.ts"
-import { listenerBounds } from "../../src/http/server/Listener.ts"
+import { Listener, listenerBounds } from "../../src/http/server/Listener.ts"
 import type { ListenerBounds } from "../../src/http/server/Listener.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { Users } from "../../src/users/Users.ts"
@@ -72,11 +72,12 @@ export const runningGateway = (
         SIMULATOR_DELAY: "1 millis",
         LOG_LEVEL: "Error",
         EGRESS_ALLOW: "127.0.0.0/8",
+        MANAGE_RATE_LIMIT_PER_MINUTE: "0",
         ...env
       })
       return running.pipe(
         Layer.provideMerge(Routes.serve),
-        Layer.provideMerge(Gateway.listen({ host: "127.0.0.1", port }, bounds)),
+        Layer.provideMerge(Listener.listen({ host: "127.0.0.1", port }, bounds)),
         Layer.provideMerge(Gateway.core),
         Layer.provideMerge(Gateway.stores),
         Layer.provideMerge(Gateway.adapters),

@@ -1,7 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { HttpServer } from "effect/http"
-import * as Gateway from "../../src/Gateway.ts"
 import * as Routes from "../../src/http/Routes.ts"
+import { Listener } from "../../src/http/server/Listener.ts"
 import { layerGateway } from "./gateway.ts"
 import type { GatewayOptions } from "./gateway.ts"
 
@@ -22,6 +22,6 @@ export class Listening extends Context.Service<Listening, { readonly url: string
 export const layerListening = (options: GatewayOptions = {}) =>
   Listening.layer.pipe(
     Layer.provideMerge(Routes.serve),
-    Layer.provideMerge(Layer.orDie(Gateway.listen({ host: "127.0.0.1", port: 0 }))),
+    Layer.provideMerge(Layer.orDie(Listener.listen({ host: "127.0.0.1", port: 0 }))),
     Layer.provideMerge(layerGateway(options))
   )

@@ -124,7 +124,8 @@ export const ShortDuration = Schema.Literal(videoShortSeconds).annotate({
   description: `Seconds; only ${videoShortSeconds}`
 })
 
-const schemed = /^[a-z][a-z0-9+.-]*:\/\//iu
+/** Bounded, because all of a Base64 text may be letters. */
+const schemed = /^[a-z][a-z0-9+.-]{0,63}:\/\//iu
 
 /** A text that starts with a scheme and `://` is read as a URL, not as Base64. */
 export const isUrlCandidate = (text: string): boolean => schemed.test(text)

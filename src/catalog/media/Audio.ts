@@ -4,6 +4,8 @@ import type { AudioFormat, AudioHeader } from "./Formats.ts"
 import type { AudioRules } from "./MediaRules.ts"
 import { checkedFormat, MediaFault } from "./MediaRules.ts"
 import { readMp3 } from "./Mp3.ts"
+import { inSlices } from "./Slices.ts"
+import type { Sliced } from "./Slices.ts"
 import { readWav } from "./Wav.ts"
 
 /** Audio that complies with the rules of its field. */
@@ -15,34 +17,32 @@ export interface AudioInfo {
   readonly seconds: number
 }
 
-const readers = {
-  WAV: readWav,
-  MP3: readMp3
-} satisfies Record<AudioFormat, (bytes: Uint8Array) => Result.Result<AudioHeader, string>>
+const read = function* (
+  format: AudioFormat,
+  bytes: Uint8Array
+): Sliced<Result.Result<AudioHeader, string>> {
+  return format === "WAV" ? readWav(bytes) : yield* readMp3(bytes)
+}
 
 /**
  * Checks audio by its bytes only. The length is counted, not read from a header.
  * docs/reference/models.md#audio-rules
  */
-export const inspectAudio = (
-  bytes: Uint8Array,
-  rules: AudioRules
-): Effect.Effect<AudioInfo, MediaFault> => {
-  const checked = checkedFormat(bytes, rules).pipe(
-    Result.flatMap((format) => readers[format](bytes)),
-    Result.flatMap(({ format, seconds }): Result.Result<AudioInfo, string> =>
-      seconds < rules.secondsMin || seconds > rules.secondsMax
-        ? Result.fail(
-            `Expected ${rules.secondsMin} to ${rules.secondsMax} seconds, got ${seconds.toFixed(2)}`
-          )
-        : Result.succeed({
-            kind: "audio",
-            format,
-            mime: mimesOf[format][0],
-            bytes: bytes.length,
-            seconds
-          })
-    )
-  )
-  return Effect.fromResult(Result.mapError(checked, (detail) => new MediaFault({ detail })))
-}
+export const inspectAudio = Effect.fnUntraced(function* (bytes: Uint8Array, rules: AudioRules) {
+  const format = checkedFormat(bytes, rules)
+  if (Result.isFailure(format)) return yield* new MediaFault({ detail: format.failure })
+  const header = yield* inSlices(() => read(format.success, bytes))
+  if (Result.isFailure(header)) return yield* new MediaFault({ detail: header.failure })
+  const { seconds } = header.success
+  if (seconds < rules.secondsMin || seconds > rules.secondsMax) {
+    const detail = `Expected ${rules.secondsMin} to ${rules.secondsMax} seconds, got ${seconds.toFixed(2)}`
+    return yield* new MediaFault({ detail })
+  }
+  return {
+    kind: "audio",
+    format: format.success,
+    mime: mimesOf[format.success][0],
+    bytes: bytes.length,
+    seconds
+  } satisfies AudioInfo
+})

@@ -22,10 +22,6 @@ export const i32le = (bytes: Uint8Array, at: number): number => u32le(bytes, at)
 export const latin1 = (bytes: Uint8Array, at: number, length: number): string =>
   String.fromCharCode(...bytes.subarray(at, at + length))
 
-/** Only zero bytes follow. */
-export const isZeroFrom = (bytes: Uint8Array, at: number): boolean =>
-  bytes.subarray(at).every((byte) => byte === 0)
-
 export const truncated = "The file is cut off before its end"
 
 export const trailing = (bytes: number): string =>

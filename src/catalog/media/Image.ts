@@ -6,6 +6,8 @@ import { readJpeg } from "./Jpeg.ts"
 import type { ImageRules } from "./MediaRules.ts"
 import { checkedFormat, MediaFault } from "./MediaRules.ts"
 import { readPng } from "./Png.ts"
+import { inSlices } from "./Slices.ts"
+import type { Sliced } from "./Slices.ts"
 import { readWebp } from "./Webp.ts"
 
 /** An image that complies with the rules of its field. */
@@ -16,12 +18,14 @@ export interface ImageInfo extends ImageHeader {
   readonly bytes: number
 }
 
-const readers = {
-  PNG: readPng,
-  JPEG: readJpeg,
-  WEBP: readWebp,
-  BMP: readBmp
-} satisfies Record<ImageFormat, (bytes: Uint8Array) => Result.Result<ImageHeader, string>>
+const readers = { PNG: readPng, WEBP: readWebp, BMP: readBmp }
+
+const read = function* (
+  format: ImageFormat,
+  bytes: Uint8Array
+): Sliced<Result.Result<ImageHeader, string>> {
+  return format === "JPEG" ? yield* readJpeg(bytes) : readers[format](bytes)
+}
 
 const ruleFault = (image: ImageHeader, rules: ImageRules): string | undefined => {
   const { format, height, width } = image
@@ -45,23 +49,17 @@ const ruleFault = (image: ImageHeader, rules: ImageRules): string | undefined =>
  * empty files, false headers and files of two formats are refused. No pixel is decoded.
  * docs/reference/models.md#inspection
  */
-export const inspectImage = (
-  bytes: Uint8Array,
-  rules: ImageRules
-): Effect.Effect<ImageInfo, MediaFault> => {
-  const checked = checkedFormat(bytes, rules).pipe(
-    Result.flatMap((format) => readers[format](bytes)),
-    Result.flatMap((image): Result.Result<ImageInfo, string> => {
-      const detail = ruleFault(image, rules)
-      return detail === undefined
-        ? Result.succeed({
-            ...image,
-            kind: "image",
-            mime: mimesOf[image.format][0],
-            bytes: bytes.length
-          })
-        : Result.fail(detail)
-    })
-  )
-  return Effect.fromResult(Result.mapError(checked, (detail) => new MediaFault({ detail })))
-}
+export const inspectImage = Effect.fnUntraced(function* (bytes: Uint8Array, rules: ImageRules) {
+  const format = checkedFormat(bytes, rules)
+  if (Result.isFailure(format)) return yield* new MediaFault({ detail: format.failure })
+  const header = yield* inSlices(() => read(format.success, bytes))
+  if (Result.isFailure(header)) return yield* new MediaFault({ detail: header.failure })
+  const detail = ruleFault(header.success, rules)
+  if (detail !== undefined) return yield* new MediaFault({ detail })
+  return {
+    ...header.success,
+    kind: "image",
+    mime: mimesOf[format.success][0],
+    bytes: bytes.length
+  } satisfies ImageInfo
+})

@@ -1,6 +1,8 @@
 import { Result } from "effect"
-import { isZeroFrom, latin1, trailing, truncated, u16be, u8 } from "./Bytes.ts"
+import { latin1, trailing, truncated, u16be, u8 } from "./Bytes.ts"
 import type { ImageHeader } from "./Formats.ts"
+import { endOfZeros, makePartsCount, sliceBytes, tooManyParts } from "./Slices.ts"
+import type { Sliced } from "./Slices.ts"
 
 interface Picture {
   readonly width: number
@@ -16,19 +18,29 @@ const isFrame = (marker: number): boolean =>
 const isRestart = (marker: number): boolean => marker >= 0xd0 && marker <= 0xd7
 
 /** The end of the entropy-coded data from `at`: the next marker that is not part of it. */
-const endOfScan = (bytes: Uint8Array, at: number): number => {
-  for (let found = bytes.indexOf(0xff, at); found !== -1; found = bytes.indexOf(0xff, found + 1)) {
-    const marker = u8(bytes, found + 1)
-    if (marker !== 0 && marker !== 0xff && !isRestart(marker)) return found
+const endOfScan = function* (bytes: Uint8Array, at: number): Sliced<number> {
+  for (let from = at; from < bytes.length; from += sliceBytes) {
+    if (from > at) yield
+    const end = Math.min(from + sliceBytes, bytes.length)
+    for (let index = from; index < end; index += 1) {
+      if (bytes[index] !== 0xff) continue
+      const marker = u8(bytes, index + 1)
+      if (marker !== 0 && marker !== 0xff && !isRestart(marker)) return index
+    }
   }
   return bytes.length
 }
 
 /** Reads one picture from its start marker to its end marker. */
-const readPicture = (bytes: Uint8Array, start: number): Result.Result<Picture, string> => {
+const readPicture = function* (
+  bytes: Uint8Array,
+  start: number,
+  isFew: () => boolean
+): Sliced<Result.Result<Picture, string>> {
   let size: { readonly width: number; readonly height: number } | undefined
   let scans = 0
   for (let at = start + 2; at + 2 <= bytes.length;) {
+    if (!isFew()) return Result.fail(tooManyParts)
     if (u8(bytes, at) !== 0xff) return Result.fail("The JPEG is damaged: a marker is missing")
     const marker = u8(bytes, at + 1)
     if (marker === 0xff) {
@@ -57,7 +69,7 @@ const readPicture = (bytes: Uint8Array, start: number): Result.Result<Picture, s
       if (marker === 0xda) {
         if (size === undefined) return Result.fail("The JPEG has a picture without a size")
         scans += 1
-        at = endOfScan(bytes, at)
+        at = yield* endOfScan(bytes, at)
       }
     }
   }
@@ -72,16 +84,22 @@ const isPhoneTrailer = (bytes: Uint8Array, at: number): boolean =>
  * Reads a JPEG marker by marker to its end; pixels are not decoded. After the end, zero padding, further
  * pictures (multi-picture format of phones) and a phone's table are allowed, nothing else.
  */
-export const readJpeg = (bytes: Uint8Array): Result.Result<ImageHeader, string> =>
-  Result.flatMap(readPicture(bytes, 0), ({ end, height, width }) => {
-    const header: ImageHeader = { format: "JPEG", width, height, alpha: false }
-    for (let at = end; ;) {
-      while (at < bytes.length && u8(bytes, at) === 0) at += 1
-      if (isZeroFrom(bytes, at) || isPhoneTrailer(bytes, at)) return Result.succeed(header)
-      const further = u16be(bytes, at) === 0xffd8 ? readPicture(bytes, at) : undefined
-      if (further === undefined || Result.isFailure(further)) {
-        return Result.fail(trailing(bytes.length - at))
-      }
-      at = further.success.end
+export const readJpeg = function* (bytes: Uint8Array): Sliced<Result.Result<ImageHeader, string>> {
+  const isFew = makePartsCount()
+  const first = yield* readPicture(bytes, 0, isFew)
+  if (Result.isFailure(first)) return Result.fail(first.failure)
+  const { height, width } = first.success
+  const header: ImageHeader = { format: "JPEG", width, height, alpha: false }
+  for (let at = first.success.end; ;) {
+    at = yield* endOfZeros(bytes, at)
+    if (at >= bytes.length || isPhoneTrailer(bytes, at)) return Result.succeed(header)
+    if (u16be(bytes, at) !== 0xffd8) return Result.fail(trailing(bytes.length - at))
+    const further = yield* readPicture(bytes, at, isFew)
+    if (Result.isFailure(further)) {
+      return Result.fail(
+        further.failure === tooManyParts ? tooManyParts : trailing(bytes.length - at)
+      )
     }
-  })
+    at = further.success.end
+  }
+}

@@ -13,6 +13,8 @@ import type { ImageInfo } from "./Image.ts"
 import { mediaFields } from "./MediaFields.ts"
 import { bytesFault, MediaFault } from "./MediaRules.ts"
 import type { MediaRules } from "./MediaRules.ts"
+import { inSlices, sliceBytes } from "./Slices.ts"
+import type { Sliced } from "./Slices.ts"
 import { inspectVideo } from "./Video.ts"
 import type { VideoInfo } from "./Video.ts"
 
@@ -67,6 +69,7 @@ export const inspectMedia = (
 
 const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 const strict = /^[A-Za-z0-9+/]*={0,2}$/u
+const unpadded = /^[A-Za-z0-9+/]*$/u
 
 const paddingOf = (text: string): number => (text.endsWith("==") ? 2 : text.endsWith("=") ? 1 : 0)
 
@@ -83,13 +86,22 @@ const isCanonical = (text: string): boolean => {
 }
 
 /**
- * Strict Base64 of RFC 4648, section 4: padded, no blanks, no stray bits.
+ * Strict Base64 of RFC 4648, section 4: padded, no blanks, no stray bits. `undefined`: it is not.
  * docs/reference/models.md#media-in-bodies
  */
-export const decodeBase64 = (text: string): Option.Option<Uint8Array> =>
-  text.length % 4 === 0 && strict.test(text) && isCanonical(text)
-    ? Option.some(new Uint8Array(Buffer.from(text, "base64")))
-    : Option.none()
+export const decodeBase64 = function* (text: string): Sliced<Uint8Array | undefined> {
+  if (text.length % 4 !== 0 || !isCanonical(text)) return undefined
+  const bytes = new Uint8Array(decodedBytes(text))
+  const target = Buffer.from(bytes.buffer)
+  for (let at = 0; at < text.length; at += sliceBytes) {
+    if (at > 0) yield
+    const slice = text.slice(at, at + sliceBytes)
+    const isLast = at + sliceBytes >= text.length
+    if (!(isLast ? strict : unpadded).test(slice)) return undefined
+    target.write(slice, (at / 4) * 3, "base64")
+  }
+  return bytes
+}
 
 const dataUri = /^data:([^,]{0,200}?)(;base64)?,/iu
 
@@ -111,17 +123,17 @@ const readInline = Effect.fnUntraced(function* (text: string, rules: MediaRules)
   const encoded = match === null ? text : text.slice(match[0].length)
   const tooLarge = bytesFault(decodedBytes(encoded), rules.bytesMax)
   if (tooLarge !== undefined) return yield* fault(tooLarge)
-  const decoded = decodeBase64(encoded)
-  if (Option.isNone(decoded)) {
+  const decoded = yield* inSlices(() => decodeBase64(encoded))
+  if (decoded === undefined) {
     return yield* fault(
       match === null
         ? `Expected a public URL, a data URI or valid Base64, got ${describeValue(text)}`
         : "The data URI does not hold valid Base64"
     )
   }
-  const info = yield* inspectMedia(decoded.value, rules)
+  const info = yield* inspectMedia(decoded, rules)
   const mismatch = match === null ? undefined : declaredFault(match[1] ?? "", info)
-  return mismatch === undefined ? { bytes: decoded.value, info } : yield* mismatch
+  return mismatch === undefined ? { bytes: decoded, info } : yield* mismatch
 })
 
 /** A text in a media field of a body, with the rules of the field. */

@@ -1,6 +1,8 @@
 import { Result } from "effect"
-import { isZeroFrom, latin1, trailing, truncated, u16be, u32be, u8 } from "./Bytes.ts"
+import { latin1, trailing, truncated, u16be, u32be, u8 } from "./Bytes.ts"
 import type { AudioHeader } from "./Formats.ts"
+import { endOfZeros, makePartsCount, sliceParts, tooManyParts } from "./Slices.ts"
+import type { Sliced } from "./Slices.ts"
 
 /** Kilobits a second of layer III by bitrate index, for MPEG 1 and for MPEG 2 and 2.5. */
 const kilobits1 = [0, 32, 40, 48, 56, 64, 80, 96, 112, 128, 160, 192, 224, 256, 320]
@@ -38,22 +40,27 @@ const frameAt = (bytes: Uint8Array, at: number): Frame | undefined => {
   }
 }
 
-/** The offset of the first frame, after any ID3v2 tags. */
-const startOfSound = (bytes: Uint8Array): number => {
+/** The offset of the first frame, after any ID3v2 tags; `undefined`: they are too many. */
+const startOfSound = function* (bytes: Uint8Array): Sliced<number | undefined> {
+  const isFew = makePartsCount()
   let at = 0
   while (latin1(bytes, at, 3) === "ID3") {
+    if (!isFew()) return undefined
     const size = [6, 7, 8, 9].reduce((sum, it) => sum * 128 + (u8(bytes, at + it) & 0x7f), 0)
     at += 10 + size + ((u8(bytes, at + 5) & 0x10) === 0 ? 0 : 10)
   }
-  while (at < bytes.length && u8(bytes, at) === 0) at += 1
-  return at
+  return yield* endOfZeros(bytes, at)
 }
 
 const tails = ["TAG", "APETAGEX", "LYRICSBEGIN", "ID3", "3DI"]
 
 /** Only tags or zero padding may follow the last frame. */
-const isTail = (bytes: Uint8Array, at: number): boolean =>
-  tails.some((tail) => latin1(bytes, at, tail.length) === tail) || isZeroFrom(bytes, at)
+const isTail = function* (bytes: Uint8Array, at: number): Sliced<boolean> {
+  return (
+    tails.some((tail) => latin1(bytes, at, tail.length) === tail) ||
+    (yield* endOfZeros(bytes, at)) >= bytes.length
+  )
+}
 
 interface Announced {
   readonly frames: number | undefined
@@ -85,8 +92,9 @@ const announcedFault = (announced: number | undefined, frames: number): string |
 }
 
 /** Counts frame by frame, because the length in a tag is not trusted. */
-export const readMp3 = (bytes: Uint8Array): Result.Result<AudioHeader, string> => {
-  const start = startOfSound(bytes)
+export const readMp3 = function* (bytes: Uint8Array): Sliced<Result.Result<AudioHeader, string>> {
+  const start = yield* startOfSound(bytes)
+  if (start === undefined) return Result.fail(tooManyParts)
   const first = frameAt(bytes, start)
   if (first === undefined) return Result.fail("The MP3 has no sound in it")
   const announced = announcedBy(bytes, start, first)
@@ -95,9 +103,11 @@ export const readMp3 = (bytes: Uint8Array): Result.Result<AudioHeader, string> =
   for (let frame = frameAt(bytes, at); frame?.stream === first.stream; frame = frameAt(bytes, at)) {
     at += frame.length
     frames += 1
+    if (frames % sliceParts === 0) yield
   }
   if (at > bytes.length) return Result.fail(truncated)
-  if (at < bytes.length && !isTail(bytes, at)) return Result.fail(trailing(bytes.length - at))
+  if (at < bytes.length && !(yield* isTail(bytes, at)))
+    return Result.fail(trailing(bytes.length - at))
   const mismatch = announcedFault(announced?.frames, frames)
   if (mismatch !== undefined) return Result.fail(mismatch)
   const samples = frames * first.samples - (announced?.silentSamples ?? 0)

@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { latin1, trailing, truncated, u32be, u8 } from "./Bytes.ts"
 import type { ImageHeader } from "./Formats.ts"
+import { makePartsCount, tooManyParts } from "./Slices.ts"
 
 const signatureBytes = 8
 const headerBytes = 13
@@ -60,7 +61,9 @@ export const readPng = (bytes: Uint8Array): Result.Result<ImageHeader, string> =
   Result.flatMap(readHeader(bytes), ({ colourType, height, rawBytes, width }) => {
     let alpha = colourType === 4 || colourType === 6
     let dataBytes = 0
+    const isFew = makePartsCount()
     for (let at = signatureBytes; ;) {
+      if (!isFew()) return Result.fail(tooManyParts)
       if (at + 12 > bytes.length) return Result.fail(truncated)
       const length = u32be(bytes, at)
       const end = at + 12 + length

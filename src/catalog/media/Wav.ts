@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { latin1, trailing, truncated, u16le, u32le } from "./Bytes.ts"
 import type { AudioHeader } from "./Formats.ts"
+import { makePartsCount, tooManyParts } from "./Slices.ts"
 
 /** PCM, float, A-law and µ-law: encodings whose duration follows from their bytes. */
 const codings = new Set([1, 3, 6, 7])
@@ -36,7 +37,9 @@ export const readWav = (bytes: Uint8Array): Result.Result<AudioHeader, string> =
   if (end + 1 < bytes.length) return Result.fail(trailing(bytes.length - end))
   let coding: Coding | undefined
   let seconds: number | undefined
+  const isFew = makePartsCount()
   for (let at = 12; at + 8 <= bytes.length;) {
+    if (!isFew()) return Result.fail(tooManyParts)
     const type = latin1(bytes, at, 4)
     const length = u32le(bytes, at + 4)
     if (at + 8 + length > bytes.length) return Result.fail(truncated)

@@ -1,6 +1,7 @@
 import { Result } from "effect"
 import { latin1, trailing, truncated, u16le, u24le, u32le, u8 } from "./Bytes.ts"
 import type { ImageHeader } from "./Formats.ts"
+import { makePartsCount, tooManyParts } from "./Slices.ts"
 
 interface Frame {
   readonly width: number
@@ -42,7 +43,9 @@ export const readWebp = (bytes: Uint8Array): Result.Result<ImageHeader, string> 
   if (end < bytes.length) return Result.fail(trailing(bytes.length - end))
   let canvas: Frame | undefined
   let frame: Frame | undefined
+  const isFew = makePartsCount()
   for (let at = 12; at < end;) {
+    if (!isFew()) return Result.fail(tooManyParts)
     const type = latin1(bytes, at, 4)
     const length = u32le(bytes, at + 4)
     const body = at + 8

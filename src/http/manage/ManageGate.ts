@@ -8,6 +8,7 @@ import { invalid } from "../../domain/Problem.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import { ManageReplays } from "../../users/ManageReplays.ts"
+import { RequestQuotas } from "../../users/RequestQuotas.ts"
 import { authenticateManagement, CurrentCaller } from "../server/Authentication.ts"
 import type { Caller } from "../server/Authentication.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
@@ -34,9 +35,13 @@ export class ManageGate extends HttpApiMiddleware.Service<
     Effect.gen(function* () {
       const keys = yield* ApiKeys
       const bodies = yield* RequestBodyLimiter
+      const quotas = yield* RequestQuotas
       const replays = yield* ManageReplays
       const secrets = yield* Secrets
       const authenticate = authenticateManagement.pipe(
+        Effect.tap((caller) =>
+          caller._tag === "User" ? quotas.takeManagement(caller.principal.userId) : Effect.void
+        ),
         Effect.provideService(ApiKeys, keys),
         Effect.provideService(Secrets, secrets)
       )

@@ -2,6 +2,7 @@ import { Context, Effect } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { HttpServerError } from "effect/http"
 import { IncomingMessage } from "node:http"
+import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
@@ -35,7 +36,9 @@ const makeHandler = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const bodies = yield* RequestBodyLimiter
   const passthrough = yield* Passthrough
-  const authenticate = authenticatePassthrough(keys)
+  const authenticateAt = authenticatePassthrough(keys)
+  const authenticate = ({ meter, provider }: OpenRoute, key: string | undefined) =>
+    authenticateAt(meter.per !== "nothing", provider === "gemini" ? key : undefined)
   const { serviceName } = yield* AppConfig
   const names = headerNames(serviceName)
 
@@ -51,7 +54,7 @@ const makeHandler = Effect.gen(function* () {
     if (target === undefined) return noRoute
     const { headers, method } = request
     return Effect.flatMap(passthrough.resolve(target.vendor, method, target.path), (to) =>
-      Effect.flatMap(authenticate(to.route.meter.per !== "nothing"), ({ principal, token }) => {
+      Effect.flatMap(authenticate(to.route, target.key), ({ principal, token }) => {
         const { query } = target
         const forwarded = Effect.flatMap(
           method === "POST" ? readBody(request) : emptyBody,

@@ -9,41 +9,52 @@ export const aliases: ReadonlyMap<string, string> = new Map([
 
 export const aliasVendorOf = (path: string): string => aliases.get(path) ?? "openai"
 
+/** The vendor whose routes a path belongs to; none: an empty text. */
+export const vendorOf = (path: string): string =>
+  path.startsWith("/v1/") ? aliasVendorOf(path) : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
+
 /** The vendor, the path and the query of a passthrough call. */
 export interface Target {
   readonly vendor: string
   /** The vendor's path as the client sent it. */
   readonly path: string
   readonly query: string
+  /** The key in the query, which the query above does not have. */
+  readonly key: string | undefined
 }
 
 /** Splits the raw request target; nothing is decoded here. */
 export const targetOf = (url: string): Target | undefined => {
   const mark = url.indexOf("?")
   const path = mark < 0 ? url : url.slice(0, mark)
-  const query = mark < 0 ? "" : withoutKey(url.slice(mark))
-  if (path.startsWith("/v1/")) return { vendor: aliasVendorOf(path), path, query }
+  const { key, query } = mark < 0 ? noQuery : splitKey(url.slice(mark))
+  if (path.startsWith("/v1/")) return { vendor: aliasVendorOf(path), path, query, key }
   const match = /^\/vendors\/([A-Za-z0-9._-]+)(\/.*)$/u.exec(path)
   return match?.[1] === undefined || match[2] === undefined
     ? undefined
-    : { vendor: match[1], path: match[2], query }
+    : { vendor: match[1], path: match[2], query, key }
 }
 
-/** Removes credentials of the client, and encodes characters that a URL must not contain. */
-const withoutKey = (query: string): string => {
-  const kept = query
-    .slice(1)
-    .split("&")
-    .filter((pair) => !/^(?:key|api_key|access_token)(?:=|$)/iu.test(decodedName(pair)))
-    .join("&")
-  return kept === "" ? "" : `?${kept.replaceAll(/[^\x21-\x7e]|#/gu, encodeURIComponent)}`
+const noQuery = { key: undefined, query: "" }
+
+/** Takes the credentials of the client out, and encodes characters that a URL must not contain. */
+const splitKey = (query: string): Pick<Target, "key" | "query"> => {
+  let key: string | undefined
+  const kept: Array<string> = []
+  for (const pair of query.slice(1).split("&")) {
+    const [name = "", ...value] = pair.split("=")
+    if (!/^(?:key|api_key|access_token)$/iu.test(decoded(name))) kept.push(pair)
+    else if (decoded(name) === "key") key ??= decoded(value.join("="))
+  }
+  const rest = kept.join("&")
+  const sent = rest === "" ? "" : `?${rest.replaceAll(/[^\x21-\x7e]|#/gu, encodeURIComponent)}`
+  return { key, query: sent }
 }
 
-const decodedName = (pair: string): string => {
-  const name = pair.split("=", 1)[0] ?? ""
+const decoded = (text: string): string => {
   try {
-    return decodeURIComponent(name)
+    return decodeURIComponent(text)
   } catch {
-    return name
+    return text
   }
 }

@@ -4,7 +4,7 @@ import type { TaskId } from "../../domain/Ids.ts"
 import { Problem, problem } from "../../domain/Problem.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
-import type { Principal, RateState } from "../../users/ApiKeys.ts"
+import type { Principal, Rate } from "../../users/ApiKeys.ts"
 import { headerText } from "./HeaderText.ts"
 import type { HeaderValues } from "./HeaderText.ts"
 
@@ -56,7 +56,7 @@ export const authenticateInference = Effect.map(
   ({ principal }) => principal
 )
 
-const showRate = Effect.fnUntraced(function* (rate: RateState) {
+const showRate = Effect.fnUntraced(function* (rate: Rate) {
   const headers = {
     "ratelimit-limit": String(rate.limit),
     "ratelimit-remaining": String(rate.remaining),
@@ -68,7 +68,7 @@ const showRate = Effect.fnUntraced(function* (rate: RateState) {
   if (!rate.admitted) {
     return yield* new Problem({
       code: 1201,
-      detail: `This API key may send ${rate.limit} requests a minute`,
+      detail: `This ${rate.of} may send ${rate.limit} requests a minute`,
       retryAfterSeconds: rate.resetSeconds
     })
   }
@@ -85,26 +85,30 @@ export const clientTokenOf = (headers: HeaderValues): Exit.Exit<string, Problem>
     : tokenOf(headers)
 }
 
-const readClientToken = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-  clientTokenOf(headers)
-)
+/** Gemini's clients may put it in the query; a header goes before it. */
+const readClientToken = (queryKey: string | undefined) =>
+  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
+    const token = clientTokenOf(headers)
+    return token === tokenMissing && queryKey !== undefined ? Exit.succeed(queryKey) : token
+  })
 
 /**
  * The caller of a passthrough call. A metered call checks a cached key
  * again when it holds the price.
  */
-export const authenticatePassthrough = (keys: ApiKeys["Service"]) => (isMetered: boolean) =>
-  Effect.flatMap(readClientToken, (token) =>
-    Effect.flatMap(
-      isMetered ? keys.admitCached(token) : keys.admit(token, Option.none()),
-      ({ principal, rate }) => {
-        const caller = { principal, token }
-        return Option.isSome(rate)
-          ? Effect.as(showRate(rate.value), caller)
-          : Effect.succeed(caller)
-      }
+export const authenticatePassthrough =
+  (keys: ApiKeys["Service"]) => (isMetered: boolean, queryKey: string | undefined) =>
+    Effect.flatMap(readClientToken(queryKey), (token) =>
+      Effect.flatMap(
+        isMetered ? keys.admitCached(token) : keys.admit(token, Option.none()),
+        ({ principal, rate }) => {
+          const caller = { principal, token }
+          return Option.isSome(rate)
+            ? Effect.as(showRate(rate.value), caller)
+            : Effect.succeed(caller)
+        }
+      )
     )
-  )
 
 /** The caller of a management endpoint. docs/reference/http.md#management-api */
 export const authenticateManagement = Effect.gen(function* () {

@@ -10,7 +10,7 @@ import { AppConfig } from "../../config/Config.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import { handedOffCallOf } from "../passthrough/HandedOffCall.ts"
-import { aliasVendorOf } from "../passthrough/PassthroughTarget.ts"
+import { vendorOf } from "../passthrough/PassthroughTarget.ts"
 import { hasOneHost } from "./Listener.ts"
 import { liveVendors } from "./LiveVendors.ts"
 import { isExactPath } from "./Paths.ts"
@@ -67,12 +67,9 @@ const makeIsSandbox = Effect.gen(function* () {
   return (path: string): boolean => live.size === 0 || simulated.has(vendorOf(path))
 })
 
-const vendorOf = (path: string): string =>
-  path.startsWith("/v1/") ? aliasVendorOf(path) : (/^\/vendors\/([^/?]+)/u.exec(path)?.[1] ?? "")
-
 /**
  * Refuses, before anything is read, a request without one `Host`, a
- * path in another spelling, and a body with too large a length.
+ * WebSocket handshake, a path in another spelling, and a body with too large a length.
  */
 const refuseInvalid = <A, E, R>(
   httpEffect: Effect.Effect<A, E, R>,
@@ -80,11 +77,19 @@ const refuseInvalid = <A, E, R>(
   maxBodyBytes: number
 ): Effect.Effect<A, E | Problem, R> => {
   if (!hasOneHost(request.source)) return noHost
+  if (request.headers["sec-websocket-key"] !== undefined) return noWebSocket
   if (!isExactPath(pathOf(request))) return noRoute
   return Number(request.headers["content-length"] ?? 0) > maxBodyBytes
     ? Effect.fail(problem(2004, `The body is larger than ${maxBodyBytes} bytes`))
     : httpEffect
 }
+
+const noWebSocket = Effect.fail(
+  problem(
+    2006,
+    "WebSocket connections are not offered here: send the request over HTTP, and read streams as server-sent events"
+  )
+)
 
 const noRoute = Effect.fail(problem(2006, "There is no such route"))
 const noHost = Effect.fail(problem(2014, "The request must have exactly one Host header"))

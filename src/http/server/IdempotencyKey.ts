@@ -40,8 +40,7 @@ export const readIdempotencyKey = (
 }
 
 /** What ends a list or an object; no value of JSON is one. */
-class End {}
-const end = new End()
+const end = Symbol("end")
 
 /**
  * Adds a value, members in the order of their names. Every part has a tag and a length or an end, so

@@ -1,4 +1,5 @@
-import { Context, Effect, Layer } from "effect"
+import { NodeHttpServer } from "@effect/platform-node"
+import { Context, Duration, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from "node:http"
 import type { Server } from "node:http"
@@ -51,7 +52,24 @@ export class Listener extends Context.Service<
 >()("gateway/http/server/Listener") {
   static readonly layer = (bounds?: ListenerBounds) =>
     Layer.sync(Listener, () => makeListener(bounds))
+
+  /** An HTTP server on this address. */
+  static readonly listen = (
+    address: { readonly host: string; readonly port: number },
+    bounds?: ListenerBounds
+  ) =>
+    Layer.unwrap(
+      Effect.map(Listener, ({ server }) =>
+        NodeHttpServer.layer(() => server, {
+          ...address,
+          gracefulShutdownTimeout: gracefulShutdown
+        })
+      )
+    ).pipe(Layer.provideMerge(Listener.layer(bounds)))
 }
+
+/** Time for running requests at shutdown. */
+const gracefulShutdown = Duration.seconds(5)
 
 /** The response to the last request of each connection. */
 type LastResponses = WeakMap<Duplex, ServerResponse>
@@ -88,6 +106,17 @@ export const makeListener = (bounds: ListenerBounds = listenerBounds): Listener[
   }
 }
 
+const servers = new WeakMap<Duplex, Server>()
+
+/** Responds 408 to a request whose body does not arrive, and closes its connection. */
+export const expireRequest = (request: IncomingMessage | undefined): void => {
+  const socket = request?.socket
+  const fault = Object.assign(new Error("The body does not arrive"), { code: timedOutCode })
+  if (socket !== undefined) servers.get(socket)?.emit("clientError", fault, socket)
+}
+
+const timedOutCode = "ERR_HTTP_REQUEST_TIMEOUT"
+
 /**
  * Node's server with every limit set: a slow request gets 408, too large headers 431, malformed
  * HTTP 400; each closes the connection. Uses the strict parser.
@@ -105,6 +134,7 @@ const makeServer = (bounds: ListenerBounds): Server => {
     // RFC 9110, 7.8: an offer may be ignored. With `upgrade` listeners Node takes it and loses the body
     shouldUpgradeCallback: () => false
   })
+  server.on("connection", (socket: Duplex) => servers.set(socket, server))
   // RFC 9110, 10.1.1: a server may ignore an unknown expectation
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
   return server
@@ -149,7 +179,7 @@ const faultOf = (code: string | undefined): Problem => {
       return problem(2016, "The headers are too large")
     case "HPE_CHUNK_EXTENSIONS_OVERFLOW":
       return problem(2004, "The chunk extensions of the body are too large")
-    case "ERR_HTTP_REQUEST_TIMEOUT":
+    case timedOutCode:
       return problem(2015, "The request did not arrive in time")
     default:
       return problem(2014, "This is not a valid HTTP request")

@@ -4,21 +4,7 @@ import type { HttpServerRequest } from "effect/http"
 import { HttpApiError } from "effect/http-api"
 import { faultsOf } from "../../catalog/FieldFaults.ts"
 import { invalid, Problem, problem, problemCodes, StoreUnavailable } from "../../domain/Problem.ts"
-
-/**
- * The problems of routes that OpenAI's SDKs call also have an `error` member.
- * docs/reference/errors.md#openai-error-member
- */
-const isOpenAiShaped = (path: string): boolean =>
-  path.startsWith("/v1/") || path.startsWith("/vendors/openai/")
-
-const openAiType = (status: number): string => {
-  if (status === 401) return "authentication_error"
-  if (status === 403) return "permission_error"
-  if (status === 402) return "insufficient_quota"
-  if (status === 429) return "rate_limit_error"
-  return status >= 500 ? "server_error" : "invalid_request_error"
-}
+import { vendorError } from "./VendorErrors.ts"
 
 /** The path without its query, for `instance`. */
 export const pathOf = (request: HttpServerRequest.HttpServerRequest): string =>
@@ -28,14 +14,6 @@ export const pathOf = (request: HttpServerRequest.HttpServerRequest): string =>
 export const problemBody = (fault: Problem, path: string) => {
   const { status, title } = problemCodes[fault.code]
   const errors = fault.errors === undefined ? {} : { errors: fault.errors }
-  const openAi = {
-    error: {
-      message: fault.detail,
-      type: openAiType(status),
-      param: fault.errors?.[0]?.pointer ?? null,
-      code: String(fault.code)
-    }
-  }
   return {
     type: `/docs/errors#${fault.code}`,
     title,
@@ -44,7 +22,7 @@ export const problemBody = (fault: Problem, path: string) => {
     instance: path,
     code: fault.code,
     ...errors,
-    ...(isOpenAiShaped(path) ? openAi : {})
+    ...vendorError(fault, path)
   }
 }
 

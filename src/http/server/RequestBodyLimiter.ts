@@ -1,27 +1,27 @@
-import { Context, Effect, Layer, Semaphore } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import { IncomingMessage } from "node:http"
 import { AppConfig } from "../../config/Config.ts"
 import {
   largestBodiesMax,
   largestBodiesPerCallerMax,
+  slowSenderBytesMin,
+  slowSenderSeconds,
   smallBodyBytesMax
 } from "../../domain/Limits.ts"
-
-/** A body without a length counts as the largest body divided by this: most bodies are small. */
-const unknownLengthDivisor = 8
+import { ArrivingBody, BodyRoom, UserRoom } from "./BodyRoom.ts"
 
 /**
- * Limits the memory of request bodies in this process: a large body waits, unread, until
- * there is capacity. While it is used, a body is in memory as bytes, as text and as
- * values. Each caller has only a part of the capacity, so that bodies that never arrive
- * delay only their own caller. ADR 0110.
+ * Limits the memory of request bodies in this process: what arrived of large bodies counts, and above the
+ * limit they are not read on. Each caller has a part, so that its bodies delay only its own. A sender that
+ * is too slow loses its place. ADR 0140.
  */
 export class RequestBodyLimiter extends Context.Service<
   RequestBodyLimiter,
   {
     /** Runs an effect that reads and uses the body of a caller's request. */
     readonly within: (
-      request: HttpServerRequest.HttpServerRequest,
+      request: Pick<HttpServerRequest.HttpServerRequest, "headers" | "source">,
       caller: string
     ) => <A, E, R>(use: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
   }
@@ -30,44 +30,70 @@ export class RequestBodyLimiter extends Context.Service<
     RequestBodyLimiter,
     Effect.gen(function* () {
       const { maxBodyBytes } = yield* AppConfig
-      const capacity = yield* Semaphore.make(largestBodiesMax * maxBodyBytes)
-      const withinCaller = makePerCaller(largestBodiesPerCallerMax * maxBodyBytes)
+      // Above it one body goes on
+      const all = new BodyRoom((largestBodiesMax - 1) * maxBodyBytes)
+      const enter = makeEnter(all, largestBodiesPerCallerMax * maxBodyBytes)
       return {
-        within: ({ headers }, caller) => {
+        within: ({ headers, source }, caller) => {
           const bytes = bytesOf(headers, maxBodyBytes)
-          return bytes <= smallBodyBytesMax
+          return bytes === 0 || !(source instanceof IncomingMessage)
             ? (use) => use
-            : // The caller's part first: a body that waits for it takes no capacity from others
-              (use) => withinCaller(caller, bytes, capacity.withPermits(bytes)(use))
+            : (use) =>
+                Effect.uninterruptibleMask((restore) =>
+                  Effect.flatMap(restore(enter(source, caller, bytes)), ({ body, leave }) =>
+                    restore(
+                      Effect.scoped(Effect.andThen(Effect.forkScoped(expireSlow(body)), use))
+                    ).pipe(Effect.ensuring(Effect.sync(leave)))
+                  )
+                )
         }
       }
     })
   )
 }
 
-/** A semaphore for each caller, while the caller has large bodies. */
-const makePerCaller = (bytesMax: number) => {
-  const callers = new Map<string, { readonly capacity: Semaphore.Semaphore; bodies: number }>()
-  const enter = (caller: string) =>
-    Effect.sync(() => {
-      const entry = callers.get(caller) ?? { capacity: Semaphore.makeUnsafe(bytesMax), bodies: 0 }
-      callers.set(caller, entry)
-      entry.bodies += 1
-      return entry
-    })
-  return <A, E, R>(caller: string, bytes: number, use: Effect.Effect<A, E, R>) =>
-    Effect.acquireUseRelease(
-      enter(caller),
-      ({ capacity }) => capacity.withPermits(bytes)(use),
-      (entry) =>
-        Effect.sync(() => {
-          entry.bodies -= 1
-          if (entry.bodies === 0) callers.delete(caller)
-        })
-    )
+interface Entered {
+  readonly body: ArrivingBody
+  readonly leave: () => void
 }
 
-const bytesOf = (headers: Readonly<Record<string, string | undefined>>, max: number): number =>
-  headers["transfer-encoding"] === undefined
-    ? Math.min(Number(headers["content-length"] ?? 0), max)
-    : Math.ceil(max / unknownLengthDivisor)
+/** The room of each caller, while the caller has large bodies. */
+const makeEnter = (all: BodyRoom, bytesMax: number) => {
+  const users = new Map<string, UserRoom>()
+  return (source: IncomingMessage, caller: string, bytes: number) =>
+    Effect.callback<Entered>((resume) => {
+      const user = users.get(caller) ?? new UserRoom(bytesMax)
+      users.set(caller, user)
+      let body: ArrivingBody | undefined
+      let giveUp = () => {}
+      const leave = () => {
+        giveUp()
+        body?.leave()
+        if (user.isEmpty) users.delete(caller)
+      }
+      giveUp = user.take(bytes, () => {
+        body = new ArrivingBody(source, { user, all }, bytes)
+        resume(Effect.succeed({ body, leave }))
+      })
+      return Effect.sync(leave)
+    })
+}
+
+/** Ends the request of a sender that is too slow: 408, and its connection closes. */
+const expireSlow = Effect.fnUntraced(function* (body: ArrivingBody) {
+  while (!body.isComplete) {
+    yield* Effect.sleep(Duration.seconds(slowSenderSeconds))
+    const bytes = body.look()
+    const isLarge = !body.isComplete && body.granted > smallBodyBytesMax
+    if (isLarge && bytes !== undefined && bytes < slowSenderBytesMin * slowSenderSeconds) {
+      return body.expire()
+    }
+  }
+})
+
+/** What a body takes before it is read; 0: it is small. Without a length it takes more as it arrives. */
+const bytesOf = (headers: Readonly<Record<string, string | undefined>>, max: number): number => {
+  if (headers["transfer-encoding"] !== undefined) return Math.min(smallBodyBytesMax, max)
+  const length = Math.min(Number(headers["content-length"] ?? 0), max)
+  return length <= smallBodyBytesMax ? 0 : length
+}

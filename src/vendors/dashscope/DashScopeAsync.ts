@@ -19,6 +19,7 @@ import * as Bodies from "./DashScopeBodies.ts"
 import * as Calls from "./DashScopeCalls.ts"
 import { rules } from "./DashScopeFaults.ts"
 import { makeReconcile } from "./DashScopeList.ts"
+import { inRegion } from "./DashScopeModels.ts"
 import { rateOf, slotsOf } from "./DashScopeRates.ts"
 import { urlOrUpload } from "./DashScopeUpload.ts"
 
@@ -58,17 +59,19 @@ const mediaForm = (label: string, upload: MediumText): MediumText =>
 export const make = (context: AdapterContext): VendorAccount => {
   const { account, accountId } = context
   const calls = Calls.make(context)
+  const reconcile = makeReconcile(calls)
 
   const submit = Effect.fn("DashScopeAsync.submit")(function* (
-    request: SubmitRequest
+    ordered: SubmitRequest
   ): Effect.fn.Return<Submitted, VendorError> {
+    const request = inRegion(account, ordered)
     const upload = urlOrUpload(context.http, calls, request.upstreamModel)
     const at = yield* mediaTexts(request, mediaForm(request.model, upload))
     const { body, path } = yield* Bodies.asyncBody(request, at)
     const isUploaded = request.media.some(({ pointer }) => at(pointer)?.startsWith("oss://"))
     const created = yield* calls({
       purpose: "submit",
-      model: request.upstreamModel,
+      model: ordered.upstreamModel,
       method: "POST",
       path,
       json: body,
@@ -118,10 +121,10 @@ export const make = (context: AdapterContext): VendorAccount => {
     submit,
     poll,
     cancel,
-    reconcile: makeReconcile(calls),
+    reconcile: (request, startedAtMillis) => reconcile(inRegion(account, request), startedAtMillis),
     canList: true,
-    rateOf: rateOf(account.id),
-    slotsOf: slotsOf(account.id)
+    rateOf: rateOf(account),
+    slotsOf: slotsOf(account)
   }
 }
 

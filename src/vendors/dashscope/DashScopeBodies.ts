@@ -1,54 +1,14 @@
-import { Effect, Schema } from "effect"
-import { videoShortSeconds } from "../../domain/Limits.ts"
+import { Effect } from "effect"
 import { bodyFields, unsupportedModel } from "../BodyFields.ts"
 import { listOf } from "../MediaTexts.ts"
 import type { MediaAt } from "../MediaTexts.ts"
 import type { SubmitRequest } from "../VendorClient.ts"
 import type { VendorError } from "../VendorError.ts"
-
-const Text = Schema.optionalKey(Schema.NullOr(Schema.String))
-const Number = Schema.optionalKey(Schema.NullOr(Schema.Finite))
-const Flag = Schema.optionalKey(Schema.NullOr(Schema.Boolean))
-
-/** The fields of all bodies that are sent unchanged. */
-const Fields = Schema.Struct({
-  prompt: Schema.String,
-  negative_prompt: Text,
-  size: Text,
-  resolution: Text,
-  n: Number,
-  duration: Number,
-  seed: Number,
-  prompt_extend: Flag,
-  audio: Flag,
-  template: Text,
-  function: Text,
-  images: Schema.optionalKey(Schema.Array(Schema.String)),
-  obj_or_bg: Schema.optionalKey(Schema.Array(Schema.String)),
-  mask_frame_id: Number,
-  mask_type: Text,
-  expand_ratio: Number,
-  expand_mode: Text,
-  control_condition: Text,
-  strength: Number,
-  top_scale: Number,
-  bottom_scale: Number,
-  left_scale: Number,
-  right_scale: Number
-})
-type Fields = typeof Fields.Type
+import { common, Fields, seconds, texts } from "./DashScopeFields.ts"
+import type { Shape } from "./DashScopeFields.ts"
+import { shapesOf } from "./DashScopeVideos.ts"
 
 const fieldsOf = bodyFields(Fields)
-
-/**
- * The upstream body of one label, and its path below `/services/aigc`.
- * docs/reference/vendors.md#dashscope-bodies
- */
-interface Shape {
-  readonly path: string
-  readonly input: (fields: Fields, at: MediaAt) => Record<string, unknown>
-  readonly parameters: (fields: Fields, at: MediaAt) => Record<string, unknown>
-}
 
 /** Null and absent fields are not sent, so the upstream's default applies. */
 const present = (record: Record<string, unknown>): Record<string, unknown> =>
@@ -56,18 +16,12 @@ const present = (record: Record<string, unknown>): Record<string, unknown> =>
     Object.entries(record).filter(([, value]) => value !== undefined && value !== null)
   )
 
-/** docs/reference/vendors.md#mapping-of-models */
-const common = ({ prompt_extend, seed }: Fields) => ({ prompt_extend, watermark: false, seed })
-
-const texts = ({ negative_prompt, prompt }: Fields) => ({ prompt, negative_prompt })
-
 /** `audio` is not sent with an `audio_url`, which overrides it. */
 const sound = ({ audio }: Fields, at: MediaAt) => (at("#/audio_url") === undefined ? { audio } : {})
 
-const seconds = ({ duration }: Fields) => ({ duration: duration ?? videoShortSeconds })
-
 const imagesOf = (fields: Fields, at: MediaAt) => listOf(at, "images", fields.images?.length ?? 0)
 
+/** Up to wan2.6. */
 const asynchronous: Readonly<Record<string, Shape>> = {
   "text-to-video-spark": {
     path: "/video-generation/video-synthesis",
@@ -193,7 +147,7 @@ const build = Effect.fnUntraced(function* (
 
 /** The body of a job that is polled. */
 export const asyncBody = (request: SubmitRequest, at: MediaAt) =>
-  build(asynchronous[request.model], request, at)
+  build((shapesOf(request.upstreamModel) ?? asynchronous)[request.model], request, at)
 
 /** The body of a blocking call. */
 export const syncBody = (request: SubmitRequest, at: MediaAt) => build(blocking, request, at)

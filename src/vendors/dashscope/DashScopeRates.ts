@@ -1,38 +1,24 @@
+import type { AccountSetting } from "../../domain/Provider.ts"
 import type { Rate, SlotLimit } from "../VendorClient.ts"
+import { limitOf, modelIdAt } from "./DashScopeModels.ts"
 
-interface ModelLimits {
-  readonly models: RegExp
-  /** Submits within `perMillis`. */
-  readonly calls: number
-  readonly perMillis: number
-  /** Jobs at once, where the vendor documents a limit. */
-  readonly concurrent?: number
-}
-
-/** Limits by model. docs/reference/vendors.md#dashscope-rates */
-const limits: ReadonlyArray<ModelLimits> = [
-  { models: /^qwen-image(?:-edit)?-max/u, calls: 2, perMillis: 60_000 },
-  { models: /kf2v/u, calls: 2, perMillis: 1000, concurrent: 2 },
-  { models: /^wan2\.5-(?:t2i|i2i)/u, calls: 5, perMillis: 1000, concurrent: 5 }
-]
-
-const limitsOf = (upstreamModel: string) => limits.find(({ models }) => models.test(upstreamModel))
-
-/** 20 polls a second for the account; submits by model. */
+/** 20 polls a second for the account; submits by model. docs/reference/vendors.md#dashscope-rates */
 export const rateOf =
-  (accountId: string) =>
+  (account: AccountSetting) =>
   (act: "submit" | "poll", upstreamModel: string): Rate | undefined => {
-    if (act === "poll") return { key: `${accountId}/polls`, calls: 20, perMillis: 1000 }
-    const row = limitsOf(upstreamModel)
-    return row === undefined
-      ? undefined
-      : { key: `${accountId}/submits/${upstreamModel}`, calls: row.calls, perMillis: row.perMillis }
+    if (act === "poll") return { key: `${account.id}/polls`, calls: 20, perMillis: 1000 }
+    const limit = limitOf(account, upstreamModel)
+    if (limit === undefined) return undefined
+    const { calls, perMillis } = limit
+    return { key: `${account.id}/submits/${modelIdAt(account, upstreamModel)}`, calls, perMillis }
   }
 
 /** Jobs of one model at once; a limit of the operator replaces it (ADR 0108). */
 export const slotsOf =
-  (accountId: string) =>
+  (account: AccountSetting) =>
   (upstreamModel: string): SlotLimit | undefined => {
-    const max = limitsOf(upstreamModel)?.concurrent
-    return max === undefined ? undefined : { line: `${accountId}/${upstreamModel}`, max }
+    const max = limitOf(account, upstreamModel)?.concurrent
+    return max === undefined
+      ? undefined
+      : { line: `${account.id}/${modelIdAt(account, upstreamModel)}`, max }
   }

@@ -8,6 +8,7 @@ import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../Ven
 import type { VendorError } from "../VendorError.ts"
 import * as Bodies from "./DashScopeBodies.ts"
 import * as Calls from "./DashScopeCalls.ts"
+import { inRegion } from "./DashScopeModels.ts"
 import { rateOf, slotsOf } from "./DashScopeRates.ts"
 
 const Generated = Schema.Struct({
@@ -23,6 +24,17 @@ const Generated = Schema.Struct({
   })
 })
 
+/** The fields of a body that are sent. */
+export const taken: ReadonlySet<string> = new Set([
+  "prompt",
+  "images",
+  "negative_prompt",
+  "size",
+  "n",
+  "prompt_extend",
+  "seed"
+])
+
 /** Blocking models; the async header must be absent. docs/reference/vendors.md#dashscope-wire-protocol */
 export const make = (context: AdapterContext): VendorAccount => {
   const { account, accountId } = context
@@ -33,7 +45,7 @@ export const make = (context: AdapterContext): VendorAccount => {
       request: SubmitRequest
     ): Effect.fn.Return<Submitted, VendorError> {
       const { body, path } = yield* Bodies.syncBody(
-        request,
+        inRegion(account, request),
         yield* mediaTexts(request, urlOrDataUri)
       )
       const { output, request_id: requestId } = yield* calls({
@@ -58,7 +70,7 @@ export const make = (context: AdapterContext): VendorAccount => {
         : yield* emptyResult(requestId === undefined ? {} : { requestId })
     }),
     ...blocking,
-    rateOf: rateOf(account.id),
-    slotsOf: slotsOf(account.id)
+    rateOf: rateOf(account),
+    slotsOf: slotsOf(account)
   }
 }

@@ -53,6 +53,7 @@ export const urlOrUpload =
             ["x-oss-object-acl", data.x_oss_object_acl],
             ["x-oss-forbid-overwrite", data.x_oss_forbid_overwrite],
             ["success_action_status", "200"],
+            ["x-oss-content-type", medium.mime],
             ["file", { name, mime: medium.mime, bytes: yield* medium.bytes }]
           ])
           const response = yield* http({

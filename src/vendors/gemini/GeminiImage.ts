@@ -2,7 +2,7 @@ import { Duration, Effect, Option, Schema } from "effect"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { withVersion } from "../BaseUrl.ts"
 import { blocking } from "../Blocking.ts"
-import { bodyFields } from "../BodyFields.ts"
+import { bodyFields, unlessOneOf } from "../BodyFields.ts"
 import { jobFailed, readAs } from "../Faults.ts"
 import type { FaultRule, ReportedError } from "../Faults.ts"
 import { base64 } from "../MediaTexts.ts"
@@ -20,9 +20,24 @@ const fieldsOf = bodyFields(
   Schema.Struct({
     prompt: Schema.String,
     aspect_ratio: Schema.optionalKey(Schema.String),
-    resolution: Schema.optionalKey(Schema.String)
+    resolution: Schema.optionalKey(Schema.String),
+    seed: Schema.optionalKey(Schema.Int)
   })
 )
+
+/** The fields of a body that are sent, and `n`. */
+export const taken: ReadonlySet<string> = new Set([
+  "prompt",
+  "images",
+  "aspect_ratio",
+  "resolution",
+  "seed",
+  "n"
+])
+
+/** A call makes one image. */
+export const valueFault = (_model: string, field: string, value: unknown): string | undefined =>
+  field === "n" ? unlessOneOf([1], value) : undefined
 
 const Part = Schema.Struct({
   inlineData: optionalField(Schema.Struct({ mimeType: Schema.String, data: Schema.String })),
@@ -128,7 +143,8 @@ export const make = (context: AdapterContext): VendorAccount => {
 
 /** The upstream reads no URLs, so images are always sent inline. */
 const bodyOf = Effect.fnUntraced(function* (request: SubmitRequest) {
-  const { aspect_ratio: aspectRatio, prompt, resolution: imageSize } = yield* fieldsOf(request)
+  const fields = yield* fieldsOf(request)
+  const { aspect_ratio: aspectRatio, prompt, resolution: imageSize, seed } = fields
   const pictures = yield* Effect.forEach(request.media, ({ bytes, mime }) =>
     Effect.map(bytes, (it) => ({ inlineData: { mimeType: mime, data: base64(it) } }))
   )
@@ -138,7 +154,11 @@ const bodyOf = Effect.fnUntraced(function* (request: SubmitRequest) {
   }
   return {
     contents: [{ role: "user", parts: [{ text: prompt }, ...pictures] }],
-    generationConfig: { responseModalities: ["TEXT", "IMAGE"], imageConfig }
+    generationConfig: {
+      responseModalities: ["TEXT", "IMAGE"],
+      imageConfig,
+      ...(seed === undefined ? {} : { seed })
+    }
   }
 })
 

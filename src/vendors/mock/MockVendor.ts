@@ -69,6 +69,7 @@ export class MockVendor extends Context.Service<
           Context.add(VendorClient, {
             choose: () => Effect.succeed(account),
             owner: () => Effect.succeed(account),
+            isServed: () => true,
             isSandbox: () => false
           })
         )

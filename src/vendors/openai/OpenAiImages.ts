@@ -1,7 +1,8 @@
 import { Duration, Effect, Schema } from "effect"
+import type { ImageInfo } from "../../catalog/media/Image.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { blocking } from "../Blocking.ts"
-import { bodyFields } from "../BodyFields.ts"
+import { bodyFields, unlessOneOf } from "../BodyFields.ts"
 import { emptyResult } from "../Faults.ts"
 import { multipart } from "../Multipart.ts"
 import type { FormFile } from "../Multipart.ts"
@@ -9,7 +10,8 @@ import { optionalField } from "../OptionalField.ts"
 import { callVendor } from "../VendorCall.ts"
 import type { ResultItem, SubmitRequest, Submitted, VendorAccount } from "../VendorClient.ts"
 import type { VendorError } from "../VendorError.ts"
-import { baseOf, apiOf, orientationOf } from "./OpenAiCalls.ts"
+import { baseOf, apiOf } from "./OpenAiCalls.ts"
+import { sizeOf } from "./OpenAiSizes.ts"
 
 const generateTimeout = Duration.seconds(300)
 
@@ -18,9 +20,24 @@ const readFields = bodyFields(
     prompt: Schema.String,
     n: Schema.optionalKey(Schema.Int),
     size: Schema.optionalKey(Schema.NullOr(Schema.String)),
-    aspect_ratio: Schema.optionalKey(Schema.String)
+    aspect_ratio: Schema.optionalKey(Schema.String),
+    resolution: Schema.optionalKey(Schema.String)
   })
 )
+
+/** The fields of a body that are sent. */
+export const taken: ReadonlySet<string> = new Set([
+  "prompt",
+  "images",
+  "n",
+  "size",
+  "aspect_ratio",
+  "resolution"
+])
+
+/** The formats that the vendor documents for edits. */
+export const formatFault = (_body: unknown, { format }: ImageInfo): string | undefined =>
+  unlessOneOf(["PNG", "JPEG", "WEBP"], format)
 
 const Generated = Schema.Struct({
   data: optionalField(
@@ -33,9 +50,6 @@ const Generated = Schema.Struct({
   ),
   output_format: optionalField(Schema.String)
 })
-
-/** The three sizes of GPT-image. */
-const sizes = { wide: "1536x1024", tall: "1024x1536", square: "1024x1024" } as const
 
 /** A blocking call; an edit when the body has images. docs/reference/vendors.md#openai-images */
 export const make = (context: AdapterContext): VendorAccount => {
@@ -88,12 +102,15 @@ const itemOf = (
 }
 
 const fieldsOf = (request: SubmitRequest) =>
-  Effect.map(readFields(request), ({ aspect_ratio: ratio, n, prompt, size }) => ({
-    model: request.upstreamModel,
-    prompt,
-    n: n ?? 1,
-    size: sizes[orientationOf(size ?? ratio?.replace(":", "*"))]
-  }))
+  Effect.map(readFields(request), ({ n, prompt, ...asked }) => {
+    const size = sizeOf(request.upstreamModel, asked)
+    return {
+      model: request.upstreamModel,
+      prompt,
+      n: n ?? 1,
+      ...(size === undefined ? {} : { size })
+    }
+  })
 
 const formOf = Effect.fnUntraced(function* (
   fields: Readonly<Record<string, string | number>>,

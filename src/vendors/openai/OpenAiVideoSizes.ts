@@ -1,4 +1,5 @@
 import { Option, Schema } from "effect"
+import { unlessOneOf } from "../BodyFields.ts"
 import { orientationOf } from "./OpenAiCalls.ts"
 
 const sizes = {
@@ -39,4 +40,14 @@ export const pictureFault = (body: unknown, { height, width }: Pixels): string |
   return expected.includes(actual)
     ? undefined
     : `Expected a picture of exactly ${expected.join(" or ")} pixels, the size of the video, got ${actual}`
+}
+
+/** Why the vendor would not make this size or tier. */
+export const videoSizeFault = (
+  _model: string,
+  field: string,
+  value: unknown
+): string | undefined => {
+  if (field === "size") return unlessOneOf(["1280*720", "720*1280"], value)
+  return field === "resolution" ? unlessOneOf(Object.keys(sizes), value) : undefined
 }

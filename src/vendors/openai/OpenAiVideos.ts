@@ -1,6 +1,7 @@
 import { Clock, Duration, Effect, Schema } from "effect"
 import { inspectImage } from "../../catalog/media/Image.ts"
 import type { ImageRules } from "../../catalog/media/MediaRules.ts"
+import type { AccountSetting } from "../../domain/Provider.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { bodyFields } from "../BodyFields.ts"
 import { jobFailed } from "../Faults.ts"
@@ -32,6 +33,19 @@ const readFields = bodyFields(
     resolution: Schema.optionalKey(Schema.String)
   })
 )
+
+/** The fields of a body that are sent. */
+export const taken: ReadonlySet<string> = new Set([
+  "prompt",
+  "duration",
+  "size",
+  "resolution",
+  "image"
+])
+
+/** OpenAI itself closed the API. docs/reference/vendors.md#openai-videos */
+export const hasModel = ({ baseUrl }: AccountSetting): boolean =>
+  new URL(baseUrl).hostname !== "api.openai.com"
 
 const Video = Schema.Struct({
   id: Schema.NonEmptyString,
@@ -68,21 +82,18 @@ export const make = (context: AdapterContext): VendorAccount => {
       const [picture] = request.media
       const bytes = yield* picture?.bytes ?? Effect.undefined
       const fields = yield* fieldsOf(request, bytes)
-      const content =
-        picture === undefined || bytes === undefined
-          ? { json: fields }
-          : {
-              raw: yield* multipart([
-                ...Object.entries(fields),
-                ["input_reference", { name: "first", mime: picture.mime, bytes }]
-              ])
-            }
+      const form = yield* multipart([
+        ...Object.entries(fields),
+        ...(picture === undefined || bytes === undefined
+          ? []
+          : [["input_reference", { name: "first", mime: picture.mime, bytes }] as const])
+      ])
       const { id } = yield* callVendor(api, {
         purpose: "submit",
         model: request.upstreamModel,
         method: "POST",
         url: `${base}/videos`,
-        ...content,
+        raw: form,
         timeout: createTimeout,
         schema: Video
       })

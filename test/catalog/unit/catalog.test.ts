@@ -18,7 +18,16 @@ const withFile = (content: unknown) =>
 
 const failure = (content: unknown) => Effect.flip(withFile(content))
 
+/** docs/reference/vendors.md#gemini-sources, docs/reference/vendors.md#openai-sources */
+const shutDown = ["gemini-3-pro-image-preview", "gpt-image-1", "sora-2", "sora-2-pro"]
+
 describe("Catalog.layer", () => {
+  it.effect("names no upstream model that its vendor has shut down", () =>
+    Effect.map(Catalog, ({ all }) => {
+      for (const { upstreamModel } of all) assert.notInclude(shutDown, upstreamModel)
+    }).pipe(Effect.provide(Catalog.layer))
+  )
+
   it.effect("has each label once, under its name", () =>
     Effect.map(Catalog, ({ all }) => {
       assert.sameMembers(

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import * as fc from "fast-check"
 import { decodeBody } from "../../../src/catalog/bodies/Decode.ts"
 import {
@@ -10,6 +10,7 @@ import {
   placeholderOf
 } from "../../../src/catalog/media/Media.ts"
 import { mediaFields } from "../../../src/catalog/media/MediaFields.ts"
+import { inSlices, sliceBytes } from "../../../src/catalog/media/Slices.ts"
 import { accept, faults, picture, pictureUrl } from "../../support/bodies.ts"
 import { base64, dataUri, jpeg, png, wav } from "../../support/media.ts"
 
@@ -139,12 +140,29 @@ describe("mapMedia", () => {
 })
 
 describe("decodeBase64", () => {
+  const decoded = (text: string) => Effect.runSync(inSlices(() => decodeBase64(text)))
+
+  it("decodes what is longer than a slice, and refuses padding and blanks at its bounds", async () => {
+    const bytes = Uint8Array.from({ length: 3 * sliceBytes }, (_, n) => (n * 7) % 251)
+    const run = (text: string) => Effect.runPromise(inSlices(() => decodeBase64(text)))
+    for (const cut of [0, 1, 2, 3, 4]) {
+      const part = bytes.subarray(0, bytes.length - cut)
+      assert.deepStrictEqual(await run(base64(part)), part)
+    }
+    const text = base64(bytes)
+    for (const wrong of ["=", "\n", "-"]) {
+      for (const at of [sliceBytes - 1, sliceBytes, 2 * sliceBytes - 1]) {
+        assert.isUndefined(await run(`${text.slice(0, at)}${wrong}${text.slice(at + 1)}`))
+      }
+    }
+  })
+
   it("decodes what was encoded, for any bytes", () =>
     fc.assert(
       fc.property(fc.uint8Array(), (bytes) => {
         const text = base64(bytes)
         assert.strictEqual(decodedBytes(text), bytes.length)
-        assert.deepStrictEqual(Option.getOrThrow(decodeBase64(text)), bytes)
+        assert.deepStrictEqual(decoded(text), bytes)
       })
     ))
   it("refuses blanks, the URL alphabet, missing padding and stray bits", () => {
@@ -160,7 +178,7 @@ describe("decodeBase64", () => {
       "=",
       "QQ=="
     ]) {
-      const taken = Option.isSome(decodeBase64(text))
+      const taken = decoded(text) !== undefined
       assert.strictEqual(taken, text === "QQ==", text)
     }
   })

@@ -3,6 +3,7 @@ import { Effect, Schema } from "effect"
 import * as fc from "fast-check"
 import type { Label } from "../../../src/catalog/bodies/Bodies.ts"
 import { builtInEntries } from "../../../src/catalog/Catalog.ts"
+import { priceAt } from "../../../src/catalog/OpenRoutes.ts"
 import {
   chargeHeld,
   chargeTokens,
@@ -12,7 +13,7 @@ import {
   requestedOf
 } from "../../../src/catalog/Price.ts"
 import { builtInTokenModels } from "../../../src/catalog/TokenModels.ts"
-import { usageOf } from "../../../src/catalog/Usage.ts"
+import { mergeUsage, responderOf, usageOf } from "../../../src/catalog/Usage.ts"
 import { format, make } from "../../../src/domain/Credits.ts"
 import { accept } from "../../support/bodies.ts"
 
@@ -114,7 +115,9 @@ describe("token prices", () => {
     cachedInput: make(input / 10n),
     cacheWrite: make(input + 25n),
     cacheWriteLong: make(input * 2n),
-    reasoning: make(output * 3n)
+    reasoning: make(output * 3n),
+    audioInput: make(input * 4n),
+    imageOutput: make(output * 5n)
   })
   const price = {
     per: "million_tokens",
@@ -136,6 +139,19 @@ describe("token prices", () => {
     assert.strictEqual(chargeTokens(price, usage), make(100n + 10n + 125n + 200n + 1000n + 3000n))
   })
 
+  it("sound in the prompt and pictures in the answer have their own prices", () => {
+    const found = chargeTokens(price, {
+      inputTokens: 4 * million,
+      cachedInputTokens: million,
+      audioInputTokens: 2 * million,
+      outputTokens: 3 * million,
+      reasoningTokens: million,
+      imageOutputTokens: million
+    })
+    // plain 100, cached 10, sound 2 * 400, output 1000, pictures 5000, reasoning 3000
+    assert.strictEqual(found, make(100n + 10n + 800n + 1000n + 5000n + 3000n))
+  })
+
   it("a long prompt raises the price of all tokens of its call", () => {
     const of = (inputTokens: number) => chargeTokens(price, { inputTokens, outputTokens: million })
     assert.strictEqual(of(5 * million), make(5n * 100n + 1000n))
@@ -146,15 +162,22 @@ describe("token prices", () => {
     fc.assert(
       fc.property(
         fc.array(fc.nat(8 * million), { minLength: 6, maxLength: 6 }),
+        fc.array(fc.nat(8 * million), { minLength: 2, maxLength: 2 }),
         fc.boolean(),
-        ([input = 0, cached = 0, write = 0, long = 0, output = 0, reasoning = 0], keeps) => {
+        (
+          [input = 0, cached = 0, write = 0, long = 0, output = 0, reasoning = 0],
+          [audio = 0, image = 0],
+          keeps
+        ) => {
           const found = chargeTokens(price, {
             inputTokens: input,
             cachedInputTokens: cached,
             cacheWriteTokens: write,
             cacheWriteLongTokens: keeps ? long : 0,
             outputTokens: output,
-            reasoningTokens: reasoning
+            reasoningTokens: reasoning,
+            audioInputTokens: audio,
+            imageOutputTokens: image
           })
           assert.isTrue(found <= holdTokens(price, input, output, keeps))
         }
@@ -163,10 +186,45 @@ describe("token prices", () => {
 
   it("built-in prices are never lower for a long prompt, nor higher for cached tokens", () => {
     for (const { model, price: it } of builtInTokenModels) {
-      assert.isTrue(it.cachedInput! <= it.input && it.input <= it.cacheWrite!, model)
+      assert.isTrue((it.cachedInput ?? it.input) <= it.input, model)
+      assert.isTrue(it.input <= (it.cacheWrite ?? it.input), model)
       if (it.long !== undefined)
         assert.isTrue(it.long.input >= it.input && it.long.output >= it.output, model)
     }
+  })
+
+  it("a later price begins at 00:00 UTC of its day, whatever the order of the list", () => {
+    const later = (from: string, input: bigint) => ({
+      from,
+      price: { per: "million_tokens", input: make(input), output: make(0n) } as const
+    })
+    const model = {
+      vendor: "v",
+      model: "m",
+      price: { per: "million_tokens", input: make(1n), output: make(0n) },
+      laterPrices: [later("2027-01-01", 3n), later("2026-12-01", 2n)],
+      outputTokensMax: 1,
+      inputTokensMax: 1
+    } as const
+    const at = (time: string) => priceAt(model, Date.parse(time)).input
+    assert.strictEqual(at("2026-11-30T23:59:59.999Z"), make(1n))
+    assert.strictEqual(at("2026-12-01T00:00:00Z"), make(2n))
+    assert.strictEqual(at("2026-12-31T23:59:59.999Z"), make(2n))
+    assert.strictEqual(at("2027-01-01T00:00:00Z"), make(3n))
+  })
+
+  it("the launch prices of Gemini double on the days that Google named", () => {
+    const input = (name: string, day: string) =>
+      priceAt(
+        builtInTokenModels.find(({ model }) => model === name)!,
+        Date.parse(day)
+      ).input
+    for (const name of ["gemini-4-argon", "gemini-4-carbon"]) {
+      assert.strictEqual(input(name, "2026-11-22"), make(200_000_000n))
+      assert.strictEqual(input(name, "2026-12-01"), make(400_000_000n))
+    }
+    assert.strictEqual(input("gemini-3.8-flash", "2026-12-31"), make(75_000_000n))
+    assert.strictEqual(input("gemini-3.8-flash", "2027-01-01"), make(150_000_000n))
   })
 })
 
@@ -193,6 +251,69 @@ describe("the usage in a response", () => {
       }
     })
     assert.deepEqual(messages, { ...parts, inputTokens: 10, outputTokens: 9, reasoningTokens: 7 })
+  })
+})
+
+describe("Gemini's usage by modality", () => {
+  const text = { modality: "TEXT", tokenCount: 100 }
+  const usageMetadata = {
+    promptTokenCount: 400,
+    promptTokensDetails: [text, { modality: "AUDIO", tokenCount: 300 }],
+    cachedContentTokenCount: 120,
+    cacheTokensDetails: [{ modality: "AUDIO", tokenCount: 120 }],
+    candidatesTokenCount: 1300,
+    candidatesTokensDetails: [text, { modality: "IMAGE", tokenCount: 1200 }],
+    thoughtsTokenCount: 50
+  }
+
+  it("has the sound that was not cached, and the pictures", () => {
+    const usage = usageOf("gemini-generate", { usageMetadata })
+    assert.deepEqual(usage, {
+      inputTokens: 400,
+      outputTokens: 1350,
+      cachedInputTokens: 120,
+      reasoningTokens: 50,
+      audioInputTokens: 180,
+      imageOutputTokens: 1200
+    })
+    const first = usageOf("gemini-generate", { usageMetadata: { promptTokenCount: 400 } })
+    assert.deepInclude(mergeUsage(first, usage!), { audioInputTokens: 180 })
+  })
+
+  it("has no such members for text alone", () => {
+    const usage = usageOf("gemini-generate", {
+      usageMetadata: { promptTokenCount: 100, promptTokensDetails: [text] }
+    })
+    assert.doesNotHaveAnyKeys(usage, ["audioInputTokens", "imageOutputTokens"])
+  })
+})
+
+describe("the model that a response names", () => {
+  it("stands where each protocol has it", () => {
+    assert.strictEqual(responderOf("openai-chat", { model: "a" }), "a")
+    assert.strictEqual(responderOf("openai-embeddings", { model: "a" }), "a")
+    assert.strictEqual(responderOf("openai-responses", { model: "a" }), "a")
+    assert.strictEqual(responderOf("openai-responses", { response: { model: "a" } }), "a")
+    assert.strictEqual(responderOf("anthropic-messages", { model: "a" }), "a")
+    assert.strictEqual(responderOf("anthropic-messages", { message: { model: "a" } }), "a")
+    assert.strictEqual(responderOf("gemini-generate", { modelVersion: "a" }), "a")
+    assert.strictEqual(responderOf("gemini-generate", [{ modelVersion: "a" }, {}]), "a")
+    assert.isUndefined(responderOf("openai-chat", { model: 7 }))
+    assert.isUndefined(responderOf("openai-chat", "no object"))
+  })
+
+  it("is the fallback that responded, where Anthropic reports one", () => {
+    const iterations = [
+      { type: "message", input_tokens: 1 },
+      { type: "fallback_message", model: "b", input_tokens: 1 }
+    ]
+    assert.strictEqual(
+      responderOf("anthropic-messages", { model: "a", usage: { iterations } }),
+      "b"
+    )
+    assert.strictEqual(responderOf("anthropic-messages", { usage: { iterations } }), "b")
+    const none = { model: "a", usage: { iterations: null } }
+    assert.strictEqual(responderOf("anthropic-messages", none), "a")
   })
 })
 

@@ -27,6 +27,14 @@ describe("the accounts in the environment", () => {
     )
   }
 
+  it.effect("accept a region after the key of DashScope", () =>
+    Effect.gen(function* () {
+      const [first, second] = yield* accountsOf({ DASHSCOPE_API_KEY: "a;region=us-east-1,b" })
+      assert.strictEqual(first?.region, "us-east-1")
+      assert.isUndefined(second?.region)
+    })
+  )
+
   it.effect("accept weight, name, base, concurrent and jwks after their key", () =>
     Effect.gen(function* () {
       const [first, second] = yield* accountsOf({
@@ -52,6 +60,7 @@ describe("the accounts in the environment", () => {
     ["concurrent=", "no concurrent"],
     ["name=a b", "no usable name"],
     ["base=ftp://x", "no usable base"],
+    ["region=cn-hangzhou", "no region"],
     ["jwks=keys", "no usable jwks"],
     ["slots=3", "unknown setting"]
   ] as const) {

@@ -88,9 +88,11 @@ const renamed = (before: Rows): Rows => {
     "runs.slot": "slot_key",
     "runs.called": "callback_received"
   }
+  /** Of the migrations since then. */
+  const added: Record<string, Record<string, unknown>> = { wallets: { alert_withheld: false } }
   const row = (table: string, values: Record<string, unknown>) =>
     Object.fromEntries(
-      Object.entries(values).map(([column, value]) => [
+      Object.entries({ ...values, ...added[table] }).map(([column, value]) => [
         columns[`${table}.${column}`] ?? column,
         table === "holds" && value === "allowance" ? "reservation" : value
       ])
@@ -143,8 +145,8 @@ for (const [store, database] of Object.entries(former)) {
           assert.isAbove(rows.length, 0, `no row of ${table}`)
         }
         const applied = yield* Migrations.migrate()
-        assert.strictEqual(applied[0], "0001_initial")
-        assert.isTrue(applied.slice(1).every((one) => one.startsWith("functions/")))
+        const migrations = applied.filter((one) => !one.startsWith("functions/"))
+        assert.deepStrictEqual(migrations, ["0001_initial", "0002_withheld_alerts"])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState
         assert.isAbove(state.catalog.length, 300)

@@ -1,85 +1,231 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Deferred, Effect, Fiber, Layer } from "effect"
-import { HttpServerRequest } from "effect/http"
+import { Effect, Layer } from "effect"
+import type { Scope } from "effect"
+import { Headers } from "effect/http"
+import { TestClock } from "effect/testing"
+import type { IncomingMessage } from "node:http"
+import { connect } from "node:net"
 import { AppConfig } from "../../../src/config/Config.ts"
+import { makeListener } from "../../../src/http/server/Listener.ts"
 import { RequestBodyLimiter } from "../../../src/http/server/RequestBodyLimiter.ts"
 
 const mebi = 1024 * 1024
+/** Room is for four of them, a user's part for one. */
+const largest = 8 * mebi
 const layer = RequestBodyLimiter.layer.pipe(
-  Layer.provide(AppConfig.layerOf({ MAX_BODY_BYTES: String(16 * mebi) })),
+  Layer.provide(AppConfig.layerOf({ MAX_BODY_BYTES: String(largest) })),
   Layer.orDie
 )
 
-const request = (headers: Record<string, string>) =>
-  HttpServerRequest.fromWeb(new Request("http://gateway.test/", { headers }))
-const sized = (bytes: number) => request({ "content-length": String(bytes) })
-const chunked = request({ "transfer-encoding": "chunked" })
+/** Polls in real time, bounded, while the test's clock stands. */
+const eventually = (what: string, is: () => boolean) =>
+  Effect.promise(async () => {
+    for (let tries = 0; tries < 2000; tries += 1) {
+      if (is()) return
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    throw new Error(`never happened: ${what}`)
+  })
 
-/** How many of the requests are admitted at once; in the end all are. */
-const together = (
-  requests: ReadonlyArray<HttpServerRequest.HttpServerRequest>,
-  callerOf = (index: number) => `user ${index}`
-) =>
-  Effect.gen(function* () {
-    const limiter = yield* RequestBodyLimiter
-    const gate = yield* Deferred.make<void>()
-    let inside = 0
-    const fibers = yield* Effect.forEach(requests, (it, index) =>
-      Effect.forkChild(
-        limiter.within(
-          it,
-          callerOf(index)
-        )(
-          Effect.andThen(
-            Effect.sync(() => (inside += 1)),
-            Deferred.await(gate)
-          )
-        )
-      )
+/** As long as bytes take to arrive that are let through. */
+const settled = Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 100)))
+
+/** Bodies over real connections, read within the limiter and used until the test ends their use. */
+const makeSenders = Effect.gen(function* () {
+  const limiter = yield* RequestBodyLimiter
+  const { server } = makeListener()
+  const requests: Array<IncomingMessage> = []
+  server.on("request", (request) => requests.push(request))
+  yield* Effect.acquireRelease(
+    Effect.promise(() => new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))),
+    () => Effect.sync(() => server.close())
+  )
+  const address = server.address()
+  const port = typeof address === "object" ? (address?.port ?? 0) : 0
+
+  return Effect.fnUntraced(function* (user: string, length: number | "chunked") {
+    const socket = connect(port, "127.0.0.1")
+    yield* Effect.addFinalizer(() => Effect.sync(() => socket.destroy()))
+    const state = { received: "", hasPlace: false, arrived: 0, isComplete: false }
+    socket.on("error", () => {}).on("data", (chunk) => (state.received += chunk.toString()))
+    const header = length === "chunked" ? "Transfer-Encoding: chunked" : `Content-Length: ${length}`
+    const number = requests.length
+    socket.write(`POST / HTTP/1.1\r\nHost: x\r\n${header}\r\n\r\n`)
+    yield* eventually("a request", () => requests.length > number)
+    const source = requests[number]!
+    let end = () => {}
+    const used = new Promise<void>((resolve) => (end = resolve))
+    const read = Effect.promise((signal) => {
+      state.hasPlace = true
+      source.on("data", (chunk: Uint8Array) => (state.arrived += chunk.length))
+      source.on("end", () => (state.isComplete = true))
+      signal.addEventListener("abort", () => end())
+      return used
+    })
+    const headers = Headers.fromInput({ ...source.headers } as Record<string, string>)
+    yield* Effect.forkScoped(limiter.within({ headers, source }, user)(read))
+    const send = (bytes: number) => {
+      const body = Buffer.alloc(bytes, "x")
+      if (length !== "chunked") return socket.write(body)
+      socket.write(`${bytes.toString(16)}\r\n`)
+      socket.write(body)
+      return socket.write("\r\n")
+    }
+    return { state, send, finish: () => socket.write("0\r\n\r\n"), end: () => end() }
+  })
+})
+
+type Sender = Effect.Success<ReturnType<Effect.Success<typeof makeSenders>>>
+
+const scenario = (
+  run: (open: Effect.Success<typeof makeSenders>) => Effect.Effect<void, never, Scope.Scope>
+) => Effect.scoped(Effect.flatMap(makeSenders, run)).pipe(Effect.provide(layer))
+
+describe("room for large request bodies", () => {
+  it.effect("counts bytes that arrived: what is only announced takes nothing from others", () =>
+    scenario((open) =>
+      Effect.gen(function* () {
+        for (let n = 0; n < 20; n += 1) yield* open(`idle ${n}`, largest)
+        const sender = yield* open("sender", largest)
+        sender.send(largest)
+        yield* eventually("a whole body", () => sender.state.isComplete)
+      })
     )
-    for (let yields = 0; yields < 50; yields += 1) yield* Effect.yieldNow
-    const first = inside
-    yield* Deferred.succeed(gate, undefined)
-    yield* Fiber.joinAll(fibers)
-    assert.strictEqual(inside, requests.length)
-    return first
-  }).pipe(Effect.provide(layer))
-
-const times = <A>(count: number, value: A) => Array.from({ length: count }, () => value)
-
-describe("capacity for request bodies", () => {
-  it.effect("four of the largest are in memory at once", () =>
-    Effect.gen(function* () {
-      assert.strictEqual(yield* together(times(20, sized(16 * mebi))), 4)
-    })
   )
 
-  it.effect("as many smaller ones as use the same capacity, small ones always", () =>
-    Effect.gen(function* () {
-      assert.strictEqual(yield* together(times(20, sized(8 * mebi))), 8)
-      assert.strictEqual(yield* together([...times(4, sized(16 * mebi)), sized(mebi)]), 5)
-      assert.strictEqual(yield* together([...times(4, sized(16 * mebi)), request({})]), 5)
-      assert.strictEqual(yield* together(times(100, sized(mebi))), 100)
-    })
+  it.effect("four of the largest are in memory; more wait, and go on when one is used", () =>
+    scenario((open) =>
+      Effect.gen(function* () {
+        const all: Array<Sender> = []
+        for (let n = 0; n < 6; n += 1) all.push(yield* open(`user ${n}`, largest))
+        for (const { send } of all) send(largest)
+        const arrived = () => all.reduce((sum, { state }) => sum + state.arrived, 0)
+        yield* eventually("four bodies' bytes", () => arrived() > 3 * largest)
+        yield* settled
+        assert.isAtMost(arrived(), 4 * largest + 6 * 64 * 1024)
+        for (let ended = 0; ended < 6; ended += 1) {
+          yield* eventually("a body that can be used", () =>
+            all.some(({ state }) => state.isComplete)
+          )
+          const at = all.findIndex(({ state }) => state.isComplete)
+          all.splice(at, 1)[0]?.end()
+        }
+      })
+    )
   )
 
-  it.effect("one user has half of the capacity, and the rest is for others", () =>
-    Effect.gen(function* () {
-      const one = () => "one"
-      assert.strictEqual(yield* together(times(20, sized(16 * mebi)), one), 2)
-      assert.strictEqual(yield* together(times(50, chunked), one), 16)
-      const mostly = (index: number) => (index < 20 ? "one" : `${index}`)
-      assert.strictEqual(yield* together(times(25, sized(16 * mebi)), mostly), 4)
-    })
+  it.effect("a user has at most a quarter of it; the user's other bodies wait unread", () =>
+    scenario((open) =>
+      Effect.gen(function* () {
+        const first = yield* open("one", largest)
+        const second = yield* open("one", 2 * mebi)
+        const other = yield* open("other", 2 * mebi)
+        for (const { send } of [first, second, other]) send(2 * mebi)
+        yield* eventually("the other user's body", () => other.state.isComplete)
+        yield* settled
+        assert.isFalse(second.state.hasPlace)
+        first.send(largest - 2 * mebi)
+        yield* eventually("the first", () => first.state.isComplete)
+        yield* settled
+        assert.isFalse(second.state.hasPlace)
+        first.end()
+        yield* eventually("the second", () => second.state.isComplete)
+      })
+    )
   )
 
-  it.effect("one without a length counts as an eighth of the largest", () =>
-    Effect.gen(function* () {
-      assert.strictEqual(yield* together(times(50, chunked)), 32)
-      assert.strictEqual(
-        yield* together([...times(3, sized(16 * mebi)), ...times(20, chunked)]),
-        11
+  it.effect(
+    "a body without a length takes of the user's part what arrived, never more than it",
+    () =>
+      scenario((open) =>
+        Effect.gen(function* () {
+          const small: Array<Sender> = []
+          for (let n = 0; n < 6; n += 1) {
+            const sender = yield* open("one", "chunked")
+            sender.send(1000)
+            sender.finish()
+            small.push(sender)
+          }
+          yield* eventually("all small ones", () => small.every(({ state }) => state.isComplete))
+          const large = yield* open("one", "chunked")
+          large.send(6 * mebi)
+          const second = yield* open("one", "chunked")
+          second.send(6 * mebi)
+          yield* eventually("more than one has room for", () => second.state.hasPlace)
+          yield* settled
+          assert.isAtMost(large.state.arrived + second.state.arrived, largest + 4 * 64 * 1024)
+          assert.strictEqual(second.state.received, "")
+          // Now neither can grow: the last one gives way
+          for (const { end } of small) end()
+          yield* eventually("408", () => second.state.received.startsWith("HTTP/1.1 408 "))
+          second.end()
+          large.finish()
+          yield* eventually("the first", () => large.state.isComplete)
+        })
       )
-    })
+  )
+
+  it.effect("a sender below 64 KiB a second over 10 seconds loses its place: 408", () =>
+    scenario((open) =>
+      Effect.gen(function* () {
+        const idle = yield* open("one", largest)
+        const fast = yield* open("other", largest)
+        const waiting = yield* open("one", largest)
+        waiting.send(mebi)
+        for (const { send } of [idle, fast]) send(640 * 1024)
+        const arrived = (bytes: number) => () => fast.state.arrived === bytes * 1024
+        yield* eventually("the first bytes", arrived(640))
+        yield* eventually("the first bytes", () => idle.state.arrived === 640 * 1024)
+        yield* TestClock.adjust("10 seconds")
+        yield* settled
+        assert.strictEqual(idle.state.received, "")
+        fast.send(640 * 1024)
+        idle.send(639 * 1024)
+        yield* eventually("more bytes", arrived(1280))
+        yield* eventually("more bytes", () => idle.state.arrived === 1279 * 1024)
+        yield* TestClock.adjust("10 seconds")
+        yield* eventually("408", () => idle.state.received.startsWith("HTTP/1.1 408 "))
+        assert.match(idle.state.received, /"code":2015/u)
+        assert.match(idle.state.received, /connection: close/iu)
+        assert.strictEqual(fast.state.received, "")
+        // Its place is another one's, whose time begins with it
+        idle.end()
+        yield* eventually("the next", () => waiting.state.arrived === mebi)
+        yield* TestClock.adjust("9 seconds")
+        yield* settled
+        assert.strictEqual(waiting.state.received, "")
+      })
+    )
+  )
+
+  it.effect("whom the service keeps waiting is not slow", () =>
+    scenario((open) =>
+      Effect.gen(function* () {
+        const all: Array<Sender> = []
+        for (let n = 0; n < 5; n += 1) all.push(yield* open(`user ${n}`, largest))
+        for (const { send } of all) send(largest)
+        yield* eventually("one that waits", () => all.some(({ state }) => state.isComplete))
+        yield* settled
+        yield* TestClock.adjust("1 minute")
+        yield* settled
+        for (const { state } of all) assert.strictEqual(state.received, "")
+      })
+    )
+  )
+
+  it.effect("small bodies always have room, and are never slow", () =>
+    scenario((open) =>
+      Effect.gen(function* () {
+        yield* open("one", largest)
+        const small = yield* open("one", mebi)
+        const chunked = yield* open("two", "chunked")
+        chunked.send(1000)
+        yield* TestClock.adjust("1 minute")
+        small.send(mebi)
+        yield* eventually("the small one", () => small.state.isComplete)
+        chunked.finish()
+        yield* eventually("the one without a length", () => chunked.state.isComplete)
+      })
+    )
   )
 })

@@ -43,7 +43,7 @@ const planOf = (
   const match = prices.match(routes[to][0], "POST", routes[to][1])
   assert(match._tag === "Open")
   const text = JSON.stringify({ model: "m", ...body })
-  const plan = planCall(prices, match.route, match.model, new TextEncoder().encode(text))
+  const plan = planCall(prices, match.route, match.model, new TextEncoder().encode(text), 0)
   return { text, plan }
 }
 
@@ -105,12 +105,51 @@ describe("the hold of a call is the most that it can cost", () => {
     assert(match._tag === "Open")
     const plan = (more: string) => {
       const text = `{"model":"m","max_tokens":5,${more}"x":"\\u0041","messages":${deep}}`
-      return planCall(catalog, match.route, match.model, new TextEncoder().encode(text))
+      return planCall(catalog, match.route, match.model, new TextEncoder().encode(text), 0)
     }
     assert.isTrue(Result.isSuccess(plan("")))
     assert.isTrue(Result.isSuccess(plan('"stream":true,')))
     const written = plan('"stream":true,"stream_options":{},')
     assert.strictEqual(Result.isFailure(written) && written.failure.code, 2002)
+  })
+
+  it("every model of Anthropic's fallbacks may respond: the hold covers the dearest", () => {
+    const dear = {
+      ...model("anthropic"),
+      model: "dear",
+      price: { ...price, output: make(9_000_000n) }
+    }
+    const prices = makeUpstreamCatalog({ tokenModels: [model("anthropic"), dear] })
+    const held = (body: Readonly<Record<string, unknown>>) => {
+      const { plan, text } = planOf("messages", body, prices)
+      return Number(Result.getOrThrow(plan).hold) - text.length
+    }
+    assert.strictEqual(held({ max_tokens: 10 }), 10)
+    assert.strictEqual(held({ max_tokens: 10, fallbacks: null }), 10)
+    assert.strictEqual(held({ max_tokens: 10, fallbacks: [{ model: "m" }] }), 10)
+    assert.strictEqual(held({ max_tokens: 10, fallbacks: [{ model: "dear" }] }), 90)
+    assert.strictEqual(held({ max_tokens: 10, fallbacks: [{ model: "m", max_tokens: 20 }] }), 20)
+    const both = [{ model: "m" }, { model: "dear", max_tokens: 20 }]
+    assert.strictEqual(held({ max_tokens: 10, fallbacks: both }), 180)
+  })
+
+  it("fallbacks that are not named, not priced or dearer than their price are refused", () => {
+    for (const [fallbacks, pointers] of [
+      ["default", ["#/fallbacks"]],
+      [[{ model: "unheard-of" }], ["#/fallbacks/0/model"]],
+      [
+        [{ model: "m" }, {}, "m"],
+        ["#/fallbacks/1/model", "#/fallbacks/2/model"]
+      ],
+      [[{ model: "m", speed: "fast" }], ["#/fallbacks/0/speed"]],
+      [[{ model: "m", max_tokens: -1e9 }], ["#/fallbacks/0/max_tokens"]]
+    ] as const) {
+      const { plan } = planOf("messages", { fallbacks })
+      assert(Result.isFailure(plan))
+      assert.strictEqual(plan.failure.code, 2001)
+      const found = plan.failure.errors?.map(({ pointer }) => pointer)
+      assert.deepStrictEqual(found, [...pointers])
+    }
   })
 
   it("a member in JSON escapes is held as the same member without them", () => {
@@ -119,7 +158,7 @@ describe("the hold of a call is the most that it can cost", () => {
     const match = prices.match("anthropic", "POST", "/v1/messages")
     assert(match._tag === "Open")
     const held = (text: string) => {
-      const plan = planCall(prices, match.route, match.model, new TextEncoder().encode(text))
+      const plan = planCall(prices, match.route, match.model, new TextEncoder().encode(text), 0)
       return Number(Result.getOrThrow(plan).hold)
     }
     const body = (...words: ReadonlyArray<string>) =>
@@ -188,7 +227,7 @@ describe("a body that the vendor and the gateway could read differently is refus
   const planText = (text: string) => {
     const match = catalog.match("openai", "POST", "/v1/chat/completions")
     assert(match._tag === "Open")
-    return planCall(catalog, match.route, match.model, new TextEncoder().encode(text))
+    return planCall(catalog, match.route, match.model, new TextEncoder().encode(text), 0)
   }
 
   it("the same key twice, on the top and below", () => {
@@ -284,7 +323,7 @@ describe("a byte order mark before a body", () => {
     const match = catalog.match(routes[to][0], "POST", routes[to][1])
     assert(match._tag === "Open")
     const bytes = Uint8Array.from([...mark, ...new TextEncoder().encode(text)])
-    return Result.getOrThrow(planCall(catalog, match.route, match.model, bytes))
+    return Result.getOrThrow(planCall(catalog, match.route, match.model, bytes, 0))
   }
 
   it("is skipped, and does not reach the upstream", () => {

@@ -2,7 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import * as fc from "fast-check"
 import type { UsageProtocol } from "../../../src/catalog/OpenRoutes.ts"
 import { usageOf } from "../../../src/catalog/Usage.ts"
-import { LongEvent, StreamMeter } from "../../../src/passthrough/StreamMeter.ts"
+import { LongEvent } from "../../../src/passthrough/LongEvent.ts"
+import { StreamMeter } from "../../../src/passthrough/StreamMeter.ts"
 
 const piecesOf = (bytes: Buffer, size: number): ReadonlyArray<Buffer> =>
   Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) =>
@@ -69,6 +70,40 @@ describe("the meter of a stream", () => {
       }
     }
   )
+
+  it("reads figures in lists, and the model that responded, of an event whatever its size", () => {
+    const events = [
+      [
+        "gemini-generate",
+        {
+          candidates: [{ content: { parts: [{ inlineData: { data: long } }] } }],
+          usageMetadata: {
+            promptTokenCount: 7,
+            candidatesTokenCount: 9,
+            candidatesTokensDetails: [{ modality: "IMAGE", tokenCount: 8 }]
+          },
+          modelVersion: "m"
+        }
+      ],
+      [
+        "anthropic-messages",
+        {
+          type: "message_delta",
+          delta: { stop_sequence: long, list: [{ type: "fallback_message", model: "not it" }] },
+          usage: {
+            iterations: [{ type: "message" }, { type: "fallback_message", model: "m" }],
+            output_tokens: 9
+          }
+        }
+      ]
+    ] as const
+    for (const [protocol, value] of events) {
+      const meter = new StreamMeter(protocol, false)
+      through(meter, `data: ${JSON.stringify(value)}\n\n`)
+      assert.deepStrictEqual(meter.usage, usageOf(protocol, value))
+      assert.strictEqual(meter.responder, "m")
+    }
+  })
 
   it.each(protocols)("reads the usage of an event whatever its size (%s)", (protocol) => {
     const small = 'data: {"choices":[],"usage":null}\n\n'

@@ -47,7 +47,7 @@ describeStores("a process whose clock was an hour fast for a moment", (database)
       })
       const isAdmitted = (at: DateTime.Utc) =>
         Effect.map(
-          admit({ keyHash, perMinute: 2, now: at, taskId: Option.none() }),
+          admit({ keyHash, perMinute: 2, userPerMinute: 0, now: at, taskId: Option.none() }),
           Option.flatMap(({ rate }) => Option.map(rate, ({ admitted }) => admitted))
         )
       for (const at of [anHourAhead, anHourAhead]) {

@@ -14,7 +14,7 @@ const asyncPaths: Readonly<Record<string, RegExp>> = {
   [`${aigc}/image2image/image-synthesis`]: /i2i/u
 }
 const syncPath = `${aigc}/multimodal-generation/generation`
-const syncModels = /^(?:qwen-image(?:-edit)?-max|wan2\.6-t2i)/u
+const syncModels = /^(?:qwen-image(?:-edit)?-max|wan2\.6-t2i|z-image-turbo)/u
 
 const fits = (text: unknown, most: number) => typeof text === "string" && text.length <= most
 

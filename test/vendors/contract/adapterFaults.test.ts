@@ -430,7 +430,7 @@ const tables: ReadonlyArray<Table> = [
     adapter: "gemini-image",
     protocol: gemini,
     base: "",
-    request: request("image-edit-pro", "gemini-3-pro-image-preview", { prompt: "p" }),
+    request: request("image-edit-pro", "gemini-3-pro-image", { prompt: "p" }),
     submits: geminiSubmits,
     jobs: []
   },
@@ -438,7 +438,7 @@ const tables: ReadonlyArray<Table> = [
     adapter: "openai-image",
     protocol: openai,
     base: "/v1",
-    request: picture("gpt-image-1"),
+    request: picture("gpt-image-1.5"),
     submits: openAiSubmits,
     jobs: []
   },

@@ -27,9 +27,9 @@ const families: { readonly [adapter in AdapterName]: Family } = {
     order: request("text-to-image-max", "qwen-image-max", { prompt: "p", size: "1664*928" })
   },
   "gemini-image": {
-    order: request("image-edit-pro", "gemini-3-pro-image-preview", { prompt: "p" })
+    order: request("image-edit-pro", "gemini-3-pro-image", { prompt: "p" })
   },
-  "openai-image": { order: picture("gpt-image-1") },
+  "openai-image": { order: picture("gpt-image-1.5") },
   "openai-video": {
     order: request("text-to-video-spark", "sora-2", { prompt: "p", size: "1280*720" }),
     handle: { id: "v", submittedAtMillis }

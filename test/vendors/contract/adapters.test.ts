@@ -60,7 +60,7 @@ const subjects: ReadonlyArray<Subject> = [
     base: "",
     request: request(
       "image-edit-pro",
-      "gemini-3-pro-image-preview",
+      "gemini-3-pro-image",
       { prompt: "p", images: ["artifact:1"], aspect_ratio: "16:9", resolution: "2K" },
       { media: [picture("#/images/0")] }
     ),
@@ -72,7 +72,7 @@ const subjects: ReadonlyArray<Subject> = [
     adapter: "openai-image",
     protocol: openai,
     base: "/v1",
-    request: request("text-to-image-preview", "gpt-image-1", { prompt: "p", n: 2 }),
+    request: request("text-to-image-preview", "gpt-image-1.5", { prompt: "p", n: 2 }),
     count: 2,
     isBlocking: true,
     media: "FATAL_CLIENT"

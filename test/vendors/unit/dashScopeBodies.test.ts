@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Duration, Effect } from "effect"
+import { Clock, Duration, Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { accountAt, picture, request } from "../../support/upstreams/accounts.ts"
@@ -98,8 +98,60 @@ describe("bodies of DashScope, field by field", () => {
       assert.strictEqual(seen.path, `${aigc}/image2video/video-synthesis`)
       assert.strictEqual(seen.headers["x-dashscope-ossresourceresolve"], "enable")
       assert.strictEqual(seen.json.input.first_frame_url, "oss://dashscope-instant/1/image.png")
+      const upload = upstream.seen.find((it) => it.path === "/oss")
+      assert.deepEqual(
+        Array.from(upload?.form ?? [], ([name, [part]]) => [name, part?.type ?? part?.text]),
+        [
+          ["OSSAccessKeyId", "LTAI"],
+          ["Signature", "sig"],
+          ["policy", "cG9saWN5"],
+          ["key", "dashscope-instant/1/image.png"],
+          ["x-oss-object-acl", "private"],
+          ["x-oss-forbid-overwrite", "true"],
+          ["success_action_status", "200"],
+          ["x-oss-content-type", "image/png"],
+          ["file", "image/png"]
+        ]
+      )
       assert.strictEqual(seen.json.input.last_frame_url, url)
       assert.strictEqual(seen.json.parameters.duration, 5)
+    })
+  )
+
+  it.effect("a model of 2.1 is named by its id in the region of the account, in lists too", () =>
+    Effect.gen(function* () {
+      const body = { prompt: "p", image: "https://example.com/1.png", last_frame: "artifact:1" }
+      const job = request("keyframe-to-video-plus", "wan2.1-kf2v-plus", body, {
+        media: [picture("#/image", body.image), picture("#/last_frame")]
+      })
+      const found: Array<unknown> = []
+      for (const region of ["cn-beijing", "ap-southeast-1"] as const) {
+        const account = yield* accountAt("dashscope-async", upstream.url, upstream.key, {
+          account: {
+            id: "dashscope:a",
+            provider: "dashscope",
+            key: Redacted.make(upstream.key),
+            baseUrl: upstream.url,
+            weight: 1,
+            region
+          }
+        })
+        yield* account.submit(job)
+        const uploads = upstream.seen.find(({ path }) => path.endsWith("/uploads"))
+        const listed = yield* account.reconcile(job, yield* Clock.currentTimeMillis)
+        found.push([
+          upstream.lastSubmit.json.model,
+          uploads?.query.get("model"),
+          upstream.seen.at(-1)?.query.get("model_name"),
+          listed.length
+        ])
+        upstream.reset()
+      }
+      const ids = ["wanx2.1-kf2v-plus", "wan2.1-kf2v-plus"]
+      assert.deepEqual(
+        found,
+        ids.map((id) => [id, id, id, 0])
+      )
     })
   )
 

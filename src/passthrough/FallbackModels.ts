@@ -1,0 +1,51 @@
+import { Result } from "effect"
+import type { TokenModel } from "../catalog/OpenRoutes.ts"
+import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
+import { at } from "../domain/Json.ts"
+import { invalid } from "../domain/Problem.ts"
+import type { FieldFault, Problem } from "../domain/Problem.ts"
+import { isPositive } from "./MeteredBody.ts"
+import { surchargesOf } from "./Surcharges.ts"
+
+/** A model that Anthropic asks when the requested one refuses. */
+interface FallbackModel {
+  readonly model: TokenModel
+  /** Its own limit of the answer. */
+  readonly maxTokens: number | undefined
+}
+
+const none: Result.Result<ReadonlyArray<FallbackModel>, Problem> = Result.succeed([])
+
+/**
+ * The models of `fallbacks`: the hold of a call covers each of them. Fails with 2001 when one is not named,
+ * has no price or costs more than its price. docs/reference/wallet.md#the-model-that-responded, ADR 0130.
+ */
+export const fallbackModels = (
+  catalog: UpstreamCatalog,
+  vendor: string,
+  body: unknown
+): Result.Result<ReadonlyArray<FallbackModel>, Problem> => {
+  const entries = at(body, "fallbacks") ?? null
+  if (entries === null) return none
+  if (!Array.isArray(entries)) {
+    const detail = "Expected a list of models: which ones the vendor would choose is not known here"
+    return Result.fail(invalid([{ pointer: "#/fallbacks", detail }]))
+  }
+  const models: Array<FallbackModel> = []
+  const faults: Array<FieldFault> = []
+  for (const [index, entry] of entries.entries()) {
+    const pointer = `#/fallbacks/${index}`
+    const name = at(entry, "model")
+    const model = typeof name === "string" ? catalog.priced(vendor, name) : undefined
+    const limit = at(entry, "max_tokens") ?? undefined
+    if (model === undefined) {
+      faults.push({ pointer: `${pointer}/model`, detail: "This model is not offered here" })
+    } else if (limit !== undefined && !isPositive(limit)) {
+      faults.push({ pointer: `${pointer}/max_tokens`, detail: "Expected a whole number from 1" })
+    } else models.push({ model, maxTokens: limit })
+    for (const fault of surchargesOf(entry)) {
+      faults.push({ ...fault, pointer: `${pointer}${fault.pointer.slice(1)}` })
+    }
+  }
+  return faults.length === 0 ? Result.succeed(models) : Result.fail(invalid(faults))
+}

@@ -1,0 +1,105 @@
+import { Result, Schema } from "effect"
+import { faultsOf } from "../catalog/FieldFaults.ts"
+import { hasDuplicateKeys } from "../domain/Json.ts"
+import { invalid, problem } from "../domain/Problem.ts"
+import type { Problem } from "../domain/Problem.ts"
+
+/** A limit that the request sets. */
+export const isPositive = (value: unknown): value is number =>
+  Number.isSafeInteger(value) && Number(value) >= 1
+
+const Limit = Schema.optionalKey(
+  Schema.NullOr(
+    Schema.Finite.check(
+      Schema.makeFilter<number>(isPositive, { expected: "a whole number from 1" })
+    )
+  )
+)
+
+/** The members of a request that decide what it can cost; all others are for the upstream. */
+const RequestBody = Schema.Struct({
+  model: Schema.optionalKey(Schema.String),
+  stream: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  background: Schema.optionalKey(Schema.NullOr(Schema.Boolean)),
+  n: Limit,
+  max_tokens: Limit,
+  max_completion_tokens: Limit,
+  max_output_tokens: Limit,
+  stream_options: Schema.optionalKey(
+    Schema.NullOr(
+      Schema.Struct({ include_usage: Schema.optionalKey(Schema.NullOr(Schema.Boolean)) })
+    )
+  ),
+  previous_response_id: Schema.optionalKey(Schema.Unknown),
+  conversation: Schema.optionalKey(Schema.Unknown),
+  generationConfig: Schema.optionalKey(
+    Schema.NullOr(Schema.Struct({ maxOutputTokens: Limit, candidateCount: Limit }))
+  ),
+  // Gemini accepts both spellings
+  generation_config: Schema.optionalKey(
+    Schema.NullOr(Schema.Struct({ max_output_tokens: Limit, candidate_count: Limit }))
+  )
+})
+type RequestBody = typeof RequestBody.Type
+
+const decodeBody = Schema.decodeUnknownResult(RequestBody, {
+  errors: "all",
+  reportInput: true
+})
+const strictUtf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true })
+
+const isFlag = (value: unknown): boolean =>
+  value === undefined || value === null || typeof value === "boolean"
+const isLimit = (value: unknown): boolean =>
+  value === undefined || value === null || isPositive(value)
+
+/**
+ * Most bodies are plain and correct and need no decoder, which costs as much as the rest of a plan.
+ * All others are decoded.
+ */
+const isPlain = (value: Partial<Record<keyof RequestBody, unknown>>): value is RequestBody =>
+  (value.model === undefined || typeof value.model === "string") &&
+  isFlag(value.stream) &&
+  isFlag(value.background) &&
+  isLimit(value.n) &&
+  isLimit(value.max_tokens) &&
+  isLimit(value.max_completion_tokens) &&
+  isLimit(value.max_output_tokens) &&
+  value.stream_options === undefined &&
+  value.generationConfig === undefined &&
+  value.generation_config === undefined
+
+export interface ReadBody {
+  readonly bytes: Uint8Array
+  readonly text: string
+  readonly value: unknown
+  readonly body: RequestBody
+}
+
+const duplicateKeys = problem(2002, "An object of the body has the same key twice")
+
+/** Parses the body. Fails with 2001 or 2002. */
+export const readBody = (bytes: Uint8Array): Result.Result<ReadBody, Problem> => {
+  const text = Result.try({
+    try: () => strictUtf8.decode(bytes),
+    catch: () => problem(2002, "The body is not valid UTF-8")
+  })
+  if (Result.isFailure(text)) return Result.fail(text.failure)
+  const json = parseJson(text.success)
+  if (Result.isFailure(json)) return Result.fail(problem(2002, "The body is not valid JSON"))
+  const value = json.success
+  if (Array.isArray(value) || typeof value !== "object" || value === null) {
+    return Result.fail(invalid([{ pointer: "#", detail: "Expected an object" }]))
+  }
+  // The upstream might read the other one
+  if (hasDuplicateKeys(text.success, value)) return Result.fail(duplicateKeys)
+  if (isPlain(value)) return Result.succeed({ bytes, text: text.success, value, body: value })
+  const body = decodeBody(value)
+  return Result.isFailure(body)
+    ? Result.fail(invalid(faultsOf(body.failure.issue)))
+    : Result.succeed({ bytes, text: text.success, value, body: body.success })
+}
+
+/** Unknown: the members that matter are decoded. */
+const parseJson = (text: string): Result.Result<unknown, unknown> =>
+  Result.try((): unknown => JSON.parse(text))

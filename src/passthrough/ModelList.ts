@@ -1,0 +1,77 @@
+import { Effect, Option, Schema } from "effect"
+import type { OpenRoute, TokenModel } from "../catalog/OpenRoutes.ts"
+import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
+import { format } from "../domain/Credits.ts"
+import type { Problem } from "../domain/Problem.ts"
+import { problem } from "../domain/Problem.ts"
+import type { OpenPath, Relayed } from "./PassthroughCall.ts"
+
+/** A list of models of a vendor, or one of them. */
+const isModelRoute = ({ method, path }: OpenRoute): boolean =>
+  method === "GET" && /\/models(?:\/\{model\})?$/u.test(path)
+
+const decodeObject = Schema.decodeUnknownOption(
+  Schema.fromJsonString(Schema.Record(Schema.String, Schema.Json))
+)
+const decodeList = Schema.decodeUnknownOption(
+  Schema.Array(Schema.Record(Schema.String, Schema.Json))
+)
+
+type Member = Readonly<Record<string, Schema.Json>>
+
+const textOf = (value: Schema.Json | undefined): string | undefined =>
+  typeof value === "string" ? value : undefined
+
+/** `id` at OpenAI and Anthropic, `name` behind `models/` at Google. */
+const modelOf = ({ id, name }: Member): string =>
+  textOf(id) ?? textOf(name)?.replace(/^models\//u, "") ?? ""
+
+/** Credits for a million tokens. */
+const priceOf = ({ price }: TokenModel): Schema.Json => ({
+  per: price.per,
+  input: format(price.input),
+  output: format(price.output)
+})
+
+const utf8 = new TextEncoder()
+
+/**
+ * Of a vendor's list of models those that may be called here, each with its price; all others, the
+ * operator's private ones among them, are left out. Fails with 2006 for a single one that is left out,
+ * and with 5002 when the vendor's response is no JSON object. docs/reference/passthrough.md#lists-of-models
+ */
+export const soldModels = (
+  catalog: UpstreamCatalog,
+  { model, route }: OpenPath,
+  relayed: Relayed
+): Effect.Effect<Relayed, Problem> => {
+  if (!isModelRoute(route) || relayed.status !== 200) return Effect.succeed(relayed)
+  const { body } = relayed
+  const answer =
+    body instanceof Uint8Array
+      ? Option.getOrUndefined(decodeObject(Buffer.from(body).toString("utf8")))
+      : undefined
+  if (answer === undefined) return unreadable
+  const sold = (member: Member): ReadonlyArray<Member> => {
+    const found = catalog.priced(route.vendor, modelOf(member))
+    return found === undefined ? [] : [{ ...member, price: priceOf(found) }]
+  }
+  const send = (value: Member) =>
+    Effect.succeed({ ...relayed, body: utf8.encode(JSON.stringify(value)) })
+  if (model !== undefined) {
+    const [one] = sold(modelOf(answer) === "" ? { ...answer, id: model } : answer)
+    return one === undefined ? notSold(model) : send(one)
+  }
+  const lists = ["data", "models"].flatMap((name) =>
+    Option.match(decodeList(answer[name]), {
+      onNone: () => [],
+      onSome: (members) => [[name, members.flatMap(sold)] as const]
+    })
+  )
+  return send({ ...answer, ...Object.fromEntries(lists) })
+}
+
+const unreadable = Effect.fail(problem(5002, "The vendor's list of models cannot be read"))
+
+const notSold = (model: string) =>
+  Effect.fail(problem(2006, `The model ${model} is not offered here: it has no price`))

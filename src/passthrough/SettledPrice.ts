@@ -1,0 +1,40 @@
+import { Context, Metric } from "effect"
+import { priceAt } from "../catalog/OpenRoutes.ts"
+import type { TokenPrice } from "../catalog/Price.ts"
+import { isPinned } from "../catalog/UpstreamCatalog.ts"
+import type { MeteredTokens } from "./CallPlan.ts"
+
+/** Another model responded than was requested, and the requested one's price was charged. */
+const otherResponders = Metric.counter("gateway_other_model_responses_total", {
+  description: "Responses of another model than the requested one, charged at the requested price",
+  incremental: true
+})
+
+interface SettledPrice {
+  readonly price: TokenPrice
+  /** The model that has the price, when it is not the requested one. */
+  readonly pricedAs?: string
+}
+
+/**
+ * The price of the model that responded, where that model has one and the request did not pin a version;
+ * else the price of the requested model. docs/reference/wallet.md#the-model-that-responded, ADR 0130.
+ */
+export const settledPrice = (
+  { catalog, model, nowMillis, price }: MeteredTokens,
+  requested: string | null,
+  responder: string | undefined
+): SettledPrice => {
+  if (responder === undefined || responder === requested) return { price }
+  const responded = catalog.priced(model.vendor, responder)
+  if (responded === model) return { price }
+  if (responded !== undefined && requested !== null && !isPinned(requested)) {
+    return { price: priceAt(responded, nowMillis), pricedAs: responded.model }
+  }
+  const { vendor } = model
+  Metric.withAttributes(otherResponders, { vendor, model: model.model }).updateUnsafe(
+    1,
+    Context.empty()
+  )
+  return { price }
+}

@@ -1,0 +1,86 @@
+import { unlessOneOf } from "../BodyFields.ts"
+
+/** `WxH` of the text `W*H`, which the body's schema checked. */
+const sidesOf = (size: string): readonly [number, number] => {
+  const [width = 0, height = 0] = size.split("*").map(Number)
+  return [width, height]
+}
+
+/** The models that make three sizes only. Models of other vendors get any size. */
+const isClassic = (upstreamModel: string): boolean =>
+  /^(?:gpt-image-1|chatgpt-image)/u.test(upstreamModel)
+
+const isFree = (upstreamModel: string): boolean => upstreamModel.startsWith("gpt-image-2")
+
+/** What they take, by the field of the body. */
+const classic: Readonly<Record<string, ReadonlyArray<string>>> = {
+  size: ["1024*1024", "1536*1024", "1024*1536"],
+  aspect_ratio: ["1:1", "3:2", "2:3"],
+  resolution: ["1K"]
+}
+
+const side = 16
+const edgeMax = 3840
+const pixelsMax = 3840 * 2160
+const ratioMax = 3
+
+const freeFault = (size: string): string | undefined => {
+  const [width, height] = sidesOf(size)
+  if (width % side !== 0 || height % side !== 0) {
+    return `This model takes a width and a height divisible by ${side}, got ${size}`
+  }
+  const [long, short] = [Math.max(width, height), Math.min(width, height)]
+  if (long > ratioMax * short) return `This model takes a ratio of 1:3 to 3:1, got ${size}`
+  return long > edgeMax || width * height > pixelsMax
+    ? `This model takes at most 3840*2160 pixels, got ${size}`
+    : undefined
+}
+
+/** Why the model would not make this size or ratio. docs/reference/vendors.md#openai-images */
+export const sizeFault = (
+  upstreamModel: string,
+  field: string,
+  value: unknown
+): string | undefined => {
+  if (isClassic(upstreamModel)) {
+    const values = classic[field]
+    return values === undefined ? undefined : unlessOneOf(values, value)
+  }
+  return field === "size" && typeof value === "string" && isFree(upstreamModel)
+    ? freeFault(value)
+    : undefined
+}
+
+/** The orientation's size of three, for a default that is not one of them. */
+const classicSize = (width: number, height: number): string => {
+  if (width === height) return "1024x1024"
+  return width > height ? "1536x1024" : "1024x1536"
+}
+
+const tiers: Readonly<Record<string, number>> = { "1K": 1024, "2K": 2048 }
+
+/** A size of the ratio with sides divisible by 16 and about the pixels of a square of the tier. */
+const sizeOfRatio = (ratio: string, resolution = "1K"): string => {
+  const [wide = 1, high = 1] = ratio.split(":").map(Number)
+  const units = (tiers[resolution] ?? 1024) / side / Math.sqrt(wide * high)
+  return [wide, high].map((part) => side * part * Math.round(units)).join("x")
+}
+
+interface AskedSize {
+  readonly size?: string | null
+  readonly aspect_ratio?: string
+  readonly resolution?: string
+}
+
+/** What is sent as `size`; `undefined` leaves it to the model. */
+export const sizeOf = (
+  upstreamModel: string,
+  { aspect_ratio: ratio, resolution, size }: AskedSize
+): string | undefined => {
+  const isThree = isClassic(upstreamModel)
+  if (size !== undefined && size !== null) {
+    return isThree ? classicSize(...sidesOf(size)) : sidesOf(size).join("x")
+  }
+  if (ratio === undefined) return undefined
+  return isThree ? classicSize(...sidesOf(ratio.replace(":", "*"))) : sizeOfRatio(ratio, resolution)
+}

@@ -1,0 +1,101 @@
+import { existsSync, readFileSync } from "node:fs"
+import { createRequire } from "node:module"
+import { dirname, join } from "node:path"
+import { assert, describe, it } from "vitest"
+import { builtInEntries } from "../../../src/catalog/Catalog.ts"
+import { unsoldModels } from "../../../src/catalog/UnsoldModels.ts"
+import { makeUpstreamCatalog } from "../../../src/catalog/UpstreamCatalog.ts"
+
+/** The folder of a package; most packages do not export their package.json. */
+const folderOf = (name: string): string => {
+  let folder = dirname(createRequire(import.meta.url).resolve(name))
+  while (!existsSync(join(folder, "package.json")) || !folder.endsWith(name)) {
+    const above = dirname(folder)
+    if (above === folder) throw new Error(`${name} is not installed`)
+    folder = above
+  }
+  return folder
+}
+
+const read = (name: string, file: string): string =>
+  readFileSync(join(folderOf(name), file), "utf8")
+
+/** The string literals of a union type, without those of its parts. */
+const literalsOf = (source: string, type: string): ReadonlyArray<string> => {
+  const declared = new RegExp(`^(?:export|declare) (?:declare )?type ${type} = ([^;]+);$`, "mu")
+  const union = declared.exec(source)?.[1]
+  assert.isDefined(union, `the type ${type}`)
+  return [...(union ?? "").matchAll(/["']([^"']+)["']/gu)].map(([, literal]) => literal ?? "")
+}
+
+/** Models that Google's client names in its examples only. */
+const exampleId =
+  /["'`](?:models\/)?((?:gemini|gemma|imagen|text-embedding|embedding)-[\w.-]*\d[\w.-]*)["'`]/gu
+
+const resources = "resources"
+const openAi = (file: string, type: string) =>
+  literalsOf(read("openai", join(resources, file)), type)
+const genai = read("@google/genai", "dist/genai.d.ts")
+
+/** Model ids by vendor, from the types of the vendors' own clients: text, embedding and image models. */
+const ids: Readonly<Record<string, ReadonlySet<string>>> = {
+  openai: new Set([
+    ...openAi("shared.d.ts", "ChatModel"),
+    ...openAi("shared.d.ts", "AllModels"),
+    ...openAi("shared.d.ts", "ResponsesModel"),
+    ...openAi("embeddings.d.ts", "EmbeddingModel"),
+    ...openAi("images.d.ts", "ImageModel")
+  ]),
+  anthropic: new Set(
+    literalsOf(read("@anthropic-ai/sdk", join(resources, "messages/messages.d.ts")), "Model")
+  ),
+  google: new Set([
+    ...literalsOf(genai, "Model_2"),
+    ...[...genai.matchAll(exampleId)].map(([, id]) => id ?? "")
+  ])
+}
+
+const catalog = makeUpstreamCatalog()
+
+describe("the models of the vendors' clients", () => {
+  it("their types still name models", () => {
+    assert.isAbove(ids["openai"]?.size ?? 0, 100)
+    assert.isAbove(ids["anthropic"]?.size ?? 0, 20)
+    assert.isAbove(ids["google"]?.size ?? 0, 35)
+  })
+
+  for (const [vendor, names] of Object.entries(ids)) {
+    it(`${vendor}: each has a price, or a reason why it is not sold`, () => {
+      const missing = [...names].filter(
+        (name) =>
+          catalog.priced(vendor, name) === undefined && catalog.unsold(vendor, name) === undefined
+      )
+      assert.deepEqual(missing, [])
+    })
+  }
+
+  it("no model has both", () => {
+    const both = catalog.tokenModels.filter(({ model, vendor }) =>
+      unsoldModels.has(`${vendor}/${model}`)
+    )
+    assert.deepEqual(both, [])
+  })
+
+  it("the replacement of a model that ends is sold", () => {
+    const wrong = catalog.tokenModels.filter(
+      ({ replacement, vendor }) =>
+        replacement !== undefined && catalog.priced(vendor, replacement) === undefined
+    )
+    assert.deepEqual(wrong, [])
+  })
+
+  it("an image model that tasks use is sold or has a reason", () => {
+    const upstream = builtInEntries.filter(({ adapter }) => adapter === "gemini-image")
+    assert.isAbove(upstream.length, 0)
+    for (const { upstreamModel } of upstream) {
+      const known =
+        catalog.priced("google", upstreamModel) ?? catalog.unsold("google", upstreamModel)
+      assert.isDefined(known, upstreamModel)
+    }
+  })
+})
