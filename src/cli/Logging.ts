@@ -1,11 +1,12 @@
 import { Cause, Effect, Exit, Layer, Logger, Option, References, Runtime, Schema } from "effect"
 import { AppConfig, ConfigFault } from "../config/Config.ts"
+import { formatJson, formatPretty } from "./PrettyLog.ts"
 
 /** `LOG_LEVEL` and `LOG_FORMAT`. docs/reference/configuration.md#logging */
 export const layer = Layer.unwrap(
   Effect.map(AppConfig, ({ logFormat, logLevel }) =>
     Layer.merge(
-      Logger.layer([logFormat === "json" ? Logger.consoleJson : Logger.consolePretty()]),
+      Logger.layer([Logger.withConsoleLog(logFormat === "json" ? formatJson : formatPretty)]),
       Layer.succeed(References.MinimumLogLevel, logLevel)
     )
   )

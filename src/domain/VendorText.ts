@@ -4,7 +4,8 @@
  * time grows with the length only. docs/reference/errors.md#vendor-messages, ADR 0137.
  */
 
-const hidden = "[hidden]"
+export const hiddenText = "[hidden]"
+const hidden = hiddenText
 
 /** What a value may hold; brackets end it, so that `[hidden]` is no value. */
 const value = String.raw`[^\s"'&,;<>()[\]{}\\]`

@@ -10,7 +10,7 @@ export const isPositive = (value: unknown): value is number =>
 
 const Limit = Schema.optionalKey(
   Schema.NullOr(
-    Schema.Number.check(
+    Schema.Finite.check(
       Schema.makeFilter<number>(isPositive, { expected: "a whole number from 1" })
     )
   )

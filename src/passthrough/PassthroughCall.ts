@@ -6,6 +6,7 @@ import type { RouteMatch } from "../catalog/UpstreamCatalog.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Principal } from "../users/ApiKeys.ts"
+import { errorBody } from "./ErrorBody.ts"
 import { toClientHeaders, toUpstreamHeaders, withRetryAfter } from "./RelayHeaders.ts"
 import type { Reached, UpstreamRequest } from "./UpstreamCalls.ts"
 
@@ -66,6 +67,8 @@ export const requestOf = (
   body,
   model,
   user: call.principal.userId,
+  key: call.principal.apiKeyId,
+  route: call.to.route,
   watch
 })
 
@@ -81,11 +84,15 @@ export const relay = (
   { accountId, response }: Reached,
   callId: string | undefined,
   cost: Credits | undefined
-): Relayed => ({
-  status: response.status,
-  headers: withRetryAfter(response.status, toClientHeaders(response.headers)),
-  body: response.body,
-  sandbox: accountId === null,
-  callId,
-  cost
-})
+): Relayed => {
+  const { body, status } = response
+  const headers = withRetryAfter(status, toClientHeaders(response.headers))
+  return {
+    status,
+    headers,
+    body: status >= 300 && body instanceof Uint8Array ? errorBody(status, headers, body) : body,
+    sandbox: accountId === null,
+    callId,
+    cost
+  }
+}

@@ -43,7 +43,7 @@ const fromClient = new Set([
 
 const prefixesFromClient = ["x-forwarded-", "x-b3-", "sec-", "cf-", "proxy-", "x-amz-", "x-envoy-"]
 
-/** Headers of an upstream that no client receives: its cookies, and the owner of the account. */
+/** Headers of an upstream that no client receives: its cookies, its addresses, the owner of the account. */
 const fromUpstream = new Set([
   ...hopByHop,
   "set-cookie",
@@ -53,6 +53,15 @@ const fromUpstream = new Set([
   "server",
   "alt-svc",
   "strict-transport-security",
+  "location",
+  "content-location",
+  "link",
+  "refresh",
+  "www-authenticate",
+  "report-to",
+  "reporting-endpoints",
+  "nel",
+  "via",
   "openai-organization",
   "openai-project",
   "anthropic-organization-id",

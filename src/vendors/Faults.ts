@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import type { Option } from "effect"
 import { failureCharactersMax } from "../domain/Limits.ts"
+import { sanitize } from "../domain/VendorText.ts"
 import { VendorError } from "./VendorError.ts"
 import type { VendorErrorClass } from "./VendorError.ts"
 import type { NoResponse, VendorResponse } from "./VendorHttp.ts"
@@ -49,8 +50,8 @@ export const classOf = (
       (rule.message === undefined || rule.message.test(message))
   )?.class ?? classOfStatus(status)
 
-/** Vendors may quote a whole image; the text goes into the log and into a row. */
-const truncate = (text: string): string => text.slice(0, failureCharactersMax)
+/** Vendors may quote a whole image, or a key; the text goes into the log, into a row and to a client. */
+const plain = (text: string): string => sanitize(text, failureCharactersMax)
 
 const makeError = (
   kind: VendorErrorClass,
@@ -60,12 +61,12 @@ const makeError = (
 ): VendorError =>
   new VendorError({
     class: kind,
-    message: truncate(
+    message: plain(
       reported.message === undefined || reported.message === "" ? fallback : reported.message
     ),
     ...(httpStatus === undefined ? {} : { httpStatus }),
-    ...(reported.code === undefined ? {} : { vendorCode: truncate(reported.code) }),
-    ...(reported.requestId === undefined ? {} : { requestId: truncate(reported.requestId) }),
+    ...(reported.code === undefined ? {} : { vendorCode: plain(reported.code) }),
+    ...(reported.requestId === undefined ? {} : { requestId: plain(reported.requestId) }),
     ...(reported.retryAfterMillis === undefined || kind !== "RATE_LIMITED"
       ? {}
       : { retryAfterMillis: reported.retryAfterMillis })
@@ -131,7 +132,10 @@ export const jobFailed = (
 }
 
 export const noResponseError = (purpose: Purpose, { message, sent }: NoResponse): VendorError =>
-  new VendorError({ class: sent && purpose === "submit" ? "AMBIGUOUS" : "RETRYABLE", message })
+  new VendorError({
+    class: sent && purpose === "submit" ? "AMBIGUOUS" : "RETRYABLE",
+    message: plain(message)
+  })
 
 /** A 2xx that cannot be decoded: a submit may have bought the job, a query is repeated. */
 export const unreadableError = (purpose: Purpose, { status }: VendorResponse): VendorError =>

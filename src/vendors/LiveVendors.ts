@@ -6,6 +6,7 @@ import { Accounts } from "./Accounts.ts"
 import { accountsWith, adapterOf } from "./Adapters.ts"
 import type { Adapter } from "./Adapters.ts"
 import * as Download from "./Download.ts"
+import { SecretMask } from "./SecretMask.ts"
 import type { ObserveResponse } from "./VendorCall.ts"
 import { VendorClient } from "./VendorClient.ts"
 import type { ChosenFor, VendorAccount } from "./VendorClient.ts"
@@ -106,7 +107,14 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
       Effect.map(Clock.currentTimeMillis, (now) =>
         accounts.observe(account, { model, user: null }, response, now)
       )
-    const context = { account, accountId, auth, http, observeResponse, mayDisableInspection }
+    const context = {
+      account,
+      accountId,
+      auth,
+      http: masked(http, SecretMask.of(account)),
+      observeResponse,
+      mayDisableInspection
+    }
     return {
       ...adapter.make(context),
       ...operatorLimit(account),
@@ -114,6 +122,19 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
     }
   }
 })
+
+/** A larger response has results, and no message. */
+const messageBytesMax = 1024 * 1024
+
+/** A vendor's message may quote the key. */
+const masked =
+  (http: VendorHttp.VendorHttp, mask: SecretMask): VendorHttp.VendorHttp =>
+  (call) =>
+    Effect.map(http(call), (response) =>
+      response.body.length > messageBytesMax
+        ? response
+        : { ...response, body: mask.bytes(response.body) }
+    )
 
 /** The operator's limit counts all models together and replaces the vendor's. ADR 0108. */
 const operatorLimit = ({

@@ -4,13 +4,14 @@ import type { Client } from "undici"
 import { Catalog } from "../catalog/Catalog.ts"
 import type { AccountSetting } from "../domain/Provider.ts"
 import { makeSimulator } from "../sandbox/UpstreamSimulator.ts"
+import { SecretMask } from "./SecretMask.ts"
 import { UpstreamConnections } from "./UpstreamConnections.ts"
 import { UpstreamExchange } from "./UpstreamExchange.ts"
-import type { UpstreamResponse, UpstreamRequest } from "./UpstreamExchange.ts"
+import type { FailureKind, UpstreamResponse, UpstreamRequest } from "./UpstreamExchange.ts"
 
 /** There was no response. `unsent`: certainly no byte was sent. */
 export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("UpstreamFailure", {
-  kind: Schema.Literals(["unsent", "timeout", "broken"]),
+  kind: Schema.Literals(["unsent", "timeout", "broken", "page"]),
   /** For the log, without key and body. */
   detail: Schema.String
 }) {}
@@ -98,9 +99,10 @@ const sendUnsafe = (
     {
       onResponse: (response) => done(Exit.succeed(response)),
       onFailure: (kind, error) =>
-        done(Exit.fail(new UpstreamFailure({ kind, detail: describe(error) })))
+        done(Exit.fail(new UpstreamFailure({ kind, detail: detailOf(kind, error) })))
     },
-    request.watch
+    request.watch,
+    SecretMask.of(account)
   )
   try {
     exchange.begin(origins(target.origin), {
@@ -152,6 +154,9 @@ const targetOf = (baseUrl: string, path: string): Target => {
     ? { origin: base.origin, path: `${base.path}${path}` }
     : { origin: base.origin, path: `${new URL(baseUrl).pathname.replace(/\/+$/u, "")}${path}` }
 }
+
+const detailOf = (kind: FailureKind, error: Error): string =>
+  kind === "page" ? "answered with a page instead of data" : describe(error)
 
 /** Name and code only, because messages of the transport quote addresses. */
 const describe = (error: Error): string =>

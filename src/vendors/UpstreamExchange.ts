@@ -1,6 +1,9 @@
 import { Readable } from "node:stream"
 import { errors } from "undici"
 import type { Client, Dispatcher } from "undici"
+import type { OpenRoute } from "../catalog/OpenRoutes.ts"
+import { MaskedStream } from "./SecretMask.ts"
+import type { SecretMask } from "./SecretMask.ts"
 import type { UpstreamConnections } from "./UpstreamConnections.ts"
 
 export type UpstreamHeaders = Readonly<Record<string, string | Array<string> | undefined>>
@@ -17,8 +20,11 @@ export interface UpstreamRequest {
   readonly body: Uint8Array
   /** What the vendor counts its rates by: the model of a metered call, else the route. */
   readonly model: string
-  /** Who calls. */
+  /** Who calls, with which API key. */
   readonly user: string
+  readonly key: string
+  /** The open route of the call. */
+  readonly route: OpenRoute
   /** Present: an event stream is relayed as it arrives and observed by this watch. */
   readonly watch: StreamWatch | undefined
 }
@@ -48,8 +54,9 @@ export interface StreamWatch {
  * - `unsent`: no byte of the request was sent, so another account can be tried
  * - `timeout`: sent, and no response in time
  * - `broken`: sent, and the connection broke
+ * - `page`: a success with a page for a browser: not the vendor's answer
  */
-export type FailureKind = "unsent" | "timeout" | "broken"
+export type FailureKind = "unsent" | "timeout" | "broken" | "page"
 
 /** One of the two is called, once. */
 export interface ExchangeHandlers {
@@ -81,6 +88,7 @@ export class RelayedStream extends Readable {
 
   /** Returns `false` when the upstream has to pause. */
   receive(chunk: Buffer): boolean {
+    if (chunk.length === 0) return true
     const relayed = this.#watch.push(chunk)
     return relayed.length === 0 || this.push(relayed)
   }
@@ -123,16 +131,19 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
   #aborted = false
   #status = 0
   #headers: UpstreamHeaders = {}
+  readonly #mask: SecretMask
   #stream: RelayedStream | undefined
+  #masked: MaskedStream | undefined
   #chunks: Array<Buffer> = []
   #bytes = 0
   #connections: UpstreamConnections | undefined
   /** Used by this call, then given back. */
   #client: Client | undefined
 
-  constructor(handlers: ExchangeHandlers, watch: StreamWatch | undefined) {
+  constructor(handlers: ExchangeHandlers, watch: StreamWatch | undefined, mask: SecretMask) {
     this.#handlers = handlers
     this.#watch = watch
+    this.#mask = mask
   }
 
   /** Called once. */
@@ -162,16 +173,17 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
     // Informational responses (1xx) come before the response.
     if (status < 200) return
     this.#status = status
-    this.#headers = headers
+    this.#headers = this.#mask.headers(headers)
     if (this.#watch !== undefined && status < 300 && isEventStream(headers)) {
       this.#stream = new RelayedStream(this.#watch, controller)
-      this.#handlers.onResponse({ status, headers, body: this.#stream })
+      this.#masked = new MaskedStream(this.#mask)
+      this.#handlers.onResponse({ status, headers: this.#headers, body: this.#stream })
     }
   }
 
   onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    if (this.#stream !== undefined) {
-      if (!this.#stream.receive(chunk)) controller.pause()
+    if (this.#stream !== undefined && this.#masked !== undefined) {
+      if (!this.#stream.receive(this.#masked.push(chunk))) controller.pause()
       return
     }
     this.#chunks.push(chunk)
@@ -181,7 +193,10 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
 
   onResponseEnd(): void {
     if (this.#stream === undefined) this.#respondWhole()
-    else this.#stream.finish()
+    else {
+      if (this.#masked !== undefined) this.#stream.receive(this.#masked.flush())
+      this.#stream.finish()
+    }
     this.#giveBack()
   }
 
@@ -193,21 +208,26 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
 
   #respondWhole(): void {
     const first = this.#chunks[0]
-    const body =
+    if (this.#status < 300 && isPage(this.#headers["content-type"])) {
+      return this.#failed(new Error("a page"), "page")
+    }
+    const body = this.#mask.bytes(
       first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
+    )
     if (this.#status >= 300) this.#watch?.refused()
     this.#handlers.onResponse({ status: this.#status, headers: this.#headers, body })
   }
 
-  #failed(error: Error): void {
-    const kind =
-      this.#controller === undefined
-        ? "unsent"
-        : error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError
-          ? "timeout"
-          : "broken"
+  #failed(error: Error, kind = this.#kindOf(error)): void {
     this.#watch?.refused()
     this.#handlers.onFailure(kind, error)
+  }
+
+  #kindOf(error: Error): FailureKind {
+    if (this.#controller === undefined) return "unsent"
+    return error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError
+      ? "timeout"
+      : "broken"
   }
 
   #giveBack(): void {
@@ -216,6 +236,10 @@ export class UpstreamExchange implements Dispatcher.DispatchHandler {
     this.#client = undefined
   }
 }
+
+/** A type that a browser shows as a page. */
+export const isPage = (type: UpstreamHeaders[string]): boolean =>
+  typeof type === "string" && /html|svg|xslt?\b/iu.test(type)
 
 const isEventStream = (headers: UpstreamHeaders): boolean => {
   const type = headers["content-type"]

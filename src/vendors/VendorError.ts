@@ -30,7 +30,7 @@ export type VendorErrorClass = typeof VendorErrorClass.Type
 /** Every failure of a vendor; callers branch on `class`. */
 export class VendorError extends Schema.TaggedError<VendorError>()("VendorError", {
   class: VendorErrorClass,
-  /** The upstream's message, not sanitized. */
+  /** The upstream's message, without secrets: `Faults` makes every error of a vendor. */
   message: Schema.String,
   /** Status of the response; absent when a 200 reports the failure of a job. */
   httpStatus: Schema.optionalKey(Schema.Int),

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { errorDetailCharactersMax, failureCharactersMax } from "../../domain/Limits.ts"
 import type { TaskError } from "../../domain/Task.ts"
+import { sanitize } from "../../domain/VendorText.ts"
 import { VendorError, VendorErrorClass } from "../../vendors/VendorError.ts"
 
 /**
@@ -47,30 +48,5 @@ const operatorDetails: { readonly [kind in VendorErrorClass]?: string } = {
 /** The error of a task whose vendor failed. */
 export const taskErrorOf = (error: VendorError): TaskError => ({
   ...codes[error.class],
-  detail: operatorDetails[error.class] ?? sanitize(error.message)
+  detail: operatorDetails[error.class] ?? sanitize(error.message, errorDetailCharactersMax)
 })
-
-const secretsAndAccounts: ReadonlyArray<readonly [RegExp, string]> = [
-  // A URL's query may hold a signature or the token of a callback
-  [/(https?:\/\/[^\s"'?#]+)[?#][^\s"']*/giu, "$1"],
-  [/\b(?:bearer|key|token)\s+[\w.~+/=-]{8,}/giu, "[hidden]"],
-  [/\b(?:sk|pk|api|key|fal|r8|AIza)[-_][\w-]{8,}/giu, "[hidden]"],
-  [/\bAIza[\w-]{20,}/gu, "[hidden]"],
-  [
-    /\b(?:account|org|organization|project|workspace|proj)[-_ ]?(?:id)?[-_:= ]+[\w-]*\d[\w-]{5,}/giu,
-    "[hidden]"
-  ]
-]
-
-/**
- * A vendor's message without keys, signed URLs and account ids, cut to the maximum length.
- * docs/reference/errors.md#vendor-messages
- */
-export const sanitize = (text: string): string => {
-  const hidden = secretsAndAccounts.reduce((t, [pattern, by]) => t.replaceAll(pattern, by), text)
-  const line = withoutNul(hidden.toWellFormed()).replaceAll(/\s+/gu, " ").trim()
-  const points = [...line]
-  return points.length <= errorDetailCharactersMax
-    ? line
-    : `${points.slice(0, errorDetailCharactersMax - 1).join("")}…`
-}

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { failureText, taskErrorOf } from "../../../src/tasks/submission/VendorFailure.ts"
-import { jobFailed, responseError } from "../../../src/vendors/Faults.ts"
+import { jobFailed, noResponseError, responseError } from "../../../src/vendors/Faults.ts"
+import { NoResponse } from "../../../src/vendors/VendorHttp.ts"
 
 const answer = { status: 400, headers: {}, body: new Uint8Array() }
 
@@ -18,4 +19,29 @@ describe("the message of a vendor", () => {
       }
     })
   }
+
+  it("says nothing of the account, wherever it goes; its class is read from what the vendor wrote", () => {
+    const message =
+      "Workspace ws-a1b2c3d4 of account 1234567890123456 may not call http://10.0.0.7:8080/x with key=abc\u001b[31m"
+    const rules = [{ message: /10\.0\.0\.7/u, class: "CONTENT" }] as const
+    const refusal = { code: "Denied.sk-abcdef123456", message, requestId: "req\n1" }
+    for (const error of [
+      responseError(rules, "submit", answer, refusal),
+      jobFailed(rules, refusal)
+    ]) {
+      assert.strictEqual(error.class, "CONTENT")
+      const shown =
+        "Workspace [hidden] of account [hidden] may not call [hidden] with key=[hidden] [31m"
+      assert.strictEqual(error.message, shown)
+      assert.strictEqual(error.vendorCode, "Denied.[hidden]")
+      assert.strictEqual(error.requestId, "req 1")
+      assert.strictEqual(failureText(error), `CONTENT: ${shown}`)
+      assert.strictEqual(taskErrorOf(error).detail, shown)
+    }
+    const unsent = noResponseError(
+      "submit",
+      new NoResponse({ sent: false, timedOut: false, message: "connect ECONNREFUSED 10.0.0.7:443" })
+    )
+    assert.strictEqual(unsent.message, "connect ECONNREFUSED [hidden]")
+  })
 })

@@ -1,8 +1,11 @@
+import { Redacted } from "effect"
 import { once } from "node:events"
 import { createServer } from "node:http"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import type { AccountSetting } from "../../../src/domain/Provider.ts"
+import { SecretMask } from "../../../src/vendors/SecretMask.ts"
 import { UpstreamConnections } from "../../../src/vendors/UpstreamConnections.ts"
 import { UpstreamExchange } from "../../../src/vendors/UpstreamExchange.ts"
 
@@ -32,11 +35,20 @@ beforeEach(() => {
   return () => connections.destroy()
 })
 
+const account: AccountSetting = {
+  id: "openai:one",
+  provider: "openai",
+  key: Redacted.make("sk-vendor"),
+  baseUrl: "http://127.0.0.1",
+  weight: 1
+}
+
 const call = () =>
   new Promise<string>((resolve) => {
     new UpstreamExchange(
       { onResponse: ({ status }) => resolve(String(status)), onFailure: resolve },
-      undefined
+      undefined,
+      SecretMask.of(account)
     ).begin(connections, { path: "/", method: "POST", body: "{}" })
   })
 

@@ -1,0 +1,53 @@
+import { Logger } from "effect"
+import { inspect, styleText } from "node:util"
+
+/** Characters that move the cursor, start a line or turn its direction. */
+const controls = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu
+
+const escapeOf = (character: string): string =>
+  character === "\n" ? "\\n" : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`
+
+const escaped = (text: string): string => text.replaceAll(controls, escapeOf)
+
+/** A text on its line, a value as Node shows it, which may take several. */
+const shown = (value: unknown): string =>
+  typeof value === "string"
+    ? escaped(value)
+    : inspect(value, { depth: 6 }).split("\n").map(escaped).join("\n")
+
+const indented = (text: string): string => text.replaceAll(/^/gmu, "  ")
+
+const colors: { readonly [level in string]?: "red" | "yellow" | "green" } = {
+  FATAL: "red",
+  ERROR: "red",
+  WARN: "yellow",
+  INFO: "green"
+}
+
+const levelText = (level: string): string => styleText(["bold", colors[level] ?? "gray"], level)
+
+/**
+ * An entry for people: one line, below it, indented, causes and annotations. Text from outside can
+ * neither begin a line nor steer the terminal. docs/reference/configuration.md#logging
+ */
+export const formatPretty: Logger.Logger<unknown, string> = Logger.map(
+  Logger.formatStructured,
+  ({ annotations, cause, fiberId, level, message, spans, timestamp }) => {
+    const [first, ...rest]: ReadonlyArray<unknown> = Array.isArray(message) ? message : [message]
+    const isText = typeof first === "string"
+    const labels = Object.entries(spans).map(([label, millis]) => ` ${escaped(label)}=${millis}ms`)
+    const head = `[${timestamp.slice(11, 23)}] ${levelText(level)} (${fiberId})${labels.join("")}:`
+    return [
+      isText ? `${head} ${styleText(["bold", "cyan"], escaped(first))}` : head,
+      // The lines of a stack are the process's own; what they quote cannot leave the indentation
+      ...(cause === undefined ? [] : [indented(cause.split("\n").map(escaped).join("\n"))]),
+      ...(isText ? rest : [first, ...rest]).map((value) => indented(shown(value))),
+      ...Object.entries(annotations).map(([name, value]) =>
+        indented(`${escaped(name)}: ${shown(value)}`)
+      )
+    ].join("\n")
+  }
+)
+
+/** One line of JSON; what JSON leaves as it is, is escaped too. */
+export const formatJson: Logger.Logger<unknown, string> = Logger.map(Logger.formatJson, escaped)

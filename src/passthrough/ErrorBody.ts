@@ -1,0 +1,77 @@
+import { Result } from "effect"
+import { errorDetailCharactersMax } from "../domain/Limits.ts"
+import { hiddenText, hideSecrets, sanitize } from "../domain/VendorText.ts"
+import { isPage } from "../vendors/UpstreamExchange.ts"
+
+/** A longer body is no error that a program reads: only its beginning is relayed, as a message. */
+const jsonBytesMax = 64 * 1024
+const depthMax = 16
+
+/** Members that hold a credential or the owner of the account, whatever their value looks like. */
+const secretMember =
+  /^(?:[\w-]*[-_])?(?:(?:api|access|secret|private)[-_]?key|secret|token|password|signature|authorization|account|organi[sz]ation|org|project|workspace|tenant|customer|consumer|container_?info|uid|user)(?:[-_]?(?:id|number|name|uid|no))?$/iu
+
+const utf8 = new TextEncoder()
+const decoder = new TextDecoder()
+
+/**
+ * The body of a vendor's refusal as the client receives it: always JSON, without what only the operator
+ * may see. A body with nothing to hide stays as it is; a page and any other text become the message of
+ * an error that the vendors' clients read. docs/reference/passthrough.md#errors
+ */
+export const errorBody = (
+  status: number,
+  headers: Record<string, string>,
+  body: Uint8Array
+): Uint8Array => {
+  if (body.length === 0) return body
+  const page = isPage(headers["content-type"])
+  headers["content-type"] = page
+    ? "application/json"
+    : (headers["content-type"] ?? "application/json")
+  const text = decoder.decode(body.subarray(0, jsonBytesMax))
+  const json = body.length > jsonBytesMax ? Result.fail(undefined) : parse(text)
+  if (Result.isSuccess(json)) {
+    const shown = plain(json.success, 0)
+    return shown === json.success ? body : utf8.encode(JSON.stringify(shown))
+  }
+  headers["content-type"] = "application/json"
+  const message =
+    page || /^\s*</u.test(text)
+      ? `The vendor answered HTTP ${status} with a page, which is not relayed`
+      : sanitize(text, errorDetailCharactersMax)
+  return utf8.encode(JSON.stringify(errorOf(status, message)))
+}
+
+const parse = (text: string) => Result.try((): unknown => JSON.parse(text))
+
+/** Read by the clients of OpenAI, Anthropic and Google. */
+const errorOf = (status: number, message: string) => ({
+  type: "error",
+  error: { type: "upstream_error", message, code: status, status: "UPSTREAM_ERROR", param: null }
+})
+
+/** The same value when nothing in it has to be hidden. */
+const plain = (value: unknown, depth: number): unknown => {
+  if (typeof value === "string") return hideSecrets(value)
+  if (typeof value !== "object" || value === null) return value
+  if (depth === depthMax) return hiddenText
+  if (Array.isArray(value)) {
+    const items = value.map((item: unknown) => plain(item, depth + 1))
+    return items.every((item, index) => item === value[index]) ? value : items
+  }
+  const members = Object.entries(value).map(([name, member]: [string, unknown]) => ({
+    name,
+    member,
+    shownName: hideSecrets(name),
+    shown: isSecret(name, member) ? hiddenText : plain(member, depth + 1)
+  }))
+  return members.every((it) => it.name === it.shownName && it.member === it.shown)
+    ? value
+    : Object.fromEntries(members.map(({ shown, shownName }) => [shownName, shown]))
+}
+
+const isSecret = (name: string, member: unknown): boolean =>
+  (typeof member === "string" || typeof member === "number") &&
+  member !== "" &&
+  secretMember.test(name)

@@ -1,0 +1,182 @@
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { chatCompletion, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { json } from "../../support/mockVendors.ts"
+import type { MockVendor } from "../../support/mockVendors.ts"
+import { startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+/** No text of a vendor reaches a client raw. docs/reference/passthrough.md#errors, ADR 0137. */
+const key = "sk-proj-AAAA1111vendorsecretopenaiA"
+let upstream: MockVendor
+let gateway: TestGateway
+
+beforeAll(async () => {
+  upstream = await mockOpenAi()
+  gateway = await startGateway({ OPENAI_API_KEY: key, OPENAI_BASE_URL: upstream.origin })
+})
+afterAll(async () => {
+  await gateway.stop()
+  await upstream.close()
+})
+beforeEach(() => {
+  upstream.script = openAiScript
+})
+
+const chat = { model: "gpt-4o", max_tokens: 60, messages: [{ role: "user", content: "Hi" }] }
+const ask = async (body: object = chat) => {
+  const answer = await gateway.post("/v1/chat/completions", body)
+  return { status: answer.status, headers: answer.headers, text: await answer.text() }
+}
+const newest = async () => {
+  await gateway.settled()
+  return (await gateway.calls())[0]!
+}
+
+describe("a vendor's refusal", () => {
+  it("loses what only the operator may see, and keeps the rest", async () => {
+    upstream.script = (_, response) =>
+      json(
+        response,
+        400,
+        {
+          error: {
+            message: `Rate limit for org-abc123DEF in proj_x9y8z7 with ${key} at http://10.0.0.7:8080/v1?key=abc, see https://platform.openai.com/docs. Limit 30000`,
+            type: "invalid_request_error",
+            param: "max_tokens",
+            code: "bad",
+            account_id: 1234567890,
+            organization: "acme",
+            details: [{ consumer: "projects/123456789", retry: 5 }]
+          }
+        },
+        {
+          location: "http://10.0.0.7/next",
+          "www-authenticate": "Bearer realm=x",
+          "x-echo": `Bearer ${key}`,
+          "x-request-id": "req_1"
+        }
+      )
+    const { headers, status, text } = await ask()
+    assert.equal(status, 400)
+    assert.deepEqual(JSON.parse(text), {
+      error: {
+        message: `Rate limit for [hidden] in [hidden] with ${"*".repeat(key.length)} at [hidden], see https://platform.openai.com/docs. Limit 30000`,
+        type: "invalid_request_error",
+        param: "max_tokens",
+        code: "bad",
+        account_id: "[hidden]",
+        organization: "[hidden]",
+        details: [{ consumer: "[hidden]", retry: 5 }]
+      }
+    })
+    assert.isNull(headers.get("location"))
+    assert.isNull(headers.get("www-authenticate"))
+    assert.equal(headers.get("x-request-id"), "req_1")
+    assert.notInclude(headers.get("x-echo") ?? "", "vendorsecret")
+    assert.equal((await newest()).outcome, "released")
+  })
+
+  it("is relayed byte for byte when it has nothing to hide", async () => {
+    const text = '{ "error":  {"message":"Unknown parameter: \\u0027x\\u0027", "code": null}}\n'
+    upstream.script = (_, response) => {
+      response.writeHead(400, { "content-type": "application/json; charset=utf-8" })
+      response.end(text)
+    }
+    const answer = await ask()
+    assert.equal(answer.text, text)
+    assert.equal(answer.headers.get("content-type"), "application/json; charset=utf-8")
+  })
+
+  it.each([
+    ["text/html; charset=UTF-8", "<!DOCTYPE html><script>alert(1)</script> 10.0.0.1"],
+    ["image/svg+xml", "<svg onload='alert(1)'/>"],
+    ["text/plain", "  <html>x</html>"],
+    ["application/xhtml+xml", "<html/>"]
+  ])("a page (%s) is not relayed as one", async (type, page) => {
+    upstream.script = (_, response) => {
+      response.writeHead(413, { "content-type": type, "retry-after": "7" })
+      response.end(page)
+    }
+    const { headers, status, text } = await ask()
+    assert.equal(status, 413)
+    assert.equal(headers.get("content-type"), "application/json")
+    assert.equal(headers.get("retry-after"), "7")
+    assert.equal(
+      JSON.parse(text).error.message,
+      "The vendor answered HTTP 413 with a page, which is not relayed"
+    )
+  })
+
+  it("as a plain text, or a large one, becomes the message of an error", async () => {
+    const script = (body: string) => {
+      upstream.script = (_, response) => {
+        response.writeHead(422, { "content-type": "text/plain" })
+        response.end(body)
+      }
+    }
+    script("connect error: 10.1.2.3:443\u001b[31m\nforged")
+    const { text } = await ask()
+    assert.equal(JSON.parse(text).error.message, "connect error: [hidden] [31m forged")
+    script(`{"error":{"message":"${"x ".repeat(40_000)}"}}`)
+    const large = JSON.parse((await ask()).text)
+    assert.equal(large.error.message.length, 500)
+    script('{"a":'.repeat(10_000) + "1" + "}".repeat(10_000))
+    assert.include((await ask()).text, "[hidden]")
+  })
+
+  it("JSON under a page's type is JSON", async () => {
+    upstream.script = (_, response) => {
+      response.writeHead(400, { "content-type": "text/html" })
+      response.end('{"error":{"message":"<script>"}}')
+    }
+    const answer = await ask()
+    assert.equal(answer.headers.get("content-type"), "application/json")
+    assert.equal(JSON.parse(answer.text).error.message, "<script>")
+  })
+})
+
+describe("a vendor's success", () => {
+  it("loses the service's own key, and nothing else", async () => {
+    const content = `your key is ${key}, yours is sk-proj-other, at 10.0.0.1 of org-abc`
+    const whole = JSON.stringify(chatCompletion("gpt-4o", { content }))
+    upstream.script = (_, response) => {
+      response.writeHead(200, { "content-type": "application/json", "x-echo": key })
+      response.write(whole.slice(0, whole.indexOf(key) + 9))
+      setImmediate(() => response.end(whole.slice(whole.indexOf(key) + 9)))
+    }
+    const { headers, text } = await ask()
+    assert.equal(text, whole.replace(key, "*".repeat(key.length)))
+    assert.equal(headers.get("x-echo"), "*".repeat(key.length))
+    assert.equal((await newest()).usage?.["counted"], false)
+  })
+
+  it("loses it in a stream too, split anywhere", async () => {
+    const event = `data: {"choices":[{"index":0,"delta":{"content":"${key}"}}],"usage":null}\n\n`
+    const last = 'data: {"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":3}}\n\n'
+    for (const cut of [50, 55, 80]) {
+      upstream.script = async (_, response) => {
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        response.write(event.slice(0, cut))
+        await new Promise((resolve) => setTimeout(resolve, 20))
+        response.end(`${event.slice(cut)}${last}`)
+      }
+      const { text } = await ask({ ...chat, stream: true, stream_options: { include_usage: true } })
+      assert.equal(text, `${event.replace(key, "*".repeat(key.length))}${last}`)
+      assert.equal((await newest()).usage?.["inputTokens"], 9)
+    }
+  })
+
+  it("that is a page is no success: 502, and nothing is charged", async () => {
+    upstream.script = (_, response) => {
+      response.writeHead(200, { "content-type": "text/html" })
+      response.end("<html>Sign in to the network</html>")
+    }
+    const { status, text } = await ask()
+    assert.equal(status, 502)
+    assert.equal(JSON.parse(text).code, 5002)
+    assert.notInclude(text, "Sign in")
+    const call = await newest()
+    assert.equal(call.outcome, "released")
+    assert.equal(call.captured, 0n)
+  })
+})
