@@ -18,7 +18,7 @@ let lateness: Array<number> = []
 let polls = 0
 let jobs = 0
 
-/** The client's pace of the first minute, docs/reference/vendors.md#polling. */
+/** The client's pace of the first minute, docs/reference/vendors.md#poll-interval. */
 const pollMillis = 2500
 const pollMillisUntil = 60_000
 
