@@ -103,7 +103,7 @@ describe("a gateway with keys", () => {
           const { task_info } = yield* finishedTask(preview, prompt)
           assert.strictEqual(task_info.error?.code, 400)
           const shown = `Not for ${"*".repeat(alibaba.key.length)}: [hidden] of [hidden] wants a size`
-          assert.strictEqual(task_info.error.detail, shown)
+          assert.strictEqual(task_info.error?.detail, shown)
         }).pipe(Effect.provide(gateway()))
       )
   )
