@@ -14,6 +14,8 @@ import { EgressGuard } from "./egress/EgressGuard.ts"
 import { MediaFetch } from "./egress/MediaFetch.ts"
 import * as Routes from "./http/Routes.ts"
 import { Listener } from "./http/server/Listener.ts"
+import { AccountAffinity } from "./passthrough/AccountAffinity.ts"
+import { AffinityStore } from "./passthrough/AffinityStore.ts"
 import { CallStore } from "./passthrough/CallStore.ts"
 import { Metering } from "./passthrough/Metering.ts"
 import { Passthrough } from "./passthrough/Passthrough.ts"
@@ -109,6 +111,7 @@ export const stores = Layer.mergeAll(
   ArtifactIndexStore.layer,
   CallbackStore.layer,
   ReservationStore.layer,
+  AffinityStore.layer,
   CallStore.layer,
   VendorAttemptStore.layer,
   EndpointStore.layer,
@@ -170,7 +173,7 @@ export const services = Layer.mergeAll(
   Layer.provideMerge(
     Layer.mergeAll(
       Metering.layer,
-      UpstreamCalls.layer,
+      UpstreamCalls.layer.pipe(Layer.provide(AccountAffinity.layer)),
       TaskCreation.layer,
       TaskOutput.layer,
       TaskCompletion.layer,

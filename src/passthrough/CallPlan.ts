@@ -10,6 +10,7 @@ import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { fallbackModels } from "./FallbackModels.ts"
 import { hiddenInputOf } from "./HiddenInput.ts"
+import { namesStoredItem } from "./KeptState.ts"
 import { readBody } from "./MeteredBody.ts"
 import type { ReadBody } from "./MeteredBody.ts"
 import { surchargesOf } from "./Surcharges.ts"
@@ -149,12 +150,13 @@ const planTokens = ({
 const holdOf = (
   model: TokenModel,
   price: TokenPrice,
-  { body, bytes, text }: ReadBody,
+  { body, bytes, text, value }: ReadBody,
   ownLimit?: number
 ): Credits => {
   const { asksLongCache, hasFile, pictures } = hiddenInputOf(text)
   const shown = bytes.length + pictures * tokensPerPictureMax
-  const input = hasFile ? model.inputTokensMax : Math.min(shown, model.inputTokensMax)
+  const isHidden = hasFile || namesStoredItem(value)
+  const input = isHidden ? model.inputTokensMax : Math.min(shown, model.inputTokensMax)
   const { generationConfig, generation_config } = body
   const asked = largest(
     ownLimit,

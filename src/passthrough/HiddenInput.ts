@@ -1,14 +1,15 @@
 /** Input of a call that the length of its body does not show. */
 export interface HiddenInput {
   readonly pictures: number
-  /** A document, sound or video: any number of tokens. */
+  /** A document, sound or video, or what the vendor has stored: any number of tokens. */
   readonly hasFile: boolean
   /** A cache that lasts longer than the default, as Anthropic and OpenAI write it. */
   readonly asksLongCache: boolean
 }
 
 const picture = /"(?:image_url|input_image|image|inline_?[dD]ata)"/gu
-const file = /"(?:file_data|file_?[uU]ri|file_url|file_id)"\s*:\s*"|"type"\s*:\s*"document"/u
+const file =
+  /"(?:file_data|file_?[uU]ri|file_url|file_id|cached_?[cC]ontent)"\s*:\s*"|"type"\s*:\s*"(?:document|item_reference)"|"prompt"\s*:\s*\{/u
 const longCache = /"(?:1h|12h|24h)"/u
 
 /** Letters that are written as escapes; quotes and backslashes stay escaped. */

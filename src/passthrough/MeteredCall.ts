@@ -1,6 +1,6 @@
 import { Effect, Exit } from "effect"
 import { makeCallId } from "../domain/Ids.ts"
-import type { Problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { CallBill } from "./CallBill.ts"
 import type { CallPlan } from "./CallPlan.ts"
 import type { CallEnd, CallStart, Metering } from "./Metering.ts"
@@ -75,7 +75,7 @@ export class MeteredCall implements ReachHandlers {
     if (this.#state !== "abandoned") this.#handlers.onResponse(this.#relayed(reached))
   }
 
-  onRest(rest: Effect.Effect<Reached, Problem>): void {
+  onRest(rest: Effect.Effect<Reached, Problem | StoreUnavailable>): void {
     if (this.#state === "abandoned") return
     this.#handlers.onRest(
       Effect.interruptible(rest).pipe(

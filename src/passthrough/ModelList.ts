@@ -1,4 +1,5 @@
 import { Effect, Option, Schema } from "effect"
+import { priceAt } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute, TokenModel } from "../catalog/OpenRoutes.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { format } from "../domain/Credits.ts"
@@ -26,12 +27,16 @@ const textOf = (value: Schema.Json | undefined): string | undefined =>
 const modelOf = ({ id, name }: Member): string =>
   textOf(id) ?? textOf(name)?.replace(/^models\//u, "") ?? ""
 
-/** Credits for a million tokens. */
-const priceOf = ({ price }: TokenModel): Schema.Json => ({
-  per: price.per,
-  input: format(price.input),
-  output: format(price.output)
-})
+/** Credits for a million tokens, and when the vendor ends the model. */
+const stateOf = (model: TokenModel, nowMillis: number): Member => {
+  const { input, output, per } = priceAt(model, nowMillis)
+  const { replacement, sunset } = model
+  return {
+    price: { per, input: format(input), output: format(output) },
+    ...(sunset === undefined ? {} : { sunset }),
+    ...(replacement === undefined ? {} : { replacement })
+  }
+}
 
 const utf8 = new TextEncoder()
 
@@ -43,7 +48,8 @@ const utf8 = new TextEncoder()
 export const soldModels = (
   catalog: UpstreamCatalog,
   { model, route }: OpenPath,
-  relayed: Relayed
+  relayed: Relayed,
+  nowMillis: number
 ): Effect.Effect<Relayed, Problem> => {
   if (!isModelRoute(route) || relayed.status !== 200) return Effect.succeed(relayed)
   const { body } = relayed
@@ -54,7 +60,7 @@ export const soldModels = (
   if (answer === undefined) return unreadable
   const sold = (member: Member): ReadonlyArray<Member> => {
     const found = catalog.priced(route.vendor, modelOf(member))
-    return found === undefined ? [] : [{ ...member, price: priceOf(found) }]
+    return found === undefined ? [] : [{ ...member, ...stateOf(found, nowMillis) }]
   }
   const send = (value: Member) =>
     Effect.succeed({ ...relayed, body: utf8.encode(JSON.stringify(value)) })

@@ -1,5 +1,6 @@
 import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
 import { Catalog } from "../catalog/Catalog.ts"
+import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { Problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { planCall } from "./CallPlan.ts"
@@ -47,6 +48,7 @@ export class Passthrough extends Context.Service<
       const metering = yield* Metering
       const upstream = yield* UpstreamCalls
       const services = { metering, upstream }
+      const plain = plainWith(catalog, upstream)
 
       const resolve = (vendor: string, method: string, path: string) => {
         const match = catalog.match(vendor, method, path)
@@ -66,12 +68,6 @@ export class Passthrough extends Context.Service<
         }
       }
 
-      const plain = (call: PassthroughCall, body: Uint8Array) =>
-        Effect.flatMap(
-          upstream.reach(call.to.route.provider, plainRequestOf(call, body)),
-          (reached) => soldModels(catalog, call.to, relay(reached, undefined, undefined))
-        )
-
       // Most calls come here: from the hold to the response without a fiber
       const forwardUnsafe = (
         call: PassthroughCall,
@@ -87,7 +83,9 @@ export class Passthrough extends Context.Service<
             return (why: GivenUp) => metered.giveUp(why)
           }
           handlers.onRest(
-            Result.isFailure(plan) ? Exit.fail(plan.failure) : plain(call, plan.success.body)
+            Result.isFailure(plan)
+              ? Exit.fail(plan.failure)
+              : plain(call, plan.success.body, nowMillis)
           )
         } catch (defect) {
           handlers.onRest(Exit.die(defect))
@@ -119,3 +117,11 @@ export class Passthrough extends Context.Service<
     })
   )
 }
+
+/** A call that is not metered. */
+const plainWith =
+  (catalog: UpstreamCatalog, upstream: UpstreamCalls["Service"]) =>
+  (call: PassthroughCall, body: Uint8Array, nowMillis: number) =>
+    Effect.flatMap(upstream.reach(call.to.route.provider, plainRequestOf(call, body)), (reached) =>
+      soldModels(catalog, call.to, relay(reached, undefined, undefined), nowMillis)
+    )

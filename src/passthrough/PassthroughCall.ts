@@ -67,6 +67,8 @@ export const requestOf = (
   body,
   model,
   user: call.principal.userId,
+  key: call.principal.apiKeyId,
+  route: call.to.route,
   watch
 })
 

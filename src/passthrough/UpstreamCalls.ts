@@ -1,6 +1,7 @@
 import { Clock, Context, Effect, Exit, Layer, Metric, Result } from "effect"
 import { createHash, randomUUID } from "node:crypto"
 import { Problem, problem } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { accountRefusal } from "../vendors/AccountRefusal.ts"
 import { Accounts } from "../vendors/Accounts.ts"
@@ -8,6 +9,8 @@ import type { AccountState, NoAccountFree } from "../vendors/Accounts.ts"
 import { Upstream } from "../vendors/Upstream.ts"
 import type { UpstreamFailure } from "../vendors/Upstream.ts"
 import type { UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+import { AccountAffinity } from "./AccountAffinity.ts"
+import type { Binding } from "./AccountAffinity.ts"
 
 export type { AccountState } from "../vendors/Accounts.ts"
 export type { StreamWatch, UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
@@ -21,7 +24,7 @@ export interface Reached {
 /** One of the two is called, once: with the response, or with the effect that gets one. */
 export interface ReachHandlers {
   readonly onResponse: (reached: Reached) => void
-  readonly onRest: (rest: Effect.Effect<Reached, Problem>) => void
+  readonly onRest: (rest: Effect.Effect<Reached, Problem | StoreUnavailable>) => void
 }
 
 /** Passthrough calls without a response, or refused for the service's own account. */
@@ -43,7 +46,7 @@ export class UpstreamCalls extends Context.Service<
     readonly reach: (
       provider: Provider,
       request: UpstreamRequest
-    ) => Effect.Effect<Reached, Problem>
+    ) => Effect.Effect<Reached, Problem | StoreUnavailable>
     /** The same for a caller that is no fiber. Returns what aborts the call. Never throws. */
     readonly reachUnsafe: (
       provider: Provider,
@@ -60,17 +63,35 @@ export class UpstreamCalls extends Context.Service<
       const accounts = yield* Accounts
       const upstream = yield* Upstream
       const clock = yield* Clock.Clock
+      const affinity = yield* AccountAffinity
       const observe = observeWith(accounts, clock)
       const reachOne = reachWith(accounts, upstream, clock, observe)
 
-      const reach = (provider: Provider, request: UpstreamRequest) =>
+      const reachAt = (
+        provider: Provider,
+        request: UpstreamRequest,
+        among: ReadonlyArray<AccountSetting> | undefined
+      ) =>
+        Effect.suspend(() => {
+          const order = accounts.order(provider, request, clock.currentTimeMillisUnsafe(), among)
+          return Result.isFailure(order)
+            ? Effect.fail(refused(order.failure))
+            : reachOne(request, order.success)
+        })
+
+      const reachBound = (provider: Provider, request: UpstreamRequest, binding: Binding) =>
+        binding._tag === "Asked"
+          ? Effect.flatMap(binding.among, (among) => reachAt(provider, request, among))
+          : reachAt(provider, request, binding.among)
+
+      const reach = (
+        provider: Provider,
+        request: UpstreamRequest
+      ): Effect.Effect<Reached, Problem | StoreUnavailable> =>
         accounts.isConfigured(provider)
-          ? Effect.suspend(() => {
-              const order = accounts.order(provider, request, clock.currentTimeMillisUnsafe())
-              return Result.isFailure(order)
-                ? Effect.fail(refused(order.failure))
-                : reachOne(request, order.success)
-            })
+          ? Effect.suspend(() =>
+              reachBound(provider, request, affinity.bindingOf(provider, request))
+            )
           : Effect.map(upstream.simulate(provider, request), (response) => ({
               response,
               accountId: null
@@ -80,14 +101,23 @@ export class UpstreamCalls extends Context.Service<
         isSandbox: (provider) => !accounts.isConfigured(provider),
         reach,
         reachUnsafe: (provider, request, nowMillis, handlers) => {
-          const order = accounts.order(provider, request, nowMillis)
+          if (!accounts.isConfigured(provider)) {
+            handlers.onRest(reach(provider, request))
+            return () => {}
+          }
+          const binding = affinity.bindingOf(provider, request)
+          if (binding._tag === "Asked") {
+            handlers.onRest(reachBound(provider, request, binding))
+            return () => {}
+          }
+          const order = accounts.order(provider, request, nowMillis, binding.among)
           const all = Result.isSuccess(order) ? order.success : none
           const [first] = all
           if (
             first === undefined ||
             !accounts.admits(first, request, digestOf(request), nowMillis)
           ) {
-            handlers.onRest(reach(provider, request))
+            handlers.onRest(reachAt(provider, request, binding.among))
             return () => {}
           }
           return upstream.sendUnsafe(first, request, (exit) => {

@@ -47,6 +47,7 @@ export class Accounts extends Context.Service<
     /** There is a key for this provider; without one the simulator serves it. */
     readonly isConfigured: (provider: Provider) => boolean
     readonly find: (id: string) => Option.Option<AccountSetting>
+    readonly idsOf: (provider: Provider) => ReadonlyArray<string>
     /**
      * The accounts that a call may be sent to, in order, `among` these or all. The first place is shared
      * by weight. When the rate is at its limit at all of them, the one that is free first.
@@ -164,6 +165,8 @@ const nextOrder = (tracked: ReadonlyArray<TrackedAccount>): ReadonlyArray<Accoun
   return sorted.map(({ account }) => account)
 }
 
+const none: ReadonlyArray<string> = []
+
 type Waiting = readonly [TrackedAccount, number]
 
 const byWait = ([, a]: Waiting, [, b]: Waiting): number => a - b
@@ -205,11 +208,17 @@ const orderOf = (
 const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
   const tracked = settings.map((account) => new TrackedAccount(account))
   const byProvider = Map.groupBy(tracked, ({ account }) => account.provider)
+  const ids = new Map(
+    byProvider
+      .entries()
+      .map(([provider, all]) => [provider, all.map(({ account }) => account.id)] as const)
+  )
   const byId = new Map(tracked.map((it) => [it.account.id, it]))
 
   return Accounts.of({
     isConfigured: (provider) => byProvider.has(provider),
     find: (id) => Option.map(Option.fromUndefinedOr(byId.get(id)), ({ account }) => account),
+    idsOf: (provider) => ids.get(provider) ?? none,
     order: (provider, source, now, among) => {
       const all = byProvider.get(provider) ?? []
       const few = among === undefined ? all : all.filter(({ account }) => among.includes(account))

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream"
 import { errors } from "undici"
 import type { Client, Dispatcher } from "undici"
+import type { OpenRoute } from "../catalog/OpenRoutes.ts"
 import { MaskedStream } from "./SecretMask.ts"
 import type { SecretMask } from "./SecretMask.ts"
 import type { UpstreamConnections } from "./UpstreamConnections.ts"
@@ -19,8 +20,11 @@ export interface UpstreamRequest {
   readonly body: Uint8Array
   /** What the vendor counts its rates by: the model of a metered call, else the route. */
   readonly model: string
-  /** Who calls. */
+  /** Who calls, with which API key. */
   readonly user: string
+  readonly key: string
+  /** The open route of the call. */
+  readonly route: OpenRoute
   /** Present: an event stream is relayed as it arrives and observed by this watch. */
   readonly watch: StreamWatch | undefined
 }

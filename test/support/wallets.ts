@@ -128,7 +128,7 @@ export const finish = Effect.fnUntraced(function* (
   })
 })
 
-const callKeyOf = (userId: UserId) => ApiKeyId.make(`key_${userId}`)
+export const callKeyOf = (userId: UserId) => ApiKeyId.make(`key_${userId}`)
 
 /** A user with a wallet and a key that can make calls. */
 export const newCaller = Effect.fnUntraced(function* (amount: number) {

@@ -167,12 +167,36 @@ describe("the hold of a call is the most that it can cost", () => {
     for (const [plain, escaped] of [
       ['{"file_id":"x"}', '{"\\u0066ile_id":"x"}'],
       ['{"type":"document"}', '{"type":"docu\\u006Dent"}'],
+      ['{"type":"item_reference","id":"x"}', '{"type":"item\\u005freference","id":"x"}'],
+      ['{"prompt":{"id":"x"}}', '{"\\u0070rompt":{"id":"x"}}'],
+      ['{"cachedContent":"x"}', '{"cached\\u0043ontent":"x"}'],
       ['{"image_url":"x"}', '{"image\\u005furl":"x"}'],
       ['{"ttl":"1h"}', '{"ttl":"\\u0031h"}']
     ] as const) {
       assert.deepEqual(JSON.parse(plain), JSON.parse(escaped))
       assert.isAtLeast(held(body(escaped)), held(body(plain)), escaped)
       assert.isAbove(held(body(plain)), body(plain).length + 1, plain)
+    }
+  })
+
+  it("an input that stands for a stored item is held at all that the model reads", () => {
+    const prices = makeUpstreamCatalog({ tokenModels: [model("openai")] })
+    const match = prices.match("openai", "POST", "/v1/responses")
+    assert(match._tag === "Open")
+    const held = (item: object) => {
+      const text = JSON.stringify({ model: "m", max_output_tokens: 1, input: [item] })
+      const plan = planCall(prices, match.route, match.model, new TextEncoder().encode(text), 0)
+      return { hold: Number(Result.getOrThrow(plan).hold), bytes: text.length }
+    }
+    const whole = held({ type: "message", id: "msg_1", role: "user", content: "Hi" })
+    assert.strictEqual(whole.hold, whole.bytes + 1)
+    for (const item of [
+      { id: "msg_1" },
+      { type: null, id: "x" },
+      { type: "item_reference", id: "x" }
+    ]) {
+      const { bytes, hold } = held(item)
+      assert.isAbove(hold, bytes + 1, JSON.stringify(item))
     }
   })
 

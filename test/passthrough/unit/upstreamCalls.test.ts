@@ -1,6 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Exit, Layer, Redacted } from "effect"
 import { TestClock } from "effect/testing"
+import { builtInRoutes } from "../../../src/catalog/OpenRoutes.ts"
+import { AccountAffinity } from "../../../src/passthrough/AccountAffinity.ts"
 import { UpstreamCalls } from "../../../src/passthrough/UpstreamCalls.ts"
 import { Accounts } from "../../../src/vendors/Accounts.ts"
 import { Upstream, UpstreamFailure } from "../../../src/vendors/Upstream.ts"
@@ -14,6 +16,11 @@ const account = {
   weight: 1
 } as const
 
+const anyAccount = Layer.succeed(
+  AccountAffinity,
+  AccountAffinity.of({ bindingOf: () => ({ _tag: "Known", among: undefined }) })
+)
+
 const request: UpstreamRequest = {
   method: "POST",
   path: "/v1/chat/completions",
@@ -22,6 +29,8 @@ const request: UpstreamRequest = {
   body: new Uint8Array(),
   model: "gpt-4o",
   user: "019a0000-0000-7000-8000-000000000000",
+  key: "key_1",
+  route: builtInRoutes[0]!,
   watch: undefined
 }
 
@@ -67,7 +76,7 @@ describe("an account whose rate limit is used up", () => {
         )
       }).pipe(
         Effect.provide(
-          UpstreamCalls.layer.pipe(Layer.provide([upstream, Accounts.layer([account])]))
+          UpstreamCalls.layer.pipe(Layer.provide([upstream, anyAccount, Accounts.layer([account])]))
         )
       )
     })
@@ -102,6 +111,7 @@ describe("a call that one account refuses for its rate, while the other cannot b
           UpstreamCalls.layer.pipe(
             Layer.provide([
               upstream,
+              anyAccount,
               Accounts.layer([
                 { ...account, weight: 2 },
                 { ...account, id: "openai:two" }

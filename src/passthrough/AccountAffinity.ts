@@ -1,0 +1,92 @@
+import { Clock, Context, Effect, Layer, Option, Result } from "effect"
+import { invalid } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import { Accounts } from "../vendors/Accounts.ts"
+import type { UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+import { AffinityStore } from "./AffinityStore.ts"
+import { keptStateOf } from "./KeptState.ts"
+import type { KeptState } from "./KeptState.ts"
+
+/** Keys whose account one process remembers. */
+const cachedMax = 10_000
+
+/** The accounts that may serve a call: all, these, or those of the effect. */
+export type Binding =
+  | { readonly _tag: "Known"; readonly among: ReadonlyArray<AccountSetting> | undefined }
+  | {
+      readonly _tag: "Asked"
+      readonly among: Effect.Effect<ReadonlyArray<AccountSetting>, Problem | StoreUnavailable>
+    }
+
+const anyAccount: Binding = { _tag: "Known", among: undefined }
+
+/**
+ * Which account a call must be sent to because of what accounts keep. All such calls of one key go to one
+ * account of a provider, which the store remembers. docs/reference/passthrough.md#what-accounts-keep
+ */
+export class AccountAffinity extends Context.Service<
+  AccountAffinity,
+  {
+    /** Synchronous unless the key's account is not cached. Nothing is read for a single account. */
+    readonly bindingOf: (provider: Provider, request: UpstreamRequest) => Binding
+  }
+>()("gateway/passthrough/AccountAffinity") {
+  static readonly layer = Layer.effect(
+    AccountAffinity,
+    Effect.gen(function* () {
+      const accounts = yield* Accounts
+      const store = yield* AffinityStore
+      const cache = new Map<string, ReadonlyArray<AccountSetting>>()
+
+      const ask = Effect.fnUntraced(function* (
+        provider: Provider,
+        request: UpstreamRequest,
+        state: KeptState
+      ) {
+        if (state._tag === "Elsewhere") return yield* unknownAccount(state.pointer)
+        const ids = accounts.idsOf(provider)
+        const order = accounts.order(provider, request, yield* Clock.currentTimeMillis)
+        const next = Result.isSuccess(order) ? order.success[0]?.id : ids[0]
+        const { key, route, user } = request
+        const bound = yield* store.bind({
+          user,
+          key,
+          provider,
+          vendor: route.vendor,
+          accounts: ids,
+          candidate: state._tag === "Names" ? undefined : next
+        })
+        const account = Option.flatMap(bound, (id) => accounts.find(id))
+        if (Option.isNone(account)) {
+          return yield* unknownAccount(state._tag === "Names" ? state.pointer : "#")
+        }
+        const among = [account.value]
+        if (cache.size >= cachedMax) cache.clear()
+        cache.set(`${provider} ${key}`, among)
+        return among
+      })
+
+      return AccountAffinity.of({
+        bindingOf: (provider, request) => {
+          if (accounts.idsOf(provider).length < 2) return anyAccount
+          const state = keptStateOf(request.route, request.body)
+          if (state._tag === "Nothing") return anyAccount
+          const among = cache.get(`${provider} ${request.key}`)
+          return among === undefined || state._tag === "Elsewhere"
+            ? { _tag: "Asked", among: ask(provider, request, state) }
+            : { _tag: "Known", among }
+        }
+      })
+    })
+  )
+}
+
+const unknownAccount = (pointer: string): Problem =>
+  invalid([
+    {
+      pointer,
+      detail:
+        "This is kept by one of several accounts with the vendor, and it is not known by which: send the content itself"
+    }
+  ])

@@ -1,0 +1,73 @@
+import { Option, Schema } from "effect"
+import { builtInRoutes } from "../catalog/OpenRoutes.ts"
+import type { OpenRoute } from "../catalog/OpenRoutes.ts"
+import { at } from "../domain/Json.ts"
+
+/**
+ * What a call has to do with what an account of the vendor keeps: nothing, it leaves something behind,
+ * or it names what an earlier call has left (at this pointer). `elsewhere`: it names what was made at
+ * the vendor itself, at an account that nobody here knows. ADR 0134.
+ */
+export type KeptState =
+  | { readonly _tag: "Nothing" | "Makes" }
+  | { readonly _tag: "Names" | "Elsewhere"; readonly pointer: string }
+
+const nothing: KeptState = { _tag: "Nothing" }
+const makes: KeptState = { _tag: "Makes" }
+const names = (pointer: string): KeptState => ({ _tag: "Names", pointer })
+
+/** Free routes that the gateway opens by itself keep nothing. */
+const statelessRoutes: ReadonlySet<OpenRoute> = new Set(builtInRoutes)
+
+/** Members that name files and caches, at any depth. */
+const namingMembers = [
+  '"file_id"',
+  '"cachedContent"',
+  '"cached_content"',
+  "generativelanguage.googleapis.com/"
+]
+
+const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+
+/** Only for a provider with several accounts: it reads the body again. */
+export const keptStateOf = (route: OpenRoute, body: Uint8Array): KeptState => {
+  const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
+  if (route.meter.per === "tokens" && route.meter.protocol === "openai-responses") {
+    const state = stateOfResponse(Option.getOrUndefined(decodeJson(bytes.toString("utf8"))))
+    if (state._tag !== "Nothing" && state._tag !== "Makes") return state
+    return namesKept(bytes) ? names("#") : state
+  }
+  if (namesKept(bytes)) return names("#")
+  return route.meter.per === "tokens" || statelessRoutes.has(route) ? nothing : makes
+}
+
+const namesKept = (bytes: Buffer): boolean => namingMembers.some((member) => bytes.includes(member))
+
+const stateOfResponse = (body: unknown): KeptState => {
+  if (at(body, "prompt", "id") !== undefined) return { _tag: "Elsewhere", pointer: "#/prompt" }
+  const input = at(body, "input")
+  const index = Array.isArray(input) ? input.findIndex(isKept) : -1
+  if (index >= 0) return names(`#/input/${index}`)
+  const include = at(body, "include")
+  const isEncrypted = Array.isArray(include) && include.includes("reasoning.encrypted_content")
+  return at(body, "store") === false && !isEncrypted ? nothing : makes
+}
+
+/** Read from what the account has stored, or with a key of its organization. */
+const isKept = (item: unknown): boolean => {
+  const type = at(item, "type")
+  return type === "reasoning" || type === "compaction" || isReference(item)
+}
+
+/** The type of a reference may be left out. */
+const isReference = (item: unknown): boolean => {
+  const type = at(item, "type") ?? undefined
+  if (type !== undefined) return type === "item_reference"
+  return at(item, "role") === undefined && at(item, "id") !== undefined
+}
+
+/** An item of the input stands for a stored one, whose length the body does not show. */
+export const namesStoredItem = (body: unknown): boolean => {
+  const input = at(body, "input")
+  return Array.isArray(input) && input.some(isReference)
+}

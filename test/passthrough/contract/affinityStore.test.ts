@@ -1,0 +1,73 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Layer, Option } from "effect"
+import type { UserId } from "../../../src/domain/Ids.ts"
+import { AffinityStore } from "../../../src/passthrough/AffinityStore.ts"
+import { describeStores } from "../../support/stores.ts"
+import {
+  callEnd,
+  callKeyOf,
+  callStart,
+  newCaller,
+  walletStores,
+  writeCalls
+} from "../../support/wallets.ts"
+
+const accounts = ["openai:a", "openai:b"]
+
+const bind = (
+  user: UserId,
+  candidate: string | undefined,
+  among: ReadonlyArray<string> = accounts
+) =>
+  Effect.gen(function* () {
+    const store = yield* AffinityStore
+    const key = callKeyOf(user)
+    const request = { user, key, provider: "openai", vendor: "openai", accounts: among } as const
+    return Option.getOrUndefined(yield* store.bind({ ...request, candidate }))
+  })
+
+/** ADR 0134 */
+describeStores("the store of affinities", (database) => {
+  layer(Layer.mergeAll(walletStores, AffinityStore.layer).pipe(Layer.provideMerge(database)), {
+    timeout: "60 seconds",
+    excludeTestServices: true
+  })((it) => {
+    it.effect("keeps the first account of a key, whichever is next", () =>
+      Effect.gen(function* () {
+        const user = yield* newCaller(1)
+        assert.isUndefined(yield* bind(user, undefined))
+        const bound = yield* Effect.all(
+          Array.from({ length: 8 }, (_, n) => bind(user, accounts[n % 2])),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(new Set(bound).size, 1)
+        assert.strictEqual(yield* bind(user, undefined), bound[0])
+        const more = ["openai:new", ...accounts]
+        assert.strictEqual(yield* bind(user, "openai:new", more), bound[0])
+        assert.strictEqual(yield* bind(yield* newCaller(1), "openai:new", more), "openai:new")
+      })
+    )
+
+    it.effect("begins with the account of the key's last receipt", () =>
+      Effect.gen(function* () {
+        const user = yield* newCaller(10)
+        const call = callStart(user, 1)
+        yield* writeCalls({ starts: [call] })
+        yield* writeCalls({ ends: [{ ...callEnd(call, 1), account: "openai:b" }] })
+        assert.strictEqual(yield* bind(user, undefined), "openai:b")
+        assert.strictEqual(yield* bind(user, "openai:a"), "openai:b")
+      })
+    )
+
+    it.effect("an account that is gone is replaced by the next, but not for what it kept", () =>
+      Effect.gen(function* () {
+        const user = yield* newCaller(1)
+        yield* bind(user, "openai:a")
+        const rest = ["openai:b", "openai:c"]
+        assert.strictEqual(yield* bind(user, undefined, rest), "openai:a")
+        assert.strictEqual(yield* bind(user, "openai:c", rest), "openai:c")
+        assert.strictEqual(yield* bind(user, "openai:b", rest), "openai:c")
+      })
+    )
+  })
+})

@@ -1,0 +1,128 @@
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { mockOpenAi } from "../../support/mockOpenAi.ts"
+import { json } from "../../support/mockVendors.ts"
+import type { MockVendor, Script } from "../../support/mockVendors.ts"
+import { startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+let first: MockVendor
+let second: MockVendor
+let gateway: TestGateway
+
+const answers: Script = (_, response) =>
+  json(response, 200, {
+    id: "resp_1",
+    object: "response",
+    output: [],
+    choices: [],
+    usage: { input_tokens: 5, output_tokens: 5, prompt_tokens: 5, completion_tokens: 5 }
+  })
+
+const accountsOf = (bases: ReadonlyArray<MockVendor>) =>
+  bases.map((it, n) => `sk-org-${n};name=${"ab"[n]};base=${it.origin}/v1`).join(",")
+
+beforeAll(async () => {
+  first = await mockOpenAi()
+  second = await mockOpenAi()
+  gateway = await startGateway({ OPENAI_API_KEY: accountsOf([first, second]) })
+})
+afterAll(async () => {
+  await gateway.stop()
+  await first.close()
+  await second.close()
+})
+beforeEach(() => {
+  for (const vendor of [first, second]) {
+    vendor.seen.length = 0
+    vendor.script = answers
+  }
+})
+
+const path = "/vendors/openai/v1/responses"
+const reference = { input: [{ type: "item_reference", id: "msg_1" }] }
+
+const respond = (key: string, body: object) =>
+  gateway.post(
+    path,
+    { model: "gpt-4o", max_output_tokens: 20, input: "Hi", ...body },
+    { authorization: `Bearer ${key}` }
+  )
+
+const seen = (): readonly [number, number] => [first.seen.length, second.seen.length]
+
+const faultOf = async (response: Response) => {
+  const { code, errors } = (await response.json()) as {
+    code: number
+    errors: ReadonlyArray<{ pointer: string; detail: string }>
+  }
+  return { status: response.status, code, pointers: errors.map(({ pointer }) => pointer) }
+}
+
+const options = { timeout: 120_000 }
+
+/** docs/reference/passthrough.md#what-accounts-keep */
+describe("several accounts of different organizations", options, () => {
+  it("what a key's responses leave behind is made and found at one account", async () => {
+    const key = await gateway.otherKey("one")
+    for (let i = 0; i < 4; i += 1) assert.equal((await respond(key, {})).status, 200)
+    assert.include([0, 4], first.seen.length)
+    const [home, other] = first.seen.length === 4 ? [first, second] : [second, first]
+    for (let i = 0; i < 3; i += 1) assert.equal((await respond(key, reference)).status, 200)
+    assert.deepEqual([home.seen.length, other.seen.length], [7, 0])
+    await gateway.settled()
+  })
+
+  it("keys begin at different accounts, and calls that keep nothing are shared", async () => {
+    for (const name of ["k1", "k2", "k3", "k4"]) {
+      const key = await gateway.otherKey(name)
+      assert.equal((await respond(key, {})).status, 200)
+    }
+    assert.isTrue(seen().every((calls) => calls > 0))
+    first.seen.length = 0
+    second.seen.length = 0
+    const key = await gateway.otherKey("shared")
+    for (let i = 0; i < 4; i += 1) await respond(key, { store: false })
+    assert.deepEqual(seen(), [2, 2])
+  })
+
+  it("a call that names what an account keeps does not go to another one", async () => {
+    const key = await gateway.otherKey("limited")
+    await respond(key, {})
+    const home = first.seen.length === 1 ? first : second
+    home.script = (_, response) =>
+      json(response, 429, { error: { message: "slow down" } }, { "retry-after": "2" })
+    const limited = await respond(key, reference)
+    assert.equal(limited.status, 429)
+    assert.equal(limited.headers.get("retry-after"), "2")
+    assert.equal(seen()[0] + seen()[1], 2)
+    assert.equal((await respond(key, { store: false })).status, 200)
+  })
+
+  it("a reference whose account is not known is refused, and nothing is charged or sent", async () => {
+    const key = await gateway.otherKey("stranger")
+    assert.deepEqual(await faultOf(await respond(key, reference)), {
+      status: 400,
+      code: 2001,
+      pointers: ["#/input/0"]
+    })
+    const prompt = { prompt: { id: "pmpt_1" } }
+    assert.deepEqual(await faultOf(await respond(key, prompt)), {
+      status: 400,
+      code: 2001,
+      pointers: ["#/prompt"]
+    })
+    assert.deepEqual(seen(), [0, 0])
+  })
+})
+
+describe("a single account", options, () => {
+  it("serves every reference, and nothing is remembered", async () => {
+    const single = await startGateway({ OPENAI_API_KEY: accountsOf([first]) })
+    for (const body of [reference, { input: "Hi", prompt: { id: "pmpt_1" } }]) {
+      const answer = await single.post(path, { model: "gpt-4o", max_output_tokens: 20, ...body })
+      assert.equal(answer.status, 200)
+    }
+    await single.settled()
+    await single.stop()
+  })
+})
