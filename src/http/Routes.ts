@@ -80,7 +80,7 @@ export const toHttpEffect = Effect.provideService(
  * The routes on a server, with the fast path before them. Without Effect's logger of requests, which
  * costs more than all the rest of a request.
  */
-export const serve = FastPath.layer.pipe(
+export const serve = Layer.merge(FastPath.layer, TaskRoutes.layerWaits).pipe(
   Layer.provideMerge(HttpRouter.serve(layer, { disableLogger: true, routerConfig: exactPaths })),
   Layer.provide(redaction)
 )

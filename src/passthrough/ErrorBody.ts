@@ -71,6 +71,19 @@ const plain = (value: unknown, depth: number): unknown => {
     : Object.fromEntries(members.map(({ shown, shownName }) => [shownName, shown]))
 }
 
+/** An event of a stream that reports a failure; the same value when nothing in it has to be hidden. */
+export const errorEvent = (value: unknown): unknown => {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return value
+  const shown = Object.entries(value).map(([name, member]: [string, unknown]) => {
+    if (name === "response") return [name, errorEvent(member), member] as const
+    const isError = name === "error" || name === "message"
+    return [name, isError ? plain(member, 0) : member, member] as const
+  })
+  return shown.every(([, now, before]) => now === before)
+    ? value
+    : Object.fromEntries(shown.map(([name, now]) => [name, now]))
+}
+
 const isSecret = (name: string, member: unknown): boolean =>
   (typeof member === "string" || typeof member === "number") &&
   member !== "" &&

@@ -2,6 +2,7 @@ import { Result } from "effect"
 import type { UsageProtocol } from "../catalog/OpenRoutes.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
 import { isErrorEvent, isUsageChunk, mergeUsage, responderOf, usageOf } from "../catalog/Usage.ts"
+import { errorEvent } from "./ErrorBody.ts"
 import { LongEvent } from "./LongEvent.ts"
 
 const empty = Buffer.alloc(0)
@@ -12,13 +13,15 @@ const eventBytesMax = 64 * 1024
 /**
  * Reads a stream of server-sent events as it passes: the upstream's usage figures, the number of
  * pieces of output, and whether the upstream failed. Bytes pass unchanged and at once; only where the
- * usage chunk has to be hidden does a chunk wait for the end of its event.
+ * usage chunk has to be hidden, or a failure sanitized, does a chunk wait for the end of its event.
  * docs/reference/passthrough.md#streams
  */
 export class StreamMeter {
   readonly #protocol: UsageProtocol
   readonly #hides: boolean
   #rest: Buffer = empty
+  /** Bytes at the end of the rest that the client does not have. */
+  #held = 0
   /** The event that is too long to be kept. */
   #long: LongEvent | undefined
   #usage: TokenUsage | undefined
@@ -64,20 +67,25 @@ export class StreamMeter {
     if (end === 0) return chunk
     this.#endLong(this.#long)
     if (end === chunk.length) return chunk
-    const behind = this.#events(chunk.subarray(end))
-    return this.#hides ? Buffer.concat([chunk.subarray(0, end), behind]) : chunk
+    return Buffer.concat([chunk.subarray(0, end), this.#events(chunk.subarray(end))])
   }
 
   #events(chunk: Buffer): Buffer {
     const data = this.#rest.length === 0 ? chunk : Buffer.concat([this.#rest, chunk])
     const text = new EventText(data, pieceMarks[this.#protocol])
     const kept: Array<Buffer> = []
+    const first = data.length - chunk.length - this.#held
     let start = 0
-    let relayed = 0
+    let relayed = first
     for (let end = text.endOfEvent(start); end > 0; end = text.endOfEvent(start)) {
-      if (this.#event(text, start, end)) {
-        if (start > relayed) kept.push(data.subarray(relayed, start))
-        relayed = end
+      const replaced = this.#event(text, start, end)
+      if (replaced !== undefined) {
+        const before = data.subarray(start, Math.max(start, relayed))
+        // What the client has of the event is the same in both
+        if (replaced.subarray(0, before.length).equals(before)) {
+          kept.push(data.subarray(relayed, start), replaced.subarray(before.length))
+          relayed = end
+        }
       }
       start = end
     }
@@ -88,28 +96,34 @@ export class StreamMeter {
       start = data.length
       this.#rest = empty
     }
-    if (!this.#hides) return chunk
-    if (relayed === 0 && start === data.length) return data
-    if (start > relayed) kept.push(data.subarray(relayed, start))
-    return kept.length === 1 ? (kept[0] ?? empty) : Buffer.concat(kept)
+    const waits = this.#hides || text.mayFail(start)
+    const end = waits ? Math.max(start, relayed) : data.length
+    this.#held = data.length - end
+    if (relayed === 0 && end === data.length) return data
+    const left = data.subarray(relayed, end)
+    return kept.length === 0 ? left : Buffer.concat([...kept, left])
   }
 
   /** Returns what is left for the client when the upstream has ended. */
   flush(): Buffer {
     if (this.#long !== undefined) this.#endLong(this.#long)
     const rest = this.#rest
+    const first = rest.length - this.#held
     this.#rest = empty
+    this.#held = 0
     const text = new EventText(rest, pieceMarks[this.#protocol])
-    if (rest.length > 0 && this.#event(text, 0, rest.length)) return empty
-    return this.#hides ? rest : empty
+    const replaced = rest.length > 0 ? this.#event(text, 0, rest.length) : undefined
+    return replaced !== undefined && first === 0 ? replaced : rest.subarray(first)
   }
 
-  /** Reads one event; returns whether it has to be hidden. */
-  #event(text: EventText, start: number, end: number): boolean {
+  /** Reads one event; returns what the client gets in its place, if it may not have it as it is. */
+  #event(text: EventText, start: number, end: number): Buffer | undefined {
     if (text.hasPiece(start, end)) this.#pieces += 1
-    if (!text.mayReport(start, end)) return false
-    const value = this.#report(text.bytes.toString("utf8", start, end))
-    return this.#hides && isUsageChunk(value)
+    if (!text.mayReport(start, end)) return undefined
+    const event = text.bytes.toString("utf8", start, end)
+    const value = this.#report(event)
+    if (this.#hides && isUsageChunk(value)) return empty
+    return isErrorEvent(value) ? shownError(event, value) : undefined
   }
 
   #endLong(event: LongEvent): void {
@@ -130,6 +144,14 @@ export class StreamMeter {
     }
     return value
   }
+}
+
+/** A failure without what only the operator may see; `undefined` when there is nothing of it. */
+const shownError = (event: string, value: unknown): Buffer | undefined => {
+  const shown = errorEvent(value)
+  if (shown === value) return undefined
+  const others = event.split(/\r?\n/u).filter((line) => line !== "" && !line.startsWith("data:"))
+  return Buffer.from([...others, `data: ${JSON.stringify(shown)}`, "", ""].join("\n"))
 }
 
 /** Stands in every event with usage figures. */
@@ -201,6 +223,11 @@ class EventText {
   /** Does the event hold a piece of output? */
   hasPiece(start: number, end: number): boolean {
     return this.#piece.from(start) < end
+  }
+
+  /** May what begins here be the beginning of a failure? */
+  mayFail(start: number): boolean {
+    return this.#error.from(start) < Infinity || this.#text.startsWith("event: error", start)
   }
 
   /** May the event hold usage figures or an error? Only such an event is parsed. */

@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Layer, Option, Stream } from "effect"
+import { Context, Deferred, Duration, Effect, Layer, Option, Stream } from "effect"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskView } from "../db/TaskRow.ts"
 import { taskRecheckSeconds } from "../domain/Limits.ts"
@@ -28,6 +28,8 @@ export class TaskWatch extends Context.Service<
      * docs/reference/tasks.md#event-stream
      */
     readonly moves: (task: TaskView) => Stream.Stream<TaskView>
+    /** Ends what `untilEnd` waits for, now and later: the process stops. */
+    readonly stop: Effect.Effect<void>
   }
 >()("gateway/tasks/TaskWatch") {
   static readonly layer = Layer.effect(
@@ -35,6 +37,7 @@ export class TaskWatch extends Context.Service<
     Effect.gen(function* () {
       const changes = yield* TaskChanges
       const tasks = yield* TaskStore
+      const stopped = yield* Deferred.make<void>()
 
       const look = (task: TaskView) =>
         Effect.map(
@@ -53,7 +56,9 @@ export class TaskWatch extends Context.Service<
 
       const untilEnd = Effect.fnUntraced(function* (task: TaskView, atMost: Duration.Duration) {
         const signal = yield* changes.subscribe(task.id)
-        const seen = yield* Effect.timeoutOption(ended(task, signal), atMost)
+        const seen = yield* Effect.timeoutOption(ended(task, signal), atMost).pipe(
+          Effect.raceFirst(Effect.as(Deferred.await(stopped), Option.none()))
+        )
         return Option.isSome(seen) ? seen.value : yield* look(task)
       }, Effect.scoped)
 
@@ -79,7 +84,8 @@ export class TaskWatch extends Context.Service<
       return TaskWatch.of({
         untilEnd: (task, atMost) =>
           isTerminal(task.status) ? Effect.succeed(task) : untilEnd(task, atMost),
-        moves
+        moves,
+        stop: Effect.asVoid(Deferred.succeed(stopped, undefined))
       })
     })
   )

@@ -154,6 +154,8 @@ import { Api } from "./client.ts"
 export const create = async (baseUrl: string, key: string): Promise<string> => {
   const api = new Api({ baseUrl, baseApiParams: { headers: { authorization: \`Bearer \${key}\` } } })
   const created = await api.vendors.createAlibabaTextToImageMaxGeneration({}, { prompt: "A lighthouse" })
+  // Without dry_run
+  if (!("task_info" in created.data)) throw new Error("no task")
   const id: string = created.data.task_info.id
   const task = await api.vendors.getAlibabaTextToImageMaxGeneration({ taskId: id })
   const images: string[] | undefined = task.data.images

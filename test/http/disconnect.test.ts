@@ -38,6 +38,36 @@ describe("a client that disconnects", () => {
     }
   })
 
+  layer(layerListening(), { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    it.effect("ends the wait of its create, and the task goes on", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const { url } = yield* Listening
+        const changes = yield* TaskChanges
+        const watched = Effect.sync(() => changes.size)
+        const abort = new AbortController()
+        const headers = {
+          authorization: `Bearer ${user.key}`,
+          "content-type": "application/json",
+          "idempotency-key": "one",
+          prefer: "wait=60"
+        }
+        const body = JSON.stringify({ prompt: "[[sim:hang]]" })
+        const create = { method: "POST", headers, body }
+        const asking = fetch(`${url}${path}`, { ...create, signal: abort.signal }).catch(() => {})
+        yield* eventually(watched, (count) => count === 1)
+        abort.abort()
+        yield* Effect.promise(() => asking)
+        yield* eventually(watched, (count) => count === 0)
+        const again = yield* user.call("POST", path, JSON.parse(body), { "idempotency-key": "one" })
+        const task = yield* user.call("GET", `${path}/${again.json.task_info.id}`)
+        assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
+        assert.oneOf(task.json.task_info.status, ["pending", "processing"])
+        yield* user.call("DELETE", `${path}/${again.json.task_info.id}`)
+      })
+    )
+  })
+
   layer(layerGateway())((it) => {
     it.effect("the store returns nothing for an unknown task", () =>
       Effect.gen(function* () {

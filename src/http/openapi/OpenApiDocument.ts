@@ -126,7 +126,7 @@ const managed = (path: string, method: string, operation: Json): Json => {
   }
 }
 
-/** Every POST takes an idempotency key. `limit`, a text in the query, is documented as an integer. */
+/** Every POST takes an idempotency key, every body has its type. `limit`, a text in the query, is documented as an integer. */
 const parametersOf = (operation: Json, method: string): ReadonlyArray<unknown> => {
   const declared = Array.isArray(operation["parameters"]) ? operation["parameters"] : []
   return [
@@ -134,7 +134,8 @@ const parametersOf = (operation: Json, method: string): ReadonlyArray<unknown> =
       .map(asRecord)
       .filter((parameter) => parameter["in"] !== "header")
       .map((parameter) => (parameter["name"] === "limit" ? limitParameter : parameter)),
-    ...(method === "post" ? [refTo("parameters", "IdempotencyKey")] : [])
+    ...(method === "post" ? [refTo("parameters", "IdempotencyKey")] : []),
+    ...(operation["requestBody"] === undefined ? [] : [refTo("parameters", "ContentType")])
   ]
 }
 

@@ -25,14 +25,18 @@ export const componentOf = (label: Label): string =>
     .join("")
 
 export const bodyComponent = (label: Label): Json => ({
-  ...asRecord(JSON.parse(JSON.stringify(jsonSchemaOf(label)), withoutLoneForm)),
+  ...asRecord(JSON.parse(JSON.stringify(jsonSchemaOf(label)), simplified)),
   title: componentOf(label)
 })
 
-/** Replaces an `anyOf` with one member by that member. */
-const withoutLoneForm = (_key: string, value: unknown): unknown => {
+/** Replaces an `anyOf` with one member by that member; an enumeration of integers is one. */
+const simplified = (_key: string, value: unknown): unknown => {
   const { anyOf, ...rest } = asRecord(value)
-  return Array.isArray(anyOf) && anyOf.length === 1 ? { ...rest, ...asRecord(anyOf[0]) } : value
+  if (Array.isArray(anyOf) && anyOf.length === 1) return { ...rest, ...asRecord(anyOf[0]) }
+  const values = rest["enum"]
+  return rest["type"] === "number" && Array.isArray(values) && values.every(Number.isInteger)
+    ? { ...rest, type: "integer" }
+    : value
 }
 
 /** Components of the events and of the task that they contain. */

@@ -42,7 +42,10 @@ const itemOf = (route: OpenRoute, tag: string, operationId: string): Json => ({
     operationId,
     summary: `${route.method} ${route.path.replace(/^\/v\d\w*/u, "")} of ${route.vendor}`,
     description: `As ${route.vendor} has it: body, response and errors are the vendor's own. ${paid(route)}`,
-    ...(route.path.includes("{model}") ? { parameters: [refTo("parameters", "VendorModel")] } : {}),
+    parameters: [
+      ...(route.path.includes("{model}") ? [refTo("parameters", "VendorModel")] : []),
+      ...(route.method === "POST" ? [refTo("parameters", "ContentType")] : [])
+    ],
     ...(route.method === "POST" ? { requestBody: bodyOf(route) } : {}),
     responses: { 200: responseOf(route), ...failuresOf(route) }
   }

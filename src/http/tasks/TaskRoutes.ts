@@ -1,15 +1,17 @@
-import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
+import { DateTime, Duration, Effect, Layer, Option, Schema, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Headers } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
 import * as Credits from "../../domain/Credits.ts"
 import { TaskId } from "../../domain/Ids.ts"
+import type { UserId } from "../../domain/Ids.ts"
 import { preferWaitSecondsMax } from "../../domain/Limits.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { taskBody } from "../../domain/TaskBody.ts"
 import { Router } from "../../tasks/Router.ts"
 import type { FoundTask, ModelPath } from "../../tasks/Router.ts"
+import type { Created } from "../../tasks/TaskCreation.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { admitInference, authenticateInference } from "../server/Authentication.ts"
@@ -36,6 +38,11 @@ export const layer = HttpRouter.use(
   })
 )
 
+/** Ends the waits of clients as soon as the process stops. docs/reference/tasks.md#waiting */
+export const layerWaits = Layer.effectDiscard(
+  Effect.flatMap(TaskWatch, (watch) => Effect.addFinalizer(() => watch.stop))
+)
+
 /** Seconds until the client should poll again. docs/reference/tasks.md#polling */
 const retryAfterSeconds = "2"
 
@@ -53,54 +60,106 @@ const makeHandlers = Effect.gen(function* () {
     return show(task)
   })
 
-  return { create: yield* makeCreate(header), get: yield* makeGet(header, show), cancel }
+  return {
+    create: yield* makeCreate(header, show),
+    get: yield* makeGet(header, show),
+    cancel
+  }
 })
 
-const makeCreate = Effect.fnUntraced(function* (header: Header) {
-  const accept = makeAccept(yield* Router, header)
+const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
+  const router = yield* Router
   const bodies = yield* RequestBodyLimiter
+  const accept = makeAccept(router)
+  const endOf = yield* makeEndOf
+  const respond = makeAccepted(header, show)
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const principal = yield* authenticateInference
     const path = yield* modelPath(action)
     const isDryRun = yield* readDryRun
     const request = yield* HttpServerRequest.HttpServerRequest
-    return yield* bodies.within(
-      request,
-      principal.userId
-    )(accept(request, principal, path, isDryRun))
+    const within = bodies.within(request, principal.userId)
+    if (isDryRun) return yield* within(quoted(router, path))
+    // A create that waits keeps neither its body nor the body's place in the limiter
+    const created = yield* within(
+      Effect.suspend(() =>
+        // A request keeps the body that was read from it, and is in memory until its response
+        Effect.provideService(
+          accept(request, principal, path),
+          HttpServerRequest.HttpServerRequest,
+          request.modify({})
+        )
+      )
+    )
+    const seconds = preferredWait(request.headers["prefer"])
+    if (Option.isNone(seconds)) return respond(created, Option.none())
+    const ended = yield* endOf(principal.userId, path, created, seconds.value)
+    return HttpServerResponse.setHeader(
+      respond(created, ended),
+      "preference-applied",
+      `wait=${seconds.value}`
+    )
   })
 })
 
-const makeAccept = (router: Router["Service"], header: Header) =>
+const quoted = Effect.fnUntraced(function* (router: Router["Service"], path: ModelPath) {
+  const { value } = yield* readJsonBody
+  const amount = Credits.format(yield* router.quote(path, value))
+  return HttpServerResponse.jsonUnsafe({ quote: { amount, currency: "credits" } })
+})
+
+const makeAccept = (router: Router["Service"]) =>
   Effect.fnUntraced(function* (
     request: HttpServerRequest.HttpServerRequest,
     principal: Principal,
-    path: ModelPath,
-    isDryRun: boolean
+    path: ModelPath
   ) {
     const body = yield* readJsonBody
-    if (isDryRun) {
-      const amount = Credits.format(yield* router.quote(path, body.value))
-      return HttpServerResponse.jsonUnsafe({ quote: { amount, currency: "credits" } })
-    }
-    const created = yield* router.create({
+    return yield* router.create({
       principal,
       path,
       body: body.value,
       traceId: (yield* RequestTrace).traceId,
       idempotency: yield* readIdempotencyKey(request, body)
     })
-    return HttpServerResponse.text(created.body, {
-      status: 202,
-      contentType: "application/json",
-      headers: {
-        [header("cost")]: Credits.format(created.cost),
-        [header("balance")]: Credits.format(created.balance),
-        ...(created.sandbox ? { [header("sandbox")]: "true" } : {}),
-        ...(created.replayed ? { "idempotency-replayed": "true" } : {})
-      }
-    })
   })
+
+const decodeCreated = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(Schema.Struct({ task_info: Schema.Struct({ id: TaskId }) }))
+)
+
+/** The created task if it ends in time. It exists, so that no failure of the wait may be the response. */
+const makeEndOf = Effect.gen(function* () {
+  const router = yield* Router
+  const watch = yield* TaskWatch
+  return Effect.fnUntraced(
+    function* (userId: UserId, path: ModelPath, { body }: Created, seconds: number) {
+      const { id } = (yield* decodeCreated(body)).task_info
+      const { task } = yield* router.find(userId, path, id)
+      return yield* watch.untilEnd(task, Duration.seconds(seconds))
+    },
+    Effect.option,
+    Effect.map(Option.filter(({ status }) => isTerminal(status)))
+  )
+})
+
+const makeAccepted = (header: Header, show: Show) => {
+  const [cost, balance] = [header("cost"), header("balance")]
+  return (created: Created, ended: Option.Option<TaskView>) => {
+    const headers: Record<string, string> = { [balance]: Credits.format(created.balance) }
+    if (created.sandbox) headers[header("sandbox")] = "true"
+    if (created.replayed) headers["idempotency-replayed"] = "true"
+    return Option.isSome(ended)
+      ? HttpServerResponse.setHeaders(show(ended.value), headers)
+      : HttpServerResponse.text(created.body, {
+          status: 202,
+          contentType: "application/json",
+          headers: { [cost]: Credits.format(created.cost), ...headers }
+        })
+  }
+}
+
+type Show = (task: TaskView) => HttpServerResponse.HttpServerResponse
 
 const makeShow = (header: Header) => {
   const cost = header("cost")
@@ -121,10 +180,7 @@ const makeShow = (header: Header) => {
 const tagOf = ({ id, status, updatedAt }: TaskView): string =>
   `"${id}-${status}-${DateTime.toEpochMillis(updatedAt).toString(36)}"`
 
-const makeGet = Effect.fnUntraced(function* (
-  header: Header,
-  show: (task: TaskView) => HttpServerResponse.HttpServerResponse
-) {
+const makeGet = Effect.fnUntraced(function* (header: Header, show: Show) {
   const router = yield* Router
   const watch = yield* TaskWatch
   const cost = header("cost")

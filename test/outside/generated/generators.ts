@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process"
-import { mkdirSync, rmSync, writeFileSync } from "node:fs"
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 
 const folder = import.meta.dirname
@@ -57,6 +57,7 @@ export const generators: ReadonlyArray<Generator> = [
     program: "heyApi.ts",
     command: (output) => [bin("@hey-api/openapi-ts/bin/run.js"), "-i", schema, "-o", output]
   },
+  orval(7, "orval-7/dist/bin/orval.js"),
   orval(8, "orval/dist/bin/orval.mjs"),
   {
     name: "openapi-typescript",
@@ -70,6 +71,46 @@ export const generators: ReadonlyArray<Generator> = [
       "-o",
       join(output, "schema.ts")
     ]
+  },
+  {
+    name: "kubb",
+    program: "kubb.ts",
+    command: (output) => [
+      bin("@kubb/cli/bin/kubb.cjs"),
+      "generate",
+      "--config",
+      configuration(
+        output,
+        `import { defineConfig } from "@kubb/core"
+import { pluginClient } from "@kubb/plugin-client"
+import { pluginOas } from "@kubb/plugin-oas"
+import { pluginTs } from "@kubb/plugin-ts"
+import { pluginZod } from "@kubb/plugin-zod"
+
+export default defineConfig({
+  root: ${json(folder)},
+  input: { path: ${json(schema)} },
+  output: { path: ${json(output)}, clean: true, format: false },
+  plugins: [
+    pluginOas({ generators: [] }),
+    pluginTs(),
+    pluginZod(),
+    pluginClient({ client: "fetch", paramsType: "object" })
+  ]
+})
+`
+      )
+    ]
+  },
+  {
+    name: "openapi-zod-client",
+    program: "openapiZodClient.ts",
+    command: (output) => {
+      mkdirSync(output, { recursive: true })
+      // What it makes needs the older zod that it brings
+      symlinkSync(bin("openapi-zod-client/node_modules"), join(output, "node_modules"))
+      return [bin("openapi-zod-client/bin.js"), schema, "-o", join(output, "client.ts")]
+    }
   }
 ]
 

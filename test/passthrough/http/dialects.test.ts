@@ -1,5 +1,7 @@
 import Anthropic, { AuthenticationError } from "@anthropic-ai/sdk"
 import { ApiError, GoogleGenAI } from "@google/genai"
+import { request } from "node:http"
+import type { IncomingMessage } from "node:http"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { anthropicScript, mockAnthropic } from "../../support/mockAnthropic.ts"
 import { geminiScript, mockGemini } from "../../support/mockGemini.ts"
@@ -223,6 +225,27 @@ describe("a WebSocket handshake", options, () => {
       assert.equal(openai.seen.length, 0)
     })
   }
+})
+
+describe("a WebSocket client", options, () => {
+  it("that offers to upgrade the connection reads the same refusal", async () => {
+    const answer = await new Promise<IncomingMessage>((resolve, reject) => {
+      const headers = {
+        authorization: `Bearer ${gateway.key}`,
+        connection: "Upgrade",
+        upgrade: "websocket",
+        "sec-websocket-version": "13",
+        "sec-websocket-key": "dGhlIHNhbXBsZSBub25jZQ=="
+      }
+      request(`${gateway.origin}/v1/realtime`, { headers }, resolve)
+        .on("upgrade", () => reject(new Error("upgraded")))
+        .on("error", reject)
+        .end()
+    })
+    const body = Buffer.concat(await answer.toArray()).toString("utf8")
+    assert.equal(answer.statusCode, 404)
+    assert.match(JSON.parse(body).detail, /WebSocket/u)
+  })
 })
 
 /** docs/reference/passthrough.md#aliases */

@@ -166,6 +166,34 @@ describe("a vendor's success", () => {
     }
   })
 
+  it.each([
+    ["in one piece", []],
+    ["split before the error", [20]],
+    ["split in the error", [40]],
+    ["split in its name", [3]],
+    ["in many pieces", [12, 14, 30, 45, 70]]
+  ])("loses what a failure in its middle says of the account, %s", async (_, cuts) => {
+    const said = `Rate limit for gpt-4o in organization org-abc123DEF: Limit 3`
+    const delta = 'data: {"choices":[{"index":0,"delta":{"content":"org-abc123DEF"}}]}\n\n'
+    const failure = `event: error\ndata: {"type":"error","error":{"type":"x","message":"${said}"}}\n\n`
+    for (const include_usage of [true, false]) {
+      upstream.script = async (_, response) => {
+        response.writeHead(200, { "content-type": "text/event-stream" })
+        response.write(delta)
+        const ends = [...cuts, failure.length]
+        for (const [index, end] of ends.entries()) {
+          await new Promise((resolve) => setTimeout(resolve, 10))
+          response.write(failure.slice(index === 0 ? 0 : ends[index - 1], end))
+        }
+        response.end()
+      }
+      const { text } = await ask({ ...chat, stream: true, stream_options: { include_usage } })
+      const shown = failure.replace(/organization org-\w+/u, "organization [hidden]")
+      assert.equal(text, `${delta}${shown}`)
+      assert.equal((await newest()).outcome, "released")
+    }
+  })
+
   it("that is a page is no success: 502, and nothing is charged", async () => {
     upstream.script = (_, response) => {
       response.writeHead(200, { "content-type": "text/html" })

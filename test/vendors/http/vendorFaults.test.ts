@@ -93,6 +93,21 @@ describe("a gateway with keys", () => {
     )
   )
 
+  it.live(
+    "a refusal that quotes the service's own key, in whatever form, shows nothing of it",
+    () =>
+      Effect.suspend(() =>
+        Effect.gen(function* () {
+          const message = `Not for ${alibaba.key}: ws-abc123 of http://10.0.0.9/x wants a size`
+          alibaba.submitFaults = [{ status: 400, json: { code: "InvalidParameter", message } }]
+          const { task_info } = yield* finishedTask(preview, prompt)
+          assert.strictEqual(task_info.error?.code, 400)
+          const shown = `Not for ${"*".repeat(alibaba.key.length)}: [hidden] of [hidden] wants a size`
+          assert.strictEqual(task_info.error?.detail, shown)
+        }).pipe(Effect.provide(gateway()))
+      )
+  )
+
   it.live("a result URL that no longer exists is 3004, and nothing is charged", () =>
     Effect.suspend(() =>
       Effect.gen(function* () {
