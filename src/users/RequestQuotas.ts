@@ -1,4 +1,4 @@
-import { Context, DateTime, Effect, Layer } from "effect"
+import { Context, DateTime, Duration, Effect, Layer } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
 import { testEventsPerEndpointPerDayMax } from "../domain/Limits.ts"
@@ -14,6 +14,8 @@ export class RequestQuotas extends Context.Service<
   {
     readonly takeManagement: (userId: UserId) => Taken
     readonly takeTestEvent: (endpointId: EndpointId) => Taken
+    /** Removes the buckets from which nothing was taken for so long that every one is full. */
+    readonly deleteFull: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/RequestQuotas") {
   static readonly layer = Layer.effect(
@@ -39,7 +41,10 @@ export class RequestQuotas extends Context.Service<
             ? Effect.void
             : take(`manage:${userId}`, manageRateLimitPerMinute, minuteSeconds, perMinute),
         takeTestEvent: (endpointId) =>
-          take(`test:${endpointId}`, testEventsPerEndpointPerDayMax, daySeconds, perDay)
+          take(`test:${endpointId}`, testEventsPerEndpointPerDayMax, daySeconds, perDay),
+        deleteFull: Effect.flatMap(DateTime.now, (now) =>
+          store.deleteBuckets(DateTime.subtractDuration(now, Duration.seconds(daySeconds)))
+        )
       }
     })
   )
