@@ -45,7 +45,8 @@ describe("a client that disconnects", () => {
         const { url } = yield* Listening
         const changes = yield* TaskChanges
         const watched = Effect.sync(() => changes.size)
-        const abort = new AbortController()
+        const client = yield* Scope.make()
+        const signal = yield* Scope.provide(Effect.abortSignal, client)
         const headers = {
           authorization: `Bearer ${user.key}`,
           "content-type": "application/json",
@@ -54,9 +55,9 @@ describe("a client that disconnects", () => {
         }
         const body = JSON.stringify({ prompt: "[[sim:hang]]" })
         const create = { method: "POST", headers, body }
-        const asking = fetch(`${url}${path}`, { ...create, signal: abort.signal }).catch(() => {})
+        const asking = fetch(`${url}${path}`, { ...create, signal }).catch(() => {})
         yield* eventually(watched, (count) => count === 1)
-        abort.abort()
+        yield* Scope.close(client, Exit.void)
         yield* Effect.promise(() => asking)
         yield* eventually(watched, (count) => count === 0)
         const again = yield* user.call("POST", path, JSON.parse(body), { "idempotency-key": "one" })

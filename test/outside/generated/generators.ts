@@ -119,7 +119,8 @@ const run = (words: ReadonlyArray<string>) =>
   new Promise<void>((resolve, reject) => {
     const { HOME = "", PATH = "" } = process.env
     const child = spawn(process.execPath, words, {
-      cwd: join(folder, ".."),
+      // kubb writes once more below the folder that it runs in
+      cwd: folder,
       // A generator's own count of its users stays at home
       env: { PATH, HOME, NO_COLOR: "1", DO_NOT_TRACK: "1", KUBB_DISABLE_TELEMETRY: "1" }
     })

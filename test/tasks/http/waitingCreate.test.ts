@@ -75,12 +75,9 @@ describe("POST that waits", () => {
         const key = { "idempotency-key": "order-1" }
         const first = yield* user.call("POST", path, slow, key)
         const both = yield* Effect.forkChild(
-          Effect.all(
-            [1, 2].map(() => user.call("POST", path, slow, { ...key, ...wait })),
-            {
-              concurrency: 2
-            }
-          )
+          Effect.forEach([1, 2], () => user.call("POST", path, slow, { ...key, ...wait }), {
+            concurrency: 2
+          })
         )
         yield* advance("12 seconds")
         for (const { headers, json, status } of yield* Fiber.join(both)) {
