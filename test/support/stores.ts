@@ -108,7 +108,7 @@ const layerOf = (name: string, template: Blob) =>
   layerSession(
     Effect.acquireRelease(
       Effect.promise(() => takeStore(name, template)),
-      (store) => Effect.promise(() => returnStore(name, store))
+      (store) => Effect.promise(() => returnStore(store))
     ).pipe(Effect.map(({ pglite }) => new PgliteSession(pglite)))
   ).pipe(Layer.orDie)
 

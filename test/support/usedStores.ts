@@ -6,9 +6,13 @@ import { startParams } from "../../src/db/EmbeddedPostgres.ts"
  * the rest of a gateway's start, so the next test with that template receives a used one, emptied. A
  * store whose schema or initial rows were changed is closed instead.
  */
-const idle = new Map<string, Array<UsedStore>>()
+const idle: Array<UsedStore> = []
+/** More of them would only take memory: a test seldom has more at once. */
+const idleMax = 4
 
 interface UsedStore {
+  /** Of its template. */
+  readonly name: string
   readonly pglite: PGlite
   readonly initial: Initial
 }
@@ -23,17 +27,18 @@ interface Initial {
 }
 
 export const takeStore = async (name: string, template: Blob): Promise<UsedStore> => {
-  const used = idle.get(name)?.pop()
+  const found = idle.findIndex((store) => store.name === name)
+  const [used] = found < 0 ? [] : idle.splice(found, 1)
   if (used !== undefined) return used
   const pglite = await PGlite.create({ loadDataDir: template, startParams: startParams(false) })
-  return { pglite, initial: await look(pglite) }
+  return { name, pglite, initial: await look(pglite) }
 }
 
-export const returnStore = async (name: string, store: UsedStore): Promise<void> => {
+export const returnStore = async (store: UsedStore): Promise<void> => {
   const isReset = await reset(store).catch(() => false)
-  if (!isReset) return store.pglite.close().catch(() => {})
-  const others = idle.get(name) ?? []
-  idle.set(name, [...others, store])
+  if (isReset) idle.push(store)
+  const rest = isReset ? idle.splice(0, idle.length - idleMax) : [store]
+  for (const { pglite } of rest) await pglite.close().catch(() => {})
 }
 
 const look = async (pglite: PGlite): Promise<Initial> => {

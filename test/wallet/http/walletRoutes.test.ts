@@ -314,7 +314,7 @@ describe("the wallet over HTTP", () => {
     it.effect("the ledger is listed by kind, task and time, newest first, page by page", () =>
       Effect.gen(function* () {
         const user = yield* makeUser({ credits: 100 })
-        yield* advance("1 hour", "1 hour")
+        yield* advance("1 second")
         const path = pathOf("text-to-image-max")
         const created = yield* user.call("POST", path, { prompt: "a" })
         const id = created.json.task_info.id
