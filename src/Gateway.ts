@@ -213,10 +213,12 @@ const retention = Effect.gen(function* () {
   const artifacts = yield* Artifacts
   const callbacks = yield* Callbacks
   const log = yield* LogRetention
+  const quotas = yield* RequestQuotas
   return [
     { name: "delivery log", run: log.maintain },
     { name: "expired artifacts", run: artifacts.removeExpired },
-    { name: "old callbacks", run: callbacks.deleteExpired }
+    { name: "old callbacks", run: callbacks.deleteExpired },
+    { name: "full request buckets", run: quotas.deleteFull }
   ]
 })
 

@@ -90,6 +90,8 @@ export const deliveriesPerEndpointPerMinuteMax = 600
 
 /** docs/reference/webhooks.md#test-event */
 export const testEventsPerEndpointPerDayMax = 100
+export const testEventsPerUserPerDayMax =
+  webhookEndpointsPerUserMax * testEventsPerEndpointPerDayMax
 
 /** For a whole attempt. docs/reference/requirements.md#r-retry-3 */
 export const webhookTimeoutSeconds = 30

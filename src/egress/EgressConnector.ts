@@ -30,8 +30,8 @@ export class ConnectionFailed extends Schema.TaggedError<ConnectionFailed>()("Co
   }
 }
 
-/** All addresses of a name. The default is `makeResolve`. */
-export type Resolve = (host: string) => Promise<ReadonlyArray<string>>
+/** All addresses of a name; the signal gives the look-up up. The default is `makeResolve`. */
+export type Resolve = (host: string, signal?: AbortSignal) => Promise<ReadonlyArray<string>>
 
 export interface ConnectorOptions {
   readonly allow: EgressAllow

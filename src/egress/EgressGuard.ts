@@ -85,7 +85,7 @@ const makeEgressGuard = ({
   ) {
     const url = yield* checkUrl(text, options)
     if (isAddressHost(url.hostname)) return url
-    const addresses = yield* Effect.tryPromise(() => resolve(url.hostname)).pipe(
+    const addresses = yield* Effect.tryPromise((signal) => resolve(url.hostname, signal)).pipe(
       Effect.timeout(savedLookup),
       // Name servers respond in real time, whatever the caller's clock is
       Effect.provideService(Clock.Clock, Clock.Clock.defaultValue()),

@@ -17,24 +17,31 @@ const systemLookupsMax = 2
 
 /** Resolves names so that a silent name server delays no other name. */
 export const makeResolve = (
-  options: { readonly servers?: ReadonlyArray<string>; readonly timeoutMillis?: number } = {}
+  options: {
+    readonly servers?: ReadonlyArray<string>
+    readonly timeoutMillis?: number
+    /** By the operating system. */
+    readonly lookup?: SystemLookup
+  } = {}
 ): Resolve => {
   const resolver = new Resolver({
     timeout: options.timeoutMillis ?? queryMillis,
     tries: queryTries
   })
   if (options.servers !== undefined) resolver.setServers(options.servers)
-  const bySystem = makeSystemResolve()
+  const bySystem = makeSystemResolve(
+    options.lookup ?? ((host: string) => lookup(host, { all: true }))
+  )
 
-  return async (host) => {
+  return async (host, signal) => {
     // A single label is in the hosts file or in a search domain, which only the system knows.
-    if (!host.includes(".")) return bySystem(host)
+    if (!host.includes(".")) return bySystem(host, signal)
     const { failures, found } = await firstOf([resolver.resolve4(host), resolver.resolve6(host)])
     if (found.length > 0) return found
     const timeout = failures.find(isTimeout)
     if (timeout !== undefined) throw timeout
     // The hosts file may have a name that the name servers do not have.
-    return bySystem(host)
+    return bySystem(host, signal)
   }
 }
 
@@ -70,24 +77,37 @@ const isTimeout = (cause: unknown): boolean =>
   "code" in cause &&
   (cause.code === "ETIMEOUT" || cause.code === "ECANCELLED")
 
-const makeSystemResolve = (): Resolve => {
+type SystemLookup = (host: string) => Promise<ReadonlyArray<{ readonly address: string }>>
+
+/** One that is given up before its turn leaves the queue. */
+const makeSystemResolve = (lookup: SystemLookup): Resolve => {
   let free = systemLookupsMax
-  const waiting: Array<() => void> = []
-  const take = () =>
-    new Promise<void>((resolve) => {
-      if (free === 0) return waiting.push(resolve)
-      free -= 1
-      return resolve()
+  const waiting = new Set<() => void>()
+  const take = (signal: AbortSignal | undefined) =>
+    new Promise<void>((resolve, reject) => {
+      if (signal?.aborted === true) return reject(new Error("The look-up was given up"))
+      if (free > 0) {
+        free -= 1
+        return resolve()
+      }
+      waiting.add(resolve)
+      return signal?.addEventListener("abort", () => {
+        if (waiting.delete(resolve)) reject(new Error("The look-up was given up"))
+      })
     })
   const give = () => {
-    const next = waiting.shift()
-    if (next === undefined) free += 1
-    else next()
+    const [next] = waiting
+    if (next === undefined) {
+      free += 1
+    } else {
+      waiting.delete(next)
+      next()
+    }
   }
-  return async (host) => {
-    await take()
+  return async (host, signal) => {
+    await take(signal)
     try {
-      const found = await lookup(host, { all: true })
+      const found = await lookup(host)
       return found.map((entry) => entry.address)
     } finally {
       give()

@@ -65,6 +65,8 @@ export class AdmissionStore extends Context.Service<
       seconds: number,
       now: DateTime.Utc
     ) => Effect.Effect<Taken, StoreUnavailable>
+    /** Deletes the buckets from which nothing was taken since then. */
+    readonly deleteBuckets: (before: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/AdmissionStore") {
   static readonly layer = Layer.effect(
@@ -81,6 +83,11 @@ export class AdmissionStore extends Context.Service<
             SELECT admitted, remaining, reset_seconds FROM bucket_take(
               ${bucket}, ${capacity}::int, ${seconds}::float8, ${toDate(now)})`.pipe(
             rowOf(TakenRow),
+            storeFailures
+          ),
+        deleteBuckets: (before) =>
+          client`DELETE FROM request_buckets WHERE filled_at < ${toDate(before)}`.pipe(
+            Effect.asVoid,
             storeFailures
           )
       })

@@ -1,7 +1,7 @@
-import { Context, DateTime, Effect, Layer } from "effect"
+import { Context, DateTime, Duration, Effect, Layer } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
-import { testEventsPerEndpointPerDayMax } from "../domain/Limits.ts"
+import { testEventsPerEndpointPerDayMax, testEventsPerUserPerDayMax } from "../domain/Limits.ts"
 import { Problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { AdmissionStore } from "./AdmissionStore.ts"
@@ -13,7 +13,10 @@ export class RequestQuotas extends Context.Service<
   RequestQuotas,
   {
     readonly takeManagement: (userId: UserId) => Taken
-    readonly takeTestEvent: (endpointId: EndpointId) => Taken
+    /** Of the endpoint, and of its user: one who makes endpoints anew is bounded too. */
+    readonly takeTestEvent: (userId: UserId, endpointId: EndpointId) => Taken
+    /** Removes the buckets from which nothing was taken for so long that every one is full. */
+    readonly deleteFull: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/RequestQuotas") {
   static readonly layer = Layer.effect(
@@ -33,13 +36,20 @@ export class RequestQuotas extends Context.Service<
       })
       const perMinute = `This user may send ${manageRateLimitPerMinute} management requests a minute`
       const perDay = `An endpoint may be sent ${testEventsPerEndpointPerDayMax} test events a day`
+      const perUserAndDay = `A user may send ${testEventsPerUserPerDayMax} test events a day`
       return {
         takeManagement: (userId) =>
           manageRateLimitPerMinute === 0
             ? Effect.void
             : take(`manage:${userId}`, manageRateLimitPerMinute, minuteSeconds, perMinute),
-        takeTestEvent: (endpointId) =>
-          take(`test:${endpointId}`, testEventsPerEndpointPerDayMax, daySeconds, perDay)
+        takeTestEvent: (userId, endpointId) =>
+          Effect.andThen(
+            take(`test:${endpointId}`, testEventsPerEndpointPerDayMax, daySeconds, perDay),
+            take(`test:${userId}`, testEventsPerUserPerDayMax, daySeconds, perUserAndDay)
+          ),
+        deleteFull: Effect.flatMap(DateTime.now, (now) =>
+          store.deleteBuckets(DateTime.subtractDuration(now, Duration.seconds(daySeconds)))
+        )
       }
     })
   )

@@ -161,7 +161,7 @@ const makeTest = Effect.fnUntraced(function* (
     if (!endpoint.enabled) {
       return yield* problem(2010, "The endpoint is disabled: enable it before testing it")
     }
-    yield* quotas.takeTestEvent(id)
+    yield* quotas.takeTestEvent(userId, id)
     const now = yield* DateTime.now
     const payload = taskResult(
       {

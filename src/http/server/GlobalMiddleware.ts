@@ -12,10 +12,10 @@ import type { Problem } from "../../domain/Problem.ts"
 import { handedOffCallOf } from "../passthrough/HandedOffCall.ts"
 import { vendorOf } from "../passthrough/PassthroughTarget.ts"
 import { hasOneHost } from "./Listener.ts"
-import { liveVendors } from "./LiveVendors.ts"
 import { isExactPath } from "./Paths.ts"
 import { pathOf, renderFailures } from "./Problems.ts"
 import { RequestTrace, traceOf, traceOfSpan } from "./RequestTrace.ts"
+import { liveVendors } from "./VendorModes.ts"
 
 /**
  * For every response: `Traceparent` (also on 404, 413, streams and passthrough), the sandbox header,

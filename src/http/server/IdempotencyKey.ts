@@ -30,13 +30,30 @@ export const readIdempotencyKey = (
     return Effect.fail(invalid([{ pointer: "#/headers/idempotency-key", detail }]))
   }
   const target = `${request.method} ${pathOf(request)}\n`
+  const bytesHash = createHash("sha256").update(target).update(body.bytes).digest()
+  if (hasManyValues(body.bytes)) {
+    return Effect.succeedSome({ key, requestHash: bytesHash, bytesHash })
+  }
   const parsed = createHash("sha256").update(`parsed ${target}`)
   addValue(parsed, body.value)
-  return Effect.succeedSome({
-    key,
-    requestHash: parsed.digest(),
-    bytesHash: createHash("sha256").update(target).update(body.bytes).digest()
-  })
+  return Effect.succeedSome({ key, requestHash: parsed.digest(), bytesHash })
+}
+
+/** No body that is accepted has as many; a walk over millions would hold the event loop for seconds. */
+const parsedValuesMax = 10_000
+
+/** Each value but the first has one of these before it; texts may have some more. */
+const valueMarks = [..."[{,"].map((mark) => mark.charCodeAt(0))
+
+const hasManyValues = (bytes: Uint8Array): boolean => {
+  let values = 0
+  for (const mark of valueMarks) {
+    for (let at = bytes.indexOf(mark); at >= 0; at = bytes.indexOf(mark, at + 1)) {
+      values += 1
+      if (values > parsedValuesMax) return true
+    }
+  }
+  return false
 }
 
 /** What ends a list or an object; no value of JSON is one. */

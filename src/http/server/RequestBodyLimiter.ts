@@ -9,7 +9,7 @@ import {
   slowSenderSeconds,
   smallBodyBytesMax
 } from "../../domain/Limits.ts"
-import { ArrivingBody, BodyRoom, UserRoom } from "./BodyRoom.ts"
+import { ArrivingBody, BodyCapacity, UserCapacity } from "./BodyCapacity.ts"
 
 /**
  * Limits the memory of request bodies in this process: what arrived of large bodies counts, and above the
@@ -31,7 +31,7 @@ export class RequestBodyLimiter extends Context.Service<
     Effect.gen(function* () {
       const { maxBodyBytes } = yield* AppConfig
       // Above it one body goes on
-      const all = new BodyRoom((largestBodiesMax - 1) * maxBodyBytes)
+      const all = new BodyCapacity((largestBodiesMax - 1) * maxBodyBytes)
       const enter = makeEnter(all, largestBodiesPerCallerMax * maxBodyBytes)
       return {
         within: ({ headers, source }, caller) => {
@@ -57,12 +57,12 @@ interface Entered {
   readonly leave: () => void
 }
 
-/** The room of each caller, while the caller has large bodies. */
-const makeEnter = (all: BodyRoom, bytesMax: number) => {
-  const users = new Map<string, UserRoom>()
+/** The capacity of each caller, while the caller has large bodies. */
+const makeEnter = (all: BodyCapacity, bytesMax: number) => {
+  const users = new Map<string, UserCapacity>()
   return (source: IncomingMessage, caller: string, bytes: number) =>
     Effect.callback<Entered>((resume) => {
-      const user = users.get(caller) ?? new UserRoom(bytesMax)
+      const user = users.get(caller) ?? new UserCapacity(bytesMax)
       users.set(caller, user)
       let body: ArrivingBody | undefined
       let giveUp = () => {}

@@ -99,3 +99,31 @@ describe("a name server that never responds for AAAA", () => {
     assert.lengthOf(names.asked, 2)
   })
 })
+
+describe("look-ups by the operating system, of which two run", () => {
+  it("that were given up before their turn are not made", async () => {
+    const asked: Array<string> = []
+    const running: Array<() => void> = []
+    const resolve = makeResolve({
+      lookup: (host) => {
+        asked.push(host)
+        return new Promise((resolve) => running.push(() => resolve([{ address: "1.1.1.1" }])))
+      }
+    })
+    const found = ["one", "two"].map((host) => resolve(host))
+    const given = new AbortController()
+    for (let n = 0; n < 100; n += 1) resolve(`late${n}`, given.signal).catch(() => {})
+    found.push(resolve("three"))
+    await new Promise((resolve) => setImmediate(resolve))
+    given.abort()
+    running.shift()?.()
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.deepStrictEqual(asked, ["one", "two", "three"])
+    for (const end of running) end()
+    assert.deepStrictEqual(await Promise.all(found), [["1.1.1.1"], ["1.1.1.1"], ["1.1.1.1"]])
+    // One given up already
+    resolve("never", given.signal).catch(() => {})
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.lengthOf(asked, 3)
+  })
+})

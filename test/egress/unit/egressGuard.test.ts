@@ -360,7 +360,7 @@ describe("a URL that is saved", () => {
       Promise.resolve(addresses)
   const url = "https://hooks.example.com/"
 
-  it.effect("is refused when every address of its host is not public, which are not told", () =>
+  it.effect("is refused when every address of its host is not public, which are not shown", () =>
     Effect.gen(function* () {
       for (const addresses of [["10.0.0.7"], ["127.0.0.1", "::1"], ["169.254.169.254"]]) {
         const reason = yield* save(url, at(...addresses))
@@ -384,7 +384,13 @@ describe("a URL that is saved", () => {
   it.effect("is accepted when its host does not resolve within 2 seconds", () =>
     Effect.gen(function* () {
       const began = performance.now()
-      assert.isUndefined(yield* save(url, () => new Promise(() => {})))
+      let signal: AbortSignal | undefined
+      const resolve: Resolve = (_, given) => {
+        signal = given
+        return new Promise(() => {})
+      }
+      assert.isUndefined(yield* save(url, resolve))
+      assert.isTrue(signal?.aborted)
       const millis = performance.now() - began
       assert.isTrue(millis > 1900 && millis < 5000, `${millis} ms`)
     })

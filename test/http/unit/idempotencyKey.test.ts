@@ -5,14 +5,15 @@ import * as fc from "fast-check"
 import { isDeepStrictEqual } from "node:util"
 import { readIdempotencyKey } from "../../../src/http/server/IdempotencyKey.ts"
 
-const hashOf = (value: unknown, path = "/a") => {
+const hashOf = (value: unknown, path = "/a", text = "") => {
   const request = HttpServerRequest.fromWeb(
     new Request(`http://gateway.test${path}`, {
       method: "POST",
       headers: { "idempotency-key": "k" }
     })
   )
-  const key = Effect.runSync(readIdempotencyKey(request, { bytes: new Uint8Array(), value }))
+  const bytes = new TextEncoder().encode(text)
+  const key = Effect.runSync(readIdempotencyKey(request, { bytes, value }))
   return Buffer.from(Option.getOrThrow(key).requestHash).toString("hex")
 }
 
@@ -49,5 +50,17 @@ describe("the hash of a request with an idempotency key", () => {
     const deep = 100_000
     const value: unknown = JSON.parse("[".repeat(deep) + "]".repeat(deep))
     assert.match(hashOf(value), /^[0-9a-f]{64}$/u)
+  })
+
+  it("of a body with very many values is that of its bytes: no value is looked at", () => {
+    const unread = new Proxy({}, { ownKeys: () => assert.fail("the value was read") })
+    const zeros = (text: string) => `{"prompt":[${"0,".repeat(10_000)}${text}]}`
+    assert.strictEqual(hashOf(unread, "/a", zeros("0")), hashOf(unread, "/a", zeros("0")))
+    assert.notStrictEqual(hashOf(unread, "/a", zeros("0")), hashOf(unread, "/a", zeros("1")))
+    for (const part of ["[],", "[", '{"a":']) {
+      assert.strictEqual(hashOf(unread, "/a", part.repeat(10_001)).length, 64)
+    }
+    const text = ",".repeat(4000) + "A".repeat(1_000_000)
+    assert.strictEqual(hashOf({ text }, "/a", `{"text":"${text}"}`), hashOf({ text }))
   })
 })

@@ -10,7 +10,7 @@ import { makeListener } from "../../../src/http/server/Listener.ts"
 import { RequestBodyLimiter } from "../../../src/http/server/RequestBodyLimiter.ts"
 
 const mebi = 1024 * 1024
-/** Room is for four of them, a user's part for one. */
+/** The capacity is four of them, a user's part one. */
 const largest = 8 * mebi
 const layer = RequestBodyLimiter.layer.pipe(
   Layer.provide(AppConfig.layerOf({ MAX_BODY_BYTES: String(largest) })),
@@ -81,7 +81,7 @@ const scenario = (
   run: (open: Effect.Success<typeof makeSenders>) => Effect.Effect<void, never, Scope.Scope>
 ) => Effect.scoped(Effect.flatMap(makeSenders, run)).pipe(Effect.provide(layer))
 
-describe("room for large request bodies", () => {
+describe("capacity for large request bodies", () => {
   it.effect("counts bytes that arrived: what is only announced takes nothing from others", () =>
     scenario((open) =>
       Effect.gen(function* () {
@@ -151,7 +151,7 @@ describe("room for large request bodies", () => {
           large.send(6 * mebi)
           const second = yield* open("one", "chunked")
           second.send(6 * mebi)
-          yield* eventually("more than one has room for", () => second.state.hasPlace)
+          yield* eventually("more than one body takes", () => second.state.hasPlace)
           yield* settled
           assert.isAtMost(large.state.arrived + second.state.arrived, largest + 4 * 64 * 1024)
           assert.strictEqual(second.state.received, "")
@@ -198,6 +198,56 @@ describe("room for large request bodies", () => {
     )
   )
 
+  it.effect("above the limit another body goes on when one waits for its user's others", () =>
+    scenario((open) =>
+      Effect.gen(function* () {
+        const others = [yield* open("b", largest), yield* open("c", largest)]
+        others.push(yield* open("d", largest))
+        for (const { send } of others) send(7 * mebi)
+        yield* eventually("21 MiB", () => others.every(({ state }) => state.arrived === 7 * mebi))
+        const second = yield* open("a", "chunked")
+        second.send(1.5 * mebi)
+        yield* eventually("its bytes", () => second.state.arrived === 1.5 * mebi)
+        // With 4 MiB it needs 4 more, of which its user's other body has taken 2
+        const first = yield* open("a", "chunked")
+        first.send(4.5 * mebi)
+        yield* eventually("its part", () => first.state.arrived >= 4 * mebi)
+        yield* settled
+        second.send(mebi / 4)
+        for (const { send } of others) send(mebi / 2)
+        yield* settled
+        second.finish()
+        yield* eventually("the second body", () => second.state.isComplete)
+        second.end()
+        for (const { send } of others) send(mebi / 2)
+        first.finish()
+        for (const { end, state } of others) {
+          yield* eventually("another user's body", () => state.isComplete)
+          end()
+        }
+        yield* eventually("the first body", () => first.state.isComplete)
+      })
+    )
+  )
+
+  it.effect("others never wait for a small body, however slow it is", () =>
+    scenario((open) =>
+      Effect.gen(function* () {
+        const large: Array<Sender> = []
+        for (const user of ["b", "c", "d"]) large.push(yield* open(user, largest))
+        for (const { send } of large) send(largest - 1)
+        yield* eventually("their bytes", () =>
+          large.every(({ state }) => state.arrived === largest - 1)
+        )
+        const slow = yield* open("a", "chunked")
+        slow.send(1000)
+        yield* eventually("a few bytes", () => slow.state.arrived === 1000)
+        large[0]?.send(1)
+        yield* eventually("a whole body", () => large[0]?.state.isComplete === true)
+      })
+    )
+  )
+
   it.effect("whom the service keeps waiting is not slow", () =>
     scenario((open) =>
       Effect.gen(function* () {
@@ -213,7 +263,7 @@ describe("room for large request bodies", () => {
     )
   )
 
-  it.effect("small bodies always have room, and are never slow", () =>
+  it.effect("small bodies never wait, and are never slow", () =>
     scenario((open) =>
       Effect.gen(function* () {
         yield* open("one", largest)

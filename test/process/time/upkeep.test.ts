@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
 import { SqlClient } from "effect/sql"
 import { ManageReplays } from "../../../src/users/ManageReplays.ts"
+import { RequestQuotas } from "../../../src/users/RequestQuotas.ts"
 import { advance, layerGateway, makeUser } from "../../support/gateway.ts"
 
 describe("the audit of the wallets", () => {
@@ -43,6 +44,24 @@ describe("idempotency keys older than 24 hours", () => {
         VALUES (${user.id}, 'young', ''::bytea, 202, '{}', '1969-12-31T00:00:01Z')`
       yield* (yield* ManageReplays).deleteExpired
       assert.deepStrictEqual(yield* sql`SELECT key FROM idempotency_keys`, [{ key: "young" }])
+    }).pipe(Effect.provide(layerGateway()))
+  )
+})
+
+describe("buckets of requests that are full again", () => {
+  it.effect("are removed: deleted endpoints leave none behind", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`
+        INSERT INTO request_buckets (api_key_id, tokens, admitted, filled_at)
+        SELECT 'test:we_' || n, 99, true, '1969-12-30T23:59:59Z' FROM generate_series(1, 3000) n`
+      yield* sql`
+        INSERT INTO request_buckets (api_key_id, tokens, admitted, filled_at)
+        VALUES ('test:young', 0, false, '1969-12-31T00:00:01Z')`
+      yield* (yield* RequestQuotas).deleteFull
+      assert.deepStrictEqual(yield* sql`SELECT api_key_id FROM request_buckets`, [
+        { apiKeyId: "test:young" }
+      ])
     }).pipe(Effect.provide(layerGateway()))
   )
 })

@@ -1,7 +1,9 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Option } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { TestClock } from "effect/testing"
+import { makeEndpointId } from "../../../src/domain/Ids.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
+import { RequestQuotas } from "../../../src/users/RequestQuotas.ts"
 import { adminToken, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
@@ -192,6 +194,19 @@ describe("test events", () => {
         yield* TestClock.adjust("864 seconds")
         assert.strictEqual((yield* user.call("POST", first)).status, 202)
         assert.strictEqual((yield* user.call("POST", first)).status, 429)
+      })
+    )
+
+    it.effect("500 a day and user, however often endpoints are made anew", () =>
+      Effect.gen(function* () {
+        const { id } = yield* makeUser()
+        const other = yield* makeUser()
+        const quotas = yield* RequestQuotas
+        const now = DateTime.toEpochMillis(yield* DateTime.now)
+        for (let n = 0; n < 500; n += 1) yield* quotas.takeTestEvent(id, makeEndpointId(now))
+        const refused = yield* Effect.flip(quotas.takeTestEvent(id, makeEndpointId(now)))
+        assert.strictEqual(refused._tag === "Problem" ? refused.code : undefined, 1201)
+        yield* quotas.takeTestEvent(other.id, makeEndpointId(now))
       })
     )
   })

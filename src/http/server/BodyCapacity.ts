@@ -1,4 +1,5 @@
 import type { IncomingMessage } from "node:http"
+import { smallBodyBytesMax } from "../../domain/Limits.ts"
 import { expireRequest } from "./Listener.ts"
 
 /** A large body that may arrive: what of it is in memory, and what its user's part covers. */
@@ -7,7 +8,7 @@ export class ArrivingBody {
   arrived = 0
   isComplete = false
   readonly #source: IncomingMessage
-  readonly #rooms: { readonly user: UserRoom; readonly all: BodyRoom }
+  readonly #capacity: { readonly user: UserCapacity; readonly all: BodyCapacity }
   #isPaused = false
   #isGone = false
   #sinceLook = 0
@@ -15,13 +16,13 @@ export class ArrivingBody {
 
   constructor(
     source: IncomingMessage,
-    rooms: { readonly user: UserRoom; readonly all: BodyRoom },
+    capacity: { readonly user: UserCapacity; readonly all: BodyCapacity },
     granted: number
   ) {
     this.#source = source
-    this.#rooms = rooms
+    this.#capacity = capacity
     this.granted = granted
-    rooms.user.add(this)
+    capacity.user.add(this)
     // A listener of its own would start the flow before somebody reads
     const onListener = (event: string | symbol) => {
       if (event !== "data") return
@@ -31,7 +32,7 @@ export class ArrivingBody {
     source.on("newListener", onListener)
     source.once("end", () => {
       this.isComplete = true
-      if (!this.#isGone) rooms.user.complete(this)
+      if (!this.#isGone) capacity.user.complete(this)
     })
   }
 
@@ -46,8 +47,8 @@ export class ArrivingBody {
   /** It is used no more: what still arrives is not kept. */
   leave(): void {
     this.#isGone = true
-    this.#rooms.user.leave(this)
-    this.#rooms.all.leave(this)
+    this.#capacity.user.leave(this)
+    this.#capacity.all.leave(this)
   }
 
   /** It loses its place: 408, and its connection closes. */
@@ -64,8 +65,10 @@ export class ArrivingBody {
     if (this.#isGone) return
     this.arrived += bytes
     this.#sinceLook += bytes
-    this.#rooms.all.used += bytes
-    if (this.#rooms.user.covers(this) && this.#rooms.all.covers(this)) return
+    const { all, user } = this.#capacity
+    all.used += bytes
+    if (!user.covers(this)) all.pass(this)
+    else if (this.arrived <= smallBodyBytesMax || all.covers(this)) return
     this.#isPaused = true
     this.#waited = true
     this.#source.pause()
@@ -73,7 +76,7 @@ export class ArrivingBody {
 }
 
 /** What arrived of all large bodies. Above `max` one body goes on, so that of those that wait one ends. */
-export class BodyRoom {
+export class BodyCapacity {
   used = 0
   readonly #max: number
   readonly #waiting = new Set<ArrivingBody>()
@@ -94,7 +97,18 @@ export class BodyRoom {
   leave(body: ArrivingBody): void {
     this.used -= body.arrived
     this.#waiting.delete(body)
-    if (this.#first === body) this.#first = undefined
+    this.pass(body)
+    this.#resume()
+  }
+
+  /** It waits for its user's other bodies, which may wait here: another one goes on. */
+  pass(body: ArrivingBody): void {
+    if (this.#first !== body) return
+    this.#first = undefined
+    this.#resume()
+  }
+
+  #resume(): void {
     for (const next of this.#waiting) {
       if (!this.covers(next)) return
       this.#waiting.delete(next)
@@ -107,7 +121,7 @@ export class BodyRoom {
  * The part of one user. A body with a length takes it before it is read; one without takes a little, and
  * twice as much whenever that has arrived. Complete, each keeps what it has.
  */
-export class UserRoom {
+export class UserCapacity {
   #free: number
   readonly #max: number
   readonly #bodies = new Set<ArrivingBody>()
