@@ -20,7 +20,17 @@ export const isCredible = (usage: TokenUsage, model: TokenModel): boolean =>
   usage.inputTokens + usage.outputTokens > 0 &&
   usage.inputTokens <= readingsMax * model.inputTokensMax &&
   usage.outputTokens <= choicesMax * model.outputTokensMax &&
-  !Object.values(usage).some(Number.isNaN)
+  !Number.isNaN(sumOf(usage))
+
+const sumOf = (usage: TokenUsage): number =>
+  usage.inputTokens +
+  usage.outputTokens +
+  (usage.cachedInputTokens ?? 0) +
+  (usage.cacheWriteTokens ?? 0) +
+  (usage.cacheWriteLongTokens ?? 0) +
+  (usage.reasoningTokens ?? 0) +
+  (usage.audioInputTokens ?? 0) +
+  (usage.imageOutputTokens ?? 0)
 
 const isObject = (value: unknown): boolean => typeof value === "object" && value !== null
 
