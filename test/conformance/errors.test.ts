@@ -330,7 +330,7 @@ describe("codes of tasks", () => {
           made.push([code, `${at}/${created.json.task_info.id}`])
         }
         yield* user.call("DELETE", made.find(([code]) => code === "4004")?.[1] ?? "")
-        yield* advance("4 minutes")
+        yield* advance("4 minutes", "5 seconds")
         const deliveries = "/manage/v1/webhook-deliveries?type=task.failed&status=succeeded"
         yield* eventually(
           user.call("GET", deliveries),

@@ -234,7 +234,7 @@ for (const [store, database] of Object.entries(former)) {
             (answers) => answers.every(({ json }) => json.task_info.status === "completed")
           )
           for (const { json } of answers) assert.lengthOf(json.images, 1)
-          yield* advance("2 minutes")
+          yield* advance("2 minutes", "5 seconds")
           const wallets = yield* WalletStore
           assert.strictEqual(yield* wallets.drift, 0)
           const sql = yield* SqlClient
