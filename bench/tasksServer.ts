@@ -7,6 +7,7 @@ import { AppConfig } from "../src/config/Config.ts"
 import { layerPostgres } from "../src/db/Database.ts"
 import * as Gateway from "../src/Gateway.ts"
 import { WorkNotifier } from "../src/process/WorkNotifier.ts"
+import { TaskInbox } from "../src/tasks/TaskInbox.ts"
 import { LocalSenders } from "../src/webhooks/LocalSenders.ts"
 
 /**
@@ -16,7 +17,7 @@ import { LocalSenders } from "../src/webhooks/LocalSenders.ts"
  */
 const gateway = Gateway.http.pipe(
   Layer.provide(Gateway.services),
-  Layer.provide([WorkNotifier.layerNoop, LocalSenders.layer]),
+  Layer.provide([WorkNotifier.layerNoop, LocalSenders.layer, TaskInbox.layer]),
   Layer.provide(Gateway.stores),
   Layer.provide(Gateway.adapters),
   Layer.provide(Gateway.database)

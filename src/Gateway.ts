@@ -30,7 +30,6 @@ import * as Retention from "./process/Retention.ts"
 import { Secrets } from "./process/Secrets.ts"
 import { CallbackKeys } from "./tasks/callbacks/CallbackKeys.ts"
 import { Callbacks } from "./tasks/callbacks/Callbacks.ts"
-import { CallbackSignals } from "./tasks/callbacks/CallbackSignals.ts"
 import { CallbackStore } from "./tasks/callbacks/CallbackStore.ts"
 import * as OwnershipReconciler from "./tasks/OwnershipReconciler.ts"
 import { Rescuer } from "./tasks/Rescuer.ts"
@@ -40,12 +39,10 @@ import { ConcurrencyLimiter } from "./tasks/submission/ConcurrencyLimiter.ts"
 import { ConcurrencySlotStore } from "./tasks/submission/ConcurrencySlotStore.ts"
 import { OperatorFaults } from "./tasks/submission/OperatorFaults.ts"
 import { PaidSubmit } from "./tasks/submission/PaidSubmit.ts"
-import { RateLeaseStore } from "./tasks/submission/RateLeaseStore.ts"
-import { RateLimiter } from "./tasks/submission/RateLimiter.ts"
 import { Reconcile } from "./tasks/submission/Reconcile.ts"
 import { VendorAttemptStore } from "./tasks/submission/VendorAttemptStore.ts"
+import { VendorFaultStore } from "./tasks/submission/VendorFaultStore.ts"
 import { VendorWork } from "./tasks/submission/VendorWork.ts"
-import * as TaskActor from "./tasks/TaskActor.ts"
 import { TaskChanges } from "./tasks/TaskChanges.ts"
 import { TaskCompletion } from "./tasks/TaskCompletion.ts"
 import { TaskCreation } from "./tasks/TaskCreation.ts"
@@ -54,6 +51,7 @@ import { TaskHistoryStore } from "./tasks/TaskHistoryStore.ts"
 import { TaskMedia } from "./tasks/TaskMedia.ts"
 import { TaskOutput } from "./tasks/TaskOutput.ts"
 import { TaskRunner } from "./tasks/TaskRunner.ts"
+import * as TaskScheduler from "./tasks/TaskScheduler.ts"
 import * as TaskStore from "./tasks/TaskStoreLive.ts"
 import { TaskWatch } from "./tasks/TaskWatch.ts"
 import * as WorkNotifierLive from "./tasks/WorkNotifierLive.ts"
@@ -120,7 +118,7 @@ export const stores = Layer.mergeAll(
   ManageReplayStore.layer,
   UserStore.layer,
   ConcurrencySlotStore.layer,
-  RateLeaseStore.layer,
+  VendorFaultStore.layer,
   WalletStore.layer
 )
 
@@ -179,17 +177,14 @@ export const services = Layer.mergeAll(
       TaskCompletion.layer,
       VendorWork.layer.pipe(
         Layer.provide([PaidSubmit.layer, Reconcile.layer, TaskMedia.layer]),
-        Layer.provide([RateLimiter.layer, TaskOutput.layer])
+        Layer.provide(TaskOutput.layer)
       )
     )
   ),
   Layer.provideMerge(
     Layer.mergeAll(
       ConcurrencyLimiter.layer,
-      Callbacks.layer.pipe(
-        Layer.provide(CallbackKeys.layer),
-        Layer.provideMerge(CallbackSignals.layer)
-      )
+      Callbacks.layer.pipe(Layer.provide(CallbackKeys.layer))
     )
   ),
   Layer.provideMerge(
@@ -224,7 +219,7 @@ const retention = Effect.gen(function* () {
 
 /** The actors and the background loops. */
 export const actors = Layer.mergeAll(
-  TaskActor.layer,
+  TaskScheduler.layer,
   EndpointActor.layer,
   Retention.layer(retention),
   Rescuer.layerLoop,

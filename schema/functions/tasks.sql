@@ -22,7 +22,7 @@ begin
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, user_id uuid, api_key text, vendor text, model text, action text, kind text, body jsonb,
       sandbox boolean, price bigint, deadline timestamptz, trace text, now timestamptz, event text,
-      event_body bytea, running_max integer, user_running_max integer, key text, request_hash bytea, answer text, key_since timestamptz)
+      event_body bytea, running_max integer, user_running_max integer, owner text, queue text, key text, request_hash bytea, answer text, key_since timestamptz)
     order by x.user_id, x.n
   loop
     if w.user_id is distinct from c.user_id then
@@ -75,7 +75,9 @@ begin
     values
       (c.task, c.user_id, c.api_key, c.vendor, c.model, c.action, c.kind, 'pending', c.body, c.sandbox, c.price,
        c.trace, c.now, c.now);
-    insert into runs (task_id, api_key_id, deadline_at) values (c.task, c.api_key, c.deadline);
+    insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at)
+      values (c.task, c.api_key, c.deadline, c.owner, case when c.owner is null then 0 else 1 end,
+        coalesce(c.queue, 'submits'), c.now);
     a.endpoints := event_publish(c.event, c.user_id, 'task.created', c.task, c.event_body, c.trace, c.now);
     if c.key is not null then
       insert into idempotency_keys as k (user_id, key, request_hash, status, body, cost, balance, created_at)
@@ -136,4 +138,161 @@ begin
     return next;
   end loop;
   if w.user_id is not null then perform wallet_write(w); end if;
+end $$;
+
+-- The queues that have waiting tasks, each with the time of its next claim: when its first task is due and, under
+-- a rate limit, a permit of the next second is free. The queue '' is that of the deadlines: a task may wait for a
+-- permit beyond its own. Reads one index entry a queue, however many tasks wait.
+create or replace function task_queues(p_now timestamptz) returns table (queue text, due_at timestamptz)
+language plpgsql stable
+set enable_seqscan = off set enable_bitmapscan = off as $$
+#variable_conflict use_column
+begin
+  return query
+  with recursive heads as (
+    (select r.queue, r.due_at from runs r where r.owner is null order by r.queue, r.due_at limit 1)
+    union all
+    select n.queue, n.due_at from heads h cross join lateral (
+      select r.queue, r.due_at from runs r
+      where r.owner is null and r.queue > h.queue order by r.queue, r.due_at limit 1
+    ) n
+  )
+  select h.queue, greatest(h.due_at, case
+    when l.spacing is not null and l.next_at <= p_now + greatest(interval '1 minute', 100 * l.spacing)
+    then l.next_at - interval '1 second' end)
+  from heads h left join rate_leases l on l.key = h.queue
+  union all
+  (select '', r.deadline_at from runs r where r.owner is null order by r.deadline_at limit 1);
+end $$;
+
+-- Claims due tasks of a queue, the longest due first. Under a rate limit it takes as many as there are permits in
+-- the next second, and leases these permits: `starts_at` is when each is valid. One process at a time claims from
+-- such a queue. Permits far in the future were leased by a clock that was ahead, and are ignored. From the queue ''
+-- it takes tasks whose deadline has passed.
+create or replace function task_claim(p_queue text, p_limit integer, p_owner text, p_now timestamptz)
+returns table (
+  task_id uuid, epoch integer, deadline_at timestamptz, starts_at timestamptz, slot_held boolean,
+  waited_for text, inputs jsonb, n integer, attempt_state text, account_id text, attempt_started_at timestamptz,
+  handle jsonb, attempt_failure text
+) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+#variable_conflict use_column
+declare
+  lease rate_leases;
+  first_at timestamptz := p_now;
+  most integer := p_limit;
+  claimed uuid[];
+begin
+  select * into lease from rate_leases l where l.key = p_queue and l.spacing is not null for update;
+  if found then
+    if lease.next_at > p_now and lease.next_at <= p_now + greatest(interval '1 minute', 100 * lease.spacing) then
+      first_at := lease.next_at;
+    end if;
+    if first_at > p_now + interval '1 second' then return; end if;
+    most := least(p_limit, 1 + floor(
+      extract(epoch from p_now + interval '1 second' - first_at) / extract(epoch from lease.spacing))::integer);
+  end if;
+  with due as materialized (
+    select r.task_id, r.due_at from runs r
+    where p_queue > '' and r.queue = p_queue and r.owner is null and r.due_at <= p_now
+    order by r.due_at, r.task_id limit most for update skip locked
+  ), late as materialized (
+    select r.task_id, r.due_at from runs r
+    where p_queue = '' and r.owner is null and r.deadline_at <= p_now
+    order by r.deadline_at limit most for update skip locked
+  ), owned as (
+    update runs r set owner = p_owner, epoch = r.epoch + 1, callback_received = false
+    from (table due union all table late) d where r.task_id = d.task_id
+    returning r.task_id, d.due_at
+  )
+  select array_agg(o.task_id order by o.due_at, o.task_id) into claimed from owned o;
+  if claimed is null then return; end if;
+  if lease.key is not null then
+    update rate_leases l set next_at = first_at + cardinality(claimed) * lease.spacing where l.key = p_queue;
+  end if;
+  -- A statement of its own, so that it sees what the earlier owners have written.
+  return query
+  select r.task_id, r.epoch, r.deadline_at,
+    case when lease.key is null then p_now else first_at + (c.place - 1) * lease.spacing end,
+    r.slot_held, r.account_id, r.inputs, a.n, a.state, a.account_id, a.started_at, a.handle, a.failure
+  from unnest(claimed) with ordinality as c (task, place)
+  cross join lateral (select * from runs where task_id = c.task offset 0) r
+  left join lateral (
+    select * from vendor_attempts v where v.task_id = r.task_id and v.n = r.attempt offset 0
+  ) a on true
+  order by c.place;
+end $$;
+
+-- Begins paid submits: each attempt is recorded before its POST, and its task is `processing`
+-- (docs/reference/vendors.md#paid-submit-protocol). Returns the `n` of those that are in hand with this epoch.
+create or replace function task_attempts_begin(p_calls jsonb) returns table (n integer) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+#variable_conflict use_column
+begin
+  return query
+  with c as materialized (
+    select * from jsonb_to_recordset(p_calls) as x (
+      n integer, task uuid, epoch integer, attempt integer, vendor text, account text, body_hash bytea,
+      now timestamptz)
+  ), fence as (
+    update runs r set attempt = c.attempt from c
+    where r.task_id = c.task and r.epoch = c.epoch and r.owner is not null
+    returning c.*
+  ), started as (
+    update tasks t set status = 'processing', started_at = f.now, updated_at = f.now
+    from fence f where t.id = f.task and t.status = 'pending'
+  ), recorded as (
+    insert into vendor_attempts (task_id, n, vendor, account_id, body_hash, state, started_at)
+    select f.task, f.attempt, f.vendor, f.account, f.body_hash, 'submitting', f.now from fence f
+    on conflict (task_id, n) do update set state = excluded.state
+  )
+  select f.n from fence f;
+end $$;
+
+-- Ends steps of tasks. With a `state`, records the outcome of the attempt; a submit that was refused or is ambiguous
+-- gives up its slot. With a `due`, the task waits until then in `queue`, or is due at once when its vendor has
+-- called meanwhile; without one its owner goes on. Returns the `n` of those whose run has this epoch.
+create or replace function task_steps_end(p_calls jsonb) returns table (n integer) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+#variable_conflict use_column
+declare c record;
+begin
+  for c in
+    select distinct on (x.queue) x.queue, x.spacing from jsonb_to_recordset(p_calls) as x (
+      queue text, spacing double precision)
+    where x.spacing is not null order by x.queue
+  loop
+    if not exists (
+      select from rate_leases l where l.key = c.queue and l.spacing = make_interval(secs => c.spacing)
+    ) then
+      insert into rate_leases as l (key, next_at, spacing)
+        values (c.queue, 'epoch', make_interval(secs => c.spacing))
+        on conflict (key) do update set spacing = excluded.spacing;
+    end if;
+  end loop;
+  return query
+  with c as materialized (
+    select * from jsonb_to_recordset(p_calls) as x (
+      n integer, task uuid, epoch integer, attempt integer, state text, handle jsonb, failure text,
+      now timestamptz, due timestamptz, queue text, account text, inputs jsonb)
+  ), ended as (
+    update runs r set
+      owner = case when c.due is null then r.owner end,
+      due_at = case
+        when c.due is null then r.due_at
+        when r.callback_received then c.now
+        else least(c.due, r.deadline_at) end,
+      queue = case when c.due is null then r.queue else c.queue end,
+      account_id = c.account,
+      inputs = coalesce(c.inputs, r.inputs),
+      slot_key = case when c.state in ('refused', 'ambiguous') then null else r.slot_key end,
+      slot_held = r.slot_held and (c.state is null or c.state = 'submitted')
+    from c where r.task_id = c.task and r.epoch = c.epoch
+    returning c.n, c.task, c.attempt, c.state, c.handle, c.failure, c.now
+  ), recorded as (
+    update vendor_attempts v
+    set state = e.state, handle = e.handle, failure = e.failure, answered_at = e.now
+    from ended e where v.task_id = e.task and v.n = e.attempt and e.state is not null
+  )
+  select e.n from ended e;
 end $$;

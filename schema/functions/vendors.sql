@@ -1,5 +1,6 @@
 -- Limits of vendors, counted over all processes.
 
+-- Kept for processes of the release before.
 -- Leases p_count permits of a rate limit, p_spacing apart. Returns when the first of them is valid. Processes
 -- lease shortly before use: permits far in the future were leased by a clock that was ahead, and are ignored.
 create or replace function rate_leases_take(
@@ -12,6 +13,7 @@ create or replace function rate_leases_take(
   returning next_at - p_count * p_spacing
 $$;
 
+-- Kept for processes of the release before.
 -- Queues tasks for a slot of a concurrency limit, and gives the free slots to the oldest tasks in the queue,
 -- whoever runs them; task ids sort by time. A task without an owner keeps its place and is passed over. Returns
 -- the tasks that were queued (`held` false) and those of this owner that hold a slot (ADR 0108).
@@ -47,4 +49,74 @@ begin
   return query
     select r.task_id, true from runs r where r.slot_key = p_key and r.slot_held and r.owner = p_owner
     order by r.task_id;
+end $$;
+
+-- Takes slots of a concurrency limit for tasks in hand. Returns those that have one; the others wait for theirs,
+-- without an owner, until their deadline at most (ADR 0108). A task that another transaction is ending is left out.
+create or replace function slots_take(p_key text, p_max integer, p_account text, p_calls jsonb, p_now timestamptz)
+returns table (task_id uuid, held boolean) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+#variable_conflict use_column
+begin
+  -- One at a time for each limit, so that each transaction counts the slots that the one before has given.
+  perform pg_advisory_xact_lock(hashtextextended('concurrency_slots ' || p_key, 0));
+  with asking as (
+    select r.task_id, c.inputs from jsonb_to_recordset(p_calls) as c (task uuid, epoch integer, inputs jsonb)
+    join runs r on r.task_id = c.task and r.epoch = c.epoch and r.owner is not null
+    for update of r skip locked
+  )
+  update runs r set slot_held = r.slot_held and r.slot_key is not distinct from p_key, slot_key = p_key,
+    slot_max = p_max, account_id = p_account, inputs = coalesce(a.inputs, r.inputs)
+  from asking a where r.task_id = a.task_id;
+  perform slots_give(p_key, p_now);
+  return query
+  update runs r set
+    owner = case when r.slot_held then r.owner end,
+    due_at = case when r.slot_held then r.due_at else r.deadline_at end
+  from jsonb_to_recordset(p_calls) as c (task uuid, epoch integer)
+  where r.task_id = c.task and r.epoch = c.epoch and r.owner is not null and r.slot_key = p_key
+  returning r.task_id, r.slot_held;
+end $$;
+
+-- Gives the free slots of a limit to the oldest tasks that wait for one, and makes these due; task ids sort by time.
+-- The limit is that of the newest waiting task. The caller holds the limit's lock. Returns how many got a slot.
+create or replace function slots_give(p_key text, p_now timestamptz) returns integer language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  most integer;
+  given integer;
+begin
+  select r.slot_max into most from runs r
+    where r.slot_key = p_key and not r.slot_held order by r.task_id desc limit 1;
+  if not found then return 0; end if;
+  select most - count(*) into most from runs r where r.slot_key = p_key and r.slot_held;
+  if most <= 0 then return 0; end if;
+  -- Skips rows that another transaction is ending, so that it cannot deadlock with task_finish_many.
+  update runs r set slot_held = true, due_at = case when r.owner is null then p_now else r.due_at end
+    where r.task_id = any (array(
+      select n.task_id from runs n where n.slot_key = p_key and not n.slot_held
+      order by n.task_id limit most for update skip locked
+    ));
+  get diagnostics given = row_count;
+  return given;
+end $$;
+
+-- Gives the free slots of all limits that tasks wait for. Returns how many tasks got one, and how many limits tasks
+-- wait for. A limit whose slots another process is giving is left to it.
+create or replace function slots_serve(p_now timestamptz, out given integer, out limits integer) language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off as $$
+declare waiting text := '';
+begin
+  given := 0;
+  limits := 0;
+  loop
+    select r.slot_key into waiting from runs r
+      where r.slot_key > waiting and not r.slot_held and r.slot_key is not null
+      order by r.slot_key limit 1;
+    exit when not found;
+    limits := limits + 1;
+    if pg_try_advisory_xact_lock(hashtextextended('concurrency_slots ' || waiting, 0)) then
+      given := given + slots_give(waiting, p_now);
+    end if;
+  end loop;
 end $$;

@@ -194,10 +194,16 @@ export const balanceCreditsMax = 9_000_000_000_000n
 /** Rows that the CSV export of a ledger reads at once. */
 export const ledgerExportRowsMax = 1000
 
-/** A task that waits for a slot reads the store this often, for slots freed by other processes (ADR 0108). */
+/** While tasks wait for slots, the store is read this often, for slots freed by other processes (ADR 0108). */
 export const slotRecheckSeconds = 1
-/** Tasks that one statement adds to the queue for slots. */
-export const slotQueueTasksMax = 500
+/** A process that knows of no waiting task looks this often, for those of a process that has died. */
+export const slotServeSecondsMax = 5
+
+/**
+ * Tasks of one queue (the submits of a model, the polls of an account) that a process has in hand at once.
+ * Its other due tasks wait in the store, for this process or another. ADR 0149.
+ */
+export const stepsPerQueueMax = 500
 
 /**
  * Callbacks of vendors (ADR 0107): size of a body and time to receive it; how long the vendor's keys are
@@ -208,9 +214,6 @@ export const callbackSeconds = 10
 export const callbackKeysHours = 24
 export const callbackKeysRetrySeconds = 60
 export const callbackKeysBytesMax = 64 * 1024
-
-/** The owner of a task notices a callback that another process received within this time. */
-export const callbackRecheckSeconds = 1
 
 /**
  * After a key was read, calls may draw on its reservation for this long (ADR 0116). A revocation returns

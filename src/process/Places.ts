@@ -28,26 +28,45 @@ export class Places<Member> {
   }
 }
 
+type Fork = (effect: Effect.Effect<unknown, unknown>) => void
+
+const makeWith = (
+  end: (interrupted: Effect.Effect<void>) => Effect.Effect<void>
+): Effect.Effect<Fork, never, Scope.Scope> =>
+  Effect.gen(function* () {
+    const fork = Effect.runForkWith(yield* Effect.context<never>())
+    const fibers = new Places<Fiber.Fiber<unknown, unknown>>()
+    let isClosed = false
+    yield* Effect.addFinalizer(() => {
+      isClosed = true
+      return end(Fiber.interruptAll(fibers.all()))
+    })
+    return (effect) => {
+      if (isClosed) return
+      const fiber = fork(effect)
+      const place = fibers.add(fiber)
+      fiber.addObserver(() => fibers.remove(place))
+    }
+  })
+
 /**
  * Runs effects in the background; the end of the scope interrupts them and waits for their ends:
  * `FiberSet.makeRuntime`, with `Places` in place of the set.
  */
-export const makeFiberPlaces: Effect.Effect<
-  (effect: Effect.Effect<unknown>) => void,
-  never,
-  Scope.Scope
-> = Effect.gen(function* () {
-  const fork = Effect.runForkWith(yield* Effect.context<never>())
-  const fibers = new Places<Fiber.Fiber<unknown>>()
-  let isClosed = false
-  yield* Effect.addFinalizer(() => {
-    isClosed = true
-    return Fiber.interruptAll(fibers.all())
+export const makeFiberPlaces = makeWith((interrupted) => interrupted)
+
+/** The same; the end of the scope waits so many real milliseconds at most. */
+export const makeFiberPlacesEndingWithin = (
+  millis: number
+): Effect.Effect<Fork, never, Scope.Scope> =>
+  makeWith((interrupted) => endWithin(interrupted, millis))
+
+/** In real time, whatever the clock of a test says: nobody moves it while a scope closes. */
+const endWithin = (work: Effect.Effect<void>, millis: number): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    const timer = setTimeout(() => resume(Effect.void), millis)
+    Effect.runFork(work).addObserver(() => {
+      clearTimeout(timer)
+      resume(Effect.void)
+    })
   })
-  return (effect) => {
-    if (isClosed) return
-    const fiber = fork(effect)
-    const place = fibers.add(fiber)
-    fiber.addObserver(() => fibers.remove(place))
-  }
-})

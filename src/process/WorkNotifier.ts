@@ -3,13 +3,14 @@ import type { EndpointId, TaskId } from "../domain/Ids.ts"
 
 /**
  * Notifies the actors, after a commit, that there is work. The message is volatile: work whose message
- * was lost is found by the `Rescuer` and the `DeliveryScheduler`.
+ * was lost is found by the `TaskScheduler` and the `DeliveryScheduler`.
  */
 export class WorkNotifier extends Context.Service<
   WorkNotifier,
   {
+    /** The task is due. */
     readonly notifyTask: (id: TaskId) => Effect.Effect<void>
-    /** The task was ended from outside: its run stops, and the vendor is asked to cancel the job. */
+    /** The task was ended from outside: its step stops, and the vendor is asked to cancel the job. */
     readonly stopTask: (id: TaskId) => Effect.Effect<void>
     /** Deliveries to these endpoints may be due. */
     readonly notifyEndpoints: (ids: ReadonlyArray<EndpointId>) => Effect.Effect<void>

@@ -3,19 +3,16 @@ import { Singleton } from "effect/cluster"
 import { heartbeatSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Process } from "../process/Process.ts"
-import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { ManageReplays } from "../users/ManageReplays.ts"
 import { DeliveryScheduler } from "../webhooks/DeliveryScheduler.ts"
+import { TaskInbox } from "./TaskInbox.ts"
 import { TaskStore } from "./TaskStore.ts"
 
-/** Unowned tasks that one rescue notifies; the next one finds the rest. */
-const tasksPerRescueMax = 1000
-
-/** Finds the work that a dead process or a lost message left behind. ARCHITECTURE.md#rules-of-safety */
+/** Finds the work that a dead process left behind. ARCHITECTURE.md#rules-of-safety */
 export class Rescuer extends Context.Service<
   Rescuer,
   {
-    /** Clears dead owners, and notifies the actors of tasks without an owner. */
+    /** Frees what dead processes had in hand: it is due again at once. */
     readonly rescue: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/Rescuer") {
@@ -25,12 +22,12 @@ export class Rescuer extends Context.Service<
       const tasks = yield* TaskStore
       const deliveries = yield* DeliveryScheduler
       const process = yield* Process
-      const notifier = yield* WorkNotifier
+      const inbox = yield* TaskInbox
       return Rescuer.of({
         rescue: Effect.gen(function* () {
           yield* deliveries.requeueLost
-          const unowned = yield* tasks.releaseOrphans(yield* process.aliveSince, tasksPerRescueMax)
-          yield* Effect.forEach(unowned, notifier.notifyTask, { discard: true })
+          const freed = yield* tasks.releaseOrphans(yield* process.aliveSince)
+          if (freed > 0) inbox.wake()
         })
       })
     })

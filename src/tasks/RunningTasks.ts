@@ -1,4 +1,4 @@
-import { Context, Deferred, Effect, Layer, Option } from "effect"
+import { Context, Deferred, Effect, Layer, Result } from "effect"
 import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Process } from "../process/Process.ts"
@@ -9,9 +9,9 @@ import type { OwnedTask, RunState } from "./TaskStore.ts"
 export type StopReason = Exclude<RunState, "Owned">
 
 /**
- * The tasks that this process runs, compared with those that it owns in the store. A cancelled task
- * stops soon, not only at the end of its job; and a task whose acquisition was committed without a
- * response (a broken connection) does not stay with a process that does not run it. ADR 0020.
+ * The tasks that this process has in hand, compared with those that it owns in the store. A step of a
+ * cancelled task stops soon; and a task whose claim was committed without a response (a broken
+ * connection) does not stay with a process that does not run it. ADR 0020.
  */
 export class RunningTasks extends Context.Service<
   RunningTasks,
@@ -20,10 +20,10 @@ export class RunningTasks extends Context.Service<
      * Runs while the task is owned. When it no longer is, the run is interrupted, except for an
      * uninterruptible part (a submit), and the reason is returned. ADR 0109.
      */
-    readonly whileOwned: <E, R>(
+    readonly whileOwned: <A, E, R>(
       owned: OwnedTask,
-      run: Effect.Effect<void, E, R>
-    ) => Effect.Effect<Option.Option<StopReason>, E, R>
+      run: Effect.Effect<A, E, R>
+    ) => Effect.Effect<Result.Result<A, StopReason>, E, R>
     /**
      * Stops the run now if the task is no longer owned; `false`: this
      * process does not run the task.
@@ -64,8 +64,8 @@ export class RunningTasks extends Context.Service<
             }),
             ({ stopped }) =>
               Effect.raceFirst(
-                Effect.as(run, Option.none()),
-                Effect.asSome(Deferred.await(stopped))
+                Effect.map(run, Result.succeed),
+                Effect.map(Deferred.await(stopped), Result.fail)
               ),
             (entry) =>
               Effect.sync(() => {

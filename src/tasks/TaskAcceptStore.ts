@@ -78,6 +78,8 @@ const toCall = (a: Acceptance, n: number) => ({
   event_body: hex(a.event.body),
   running_max: a.runningMax,
   user_running_max: a.userRunningMax,
+  owner: a.owner,
+  queue: a.queue,
   ...Option.match(a.idempotency, {
     onNone: () => ({}),
     onSome: ({ key, requestHash, responseBody, since }) => ({

@@ -7,6 +7,7 @@ import { mapMedia } from "../catalog/media/Media.ts"
 import type { InlineMedium } from "../catalog/media/Media.ts"
 import { quote } from "../catalog/Price.ts"
 import { AppConfig } from "../config/Config.ts"
+import { TaskRow } from "../db/TaskRow.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { makeTaskId } from "../domain/Ids.ts"
 import type { TaskId, UserId } from "../domain/Ids.ts"
@@ -17,14 +18,17 @@ import { isRepeat } from "../domain/RequestHash.ts"
 import type { RequestHash } from "../domain/RequestHash.ts"
 import { createdBody, taskResult } from "../domain/TaskBody.ts"
 import type { TaskFacts } from "../domain/TaskBody.ts"
+import { Process } from "../process/Process.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import type { Principal } from "../users/ApiKeys.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
 import { taskEvent } from "../webhooks/Events.ts"
 import { decodeRequest } from "./RequestBody.ts"
 import { OperatorFaults } from "./submission/OperatorFaults.ts"
+import { TaskInbox } from "./TaskInbox.ts"
+import { submitQueue } from "./TaskQueue.ts"
 import { TaskStore } from "./TaskStore.ts"
-import type { AcceptOutcome } from "./TaskStore.ts"
+import type { Acceptance, AcceptOutcome, OwnedTask } from "./TaskStore.ts"
 
 /** The path of a model: `/vendors/{vendor}/v1/{model}/{action}`. */
 export interface ModelPath {
@@ -75,6 +79,7 @@ export class TaskCreation extends Context.Service<
       const artifacts = yield* Artifacts
       const vendors = yield* VendorClient
       const notifier = yield* WorkNotifier
+      const inbox = yield* TaskInbox
       const accept = yield* makeAccept
       const checkFaults = yield* makeFaultCheck
 
@@ -91,9 +96,10 @@ export class TaskCreation extends Context.Service<
         const acceptOnce = (stored: Body) =>
           Effect.suspend(() => {
             isAccepted = true
-            return Effect.tap(accept(request, entry, taskId, stored), ({ outcome }) =>
+            return Effect.tap(accept(request, entry, taskId, stored), ({ outcome, owned }) =>
               Effect.sync(() => {
                 isAccepted = outcome._tag === "Accepted"
+                if (isAccepted && owned !== undefined) inbox.start(owned)
               })
             )
           })
@@ -110,7 +116,6 @@ export class TaskCreation extends Context.Service<
         if (outcome._tag !== "Accepted") {
           return { ...(yield* replayOrFail(request, outcome)), sandbox }
         }
-        yield* notifier.notifyTask(taskId)
         yield* notifier.notifyEndpoints(outcome.endpoints)
         return {
           body: responseBody,
@@ -174,6 +179,8 @@ const idempotencySince = (now: DateTime.Utc) =>
 /** One transaction: idempotency record, task, hold, event and deliveries. */
 const makeAccept = Effect.gen(function* () {
   const { concurrentTasksPerKey, concurrentTasksPerUser, taskDeadline } = yield* AppConfig
+  const inbox = yield* TaskInbox
+  const process = yield* Process
   const tasks = yield* TaskStore
   const vendors = yield* VendorClient
 
@@ -194,8 +201,7 @@ const makeAccept = Effect.gen(function* () {
       result: null
     }
     const responseBody = createdBody(task, path.action)
-    const price = quote(entry, body)
-    const outcome = yield* tasks.accept({
+    const acceptance = {
       ...path,
       resultKind: entry.result,
       taskId,
@@ -203,10 +209,17 @@ const makeAccept = Effect.gen(function* () {
       apiKeyId: principal.apiKeyId,
       body: yield* Effect.orDie(decodeJson(body)),
       sandbox: vendors.isSandbox(entry.vendor, entry.adapter),
-      price,
+      price: quote(entry, body),
       deadlineAt: DateTime.addDuration(now, taskDeadline),
       traceId: request.traceId,
       now,
+      queue: submitQueue(path).name
+    }
+    // What this process has no room for waits in the store, for any process
+    const isTaken = inbox.room(acceptance.queue) > 0
+    const outcome = yield* tasks.accept({
+      ...acceptance,
+      ...(isTaken ? { owner: process.id } : {}),
       runningMax: concurrentTasksPerKey,
       userRunningMax: concurrentTasksPerUser,
       event: taskEvent(path, taskResult(task, entry.result), now),
@@ -216,8 +229,37 @@ const makeAccept = Effect.gen(function* () {
         since: idempotencySince(now)
       }))
     })
-    return { outcome, responseBody, price }
+    const owned = isTaken ? acceptedTask(acceptance) : undefined
+    return { outcome, owned, price: acceptance.price, responseBody }
   })
+})
+
+type Accepting = Omit<
+  Acceptance,
+  "event" | "idempotency" | "owner" | "runningMax" | "userRunningMax"
+>
+
+/** The task as the store has it after it was accepted with an owner. */
+const acceptedTask = (task: Accepting): OwnedTask => ({
+  task: new TaskRow({
+    ...task,
+    id: task.taskId,
+    status: "pending",
+    captured: null,
+    result: null,
+    error: null,
+    createdAt: task.now,
+    startedAt: null,
+    updatedAt: task.now
+  }),
+  epoch: 1,
+  deadlineAt: task.deadlineAt,
+  attempt: Option.none(),
+  queue: task.queue,
+  startsAt: task.now,
+  accountId: null,
+  slotHeld: false,
+  inputs: {}
 })
 
 /** A running task may have ended by then: the interval that clients are told to poll at. */

@@ -12,6 +12,13 @@ import { MediaFetch } from "../egress/MediaFetch.ts"
 import { mediumFault } from "../vendors/BodyFaults.ts"
 import type { SubmitMedium } from "../vendors/VendorClient.ts"
 import { VendorError } from "../vendors/VendorError.ts"
+import type { OwnedTask, StoredInputs } from "./TaskStore.ts"
+
+/** The media of a submit, and the artifacts of those that were fetched. */
+export interface ResolvedMedia {
+  readonly media: ReadonlyArray<SubmitMedium>
+  readonly inputs: StoredInputs
+}
 
 /**
  * Prepares the input media of a task before it is submitted: media by URL are downloaded, checked
@@ -22,14 +29,15 @@ export class TaskMedia extends Context.Service<
   TaskMedia,
   {
     /**
-     * All media of the task's body in their order, `taskDownloadsMax` at a time. Fails as
+     * All media of the task's body in their order, `taskDownloadsMax` at a time; what an earlier step
+     * has fetched is read from the artifact store. Fails as
      * `FATAL_CLIENT` (code 400) when a medium breaks a rule of the model, as `MEDIA`
      * (4002) when it cannot be fetched.
      */
     readonly resolve: (
-      task: TaskRow,
+      owned: Pick<OwnedTask, "task" | "inputs">,
       entry: CatalogEntry
-    ) => Effect.Effect<ReadonlyArray<SubmitMedium>, VendorError>
+    ) => Effect.Effect<ResolvedMedia, VendorError>
   }
 >()("gateway/tasks/TaskMedia") {
   static readonly layer = Layer.effect(
@@ -51,9 +59,13 @@ export class TaskMedia extends Context.Service<
         ...sourceUrl
       })
 
-      const readStored = Effect.fnUntraced(function* (medium: MediaText, id: ArtifactId) {
+      const readStored = Effect.fnUntraced(function* (
+        medium: MediaText,
+        id: ArtifactId,
+        sourceUrl: Partial<SubmitMedium>
+      ) {
         const row = yield* retryStore(artifacts.find(id))
-        return Option.isSome(row) ? mediumOf(row.value, medium, {}) : yield* expired(medium)
+        return Option.isSome(row) ? mediumOf(row.value, medium, sourceUrl) : yield* expired(medium)
       })
 
       /** Stores the bytes as soon as they are checked, so that memory holds them no longer. */
@@ -80,21 +92,41 @@ export class TaskMedia extends Context.Service<
         const row = yield* retryStore(
           artifacts.put({ userId: task.userId, taskId: task.id, role: "input", mime, bytes })
         )
-        return mediumOf(row, medium, { sourceUrl: url })
+        return { id: row.id, medium: mediumOf(row, medium, { sourceUrl: url }) }
+      })
+
+      /** With the artifact's id if it came from a URL of the client. */
+      const resolveOne = Effect.fnUntraced(function* (
+        { inputs, task }: Pick<OwnedTask, "task" | "inputs">,
+        entry: CatalogEntry,
+        medium: MediaText
+      ) {
+        const inline = Option.flatMap(referenceIn(medium.text), decodeId)
+        if (Option.isSome(inline)) {
+          return { id: undefined, medium: yield* readStored(medium, inline.value, {}) }
+        }
+        const fetched = decodeId(inputs[medium.pointer])
+        if (Option.isNone(fetched)) return yield* download(task, entry, medium)
+        const id = fetched.value
+        return { id, medium: yield* readStored(medium, id, { sourceUrl: medium.text }) }
       })
 
       return TaskMedia.of({
-        resolve: Effect.fn("TaskMedia.resolve")((task, entry) =>
-          Effect.forEach(
-            mediaIn(entry.label, task.body),
-            (medium) =>
-              Option.match(Option.flatMap(referenceIn(medium.text), decodeId), {
-                onNone: () => download(task, entry, medium),
-                onSome: (id) => readStored(medium, id)
-              }),
+        resolve: Effect.fn("TaskMedia.resolve")(function* (owned, entry) {
+          const resolved = yield* Effect.forEach(
+            mediaIn(entry.label, owned.task.body),
+            (medium) => resolveOne(owned, entry, medium),
             { concurrency: taskDownloadsMax }
           )
-        )
+          return {
+            media: resolved.map(({ medium }) => medium),
+            inputs: Object.fromEntries(
+              resolved.flatMap(({ id, medium }) =>
+                id === undefined ? [] : [[medium.pointer, id] as const]
+              )
+            )
+          }
+        })
       })
     })
   )

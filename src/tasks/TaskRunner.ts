@@ -1,29 +1,33 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskError } from "../domain/Task.ts"
-import { Process } from "../process/Process.ts"
 import { RunningTasks } from "./RunningTasks.ts"
 import { taskErrorOf } from "./submission/VendorFailure.ts"
 import { VendorWork } from "./submission/VendorWork.ts"
 import { TaskCompletion } from "./TaskCompletion.ts"
+import { TaskInbox } from "./TaskInbox.ts"
 import { TaskOutput } from "./TaskOutput.ts"
 import { TaskStore } from "./TaskStore.ts"
 import type { OwnedTask } from "./TaskStore.ts"
 
-/** Runs one task from its stored state to its end. docs/reference/tasks.md#execution */
+/**
+ * Takes one step of a task: from its claim to its end, or to the time when it is due again. ADR 0149,
+ * docs/reference/tasks.md#execution
+ */
 export class TaskRunner extends Context.Service<
   TaskRunner,
   {
     /**
-     * Acquires the task if it has no owner, and runs it to its end. When interrupted (shutdown, shard
-     * move) it releases the task, so that the next owner starts at once.
+     * Never fails. When interrupted (shutdown) it releases the task, so that the next owner goes on at
+     * once.
      */
-    readonly run: (id: TaskId) => Effect.Effect<void, StoreUnavailable>
+    readonly step: (owned: OwnedTask) => Effect.Effect<void>
     /**
-     * Interrupts the run of a task that was ended from outside, and asks the vendor to cancel its job:
-     * best effort. docs/reference/tasks.md#cancel
+     * Of a task that was ended from outside: interrupts the step in hand here, and asks the vendor to
+     * cancel the job, best effort. Called by the process that has ended it, so that the vendor is asked
+     * once. docs/reference/tasks.md#cancel
      */
     readonly stop: (id: TaskId) => Effect.Effect<void, StoreUnavailable>
   }
@@ -31,32 +35,28 @@ export class TaskRunner extends Context.Service<
   static readonly layer = Layer.effect(
     TaskRunner,
     Effect.gen(function* () {
-      const process = yield* Process
+      const inbox = yield* TaskInbox
       const store = yield* TaskStore
       const running = yield* RunningTasks
-      const runToEnd = yield* makeRunToEnd
+      const advance = yield* makeAdvance
       const work = yield* VendorWork
       return TaskRunner.of({
-        run: Effect.fn("TaskRunner.run")((id) =>
-          Effect.acquireUseRelease(
-            store.acquireRun(id, process.id),
-            (owned) =>
-              Option.isSome(owned)
-                ? Effect.flatMap(
-                    running.whileOwned(owned.value, runToEnd(owned.value)),
-                    // Nobody needs the job any more
-                    (stopped) => (Option.contains(stopped, "Ended") ? work.cancel(id) : Effect.void)
-                  )
-                : Effect.void,
-            (owned, exit) =>
-              Option.isSome(owned) && exit._tag === "Failure"
-                ? Effect.ignore(store.releaseRun(id, owned.value.epoch))
-                : Effect.void
+        step: Effect.fn("TaskRunner.step")((owned) =>
+          running.whileOwned(owned, advance(owned)).pipe(
+            Effect.tap((dueAt) =>
+              Effect.sync(() => {
+                if (Result.isSuccess(dueAt) && Option.isSome(dueAt.success)) {
+                  inbox.wake(DateTime.toEpochMillis(dueAt.success.value))
+                }
+              })
+            ),
+            Effect.onInterrupt(() => Effect.ignore(store.releaseRun(owned.task.id, owned.epoch))),
+            Effect.asVoid
           )
         ),
-        // A run that stops cancels its job itself; without a run here it is done for it
         stop: Effect.fn("TaskRunner.stop")(function* (id) {
-          if (!(yield* running.check(id))) yield* work.cancel(id)
+          yield* running.check(id)
+          yield* work.cancel(id)
         })
       })
     })
@@ -65,43 +65,59 @@ export class TaskRunner extends Context.Service<
 
 class DeadlinePassed extends Schema.TaggedError<DeadlinePassed>()("DeadlinePassed", {}) {}
 
-const makeRunToEnd = Effect.gen(function* () {
+/** Takes the step; returns when the next one is due, if there is one. */
+const makeAdvance = Effect.gen(function* () {
   const completion = yield* TaskCompletion
   const output = yield* TaskOutput
   const work = yield* VendorWork
 
   return Effect.fnUntraced(function* (owned: OwnedTask) {
-    const { deadlineAt, task } = owned
+    const { deadlineAt, startsAt, task } = owned
     const epoch = Option.some(owned.epoch)
     const fail = (error: TaskError) => retryStore(completion.fail(task, epoch, error))
-    const left = DateTime.distance(yield* DateTime.now, deadlineAt)
+    const now = yield* DateTime.now
+    const left = DateTime.distance(now, deadlineAt)
     const passed = Effect.fail(new DeadlinePassed())
-    const persisted = work.resultOf(owned).pipe(
-      Effect.flatMap((job) => output.persistResults(task, job)),
-      Effect.timeoutOrElse({ duration: left, orElse: () => passed })
+    const step = work.next(owned).pipe(
+      Effect.flatMap((next) =>
+        next._tag === "Waits"
+          ? Effect.succeedSome(next.until)
+          : output.persistResults(task, next.job).pipe(
+              Effect.flatMap(({ captured, urls }) =>
+                retryStore(completion.complete(task, epoch, urls, captured))
+              ),
+              Effect.as(Option.none<DateTime.Utc>())
+            )
+      )
     )
+    // Under a rate limit the claim came before its permit
+    const early = DateTime.distance(now, startsAt)
+    const timely = Duration.isPositive(early) ? Effect.delay(step, early) : step
     // After its deadline a task submits nothing
-    yield* (Duration.isPositive(left) ? persisted : passed).pipe(
-      Effect.flatMap(({ captured, urls }) =>
-        retryStore(completion.complete(task, epoch, urls, captured))
-      ),
+    return yield* (
+      Duration.isPositive(left)
+        ? Effect.timeoutOrElse(timely, { duration: left, orElse: () => passed })
+        : passed
+    ).pipe(
       Effect.catchTags({
         DeadlinePassed: () =>
           Effect.flatMap(fail(deadlinePassed), (ended) =>
-            ended ? work.cancel(task.id) : Effect.void
+            ended ? Effect.as(work.cancel(task.id), Option.none()) : Effect.succeedNone
           ),
-        // Another process owns the task or has ended it: this run only stops
-        Fenced: () => Effect.void,
+        // Another process owns the task or has ended it: this step only stops
+        Fenced: () => Effect.succeedNone,
         VendorError: (error) =>
           Effect.logWarning(`Task ${task.id} was failed by ${task.vendor}: ${error.message}`).pipe(
             Effect.annotateLogs({ class: error.class, vendorCode: error.vendorCode ?? null }),
             Effect.annotateLogs({ requestId: error.requestId ?? null }),
-            Effect.andThen(fail(taskErrorOf(error)))
+            Effect.andThen(fail(taskErrorOf(error))),
+            Effect.as(Option.none())
           )
       }),
       Effect.catchDefect((defect) =>
         Effect.logError(`Task ${task.id} failed inside the service`, defect).pipe(
-          Effect.andThen(fail(internalError))
+          Effect.andThen(fail(internalError)),
+          Effect.as(Option.none())
         )
       )
     )

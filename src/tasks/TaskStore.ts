@@ -1,32 +1,46 @@
 import { Context, Schema } from "effect"
 import type { DateTime, Effect, Option } from "effect"
-import { Time } from "../db/Rows.ts"
-import { TaskRow } from "../db/TaskRow.ts"
-import type { TaskView } from "../db/TaskRow.ts"
+import type { TaskRow, TaskView } from "../db/TaskRow.ts"
 import type * as Credits from "../domain/Credits.ts"
 import type { EventBody } from "../domain/Event.ts"
 import type { EndpointId, TaskId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { ResultKind, TaskError } from "../domain/Task.ts"
+import type { Handle } from "../vendors/VendorClient.ts"
+import type { TaskQueue } from "./TaskQueue.ts"
 
-/** A task with its owner's epoch, which every later write names. ARCHITECTURE.md#rules-of-safety */
-export class OwnedTask extends Schema.Class<OwnedTask>("OwnedTask")({
-  task: TaskRow,
-  epoch: Schema.Int,
-  deadlineAt: Time,
-  /** The newest vendor attempt, if there is one. */
-  attempt: Schema.Option(
-    Schema.Struct({
-      n: Schema.Int,
-      state: Schema.Literals(["submitting", "submitted", "refused", "ambiguous"]),
-      accountId: Schema.String,
-      startedAt: Time,
-      handle: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
-      /** As `endAttempt` stored it: the vendor's failure with its class. */
-      failure: Schema.NullOr(Schema.String)
-    })
-  )
-}) {}
+/** The newest vendor attempt of a task. */
+export interface NewestAttempt {
+  readonly n: number
+  readonly state: "submitting" | "submitted" | "refused" | "ambiguous"
+  readonly accountId: string
+  readonly startedAt: DateTime.Utc
+  readonly handle: Handle | null
+  /** As `endStep` stored it: the vendor's failure with its class. */
+  readonly failure: string | null
+}
+
+/** Artifacts of media that were fetched, by their JSON pointer in the body. */
+export type StoredInputs = Readonly<Record<string, string>>
+
+/**
+ * A task in hand, with its owner's epoch, which every later write names. Of a task whose job was submitted
+ * the body has only `n`. ARCHITECTURE.md#rules-of-safety
+ */
+export interface OwnedTask {
+  readonly task: TaskRow
+  readonly epoch: number
+  readonly deadlineAt: DateTime.Utc
+  readonly attempt: Option.Option<NewestAttempt>
+  /** From which it was claimed: under a rate limit the claim is a permit for one call. */
+  readonly queue: string
+  /** When the step may begin. */
+  readonly startsAt: DateTime.Utc
+  /** The account that it has waited for, and whether it holds a slot there. */
+  readonly accountId: string | null
+  readonly slotHeld: boolean
+  readonly inputs: StoredInputs
+}
 
 /** All that one transaction writes when a task is accepted. ARCHITECTURE.md#rules-of-safety */
 export interface Acceptance {
@@ -44,6 +58,10 @@ export interface Acceptance {
   readonly traceId: string
   readonly now: DateTime.Utc
   readonly event: EventBody
+  /** The queue of its first step. */
+  readonly queue: string
+  /** The process that takes the first step at once, as epoch 1; absent: whoever claims it. */
+  readonly owner?: string
   /** Most unfinished tasks of the API key; 0: no limit. */
   readonly runningMax: number
   /** The same of all keys of the user together; absent: no limit. */
@@ -120,13 +138,38 @@ export interface AttemptStart {
   readonly now: DateTime.Utc
 }
 
-export interface AttemptEnd {
-  readonly taskId: TaskId
-  readonly epoch: number
+/** The outcome of a submit, as it is stored. */
+export interface AttemptOutcome {
   readonly n: number
   readonly state: "submitted" | "refused" | "ambiguous"
-  readonly handle: Schema.Json
+  readonly handle: Handle | null
   readonly failure: string | null
+}
+
+/** When and where a task goes on. It has no owner meanwhile. */
+export interface NextStep {
+  /** At the task's deadline at the latest. */
+  readonly dueAt: DateTime.Utc
+  readonly queue: TaskQueue
+  /** The account to submit to then. */
+  readonly accountId?: string
+  readonly inputs?: StoredInputs
+}
+
+/** The end of a step, or of the submit within it. Without `next` the owner goes on. */
+export interface StepEnd {
+  readonly taskId: TaskId
+  readonly epoch: number
+  readonly attempt?: AttemptOutcome
+  readonly next?: NextStep
+  readonly now: DateTime.Utc
+}
+
+/** Which due tasks to claim, and for whom. */
+export interface Claim {
+  readonly queue: string
+  readonly limit: number
+  readonly owner: string
   readonly now: DateTime.Utc
 }
 
@@ -148,14 +191,15 @@ export class TaskStore extends Context.Service<
       key: string,
       since: DateTime.Utc
     ) => Effect.Effect<Option.Option<Replayed>, StoreUnavailable>
-    /**
-     * Acquires a task without an owner and fences earlier owners. `None`:
-     * it has an owner, or has ended.
-     */
-    readonly acquireRun: (
-      id: TaskId,
-      owner: string
-    ) => Effect.Effect<Option.Option<OwnedTask>, StoreUnavailable>
+    /** Queues with waiting tasks, each with the time of its next claim. */
+    readonly queues: (
+      now: DateTime.Utc
+    ) => Effect.Effect<
+      ReadonlyArray<{ readonly queue: string; readonly dueAt: DateTime.Utc }>,
+      StoreUnavailable
+    >
+    /** Claims due tasks, the longest due first, and fences their earlier owners. */
+    readonly claim: (claim: Claim) => Effect.Effect<ReadonlyArray<OwnedTask>, StoreUnavailable>
     /** The state of the run of this epoch. */
     readonly runState: (id: TaskId, epoch: number) => Effect.Effect<RunState, StoreUnavailable>
     /** All tasks that this owner has in the store, whether it runs them or not. */
@@ -165,21 +209,21 @@ export class TaskStore extends Context.Service<
       ReadonlyArray<{ readonly taskId: TaskId; readonly epoch: number }>,
       StoreUnavailable
     >
-    /** Gives up ownership, so that the next owner starts at once. */
+    /** Gives up ownership before the end of the step, which is due again at once. */
     readonly releaseRun: (id: TaskId, epoch: number) => Effect.Effect<void, StoreUnavailable>
     /** Records the submit and moves `pending` to `processing`. `false`: fenced. */
     readonly beginAttempt: (start: AttemptStart) => Effect.Effect<boolean, StoreUnavailable>
-    readonly endAttempt: (end: AttemptEnd) => Effect.Effect<boolean, StoreUnavailable>
+    /** `false`: fenced, nothing was written. */
+    readonly endStep: (end: StepEnd) => Effect.Effect<boolean, StoreUnavailable>
     readonly finish: (finish: Finish) => Effect.Effect<FinishOutcome, StoreUnavailable>
     readonly find: (id: TaskId) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
     /** The same without the body: what GET needs. */
     readonly view: (id: TaskId) => Effect.Effect<Option.Option<TaskView>, StoreUnavailable>
     /** The vendor's job that was last submitted for a task, if its handle is known. */
     readonly job: (id: TaskId) => Effect.Effect<Option.Option<VendorJob>, StoreUnavailable>
-    /** Clears owners without a heartbeat since then; returns the tasks without an owner. */
+    /** Frees the tasks of owners without a heartbeat since then; returns how many. */
     readonly releaseOrphans: (
-      heartbeatSince: DateTime.Utc,
-      limit: number
-    ) => Effect.Effect<ReadonlyArray<TaskId>, StoreUnavailable>
+      heartbeatSince: DateTime.Utc
+    ) => Effect.Effect<number, StoreUnavailable>
   }
 >()("gateway/tasks/TaskStore") {}

@@ -3,22 +3,23 @@ import type { EndpointId } from "../domain/Ids.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { EndpointActor } from "../webhooks/EndpointActor.ts"
 import { LocalSenders } from "../webhooks/LocalSenders.ts"
-import { TaskActor } from "./TaskActor.ts"
+import { TaskInbox } from "./TaskInbox.ts"
 
 /** Endpoint actors that are started at once: each reads the last minute of its attempts. */
 const startsMax = 8
 
 /**
- * Sends the notifications as volatile messages, or calls the endpoint's sender if it is open in this
- * process. Work whose message could not be sent is found by the `Rescuer` and the `DeliveryScheduler`.
+ * Tasks are left in the inbox of the `TaskScheduler`. Endpoints get volatile messages, or a call of their
+ * sender if it is open in this process; deliveries whose message could not be sent are found by the
+ * `DeliveryScheduler`.
  *
- * An actor runs in the context of this layer and not of the request that notified it: a task may wait for
- * an hour, and the request, its body and its span would stay in memory as long.
+ * An actor runs in the context of this layer and not of the request that notified it: the request, its
+ * body and its span would stay in memory as long.
  */
 export const layer = Layer.effect(
   WorkNotifier,
   Effect.gen(function* () {
-    const taskActor = yield* TaskActor.client
+    const inbox = yield* TaskInbox
     const endpointActor = yield* EndpointActor.client
     const senders = yield* LocalSenders
     const context = yield* Effect.context<never>()
@@ -33,11 +34,9 @@ export const layer = Layer.effect(
       )
     })
     return WorkNotifier.of({
-      notifyTask: (id) =>
-        Effect.setContext(Effect.ignore(taskActor(id).Run(undefined, { discard: true })), context),
-      stopTask: (id) =>
-        Effect.setContext(Effect.ignore(taskActor(id).Stop(undefined, { discard: true })), context),
+      notifyTask: () => Effect.sync(() => inbox.wake()),
+      stopTask: (id) => Effect.sync(() => inbox.stop(id)),
       notifyEndpoints: (ids) => Effect.setContext(notifyEndpoints(ids), context)
     })
   })
-).pipe(Layer.provideMerge(LocalSenders.layer))
+).pipe(Layer.provideMerge(Layer.mergeAll(LocalSenders.layer, TaskInbox.layer)))

@@ -50,11 +50,13 @@ const tasks = Layer.effect(
   TaskStore,
   Effect.map(TaskStore, (live) => ({
     ...live,
-    endAttempt: (end) =>
-      pauseAt("answered", end.taskId).pipe(
-        Effect.andThen(live.endAttempt(end)),
-        Effect.tap(pauseAt("recorded", end.taskId))
-      ),
+    endStep: (end) =>
+      end.attempt === undefined
+        ? live.endStep(end)
+        : pauseAt("answered", end.taskId).pipe(
+            Effect.andThen(live.endStep(end)),
+            Effect.tap(pauseAt("recorded", end.taskId))
+          ),
     finish: (finish) =>
       pauseAt("copied", finish.taskId).pipe(
         Effect.andThen(live.finish(finish)),

@@ -98,6 +98,7 @@ export const accept = Effect.fnUntraced(function* (
     price: credits(price),
     deadlineAt: DateTime.add(now, { hours: 1 }),
     traceId: "0".repeat(32),
+    queue: "submits",
     now,
     event: newEvent(),
     idempotency: Option.none(),

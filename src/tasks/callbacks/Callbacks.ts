@@ -8,10 +8,10 @@ import { signatureSkewSecondsMax } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { Secrets } from "../../process/Secrets.ts"
+import { WorkNotifier } from "../../process/WorkNotifier.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import { CallbackKeys } from "./CallbackKeys.ts"
-import { CallbackSignals } from "./CallbackSignals.ts"
 import { CallbackStore } from "./CallbackStore.ts"
 
 /** The task that a callback URL names, and the account to which its job was submitted. */
@@ -46,7 +46,7 @@ export class Callbacks extends Context.Service<
     Callbacks,
     Effect.gen(function* () {
       const { publicUrl } = yield* AppConfig
-      const signals = yield* CallbackSignals
+      const notifier = yield* WorkNotifier
       const keys = yield* CallbackKeys
       const secrets = yield* Secrets
       const store = yield* CallbackStore
@@ -66,10 +66,10 @@ export class Callbacks extends Context.Service<
           digest: createHash("sha256").update(seal.message).digest(),
           expiresAt: DateTime.makeUnsafe((seal.signedAtSeconds + recordSeconds) * 1000),
           taskId,
-          isForOwner: !signals.has(taskId)
+          now: DateTime.makeUnsafe(now)
         })
         if (!isNew) return yield* refused
-        yield* signals.notify(taskId)
+        yield* notifier.notifyTask(taskId)
       })
 
       const readToken = Effect.fnUntraced(function* (token: string) {

@@ -1,20 +1,26 @@
-import { Context, Deferred, Duration, Effect, Exit, Latch, Layer } from "effect"
+import { Context, DateTime, Effect, Layer } from "effect"
+import { Batcher } from "../../db/Batcher.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskId } from "../../domain/Ids.ts"
-import { slotQueueTasksMax, slotRecheckSeconds } from "../../domain/Limits.ts"
+import { slotServeSecondsMax } from "../../domain/Limits.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
-import { Process } from "../../process/Process.ts"
 import type { SlotLimit } from "../../vendors/VendorClient.ts"
+import { TaskInbox } from "../TaskInbox.ts"
 import { ConcurrencySlotStore } from "./ConcurrencySlotStore.ts"
-import type { SlotQueueState } from "./ConcurrencySlotStore.ts"
-import { startServing } from "./Served.ts"
-import type { Served } from "./Served.ts"
+import type { SlotQueueState, SlotRequest } from "./ConcurrencySlotStore.ts"
 
-/** A run of a task that this process owns. */
-export interface SlotRequest {
-  readonly taskId: TaskId
-  readonly epoch: number
+/** A limit, and the account that a task with a slot of it is submitted to. */
+export interface AccountLimit extends SlotLimit {
+  readonly accountId: string
 }
+
+interface Take {
+  readonly request: SlotRequest
+  readonly limit: AccountLimit
+}
+
+/** Tasks that one statement gives slots to. */
+const slotsPerTakeMax = 100
 
 /**
  * Limits the jobs that run at a vendor at once, over all processes, oldest task first. A slot
@@ -24,10 +30,21 @@ export interface SlotRequest {
 export class ConcurrencyLimiter extends Context.Service<
   ConcurrencyLimiter,
   {
-    /** Waits until the task holds a slot. An interrupted waiter (cancel, deadline) takes none. */
-    readonly acquire: (request: SlotRequest, limit: SlotLimit) => Effect.Effect<void>
+    /**
+     * Whether the task has a slot of the account now. If not, it is no longer in hand: it waits in the
+     * store until it is given one.
+     */
+    readonly take: (
+      request: SlotRequest,
+      limit: AccountLimit
+    ) => Effect.Effect<"Held" | "Waits" | "Ending">
     /** Slots may be free: a task has ended or its submit was refused. */
     readonly notifyReleased: Effect.Effect<void>
+    /**
+     * Gives free slots to waiting tasks, when there may be some; returns whether tasks still wait. No
+     * process notifies another of a released slot, so it is to be called again then.
+     */
+    readonly serve: Effect.Effect<boolean, StoreUnavailable>
     /** For `/metrics`. */
     readonly queues: Effect.Effect<ReadonlyArray<SlotQueueState>, StoreUnavailable>
   }
@@ -35,98 +52,59 @@ export class ConcurrencyLimiter extends Context.Service<
   static readonly layer = Layer.effect(
     ConcurrencyLimiter,
     Effect.gen(function* () {
-      const scope = yield* Effect.scope
-      const queues = new Map<string, SlotQueue>()
+      const inbox = yield* TaskInbox
       const store = yield* ConcurrencySlotStore
-      const serve = serveWith(store, (yield* Process).id)
+      /** Tasks wait for slots, as far as this process knows. */
+      let areWaiting = false
+      let joined = false
+      let servedAt = Number.NEGATIVE_INFINITY
 
-      const queueOf = (limit: SlotLimit): SlotQueue => {
-        const known = queues.get(limit.line)
-        if (known !== undefined) return known
-        const queue: SlotQueue = {
-          limit,
-          recheck: Latch.makeUnsafe(),
-          waiting: new Map(),
-          isServed: false
-        }
-        queues.set(limit.line, queue)
-        return queue
-      }
+      /** Those that come together share a statement for each limit. */
+      const takes = yield* Batcher.make({
+        itemsMax: slotsPerTakeMax,
+        runsMax: 1,
+        run: Effect.fnUntraced(function* (asked: ReadonlyArray<Take>) {
+          const now = yield* DateTime.now
+          const held = new Map<TaskId, boolean>()
+          for (const [line, takers] of Map.groupBy(asked, ({ limit }) => limit.line)) {
+            const [first] = takers
+            if (first === undefined) continue
+            const requests = takers.map(({ request }) => request)
+            const taken = yield* store.take({ ...first.limit, line, requests, now })
+            for (const slot of taken) held.set(slot.taskId, slot.held)
+          }
+          return asked.map(({ request }) => held.get(request.taskId))
+        })
+      })
 
       return ConcurrencyLimiter.of({
-        acquire: ({ epoch, taskId }, limit) =>
-          Effect.suspend(() => {
-            const queue = queueOf(limit)
-            const acquired: Deferred.Deferred<void> = Deferred.makeUnsafe()
-            const waiter: Waiter = { epoch, acquired, isQueued: false }
-            queue.waiting.set(taskId, waiter)
-            const remove = Effect.sync(() => {
-              if (queue.waiting.get(taskId) === waiter) queue.waiting.delete(taskId)
-            })
-            queue.recheck.openUnsafe()
-            return startServing(queue, serve, scope).pipe(
-              Effect.andThen(Deferred.await(acquired)),
-              Effect.onInterrupt(() => remove)
-            )
-          }),
+        take: Effect.fnUntraced(function* (request, limit) {
+          const isHeld = yield* retryStore(takes.call({ request, limit }))
+          if (isHeld === undefined) return "Ending"
+          if (isHeld) return "Held"
+          areWaiting = true
+          joined = true
+          inbox.wake()
+          return "Waits"
+        }),
         notifyReleased: Effect.sync(() => {
-          for (const { recheck } of queues.values()) recheck.openUnsafe()
+          if (areWaiting) inbox.wake()
+        }),
+        serve: Effect.gen(function* () {
+          const now = yield* DateTime.now
+          const millis = DateTime.toEpochMillis(now)
+          // A process that died may have left waiting tasks, so all look now and then
+          const isLongAgo = Math.abs(millis - servedAt) >= slotServeSecondsMax * 1000
+          if (!areWaiting && !isLongAgo) return false
+          servedAt = millis
+          joined = false
+          const { limits } = yield* store.serve(now)
+          // One that began to wait during the statement may not be counted
+          areWaiting = limits > 0 || joined
+          return areWaiting
         }),
         queues: store.queues
       })
     })
   )
 }
-
-interface Waiter {
-  readonly epoch: number
-  readonly acquired: Deferred.Deferred<void>
-  /** The store has it in the queue. */
-  isQueued: boolean
-}
-
-/** The waiters of this process for one limit. */
-interface SlotQueue extends Served {
-  readonly limit: SlotLimit
-  /** Open when a slot may be free, or a new waiter has come. */
-  readonly recheck: Latch.Latch
-  readonly waiting: Map<TaskId, Waiter>
-}
-
-/** The waiters that the store does not have yet, as many as one statement takes. */
-const newWaiters = (queue: SlotQueue): ReadonlyArray<SlotRequest> =>
-  [...queue.waiting]
-    .filter(([, { isQueued }]) => !isQueued)
-    .slice(0, slotQueueTasksMax)
-    .map(([taskId, { epoch }]) => ({ taskId, epoch }))
-
-/** Runs while there are waiters, then ends: an idle queue costs nothing. */
-const serveWith = (store: ConcurrencySlotStore["Service"], owner: string) =>
-  Effect.fnUntraced(function* (queue: SlotQueue) {
-    while (queue.waiting.size > 0) {
-      // Closed before the statement, so that a release during the statement opens it again
-      queue.recheck.closeUnsafe()
-      const joining = newWaiters(queue)
-      const { joined, held } = yield* retryStore(store.take({ ...queue.limit, owner, joining }))
-      for (const taskId of joined) {
-        const waiter = queue.waiting.get(taskId)
-        if (waiter !== undefined) waiter.isQueued = true
-      }
-      for (const taskId of held) {
-        const waiter = queue.waiting.get(taskId)
-        if (waiter?.isQueued !== true) continue
-        queue.waiting.delete(taskId)
-        yield* Deferred.done(waiter.acquired, Exit.void)
-      }
-      const isUpToDate = joined.length < joining.length || newWaiters(queue).length === 0
-      if (queue.waiting.size > 0 && isUpToDate) {
-        // No process notifies another of a released slot, so the store is asked again
-        yield* Effect.raceFirst(
-          queue.recheck.await,
-          Effect.sleep(Duration.seconds(slotRecheckSeconds))
-        )
-      }
-    }
-    // In the same synchronous step as the check above, so that the next waiter starts a new fiber
-    queue.isServed = false
-  })

@@ -1,28 +1,30 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
-import { rowsOf } from "../../db/Rows.ts"
+import type { DateTime } from "effect"
+import { rowOf, rowsOf, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
+import type { SlotLimit } from "../../vendors/VendorClient.ts"
+import type { StoredInputs } from "../TaskStore.ts"
 
-/** Queues tasks for a slot, and gives free slots to the oldest tasks of the queue. */
-export interface TakeSlots {
-  /** The key of the limit and its queue. */
-  readonly line: string
-  /** Slots of this key, over all processes. */
-  readonly max: number
-  /** The process whose tasks are returned. */
-  readonly owner: string
-  readonly joining: ReadonlyArray<{ readonly taskId: TaskId; readonly epoch: number }>
+/** A task in hand that asks for a slot. */
+export interface SlotRequest {
+  readonly taskId: TaskId
+  readonly epoch: number
+  /** Kept for the step that follows when it has to wait. */
+  readonly inputs: StoredInputs
 }
 
-/** The owner's tasks: those that have just joined the queue, and those that hold a slot. */
-export interface TakenSlots {
-  readonly joined: ReadonlyArray<TaskId>
-  readonly held: ReadonlyArray<TaskId>
+/** Asks for slots of one limit. */
+export interface TakeSlots extends SlotLimit {
+  /** The account that the tasks are submitted to when they have a slot. */
+  readonly accountId: string
+  readonly requests: ReadonlyArray<SlotRequest>
+  readonly now: DateTime.Utc
 }
 
-/** Tasks of one queue, over all processes. */
+/** Tasks of one limit, over all processes. */
 export const SlotQueueState = Schema.Struct({
   line: Schema.String,
   held: Schema.Int,
@@ -30,11 +32,23 @@ export const SlotQueueState = Schema.Struct({
 })
 export type SlotQueueState = typeof SlotQueueState.Type
 
+const Taken = Schema.Struct({ taskId: TaskId, held: Schema.Boolean })
+export type TakenSlot = typeof Taken.Type
+
+const Served = Schema.Struct({ given: Schema.Int, limits: Schema.Int })
+export type ServedSlots = typeof Served.Type
+
 /** Slots for jobs at a vendor, shared by all processes: columns of `runs`. ADR 0108. */
 export class ConcurrencySlotStore extends Context.Service<
   ConcurrencySlotStore,
   {
-    readonly take: (request: TakeSlots) => Effect.Effect<TakenSlots, StoreUnavailable>
+    /**
+     * Gives slots, oldest task first. A task that gets none waits without an owner until it is given
+     * one; a task that is just being ended is not among the results.
+     */
+    readonly take: (request: TakeSlots) => Effect.Effect<ReadonlyArray<TakenSlot>, StoreUnavailable>
+    /** Gives free slots to waiting tasks, and makes these due. */
+    readonly serve: (now: DateTime.Utc) => Effect.Effect<ServedSlots, StoreUnavailable>
     readonly queues: Effect.Effect<ReadonlyArray<SlotQueueState>, StoreUnavailable>
   }
 >()("gateway/tasks/submission/ConcurrencySlotStore") {
@@ -42,18 +56,13 @@ export class ConcurrencySlotStore extends Context.Service<
     ConcurrencySlotStore,
     Effect.map(PgClient.PgClient, (sql) =>
       ConcurrencySlotStore.of({
-        take: ({ joining, line, max, owner }) =>
+        take: ({ accountId, line, max, now, requests }) =>
           sql`
-            SELECT * FROM concurrency_slots_take(${line}, ${max}, ${owner},
-              ${joining.map(({ taskId }) => taskId)}::uuid[],
-              ${joining.map(({ epoch }) => epoch)}::integer[])`.pipe(
-            rowsOf(Row),
-            Effect.map((rows): TakenSlots => ({
-              joined: rows.filter(({ held }) => !held).map(({ taskId }) => taskId),
-              held: rows.filter(({ held }) => held).map(({ taskId }) => taskId)
-            })),
-            storeFailures
-          ),
+            SELECT * FROM slots_take(${line}, ${max}, ${accountId},
+              ${sql.json(requests.map(({ epoch, inputs, taskId }) => ({ task: taskId, epoch, inputs })))},
+              ${toDate(now)})`.pipe(rowsOf(Taken), storeFailures),
+        serve: (now) =>
+          sql`SELECT * FROM slots_serve(${toDate(now)})`.pipe(rowOf(Served), storeFailures),
         queues: sql`
           SELECT slot_key AS line, count(*) FILTER (WHERE slot_held)::integer AS held,
             count(*) FILTER (WHERE NOT slot_held)::integer AS waiting
@@ -65,5 +74,3 @@ export class ConcurrencySlotStore extends Context.Service<
     )
   )
 }
-
-const Row = Schema.Struct({ taskId: TaskId, held: Schema.Boolean })

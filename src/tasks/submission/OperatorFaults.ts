@@ -1,7 +1,7 @@
 import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Schedule } from "effect"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
-import { RateLeaseStore } from "./RateLeaseStore.ts"
+import { VendorFaultStore } from "./VendorFaultStore.ts"
 
 /**
  * Faults of the service's own vendor accounts. Each is logged once for the operator and counted, and
@@ -31,7 +31,7 @@ export class OperatorFaults extends Context.Service<
   static readonly layer = Layer.effect(
     OperatorFaults,
     Effect.gen(function* () {
-      const store = yield* RateLeaseStore
+      const store = yield* VendorFaultStore
       const open = new Map<string, DateTime.Utc>()
 
       /** Reads what other processes opened and closed. */

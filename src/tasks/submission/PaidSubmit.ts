@@ -10,7 +10,6 @@ import type {
   ResultItem,
   SubmitMedium,
   SubmitRequest,
-  Submitted,
   VendorAccount,
   VendorResult
 } from "../../vendors/VendorClient.ts"
@@ -18,36 +17,34 @@ import type { VendorError } from "../../vendors/VendorError.ts"
 import { Callbacks } from "../callbacks/Callbacks.ts"
 import { TaskChanges } from "../TaskChanges.ts"
 import { TaskOutput } from "../TaskOutput.ts"
+import { pollQueue, submitQueue } from "../TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
-import type { OwnedTask } from "../TaskStore.ts"
+import type { AttemptOutcome, NextStep, OwnedTask, StoredInputs } from "../TaskStore.ts"
 import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
-import { RateLimiter } from "./RateLimiter.ts"
 import { failureText } from "./VendorFailure.ts"
 
 /** Another process owns the task, or it has ended: nothing may be written or submitted any more. */
 export class Fenced extends Schema.TaggedError<Fenced>()("Fenced", {}) {}
 
-/** A job to submit: for which task, of which model, to which account. */
+/** A job to submit: for which task, of which model, to which account, as which attempt. */
 export interface Submission {
   readonly owned: OwnedTask
   readonly entry: CatalogEntry
   readonly account: VendorAccount
   readonly media: ReadonlyArray<SubmitMedium>
-}
-
-/** A job that the vendor accepted, with its handle recorded. */
-export interface SubmittedJob {
-  readonly handle: Handle
-  readonly pollAfter: Duration.Duration
-}
-
-/** The outcome of a submit, as it is stored. */
-export interface SubmitRecord {
+  /** Of the media, for a submit that follows this one. */
+  readonly inputs: StoredInputs
   readonly n: number
-  readonly state: "submitted" | "refused" | "ambiguous"
-  readonly handle: Handle | null
-  readonly failure: string | null
 }
+
+/**
+ * What became of a submit: the task waits for its job, or to be submitted again, or a blocking call has
+ * returned the result.
+ */
+export type SubmitOutcome =
+  | { readonly _tag: "Accepted"; readonly until: DateTime.Utc }
+  | { readonly _tag: "Refused"; readonly until: DateTime.Utc }
+  | { readonly _tag: "Done"; readonly result: VendorResult }
 
 /** Submits of one task, counting those that the vendor refused as retryable or rate-limited. */
 const submitsMax = 6
@@ -60,12 +57,12 @@ const submitsMax = 6
 export class PaidSubmit extends Context.Service<
   PaidSubmit,
   {
-    /** Submits as attempt `firstN`, and again while the vendor's refusal is temporary. */
-    readonly submit: (
-      submission: Submission,
-      firstN: number
-    ) => Effect.Effect<SubmittedJob, VendorError | Fenced>
-    readonly record: (owned: OwnedTask, record: SubmitRecord) => Effect.Effect<void, Fenced>
+    readonly submit: (submission: Submission) => Effect.Effect<SubmitOutcome, VendorError | Fenced>
+    readonly record: (
+      owned: OwnedTask,
+      attempt: AttemptOutcome,
+      next?: NextStep
+    ) => Effect.Effect<void, Fenced>
   }
 >()("gateway/tasks/submission/PaidSubmit") {
   static readonly layer = Layer.effect(
@@ -74,71 +71,89 @@ export class PaidSubmit extends Context.Service<
       const output = yield* TaskOutput
       const store = yield* TaskStore
       const slots = yield* ConcurrencyLimiter
-      const acquire = acquireWith(yield* RateLimiter, slots)
       const begin = beginWith(store, yield* TaskChanges)
       const cancelIfEnded = cancelIfEndedWith(store)
       const submitRequest = submitRequestWith(yield* Callbacks)
-      const handleOf = handleWith(output)
       const withMediaCapacity = mediaCapacityOf(yield* Semaphore.make(submitMediaBytesMax))
 
-      const record = Effect.fnUntraced(function* (owned: OwnedTask, submit: SubmitRecord) {
+      const record = Effect.fnUntraced(function* (
+        { epoch, task }: OwnedTask,
+        attempt: AttemptOutcome,
+        next?: NextStep
+      ) {
         const now = yield* DateTime.now
-        const { epoch, task } = owned
-        const attempt = { taskId: task.id, epoch, ...submit, now }
-        const written = yield* retryStore(store.endAttempt(attempt))
-        if (!written) return yield* new Fenced()
-        if (submit.state !== "submitted") yield* slots.notifyReleased
+        const end = {
+          taskId: task.id,
+          epoch,
+          attempt,
+          now,
+          ...(next === undefined ? {} : { next })
+        }
+        if (!(yield* retryStore(store.endStep(end)))) return yield* new Fenced()
+        if (attempt.state !== "submitted") yield* slots.notifyReleased
       })
 
-      const post = (submission: Submission, n: number) => {
-        const { account, owned } = submission
-        return account.submit(submitRequest(submission)).pipe(
-          Effect.flatMap((submitted) =>
-            Effect.flatMap(handleOf(owned, submitted), (handle) =>
-              record(owned, { n, state: "submitted", handle, failure: null }).pipe(
-                Effect.tapErrorTag("Fenced", () => cancelIfEnded(account, handle, owned)),
-                Effect.as({
-                  handle,
-                  pollAfter: submitted._tag === "Accepted" ? submitted.pollAfter : Duration.zero
-                })
-              )
-            )
+      const accepted = Effect.fnUntraced(function* (
+        { account, entry, n, owned }: Submission,
+        handle: Handle,
+        pollAfter: Duration.Duration
+      ) {
+        const until = DateTime.addDuration(yield* DateTime.now, pollAfter)
+        const next = { dueAt: until, queue: pollQueue(account, entry.upstreamModel) }
+        yield* Effect.tapErrorTag(
+          record(owned, { n, state: "submitted", handle, failure: null }, next),
+          "Fenced",
+          () => cancelIfEnded(account, handle, owned)
+        )
+        return { _tag: "Accepted", until } as const
+      })
+
+      /** The result is recorded in place of a handle; its owner goes on with it. */
+      const done = Effect.fnUntraced(function* (
+        { n, owned: { deadlineAt, task }, owned }: Submission,
+        result: VendorResult
+      ) {
+        const items = yield* output.persistInline(task, result, deadlineAt)
+        yield* record(owned, { n, state: "submitted", handle: doneHandle(items), failure: null })
+        return { _tag: "Done", result: { items } } as const
+      })
+
+      const refused = Effect.fnUntraced(function* (submission: Submission, error: VendorError) {
+        const { n, owned } = submission
+        const state = error.class === "AMBIGUOUS" ? "ambiguous" : "refused"
+        const next = yield* nextSubmit(submission, error)
+        const attempt = { n, state, handle: null, failure: failureText(error) } as const
+        yield* record(owned, attempt, Option.getOrUndefined(next))
+        return Option.isSome(next)
+          ? ({ _tag: "Refused", until: next.value.dueAt } as const)
+          : yield* error
+      })
+
+      const post = (submission: Submission): Effect.Effect<SubmitOutcome, VendorError | Fenced> =>
+        submission.account.submit(submitRequest(submission)).pipe(
+          Effect.flatMap((submitted): Effect.Effect<SubmitOutcome, VendorError | Fenced> =>
+            submitted._tag === "Accepted"
+              ? accepted(submission, submitted.handle, submitted.pollAfter)
+              : done(submission, submitted.result)
           ),
-          Effect.tapErrorTag("VendorError", (error) =>
-            record(owned, {
-              n,
-              state: error.class === "AMBIGUOUS" ? "ambiguous" : "refused",
-              handle: null,
-              failure: failureText(error)
-            })
-          )
-        )
-      }
-
-      /**
-       * Uninterruptible from the statement that begins the attempt to the record of the response,
-       * except for the wait while the store is unavailable: no paid job is lost, and no attempt
-       * that was not sent becomes ambiguous.
-       */
-      const submitOnce = (submission: Submission, n: number) =>
-        Effect.uninterruptibleMask((restore) =>
-          Effect.andThen(begin(submission, n, restore), post(submission, n))
+          Effect.catchTag("VendorError", (error) => refused(submission, error))
         )
 
-      const submit = (
-        submission: Submission,
-        n: number
-      ): Effect.Effect<SubmittedJob, VendorError | Fenced> =>
-        acquire(submission).pipe(
-          Effect.andThen(withMediaCapacity(submission, submitOnce(submission, n))),
-          Effect.catchTag("VendorError", (error) =>
-            Effect.flatMap(waitBefore(submission, error, n), (wait) =>
-              Effect.delay(submit(submission, n + 1), wait)
+      return PaidSubmit.of({
+        record,
+        /**
+         * Uninterruptible from the statement that begins the attempt to the record of the response,
+         * except for the wait while the store is unavailable: no paid job is lost, and no attempt
+         * that was not sent becomes ambiguous.
+         */
+        submit: (submission) =>
+          withMediaCapacity(
+            submission,
+            Effect.uninterruptibleMask((restore) =>
+              Effect.andThen(begin(submission, restore), post(submission))
             )
           )
-        )
-
-      return PaidSubmit.of({ submit, record })
+      })
     })
   )
 }
@@ -150,19 +165,6 @@ const submitRequestWith =
     const callbackUrl = callbacks.callbackUrl({ account, taskId: task.id })
     const request = requestOf(task, entry, media)
     return callbackUrl === undefined ? request : { ...request, callbackUrl }
-  }
-
-/** A slot first, which may take long, then a permit. A task that waits for them stays `pending`. */
-const acquireWith =
-  (permits: RateLimiter["Service"], slots: ConcurrencyLimiter["Service"]) =>
-  ({ account, entry, owned }: Submission): Effect.Effect<void> => {
-    const limit = account.slotsOf?.(entry.upstreamModel)
-    const rate = account.rateOf?.("submit", entry.upstreamModel)
-    const request = { taskId: owned.task.id, epoch: owned.epoch }
-    return Effect.andThen(
-      limit === undefined ? Effect.void : slots.acquire(request, limit),
-      rate === undefined ? Effect.void : permits.acquire(rate)
-    )
   }
 
 /**
@@ -179,8 +181,7 @@ const mediaCapacityOf =
 /** `restore` makes the waits between tries interruptible. */
 const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"]) =>
   Effect.fnUntraced(function* (
-    { account, entry, owned }: Submission,
-    n: number,
+    { account, entry, n, owned }: Submission,
     restore: (wait: Effect.Effect<void>) => Effect.Effect<void>
   ) {
     const attempt = {
@@ -195,14 +196,6 @@ const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"])
     if (!(yield* retryStore(store.beginAttempt(attempt), restore))) return yield* new Fenced()
     yield* changes.notify(owned.task.id)
   })
-
-/** The handle to record: of the job, or in its place the result of a blocking call. */
-const handleWith =
-  (output: TaskOutput["Service"]) =>
-  ({ deadlineAt, task }: OwnedTask, submitted: Submitted): Effect.Effect<Handle, VendorError> =>
-    submitted._tag === "Accepted"
-      ? Effect.succeed(submitted.handle)
-      : Effect.map(output.persistInline(task, submitted.result, deadlineAt), doneHandle)
 
 /**
  * The result of a blocking call, recorded in place of a handle before anything else is done with it: a
@@ -284,13 +277,15 @@ export const isTransient = (error: VendorError): boolean =>
 export const isSubmittedAgain = (error: VendorError, n: number): boolean =>
   n < submitsMax && (isTransient(error) || (error.class === "MEDIA" && n === 1))
 
-/** The wait before the next submit; fails with the error itself when there is none. */
-const waitBefore = ({ owned }: Submission, error: VendorError, n: number) =>
-  Effect.flatMap(DateTime.now, (now) => {
-    const wait = waitOf(error, n)
+/** The next submit after this failure, if there is one: of any account, and without a slot until then. */
+const nextSubmit = ({ entry, inputs, n, owned }: Submission, error: VendorError) =>
+  Effect.map(DateTime.now, (now): Option.Option<NextStep> => {
+    const dueAt = DateTime.addDuration(now, waitOf(error, n))
     // A wait of hours (a daily quota) would only end at the task's deadline
-    const isInTime = DateTime.isLessThan(DateTime.addDuration(now, wait), owned.deadlineAt)
-    return isSubmittedAgain(error, n) && isInTime ? Effect.succeed(wait) : Effect.fail(error)
+    const isInTime = DateTime.isLessThan(dueAt, owned.deadlineAt)
+    return isSubmittedAgain(error, n) && isInTime
+      ? Option.some({ dueAt, queue: submitQueue(entry), inputs })
+      : Option.none()
   })
 
 /** Waits between refused submits: 1, 2, 4 … seconds, or what the vendor asked for. */

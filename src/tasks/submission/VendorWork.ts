@@ -1,36 +1,39 @@
-import { Context, Duration, Effect, Layer, Option } from "effect"
-import type { DateTime } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { Catalog } from "../../catalog/Catalog.ts"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import type { TaskId } from "../../domain/Ids.ts"
-import type { Signal } from "../../process/KeyedSignal.ts"
 import { pollIntervalMax } from "../../vendors/Polling.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { Handle, Progress, VendorAccount } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
-import { CallbackSignals } from "../callbacks/CallbackSignals.ts"
 import { TaskMedia } from "../TaskMedia.ts"
 import type { JobResult } from "../TaskOutput.ts"
+import { pollQueue, ratedQueue } from "../TaskQueue.ts"
+import type { TaskQueue } from "../TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
-import type { OwnedTask } from "../TaskStore.ts"
+import type { NewestAttempt, NextStep, OwnedTask, StoredInputs } from "../TaskStore.ts"
+import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
 import {
   cancelJob,
   doneIn,
+  Fenced,
   isSubmittedAgain,
   isTransient,
   PaidSubmit,
   requestOf
 } from "./PaidSubmit.ts"
-import type { Fenced } from "./PaidSubmit.ts"
-import { RateLimiter } from "./RateLimiter.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
 import { storedFailure } from "./VendorFailure.ts"
 
-/**
- * Gets a task's result from its vendor: submits the job, or continues
- * with the one that was submitted.
- */
+/** What a step came to: the task waits in the store, or its job has a result. */
+export type VendorStep =
+  | { readonly _tag: "Waits"; readonly until: DateTime.Utc }
+  | { readonly _tag: "Done"; readonly job: JobResult }
+
+/** Takes the next step of a task at its vendor: submits the job, or polls the one that was submitted. */
 export class VendorWork extends Context.Service<
   VendorWork,
   {
@@ -39,79 +42,139 @@ export class VendorWork extends Context.Service<
      * task. Best effort: never fails.
      */
     readonly cancel: (id: TaskId) => Effect.Effect<void>
-    readonly resultOf: (owned: OwnedTask) => Effect.Effect<JobResult, VendorError | Fenced>
+    /** A task that waits was given up: whoever claims it when it is due takes the next step. */
+    readonly next: (owned: OwnedTask) => Effect.Effect<VendorStep, VendorError | Fenced>
   }
 >()("gateway/tasks/submission/VendorWork") {
   static readonly layer = Layer.effect(
     VendorWork,
     Effect.gen(function* () {
-      const signals = yield* CallbackSignals
       const entryOf = entryWith(yield* Catalog)
-      const faults = yield* OperatorFaults
+      const waitIn = waitWith(yield* TaskStore)
       const { poll, reportFaults } = yield* makePolling
+      const submit = yield* makeSubmit(reportFaults)
       const reconcile = yield* Reconcile
-      const inputs = yield* TaskMedia
       const paid = yield* PaidSubmit
       const vendors = yield* VendorClient
       const cancel = cancelWith(yield* TaskStore, vendors)
 
-      const submitNew = Effect.fnUntraced(function* (owned: OwnedTask, firstN: number) {
-        const entry = yield* entryOf(owned.task)
-        const account = yield* vendors.choose(entry)
-        const media = yield* inputs.resolve(owned.task, entry)
-        const { upstreamModel } = entry
-        const submission = { owned, entry, account, media }
-        // Before the submit: its callback may come before its response is recorded
-        const signal = yield* signals.subscribe(owned.task.id, account)
-        const job = yield* reportFaults(account, upstreamModel, paid.submit(submission, firstN))
-        yield* faults.clear(account.accountId, upstreamModel)
-        yield* signal.wait(job.pollAfter)
-        return yield* poll(account, upstreamModel, job.handle, signal)
-      }, Effect.scoped)
-
-      /** For a task whose process died between a submit and its record. */
+      /** For a task whose process died between a submit and its record: it is polled next. */
       const reconciled = Effect.fnUntraced(function* (
         owned: OwnedTask,
-        attempt: { readonly n: number; readonly startedAt: DateTime.Utc },
+        { n, startedAt }: NewestAttempt,
         account: VendorAccount
       ) {
         const entry = yield* entryOf(owned.task)
         const request = requestOf(owned.task, entry, [])
-        const { n, startedAt } = attempt
         const handle = yield* reconcile.find({ owned, startedAt, account, request })
-        yield* paid.record(owned, { n, state: "submitted", handle, failure: null })
-        return handle
+        const until = yield* DateTime.now
+        const next = { dueAt: until, queue: pollQueue(account, entry.upstreamModel) }
+        yield* paid.record(owned, { n, state: "submitted", handle, failure: null }, next)
+        return { _tag: "Waits", until } as const
       })
 
-      /** Continues with a job that another run of the task submitted, or may have submitted. */
-      const resume = Effect.fnUntraced(function* (
-        owned: OwnedTask,
-        attempt: Option.Option.Value<OwnedTask["attempt"]>
-      ) {
+      /** Continues with a job that was submitted, or may have been. */
+      const goOn = Effect.fnUntraced(function* (owned: OwnedTask, attempt: NewestAttempt) {
         const account = yield* vendors.owner(attempt.accountId)
+        if (attempt.handle === null) return yield* reconciled(owned, attempt, account)
+        const done = doneIn(attempt.handle)
+        if (Option.isSome(done)) {
+          return { _tag: "Done", job: { account, result: done.value } } as const
+        }
         const { upstreamModel } = yield* entryOf(owned.task)
-        const signal = yield* signals.subscribe(owned.task.id, account)
-        const known = attempt.handle ?? (yield* reconciled(owned, attempt, account))
-        return yield* poll(account, upstreamModel, known, signal)
-      }, Effect.scoped)
+        const rate = ratedQueue(account, "poll", upstreamModel)
+        // Its claim was no permit: a limit that is new
+        if (rate !== undefined && rate.name !== owned.queue) return yield* waitIn(owned, rate)
+        return yield* poll(account, upstreamModel, owned, attempt.handle)
+      })
 
       return VendorWork.of({
         cancel: (id) => Effect.ignore(cancel(id)),
-        resultOf: Effect.fn("VendorWork.resultOf")(function* (owned) {
-          if (Option.isNone(owned.attempt)) return yield* submitNew(owned, 1)
-          const attempt = owned.attempt.value
-          const { n, state } = attempt
-          if (state === "refused") {
-            const refusal = storedFailure(attempt.failure)
-            return yield* isSubmittedAgain(refusal, n) ? submitNew(owned, n + 1) : refusal
+        next: Effect.fn("VendorWork.next")(function* (owned) {
+          if (Option.isNone(owned.attempt)) {
+            return yield* submit(owned, yield* entryOf(owned.task), 1)
           }
-          if (state === "ambiguous") return yield* ambiguous
-          return yield* resume(owned, attempt)
+          const attempt = owned.attempt.value
+          if (attempt.state === "refused") {
+            const refusal = storedFailure(attempt.failure)
+            if (!isSubmittedAgain(refusal, attempt.n)) return yield* refusal
+            return yield* submit(owned, yield* entryOf(owned.task), attempt.n + 1)
+          }
+          return yield* attempt.state === "ambiguous" ? ambiguous : goOn(owned, attempt)
         })
       })
     })
   )
 }
+
+/** Gives the task up until it is claimed from this queue, which is due at once. */
+const waitWith = (store: TaskStore["Service"]) =>
+  Effect.fnUntraced(function* (
+    { epoch, task }: OwnedTask,
+    queue: TaskQueue,
+    more?: Pick<NextStep, "accountId" | "inputs">
+  ) {
+    const now = yield* DateTime.now
+    const next = { dueAt: now, queue, ...more }
+    yield* retryStore(store.endStep({ taskId: task.id, epoch, next, now }))
+    return { _tag: "Waits", until: now } as const
+  })
+
+type ReportFaults = <A, E>(
+  account: VendorAccount,
+  upstreamModel: string,
+  work: Effect.Effect<A, VendorError | E>
+) => Effect.Effect<A, VendorError | E>
+
+/** The media, then a slot, which may take long, then a permit. A task that waits for them stays `pending`. */
+const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFaults) {
+  const faults = yield* OperatorFaults
+  const inputs = yield* TaskMedia
+  const paid = yield* PaidSubmit
+  const slots = yield* ConcurrencyLimiter
+  const vendors = yield* VendorClient
+  const waitIn = waitWith(yield* TaskStore)
+
+  /** Whether the task has what limits its submit; if not, it waits in the store. */
+  const isAdmitted = Effect.fnUntraced(function* (
+    owned: OwnedTask,
+    { upstreamModel }: CatalogEntry,
+    account: VendorAccount,
+    known: StoredInputs
+  ) {
+    const { accountId } = account
+    const limit = account.slotsOf?.(upstreamModel)
+    const holdsSlot = owned.slotHeld && owned.accountId === accountId
+    if (limit !== undefined && !holdsSlot) {
+      const request = { taskId: owned.task.id, epoch: owned.epoch, inputs: known }
+      const slot = yield* slots.take(request, { ...limit, accountId })
+      if (slot === "Ending") return yield* new Fenced()
+      if (slot === "Waits") return Option.some(owned.deadlineAt)
+    }
+    const rate = ratedQueue(account, "submit", upstreamModel)
+    if (rate === undefined || rate.name === owned.queue) return Option.none()
+    return Option.some((yield* waitIn(owned, rate, { accountId, inputs: known })).until)
+  })
+
+  return Effect.fnUntraced(function* (owned: OwnedTask, entry: CatalogEntry, n: number) {
+    const { upstreamModel } = entry
+    const { accountId } = owned
+    const account = yield* accountId === null
+      ? vendors.choose(entry)
+      : // It may have left the configuration while the task waited
+        Effect.catch(vendors.owner(accountId), () => vendors.choose(entry))
+    const { inputs: known, media } = yield* inputs.resolve(owned, entry)
+    const until = yield* isAdmitted(owned, entry, account, known)
+    if (Option.isSome(until)) return { _tag: "Waits", until: until.value } as const
+    const submission = { owned, entry, account, media, inputs: known, n }
+    const outcome = yield* reportFaults(account, upstreamModel, paid.submit(submission))
+    if (outcome._tag === "Refused") return { _tag: "Waits", until: outcome.until } as const
+    yield* faults.clear(account.accountId, upstreamModel)
+    return outcome._tag === "Accepted"
+      ? ({ _tag: "Waits", until: outcome.until } as const)
+      : ({ _tag: "Done", job: { account, result: outcome.result } } as const)
+  })
+})
 
 const entryWith = (catalog: Catalog["Service"]) => (task: TaskRow) =>
   Effect.mapError(
@@ -127,10 +190,10 @@ const cancelWith = (tasks: TaskStore["Service"], vendors: VendorClient["Service"
     yield* cancelJob(account, job.value.handle)
   })
 
-/** Polls within the vendor's rate limits, and reports faults of the service's own account. */
+/** Polls, and reports faults of the service's own account. */
 const makePolling = Effect.gen(function* () {
   const faults = yield* OperatorFaults
-  const limiter = yield* RateLimiter
+  const store = yield* TaskStore
 
   const report = (account: VendorAccount, upstreamModel: string, error: VendorError) =>
     account.isSimulated === true
@@ -138,11 +201,7 @@ const makePolling = Effect.gen(function* () {
       : faults.report(account.accountId, upstreamModel, error)
 
   /** A fault of the service's own account is reported to the operator; later creates are refused. */
-  const reportFaults = <A, E>(
-    account: VendorAccount,
-    upstreamModel: string,
-    work: Effect.Effect<A, VendorError | E>
-  ) =>
+  const reportFaults: ReportFaults = (account, upstreamModel, work) =>
     Effect.tapError(work, (error) =>
       error instanceof VendorError && (error.class === "OPERATOR" || error.class === "GONE")
         ? report(account, upstreamModel, error)
@@ -150,21 +209,16 @@ const makePolling = Effect.gen(function* () {
     )
 
   /**
-   * Polls until the job has ended. A poll that failed temporarily is repeated, and so is
-   * one that the vendor refuses to the account: the job was paid for, and the operator
-   * can repair the account. ADR 0115.
+   * A poll that failed temporarily is repeated, and so is one that the vendor refuses to the
+   * account: the job was paid for, and the operator can repair the account. ADR 0115.
    */
   const poll = Effect.fnUntraced(function* (
     account: VendorAccount,
     upstreamModel: string,
-    handle: Handle,
-    signal: Signal
+    { epoch, task }: OwnedTask,
+    handle: Handle
   ) {
-    const done = doneIn(handle)
-    if (Option.isSome(done)) return { account, result: done.value }
-    const rate = account.rateOf?.("poll", upstreamModel)
-    const pollOnce = (rate === undefined ? Effect.void : limiter.acquire(rate)).pipe(
-      Effect.andThen(account.poll(handle)),
+    const progress = yield* account.poll(handle).pipe(
       Effect.catchIf(isTransient, (error) =>
         Effect.succeed({
           _tag: "Running" as const,
@@ -175,17 +229,20 @@ const makePolling = Effect.gen(function* () {
         Effect.as(report(account, upstreamModel, error), refusedProgress)
       )
     )
-    for (;;) {
-      const progress = yield* pollOnce
-      if (progress._tag === "Done") return { account, result: progress.result }
-      yield* signal.wait(Duration.min(progress.pollAfter, pollIntervalMax))
+    if (progress._tag === "Done") {
+      return { _tag: "Done", job: { account, result: progress.result } } as const
     }
+    const now = yield* DateTime.now
+    const until = DateTime.addDuration(now, Duration.min(progress.pollAfter, pollIntervalMax))
+    const next = { dueAt: until, queue: pollQueue(account, upstreamModel) }
+    const isWritten = yield* retryStore(store.endStep({ taskId: task.id, epoch, next, now }))
+    return isWritten ? ({ _tag: "Waits", until } as const) : yield* new Fenced()
   })
 
   return {
     reportFaults,
-    poll: (account: VendorAccount, upstreamModel: string, handle: Handle, signal: Signal) =>
-      reportFaults(account, upstreamModel, poll(account, upstreamModel, handle, signal))
+    poll: (account: VendorAccount, upstreamModel: string, owned: OwnedTask, handle: Handle) =>
+      reportFaults(account, upstreamModel, poll(account, upstreamModel, owned, handle))
   }
 })
 

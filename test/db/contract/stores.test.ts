@@ -74,6 +74,16 @@ const makeEndpoint = Effect.fnUntraced(function* (
   return Option.map(created, () => id)
 })
 
+/** A queue of its own, so that a claim takes this task. */
+const queueOf = (taskId: TaskId) => `${taskId}/submits`
+
+const claimTask = (taskId: TaskId, owner: string) =>
+  Effect.flatMap(TaskStore, (tasks) =>
+    Effect.map(tasks.claim({ queue: queueOf(taskId), limit: 1, owner, now: at(5) }), ([owned]) =>
+      Option.fromUndefinedOr(owned)
+    )
+  )
+
 const accept = (
   userId: UserId,
   options: { readonly price?: number; readonly key?: string; readonly hash?: string } = {}
@@ -96,6 +106,7 @@ const accept = (
       traceId: "t",
       now: start,
       event: event(),
+      queue: queueOf(taskId),
       idempotency:
         options.key === undefined
           ? Option.none()
@@ -263,7 +274,7 @@ describeStores("the stores", (database) => {
         const { taskId } = yield* accept(yield* makeUser())
         const owns = yield* Effect.forEach(
           Array.from({ length: 8 }, (_, n) => `proc_${n}`),
-          (owner) => tasks.acquireRun(taskId, owner),
+          (owner) => claimTask(taskId, owner),
           { concurrency: "unbounded" }
         )
         const [first] = owns.flatMap((it) => Option.toArray(it))
@@ -271,7 +282,7 @@ describeStores("the stores", (database) => {
         assert.strictEqual(first!.epoch, 1)
         assert.strictEqual(yield* tasks.runState(taskId, 1), "Owned")
         yield* tasks.releaseRun(taskId, 1)
-        const second = Option.getOrThrow(yield* tasks.acquireRun(taskId, "proc_b"))
+        const second = Option.getOrThrow(yield* claimTask(taskId, "proc_b"))
         assert.strictEqual(second.epoch, 2)
         assert.strictEqual(yield* tasks.runState(taskId, 1), "Taken")
         // The first owner continues after its pause: nothing that it writes takes effect
@@ -289,20 +300,22 @@ describeStores("the stores", (database) => {
         assert.isTrue(yield* tasks.beginAttempt({ ...attempt, epoch: 2 }))
         const row = Option.getOrThrow(yield* tasks.find(taskId))
         assert.strictEqual(row.status, "processing")
-        const ended = { taskId, n: 1, failure: null, state: "submitted", now: at(2) } as const
-        assert.isFalse(yield* tasks.endAttempt({ ...ended, epoch: 1, handle: { job: "lost" } }))
-        assert.isTrue(yield* tasks.endAttempt({ ...ended, epoch: 2, handle: { job: "j" } }))
+        const attempted = { n: 1, failure: null, state: "submitted" } as const
+        const ended = { taskId, now: at(2) }
+        const recorded = (job: string) => ({ ...attempted, handle: { job } })
+        assert.isFalse(yield* tasks.endStep({ ...ended, epoch: 1, attempt: recorded("lost") }))
+        assert.isTrue(yield* tasks.endStep({ ...ended, epoch: 2, attempt: recorded("j") }))
         yield* tasks.releaseRun(taskId, 2)
-        const third = Option.getOrThrow(yield* tasks.acquireRun(taskId, "proc_c"))
+        const third = Option.getOrThrow(yield* claimTask(taskId, "proc_c"))
         assert.deepStrictEqual(Option.getOrThrow(third.attempt).handle, { job: "j" })
         assert.isNull(Option.getOrThrow(third.attempt).failure)
         assert.deepStrictEqual(yield* tasks.ownedBy("proc_c"), [{ taskId, epoch: 3 }])
         // A refusal is stored with its class, so that the next owner knows whether to submit again
         const failure = "CONTENT: no"
-        const refused = { ...ended, epoch: 3, state: "refused", handle: null, failure } as const
-        assert.isTrue(yield* tasks.endAttempt(refused))
+        const refused = { n: 1, state: "refused", handle: null, failure } as const
+        assert.isTrue(yield* tasks.endStep({ ...ended, epoch: 3, attempt: refused }))
         yield* tasks.releaseRun(taskId, 3)
-        const fourth = Option.getOrThrow(yield* tasks.acquireRun(taskId, "proc_c"))
+        const fourth = Option.getOrThrow(yield* claimTask(taskId, "proc_c"))
         const { failure: stored, state } = Option.getOrThrow(fourth.attempt)
         assert.deepStrictEqual([state, stored], ["refused", failure])
         assert.strictEqual((yield* finish(taskId, Option.some(4)))._tag, "Finished")
@@ -401,21 +414,19 @@ describeStores("the stores", (database) => {
       })
     )
 
-    it.effect("the rescuer frees what dead processes owned, and lists what has no owner", () =>
+    it.effect("the rescuer frees what dead processes had in hand", () =>
       Effect.gen(function* () {
         const tasks = yield* TaskStore
         const processes = yield* ProcessStore
         const user = yield* makeUser()
-        const [a, b, c] = yield* Effect.all([accept(user), accept(user), accept(user)])
+        const [a, b] = yield* Effect.all([accept(user), accept(user)])
         yield* processes.heartbeat("proc_live", at(100))
         yield* processes.heartbeat("proc_dead", at(80))
-        yield* tasks.acquireRun(a.taskId, "proc_live")
-        yield* tasks.acquireRun(b.taskId, "proc_dead")
-        const found = yield* tasks.releaseOrphans(at(90), 1000)
-        assert.notInclude(found, a.taskId)
-        assert.include(found, b.taskId)
-        assert.include(found, c.taskId)
-        assert.isTrue(Option.isSome(yield* tasks.acquireRun(b.taskId, "proc_live")))
+        yield* claimTask(a.taskId, "proc_live")
+        yield* claimTask(b.taskId, "proc_dead")
+        assert.isAtLeast(yield* tasks.releaseOrphans(at(90)), 1)
+        assert.isTrue(Option.isNone(yield* claimTask(a.taskId, "proc_live")))
+        assert.isTrue(Option.isSome(yield* claimTask(b.taskId, "proc_live")))
       })
     )
   })

@@ -1,7 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import { DateTime, Duration, Effect, Layer, Option } from "effect"
+import { DateTime, Effect, Layer, Option } from "effect"
 import { makeApiKeyId } from "../../../src/domain/Ids.ts"
-import { RateLeaseStore } from "../../../src/tasks/submission/RateLeaseStore.ts"
 import { AdmissionStore } from "../../../src/users/AdmissionStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import { describeStores } from "../../support/stores.ts"
@@ -12,24 +11,7 @@ const later = (seconds: number) => DateTime.add(now, { seconds })
 const anHourAhead = later(3600)
 
 describeStores("a process whose clock was an hour fast for a moment", (database) => {
-  const Live = Layer.mergeAll(AdmissionStore.layer, RateLeaseStore.layer, walletStores).pipe(
-    Layer.provideMerge(database)
-  )
-
-  it.effect("delays no call to a vendor", () =>
-    Effect.gen(function* () {
-      const { lease } = yield* RateLeaseStore
-      const permit = (at: DateTime.Utc) =>
-        Effect.map(
-          lease({ key: "dashscope:1/polls", count: 2, spacing: Duration.millis(50), now: at }),
-          DateTime.formatIso
-        )
-      assert.strictEqual(yield* permit(now), "2026-03-01T12:00:00.000Z")
-      assert.strictEqual(yield* permit(anHourAhead), "2026-03-01T13:00:00.000Z")
-      assert.strictEqual(yield* permit(now), "2026-03-01T12:00:00.000Z")
-      assert.strictEqual(yield* permit(now), "2026-03-01T12:00:00.100Z", "behind the one before")
-    }).pipe(Effect.provide(Live))
-  )
+  const Live = Layer.mergeAll(AdmissionStore.layer, walletStores).pipe(Layer.provideMerge(database))
 
   it.effect("empties no key's bucket for longer than its refill time", () =>
     Effect.gen(function* () {

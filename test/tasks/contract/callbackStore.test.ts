@@ -8,55 +8,70 @@ import { describeStores } from "../../support/stores.ts"
 const idOf = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
 const at = (minute: number) => DateTime.makeUnsafe(minute * 60_000)
 
-/** A callback about task `n`, distinguished by its byte. */
-const callback = (n: number, byte: number, isForOwner = true) => ({
+/** A callback about task `n` at minute 5, distinguished by its byte. */
+const callback = (n: number, byte: number) => ({
   digest: new Uint8Array(32).fill(byte),
   expiresAt: at(15),
   taskId: idOf(n),
-  isForOwner
+  now: at(5)
 })
 
 describeStores("callbacks that were taken", (database) => {
   const store = CallbackStore.layer.pipe(Layer.provideMerge(database))
 
+  /** Task 0 is in hand, task 1 waits until minute 10. */
   const withRuns = Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    for (const [n, owner] of ["a", "a", "b"].entries()) {
-      yield* sql`INSERT INTO runs (task_id, epoch, owner, deadline_at) VALUES (${idOf(n)}, 1, ${owner}, '2100-01-01')`
+    for (const [n, owner] of ["a", null].entries()) {
+      yield* sql`INSERT INTO runs (task_id, epoch, owner, deadline_at, due_at)
+        VALUES (${idOf(n)}, 1, ${owner}, '2100-01-01', to_timestamp(600))`
     }
-    return yield* CallbackStore
+    const due = Effect.map(
+      sql<{ millis: number; callbackReceived: boolean }>`
+        SELECT extract(epoch from due_at)::float8 * 1000 AS millis, callback_received FROM runs ORDER BY task_id`,
+      (rows) => rows.map((row) => (row.callbackReceived ? row.millis / 60_000 : "none"))
+    )
+    return { callbacks: yield* CallbackStore, due }
   })
 
-  it.effect("one of many at once is accepted, and its task's owner is notified once", () =>
+  it.effect("one of many at once is accepted, and makes its task due", () =>
     Effect.gen(function* () {
-      const callbacks = yield* withRuns
+      const { callbacks, due } = yield* withRuns
       const taken = yield* Effect.all(
-        Array.from({ length: 20 }, () => callbacks.accept(callback(0, 1))),
+        Array.from({ length: 20 }, () => callbacks.accept(callback(1, 1))),
         { concurrency: "unbounded" }
       )
       assert.strictEqual(taken.filter((isNew) => isNew).length, 1)
-      assert.deepEqual(yield* callbacks.takePending("b"), [])
-      assert.deepEqual(yield* callbacks.takePending("a"), [idOf(0)])
-      assert.deepEqual(yield* callbacks.takePending("a"), [])
-      assert.isFalse(yield* callbacks.accept(callback(0, 1)))
-      assert.deepEqual(yield* callbacks.takePending("a"), [])
+      assert.deepEqual(yield* due, ["none", 5])
     }).pipe(Effect.provide(store))
   )
 
-  it.effect("one without notification, or about a task that does not run, notifies no owner", () =>
+  it.effect(
+    "one about a task in hand is kept for the end of its step; one about no task is not",
+    () =>
+      Effect.gen(function* () {
+        const { callbacks, due } = yield* withRuns
+        assert.isTrue(yield* callbacks.accept(callback(7, 2)))
+        assert.deepEqual(yield* due, ["none", "none"])
+        assert.isTrue(yield* callbacks.accept(callback(0, 3)))
+        assert.deepEqual(yield* due, [5, "none"])
+      }).pipe(Effect.provide(store))
+  )
+
+  it.effect("a replay changes nothing", () =>
     Effect.gen(function* () {
-      const callbacks = yield* withRuns
-      assert.isTrue(yield* callbacks.accept(callback(0, 1, false)))
-      assert.isTrue(yield* callbacks.accept(callback(7, 2)))
-      assert.isTrue(yield* callbacks.accept(callback(1, 3)))
-      assert.deepEqual(yield* callbacks.takePending("a"), [idOf(1)])
-      assert.deepEqual(yield* callbacks.takePending("b"), [])
+      const { callbacks, due } = yield* withRuns
+      const sql = yield* SqlClient.SqlClient
+      assert.isTrue(yield* callbacks.accept(callback(1, 1)))
+      yield* sql`UPDATE runs SET callback_received = false`
+      assert.isFalse(yield* callbacks.accept(callback(1, 1)))
+      assert.deepEqual(yield* due, ["none", "none"])
     }).pipe(Effect.provide(store))
   )
 
   it.effect("are removed once they are too old to be accepted, and not before", () =>
     Effect.gen(function* () {
-      const callbacks = yield* withRuns
+      const { callbacks } = yield* withRuns
       assert.isTrue(yield* callbacks.accept(callback(0, 1)))
       yield* callbacks.deleteExpired(at(15))
       assert.isFalse(yield* callbacks.accept(callback(0, 1)))

@@ -13,7 +13,7 @@ const abandoned = Effect.fnUntraced(function* (n: number, failure: string) {
   // The run's owner has no heartbeat, so the rescuer treats it as dead
   yield* sql`
     CREATE FUNCTION own_it() RETURNS trigger LANGUAGE plpgsql AS $$
-    BEGIN NEW.owner = 'proc_dead'; NEW.attempt = 0; RETURN NEW; END $$`
+    BEGIN NEW.owner = 'proc_dead'; NEW.epoch = 7; RETURN NEW; END $$`
   yield* sql`CREATE TRIGGER own_it BEFORE INSERT ON runs FOR EACH ROW EXECUTE FUNCTION own_it()`
   const created = yield* user.call("POST", path, { prompt: "x" })
   assert.strictEqual(created.status, 202, created.text)

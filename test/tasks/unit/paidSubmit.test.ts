@@ -9,17 +9,16 @@ import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { Callbacks } from "../../../src/tasks/callbacks/Callbacks.ts"
 import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
 import { PaidSubmit } from "../../../src/tasks/submission/PaidSubmit.ts"
-import { RateLimiter } from "../../../src/tasks/submission/RateLimiter.ts"
 import { TaskChanges } from "../../../src/tasks/TaskChanges.ts"
 import { TaskOutput } from "../../../src/tasks/TaskOutput.ts"
-import { OwnedTask, TaskStore } from "../../../src/tasks/TaskStore.ts"
-import type { AttemptEnd } from "../../../src/tasks/TaskStore.ts"
+import { TaskStore } from "../../../src/tasks/TaskStore.ts"
+import type { AttemptOutcome, OwnedTask } from "../../../src/tasks/TaskStore.ts"
 import type { SubmitMedium, Submitted, VendorAccount } from "../../../src/vendors/VendorClient.ts"
 
 const entry = builtInEntries.find(({ label }) => label === "text-to-image-max")!
 const epoch = DateTime.makeUnsafe(0)
 
-const owned = new OwnedTask({
+const owned: OwnedTask = {
   task: new TaskRow({
     id: TaskId.make("019a0000-0000-7000-8000-000000000001"),
     userId: UserId.make("019a0000-0000-7000-8000-000000000002"),
@@ -41,15 +40,19 @@ const owned = new OwnedTask({
   }),
   epoch: 1,
   deadlineAt: DateTime.add(epoch, { hours: 1 }),
-  attempt: Option.none()
-})
+  attempt: Option.none(),
+  queue: "submits",
+  startsAt: epoch,
+  accountId: null,
+  slotHeld: false,
+  inputs: {}
+}
 
 const stubsOf = (store: Partial<TaskStore["Service"]>) =>
   Layer.mergeAll(
     Layer.mock(TaskStore, store),
     Layer.mock(TaskOutput, {}),
     Layer.mock(Callbacks, { isOn: false, callbackUrl: () => undefined }),
-    Layer.mock(RateLimiter, {}),
     Layer.mock(ConcurrencyLimiter, { notifyReleased: Effect.void, queues: Effect.succeed([]) }),
     TaskChanges.layer
   )
@@ -63,7 +66,7 @@ const accepted: Submitted = {
 /** A store whose result of beginning an attempt is the test's; records what was done meanwhile. */
 const bench = Effect.gen(function* () {
   const begins: Array<Deferred.Deferred<boolean, StoreUnavailable>> = []
-  const ended: Array<AttemptEnd["state"]> = []
+  const ended: Array<AttemptOutcome["state"] | undefined> = []
   let submits = 0
   const account: VendorAccount = {
     accountId: "a",
@@ -83,15 +86,15 @@ const bench = Effect.gen(function* () {
         begins.push(answer)
         return Deferred.await(answer)
       }),
-    endAttempt: ({ state }) =>
+    endStep: ({ attempt }) =>
       Effect.sync(() => {
-        ended.push(state)
+        ended.push(attempt?.state)
         return true
       })
   })
   const paid = yield* Effect.provide(PaidSubmit, PaidSubmit.layer.pipe(Layer.provide(stubs)))
-  const submission = { owned, entry, account, media: [] }
-  const fiber = yield* Effect.forkChild(paid.submit(submission, 1))
+  const submission = { owned, entry, account, media: [], inputs: {}, n: 1 }
+  const fiber = yield* Effect.forkChild(paid.submit(submission))
   yield* TestClock.adjust(0)
   return { fiber, begins, ended, submits: Effect.sync(() => submits) }
 })
@@ -132,7 +135,7 @@ describe("a run that is interrupted (shutdown, shard move) while its submit begi
       yield* Deferred.fail(begins[0]!, new StoreUnavailable({ cause: "away" }))
       yield* TestClock.adjust("100 millis")
       yield* Deferred.succeed(begins[1]!, true)
-      assert.deepStrictEqual((yield* Fiber.join(fiber)).handle, { id: "job" })
+      assert.strictEqual((yield* Fiber.join(fiber))._tag, "Accepted")
       assert.deepStrictEqual(ended, ["submitted"])
     })
   )
@@ -151,7 +154,7 @@ describe("the media of submits under way", () => {
               Effect.sync(() => begun.push(n)),
               true
             ),
-          endAttempt: () => Effect.succeed(true)
+          endStep: () => Effect.succeed(true)
         })
         const paid = yield* Effect.provide(PaidSubmit, PaidSubmit.layer.pipe(Layer.provide(stubs)))
         /** A task with the number of its attempt, with one medium of this many MiB. */
@@ -172,7 +175,9 @@ describe("the media of submits under way", () => {
             artifactUrl: "https://gateway.example.com/artifacts/1",
             bytes: Effect.die("not read")
           }
-          yield* Effect.forkChild(paid.submit({ owned, entry, account, media: [medium] }, n))
+          yield* Effect.forkChild(
+            paid.submit({ owned, entry, account, media: [medium], inputs: {}, n })
+          )
           yield* TestClock.adjust(0)
         })
         const answer = (n: number) =>

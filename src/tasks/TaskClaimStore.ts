@@ -1,0 +1,69 @@
+import type { PgClient } from "@effect/sql-pg"
+import { Effect, Option, Schema } from "effect"
+import type { DateTime } from "effect"
+import { rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { TaskRow } from "../db/TaskRow.ts"
+import { Handle } from "../vendors/VendorClient.ts"
+import type { Claim, OwnedTask, TaskStore } from "./TaskStore.ts"
+
+const QueueRow = Schema.Struct({ queue: Schema.String, dueAt: Time })
+
+const ClaimedRow = Schema.Struct({
+  ...TaskRow.fields,
+  epoch: Schema.Int,
+  deadlineAt: Time,
+  startsAt: Time,
+  slotHeld: Schema.Boolean,
+  waitedFor: Schema.NullOr(Schema.String),
+  inputs: Schema.NullOr(Schema.Record(Schema.String, Schema.String)),
+  n: Schema.NullOr(Schema.Int),
+  attemptState: Schema.NullOr(Schema.Literals(["submitting", "submitted", "refused", "ambiguous"])),
+  accountId: Schema.NullOr(Schema.String),
+  attemptStartedAt: Schema.NullOr(Time),
+  handle: Schema.NullOr(Handle),
+  attemptFailure: Schema.NullOr(Schema.String)
+})
+
+const ownedTask = (queue: string, row: typeof ClaimedRow.Type): OwnedTask => ({
+  task: new TaskRow(row),
+  epoch: row.epoch,
+  deadlineAt: row.deadlineAt,
+  queue,
+  startsAt: row.startsAt,
+  accountId: row.waitedFor,
+  slotHeld: row.slotHeld,
+  inputs: row.inputs ?? {},
+  attempt:
+    row.n === null ||
+    row.attemptState === null ||
+    row.accountId === null ||
+    row.attemptStartedAt === null
+      ? Option.none()
+      : Option.some({
+          n: row.n,
+          state: row.attemptState,
+          accountId: row.accountId,
+          startedAt: row.attemptStartedAt,
+          handle: row.handle,
+          failure: row.attemptFailure
+        })
+})
+
+/** Claims of due tasks. `schema/functions/tasks.sql` */
+export const claims = (sql: PgClient.PgClient): Pick<TaskStore["Service"], "claim" | "queues"> => ({
+  queues: (now: DateTime.Utc) =>
+    sql`SELECT * FROM task_queues(${toDate(now)})`.pipe(rowsOf(QueueRow), storeFailures),
+  // An index lookup for each, whatever the statistics say. A poll needs of the body only how many results
+  // were ordered.
+  claim: ({ limit, now, owner, queue }: Claim) =>
+    sql`
+      SELECT t.*, c.*,
+        CASE WHEN c.attempt_state = 'submitted' THEN jsonb_build_object('n', t.body -> 'n') ELSE t.body END AS body
+      FROM task_claim(${queue}, ${limit}, ${owner}, ${toDate(now)}) c
+      CROSS JOIN LATERAL (SELECT * FROM tasks WHERE id = c.task_id OFFSET 0) t`.pipe(
+      rowsOf(ClaimedRow),
+      Effect.map((rows) => rows.map((row) => ownedTask(queue, row))),
+      storeFailures
+    )
+})

@@ -1,0 +1,135 @@
+import { Clock, DateTime, Effect, Layer } from "effect"
+import { slotRecheckSeconds } from "../domain/Limits.ts"
+import { makeFiberPlacesEndingWithin } from "../process/Places.ts"
+import { Process } from "../process/Process.ts"
+import { ConcurrencyLimiter } from "./submission/ConcurrencyLimiter.ts"
+import { TaskInbox } from "./TaskInbox.ts"
+import { TaskRunner } from "./TaskRunner.ts"
+import { TaskStore } from "./TaskStore.ts"
+import type { OwnedTask } from "./TaskStore.ts"
+
+/** Tasks of one claim: a statement returns them with their bodies. */
+const claimMax = 100
+
+/** The store is asked at this interval, for what other processes left. */
+const lookMillisMax = 5000
+
+/** Tasks that fall due within this time are claimed together: in real time, because it only spares work. */
+const lookMillisMin = 5
+
+/**
+ * At the end of the process a step may go on for so long. A submit that lasts longer is found unrecorded by
+ * the next owner of its task.
+ */
+const endMillis = 500
+
+/**
+ * Claims the tasks that fall due, and takes their steps, each in a fiber of its own. Such a fiber has the
+ * context of this layer: nothing of the request that created the task. ADR 0149.
+ */
+export const layer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const inbox = yield* TaskInbox
+    const runner = yield* TaskRunner
+    const slots = yield* ConcurrencyLimiter
+    const fork = yield* makeFiberPlacesEndingWithin(endMillis)
+
+    const begin = (owned: OwnedTask) => {
+      const ended = Effect.sync(() => {
+        inbox.count(owned.queue, -1)
+        // Its queue was full, and may have due tasks
+        if (inbox.room(owned.queue) === 1) inbox.wake()
+      })
+      fork(Effect.ensuring(runner.step(owned), ended))
+    }
+    const claimDue = yield* makeClaimDue(begin)
+
+    /** Returns when to look again. */
+    const look = Effect.gen(function* () {
+      const { starts, stops } = inbox.take()
+      for (const owned of starts) begin(owned)
+      for (const id of stops) fork(runner.stop(id))
+      const areWaiting = yield* slots.serve
+      const next = yield* claimDue
+      const now = yield* Clock.currentTimeMillis
+      const latest = now + (areWaiting ? slotRecheckSeconds * 1000 : lookMillisMax)
+      return Math.min(latest, next)
+    })
+
+    yield* paced(look).pipe(
+      Effect.catchCause((cause) =>
+        Effect.andThen(
+          Effect.logWarning("Due tasks were not read", cause),
+          Effect.map(Clock.currentTimeMillis, (now) => now + retryMillis)
+        )
+      ),
+      Effect.flatMap((at) =>
+        Effect.flatMap(Clock.currentTimeMillis, (now) => inbox.sleepUntil(at, now))
+      ),
+      Effect.forever,
+      Effect.forkScoped
+    )
+  })
+)
+
+const paced = <A, E, R>(look: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+  let lookedAt = Number.NEGATIVE_INFINITY
+  const rest = Effect.callback<void>((resume) => {
+    const timer = setTimeout(
+      () => {
+        lookedAt = performance.now()
+        resume(Effect.void)
+      },
+      Math.max(0, lookedAt + lookMillisMin - performance.now())
+    )
+    return Effect.sync(() => clearTimeout(timer))
+  })
+  return Effect.andThen(rest, look)
+}
+
+/** The wait after a look that failed. */
+const retryMillis = 1000
+
+/** Claims what is due in all queues, as much as this process takes; returns when the next task is due. */
+const makeClaimDue = Effect.fnUntraced(function* (begin: (owned: OwnedTask) => void) {
+  const inbox = yield* TaskInbox
+  const store = yield* TaskStore
+  const { id } = yield* Process
+
+  const claimFrom = Effect.fnUntraced(function* (queue: string) {
+    for (;;) {
+      const limit = Math.min(claimMax, inbox.room(queue))
+      if (limit <= 0) return
+      const now = yield* DateTime.now
+      const claimed = yield* store.claim({ queue, limit, owner: id, now })
+      for (const owned of claimed) {
+        inbox.count(queue, 1)
+        begin(owned)
+      }
+      if (claimed.length < limit) return
+    }
+  })
+
+  /** A full queue is looked at again when it has room. */
+  const open = Effect.gen(function* () {
+    const queues = yield* store.queues(yield* DateTime.now)
+    return queues.filter(({ queue }) => inbox.room(queue) > 0)
+  })
+  const next = (queues: Effect.Success<typeof open>): number =>
+    Math.min(...queues.map(({ dueAt }) => DateTime.toEpochMillis(dueAt)))
+
+  return Effect.gen(function* () {
+    const now = yield* DateTime.now
+    const queues = yield* open
+    const due = queues.filter(({ dueAt }) => DateTime.isLessThanOrEqualTo(dueAt, now))
+    if (due.length === 0) return next(queues)
+    yield* Effect.forEach(due, ({ queue }) => claimFrom(queue), {
+      concurrency: claimsMax,
+      discard: true
+    })
+    return next(yield* open)
+  })
+})
+
+/** Queues that are claimed from at once. */
+const claimsMax = 4

@@ -1,0 +1,70 @@
+import type { PgClient } from "@effect/sql-pg"
+import { DateTime, Effect, Schema } from "effect"
+import { Batcher } from "../db/Batcher.ts"
+import { groupCommit, hex, outcomes, retryDeadlock } from "../db/BatchWrites.ts"
+import { rowsOf } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import type { AttemptStart, StepEnd, TaskStore } from "./TaskStore.ts"
+
+const Row = Schema.Struct({ n: Schema.Int })
+const isWritten = (row: typeof Row.Type | undefined): boolean => row !== undefined
+
+/** The writes of steps: those that come together are committed together. */
+export const makeSteps = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
+  const begin = yield* Batcher.make({
+    ...groupCommit,
+    run: (starts: ReadonlyArray<AttemptStart>) =>
+      sql`SELECT * FROM task_attempts_begin(${sql.json(starts.map(startCall))})`.pipe(
+        rowsOf(Row),
+        Effect.map((rows) => outcomes(starts, rows, isWritten)),
+        retryDeadlock,
+        storeFailures
+      )
+  })
+  const end = yield* Batcher.make({
+    ...groupCommit,
+    run: (ends: ReadonlyArray<StepEnd>) =>
+      sql`SELECT * FROM task_steps_end(${sql.json(ends.map(endCall))})`.pipe(
+        rowsOf(Row),
+        Effect.map((rows) => outcomes(ends, rows, isWritten)),
+        retryDeadlock,
+        storeFailures
+      )
+  })
+  return { beginAttempt: begin.call, endStep: end.call } satisfies Partial<TaskStore["Service"]>
+})
+
+const startCall = (start: AttemptStart, n: number) => ({
+  n,
+  task: start.taskId,
+  epoch: start.epoch,
+  attempt: start.n,
+  vendor: start.vendor,
+  account: start.accountId,
+  body_hash: hex(start.bodyHash),
+  now: DateTime.formatIso(start.now)
+})
+
+const endCall = ({ attempt, epoch, next, now, taskId }: StepEnd, n: number) => ({
+  n,
+  task: taskId,
+  epoch,
+  now: DateTime.formatIso(now),
+  ...(attempt === undefined
+    ? {}
+    : {
+        attempt: attempt.n,
+        state: attempt.state,
+        handle: attempt.handle,
+        failure: attempt.failure
+      }),
+  ...(next === undefined
+    ? {}
+    : {
+        due: DateTime.formatIso(next.dueAt),
+        queue: next.queue.name,
+        spacing: next.queue.spacingMillis === undefined ? null : next.queue.spacingMillis / 1000,
+        account: next.accountId ?? null,
+        inputs: next.inputs ?? null
+      })
+})

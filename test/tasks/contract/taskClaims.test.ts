@@ -1,0 +1,216 @@
+import { assert, it } from "@effect/vitest"
+import { DateTime, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { TaskId } from "../../../src/domain/Ids.ts"
+import { TaskStore } from "../../../src/tasks/TaskStore.ts"
+import type { NextStep, OwnedTask } from "../../../src/tasks/TaskStore.ts"
+import * as TaskStoreLive from "../../../src/tasks/TaskStoreLive.ts"
+import { describeStores } from "../../support/stores.ts"
+
+const at = (seconds: number) => DateTime.makeUnsafe(seconds * 1000)
+const idOf = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
+const numberOf = ({ task }: OwnedTask) => Number(task.id.slice(-12))
+const secondOf = (time: DateTime.Utc) => DateTime.toEpochMillis(time) / 1000
+
+/** Unfinished tasks `from` to `to` of a queue that are due then, without their acceptance. */
+const insert = Effect.fnUntraced(function* (
+  [from, to]: readonly [number, number],
+  { deadline = 1e6, due = 0, queue }: { queue: string; due?: number; deadline?: number }
+) {
+  const sql = yield* SqlClient.SqlClient
+  yield* sql`
+    INSERT INTO tasks (id, user_id, vendor, model, action, result_kind, status, body, sandbox, price,
+      created_at, updated_at)
+    SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, gen_random_uuid(), 'v', 'm',
+      'generation', 'images', 'processing', '{"prompt":"x","n":2}', true, 0, to_timestamp(0), to_timestamp(0)
+    FROM generate_series(${from}::int, ${to}::int) n`
+  yield* sql`
+    INSERT INTO runs (task_id, deadline_at, queue, due_at)
+    SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, to_timestamp(${deadline}::float8),
+      ${queue}, to_timestamp(${due}::float8)
+    FROM generate_series(${from}::int, ${to}::int) n`
+})
+
+const claim = (queue: string, second: number, limit = 100, owner = "proc_a") =>
+  Effect.flatMap(TaskStore, (tasks) => tasks.claim({ queue, limit, owner, now: at(second) }))
+
+const end = ({ epoch, task }: OwnedTask, second: number, next: NextStep) =>
+  Effect.flatMap(TaskStore, (tasks) =>
+    tasks.endStep({ taskId: task.id, epoch, now: at(second), next })
+  )
+
+const queuesAt = (second: number) =>
+  Effect.flatMap(TaskStore, (tasks) =>
+    Effect.map(tasks.queues(at(second)), (queues) =>
+      Object.fromEntries(queues.map(({ dueAt, queue }) => [queue, secondOf(dueAt)]))
+    )
+  )
+
+describeStores("claims of due tasks", (database) => {
+  const store = TaskStoreLive.layer.pipe(Layer.provideMerge(database))
+
+  it.effect("take what is due, the longest due first, and each task once", () =>
+    Effect.gen(function* () {
+      yield* insert([1, 10], { queue: "q", due: 20 })
+      yield* insert([11, 20], { queue: "q", due: 10 })
+      yield* insert([21, 30], { queue: "q", due: 30 })
+      yield* insert([31, 40], { queue: "other", due: 0 })
+      const first = yield* claim("q", 25, 12)
+      assert.deepStrictEqual(first.map(numberOf), [11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 1, 2])
+      assert.isTrue(first.every(({ epoch, queue }) => epoch === 1 && queue === "q"))
+      const rest = yield* Effect.all(
+        Array.from({ length: 8 }, (_, n) => claim("q", 25, 3, `proc_${n}`)),
+        { concurrency: "unbounded" }
+      )
+      const taken = rest.flat().map(numberOf)
+      assert.deepStrictEqual(
+        taken.sort((x, y) => x - y),
+        [3, 4, 5, 6, 7, 8, 9, 10]
+      )
+      assert.deepStrictEqual(yield* claim("q", 25), [])
+      assert.deepStrictEqual(yield* queuesAt(25), { "": 1e6, q: 30, other: 0 })
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect(
+    "a step that has ended waits in its queue until it is due, at the deadline at most",
+    () =>
+      Effect.gen(function* () {
+        yield* insert([1, 2], { queue: "q", deadline: 100 })
+        const [one, two] = yield* claim("q", 1)
+        assert.isTrue(yield* end(one!, 1, { dueAt: at(5), queue: { name: "polls" } }))
+        assert.isTrue(yield* end(two!, 1, { dueAt: at(500), queue: { name: "polls" } }))
+        assert.deepStrictEqual(yield* claim("polls", 4), [])
+        const [again] = yield* claim("polls", 5, 10, "proc_b")
+        assert.deepStrictEqual([again?.task.id, again?.epoch], [idOf(1), 2])
+        assert.isFalse(yield* end(one!, 6, { dueAt: at(6), queue: { name: "polls" } }), "fenced")
+        assert.deepStrictEqual((yield* claim("polls", 100)).map(numberOf), [2])
+      }).pipe(Effect.provide(store))
+  )
+
+  it.effect("a callback that comes while its step is in hand makes the task due at its end", () =>
+    Effect.gen(function* () {
+      yield* insert([1, 1], { queue: "q" })
+      const [owned] = yield* claim("q", 1)
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`UPDATE runs SET callback_received = true`
+      const next = { dueAt: at(60), queue: { name: "polls" } }
+      assert.isTrue(yield* end(owned!, 3, next))
+      const [called] = yield* claim("polls", 3)
+      assert.isTrue(yield* end(called!, 4, next), "and once: it is not due again for it")
+      assert.deepStrictEqual(yield* claim("polls", 59), [])
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("have the newest attempt; of a submitted job's body only the number of results", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      yield* insert([1, 1], { queue: "q" })
+      const [owned] = yield* claim("q", 1)
+      assert.isTrue(Option.isNone(owned!.attempt))
+      assert.deepStrictEqual(owned!.task.body, { prompt: "x", n: 2 })
+      const attempt = { taskId: idOf(1), epoch: 1, n: 1, vendor: "v", accountId: "a" }
+      yield* tasks.beginAttempt({ ...attempt, bodyHash: new Uint8Array([1]), now: at(1) })
+      yield* tasks.endStep({
+        taskId: idOf(1),
+        epoch: 1,
+        now: at(2),
+        attempt: { n: 1, state: "submitted", handle: { job: "j" }, failure: null },
+        next: { dueAt: at(2), queue: { name: "polls" }, inputs: { "#/images/0": "art_1" } }
+      })
+      const [polled] = yield* claim("polls", 3)
+      const { accountId, handle, state } = Option.getOrThrow(polled!.attempt)
+      assert.deepStrictEqual([accountId, state, handle], ["a", "submitted", { job: "j" }])
+      assert.deepStrictEqual(polled!.task.body, { n: 2 })
+      assert.deepStrictEqual(polled!.inputs, { "#/images/0": "art_1" })
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("a task that nobody has in hand begins no submit", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      yield* insert([1, 1], { queue: "q" })
+      yield* claim("q", 1)
+      yield* tasks.releaseRun(idOf(1), 1)
+      const attempt = { taskId: idOf(1), epoch: 1, n: 1, vendor: "v", accountId: "a" }
+      const bodyHash = new Uint8Array([1])
+      assert.isFalse(yield* tasks.beginAttempt({ ...attempt, bodyHash, now: at(1) }))
+    }).pipe(Effect.provide(store))
+  )
+})
+
+const rate = { name: "account/polls", spacingMillis: 50 }
+
+describeStores("claims under a rate limit", (database) => {
+  const store = TaskStoreLive.layer.pipe(Layer.provideMerge(database))
+
+  /** Tasks of a rated queue: its rate is known from the first step that ended there. */
+  const rated = Effect.fnUntraced(function* (tasks: number, queue = rate, deadline = 1e6) {
+    yield* insert([1, tasks], { queue: queue.name, deadline })
+    yield* insert([tasks + 1, tasks + 1], { queue: "first" })
+    const [first] = yield* claim("first", 0)
+    yield* end(first!, 0, { dueAt: at(1e5), queue })
+  })
+
+  it.effect(
+    "10,000 open tasks: two processes poll 20 a second, each task once before any again",
+    () =>
+      Effect.gen(function* () {
+        yield* rated(10_000)
+        const asked = new Map<number, number>()
+        const seconds = 12
+        for (let second = 1; second <= seconds; second += 1) {
+          const claimed = yield* Effect.all(
+            [claim(rate.name, second, 100, "proc_a"), claim(rate.name, second, 100, "proc_b")],
+            { concurrency: 2 }
+          )
+          for (const owned of claimed.flat()) {
+            assert.isAtLeast(secondOf(owned.startsAt), second)
+            assert.isBelow(secondOf(owned.startsAt), second + 1.05)
+            asked.set(numberOf(owned), (asked.get(numberOf(owned)) ?? 0) + 1)
+            yield* end(owned, second, { dueAt: at(second + 2.5), queue: rate })
+          }
+        }
+        const total = [...asked.values()].reduce((sum, times) => sum + times, 0)
+        assert.isAtMost(total, 20 * (seconds + 1))
+        assert.isAtLeast(total, 20 * (seconds - 1))
+        assert.isAtMost(Math.max(...asked.values()), 1)
+      }).pipe(Effect.provide(store))
+  )
+
+  it.effect("two submits a minute: permits are half a minute apart, and the queue says when", () =>
+    Effect.gen(function* () {
+      const slow = { name: "account/submits", spacingMillis: 30_000 }
+      yield* rated(3, slow)
+      assert.deepStrictEqual((yield* claim(slow.name, 10)).map(numberOf), [1])
+      assert.strictEqual((yield* queuesAt(10))[slow.name], 39)
+      assert.deepStrictEqual(yield* claim(slow.name, 38), [])
+      const [second] = yield* claim(slow.name, 39)
+      assert.deepStrictEqual([numberOf(second!), secondOf(second!.startsAt)], [2, 40])
+      assert.deepStrictEqual((yield* claim(slow.name, 69)).map(numberOf), [3])
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("a task without a permit is claimed at its deadline all the same", () =>
+    Effect.gen(function* () {
+      const slow = { name: "account/submits", spacingMillis: 3_600_000 }
+      yield* rated(3, slow, 60)
+      yield* claim(slow.name, 10)
+      assert.strictEqual((yield* queuesAt(10))[""], 60)
+      assert.deepStrictEqual(yield* claim("", 59), [])
+      assert.deepStrictEqual((yield* claim("", 60)).map(numberOf).sort(), [2, 3])
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("a clock that was an hour fast for a moment delays none", () =>
+    Effect.gen(function* () {
+      yield* rated(10)
+      const starts = (second: number) =>
+        Effect.map(claim(rate.name, second, 2), (all) => all.map((it) => secondOf(it.startsAt)))
+      assert.deepStrictEqual(yield* starts(100), [100, 100.05])
+      assert.deepStrictEqual(yield* starts(3700), [3700, 3700.05])
+      assert.deepStrictEqual(yield* starts(100), [100, 100.05])
+      assert.deepStrictEqual(yield* starts(100), [100.1, 100.15], "behind the ones before")
+    }).pipe(Effect.provide(store))
+  )
+})
