@@ -150,7 +150,10 @@ export class PaidSubmit extends Context.Service<
           withMediaCapacity(
             submission,
             Effect.uninterruptibleMask((restore) =>
-              Effect.andThen(begin(submission, restore), post(submission))
+              Effect.andThen(
+                begin(submission, restore),
+                Effect.suspend(() => post(submission))
+              )
             )
           )
       })

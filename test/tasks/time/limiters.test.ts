@@ -145,7 +145,7 @@ describe("slots of an account", () => {
         ordered.done.add(prompt)
         yield* completed(tasks[at]!)
         yield* eventually(
-          Effect.as(advance("1 second"), ordered.submits.length),
+          Effect.map(advance("1 second"), () => ordered.submits.length),
           (count) => count === Math.min(5, at + 3)
         )
       }
@@ -174,7 +174,7 @@ describe("slots of an account", () => {
       refused.done.add("second")
       yield* completed(second)
       yield* eventually(
-        Effect.as(advance("1 second"), refused.submits.length),
+        Effect.map(advance("1 second"), () => refused.submits.length),
         (count) => count === 3
       )
       assert.deepEqual(refused.submits, ["first", "second", "first"])
