@@ -43,57 +43,8 @@ export class TaskMedia extends Context.Service<
   static readonly layer = Layer.effect(
     TaskMedia,
     Effect.gen(function* () {
-      const artifacts = yield* Artifacts
-      const web = yield* MediaFetch
-
-      const mediumOf = (
-        row: ArtifactRow,
-        medium: MediaText,
-        sourceUrl: Partial<SubmitMedium>
-      ): SubmitMedium => ({
-        pointer: medium.pointer,
-        mime: row.mime,
-        size: Number(row.bytes),
-        artifactUrl: artifacts.urlOf(row),
-        bytes: readBack(artifacts, row, medium),
-        ...sourceUrl
-      })
-
-      const readStored = Effect.fnUntraced(function* (
-        medium: MediaText,
-        id: ArtifactId,
-        sourceUrl: Partial<SubmitMedium>
-      ) {
-        const row = yield* retryStore(artifacts.find(id))
-        return Option.isSome(row) ? mediumOf(row.value, medium, sourceUrl) : yield* expired(medium)
-      })
-
-      /** Stores the bytes as soon as they are checked, so that memory holds them no longer. */
-      const download = Effect.fnUntraced(function* (
-        task: TaskRow,
-        entry: CatalogEntry,
-        medium: MediaText
-      ) {
-        const { pointer, rules, text: url } = medium
-        const schemes = rules.kind === "image" ? (["https", "http"] as const) : (["https"] as const)
-        const bytes = yield* web
-          .fetch({ url, schemes, bytesMax: rules.bytesMax })
-          .pipe(
-            Effect.mapError(({ detail, reason }) =>
-              mediaError(reason === "too-large" ? "FATAL_CLIENT" : "MEDIA", pointer, detail)
-            )
-          )
-        const info = yield* inspectMedia(bytes, rules).pipe(
-          Effect.mapError(({ detail }) => mediaError("FATAL_CLIENT", pointer, detail))
-        )
-        const fault = mediumFault(entry, task.body, info)
-        if (fault !== undefined) return yield* mediaError("FATAL_CLIENT", pointer, fault)
-        const { mime } = info
-        const row = yield* retryStore(
-          artifacts.put({ userId: task.userId, taskId: task.id, role: "input", mime, bytes })
-        )
-        return { id: row.id, medium: mediumOf(row, medium, { sourceUrl: url }) }
-      })
+      const readStored = readStoredWith(yield* Artifacts)
+      const download = yield* makeDownload
 
       /** With the artifact's id if it came from a URL of the client. */
       const resolveOne = Effect.fnUntraced(function* (
@@ -131,6 +82,57 @@ export class TaskMedia extends Context.Service<
     })
   )
 }
+
+type FromUrl = Pick<SubmitMedium, "sourceUrl">
+
+const mediumOf = (
+  artifacts: Artifacts["Service"],
+  row: ArtifactRow,
+  medium: MediaText,
+  from: FromUrl
+): SubmitMedium => ({
+  pointer: medium.pointer,
+  mime: row.mime,
+  size: Number(row.bytes),
+  artifactUrl: artifacts.urlOf(row),
+  bytes: readBack(artifacts, row, medium),
+  ...from
+})
+
+const readStoredWith = (artifacts: Artifacts["Service"]) =>
+  Effect.fnUntraced(function* (medium: MediaText, id: ArtifactId, from: FromUrl) {
+    const row = yield* retryStore(artifacts.find(id))
+    return Option.isSome(row)
+      ? mediumOf(artifacts, row.value, medium, from)
+      : yield* expired(medium)
+  })
+
+/** Fetches, checks and stores a medium: at once, so that memory holds its bytes no longer. */
+const makeDownload = Effect.gen(function* () {
+  const artifacts = yield* Artifacts
+  const web = yield* MediaFetch
+  return Effect.fnUntraced(function* (task: TaskRow, entry: CatalogEntry, medium: MediaText) {
+    const { pointer, rules, text: url } = medium
+    const schemes = rules.kind === "image" ? (["https", "http"] as const) : (["https"] as const)
+    const bytes = yield* web
+      .fetch({ url, schemes, bytesMax: rules.bytesMax })
+      .pipe(
+        Effect.mapError(({ detail, reason }) =>
+          mediaError(reason === "too-large" ? "FATAL_CLIENT" : "MEDIA", pointer, detail)
+        )
+      )
+    const info = yield* inspectMedia(bytes, rules).pipe(
+      Effect.mapError(({ detail }) => mediaError("FATAL_CLIENT", pointer, detail))
+    )
+    const fault = mediumFault(entry, task.body, info)
+    if (fault !== undefined) return yield* mediaError("FATAL_CLIENT", pointer, fault)
+    const { mime } = info
+    const row = yield* retryStore(
+      artifacts.put({ userId: task.userId, taskId: task.id, role: "input", mime, bytes })
+    )
+    return { id: row.id, medium: mediumOf(artifacts, row, medium, { sourceUrl: url }) }
+  })
+})
 
 const decodeId = Schema.decodeUnknownOption(ArtifactId)
 

@@ -68,66 +68,10 @@ export class PaidSubmit extends Context.Service<
   static readonly layer = Layer.effect(
     PaidSubmit,
     Effect.gen(function* () {
-      const output = yield* TaskOutput
-      const store = yield* TaskStore
-      const slots = yield* ConcurrencyLimiter
-      const begin = beginWith(store, yield* TaskChanges)
-      const cancelIfEnded = cancelIfEndedWith(store)
+      const begin = beginWith(yield* TaskStore, yield* TaskChanges)
       const submitRequest = submitRequestWith(yield* Callbacks)
       const withMediaCapacity = mediaCapacityOf(yield* Semaphore.make(submitMediaBytesMax))
-
-      const record = Effect.fnUntraced(function* (
-        { epoch, task }: OwnedTask,
-        attempt: AttemptOutcome,
-        next?: NextStep
-      ) {
-        const now = yield* DateTime.now
-        const end = {
-          taskId: task.id,
-          epoch,
-          attempt,
-          now,
-          ...(next === undefined ? {} : { next })
-        }
-        if (!(yield* retryStore(store.endStep(end)))) return yield* new Fenced()
-        if (attempt.state !== "submitted") yield* slots.notifyReleased
-      })
-
-      const accepted = Effect.fnUntraced(function* (
-        { account, entry, n, owned }: Submission,
-        handle: Handle,
-        pollAfter: Duration.Duration
-      ) {
-        const until = DateTime.addDuration(yield* DateTime.now, pollAfter)
-        const next = { dueAt: until, queue: pollQueue(account, entry.upstreamModel) }
-        yield* Effect.tapErrorTag(
-          record(owned, { n, state: "submitted", handle, failure: null }, next),
-          "Fenced",
-          () => cancelIfEnded(account, handle, owned)
-        )
-        return { _tag: "Accepted", until } as const
-      })
-
-      /** The result is recorded in place of a handle; its owner goes on with it. */
-      const done = Effect.fnUntraced(function* (
-        { n, owned: { deadlineAt, task }, owned }: Submission,
-        result: VendorResult
-      ) {
-        const items = yield* output.persistInline(task, result, deadlineAt)
-        yield* record(owned, { n, state: "submitted", handle: doneHandle(items), failure: null })
-        return { _tag: "Done", result: { items } } as const
-      })
-
-      const refused = Effect.fnUntraced(function* (submission: Submission, error: VendorError) {
-        const { n, owned } = submission
-        const state = error.class === "AMBIGUOUS" ? "ambiguous" : "refused"
-        const next = yield* nextSubmit(submission, error)
-        const attempt = { n, state, handle: null, failure: failureText(error) } as const
-        yield* record(owned, attempt, Option.getOrUndefined(next))
-        return Option.isSome(next)
-          ? ({ _tag: "Refused", until: next.value.dueAt } as const)
-          : yield* error
-      })
+      const { accepted, done, record, refused } = yield* makeRecording
 
       const post = (submission: Submission): Effect.Effect<SubmitOutcome, VendorError | Fenced> =>
         submission.account.submit(submitRequest(submission)).pipe(
@@ -160,6 +104,62 @@ export class PaidSubmit extends Context.Service<
     })
   )
 }
+
+/** Records what became of a submit, and gives the task up where it has to wait, in one statement. */
+const makeRecording = Effect.gen(function* () {
+  const output = yield* TaskOutput
+  const store = yield* TaskStore
+  const slots = yield* ConcurrencyLimiter
+  const cancelIfEnded = cancelIfEndedWith(store)
+
+  const record = Effect.fnUntraced(function* (
+    { epoch, task }: OwnedTask,
+    attempt: AttemptOutcome,
+    next?: NextStep
+  ) {
+    const now = yield* DateTime.now
+    const end = { taskId: task.id, epoch, attempt, now, ...(next === undefined ? {} : { next }) }
+    if (!(yield* retryStore(store.endStep(end)))) return yield* new Fenced()
+    if (attempt.state !== "submitted") yield* slots.notifyReleased
+  })
+
+  return {
+    record,
+
+    accepted: Effect.fnUntraced(function* (
+      { account, entry, n, owned }: Submission,
+      handle: Handle,
+      pollAfter: Duration.Duration
+    ) {
+      const until = DateTime.addDuration(yield* DateTime.now, pollAfter)
+      const next = { dueAt: until, queue: pollQueue(account, entry.upstreamModel) }
+      yield* Effect.tapErrorTag(
+        record(owned, { n, state: "submitted", handle, failure: null }, next),
+        "Fenced",
+        () => cancelIfEnded(account, handle, owned)
+      )
+      return { _tag: "Accepted", until } as const
+    }),
+
+    /** The result is recorded in place of a handle; its owner goes on with it. */
+    done: Effect.fnUntraced(function* ({ n, owned }: Submission, result: VendorResult) {
+      const items = yield* output.persistInline(owned.task, result, owned.deadlineAt)
+      yield* record(owned, { n, state: "submitted", handle: doneHandle(items), failure: null })
+      return { _tag: "Done", result: { items } } as const
+    }),
+
+    refused: Effect.fnUntraced(function* (submission: Submission, error: VendorError) {
+      const { n, owned } = submission
+      const state = error.class === "AMBIGUOUS" ? "ambiguous" : "refused"
+      const next = yield* nextSubmit(submission, error)
+      const attempt = { n, state, handle: null, failure: failureText(error) } as const
+      yield* record(owned, attempt, Option.getOrUndefined(next))
+      return Option.isSome(next)
+        ? ({ _tag: "Refused", until: next.value.dueAt } as const)
+        : yield* error
+    })
+  }
+})
 
 /** The task's request, with the callback URL for a vendor that calls when the job has ended. */
 const submitRequestWith =

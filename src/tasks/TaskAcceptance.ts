@@ -1,0 +1,127 @@
+import { DateTime, Duration, Effect, Option, Schema } from "effect"
+import type { Body } from "../catalog/bodies/Bodies.ts"
+import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
+import { quote } from "../catalog/Price.ts"
+import { AppConfig } from "../config/Config.ts"
+import { TaskRow } from "../db/TaskRow.ts"
+import type { TaskId } from "../domain/Ids.ts"
+import { idempotencyHours } from "../domain/Limits.ts"
+import type { RequestHash } from "../domain/RequestHash.ts"
+import { createdBody, taskResult } from "../domain/TaskBody.ts"
+import type { TaskFacts } from "../domain/TaskBody.ts"
+import { Process } from "../process/Process.ts"
+import type { Principal } from "../users/ApiKeys.ts"
+import { VendorClient } from "../vendors/VendorClient.ts"
+import { taskEvent } from "../webhooks/Events.ts"
+import { TaskInbox } from "./TaskInbox.ts"
+import { submitQueue } from "./TaskQueue.ts"
+import { TaskStore } from "./TaskStore.ts"
+import type { Acceptance, OwnedTask } from "./TaskStore.ts"
+
+/** The path of a model: `/vendors/{vendor}/v1/{model}/{action}`. */
+export interface ModelPath {
+  readonly vendor: string
+  readonly model: string
+  readonly action: "generation" | "edit"
+}
+
+export interface CreateRequest {
+  readonly principal: Principal
+  readonly path: ModelPath
+  /** The parsed JSON body. */
+  readonly body: unknown
+  readonly traceId: string
+  readonly idempotency: Option.Option<RequestHash & { readonly key: string }>
+}
+
+/** Idempotency keys from before this time have expired. */
+export const idempotencySince = (now: DateTime.Utc) =>
+  DateTime.subtractDuration(now, Duration.hours(idempotencyHours))
+
+/** One transaction: idempotency record, task, hold, event and deliveries. */
+export const makeAccept = Effect.gen(function* () {
+  const { concurrentTasksPerKey, concurrentTasksPerUser, taskDeadline } = yield* AppConfig
+  const inbox = yield* TaskInbox
+  const process = yield* Process
+  const tasks = yield* TaskStore
+  const vendors = yield* VendorClient
+
+  return Effect.fnUntraced(function* (
+    request: CreateRequest,
+    entry: CatalogEntry,
+    taskId: TaskId,
+    body: Body
+  ) {
+    const { path, principal } = request
+    const now = yield* DateTime.now
+    const task: TaskFacts = {
+      id: taskId,
+      status: "pending",
+      createdAt: now,
+      updatedAt: now,
+      error: null,
+      result: null
+    }
+    const responseBody = createdBody(task, path.action)
+    const acceptance = {
+      ...path,
+      resultKind: entry.result,
+      taskId,
+      userId: principal.userId,
+      apiKeyId: principal.apiKeyId,
+      body: yield* Effect.orDie(decodeJson(body)),
+      sandbox: vendors.isSandbox(entry.vendor, entry.adapter),
+      price: quote(entry, body),
+      deadlineAt: DateTime.addDuration(now, taskDeadline),
+      traceId: request.traceId,
+      now,
+      queue: submitQueue(path).name
+    }
+    // What this process has no room for waits in the store, for any process
+    const isTaken = inbox.room(acceptance.queue) > 0
+    const outcome = yield* tasks.accept({
+      ...acceptance,
+      ...(isTaken ? { owner: process.id } : {}),
+      runningMax: concurrentTasksPerKey,
+      userRunningMax: concurrentTasksPerUser,
+      event: taskEvent(path, taskResult(task, entry.result), now),
+      idempotency: Option.map(request.idempotency, (it) => ({
+        ...it,
+        responseBody,
+        since: idempotencySince(now)
+      }))
+    })
+    const owned = isTaken ? acceptedTask(acceptance) : undefined
+    return { outcome, owned, price: acceptance.price, responseBody }
+  })
+})
+
+type Accepting = Omit<
+  Acceptance,
+  "event" | "idempotency" | "owner" | "runningMax" | "userRunningMax"
+>
+
+/** The task as the store has it after it was accepted with an owner. */
+const acceptedTask = (task: Accepting): OwnedTask => ({
+  task: new TaskRow({
+    ...task,
+    id: task.taskId,
+    status: "pending",
+    captured: null,
+    result: null,
+    error: null,
+    createdAt: task.now,
+    startedAt: null,
+    updatedAt: task.now
+  }),
+  epoch: 1,
+  deadlineAt: task.deadlineAt,
+  attempt: Option.none(),
+  queue: task.queue,
+  startsAt: task.now,
+  accountId: null,
+  slotHeld: false,
+  inputs: {}
+})
+
+const decodeJson = Schema.decodeUnknownEffect(Schema.Json)
