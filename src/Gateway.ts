@@ -22,6 +22,7 @@ import { Passthrough } from "./passthrough/Passthrough.ts"
 import { ReservationStore } from "./passthrough/ReservationStore.ts"
 import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
 import * as Cluster from "./process/Cluster.ts"
+import { Drain } from "./process/Drain.ts"
 import { LogRetention } from "./process/LogRetention.ts"
 import { PartitionStore } from "./process/PartitionStore.ts"
 import { Process } from "./process/Process.ts"
@@ -205,7 +206,7 @@ export const services = Layer.mergeAll(
       Wallet.layer
     )
   ),
-  Layer.provideMerge(Secrets.layer)
+  Layer.provideMerge(Layer.merge(Drain.layer, Secrets.layer))
 )
 
 /** Deletes what has expired. */
