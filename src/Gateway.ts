@@ -1,4 +1,5 @@
-import { NodeHttpServer, NodeServices } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, Option } from "effect"
 import { ArtifactBlobs } from "./artifacts/ArtifactBlobs.ts"
 import { ArtifactIndexStore } from "./artifacts/ArtifactIndexStore.ts"

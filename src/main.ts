@@ -1,4 +1,4 @@
-import { NodeRuntime } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Layer } from "effect"
 import * as FirstStart from "./cli/FirstStart.ts"
 import * as Logging from "./cli/Logging.ts"

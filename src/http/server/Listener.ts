@@ -1,4 +1,4 @@
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Duration, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from "node:http"
