@@ -248,7 +248,7 @@ export const server = Layer.unwrap(
   Effect.map(AppConfig, ({ host, port }) => Listener.listen({ host, port }))
 )
 
-export const http = Routes.serve.pipe(Layer.provide(server))
+export const http = Routes.serve.pipe(Layer.provideMerge(server))
 
 export const platform = NodeServices.layer
 

@@ -1,7 +1,7 @@
 import { Context, Deferred, Effect, Latch, Layer, Option } from "effect"
 
 /** Work that a drain lets end: it cannot be handed over to another process. */
-export type HeldWork = "submit"
+export type HeldWork = "submit" | "delivery"
 
 /**
  * Whether this process stops. Loops that claim work ask `isDraining`; what waits for something ends with
@@ -29,6 +29,8 @@ export class Drain extends Context.Service<
     readonly hold: (
       kind: HeldWork
     ) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+    /** The same where no effect spans the work: so many more of a kind. */
+    readonly count: (kind: HeldWork, by: number) => void
     /** How much of a kind is held now. */
     readonly held: (kind: HeldWork) => number
     /** Succeeds when nothing is held. */
@@ -41,14 +43,13 @@ export class Drain extends Context.Service<
       const begun = yield* Deferred.make<void>()
       const hurried = yield* Deferred.make<void>()
       const idle = yield* Latch.make(true)
-      const counts: Record<HeldWork, number> = { submit: 0 }
+      const counts: Record<HeldWork, number> = { submit: 0, delivery: 0 }
       const isDraining = () => Deferred.isDoneUnsafe(begun)
-      const count = (kind: HeldWork, by: 1 | -1) =>
-        Effect.sync(() => {
-          counts[kind] += by
-          if (Object.values(counts).every((it) => it === 0)) idle.openUnsafe()
-          else idle.closeUnsafe()
-        })
+      const count = (kind: HeldWork, by: number) => {
+        counts[kind] += by
+        if (counts.submit === 0 && counts.delivery === 0) idle.openUnsafe()
+        else idle.closeUnsafe()
+      }
       return Drain.of({
         isDraining,
         begun: Deferred.await(begun),
@@ -66,13 +67,19 @@ export class Drain extends Context.Service<
           ),
         hold: (kind) => (effect) =>
           Effect.acquireUseRelease(
-            count(kind, 1),
+            Effect.sync(() => count(kind, 1)),
             () => effect,
-            () => count(kind, -1)
+            () => Effect.sync(() => count(kind, -1))
           ),
+        count,
         held: (kind) => counts[kind],
         idle: idle.await
       })
     })
+  )
+
+  /** Begins the drain at the latest when the scope closes. */
+  static readonly layerAtEnd = Layer.effectDiscard(
+    Effect.flatMap(Drain, ({ begin }) => Effect.addFinalizer(() => begin))
   )
 }

@@ -3,6 +3,7 @@ import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskError } from "../domain/Task.ts"
+import { Drain } from "../process/Drain.ts"
 import { Process } from "../process/Process.ts"
 import { RunningTasks } from "./RunningTasks.ts"
 import { taskErrorOf } from "./submission/VendorFailure.ts"
@@ -33,25 +34,31 @@ export class TaskRunner extends Context.Service<
     Effect.gen(function* () {
       const process = yield* Process
       const store = yield* TaskStore
+      const drain = yield* Drain
       const running = yield* RunningTasks
       const runToEnd = yield* makeRunToEnd
       const work = yield* VendorWork
       return TaskRunner.of({
         run: Effect.fn("TaskRunner.run")((id) =>
-          Effect.acquireUseRelease(
-            store.acquireRun(id, process.id),
-            (owned) =>
-              Option.isSome(owned)
-                ? Effect.flatMap(
-                    running.whileOwned(owned.value, runToEnd(owned.value)),
-                    // Nobody needs the job any more
-                    (stopped) => (Option.contains(stopped, "Ended") ? work.cancel(id) : Effect.void)
-                  )
-                : Effect.void,
-            (owned, exit) =>
-              Option.isSome(owned) && exit._tag === "Failure"
-                ? Effect.ignore(store.releaseRun(id, owned.value.epoch))
-                : Effect.void
+          Effect.asVoid(
+            drain.untilBegun(
+              Effect.acquireUseRelease(
+                store.acquireRun(id, process.id),
+                (owned) =>
+                  Option.isSome(owned)
+                    ? Effect.flatMap(
+                        running.whileOwned(owned.value, runToEnd(owned.value)),
+                        // Nobody needs the job any more
+                        (stopped) =>
+                          Option.contains(stopped, "Ended") ? work.cancel(id) : Effect.void
+                      )
+                    : Effect.void,
+                (owned, exit) =>
+                  Option.isSome(owned) && exit._tag === "Failure"
+                    ? Effect.ignore(store.releaseRun(id, owned.value.epoch))
+                    : Effect.void
+              )
+            )
           )
         ),
         // A run that stops cancels its job itself; without a run here it is done for it

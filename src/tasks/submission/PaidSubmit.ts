@@ -5,6 +5,7 @@ import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import { submitMediaBytesMax } from "../../domain/Limits.ts"
 import { isTerminal } from "../../domain/Task.ts"
+import { Drain } from "../../process/Drain.ts"
 import type {
   Handle,
   ResultItem,
@@ -71,6 +72,7 @@ export class PaidSubmit extends Context.Service<
   static readonly layer = Layer.effect(
     PaidSubmit,
     Effect.gen(function* () {
+      const { hold } = yield* Drain
       const output = yield* TaskOutput
       const store = yield* TaskStore
       const slots = yield* ConcurrencyLimiter
@@ -121,8 +123,9 @@ export class PaidSubmit extends Context.Service<
        * that was not sent becomes ambiguous.
        */
       const submitOnce = (submission: Submission, n: number) =>
+        // A drain waits for the response of the vendor
         Effect.uninterruptibleMask((restore) =>
-          Effect.andThen(begin(submission, n, restore), post(submission, n))
+          hold("submit")(Effect.andThen(begin(submission, n, restore), post(submission, n)))
         )
 
       const submit = (

@@ -50,7 +50,12 @@ describe("a drain", () => {
           Effect.uninterruptible
         )
         const run = yield* Effect.forkChild(
-          drain.untilBegun(Effect.andThen(submit, Effect.sync(() => answers.push("polled"))))
+          drain.untilBegun(
+            Effect.andThen(
+              submit,
+              Effect.sync(() => answers.push("polled"))
+            )
+          )
         )
         yield* Effect.yieldNow
         yield* drain.begin
