@@ -14,6 +14,7 @@ import { parseEgressAllow } from "../src/egress/EgressAllow.ts"
 import { EgressGuard } from "../src/egress/EgressGuard.ts"
 import { stores } from "../src/Gateway.ts"
 import * as Cluster from "../src/process/Cluster.ts"
+import { Drain } from "../src/process/Drain.ts"
 import { Process } from "../src/process/Process.ts"
 import { Secrets } from "../src/process/Secrets.ts"
 import { Rescuer } from "../src/tasks/Rescuer.ts"
@@ -100,7 +101,7 @@ export const sending = (url: string, ca: string) => {
         Layer.provide(ManageReplays.layer, ManageReplayStore.layer)
       )
     ),
-    Layer.provideMerge(Layer.mergeAll(Process.layer, Secrets.layer)),
+    Layer.provideMerge(Layer.mergeAll(Drain.layer, Process.layer, Secrets.layer)),
     Layer.provideMerge(WorkNotifierLive.layer),
     Layer.provideMerge(Cluster.layerSingle),
     Layer.provideMerge(stores),

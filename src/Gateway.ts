@@ -1,4 +1,5 @@
-import { NodeHttpServer, NodeServices } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
+import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, Option } from "effect"
 import { ArtifactBlobs } from "./artifacts/ArtifactBlobs.ts"
 import { ArtifactIndexStore } from "./artifacts/ArtifactIndexStore.ts"
@@ -22,6 +23,7 @@ import { Passthrough } from "./passthrough/Passthrough.ts"
 import { ReservationStore } from "./passthrough/ReservationStore.ts"
 import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
 import * as Cluster from "./process/Cluster.ts"
+import { Drain } from "./process/Drain.ts"
 import { LogRetention } from "./process/LogRetention.ts"
 import { PartitionStore } from "./process/PartitionStore.ts"
 import { Process } from "./process/Process.ts"
@@ -200,7 +202,7 @@ export const services = Layer.mergeAll(
       Wallet.layer
     )
   ),
-  Layer.provideMerge(Secrets.layer)
+  Layer.provideMerge(Layer.merge(Drain.layer, Secrets.layer))
 )
 
 /** Deletes what has expired. */
@@ -241,7 +243,7 @@ export const server = Layer.unwrap(
   Effect.map(AppConfig, ({ host, port }) => Listener.listen({ host, port }))
 )
 
-export const http = Routes.serve.pipe(Layer.provide(server))
+export const http = Routes.serve.pipe(Layer.provideMerge(server))
 
 export const platform = NodeServices.layer
 

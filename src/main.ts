@@ -1,14 +1,16 @@
-import { NodeRuntime } from "@effect/platform-node"
+import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import { Layer } from "effect"
 import * as FirstStart from "./cli/FirstStart.ts"
 import * as Logging from "./cli/Logging.ts"
 import * as ModelCheck from "./cli/ModelCheck.ts"
+import * as Shutdown from "./cli/Shutdown.ts"
 import * as Telemetry from "./cli/Telemetry.ts"
 import { AppConfig } from "./config/Config.ts"
 import * as Gateway from "./Gateway.ts"
 
 /** The layers of the process, in order. */
-const main = Layer.merge(FirstStart.layer, ModelCheck.layer).pipe(
+const main = Shutdown.layer.pipe(
+  Layer.provide(Layer.merge(FirstStart.layer, ModelCheck.layer)),
   Layer.provide(Gateway.http),
   Layer.provide(Gateway.core),
   Layer.provide(Gateway.stores),

@@ -17,6 +17,7 @@ alter table runs
     autovacuum_vacuum_cost_delay = 0);
 create index runs_due on runs (queue, due_at, task_id) where owner is null;
 create index runs_deadline on runs (deadline_at) where owner is null;
+drop index runs_callback_received;
 drop index runs_owner;
 create index runs_owner on runs (owner) where owner is not null;
 

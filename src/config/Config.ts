@@ -18,6 +18,7 @@ import { baseUrl, publicUrl } from "./PublicUrls.ts"
 import { checkSecrets, masterKeyRemedy } from "./SecretSettings.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
+import { shutdownSettings } from "./ShutdownSettings.ts"
 import { vendorAccounts } from "./VendorAccounts.ts"
 
 export { ConfigFault } from "./Setting.ts"
@@ -63,6 +64,10 @@ export class AppConfig extends Context.Service<
     /** Longest silence of an upstream, before its response and within it. */
     readonly upstreamTimeout: Duration.Duration
     readonly simulatorDelay: DelayRange
+    /** From the signal to stop until the process no longer listens. */
+    readonly shutdownDelay: Duration.Duration
+    /** After that, for requests, submits and deliveries under way. */
+    readonly shutdownGrace: Duration.Duration
     readonly taskDeadline: Duration.Duration
     readonly balanceAlertThrottle: Duration.Duration
     readonly maxBodyBytes: number
@@ -118,6 +123,7 @@ const load = Effect.gen(function* () {
     ...(yield* addresses(port)),
     ...(yield* store(dataDir)),
     ...(yield* limits),
+    ...(yield* shutdownSettings),
     accounts: yield* vendorAccounts,
     ...(yield* logging)
   })

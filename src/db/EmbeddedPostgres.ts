@@ -3,11 +3,12 @@ import type { PGliteOptions } from "@electric-sql/pglite"
 import { NodeFS } from "@electric-sql/pglite/nodefs"
 import { Effect, Predicate } from "effect"
 import type { Scope } from "effect"
-import { closeSync, existsSync, fsyncSync, openSync, readdirSync } from "node:fs"
-import { mkdir, rename, rm } from "node:fs/promises"
+import { existsSync, fsyncSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
 import { lockDataDir } from "./DataDirLock.ts"
+import { makeStore } from "./NewStore.ts"
+import { compileOnceOnly, startParams } from "./PgliteOptions.ts"
 import { PgliteSession } from "./PgliteStream.ts"
 
 export interface EmbeddedOptions {
@@ -23,21 +24,19 @@ export interface EmbeddedOptions {
 export const openEmbedded = Effect.fn("Embedded.open")(function* (
   options: EmbeddedOptions
 ): Effect.fn.Return<PgliteSession, DatabaseUnavailable, Scope.Scope> {
+  compileOnceOnly()
   if (options.dataDir === "memory") {
-    return new PgliteSession(
-      yield* start({ ...template(options), startParams: startParams(false) })
-    )
+    const { template } = options
+    const loaded = template === undefined ? {} : { loadDataDir: template }
+    return new PgliteSession(yield* start({ ...loaded, startParams: startParams(false) }))
   }
   yield* lockDataDir(options.dataDir)
   const folder = join(options.dataDir, "postgres")
-  if (!existsSync(folder)) yield* initialize(folder, options)
+  if (!existsSync(folder)) yield* Effect.mapError(makeStore(folder, options), unusable)
   const fs = options.durable ? new DurableNodeFS(folder) : new NodeFS(folder)
   const pglite = yield* start({ fs, startParams: startParams(options.durable) })
   return new PgliteSession(pglite, () => (fs instanceof DurableNodeFS ? fs.failure : undefined))
 })
-
-const template = (options: EmbeddedOptions) =>
-  options.template === undefined ? {} : { loadDataDir: options.template }
 
 const start = (options: PGliteOptions) =>
   Effect.acquireRelease(
@@ -51,73 +50,6 @@ const unusable = (cause: unknown) =>
     fault: `the embedded store cannot be opened (${Predicate.isError(cause) ? cause.message : "unknown fault"})`,
     remedy: "Make the folder writable, free space on its disk, or restore it from a backup"
   })
-
-/**
- * PGlite's own parameters, with fsync if durable. Emscripten's `fdatasync` does nothing, so the WAL
- * uses `fsync`. Small buffers save 140 MB of memory, small WAL limits save disk.
- */
-export const startParams = (durable: boolean): Array<string> => [
-  ...PGlite.defaultStartParams.filter((parameter) => !durable || parameter !== "-F"),
-  ...[
-    "shared_buffers=16MB",
-    "wal_sync_method=fsync",
-    "min_wal_size=32MB",
-    "max_wal_size=64MB",
-    // As on a server: `planning` in Database.ts
-    "enable_seqscan=off",
-    "jit=off"
-  ].flatMap((setting) => ["-c", setting])
-]
-
-/**
- * A new store is made in another folder and renamed when it is complete, so that a start that is killed
- * leaves no incomplete store.
- */
-const initialize = Effect.fnUntraced(function* (folder: string, options: EmbeddedOptions) {
-  const newFolder = `${folder}.new`
-  yield* Effect.tryPromise({
-    try: async () => {
-      await rm(newFolder, { recursive: true, force: true })
-      await mkdir(newFolder, { recursive: true, mode: 0o700 })
-    },
-    catch: unusable
-  })
-  const fs = new NodeFS(newFolder)
-  yield* Effect.scoped(
-    start({
-      fs,
-      startParams: startParams(false),
-      initDbStartParams: ["--wal-segsize=1"],
-      ...template(options)
-    })
-  )
-  yield* Effect.tryPromise({
-    try: async () => {
-      if (options.durable) syncTree(newFolder)
-      await rename(newFolder, folder)
-      if (options.durable) syncPath(options.dataDir)
-    },
-    catch: unusable
-  })
-})
-
-const syncPath = (path: string) => {
-  const descriptor = openSync(path, "r")
-  try {
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
-  }
-}
-
-const syncTree = (folder: string) => {
-  for (const entry of readdirSync(folder, { withFileTypes: true })) {
-    const path = join(folder, entry.name)
-    if (entry.isDirectory()) syncTree(path)
-    else syncPath(path)
-  }
-  syncPath(folder)
-}
 
 /**
  * PGlite's `NodeFS` with a real `fsync`, which it lacks. `failure`: fsync has failed, or PGlite has aborted

@@ -1,6 +1,7 @@
 import { Effect, Layer } from "effect"
 import { Headers, HttpRouter, UrlParams } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import { Drain } from "../process/Drain.ts"
 import { Api } from "./manage/Api.ts"
 import * as ApiKeysHandlers from "./manage/ApiKeysHandlers.ts"
 import * as CallsHandlers from "./manage/CallsHandlers.ts"
@@ -80,7 +81,7 @@ export const toHttpEffect = Effect.provideService(
  * The routes on a server, with the fast path before them. Without Effect's logger of requests, which
  * costs more than all the rest of a request.
  */
-export const serve = Layer.merge(FastPath.layer, TaskRoutes.layerWaits).pipe(
+export const serve = Layer.merge(FastPath.layer, Drain.layerAtEnd).pipe(
   Layer.provideMerge(HttpRouter.serve(layer, { disableLogger: true, routerConfig: exactPaths })),
   Layer.provide(redaction)
 )

@@ -9,6 +9,7 @@ import { idempotencyHours } from "../domain/Limits.ts"
 import type { RequestHash } from "../domain/RequestHash.ts"
 import { createdBody, taskResult } from "../domain/TaskBody.ts"
 import type { TaskFacts } from "../domain/TaskBody.ts"
+import { Drain } from "../process/Drain.ts"
 import { Process } from "../process/Process.ts"
 import type { Principal } from "../users/ApiKeys.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
@@ -41,6 +42,7 @@ export const idempotencySince = (now: DateTime.Utc) =>
 /** One transaction: idempotency record, task, hold, event and deliveries. */
 export const makeAccept = Effect.gen(function* () {
   const { concurrentTasksPerKey, concurrentTasksPerUser, taskDeadline } = yield* AppConfig
+  const drain = yield* Drain
   const inbox = yield* TaskInbox
   const process = yield* Process
   const tasks = yield* TaskStore
@@ -77,8 +79,8 @@ export const makeAccept = Effect.gen(function* () {
       now,
       queue: submitQueue(path).name
     }
-    // What this process has no room for waits in the store, for any process
-    const isTaken = inbox.room(acceptance.queue) > 0
+    // What this process has no room for, or accepts while it drains, waits in the store for any process
+    const isTaken = !drain.isDraining() && inbox.room(acceptance.queue) > 0
     const outcome = yield* tasks.accept({
       ...acceptance,
       ...(isTaken ? { owner: process.id } : {}),

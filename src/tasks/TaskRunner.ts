@@ -1,8 +1,9 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema, Tracer } from "effect"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskError } from "../domain/Task.ts"
+import { Drain } from "../process/Drain.ts"
 import { RunningTasks } from "./RunningTasks.ts"
 import { taskErrorOf } from "./submission/VendorFailure.ts"
 import { VendorWork } from "./submission/VendorWork.ts"
@@ -20,8 +21,8 @@ export class TaskRunner extends Context.Service<
   TaskRunner,
   {
     /**
-     * Never fails. When interrupted (shutdown) it releases the task, so that the next owner goes on at
-     * once.
+     * Never fails. When it is interrupted or the process drains, it releases the task, so that the next
+     * owner goes on at once.
      */
     readonly step: (owned: OwnedTask) => Effect.Effect<void>
     /**
@@ -37,23 +38,22 @@ export class TaskRunner extends Context.Service<
     Effect.gen(function* () {
       const inbox = yield* TaskInbox
       const store = yield* TaskStore
+      const drain = yield* Drain
       const running = yield* RunningTasks
       const advance = yield* makeAdvance
       const work = yield* VendorWork
+      const step = Effect.fnUntraced(function* (owned: OwnedTask) {
+        const release = Effect.ignore(store.releaseRun(owned.task.id, owned.epoch))
+        const taken = drain.untilBegun(running.whileOwned(owned, advance(owned)))
+        const ended = yield* Effect.onInterrupt(taken, () => release)
+        if (Option.isNone(ended)) return yield* release
+        const dueAt = Option.flatten(Result.getSuccess(ended.value))
+        if (Option.isSome(dueAt)) inbox.wake(DateTime.toEpochMillis(dueAt.value))
+      })
       return TaskRunner.of({
-        step: Effect.fn("TaskRunner.step")((owned) =>
-          running.whileOwned(owned, advance(owned)).pipe(
-            Effect.tap((dueAt) =>
-              Effect.sync(() => {
-                if (Result.isSuccess(dueAt) && Option.isSome(dueAt.success)) {
-                  inbox.wake(DateTime.toEpochMillis(dueAt.success.value))
-                }
-              })
-            ),
-            Effect.onInterrupt(() => Effect.ignore(store.releaseRun(owned.task.id, owned.epoch))),
-            Effect.asVoid
-          )
-        ),
+        // The request that created the task is over: its trace is a link
+        step: (owned) =>
+          Effect.withSpan(step(owned), "TaskRunner.step", { root: true, links: linksOf(owned) }),
         stop: Effect.fn("TaskRunner.stop")(function* (id) {
           yield* running.check(id)
           yield* work.cancel(id)
@@ -62,6 +62,12 @@ export class TaskRunner extends Context.Service<
     })
   )
 }
+
+/** The trace of the create. A link names a span, and none was stored: the trace's own first half stands for it. */
+const linksOf = ({ task: { traceId } }: OwnedTask): Array<Tracer.SpanLink> =>
+  traceId === null
+    ? []
+    : [{ span: Tracer.externalSpan({ traceId, spanId: traceId.slice(0, 16) }), attributes: {} }]
 
 class DeadlinePassed extends Schema.TaggedError<DeadlinePassed>()("DeadlinePassed", {}) {}
 

@@ -1,5 +1,6 @@
 import { Clock, DateTime, Effect, Layer } from "effect"
 import { slotRecheckSeconds } from "../domain/Limits.ts"
+import { Drain } from "../process/Drain.ts"
 import { makeFiberPlacesEndingWithin } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
 import { ConcurrencyLimiter } from "./submission/ConcurrencyLimiter.ts"
@@ -29,6 +30,7 @@ const endMillis = 500
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
+    const drain = yield* Drain
     const inbox = yield* TaskInbox
     const runner = yield* TaskRunner
     const slots = yield* ConcurrencyLimiter
@@ -49,6 +51,8 @@ export const layer = Layer.effectDiscard(
       const { starts, stops } = inbox.take()
       for (const owned of starts) begin(owned)
       for (const id of stops) fork(runner.stop(id))
+      // Other processes take what is due
+      if (drain.isDraining()) return Number.POSITIVE_INFINITY
       const areWaiting = yield* slots.serve
       const next = yield* claimDue
       const now = yield* Clock.currentTimeMillis

@@ -1,9 +1,10 @@
-import { Context, Deferred, Duration, Effect, Layer, Option, Stream } from "effect"
+import { Context, Duration, Effect, Layer, Option, Stream } from "effect"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskView } from "../db/TaskRow.ts"
 import { taskRecheckSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { isTerminal } from "../domain/Task.ts"
+import { Drain } from "../process/Drain.ts"
 import type { Signal } from "../process/KeyedSignal.ts"
 import { TaskChanges } from "./TaskChanges.ts"
 import { TaskStore } from "./TaskStore.ts"
@@ -16,7 +17,7 @@ export class TaskWatch extends Context.Service<
   TaskWatch,
   {
     /**
-     * The task once it has ended, or as it stands when the time is over.
+     * The task once it has ended, or as it stands when the time is over or the process drains.
      * docs/reference/tasks.md#waiting
      */
     readonly untilEnd: (
@@ -28,8 +29,6 @@ export class TaskWatch extends Context.Service<
      * docs/reference/tasks.md#event-stream
      */
     readonly moves: (task: TaskView) => Stream.Stream<TaskView>
-    /** Ends what `untilEnd` waits for, now and later: the process stops. */
-    readonly stop: Effect.Effect<void>
   }
 >()("gateway/tasks/TaskWatch") {
   static readonly layer = Layer.effect(
@@ -37,7 +36,7 @@ export class TaskWatch extends Context.Service<
     Effect.gen(function* () {
       const changes = yield* TaskChanges
       const tasks = yield* TaskStore
-      const stopped = yield* Deferred.make<void>()
+      const drain = yield* Drain
 
       const look = (task: TaskView) =>
         Effect.map(
@@ -57,7 +56,7 @@ export class TaskWatch extends Context.Service<
       const untilEnd = Effect.fnUntraced(function* (task: TaskView, atMost: Duration.Duration) {
         const signal = yield* changes.subscribe(task.id)
         const seen = yield* Effect.timeoutOption(ended(task, signal), atMost).pipe(
-          Effect.raceFirst(Effect.as(Deferred.await(stopped), Option.none()))
+          Effect.raceFirst(Effect.as(drain.begun, Option.none()))
         )
         return Option.isSome(seen) ? seen.value : yield* look(task)
       }, Effect.scoped)
@@ -84,8 +83,7 @@ export class TaskWatch extends Context.Service<
       return TaskWatch.of({
         untilEnd: (task, atMost) =>
           isTerminal(task.status) ? Effect.succeed(task) : untilEnd(task, atMost),
-        moves,
-        stop: Effect.asVoid(Deferred.succeed(stopped, undefined))
+        moves
       })
     })
   )

@@ -5,6 +5,7 @@ import { retryStore } from "../db/StoreFailures.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import { deliveriesPerEndpointPerMinuteMax } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { Drain } from "../process/Drain.ts"
 import { makeFiberPlaces } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
@@ -45,6 +46,7 @@ export class WebhookDispatcher extends Context.Service<
       const store = yield* DeliveryStore
       const claim = yield* makeClaim
       const attempts = yield* makeAttempts
+      const drain = yield* Drain
       const senders = yield* LocalSenders
       yield* Effect.forkScoped(warmUp(store))
 
@@ -63,7 +65,7 @@ export class WebhookDispatcher extends Context.Service<
             window,
             (capacity) => claim({ endpointId: id, capacity }),
             attempts
-          )
+          ).pipe(Effect.provideService(Drain, drain))
           return { deliver: yield* senders.register(id, sender.deliver) }
         })
       })
@@ -77,6 +79,7 @@ const makeEndpointSender = Effect.fnUntraced(function* (
   claim: (capacity: Capacity) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>,
   attempts: Effect.Success<typeof makeAttempts>
 ) {
+  const drain = yield* Drain
   yield* Effect.addFinalizer(() => attempts.written)
   // In the background, with the context of the actor: a message that lasted as long as the sending would
   // delay the actor's end
@@ -93,6 +96,7 @@ const makeEndpointSender = Effect.fnUntraced(function* (
 
   const attemptEnded = () => {
     running -= 1
+    drain.count("delivery", -1)
     // Without more deliveries to send, free capacity is no reason to continue
     if (running === 0 || mayHaveMore || mustRecheck) Queue.offerUnsafe(signals, undefined)
   }
@@ -110,6 +114,7 @@ const makeEndpointSender = Effect.fnUntraced(function* (
   }
 
   const capacityAt = (millis: number) => {
+    if (drain.isDraining()) return 0
     const atOnce = Math.min(attemptsAtOnceMax, attempts.fairShare(url))
     return Math.max(0, Math.min(atOnce - running, window.capacity(millis)))
   }
@@ -123,6 +128,7 @@ const makeEndpointSender = Effect.fnUntraced(function* (
     url = claimed.at(-1)?.url ?? url
     if (isClosing()) return yield* attempts.releaseClaims(claimed)
     running += claimed.length
+    drain.count("delivery", claimed.length)
     window.begin(claimed.length)
     for (const one of claimed) run(attempts.attempt(one, observer))
     // A claim must be sent or released, even if the actor moves away meanwhile

@@ -4,6 +4,7 @@ import { appendFileSync } from "node:fs"
 import { join } from "node:path"
 import * as FirstStart from "../../src/cli/FirstStart.ts"
 import * as Logging from "../../src/cli/Logging.ts"
+import * as Shutdown from "../../src/cli/Shutdown.ts"
 import { AppConfig } from "../../src/config/Config.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import { make } from "../../src/sandbox/Simulator.ts"
@@ -66,7 +67,8 @@ const vendors = Layer.effect(
   })
 )
 
-const main = FirstStart.layer.pipe(
+const main = Shutdown.layer.pipe(
+  Layer.provide(FirstStart.layer),
   Layer.provide(Gateway.http),
   Layer.provide(Gateway.core),
   Layer.provide(Gateway.stores),

@@ -93,6 +93,8 @@ export class GatewayProcess {
         EGRESS_ALLOW: "127.0.0.1,::1,localhost",
         SIMULATOR_DELAY: "100 millis to 500 millis",
         LOG_FORMAT: "json",
+        // No load balancer has to notice
+        SHUTDOWN_DELAY: "0 seconds",
         ...(databaseUrl === undefined ? {} : { DATABASE_URL: databaseUrl }),
         ...this.env
       }

@@ -4,6 +4,7 @@ import { appendFileSync, existsSync, readFileSync } from "node:fs"
 import { ArtifactIndexStore } from "../../src/artifacts/ArtifactIndexStore.ts"
 import * as FirstStart from "../../src/cli/FirstStart.ts"
 import * as Logging from "../../src/cli/Logging.ts"
+import * as Shutdown from "../../src/cli/Shutdown.ts"
 import { AppConfig } from "../../src/config/Config.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import { TaskStore } from "../../src/tasks/TaskStore.ts"
@@ -77,7 +78,8 @@ const artifacts = Layer.effect(
   }))
 ).pipe(Layer.provide(Gateway.stores))
 
-const main = FirstStart.layer.pipe(
+const main = Shutdown.layer.pipe(
+  Layer.provide(FirstStart.layer),
   Layer.provide(Gateway.http),
   Layer.provide(Gateway.core),
   Layer.provide(Layer.mergeAll(Gateway.stores, tasks, artifacts)),

@@ -1,5 +1,5 @@
 import { PGlite } from "@electric-sql/pglite"
-import { startParams } from "../../src/db/EmbeddedPostgres.ts"
+import { startParams } from "../../src/db/PgliteOptions.ts"
 
 /**
  * Embedded stores in memory that a test has ended with. To make one from a template costs as much as

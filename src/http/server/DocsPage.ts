@@ -20,20 +20,20 @@ export const makeDocsPage = Effect.fnUntraced(function* <
 >(api: HttpApi.HttpApi<Id, Groups>) {
   // On a router of its own, because Scalar's layer adds GET alone, which excludes 405 for the others
   const router = yield* HttpRouter.make
-  yield* Layer.build(HttpApiScalar.layer(api, { path: "/docs", scalar })).pipe(
-    Effect.provideService(HttpRouter.HttpRouter, router),
-    Effect.scoped
+  // The layer loads Scalar's program, of 6 MB
+  const build = Layer.build(HttpApiScalar.layer(api, { path: "/docs", scalar })).pipe(
+    Effect.provideService(HttpRouter.HttpRouter, router)
   )
   const request = HttpServerRequest.fromWeb(new Request("http://localhost/docs"))
-  return yield* router
-    .asHttpEffect()
-    .pipe(
-      Effect.provideService(HttpServerRequest.HttpServerRequest, request),
-      Effect.scoped,
-      Effect.orDie,
-      Effect.map(hardened),
-      Effect.cached
-    )
+  const page = Effect.suspend(() => router.asHttpEffect()).pipe(
+    Effect.provideService(HttpServerRequest.HttpServerRequest, request)
+  )
+  return yield* Effect.andThen(build, page).pipe(
+    Effect.scoped,
+    Effect.orDie,
+    Effect.map(hardened),
+    Effect.cached
+  )
 })
 
 const scripts = /<script>([\s\S]*?)<\/script>/gu

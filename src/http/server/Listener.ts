@@ -1,4 +1,4 @@
-import { NodeHttpServer } from "@effect/platform-node"
+import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
 import { Context, Duration, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from "node:http"
@@ -6,6 +6,8 @@ import type { Server } from "node:http"
 import type { Duplex } from "node:stream"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
+import { makeListenerDrain } from "./ListenerDrain.ts"
+import type { ListenerDrain } from "./ListenerDrain.ts"
 import { problemBody } from "./Problems.ts"
 import { traceOf } from "./RequestTrace.ts"
 
@@ -48,6 +50,8 @@ export class Listener extends Context.Service<
     readonly intercept: (interceptor: Interceptor) => Effect.Effect<void, never, Scope.Scope>
     /** Gives a request that the interceptor handled to the routes after all. */
     readonly toRoutes: (request: IncomingMessage, response: ServerResponse) => void
+    /** For the end of the process; nothing is waited for after it. */
+    readonly drain: ListenerDrain
   }
 >()("gateway/http/server/Listener") {
   static readonly layer = (bounds?: ListenerBounds) =>
@@ -68,7 +72,7 @@ export class Listener extends Context.Service<
     ).pipe(Layer.provideMerge(Listener.layer(bounds)))
 }
 
-/** Time for running requests at shutdown. */
+/** Time for running requests, unless `drain` has waited for them before. */
 const gracefulShutdown = Duration.seconds(5)
 
 /** The response to the last request of each connection. */
@@ -77,6 +81,7 @@ type LastResponses = WeakMap<Duplex, ServerResponse>
 export const makeListener = (bounds: ListenerBounds = listenerBounds): Listener["Service"] => {
   const server = makeServer(bounds)
   const last: LastResponses = new WeakMap()
+  const drain = makeListenerDrain(server, last)
   respondToMalformedRequests(server, last)
   const emit = server.emit.bind(server)
   let interceptor: Interceptor = () => false
@@ -88,7 +93,7 @@ export const makeListener = (bounds: ListenerBounds = listenerBounds): Listener[
       request instanceof IncomingMessage &&
       response instanceof ServerResponse
     ) {
-      last.set(request.socket, response)
+      drain.onRequest(request, response)
       if (interceptor(request, response)) return true
     }
     return emit(event, ...args)
@@ -99,6 +104,7 @@ export const makeListener = (bounds: ListenerBounds = listenerBounds): Listener[
     })
   return {
     server,
+    drain,
     intercept: (next) => Effect.acquireRelease(install(next), () => install(() => false)),
     toRoutes: (request, response) => {
       emit("request", request, response)
@@ -185,6 +191,22 @@ const faultOf = (code: string | undefined): Problem => {
       return problem(2014, "This is not a valid HTTP request")
   }
 }
+
+/** In place of the responses that the end of the process cuts off; what has begun is broken off. */
+export const refuseOpen = (open: ReadonlyArray<ServerResponse>): void => {
+  for (const response of open) {
+    if (response.headersSent) {
+      response.destroy()
+      continue
+    }
+    const body = problemBody(problem(5003, "The process stops: try again"), pathOfUrl(response))
+    const headers = { traceparent: traceOf(response.req.headers).traceparent, "retry-after": "1" }
+    response.writeHead(body.status, { "content-type": "application/problem+json", ...headers })
+    response.end(JSON.stringify(body))
+  }
+}
+
+const pathOfUrl = ({ req }: ServerResponse): string => req.url?.split("?", 1)[0] ?? "/"
 
 /** The whole response, as it is written to the socket. */
 const problemText = (fault: Problem): string => {

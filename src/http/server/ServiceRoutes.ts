@@ -4,8 +4,11 @@ import { OpenApi } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
 import { Catalog } from "../../catalog/Catalog.ts"
 import { AppConfig } from "../../config/Config.ts"
+import { problem } from "../../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
 import type { AccountState } from "../../passthrough/UpstreamCalls.ts"
+import { Drain } from "../../process/Drain.ts"
 import { Process } from "../../process/Process.ts"
 import { ConcurrencyLimiter } from "../../tasks/submission/ConcurrencyLimiter.ts"
 import { Wallet } from "../../wallet/Wallet.ts"
@@ -22,6 +25,7 @@ export const layer = Layer.unwrap(
     const api = documentedApi(catalog, serviceName)
     const document = HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
     const process = yield* Process
+    const drain = yield* Drain
     const wallet = yield* Wallet
     const upstream = yield* UpstreamCalls
     const slots = yield* ConcurrencyLimiter
@@ -31,7 +35,11 @@ export const layer = Layer.unwrap(
     return HttpRouter.addAll([
       resource("/", { GET: Effect.succeed(HttpServerResponse.redirect("/docs")) }),
       resource("/healthz", { GET: Effect.succeed(ok) }),
-      resource("/readyz", { GET: Effect.as(process.ping, ok) }),
+      resource("/readyz", {
+        GET: Effect.suspend((): Effect.Effect<typeof ok, Problem | StoreUnavailable> =>
+          drain.isDraining() ? Effect.fail(stopping) : Effect.as(process.ping, ok)
+        )
+      }),
       resource("/openapi.json", { GET: Effect.succeed(document) }),
       resource("/docs", { GET: docsPage }),
       resource("/docs/errors", { GET: Effect.succeed(errors) }),
@@ -51,6 +59,8 @@ export const layer = Layer.unwrap(
     ])
   })
 )
+
+const stopping = problem(5003, "The process stops: send requests to another one")
 
 /**
  * Must be 0. The time of the last audit is exported too: an old 0 proves nothing.

@@ -1,4 +1,4 @@
-import { DateTime, Duration, Effect, Layer, Option, Schema, Stream } from "effect"
+import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Headers } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
@@ -36,11 +36,6 @@ export const layer = HttpRouter.use(
       ])
     }
   })
-)
-
-/** Ends the waits of clients as soon as the process stops. docs/reference/tasks.md#waiting */
-export const layerWaits = Layer.effectDiscard(
-  Effect.flatMap(TaskWatch, (watch) => Effect.addFinalizer(() => watch.stop))
 )
 
 /** Seconds until the client should poll again. docs/reference/tasks.md#polling */

@@ -5,9 +5,9 @@ import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import { submitMediaBytesMax } from "../../domain/Limits.ts"
 import { isTerminal } from "../../domain/Task.ts"
+import { Drain } from "../../process/Drain.ts"
 import type {
   Handle,
-  ResultItem,
   SubmitMedium,
   SubmitRequest,
   VendorAccount,
@@ -21,6 +21,7 @@ import { pollQueue, submitQueue } from "../TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
 import type { AttemptOutcome, NextStep, OwnedTask, StoredInputs } from "../TaskStore.ts"
 import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
+import { doneHandle, doneIn } from "./DoneHandle.ts"
 import { failureText } from "./VendorFailure.ts"
 
 /** Another process owns the task, or it has ended: nothing may be written or submitted any more. */
@@ -68,6 +69,7 @@ export class PaidSubmit extends Context.Service<
   static readonly layer = Layer.effect(
     PaidSubmit,
     Effect.gen(function* () {
+      const { hold } = yield* Drain
       const begin = beginWith(yield* TaskStore, yield* TaskChanges)
       const submitRequest = submitRequestWith(yield* Callbacks)
       const withMediaCapacity = mediaCapacityOf(yield* Semaphore.make(submitMediaBytesMax))
@@ -94,9 +96,12 @@ export class PaidSubmit extends Context.Service<
           withMediaCapacity(
             submission,
             Effect.uninterruptibleMask((restore) =>
-              Effect.andThen(
-                begin(submission, restore),
-                Effect.suspend(() => post(submission))
+              // A drain waits for the response of the vendor
+              hold("submit")(
+                Effect.andThen(
+                  begin(submission, restore),
+                  Effect.suspend(() => post(submission))
+                )
               )
             )
           )
@@ -201,35 +206,6 @@ const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"])
   })
 
 /**
- * The result of a blocking call, recorded in place of a handle before anything else is done with it: a
- * process that takes the task over goes on from here and submits nothing again.
- */
-const DoneHandle = Schema.Struct({
-  done: Schema.Array(
-    Schema.Union([
-      Schema.TaggedStruct("Url", {
-        url: Schema.String,
-        mime: Schema.String,
-        needsAuth: Schema.Boolean,
-        isShortLived: Schema.optionalKey(Schema.Boolean)
-      }),
-      Schema.TaggedStruct("Kept", { url: Schema.String })
-    ])
-  )
-})
-
-const decodeDone = Schema.decodeUnknownOption(DoneHandle)
-
-/** The result that stands in place of a handle. */
-export const doneIn = (handle: Handle): Option.Option<VendorResult> =>
-  Option.map(decodeDone(handle), ({ done }) => ({ items: done }))
-
-/** Items without bytes: bytes are stored first. */
-const doneHandle = (items: ReadonlyArray<Exclude<ResultItem, { _tag: "Bytes" }>>): Handle => ({
-  done: items.map((item) => ({ ...item }))
-})
-
-/**
  * The task was cancelled during its submit: only this process knows the
  * handle and can cancel the job.
  */
@@ -269,7 +245,7 @@ export const requestOf = (
   ...(entry.output === undefined ? {} : { output: entry.output })
 })
 
-/** No job was started, or a poll failed: to try again is safe. */
+/** To try again is safe: no job was started, or a poll failed. */
 export const isTransient = (error: VendorError): boolean =>
   error.class === "RETRYABLE" || error.class === "RATE_LIMITED"
 
@@ -283,7 +259,7 @@ export const isSubmittedAgain = (error: VendorError, n: number): boolean =>
 /** The next submit after this failure, if there is one: of any account, and without a slot until then. */
 const nextSubmit = ({ entry, inputs, n, owned }: Submission, error: VendorError) =>
   Effect.map(DateTime.now, (now): Option.Option<NextStep> => {
-    const dueAt = DateTime.addDuration(now, waitOf(error, n))
+    const dueAt = DateTime.add(now, { milliseconds: waitOf(error, n) })
     // A wait of hours (a daily quota) would only end at the task's deadline
     const isInTime = DateTime.isLessThan(dueAt, owned.deadlineAt)
     return isSubmittedAgain(error, n) && isInTime
@@ -291,6 +267,6 @@ const nextSubmit = ({ entry, inputs, n, owned }: Submission, error: VendorError)
       : Option.none()
   })
 
-/** Waits between refused submits: 1, 2, 4 … seconds, or what the vendor asked for. */
-const waitOf = (error: VendorError, n: number): Duration.Duration =>
-  Duration.millis(error.retryAfterMillis ?? Math.min(60_000, 1000 * 2 ** (n - 1)))
+/** Milliseconds between refused submits: 1, 2, 4 … seconds, or what the vendor asked for. */
+const waitOf = (error: VendorError, n: number): number =>
+  error.retryAfterMillis ?? Math.min(60_000, 1000 * 2 ** (n - 1))

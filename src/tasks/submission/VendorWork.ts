@@ -15,10 +15,10 @@ import type { TaskQueue } from "../TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
 import type { NewestAttempt, NextStep, OwnedTask, StoredInputs } from "../TaskStore.ts"
 import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
+import { doneIn } from "./DoneHandle.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
 import {
   cancelJob,
-  doneIn,
   Fenced,
   isSubmittedAgain,
   isTransient,

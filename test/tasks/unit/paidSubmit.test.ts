@@ -6,6 +6,7 @@ import { TaskRow } from "../../../src/db/TaskRow.ts"
 import { zero } from "../../../src/domain/Credits.ts"
 import { TaskId, UserId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
+import { Drain } from "../../../src/process/Drain.ts"
 import { Callbacks } from "../../../src/tasks/callbacks/Callbacks.ts"
 import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
 import { PaidSubmit } from "../../../src/tasks/submission/PaidSubmit.ts"
@@ -54,6 +55,7 @@ const stubsOf = (store: Partial<TaskStore["Service"]>) =>
     Layer.mock(TaskOutput, {}),
     Layer.mock(Callbacks, { isOn: false, callbackUrl: () => undefined }),
     Layer.mock(ConcurrencyLimiter, { notifyReleased: Effect.void, queues: Effect.succeed([]) }),
+    Drain.layer,
     TaskChanges.layer
   )
 

@@ -1,0 +1,70 @@
+import { Cause, Duration, Effect, Exit, Layer, Metric } from "effect"
+import { AppConfig } from "../config/Config.ts"
+import { Listener, refuseOpen } from "../http/server/Listener.ts"
+import { Drain } from "../process/Drain.ts"
+
+/**
+ * Drains the process when it was asked to stop, before anything else ends. It has to be the last layer
+ * that is built. docs/operating.md#stopping, ADR 0155.
+ */
+export const layer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const drain = yield* makeDrain
+    yield* Effect.addFinalizer((exit) =>
+      Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? drain : Effect.void
+    )
+  })
+)
+
+/** After what was to be cut off, for the actors, the records and the store. */
+const closingMax = Duration.seconds(5)
+
+const cutTotal = Metric.counter("gateway_shutdown_cut_total", {
+  description: "Work that the end of the process cut off, by kind.",
+  incremental: true
+})
+
+const makeDrain = Effect.gen(function* () {
+  const { shutdownDelay, shutdownGrace } = yield* AppConfig
+  const drain = yield* Drain
+  const { drain: listener } = yield* Listener
+  const atMost = (wait: Effect.Effect<unknown>, duration: Duration.Duration) =>
+    Effect.raceAllFirst([wait, Effect.sleep(duration), drain.hurried])
+
+  const countCut = Effect.gen(function* () {
+    const cut = {
+      request: listener.open().length,
+      submit: drain.held("submit"),
+      delivery: drain.held("delivery")
+    }
+    const kinds = Object.entries(cut).filter(([, count]) => count > 0)
+    if (kinds.length === 0) return
+    for (const [kind, count] of kinds) {
+      yield* Metric.update(Metric.withAttributes(cutTotal, { kind }), count)
+    }
+    yield* Effect.logWarning("The end of the process cuts off work").pipe(Effect.annotateLogs(cut))
+    // What cannot be interrupted must not keep the process; the next owner finds it in the store
+    setTimeout(() => globalThis.process.exit(0), Duration.toMillis(closingMax)).unref()
+  })
+
+  return Effect.gen(function* () {
+    yield* hurryAtSignal(drain.hurry)
+    yield* drain.begin
+    listener.begin()
+    yield* Effect.logInfo("The process drains")
+    yield* atMost(Effect.never, shutdownDelay)
+    yield* listener.stopListening
+    yield* atMost(Effect.andThen(listener.idle, drain.idle), shutdownGrace)
+    yield* drain.hurry
+    yield* countCut
+    refuseOpen(listener.open())
+  })
+})
+
+/** The first signal began the drain; another one is in a hurry. */
+const hurryAtSignal = (hurry: Effect.Effect<void>) =>
+  Effect.sync(() => {
+    for (const signal of ["SIGTERM", "SIGINT"] as const) {
+      globalThis.process.on(signal, () => Effect.runFork(hurry))
+    }
+  })

@@ -1,0 +1,15 @@
+/**
+ * A program of its own, started by `NewStore.ts`: makes a store in the folder that is its argument. What
+ * `initdb` takes, more than the whole service, ends with the process. ADR 0154.
+ */
+import { PGlite } from "@electric-sql/pglite"
+import { NodeFS } from "@electric-sql/pglite/nodefs"
+import { compileOnceOnly, initDbStartParams, startParams } from "./PgliteOptions.ts"
+
+// Nobody waits for the store any more
+process.once("disconnect", () => process.exit(1))
+compileOnceOnly()
+const fs = new NodeFS(process.argv[2] ?? "")
+const pglite = await PGlite.create({ fs, startParams: startParams(false), initDbStartParams })
+await pglite.close()
+process.exit(0)

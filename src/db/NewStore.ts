@@ -1,0 +1,88 @@
+import { PGlite } from "@electric-sql/pglite"
+import { NodeFS } from "@electric-sql/pglite/nodefs"
+import { Effect } from "effect"
+import { fork } from "node:child_process"
+import { mkdtemp, open, readdir, rename, rm } from "node:fs/promises"
+import { basename, dirname, join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { startParams } from "./PgliteOptions.ts"
+
+/**
+ * Makes a store in another folder and renames that when it is complete, so that a start that is killed
+ * leaves no incomplete store.
+ */
+export const makeStore = (
+  folder: string,
+  options: { readonly durable: boolean; readonly template?: Blob | undefined }
+): Effect.Effect<void, unknown> =>
+  Effect.gen(function* () {
+    const newFolder = yield* attempt(() => makeNewFolder(folder))
+    const { template } = options
+    yield* template === undefined ? initialize(newFolder) : fill(newFolder, template)
+    yield* attempt(async () => {
+      if (options.durable) await syncTree(newFolder)
+      await rename(newFolder, folder)
+      if (options.durable) await syncPath(dirname(folder))
+    })
+  })
+
+const attempt = <A>(run: () => Promise<A>): Effect.Effect<A, unknown> =>
+  Effect.tryPromise({ try: run, catch: (cause) => cause })
+
+/** Of a name of its own: after a kill -9 `initialize` may still write to the folder of the start before. */
+const makeNewFolder = async (folder: string): Promise<string> => {
+  const parent = dirname(folder)
+  const prefix = `${basename(folder)}.new`
+  for (const name of await readdir(parent)) {
+    if (name.startsWith(prefix)) await rm(join(parent, name), { recursive: true, force: true })
+  }
+  return mkdtemp(join(parent, `${prefix}-`))
+}
+
+const program = fileURLToPath(new URL("InitializeStore.ts", import.meta.url))
+
+const initialize = (folder: string): Effect.Effect<void, Error> =>
+  Effect.callback((resume) => {
+    const child = fork(program, [folder], {
+      execArgv: [],
+      stdio: ["ignore", "ignore", "pipe", "ipc"]
+    })
+    let errors = ""
+    child.stderr?.on("data", (chunk: Buffer) => {
+      errors += chunk.toString()
+    })
+    child.once("error", (error) => resume(Effect.fail(error)))
+    child.once("close", (code) =>
+      resume(code === 0 ? Effect.void : Effect.fail(new Error(`initdb failed: ${errors}`)))
+    )
+    return Effect.sync(() => child.kill("SIGKILL"))
+  })
+
+const fill = (folder: string, template: Blob) =>
+  attempt(async () => {
+    const fs = new NodeFS(folder)
+    const options = { fs, startParams: startParams(false), loadDataDir: template }
+    const pglite = await PGlite.create(options)
+    await pglite.close()
+  })
+
+const syncPath = async (path: string) => {
+  const file = await open(path, "r")
+  try {
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+}
+
+/** Files that are synced at once: a disk writes many in hardly more time than one. */
+const syncsAtOnce = 32
+
+const syncTree = async (folder: string) => {
+  const entries = await readdir(folder, { recursive: true })
+  const paths = [folder, ...entries.map((entry) => join(folder, entry))]
+  const next = async (): Promise<void> => {
+    for (let path = paths.pop(); path !== undefined; path = paths.pop()) await syncPath(path)
+  }
+  await Promise.all(Array.from({ length: syncsAtOnce }, next))
+}

@@ -1,0 +1,32 @@
+import { PGlite } from "@electric-sql/pglite"
+import { setFlagsFromString } from "node:v8"
+
+/**
+ * PGlite's own parameters, with fsync if durable. Emscripten's `fdatasync` does nothing, so the WAL
+ * uses `fsync`. Small buffers save 140 MB of memory, small WAL limits save disk.
+ */
+export const startParams = (durable: boolean): Array<string> => [
+  ...PGlite.defaultStartParams.filter((parameter) => !durable || parameter !== "-F"),
+  ...[
+    "shared_buffers=16MB",
+    "wal_sync_method=fsync",
+    "min_wal_size=32MB",
+    "max_wal_size=64MB",
+    // As on a server: `planning` in Database.ts
+    "enable_seqscan=off",
+    "jit=off"
+  ].flatMap((setting) => ["-c", setting])
+]
+
+/** For a new store; a segment of the WAL has 1 MB. */
+export const initDbStartParams = ["--wal-segsize=1"]
+
+/**
+ * Keeps V8's optimizing compiler away from WebAssembly, from here on: one function of Postgres, its
+ * interpreter of expressions, would take it 600 MB for seconds right after the start. ADR 0154.
+ */
+export const compileOnceOnly = (): void => {
+  for (const flag of ["--liftoff-only", "--no-wasm-tier-up", "--no-wasm-dynamic-tiering"]) {
+    setFlagsFromString(flag)
+  }
+}

@@ -1,0 +1,102 @@
+import { Duration, Effect } from "effect"
+import type { IncomingMessage, Server, ServerResponse } from "node:http"
+import type { Duplex } from "node:stream"
+
+/** What a stopping process does with its connections. docs/operating.md#stopping */
+export interface ListenerDrain {
+  /** From now on every response closes its connection. */
+  readonly begin: () => void
+  /** Stops listening, and closes idle connections. */
+  readonly stopListening: Effect.Effect<void>
+  /** Succeeds when no request is under way; call it after `stopListening`. */
+  readonly idle: Effect.Effect<void>
+  /** Requests without a complete response. */
+  readonly open: () => ReadonlyArray<ServerResponse>
+  /** For each request, before it is handled. */
+  readonly onRequest: (request: IncomingMessage, response: ServerResponse) => void
+}
+
+/** Milliseconds in which a client sends its next request on a connection whose response did not close it. */
+const lingerMillis = 5000
+
+/** A connection that has sent nothing so long after the listener stopped is not waited for. */
+const firstRequestMillis = 1000
+
+const recheck = Duration.millis(20)
+
+export const makeListenerDrain = (
+  server: Server,
+  last: WeakMap<Duplex, ServerResponse>
+): ListenerDrain => {
+  let isDraining = false
+  let stoppedAt = 0
+  const sockets = new Set<Duplex>()
+  server.on("connection", (socket: Duplex) => {
+    sockets.add(socket)
+    socket.once("close", () => sockets.delete(socket))
+  })
+  const open = () =>
+    [...sockets].flatMap((socket) => {
+      const response = last.get(socket)
+      return response === undefined || response.writableFinished ? [] : [response]
+    })
+  const isIdle = () => {
+    if (open().length > 0) return false
+    if (performance.now() - stoppedAt > firstRequestMillis) return true
+    return [...sockets].every((socket) => last.has(socket))
+  }
+  return {
+    begin: () => {
+      isDraining = true
+      server.keepAliveTimeout = lingerMillis
+      for (const response of open()) closeAfter(response)
+    },
+    stopListening: Effect.andThen(
+      untilNoneArrives(server),
+      Effect.sync(() => {
+        stoppedAt = performance.now()
+        server.close()
+      })
+    ),
+    idle: Effect.suspend(() =>
+      isIdle() ? Effect.void : Effect.repeat(Effect.sleep(recheck), { until: isIdle })
+    ).pipe(Effect.asVoid),
+    open,
+    onRequest: (request, response) => {
+      last.set(request.socket, response)
+      if (isDraining) closeAfter(response)
+    }
+  }
+}
+
+/** Node then sends `Connection: close`. */
+const closeAfter = (response: ServerResponse) => {
+  if (!response.headersSent) response.shouldKeepAlive = false
+}
+
+/** Turns of the event loop that are waited for at most. */
+const turnsMax = 200
+
+/**
+ * A connection that the kernel has accepted, but not Node, is reset when the listener closes. Node accepts
+ * one in each turn of the event loop: after a turn without one there is none.
+ */
+const untilNoneArrives = (server: Server): Effect.Effect<void> =>
+  Effect.callback((resume) => {
+    let arrived = false
+    let turns = 0
+    const note = () => {
+      arrived = true
+    }
+    const turn = () => {
+      turns += 1
+      if ((arrived && turns < turnsMax) || turns === 1) {
+        arrived = false
+        return void setImmediate(turn)
+      }
+      server.off("connection", note)
+      resume(Effect.void)
+    }
+    server.on("connection", note)
+    setImmediate(turn)
+  })

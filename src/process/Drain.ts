@@ -1,0 +1,85 @@
+import { Context, Deferred, Effect, Latch, Layer, Option } from "effect"
+
+/** Work that a drain lets end: it cannot be handed over to another process. */
+export type HeldWork = "submit" | "delivery"
+
+/**
+ * Whether this process stops. Loops that claim work ask `isDraining`; what waits for something ends with
+ * `untilBegun`; what may not be cut runs in `hold`. docs/operating.md#stopping
+ */
+export class Drain extends Context.Service<
+  Drain,
+  {
+    /** From the signal on: claim nothing any more, and release what waits. */
+    readonly isDraining: () => boolean
+    /** Succeeds when the drain begins. */
+    readonly begun: Effect.Effect<void>
+    readonly begin: Effect.Effect<void>
+    /** Succeeds when the drain shall end soon: its grace is over, or a second signal came. */
+    readonly hurried: Effect.Effect<void>
+    readonly hurry: Effect.Effect<void>
+    /**
+     * Runs until the drain begins: then it is interrupted, except for an uninterruptible part, and
+     * `None` is returned. A drain that has begun starts nothing.
+     */
+    readonly untilBegun: <A, E, R>(
+      effect: Effect.Effect<A, E, R>
+    ) => Effect.Effect<Option.Option<A>, E, R>
+    /** Runs; the drain waits for its end. */
+    readonly hold: (
+      kind: HeldWork
+    ) => <A, E, R>(effect: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+    /** The same where no effect spans the work: so many more of a kind. */
+    readonly count: (kind: HeldWork, by: number) => void
+    /** How much of a kind is held now. */
+    readonly held: (kind: HeldWork) => number
+    /** Succeeds when nothing is held. */
+    readonly idle: Effect.Effect<void>
+  }
+>()("gateway/process/Drain") {
+  static readonly layer = Layer.effect(
+    Drain,
+    Effect.gen(function* () {
+      const begun = yield* Deferred.make<void>()
+      const hurried = yield* Deferred.make<void>()
+      const idle = yield* Latch.make(true)
+      const counts: Record<HeldWork, number> = { submit: 0, delivery: 0 }
+      const isDraining = () => Deferred.isDoneUnsafe(begun)
+      const count = (kind: HeldWork, by: number) => {
+        counts[kind] += by
+        if (counts.submit === 0 && counts.delivery === 0) idle.openUnsafe()
+        else idle.closeUnsafe()
+      }
+      return Drain.of({
+        isDraining,
+        begun: Deferred.await(begun),
+        begin: Effect.asVoid(Deferred.succeed(begun, undefined)),
+        hurried: Deferred.await(hurried),
+        hurry: Effect.asVoid(Deferred.succeed(hurried, undefined)),
+        untilBegun: (effect) =>
+          Effect.suspend(() =>
+            isDraining()
+              ? Effect.succeedNone
+              : Effect.raceFirst(
+                  Effect.asSome(effect),
+                  Effect.as(Deferred.await(begun), Option.none())
+                )
+          ),
+        hold: (kind) => (effect) =>
+          Effect.acquireUseRelease(
+            Effect.sync(() => count(kind, 1)),
+            () => effect,
+            () => Effect.sync(() => count(kind, -1))
+          ),
+        count,
+        held: (kind) => counts[kind],
+        idle: idle.await
+      })
+    })
+  )
+
+  /** Begins the drain at the latest when the scope closes. */
+  static readonly layerAtEnd = Layer.effectDiscard(
+    Effect.flatMap(Drain, ({ begin }) => Effect.addFinalizer(() => begin))
+  )
+}

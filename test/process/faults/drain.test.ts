@@ -1,0 +1,194 @@
+import { Effect, Exit, Scope } from "effect"
+import { Agent, request as httpRequest } from "node:http"
+import type { IncomingHttpHeaders } from "node:http"
+import pg from "pg"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { startSlowVendor } from "../../support/slowVendor.ts"
+import { migratedDatabaseUrl } from "../../support/stores.ts"
+
+const blocking = "/vendors/alibaba/v1/text-to-image-max/generation"
+const polled = "/vendors/alibaba/v1/text-to-image-preview/generation"
+
+interface Response {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  readonly text: string
+}
+
+/** With Node's own client, which shows `Connection` and keeps the connection of its agent. */
+const call = (
+  url: string,
+  options: { readonly key: string; readonly body?: unknown; readonly agent?: Agent }
+): Promise<Response> =>
+  new Promise((resolve, reject) => {
+    const { agent, body, key } = options
+    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+    const method = body === undefined ? "GET" : "POST"
+    const request = httpRequest(url, { method, headers, ...(agent && { agent }) }, (response) => {
+      let text = ""
+      response.on("data", (chunk: Buffer) => (text += chunk.toString()))
+      response.on("error", reject)
+      response.on("end", () =>
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, text })
+      )
+    })
+    request.on("error", reject)
+    request.end(body === undefined ? undefined : JSON.stringify(body))
+  })
+
+const chat = (content: string, stream: boolean) => ({
+  model: "gpt-4o",
+  max_tokens: 100,
+  stream,
+  messages: [{ role: "user", content }]
+})
+
+const idOf = ({ status, text }: Response): string => {
+  assert.strictEqual(status, 202, text)
+  return JSON.parse(text).task_info.id
+}
+
+let vendor: Awaited<ReturnType<typeof startSlowVendor>>
+let database: pg.Client
+let databaseUrl: string
+const scope = Scope.makeUnsafe()
+
+beforeAll(async () => {
+  vendor = await startSlowVendor()
+  databaseUrl = (await Effect.runPromise(Scope.provide(migratedDatabaseUrl, scope))).href
+  database = new pg.Client({ connectionString: databaseUrl })
+  await database.connect()
+}, 120_000)
+
+afterAll(async () => {
+  await database.end()
+  await vendor[Symbol.asyncDispose]()
+  await Effect.runPromise(Scope.close(scope, Exit.void))
+})
+
+const start = (env: Readonly<Record<string, string>>) =>
+  GatewayProcess.start({ databaseUrl, env: { ...vendor.env, ...env } })
+
+const ownersOf = async (id: string) => {
+  const { rows } = await database.query<{ owner: string | null }>(
+    "SELECT owner FROM runs WHERE task_id = $1",
+    [id]
+  )
+  return rows.map(({ owner }) => owner)
+}
+
+const attemptsOf = async (id: string) => {
+  const { rows } = await database.query<{ state: string }>(
+    "SELECT state FROM vendor_attempts WHERE task_id = $1",
+    [id]
+  )
+  return rows.map(({ state }) => state)
+}
+
+/** A blocking and a polled task, and a stream, of which each is at the vendor. */
+const beginWork = async (gateway: GatewayProcess, millis: number) => {
+  const key = await gateway.key()
+  const { calls, jobs, submits } = vendor.seen
+  const body = { prompt: `slow=${millis}` }
+  const submit = idOf(await call(gateway.url + blocking, { key, body }))
+  const waiting = idOf(await call(gateway.url + polled, { key, body }))
+  const stream = call(`${gateway.url}/v1/chat/completions`, {
+    key,
+    body: chat(`slow=${millis}`, true)
+  })
+  const isThere = () =>
+    vendor.seen.submits > submits && vendor.seen.jobs > jobs && vendor.seen.calls > calls
+  await until(async () => (isThere() ? true : undefined), { what: "the vendor's work" })
+  await until(async () => ((await attemptsOf(waiting))[0] === "submitted" ? true : undefined))
+  return { key, submit, waiting, stream }
+}
+
+describe("a process that drains", () => {
+  it("serves while load balancers notice, hands over, and lets a stream and a submit end", async () => {
+    await using gateway = await start({ SHUTDOWN_DELAY: "3 seconds" })
+    const { key, stream, submit, waiting } = await beginWork(gateway, 7000)
+    const agent = new Agent({ keepAlive: true })
+    const ready = () => call(`${gateway.url}/readyz`, { key, agent })
+    assert.strictEqual((await ready()).headers.connection, "keep-alive")
+    const began = performance.now()
+    const ended = gateway.kill("SIGTERM")
+    const refused = await until(async () => {
+      const answer = await ready()
+      return answer.status === 200 ? undefined : answer
+    })
+    assert.isBelow(performance.now() - began, 1500)
+    assert.strictEqual(refused.status, 503)
+    assert.strictEqual(JSON.parse(refused.text).code, 5003)
+    assert.strictEqual(refused.headers.connection, "close")
+    const late = await call(gateway.url + polled, { key, agent, body: { prompt: "late" } })
+    assert.strictEqual(late.headers.connection, "close")
+    await until(async () => ((await ownersOf(waiting))[0] === null ? true : undefined))
+    assert.deepStrictEqual(await ownersOf(idOf(late)), [null])
+    assert.isBelow(performance.now() - began, 2900)
+    assert.strictEqual((await call(`${gateway.url}/healthz`, { key })).status, 200)
+    const isRefused = () =>
+      ready().then(
+        () => undefined,
+        (error: NodeJS.ErrnoException) => (error.code === "ECONNREFUSED" ? true : undefined)
+      )
+    await until(isRefused)
+    assert.isAbove(performance.now() - began, 2900)
+    assert.match((await stream).text, /\[DONE\]/u)
+    await ended
+    assert.strictEqual(await gateway.ended, 0, gateway.output)
+    assert.notInclude(gateway.output, "cuts off")
+    assert.deepStrictEqual(await attemptsOf(submit), ["submitted"])
+    assert.deepStrictEqual(await ownersOf(submit), [null])
+    agent.destroy()
+
+    await using next = await start({})
+    const path = `${next.url + blocking}/${submit}`
+    await until(async () => {
+      const { task_info } = JSON.parse((await call(path, { key })).text)
+      return task_info.status === "completed" ? true : undefined
+    })
+    assert.deepStrictEqual(await attemptsOf(submit), ["submitted"])
+  }, 120_000)
+
+  it("a second signal hurries; what is cut off is counted, and gets a body", async () => {
+    await using gateway = await start({ SHUTDOWN_DELAY: "1 minute" })
+    const { key, stream, submit } = await beginWork(gateway, 60_000)
+    const cut = stream.then(
+      () => "complete",
+      () => "cut"
+    )
+    const { calls } = vendor.seen
+    const hanging = call(`${gateway.url}/v1/chat/completions`, { key, body: chat("hang", false) })
+    await until(async () => (vendor.seen.calls > calls ? true : undefined))
+    const began = performance.now()
+    const ended = gateway.kill("SIGTERM")
+    await pause(500)
+    assert.isTrue(gateway.isRunning)
+    await gateway.kill("SIGTERM")
+    await ended
+    assert.isBelow(performance.now() - began, 10_000)
+    assert.strictEqual(await gateway.ended, 0, gateway.output)
+    assert.strictEqual(await cut, "cut")
+    const { headers, status, text } = await hanging
+    assert.strictEqual(status, 503)
+    assert.strictEqual(headers["content-type"], "application/problem+json")
+    assert.strictEqual(JSON.parse(text).code, 5003)
+    const line = gateway.output.split("\n").find((it) => it.includes("cuts off")) ?? ""
+    assert.include(JSON.stringify(JSON.parse(line)), '"request":2,"submit":1,"delivery":0')
+    assert.deepStrictEqual(await attemptsOf(submit), ["submitting"])
+  }, 120_000)
+
+  it("after the grace the rest is cut off", async () => {
+    await using gateway = await start({
+      SHUTDOWN_DELAY: "0 seconds",
+      SHUTDOWN_GRACE: "1 second"
+    })
+    await beginWork(gateway, 60_000).then(({ stream }) => void stream.catch(() => undefined))
+    const took = await gateway.kill("SIGTERM")
+    assert.isAbove(took, 1000)
+    assert.isBelow(took, 10_000)
+    assert.strictEqual(await gateway.ended, 0, gateway.output)
+    assert.include(gateway.output, "cuts off")
+  }, 120_000)
+})

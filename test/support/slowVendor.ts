@@ -1,0 +1,81 @@
+import { createServer } from "node:http"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+import { pause } from "./gatewayProcess.ts"
+import { chatCompletion, chatEvents } from "./mockOpenAi.ts"
+import { pixel } from "./upstreams/Upstream.ts"
+
+/**
+ * DashScope and OpenAI on one port. A prompt says how long its response takes, in milliseconds: `slow=3000`;
+ * `hang` gets none. Asynchronous jobs run for ever.
+ */
+export const startSlowVendor = async () => {
+  const vendor = { submits: 0, jobs: 0, calls: 0, polls: 0 }
+  const server = createServer((request, response) => void respond(request, response, vendor))
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    seen: vendor,
+    env: {
+      DASHSCOPE_API_KEY: "sk-vendor",
+      DASHSCOPE_BASE_URL: `http://127.0.0.1:${port}/api/v1`,
+      OPENAI_API_KEY: "sk-vendor",
+      OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    }
+  }
+}
+
+type Counts = Record<"submits" | "jobs" | "calls" | "polls", number>
+
+const respond = async (request: IncomingMessage, response: ServerResponse, seen: Counts) => {
+  const url = request.url ?? ""
+  let body = ""
+  for await (const chunk of request) body += String(chunk)
+  const json = (value: unknown) => {
+    response.writeHead(200, { "content-type": "application/json" })
+    response.end(JSON.stringify(value))
+  }
+  if (url.startsWith("/media/")) {
+    response.writeHead(200, { "content-type": "image/png", "content-length": pixel.length })
+    return response.end(pixel)
+  }
+  if (url.includes("/tasks/")) {
+    seen.polls += 1
+    const task_id = url.split("/").at(-1)
+    return json({ request_id: "r", output: { task_id, task_status: "RUNNING" } })
+  }
+  const millis = Number(/slow=(\d+)/u.exec(body)?.[1] ?? 0)
+  if (url.includes("multimodal-generation")) {
+    seen.submits += 1
+    if (body.includes("hang")) return
+    await pause(millis)
+    const image = `http://${request.headers.host}/media/${seen.submits}.png`
+    const message = { role: "assistant", content: [{ image }] }
+    return json({
+      output: { choices: [{ finish_reason: "stop", message }] },
+      usage: { image_count: 1, width: 1, height: 1 },
+      request_id: "r"
+    })
+  }
+  if (url.includes("/aigc/")) {
+    seen.jobs += 1
+    return json({ output: { task_status: "PENDING", task_id: `job-${seen.jobs}` } })
+  }
+  seen.calls += 1
+  if (body.includes("hang")) return
+  if (!body.includes('"stream":true')) {
+    await pause(millis)
+    return json(chatCompletion("gpt-4o"))
+  }
+  response.writeHead(200, { "content-type": "text/event-stream" })
+  const events = chatEvents(["a", "b", "c", "d", "e", "f"], true)
+  for (const event of events) {
+    response.write(event)
+    await pause(millis / events.length)
+  }
+  response.end()
+}
