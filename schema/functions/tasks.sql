@@ -224,7 +224,8 @@ begin
 end $$;
 
 -- Begins paid submits: each attempt is recorded before its POST, and its task is `processing`
--- (docs/reference/vendors.md#paid-submit-protocol). Returns the `n` of those that are in hand with this epoch.
+-- (docs/reference/vendors.md#paid-submit-protocol). Its permit is used: who takes the task over finds it in `queue`.
+-- Returns the `n` of those that are in hand with this epoch.
 create or replace function task_attempts_begin(p_calls jsonb) returns table (n integer) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
@@ -233,9 +234,9 @@ begin
   with c as materialized (
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, epoch integer, attempt integer, vendor text, account text, body_hash bytea,
-      now timestamptz)
+      queue text, now timestamptz)
   ), fence as (
-    update runs r set attempt = c.attempt from c
+    update runs r set attempt = c.attempt, queue = c.queue from c
     where r.task_id = c.task and r.epoch = c.epoch and r.owner is not null
     returning c.*
   ), started as (

@@ -42,6 +42,7 @@ const startCall = (start: AttemptStart, n: number) => ({
   vendor: start.vendor,
   account: start.accountId,
   body_hash: hex(start.bodyHash),
+  queue: start.queue.name,
   now: DateTime.formatIso(start.now)
 })
 

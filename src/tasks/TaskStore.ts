@@ -135,6 +135,8 @@ export interface AttemptStart {
   readonly vendor: string
   readonly accountId: string
   readonly bodyHash: Uint8Array
+  /** Where the task is claimed from if its owner dies now. */
+  readonly queue: TaskQueue
   readonly now: DateTime.Utc
 }
 

@@ -26,6 +26,8 @@ export const doneIn = (handle: Handle): Option.Option<VendorResult> =>
   Option.map(decodeDone(handle), ({ done }) => ({ items: done }))
 
 /** Items without bytes: bytes are stored first. */
-export const doneHandle = (items: ReadonlyArray<Exclude<ResultItem, { _tag: "Bytes" }>>): Handle => ({
+export const doneHandle = (
+  items: ReadonlyArray<Exclude<ResultItem, { _tag: "Bytes" }>>
+): Handle => ({
   done: items.map((item) => ({ ...item }))
 })

@@ -199,6 +199,7 @@ const beginWith = (store: TaskStore["Service"], changes: TaskChanges["Service"])
       vendor: entry.vendor,
       accountId: account.accountId,
       bodyHash: createHash("sha256").update(JSON.stringify(owned.task.body)).digest(),
+      queue: submitQueue(entry),
       now: yield* DateTime.now
     }
     if (!(yield* retryStore(store.beginAttempt(attempt), restore))) return yield* new Fenced()

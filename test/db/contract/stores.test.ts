@@ -293,6 +293,7 @@ describeStores("the stores", (database) => {
           vendor: "alibaba",
           accountId: "a",
           bodyHash: bytes("h"),
+          queue: { name: queueOf(taskId) },
           now: at(1)
         }
         assert.isFalse(yield* tasks.beginAttempt({ ...attempt, epoch: 1 }))

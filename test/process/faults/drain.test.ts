@@ -99,7 +99,11 @@ const beginWork = async (gateway: GatewayProcess, millis: number) => {
   })
   const isThere = () =>
     vendor.seen.submits > submits && vendor.seen.jobs > jobs && vendor.seen.calls > calls
-  await until(async () => (isThere() ? true : undefined), { what: "the vendor's work" })
+  await until(async () => (isThere() ? true : undefined), {
+    what: "the vendor's work",
+    // The vendor takes two blocking submits a minute
+    millis: 60_000
+  })
   await until(async () => ((await attemptsOf(waiting))[0] === "submitted" ? true : undefined))
   return { key, submit, waiting, stream }
 }

@@ -110,7 +110,8 @@ describeStores("claims of due tasks", (database) => {
       assert.isTrue(Option.isNone(owned!.attempt))
       assert.deepStrictEqual(owned!.task.body, { prompt: "x", n: 2 })
       const attempt = { taskId: idOf(1), epoch: 1, n: 1, vendor: "v", accountId: "a" }
-      yield* tasks.beginAttempt({ ...attempt, bodyHash: new Uint8Array([1]), now: at(1) })
+      const queue = { name: "q" }
+      yield* tasks.beginAttempt({ ...attempt, queue, bodyHash: new Uint8Array([1]), now: at(1) })
       yield* tasks.endStep({
         taskId: idOf(1),
         epoch: 1,
@@ -134,7 +135,8 @@ describeStores("claims of due tasks", (database) => {
       yield* tasks.releaseRun(idOf(1), 1)
       const attempt = { taskId: idOf(1), epoch: 1, n: 1, vendor: "v", accountId: "a" }
       const bodyHash = new Uint8Array([1])
-      assert.isFalse(yield* tasks.beginAttempt({ ...attempt, bodyHash, now: at(1) }))
+      const queue = { name: "q" }
+      assert.isFalse(yield* tasks.beginAttempt({ ...attempt, queue, bodyHash, now: at(1) }))
     }).pipe(Effect.provide(store))
   )
 })
@@ -188,6 +190,28 @@ describeStores("claims under a rate limit", (database) => {
       const [second] = yield* claim(slow.name, 39)
       assert.deepStrictEqual([numberOf(second!), secondOf(second!.startsAt)], [2, 40])
       assert.deepStrictEqual((yield* claim(slow.name, 69)).map(numberOf), [3])
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("a submit that was begun has used its permit: it is taken over without another", () =>
+    Effect.gen(function* () {
+      const tasks = yield* TaskStore
+      const slow = { name: "account/submits", spacingMillis: 3_600_000 }
+      yield* rated(2, slow)
+      const [owned] = yield* claim(slow.name, 10)
+      yield* tasks.beginAttempt({
+        taskId: owned!.task.id,
+        epoch: owned!.epoch,
+        n: 1,
+        vendor: "v",
+        accountId: "a",
+        bodyHash: new Uint8Array([1]),
+        queue: { name: "v/m/submits" },
+        now: at(10)
+      })
+      yield* tasks.releaseRun(owned!.task.id, owned!.epoch)
+      assert.deepStrictEqual((yield* claim("v/m/submits", 11)).map(numberOf), [1])
+      assert.deepStrictEqual(yield* claim(slow.name, 11), [])
     }).pipe(Effect.provide(store))
   )
 
