@@ -68,7 +68,7 @@ afterAll(async () => {
 })
 
 const start = (env: Readonly<Record<string, string>>) =>
-  GatewayProcess.start({ databaseUrl, env: { ...vendor.env, ...env } })
+  GatewayProcess.start({ databaseUrl, env: { ...vendor.dashScope, ...vendor.openAi, ...env } })
 
 const ownersOf = async (id: string) => {
   const { rows } = await database.query<{ owner: string | null }>(
