@@ -104,6 +104,7 @@ const beginWork = async (gateway: GatewayProcess, millis: number) => {
   return { key, submit, waiting, stream }
 }
 
+/** docs/reference/requirements.md#r-service-13 */
 describe("a process that drains", () => {
   it("serves while load balancers notice, hands over, and lets a stream and a submit end", async () => {
     await using gateway = await start({ SHUTDOWN_DELAY: "3 seconds" })
