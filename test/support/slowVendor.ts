@@ -55,18 +55,6 @@ const respond = async (request: IncomingMessage, response: ServerResponse, seen:
     return json({ request_id: "r", output: { task_id, task_status: "RUNNING" } })
   }
   const millis = Number(/slow=(\d+)/u.exec(body)?.[1] ?? 0)
-  if (url.includes("multimodal-generation")) {
-    seen.submits += 1
-    if (body.includes("hang")) return
-    await pause(millis)
-    const image = `http://${request.headers.host}/media/${seen.submits}.png`
-    const message = { role: "assistant", content: [{ image }] }
-    return json({
-      output: { choices: [{ finish_reason: "stop", message }] },
-      usage: { image_count: 1, width: 1, height: 1 },
-      request_id: "r"
-    })
-  }
   if (url.includes(":generateContent")) {
     seen.submits += 1
     await pause(millis)

@@ -123,7 +123,6 @@ export class PaidSubmit extends Context.Service<
        * that was not sent becomes ambiguous.
        */
       const submitOnce = (submission: Submission, n: number) =>
-        // A drain waits for the response of the vendor
         Effect.uninterruptibleMask((restore) =>
           hold("submit")(Effect.andThen(begin(submission, n, restore), post(submission, n)))
         )

@@ -2,7 +2,7 @@ import { Effect, Exit, Scope } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import pg from "pg"
+import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { startBalancer } from "../../support/balancers.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
@@ -18,13 +18,13 @@ const picture =
 
 const scope = Scope.makeUnsafe()
 let databaseUrl: string
-let database: pg.Client
+let database: Client
 const artifacts = mkdtempSync(join(tmpdir(), "rolling-restart-"))
 let vendor: Awaited<ReturnType<typeof startSlowVendor>>
 
 beforeAll(async () => {
   databaseUrl = (await Effect.runPromise(Scope.provide(migratedDatabaseUrl, scope))).href
-  database = new pg.Client({ connectionString: databaseUrl })
+  database = new Client({ connectionString: databaseUrl })
   await database.connect()
   vendor = await startSlowVendor()
 }, 120_000)
