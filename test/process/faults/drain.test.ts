@@ -76,7 +76,13 @@ afterAll(async () => {
 const start = (env: Readonly<Record<string, string>>) =>
   GatewayProcess.start({
     databaseUrl,
-    env: { ARTIFACT_STORE: artifacts, ...vendor.dashScope, ...vendor.gemini, ...vendor.openAi, ...env }
+    env: {
+      ARTIFACT_STORE: artifacts,
+      ...vendor.dashScope,
+      ...vendor.gemini,
+      ...vendor.openAi,
+      ...env
+    }
   })
 
 const ownersOf = async (id: string) => {
