@@ -9,9 +9,9 @@ import { Drain } from "../process/Drain.ts"
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
-    const drain = yield* makeDrain
+    const { drained } = yield* makeDrain
     yield* Effect.addFinalizer((exit) =>
-      Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? drain : Effect.void
+      Exit.isFailure(exit) && Cause.hasInterruptsOnly(exit.cause) ? drained : Effect.void
     )
   })
 )
@@ -47,7 +47,7 @@ const makeDrain = Effect.gen(function* () {
     setTimeout(() => globalThis.process.exit(0), Duration.toMillis(closingMax)).unref()
   })
 
-  return Effect.gen(function* () {
+  const drained = Effect.gen(function* () {
     yield* hurryAtSignal(drain.hurry)
     yield* drain.begin
     listener.begin()
@@ -59,6 +59,7 @@ const makeDrain = Effect.gen(function* () {
     yield* countCut
     refuseOpen(listener.open())
   })
+  return { drained }
 })
 
 /** The first signal began the drain; another one is in a hurry. */

@@ -5,9 +5,9 @@ import { Effect, Predicate } from "effect"
 import type { Scope } from "effect"
 import { existsSync, fsyncSync } from "node:fs"
 import { join } from "node:path"
-import { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
+import type { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
 import { lockDataDir } from "./DataDirLock.ts"
-import { makeStore } from "./NewStore.ts"
+import { makeStore, unusable } from "./NewStore.ts"
 import { compileOnceOnly, startParams } from "./PgliteOptions.ts"
 import { PgliteSession } from "./PgliteStream.ts"
 
@@ -32,7 +32,7 @@ export const openEmbedded = Effect.fn("Embedded.open")(function* (
   }
   yield* lockDataDir(options.dataDir)
   const folder = join(options.dataDir, "postgres")
-  if (!existsSync(folder)) yield* Effect.mapError(makeStore(folder, options), unusable)
+  if (!existsSync(folder)) yield* makeStore(folder, options)
   const fs = options.durable ? new DurableNodeFS(folder) : new NodeFS(folder)
   const pglite = yield* start({ fs, startParams: startParams(options.durable) })
   return new PgliteSession(pglite, () => (fs instanceof DurableNodeFS ? fs.failure : undefined))
@@ -43,13 +43,6 @@ const start = (options: PGliteOptions) =>
     Effect.tryPromise({ try: () => PGlite.create(options), catch: unusable }),
     (pglite) => Effect.ignore(Effect.tryPromise(() => pglite.close()))
   )
-
-const unusable = (cause: unknown) =>
-  new DatabaseUnavailable({
-    variable: "DATA_DIR",
-    fault: `the embedded store cannot be opened (${Predicate.isError(cause) ? cause.message : "unknown fault"})`,
-    remedy: "Make the folder writable, free space on its disk, or restore it from a backup"
-  })
 
 /**
  * PGlite's `NodeFS` with a real `fsync`, which it lacks. `failure`: fsync has failed, or PGlite has aborted

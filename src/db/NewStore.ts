@@ -1,10 +1,11 @@
 import { PGlite } from "@electric-sql/pglite"
 import { NodeFS } from "@electric-sql/pglite/nodefs"
-import { Effect } from "effect"
+import { Effect, Predicate } from "effect"
 import { fork } from "node:child_process"
 import { mkdtemp, open, readdir, rename, rm } from "node:fs/promises"
 import { basename, dirname, join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { DatabaseUnavailable } from "./DatabaseUnavailable.ts"
 import { startParams } from "./PgliteOptions.ts"
 
 /**
@@ -14,34 +15,38 @@ import { startParams } from "./PgliteOptions.ts"
 export const makeStore = (
   folder: string,
   options: { readonly durable: boolean; readonly template?: Blob | undefined }
-): Effect.Effect<void, unknown> =>
+): Effect.Effect<void, DatabaseUnavailable> =>
   Effect.gen(function* () {
     const newFolder = yield* attempt(() => makeNewFolder(folder))
     const { template } = options
     yield* template === undefined ? initialize(newFolder) : fill(newFolder, template)
-    yield* attempt(async () => {
-      if (options.durable) await syncTree(newFolder)
-      await rename(newFolder, folder)
-      if (options.durable) await syncPath(dirname(folder))
-    })
+    if (options.durable) yield* syncTree(newFolder)
+    yield* attempt(() => rename(newFolder, folder))
+    if (options.durable) yield* attempt(() => syncPath(dirname(folder)))
   })
 
-const attempt = <A>(run: () => Promise<A>): Effect.Effect<A, unknown> =>
-  Effect.tryPromise({ try: run, catch: (cause) => cause })
+export const unusable = (cause: unknown) =>
+  new DatabaseUnavailable({
+    variable: "DATA_DIR",
+    fault: `the embedded store cannot be opened (${Predicate.isError(cause) ? cause.message : "unknown fault"})`,
+    remedy: "Make the folder writable, free space on its disk, or restore it from a backup"
+  })
+
+const attempt = <A>(run: () => Promise<A>): Effect.Effect<A, DatabaseUnavailable> =>
+  Effect.tryPromise({ try: run, catch: unusable })
 
 /** Of a name of its own: after a kill -9 `initialize` may still write to the folder of the start before. */
 const makeNewFolder = async (folder: string): Promise<string> => {
   const parent = dirname(folder)
   const prefix = `${basename(folder)}.new`
-  for (const name of await readdir(parent)) {
-    if (name.startsWith(prefix)) await rm(join(parent, name), { recursive: true, force: true })
-  }
+  const old = (await readdir(parent)).filter((name) => name.startsWith(prefix))
+  await Promise.all(old.map((name) => rm(join(parent, name), { recursive: true, force: true })))
   return mkdtemp(join(parent, `${prefix}-`))
 }
 
 const program = fileURLToPath(new URL("InitializeStore.ts", import.meta.url))
 
-const initialize = (folder: string): Effect.Effect<void, Error> =>
+const initialize = (folder: string): Effect.Effect<void, DatabaseUnavailable> =>
   Effect.callback((resume) => {
     const child = fork(program, [folder], {
       execArgv: [],
@@ -51,9 +56,9 @@ const initialize = (folder: string): Effect.Effect<void, Error> =>
     child.stderr?.on("data", (chunk: Buffer) => {
       errors += chunk.toString()
     })
-    child.once("error", (error) => resume(Effect.fail(error)))
+    child.once("error", (error) => resume(Effect.fail(unusable(error))))
     child.once("close", (code) =>
-      resume(code === 0 ? Effect.void : Effect.fail(new Error(`initdb failed: ${errors}`)))
+      resume(code === 0 ? Effect.void : Effect.fail(unusable(new Error(`initdb: ${errors}`))))
     )
     return Effect.sync(() => child.kill("SIGKILL"))
   })
@@ -78,11 +83,13 @@ const syncPath = async (path: string) => {
 /** Files that are synced at once: a disk writes many in hardly more time than one. */
 const syncsAtOnce = 32
 
-const syncTree = async (folder: string) => {
-  const entries = await readdir(folder, { recursive: true })
-  const paths = [folder, ...entries.map((entry) => join(folder, entry))]
-  const next = async (): Promise<void> => {
-    for (let path = paths.pop(); path !== undefined; path = paths.pop()) await syncPath(path)
-  }
-  await Promise.all(Array.from({ length: syncsAtOnce }, next))
-}
+const syncTree = (folder: string): Effect.Effect<void, DatabaseUnavailable> =>
+  Effect.flatMap(
+    attempt(() => readdir(folder, { recursive: true })),
+    (entries) =>
+      Effect.forEach(
+        [folder, ...entries.map((entry) => join(folder, entry))],
+        (path) => attempt(() => syncPath(path)),
+        { concurrency: syncsAtOnce, discard: true }
+      )
+  )

@@ -44,7 +44,7 @@ export const layer = Layer.effectDiscard(
       })
       fork(Effect.ensuring(runner.step(owned), ended))
     }
-    const claimDue = yield* makeClaimDue(begin)
+    const { claimDue } = yield* makeClaims(begin)
 
     /** Returns when to look again. */
     const look = Effect.gen(function* () {
@@ -95,7 +95,7 @@ const paced = <A, E, R>(look: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
 const retryMillis = 1000
 
 /** Claims what is due in all queues, as much as this process takes; returns when the next task is due. */
-const makeClaimDue = Effect.fnUntraced(function* (begin: (owned: OwnedTask) => void) {
+const makeClaims = Effect.fnUntraced(function* (begin: (owned: OwnedTask) => void) {
   const inbox = yield* TaskInbox
   const store = yield* TaskStore
   const { id } = yield* Process
@@ -122,7 +122,7 @@ const makeClaimDue = Effect.fnUntraced(function* (begin: (owned: OwnedTask) => v
   const next = (queues: Effect.Success<typeof open>): number =>
     Math.min(...queues.map(({ dueAt }) => DateTime.toEpochMillis(dueAt)))
 
-  return Effect.gen(function* () {
+  const claimDue = Effect.gen(function* () {
     const now = yield* DateTime.now
     const queues = yield* open
     const due = queues.filter(({ dueAt }) => DateTime.isLessThanOrEqualTo(dueAt, now))
@@ -133,6 +133,7 @@ const makeClaimDue = Effect.fnUntraced(function* (begin: (owned: OwnedTask) => v
     })
     return next(yield* open)
   })
+  return { claimDue }
 })
 
 /** Queues that are claimed from at once. */

@@ -114,8 +114,7 @@ const makeEndpointSender = Effect.fnUntraced(function* (
   }
 
   const capacityAt = (millis: number) => {
-    if (drain.isDraining()) return 0
-    const atOnce = Math.min(attemptsAtOnceMax, attempts.fairShare(url))
+    const atOnce = drain.isDraining() ? 0 : Math.min(attemptsAtOnceMax, attempts.fairShare(url))
     return Math.max(0, Math.min(atOnce - running, window.capacity(millis)))
   }
 

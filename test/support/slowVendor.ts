@@ -6,7 +6,7 @@ import { chatCompletion, chatEvents } from "./mockOpenAi.ts"
 import { pixel } from "./upstreams/Upstream.ts"
 
 /**
- * DashScope and OpenAI on one port. A prompt says how long its response takes, in milliseconds: `slow=3000`;
+ * DashScope, Gemini and OpenAI on one port. A prompt says how long its response takes, in milliseconds: `slow=3000`;
  * `hang` gets none. Asynchronous jobs run for ever.
  */
 export const startSlowVendor = async () => {
@@ -16,9 +16,15 @@ export const startSlowVendor = async () => {
   const { port } = server.address() as AddressInfo
   return {
     seen: vendor,
-    env: {
+    dashScope: {
       DASHSCOPE_API_KEY: "sk-vendor",
-      DASHSCOPE_BASE_URL: `http://127.0.0.1:${port}/api/v1`,
+      DASHSCOPE_BASE_URL: `http://127.0.0.1:${port}/api/v1`
+    },
+    gemini: {
+      GEMINI_API_KEY: "sk-vendor",
+      GEMINI_BASE_URL: `http://127.0.0.1:${port}/v1beta`
+    },
+    openAi: {
       OPENAI_API_KEY: "sk-vendor",
       OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1`
     },
@@ -49,17 +55,12 @@ const respond = async (request: IncomingMessage, response: ServerResponse, seen:
     return json({ request_id: "r", output: { task_id, task_status: "RUNNING" } })
   }
   const millis = Number(/slow=(\d+)/u.exec(body)?.[1] ?? 0)
-  if (url.includes("multimodal-generation")) {
+  if (url.includes(":generateContent")) {
     seen.submits += 1
-    if (body.includes("hang")) return
     await pause(millis)
-    const image = `http://${request.headers.host}/media/${seen.submits}.png`
-    const message = { role: "assistant", content: [{ image }] }
-    return json({
-      output: { choices: [{ finish_reason: "stop", message }] },
-      usage: { image_count: 1, width: 1, height: 1 },
-      request_id: "r"
-    })
+    const inlineData = { mimeType: "image/png", data: pixel.toString("base64") }
+    const content = { role: "model", parts: [{ inlineData }] }
+    return json({ candidates: [{ content, finishReason: "STOP", index: 0 }], usageMetadata: {} })
   }
   if (url.includes("/aigc/")) {
     seen.jobs += 1

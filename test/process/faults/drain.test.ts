@@ -1,13 +1,17 @@
 import { Effect, Exit, Scope } from "effect"
+import { mkdtempSync, rmSync } from "node:fs"
 import { Agent, request as httpRequest } from "node:http"
 import type { IncomingHttpHeaders } from "node:http"
-import pg from "pg"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { Client } from "pg"
 import { afterAll, assert, beforeAll, describe, it } from "vitest"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { startSlowVendor } from "../../support/slowVendor.ts"
 import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { pixel } from "../../support/upstreams/Upstream.ts"
 
-const blocking = "/vendors/alibaba/v1/text-to-image-max/generation"
+const blocking = "/vendors/google/v1/image-edit-pro/edit"
 const polled = "/vendors/alibaba/v1/text-to-image-preview/generation"
 
 interface Response {
@@ -49,26 +53,37 @@ const idOf = ({ status, text }: Response): string => {
   return JSON.parse(text).task_info.id
 }
 
+const artifacts = mkdtempSync(join(tmpdir(), "drain-"))
 let vendor: Awaited<ReturnType<typeof startSlowVendor>>
-let database: pg.Client
+let database: Client
 let databaseUrl: string
 const scope = Scope.makeUnsafe()
 
 beforeAll(async () => {
   vendor = await startSlowVendor()
   databaseUrl = (await Effect.runPromise(Scope.provide(migratedDatabaseUrl, scope))).href
-  database = new pg.Client({ connectionString: databaseUrl })
+  database = new Client({ connectionString: databaseUrl })
   await database.connect()
 }, 120_000)
 
 afterAll(async () => {
   await database.end()
   await vendor[Symbol.asyncDispose]()
+  rmSync(artifacts, { recursive: true })
   await Effect.runPromise(Scope.close(scope, Exit.void))
 })
 
 const start = (env: Readonly<Record<string, string>>) =>
-  GatewayProcess.start({ databaseUrl, env: { ...vendor.env, ...env } })
+  GatewayProcess.start({
+    databaseUrl,
+    env: {
+      ARTIFACT_STORE: artifacts,
+      ...vendor.dashScope,
+      ...vendor.gemini,
+      ...vendor.openAi,
+      ...env
+    }
+  })
 
 const ownersOf = async (id: string) => {
   const { rows } = await database.query<{ owner: string | null }>(
@@ -91,7 +106,8 @@ const beginWork = async (gateway: GatewayProcess, millis: number) => {
   const key = await gateway.key()
   const { calls, jobs, submits } = vendor.seen
   const body = { prompt: `slow=${millis}` }
-  const submit = idOf(await call(gateway.url + blocking, { key, body }))
+  const images = [`data:image/png;base64,${pixel.toString("base64")}`]
+  const submit = idOf(await call(gateway.url + blocking, { key, body: { ...body, images } }))
   const waiting = idOf(await call(gateway.url + polled, { key, body }))
   const stream = call(`${gateway.url}/v1/chat/completions`, {
     key,
@@ -108,6 +124,7 @@ const beginWork = async (gateway: GatewayProcess, millis: number) => {
   return { key, submit, waiting, stream }
 }
 
+/** docs/reference/requirements.md#r-service-13 */
 describe("a process that drains", () => {
   it("serves while load balancers notice, hands over, and lets a stream and a submit end", async () => {
     await using gateway = await start({ SHUTDOWN_DELAY: "3 seconds" })
@@ -188,11 +205,13 @@ describe("a process that drains", () => {
       SHUTDOWN_DELAY: "0 seconds",
       SHUTDOWN_GRACE: "1 second"
     })
-    await beginWork(gateway, 60_000).then(({ stream }) => void stream.catch(() => undefined))
+    const { stream } = await beginWork(gateway, 60_000)
+    const cut = stream.catch(() => undefined)
     const took = await gateway.kill("SIGTERM")
     assert.isAbove(took, 1000)
     assert.isBelow(took, 10_000)
     assert.strictEqual(await gateway.ended, 0, gateway.output)
     assert.include(gateway.output, "cuts off")
+    await cut
   }, 120_000)
 })

@@ -57,7 +57,9 @@ describe("the image", () => {
           .map((pair) => pair.split("=") as [string, string])
       ),
       DATA_DIR: join(folder, "data"),
-      PORT: `${port}`
+      PORT: `${port}`,
+      // No load balancer has to notice
+      SHUTDOWN_DELAY: "0 seconds"
     }
     const inFolder = (path: string) => path.replace("/app", folder)
     const service = run(inFolder(entry), words, env, folder)

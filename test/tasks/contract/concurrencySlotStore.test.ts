@@ -77,10 +77,7 @@ describeStores("slots of a vendor account", (database) => {
     Effect.gen(function* () {
       yield* inHand(1, 6, "a")
       yield* inHand(7, 12, "b")
-      yield* Effect.all(
-        range(1, 12).map((n) => take([n], 3)),
-        { concurrency: "unbounded" }
-      )
+      yield* Effect.forEach(range(1, 12), (n) => take([n], 3), { concurrency: "unbounded" })
       assert.strictEqual((yield* holders).length, 3)
       const sql = yield* SqlClient.SqlClient
       const waiting = yield* sql`SELECT 1 FROM runs WHERE owner IS NULL AND NOT slot_held`

@@ -1,0 +1,83 @@
+import { Agent, createServer, request as httpRequest } from "node:http"
+import type { IncomingMessage, RequestOptions, ServerResponse } from "node:http"
+import type { AddressInfo } from "node:net"
+
+/**
+ * Two load balancers before the same processes. `plain` sends requests only to those whose `/readyz` was
+ * 200 when it last looked, every 200 ms. `naive` sends to each in turn, whatever it says. Both keep
+ * connections, and try the next process when one cannot be connected to, and only then.
+ */
+export const startBalancer = async (
+  kind: "plain" | "naive",
+  backends: ReadonlyArray<URL>
+): Promise<Balancer> => {
+  const agent = new Agent({ keepAlive: true })
+  const isReady = new Map(backends.map((backend) => [backend.href, true]))
+  const retries = { connect: 0 }
+  let turn = 0
+  const look = () => {
+    for (const backend of backends) {
+      const ask = httpRequest(new URL("/readyz", backend), { agent }, (response) => {
+        response.resume()
+        isReady.set(backend.href, response.statusCode === 200)
+      })
+      ask.on("error", () => isReady.set(backend.href, false))
+      ask.end()
+    }
+  }
+  const looks = kind === "plain" ? setInterval(look, 200) : undefined
+  const next = (): URL => {
+    const usable = backends.filter((it) => kind === "naive" || isReady.get(it.href) === true)
+    turn += 1
+    const chosen = (usable.length === 0 ? backends : usable)[turn % (usable.length || 3)]
+    if (chosen === undefined) throw new Error("no process")
+    return chosen
+  }
+
+  const forward = (request: IncomingMessage, response: ServerResponse, body: Buffer, tries = 0) => {
+    const { headers, method, url } = request
+    const options: RequestOptions = { agent, headers, ...(method === undefined ? {} : { method }) }
+    const upstream = httpRequest(new URL(url ?? "/", next()), options, (answer) => {
+      const { connection: _, ...rest } = answer.headers
+      response.writeHead(answer.statusCode ?? 502, rest)
+      answer.on("error", () => response.destroy())
+      answer.pipe(response)
+    })
+    upstream.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "ECONNREFUSED" && tries < 10) {
+        retries.connect += 1
+        return forward(request, response, body, tries + 1)
+      }
+      // An idle connection was closed while the request was under way: proxies send it again once
+      if (error.code === "ECONNRESET" && upstream.reusedSocket && tries < 10) {
+        return forward(request, response, body, tries + 1)
+      }
+      response.writeHead(502).end(`${kind}: ${error.code}`)
+    })
+    upstream.end(body)
+  }
+
+  const server = createServer((request, response) => {
+    const chunks: Array<Buffer> = []
+    request.on("data", (chunk: Buffer) => chunks.push(chunk))
+    request.on("end", () => forward(request, response, Buffer.concat(chunks)))
+  })
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve))
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    retries,
+    [Symbol.asyncDispose]: async () => {
+      clearInterval(looks)
+      agent.destroy()
+      server.closeAllConnections()
+      await new Promise((resolve) => server.close(resolve))
+    }
+  }
+}
+
+export interface Balancer extends AsyncDisposable {
+  readonly url: string
+  /** Requests that met a process which no longer listens. */
+  readonly retries: { connect: number }
+}
