@@ -7,6 +7,7 @@ import type * as Credits from "../domain/Credits.ts"
 import type { EventBody } from "../domain/Event.ts"
 import type { EndpointId, TaskId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import type { OverSpendLimit } from "../domain/SpendLimit.ts"
 import type { ResultKind, TaskError } from "../domain/Task.ts"
 
 /** A task with its owner's epoch, which every later write names. ARCHITECTURE.md#rules-of-safety */
@@ -73,9 +74,12 @@ export type AcceptOutcome =
       readonly _tag: "Accepted"
       readonly balance: Credits.Credits
       readonly endpoints: ReadonlyArray<EndpointId>
+      /** What the spend limit of the API key leaves; `null`: it has none. */
+      readonly left: Credits.Credits | null
     }
   | Replayed
   | { readonly _tag: "BalanceTooLow" }
+  | OverSpendLimit
   /** The API key has the maximum of unfinished tasks. */
   | { readonly _tag: "TooManyRunning"; readonly of: "API key" | "user" }
 
