@@ -5,11 +5,68 @@
 -- lock sees what other transactions have committed. One plan serves all batches, however large the first ones
 -- were (`plan_cache_mode`). No function captures more than was held.
 
+-- What the spend limits of these keys leave for calls that start, one place for each call: the period that its hold
+-- counts in, and why it is refused. Of the calls of one key the cheapest are taken first. Keys without a spend
+-- limit: nulls. The caller has locked the wallets.
+create or replace function calls_budget(
+  p_started uuid[], p_keys text[], p_amounts bigint[], out epochs integer[], out refusals text[]
+) language sql as $$
+  select array_agg(c.epoch order by c.n), array_agg(c.refused order by c.n)
+  from (
+    select x.n, b.epoch,
+      case when sum(x.amount) over (partition by x.key order by x.amount, x.id rows unbounded preceding)
+          > greatest(0, k.spend_limit - b.spent - b.held)
+        then 'budget_' || k.spend_reset end as refused
+    from unnest(p_started, p_keys, p_amounts) with ordinality as x(id, key, amount, n)
+    left join api_keys k on k.id = x.key and k.spend_limit is not null
+    left join key_budgets b on b.api_key_id = k.id
+  ) c
+$$;
+
+-- Counts the calls that have ended and are still held, before calls_write settles them.
+create or replace function calls_budget_settle(p_ended uuid[], p_ended_users uuid[], p_captured bigint[])
+returns void language sql as $$
+  update key_budgets b set held = b.held - s.amount, spent = b.spent + s.captured
+  from (
+    select h.api_key_id, h.budget_epoch, sum(h.amount)::bigint as amount,
+      sum(least(x.captured, h.amount))::bigint as captured
+    from holds h join unnest(p_ended, p_captured) as x(id, captured) on x.id = h.id
+    where h.id = any (p_ended) and h.user_id = any (p_ended_users) and h.kind = 'call' and h.budget_epoch is not null
+    group by h.api_key_id, h.budget_epoch
+  ) s
+  where b.api_key_id = s.api_key_id and b.epoch = s.budget_epoch
+$$;
+
+-- Counts the holds of calls that were not refused. Returns a row for each call of a key with a spend limit: what is
+-- left of it (`available`).
+create or replace function calls_budget_hold(
+  p_started uuid[], p_keys text[], p_amounts bigint[], p_epochs integer[], p_results calls_write_result[]
+) returns setof calls_write_result language plpgsql as $$
+begin
+  update key_budgets b set held = b.held + s.amount
+  from (
+    select x.key, sum(x.amount)::bigint as amount
+    from unnest(p_started, p_keys, p_amounts, p_epochs) as x(id, key, amount, epoch)
+    where x.epoch is not null
+      and not exists (select from unnest(p_results) r where r.id = x.id and r.refused is not null)
+    group by x.key
+  ) s
+  where b.api_key_id = s.key;
+  return query
+    select x.id, null::text, null::uuid, greatest(0, k.spend_limit - b.spent - b.held), null::bigint
+    from unnest(p_started, p_keys, p_epochs) as x(id, key, epoch)
+    join api_keys k on k.id = x.key
+    join key_budgets b on b.api_key_id = x.key
+    where x.epoch is not null;
+end $$;
+
 -- Settles the calls that have ended, then holds for those that start. Both are typed arrays, with one place for
 -- each call. Whoever deletes a hold settles it: an ended call without a hold is passed over. Of the calls that
 -- start on one wallet, the cheapest are held first, so that as many as possible can be paid. `p_receipts`: what
--- the receipt of a starting call will say (`holds.call`). Returns refusals and balance alerts. Raises GW428
--- when an alert is due and the caller has no transaction to publish it in (`p_alerts` is false).
+-- the receipt of a starting call will say (`holds.call`); `checked`, when the caller has read what else limits the
+-- key for this call. Returns refusals (`key`, `balance`, and `budget_` with the reset of the spend limit), what is
+-- left of spend limits, and balance alerts. Raises GW428 when an alert is due and the caller has no transaction to
+-- publish it in (`p_alerts` is false).
 create or replace function calls_write(
   p_ended uuid[], p_ended_users uuid[], p_captured bigint[], p_outcomes text[], p_statuses integer[],
   p_accounts text[], p_usages text[],
@@ -21,9 +78,18 @@ declare
   results calls_write_result[];
   crossed threshold_crossing[];
   touch boolean;
+  limited boolean;
+  epochs integer[];
+  refusals text[];
 begin
-  perform from wallets w where w.user_id = any (p_ended_users || p_started_users)
-    order by w.user_id for no key update;
+  select bool_or(l.key_limits) into limited from (
+    select w.key_limits from wallets w where w.user_id = any (p_ended_users || p_started_users)
+    order by w.user_id for no key update) l;
+  if limited then
+    perform key_budgets_renew(p_keys, p_now);
+    perform calls_budget_settle(p_ended, p_ended_users, p_captured);
+    select * into epochs, refusals from calls_budget(p_started, p_keys, p_amounts);
+  end if;
   with wallet as materialized (
     select w.user_id, w.settled, w.held, w.entry_count, w.trigger_threshold, w.state
     from wallets w where w.user_id = any (p_ended_users || p_started_users)
@@ -47,27 +113,33 @@ begin
     from ended
   ), freed as (
     select user_id, sum(captured)::bigint as captured, sum(amount)::bigint as amount from ended group by user_id
-  ), started as (
-    select x.id, x.user_id, x.amount, x.receipt, k.id is not null as alive,
-      k.last_used_at is null or k.last_used_at < p_now - interval '1 minute' as touch,
-      sum(x.amount) filter (where k.id is not null)
-        over (partition by x.user_id order by x.amount, x.id rows unbounded preceding) as total
-    from unnest(p_started, p_started_users, p_keys, p_amounts, p_receipts) as x(id, user_id, key, amount, receipt)
+  ), known as (
+    select x.*, k.id is not null and (k.unlimited or x.receipt::json ->> 'checked' is not null) as alive,
+      k.last_used_at is null or k.last_used_at < p_now - interval '1 minute' as touch
+    from unnest(p_started, p_started_users, p_keys, p_amounts, p_receipts, epochs, refusals)
+      as x(id, user_id, key, amount, receipt, epoch, refusal)
     left join (
-      select k.id, k.last_used_at from api_keys k
+      select k.id, k.last_used_at, k.allowed_models is null and k.rate_limit_per_minute is null as unlimited
+      from api_keys k
       where k.id = any (p_keys) and k.revoked_at is null and (k.expires_at is null or k.expires_at > p_now)
         and 'inference' = any (k.scopes)
     ) k on k.id = x.key
+  ), started as (
+    select k.*, sum(k.amount) filter (where k.alive and k.refusal is null)
+        over (partition by k.user_id order by k.amount, k.id rows unbounded preceding) as total
+    from known k
   ), decided as materialized (
-    select s.id, s.user_id, s.amount, s.receipt, s.touch, case
+    select s.id, s.user_id, s.key, s.amount, s.receipt, s.epoch, s.touch, case
         when not s.alive then 'key'
+        when s.refusal is not null then s.refusal
         when w.user_id is null or s.total > w.settled - coalesce(f.captured, 0) - w.held + coalesce(f.amount, 0)
           then 'balance'
       end as refused
     from started s left join wallet w on w.user_id = s.user_id left join freed f on f.user_id = s.user_id
   ), opened as (
-    insert into holds (id, user_id, kind, amount, created_at, process_id, call)
-    select id, user_id, 'call', amount, p_now, p_process, receipt::json from decided where refused is null
+    insert into holds (id, user_id, kind, amount, created_at, process_id, call, api_key_id, budget_epoch)
+    select id, user_id, 'call', amount, p_now, p_process, receipt::json, case when epoch is not null then key end, epoch
+    from decided where refused is null
   ), entries as (
     select user_id, id, 1 as step, 'capture' as kind, captured as amount,
       -captured as settled_by, -captured as held_by, amount - captured as rest, trace
@@ -106,6 +178,10 @@ begin
         order by n.seq)
       from numbered n where n.kind = 'capture' and n.settled_after < n.trigger_threshold and n.state = 'NORMAL')
   into results, touch, crossed from decided j;
+  if limited then
+    results := results || array(
+      select h::calls_write_result from calls_budget_hold(p_started, p_keys, p_amounts, epochs, results) h);
+  end if;
   if touch then perform api_keys_touch(p_keys, p_now); end if;
   if crossed is not null then
     results := results || array(
@@ -117,10 +193,43 @@ begin
   end if;
 end $$;
 
+-- Counts what reservations_settle charges and releases, before it does. For each key, nulls without a spend limit:
+-- the current period, what is left in it, and when it ends.
+create or replace function reservations_budget_settle(
+  p_keys text[], p_charged bigint[], p_process text, p_now timestamptz,
+  out epochs integer[], out lefts bigint[], out ends timestamptz[]
+) language plpgsql as $$
+begin
+  perform key_budgets_renew(p_keys, p_now);
+  perform key_budget_settle(h, x.charged)
+    from unnest(p_keys, p_charged) as x(key, charged)
+    join holds h on h.kind = 'reservation' and h.process_id = p_process and h.api_key_id = x.key
+    where h.budget_epoch is not null;
+  select array_agg(b.epoch order by x.n),
+    array_agg(case when k.id is not null then greatest(0, k.spend_limit - b.spent - b.held) end order by x.n),
+    array_agg(budget_period_end(k.spend_reset, b.since) order by x.n)
+  into epochs, lefts, ends
+  from unnest(p_keys) with ordinality as x(key, n)
+  left join api_keys k on k.id = x.key and k.spend_limit is not null
+  left join key_budgets b on b.api_key_id = k.id;
+end $$;
+
+-- Counts the reservations of a process that were opened in the current period.
+create or replace function reservations_budget_hold(p_keys text[], p_process text) returns void language sql as $$
+  update key_budgets b set held = b.held + h.amount
+  from holds h
+  where h.kind = 'reservation' and h.process_id = p_process and h.api_key_id = any (p_keys)
+    and b.api_key_id = h.api_key_id and b.epoch = h.budget_epoch
+$$;
+
 -- Settles calls that were paid from the reservations of a process, and replaces each reservation with one of
 -- another amount: p_needs, for the calls in progress, and p_extras, for those to come. A reservation of 0 is
 -- closed. A reservation grows by at most a sixteenth of what is available, and not at all when its key may not
 -- be used. What was reserved before and is still requested stays reserved, because calls may be paid from it.
+--
+-- A reservation counts in the period of its key's spend limit in which it was opened. After that it only shrinks,
+-- until its running calls have ended, and is then opened anew. `available` and `expires_at` regard the limit too;
+-- `threshold` of a reservation is what is left of it.
 --
 -- The caller has counted, so that nothing is sorted or looked up here. For each key: p_captures and p_charged
 -- are the number and the sum of its captures. For each call: p_places is the place of its key in p_keys,
@@ -145,8 +254,13 @@ declare
   known boolean;
   touch boolean;
   crossed threshold_crossing[];
+  limited boolean;
+  epochs integer[];
+  lefts bigint[];
+  ends timestamptz[];
 begin
-  perform from wallets w where w.user_id = any (p_users) order by w.user_id for no key update;
+  select bool_or(l.key_limits) into limited from (
+    select w.key_limits from wallets w where w.user_id = any (p_users) order by w.user_id for no key update) l;
   select bool_and(coalesce(h.amount, 0) >= x.charged), bool_and(h.id is not null) into covered, known
   from unnest(p_keys, p_charged) as x(key, charged)
   left join holds h on h.kind = 'reservation' and h.process_id = p_process and h.api_key_id = x.key;
@@ -158,30 +272,43 @@ begin
   if not known then
     perform from api_keys k where k.id = any (p_keys) order by k.id for share of k;
   end if;
+  if limited then
+    select * into epochs, lefts, ends from reservations_budget_settle(p_keys, p_charged, p_process, p_now);
+  end if;
   with deleted as (
     delete from holds h where h.kind = 'reservation' and h.process_id = p_process and h.api_key_id = any (p_keys)
-    returning h.id, h.api_key_id as key, h.amount
+    returning h.id, h.api_key_id as key, h.amount, h.budget_epoch as epoch
   ), requested as (
     select x.*, g.id as old_hold, coalesce(g.amount, 0) - x.charged as rest, w.settled, w.held, w.entry_count,
       w.trigger_threshold, w.state,
-      k.id is not null as alive, k.expires_at,
+      -- Opened in another period and still in use: the new hold belongs to that period.
+      g.id is not null and g.epoch is distinct from x.epoch and least(x.needs + x.extra, g.amount - x.charged) > 0
+        as past,
+      g.epoch as old_epoch,
+      k.id is not null as alive, least(k.expires_at, x.period_end) as expires_at,
       k.last_used_at is null or k.last_used_at < p_now - interval '1 minute' as touch,
       -- The rest of the old reservation, as far as it is requested, needs no new balance.
       least(x.needs + x.extra, coalesce(g.amount, 0) - x.charged) as kept
-    from unnest(p_keys, p_users, p_holds, p_needs, p_extras, p_captures, p_charged) with ordinality
-      as x(key, user_id, hold, needs, extra, captures, charged, place)
+    from unnest(p_keys, p_users, p_holds, p_needs, p_extras, p_captures, p_charged, epochs, lefts, ends)
+      with ordinality
+      as x(key, user_id, hold, needs, extra, captures, charged, epoch, budget, period_end, place)
     join wallets w on w.user_id = x.user_id
     left join deleted g on g.key = x.key
     left join api_keys k on k.id = x.key and k.user_id = x.user_id and k.revoked_at is null
       and (k.expires_at is null or k.expires_at > p_now) and 'inference' = any (k.scopes)
-  ), limited as (
-    select t.*, t.settled - t.held + sum(t.rest - t.kept) over per_wallet as available,
+      -- Calls of a key with one of these limits are checked one by one.
+      and k.allowed_models is null and k.rate_limit_per_minute is null
+  ), free as (
+    select t.*, least(
+        t.settled - t.held + sum(t.rest - t.kept) over per_wallet,
+        case when t.budget is not null then greatest(0, t.budget - case when t.past then 0 else t.kept end) end
+      ) as available,
       count(*) over per_wallet as keys
     from requested t window per_wallet as (partition by t.user_id)
   ), sized as (
-    select r.*, r.kept + case when r.alive and r.available > 0
+    select r.*, r.kept + case when r.alive and not r.past and r.available > 0
       then least(r.needs + r.extra - r.kept, div(r.available, 16 * r.keys)) else 0 end::bigint as granted
-    from limited r
+    from free r
   ), numbered as materialized (
     -- Of each wallet all releases come first, then the captures, then the holds.
     select s.*,
@@ -201,8 +328,9 @@ begin
     window per_wallet as (partition by s.user_id),
       up_to_key as (partition by s.user_id order by s.place rows unbounded preceding)
   ), reserved as (
-    insert into holds (id, user_id, kind, amount, created_at, process_id, api_key_id)
-    select hold, user_id, 'reservation', granted, p_now, p_process, key from numbered where granted > 0
+    insert into holds (id, user_id, kind, amount, created_at, process_id, api_key_id, budget_epoch)
+    select hold, user_id, 'reservation', granted, p_now, p_process, key, case when past then old_epoch else epoch end
+    from numbered where granted > 0
   ), receipts as (
     insert into calls
       (id, user_id, api_key_id, vendor, model, route, account_id, outcome, http_status, held, captured,
@@ -241,13 +369,16 @@ begin
     from numbered p where u.user_id = p.user_id and p.is_last
   )
   select
-    array_agg((p.key, p.granted, p.available, p.alive, p.expires_at, null, null)::reservations_settle_result),
+    array_agg((p.key, p.granted, p.available, p.alive and not p.past, p.expires_at, null,
+      case when p.budget is not null then greatest(0, p.budget - case when p.past then 0 else p.granted end) end
+    )::reservations_settle_result),
     bool_or(p.touch and p.alive),
     -- The balance after the charges and before the new holds.
     array_agg((p.user_id, p.settled_after - p.held_after_captures, p.trigger_threshold)::threshold_crossing
         order by p.user_id)
       filter (where p.charged > 0 and p.state = 'NORMAL' and p.settled_after < p.trigger_threshold)
   into results, touch, crossed from numbered p;
+  if limited then perform reservations_budget_hold(p_keys, p_process); end if;
   if touch then perform api_keys_touch(p_keys, p_now); end if;
   if crossed is not null then
     results := results || array(

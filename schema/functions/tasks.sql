@@ -9,14 +9,17 @@
 -- Accepts tasks: hold, task, run, event, deliveries and idempotency record, in one transaction
 -- (ARCHITECTURE.md#rules-of-safety). `outcome`: accepted, replayed (the key was used before; the row contains
 -- the first response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks),
--- too_many_running_of_user (the user's keys together have `user_running_max`). Exact, because all keys of a user
--- share the wallet's lock.
+-- too_many_running_of_user (the user's keys together have `user_running_max`), and budget_ with the reset of the
+-- key's spend limit, when that leaves less than the price. Exact, because all keys of a user share the wallet's lock.
+-- With a spend limit, `cost` of an accepted task and `balance` of one that the limit refuses are what is left of it.
 create or replace function task_accept_many(p_calls jsonb) returns setof task_accept_result language plpgsql as $$
 declare
   c record;
   w wallets;
   a task_accept_result;
   known idempotency_keys;
+  limits api_keys;
+  budget key_budgets;
 begin
   for c in
     select * from jsonb_to_recordset(p_calls) as x (
@@ -49,6 +52,17 @@ begin
       return next a;
       continue;
     end if;
+    limits := null;
+    budget := null;
+    if w.key_limits and c.api_key is not null then
+      perform key_budgets_renew(array[c.api_key], c.now);
+      select * into limits from api_keys o where o.id = c.api_key;
+      c.running_max := coalesce(least(nullif(c.running_max, 0), limits.concurrent_tasks), 0);
+      if limits.spend_limit is not null then
+        select * into strict budget from key_budgets o where o.api_key_id = c.api_key;
+        a.cost := greatest(0, limits.spend_limit - budget.spent - budget.held);
+      end if;
+    end if;
     if c.running_max > 0 and (select count(*) from runs r where r.api_key_id = c.api_key) >= c.running_max then
       a.outcome := 'too_many_running';
       return next a;
@@ -62,6 +76,12 @@ begin
       return next a;
       continue;
     end if;
+    if c.price > a.cost then
+      a.outcome := 'budget_' || limits.spend_reset;
+      a.balance := a.cost;
+      return next a;
+      continue;
+    end if;
     if w.user_id is null or w.settled - w.held < c.price then
       a.outcome := 'balance_too_low';
       return next a;
@@ -69,6 +89,11 @@ begin
     end if;
     w := wallet_hold(w, c.task, 'task', c.price, c.trace, c.now);
     a.balance := w.settled - w.held;
+    if budget.epoch is not null then
+      update holds h set api_key_id = c.api_key, budget_epoch = budget.epoch where h.id = c.task;
+      update key_budgets o set held = o.held + c.price where o.api_key_id = c.api_key;
+      a.cost := a.cost - c.price;
+    end if;
     insert into tasks
       (id, user_id, api_key_id, vendor, model, action, result_kind, status, body, sandbox, price, trace_id,
        created_at, updated_at)

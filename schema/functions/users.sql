@@ -1,4 +1,4 @@
--- API keys.
+-- API keys, and what limits a single key (ADR 0160).
 
 -- Takes one token from a bucket that contains p_capacity and fills evenly in p_seconds (ADR 0030). A bucket that was
 -- filled further in the future than that was filled by a clock that was ahead: it fills from now on.
@@ -35,15 +35,19 @@ create or replace function inference_admit(
   out k api_keys, out limited integer, out of_user boolean, out admitted boolean, out remaining integer,
   out reset_seconds integer
 ) returns setof record language plpgsql as $$
-declare taken record;
+declare
+  taken record;
+  per_minute integer;
 begin
   select * into k from api_keys where key_hash = p_hash;
   if not found then return; end if;
   if k.revoked_at is null and (k.expires_at is null or k.expires_at > p_now)
     and 'inference' = any (k.scopes) then
-    if p_per_minute > 0 then
-      select * into admitted, remaining, reset_seconds from bucket_take(k.id, p_per_minute, 60, p_now);
-      limited := p_per_minute;
+    -- The key's own limit, where it is the lower one.
+    per_minute := least(nullif(p_per_minute, 0), k.rate_limit_per_minute);
+    if per_minute > 0 then
+      select * into admitted, remaining, reset_seconds from bucket_take(k.id, per_minute, 60, p_now);
+      limited := per_minute;
       of_user := false;
     end if;
     if p_user_per_minute > 0 and admitted is not false then
@@ -102,4 +106,62 @@ create or replace function api_keys_touch(p_keys text[], p_now timestamptz) retu
   update api_keys k set last_used_at = p_now
   where k.id = any (p_keys) and k.revoked_at is null
     and (k.last_used_at is null or k.last_used_at < p_now - interval '1 minute')
+$$;
+
+-- When the period that contains p_time ends; null: never.
+create or replace function budget_period_end(p_reset text, p_time timestamptz) returns timestamptz
+language sql stable as $$
+  select (date_trunc(p.unit, p_time at time zone 'UTC') + ('1 ' || p.unit)::interval) at time zone 'UTC'
+  from (select case p_reset when 'daily' then 'day' when 'weekly' then 'week' when 'monthly' then 'month' end as unit) p
+$$;
+
+-- Changes a key of the user: each field whose name is in p_fields, null included. Locks the wallet that the key
+-- spends, so that every later hold sees the limits. A new limit counts from now on; another amount for the same
+-- `reset` keeps what was counted. Returns no row when there is no such key. `reserved`: a process has a
+-- reservation for the key and may draw on it as it was before (ADR 0116).
+create or replace function api_key_update(
+  p_user uuid, p_key text, p_fields text[], p_name text, p_limit bigint, p_reset text, p_models text[],
+  p_per_minute integer, p_concurrent integer, p_expires timestamptz, p_now timestamptz
+) returns table (reserved boolean) language plpgsql as $$
+declare
+  k api_keys;
+  counts_anew boolean;
+begin
+  perform wallet_lock(p_user);
+  select * into k from api_keys a where a.id = p_key and a.user_id = p_user and a.revoked_at is null for update;
+  if not found then return; end if;
+  counts_anew := 'spend_limit' = any (p_fields) and p_reset is distinct from k.spend_reset;
+  update api_keys a set
+      name = case when 'name' = any (p_fields) then p_name else a.name end,
+      spend_limit = case when 'spend_limit' = any (p_fields) then p_limit else a.spend_limit end,
+      spend_reset = case when 'spend_limit' = any (p_fields) then p_reset else a.spend_reset end,
+      allowed_models = case when 'allowed_models' = any (p_fields) then p_models else a.allowed_models end,
+      rate_limit_per_minute =
+        case when 'rate_limit_per_minute' = any (p_fields) then p_per_minute else a.rate_limit_per_minute end,
+      concurrent_tasks = case when 'concurrent_tasks' = any (p_fields) then p_concurrent else a.concurrent_tasks end,
+      expires_at = case when 'expires_at' = any (p_fields) then p_expires else a.expires_at end
+    where a.id = p_key;
+  if counts_anew and p_reset is not null then
+    insert into key_budgets as b (api_key_id, epoch, since, spent, held) values (p_key, 1, p_now, 0, 0)
+      on conflict (api_key_id) do update set epoch = b.epoch + 1, since = excluded.since, spent = 0, held = 0;
+  end if;
+  if p_limit is not null or p_concurrent is not null then
+    update wallets w set key_limits = true where w.user_id = p_user and not w.key_limits;
+  end if;
+  reserved := exists (select from holds h where h.kind = 'reservation' and h.api_key_id = p_key);
+  return next;
+end $$;
+
+-- Begins the periods of these keys' budgets that are due. The caller has locked the wallets. A clock that is behind
+-- does not end a period again.
+create or replace function key_budgets_renew(p_keys text[], p_now timestamptz) returns void language sql as $$
+  update key_budgets b set epoch = b.epoch + 1, since = p_now, spent = 0, held = 0
+  from api_keys k
+  where b.api_key_id = any (p_keys) and k.id = b.api_key_id and budget_period_end(k.spend_reset, b.since) <= p_now
+$$;
+
+-- Counts the end of a hold in the period in which it began, if that is still the current one.
+create or replace function key_budget_settle(h holds, p_captured bigint) returns void language sql as $$
+  update key_budgets b set held = b.held - h.amount, spent = b.spent + p_captured
+  where b.api_key_id = h.api_key_id and b.epoch = h.budget_epoch
 $$;

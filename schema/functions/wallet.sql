@@ -54,6 +54,7 @@ begin
   if p_captured is null or p_captured < 0 or p_captured > h.amount then
     raise exception 'capture % is outside the hold of %', p_captured, h.amount using errcode = 'GW001';
   end if;
+  if h.budget_epoch is not null then perform key_budget_settle(h, p_captured); end if;
   if p_captured > 0 then
     w.settled := w.settled - p_captured;
     w.held := w.held - p_captured;

@@ -30,6 +30,14 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "The available balance (settled minus held) is lower than the price. No task was made.",
     "Top up the wallet, or wait until running tasks have ended and their holds are released."
   ),
+  1102: help(
+    "The API key has a spend limit, and what is left of it (remaining) is lower than the price. Nothing was made.",
+    "Wait until the limit resets, as Retry-After says where there is one, or have the limit of the key raised."
+  ),
+  1103: help(
+    "The price, or what would be held for the call, is higher than the X-Service-Max-Cost of the request. Nothing was made.",
+    "Ask for less, such as fewer output tokens, or send a higher maximum."
+  ),
   1201: help(
     "The key, or all keys of its user together, sent as many requests as they may in a minute; or an endpoint was sent as many test events as it may in a day.",
     "Wait as long as Retry-After says. RateLimit-Remaining tells in advance how many are left."

@@ -7,6 +7,8 @@ export const problemCodes = {
   1003: { status: 401, title: "API key expired or revoked" },
   1004: { status: 403, title: "API key lacks the scope" },
   1101: { status: 402, title: "Balance too low" },
+  1102: { status: 402, title: "Spend limit of the API key reached" },
+  1103: { status: 402, title: "Costs more than the request allows" },
   1201: { status: 429, title: "Request rate limit reached" },
   1202: { status: 429, title: "Running-task limit reached" },
   1203: { status: 429, title: "Upstream rate used up" },
@@ -41,8 +43,8 @@ export const FieldFault = Schema.Struct({ pointer: Schema.String, detail: Schema
 export type FieldFault = typeof FieldFault.Type
 
 const ProblemCodeSchema = Schema.Literals([
-  1001, 1002, 1003, 1004, 1101, 1201, 1202, 1203, 2001, 2002, 2003, 2004, 2005, 2006, 2007, 2008,
-  2010, 2011, 2012, 2013, 2014, 2015, 2016, 5000, 5002, 5003, 5004
+  1001, 1002, 1003, 1004, 1101, 1102, 1103, 1201, 1202, 1203, 2001, 2002, 2003, 2004, 2005, 2006,
+  2007, 2008, 2010, 2011, 2012, 2013, 2014, 2015, 2016, 5000, 5002, 5003, 5004
 ] satisfies ReadonlyArray<ProblemCode>)
 
 /**
@@ -57,6 +59,8 @@ export class Problem extends Schema.TaggedError<Problem>()("Problem", {
   errors: Schema.optionalKey(Schema.Array(FieldFault)),
   /** Seconds, sent as `Retry-After`. */
   retryAfterSeconds: Schema.optionalKey(Schema.Int),
+  /** Credits that the spend limit of the key leaves, with code 1102. */
+  remaining: Schema.optionalKey(Schema.String),
   /** Methods of the route, sent as `Allow` with code 2007. */
   allow: Schema.optionalKey(Schema.Array(Schema.String))
 }) {

@@ -3,6 +3,7 @@ import type { Scope } from "effect"
 import { isDefect, runBatch } from "../db/Batcher.ts"
 import type { BatchRun } from "../db/Batcher.ts"
 import { zero } from "../domain/Credits.ts"
+import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { makeFiberPlaces } from "../process/Places.ts"
@@ -14,16 +15,19 @@ export interface Batch {
   readonly ends: ReadonlyArray<CallEnd>
 }
 
-/** Commits a batch; returns which of its calls may not go upstream. Safe to repeat. */
+/** What a hold came to; `undefined`: the call may go upstream, and its key has no spend limit. */
+export type Held = CallRefusal | { readonly _tag: "Held"; readonly left: Credits } | undefined
+
+/** Commits a batch; returns which of its calls may not go upstream, or have a spend limit. Safe to repeat. */
 export type WriteBatch = (
   batch: Batch
-) => Effect.Effect<ReadonlyMap<string, CallRefusal>, StoreUnavailable>
+) => Effect.Effect<ReadonlyMap<string, Held>, StoreUnavailable>
 
 export interface CallBatches {
   /** Holds for a call. `onExit` is called after the commit and must not throw. Returns what gives the call up. */
   readonly openUnsafe: (
     start: CallStart,
-    onExit: (exit: Exit.Exit<CallRefusal | undefined, StoreUnavailable>) => void
+    onExit: (exit: Exit.Exit<Held, StoreUnavailable>) => void
   ) => () => void
   /** Settles soon: never waits, never fails. */
   readonly closeUnsafe: (end: CallEnd) => void
@@ -42,11 +46,11 @@ const lingerMillis = 2
 const retryMillisMax = 5000
 export const retryMillis = (failures: number) => Math.min(retryMillisMax, 50 * 2 ** failures)
 
-type Written = Exit.Exit<ReadonlyMap<string, CallRefusal>, StoreUnavailable>
+type Written = Exit.Exit<ReadonlyMap<string, Held>, StoreUnavailable>
 
 interface Opening {
   readonly start: CallStart
-  readonly onExit: (exit: Exit.Exit<CallRefusal | undefined, StoreUnavailable>) => void
+  readonly onExit: (exit: Exit.Exit<Held, StoreUnavailable>) => void
   abandoned: boolean
 }
 
@@ -128,7 +132,7 @@ class Waiting {
       if (opening.abandoned || Exit.isFailure(exit)) this.close(released(opening.start))
       // A call that was given up must not go upstream
       if (opening.abandoned) continue
-      opening.onExit(Exit.map(exit, (refused) => refused.get(opening.start.id)))
+      opening.onExit(Exit.map(exit, (held) => held.get(opening.start.id)))
     }
   }
 }
@@ -198,7 +202,7 @@ export const makeCallBatches = Effect.fnUntraced(function* (
 
 /** A batch that dies is written call by call, so that only the broken call fails. */
 const makeCommit = (waiting: Waiting, write: WriteBatch) => {
-  const options: BatchRun<Taken, ReadonlyMap<string, CallRefusal>, StoreUnavailable> = {
+  const options: BatchRun<Taken, ReadonlyMap<string, Held>, StoreUnavailable> = {
     run: (taken) => write(batchOf(taken)),
     split,
     onExit: (taken, exit) =>

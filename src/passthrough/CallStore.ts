@@ -6,10 +6,13 @@ import type { Alerting } from "../db/BatchWrites.ts"
 import { amounts, integers, texts, uuids } from "../db/Columns.ts"
 import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
+import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { overSpendLimit, SpendRefusal } from "../domain/SpendLimit.ts"
+import type { OverSpendLimit } from "../domain/SpendLimit.ts"
 
 /** A metered call before it goes upstream: its owner, its hold, and what its receipt will contain. */
 export interface CallStart {
@@ -22,10 +25,15 @@ export interface CallStart {
   readonly model: string | null
   readonly route: string
   readonly sandbox: boolean
+  /** The models and the rate that its key allows were checked for this call. */
+  readonly checked?: true
 }
 
-/** Why a call may not go upstream: its key was revoked or has expired, or the balance is too low. */
-export type CallRefusal = "key" | "balance"
+/**
+ * Why a call may not go upstream: its key was revoked, has expired or has limits that were not checked, or the
+ * balance or the spend limit of the key is too low.
+ */
+export type CallRefusal = "key" | "balance" | OverSpendLimit
 
 /** How a call ended. */
 export interface CallEnd {
@@ -48,6 +56,8 @@ export interface CallBatch extends Alerting {
 export interface CallBatchOutcome {
   /** The calls that may not go upstream. */
   readonly refused: ReadonlyMap<string, CallRefusal>
+  /** What the spend limit of its key leaves, by call. */
+  readonly left: ReadonlyMap<string, Credits>
   /** Endpoints to notify of a `balance.low`. */
   readonly endpoints: ReadonlyArray<EndpointId>
 }
@@ -129,31 +139,38 @@ const Orphan = Schema.Struct({ id: Schema.String, userId: UserId })
 
 const Notice = Schema.Struct({
   id: Schema.NullOr(Schema.String),
-  refused: Schema.NullOr(Schema.Literals(["key", "balance"])),
+  refused: Schema.NullOr(Schema.Literals(["key", "balance", ...SpendRefusal.literals])),
   userId: Schema.NullOr(UserId),
   available: Schema.NullOr(Micro),
   threshold: Schema.NullOr(Micro)
 })
 
-const nothing: CallBatchOutcome = { refused: new Map(), endpoints: [] }
+const nothing: CallBatchOutcome = { refused: new Map(), left: new Map(), endpoints: [] }
 
 const write = (sql: PgClient.PgClient) => (batch: CallBatch) =>
   Effect.map(
     settle(sql, batch, (alerts) =>
       sql.unsafe<object>(statement, parametersOf(batch, alerts)).pipe(rowsOf(Notice))
     ),
-    ({ endpoints, rows }) => (rows.length === 0 ? nothing : outcomeOf(rows, endpoints))
+    ({ endpoints, rows }) => (rows.length === 0 ? nothing : outcomeOf(rows, endpoints, batch.now))
   )
 
 const outcomeOf = (
   notices: ReadonlyArray<typeof Notice.Type>,
-  endpoints: ReadonlyArray<EndpointId>
+  endpoints: ReadonlyArray<EndpointId>,
+  now: DateTime.Utc
 ): CallBatchOutcome => {
   const refused = new Map<string, CallRefusal>()
-  for (const notice of notices) {
-    if (notice.id !== null && notice.refused !== null) refused.set(notice.id, notice.refused)
+  const left = new Map<string, Credits>()
+  for (const { available, id } of notices) {
+    if (id !== null && available !== null) left.set(id, available)
   }
-  return { refused, endpoints }
+  for (const { id, refused: why } of notices) {
+    if (id === null || why === null) continue
+    const isOther = why === "key" || why === "balance"
+    refused.set(id, isOther ? why : overSpendLimit(why, left.get(id) ?? zero, now))
+  }
+  return { refused, left, endpoints }
 }
 
 const statement = `SELECT * FROM calls_write(
@@ -182,5 +199,5 @@ const parametersOf = (
 ]
 
 /** What the receipt of a call contains, kept with its hold: another process may have to write it. */
-const noteOf = ({ key, model, route, sandbox, trace, vendor }: CallStart): string =>
-  JSON.stringify({ key, vendor, model, route, sandbox, trace })
+const noteOf = ({ checked, key, model, route, sandbox, trace, vendor }: CallStart): string =>
+  JSON.stringify({ key, vendor, model, route, sandbox, trace, checked })

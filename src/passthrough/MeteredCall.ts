@@ -1,4 +1,5 @@
 import { Effect, Exit } from "effect"
+import type { Credits } from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { CallBill } from "./CallBill.ts"
@@ -26,6 +27,8 @@ export class MeteredCall implements ReachHandlers {
   readonly #id: string
   readonly #bill: CallBill
   #close: (end: CallEnd) => void
+  /** What the spend limit of the key leaves. */
+  #left: Credits | undefined
   #state: "opening" | "held" | "responded" | "abandoned" = "opening"
   /** Aborts what is under way. */
   #stop: () => void = () => {}
@@ -51,14 +54,16 @@ export class MeteredCall implements ReachHandlers {
   begin(): void {
     const { metering } = this.#services
     const start = this.#start()
-    const close = metering.drawUnsafe(start, this.#nowMillis)
-    if (close !== undefined) {
-      this.#close = close
+    const drawn = start.checked === true ? undefined : metering.drawUnsafe(start, this.#nowMillis)
+    if (drawn !== undefined) {
+      this.#close = drawn.close
+      this.#left = drawn.left
       return this.#reach()
     }
     const giveUp = metering.openUnsafe(start, (held) => {
-      if (Exit.isSuccess(held)) this.#reach()
-      else this.#handlers.onRest(Exit.failCause(held.cause))
+      if (Exit.isFailure(held)) return this.#handlers.onRest(Exit.failCause(held.cause))
+      this.#left = held.value
+      return this.#reach()
     })
     if (this.#state === "opening") this.#stop = giveUp
   }
@@ -87,9 +92,9 @@ export class MeteredCall implements ReachHandlers {
   }
 
   #start(): CallStart {
-    const { apiKeyId: key, userId: user } = this.#call.principal
+    const { apiKeyId: key, limits, userId: user } = this.#call.principal
     const { route } = this.#call.to
-    return {
+    const start: CallStart = {
       id: this.#id,
       user,
       key,
@@ -100,6 +105,7 @@ export class MeteredCall implements ReachHandlers {
       route: routeName(route),
       sandbox: this.#services.upstream.isSandbox(route.provider)
     }
+    return limits === undefined ? start : { ...start, checked: true }
   }
 
   #reach(): void {
@@ -117,7 +123,7 @@ export class MeteredCall implements ReachHandlers {
 
   #relayed(reached: Reached): Relayed {
     this.#state = "responded"
-    return relay(reached, this.#id, this.#bill.onResponse(reached))
+    return relay(reached, this.#id, this.#bill.onResponse(reached), this.#left)
   }
 
   #end(why: GivenUp): void {

@@ -2,18 +2,21 @@ import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Schedule, Sch
 import { AppConfig } from "../config/Config.ts"
 import type { Alerting } from "../db/BatchWrites.ts"
 import { zero } from "../domain/Credits.ts"
+import type { Credits } from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { spendLimitProblem } from "../domain/SpendLimit.ts"
 import { Process } from "../process/Process.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { balanceLow } from "../webhooks/Events.ts"
 import { makeCallBatches, released } from "./CallBatches.ts"
-import type { WriteBatch } from "./CallBatches.ts"
+import type { Held, WriteBatch } from "./CallBatches.ts"
 import { CallStore } from "./CallStore.ts"
 import type { CallEnd, CallRefusal, CallRow, CallStart } from "./CallStore.ts"
+import type { Drawn } from "./ReservationBook.ts"
 import { makeReservations } from "./Reservations.ts"
 import type { WriteReservations } from "./Reservations.ts"
 import { ReservationStore } from "./ReservationStore.ts"
@@ -36,20 +39,18 @@ export class Metering extends Context.Service<
   {
     /**
      * Covers a call by the reservation of its key, which was checked a moment ago: it may go upstream
-     * at once. Returns what closes the call. `undefined`: it has to be opened.
+     * at once. `close` closes the call. `undefined`: it has to be opened.
      */
-    readonly drawUnsafe: (
-      start: CallStart,
-      nowMillis: number
-    ) => ((end: CallEnd) => void) | undefined
+    readonly drawUnsafe: (start: CallStart, nowMillis: number) => Drawn | undefined
     /**
      * Holds, and checks the key once more; for a caller that is no fiber. `onExit` is called after the
-     * commit and must not throw: 1101, or 1003 when the key has lost its validity since it was
-     * recognized. Returns what gives the hold up, which has no effect after `onExit`.
+     * commit and must not throw: 1101, 1102, or 1003 when the key has lost its validity, or has got
+     * limits, since it was recognized; else what its spend limit leaves, if it has one. Returns what
+     * gives the hold up, which has no effect after `onExit`.
      */
     readonly openUnsafe: (
       start: CallStart,
-      onExit: (exit: Exit.Exit<void, Problem | StoreUnavailable>) => void
+      onExit: (exit: Exit.Exit<Credits | undefined, Problem | StoreUnavailable>) => void
     ) => () => void
     /** For a call that was opened. Settles soon: never waits, never fails. */
     readonly closeUnsafe: (end: CallEnd) => void
@@ -100,9 +101,13 @@ export class Metering extends Context.Service<
         drawUnsafe: reservations.drawUnsafe,
         openUnsafe: (start, onExit) =>
           batches.openUnsafe(start, (exit) => {
-            if (Exit.isFailure(exit)) return onExit(exit)
+            if (Exit.isFailure(exit)) return onExit(Exit.failCause(exit.cause))
+            const { value: held } = exit
+            if (held === undefined) return onExit(noLimit)
             return onExit(
-              exit.value === undefined ? Exit.void : Exit.fail(refusalProblem(exit.value))
+              typeof held === "object" && held._tag === "Held"
+                ? Exit.succeed(held.left)
+                : Exit.fail(refusalProblem(held))
             )
           }),
         closeUnsafe,
@@ -120,16 +125,23 @@ export class Metering extends Context.Service<
 
 const isCallId = Schema.is(Schema.String.check(Schema.isUUID()))
 
-const refusalProblem = (refusal: CallRefusal): Problem =>
-  refusal === "balance"
+const noLimit = Exit.succeed(undefined)
+
+const refusalProblem = (refusal: CallRefusal): Problem => {
+  if (refusal === "key") return problem(1003, "This API key was revoked or has expired")
+  return refusal === "balance"
     ? problem(1101, "The available balance is lower than the most that this call can cost")
-    : problem(1003, "This API key was revoked or has expired")
+    : spendLimitProblem(refusal)
+}
 
 /** The process died before the call was settled: doubt is in the customer's favour. ADR 0072. */
 const lost = (call: { readonly id: string; readonly user: UserId }): CallEnd => ({
   ...released(call),
   outcome: "lost"
 })
+
+const heldOf = (left: ReadonlyMap<string, Credits>): ReadonlyMap<string, Held> =>
+  new Map([...left].map(([id, left]) => [id, { _tag: "Held", left }]))
 
 /** The transactions of a batch, with the alerts of its charges; their endpoints are notified afterwards. */
 const makeWrites = Effect.gen(function* () {
@@ -153,7 +165,8 @@ const makeWrites = Effect.gen(function* () {
     calls: (({ ends, starts }) =>
       Effect.map(
         settled((alerting) => calls.write({ ...alerting, ends, starts, processId: id })),
-        ({ refused }) => refused
+        ({ left, refused }): ReadonlyMap<string, Held> =>
+          left.size === 0 ? refused : new Map([...heldOf(left), ...refused])
       )) satisfies WriteBatch,
     /** The reservations of this process, or of a dead one. */
     reservations:

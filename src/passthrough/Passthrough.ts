@@ -5,6 +5,7 @@ import { Problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { planCall } from "./CallPlan.ts"
 import { closedRoute } from "./ClosedRoute.ts"
+import { withinLimits } from "./KeyLimits.ts"
 import { MeteredCall } from "./MeteredCall.ts"
 import { Metering } from "./Metering.ts"
 import { soldModels } from "./ModelList.ts"
@@ -76,7 +77,7 @@ export class Passthrough extends Context.Service<
       ) => {
         try {
           const { model, route } = call.to
-          const plan = planCall(catalog, route, model, call.body, nowMillis)
+          const plan = withinLimits(call, planCall(catalog, route, model, call.body, nowMillis))
           if (Result.isSuccess(plan) && plan.success.metered._tag !== "Nothing") {
             const metered = new MeteredCall(services, call, plan.success, nowMillis, handlers)
             metered.begin()

@@ -22,6 +22,8 @@ export interface PassthroughCall {
   readonly headers: Readonly<Record<string, string | ReadonlyArray<string> | undefined>>
   readonly body: Uint8Array
   readonly traceId: string
+  /** The most that the client lets it cost. */
+  readonly maxCost?: Credits | undefined
 }
 
 /** What the client receives. */
@@ -34,6 +36,8 @@ export interface Relayed {
   readonly callId: string | undefined
   /** Its cost, when that is known before the response is sent. */
   readonly cost: Credits | undefined
+  /** What the spend limit of the key leaves after the hold, if it has one. */
+  readonly left: Credits | undefined
 }
 
 /** One of the two is called, once: with the response, or with the effect that gets one. */
@@ -83,7 +87,8 @@ export const plainRequestOf = (call: PassthroughCall, body: Uint8Array): Upstrea
 export const relay = (
   { accountId, response }: Reached,
   callId: string | undefined,
-  cost: Credits | undefined
+  cost: Credits | undefined,
+  left?: Credits
 ): Relayed => {
   const { body, status } = response
   const headers = withRetryAfter(status, toClientHeaders(response.headers))
@@ -93,6 +98,7 @@ export const relay = (
     body: status >= 300 && body instanceof Uint8Array ? errorBody(status, headers, body) : body,
     sandbox: accountId === null,
     callId,
-    cost
+    cost,
+    left
   }
 }

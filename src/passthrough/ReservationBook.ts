@@ -58,11 +58,22 @@ interface Reservation {
   /** Unix time in milliseconds. */
   expiresAt: number
   available: bigint | undefined
+  /** What the key's spend limit leaves beside `limit`; `undefined`: it has none. */
+  left: bigint | undefined
+  /** Nothing is drawn any more: it ends with its running calls. */
+  isClosing: boolean
   ended: Array<DrawnCall>
 }
 
 /** Takes the end of a drawn call, once. */
 export type CloseDrawn = (end: CallEnd) => void
+
+/** A call that is covered. */
+export interface Drawn {
+  readonly close: CloseDrawn
+  /** What the spend limit of the key leaves; `undefined`: it has none. */
+  readonly left: Credits.Credits | undefined
+}
 
 const max = (a: bigint, b: bigint) => (a > b ? a : b)
 const min = (a: bigint, b: bigint) => (a < b ? a : b)
@@ -88,7 +99,7 @@ export class ReservationBook {
    * and no entry of a map: a map through which calls pass keeps them from the collection of short-lived
    * objects (ADR 0123).
    */
-  draw(start: CallStart, now: Moment): CloseDrawn | undefined {
+  draw(start: CallStart, now: Moment): Drawn | undefined {
     const reservation = this.#reservations.get(start.key) ?? this.#count(start, now)
     if (reservation === undefined) return undefined
     reservation.begun += start.amount
@@ -102,11 +113,13 @@ export class ReservationBook {
     }
     reservation.open += start.amount
     reservation.running += start.amount
-    return (end) => {
+    const close = (end: CallEnd) => {
       reservation.running -= start.amount
       reservation.open -= start.amount - end.captured
       reservation.ended.push({ start, begunAt: now.wall, end })
     }
+    const { left, limit, open } = reservation
+    return { close, left: left === undefined ? undefined : Credits.make(left + limit - open) }
   }
 
   /** Ends a round: what is to be written now. `isEnd`: nothing is reserved for calls to come. */
@@ -128,7 +141,7 @@ export class ReservationBook {
       if (!isDue) continue
       const settling = reservation.ended.splice(0, Math.max(0, callsPerBatchMax - ended.length))
       ended.push(...settling)
-      const extra = isQuiet ? 0n : this.#extraOf(reservation)
+      const extra = isQuiet || reservation.isClosing ? 0n : this.#extraOf(reservation)
       // Covered whether this is committed or not
       reservation.limit = min(reservation.limit, running + extra + costOf(settling))
       reservation.stored = max(reservation.stored, running + extra)
@@ -155,7 +168,9 @@ export class ReservationBook {
       reservation.limit = grant?.granted ?? 0n
       reservation.stored = reservation.limit
       reservation.available = grant?.available
+      reservation.left = grant?.left ?? undefined
       const isOpen = grant?.alive === true && grant.granted > 0n
+      reservation.isClosing = grant?.alive === false && grant.granted > 0n
       reservation.validUntil = isOpen ? later(at) : never
       reservation.expiresAt =
         grant === undefined || grant.expiresAt === null
@@ -208,6 +223,8 @@ export class ReservationBook {
       validUntil: never,
       expiresAt: Infinity,
       available: undefined,
+      left: undefined,
+      isClosing: false,
       ended: []
     }
     this.#reservations.set(key, reservation)

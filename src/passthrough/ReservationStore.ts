@@ -43,11 +43,14 @@ export interface ReservationBatch extends Alerting {
 export interface ReservationGrant {
   readonly key: string
   readonly granted: Credits
-  /** What the wallet has available. */
+  /** What the wallet has available, as far as the key's spend limit allows it. */
   readonly available: Credits
-  /** The key is neither revoked nor expired. */
+  /** Calls may be drawn: the key may be used, and its spend limit has not begun anew since the reservation was opened. */
   readonly alive: boolean
+  /** Until when, as far as it is known: the key expires, or its spend limit begins anew. */
   readonly expiresAt: DateTime.Utc | null
+  /** What the key's spend limit leaves beside the reservation; `null`: it has none. */
+  readonly left: Credits | null
 }
 
 export interface ReservationOutcome {
@@ -119,10 +122,10 @@ const write = (sql: PgClient.PgClient) => (batch: ReservationBatch) =>
   )
 
 const grantOf = (row: typeof Notice.Type): ReadonlyArray<ReservationGrant> => {
-  const { alive, apiKeyId, available, expiresAt, granted } = row
+  const { alive, apiKeyId, available, expiresAt, granted, threshold } = row
   return apiKeyId === null || granted === null || available === null || alive === null
     ? []
-    : [{ key: apiKeyId, granted, available, alive, expiresAt }]
+    : [{ key: apiKeyId, granted, available, alive, expiresAt, left: threshold }]
 }
 
 const statement = (name: string) => `SELECT * FROM ${name}(

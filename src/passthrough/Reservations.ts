@@ -7,7 +7,7 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { retryMillis } from "./CallBatches.ts"
 import type { CallStart } from "./CallStore.ts"
 import { ReservationBook, costOf } from "./ReservationBook.ts"
-import type { CloseDrawn, Taken } from "./ReservationBook.ts"
+import type { Drawn, Taken } from "./ReservationBook.ts"
 import type { ReservationGrant, ReservationSize, DrawnCall } from "./ReservationStore.ts"
 
 /** Writes a batch; returns what was granted. Safe to repeat. */
@@ -18,10 +18,10 @@ export type WriteReservations = (
 /** Calls that need no commit of their own before they go upstream. */
 export interface Reservations {
   /**
-   * Covers a call that begins. Returns what settles it soon, once: that never waits and never fails.
+   * Covers a call that begins. `close` settles it soon, once: that never waits and never fails.
    * `undefined`: the call needs a hold of its own.
    */
-  readonly drawUnsafe: (start: CallStart, nowMillis: number) => CloseDrawn | undefined
+  readonly drawUnsafe: (start: CallStart, nowMillis: number) => Drawn | undefined
 }
 
 /** Pause between two writes: what gathers meanwhile shares a commit. */
@@ -64,9 +64,9 @@ export const makeReservations = Effect.fnUntraced(function* (
 
   return {
     drawUnsafe: (start, nowMillis) => {
-      const close = book.draw(start, { monotonic: monotonic(), wall: nowMillis })
+      const drawn = book.draw(start, { monotonic: monotonic(), wall: nowMillis })
       if (!book.isEmpty) busy.openUnsafe()
-      return close
+      return drawn
     }
   }
 })

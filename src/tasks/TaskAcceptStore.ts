@@ -5,6 +5,7 @@ import { groupCommit, hex, outcomes, retryDeadlock } from "../db/BatchWrites.ts"
 import { Bytes, Micro, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EndpointId } from "../domain/Ids.ts"
+import { overSpendLimit, SpendRefusal } from "../domain/SpendLimit.ts"
 import type { Acceptance, AcceptOutcome, TaskStore } from "./TaskStore.ts"
 
 const Row = Schema.Struct({
@@ -14,7 +15,8 @@ const Row = Schema.Struct({
     "replayed",
     "balance_too_low",
     "too_many_running",
-    "too_many_running_of_user"
+    "too_many_running_of_user",
+    ...SpendRefusal.literals
   ]),
   requestHash: Schema.NullOr(Bytes),
   status: Schema.NullOr(Schema.Int),
@@ -91,13 +93,17 @@ const toCall = (a: Acceptance, n: number) => ({
   })
 })
 
-const outcomeOf = (row: typeof Row.Type | undefined): AcceptOutcome => {
+const isOverSpendLimit = Schema.is(SpendRefusal)
+
+const outcomeOf = (row: typeof Row.Type | undefined, { now }: Acceptance): AcceptOutcome => {
   if (row?.outcome === "too_many_running") return { _tag: "TooManyRunning", of: "API key" }
   if (row?.outcome === "too_many_running_of_user") return { _tag: "TooManyRunning", of: "user" }
   if (row === undefined || row.balance === null) return { _tag: "BalanceTooLow" }
   if (row.outcome === "accepted") {
-    return { _tag: "Accepted", balance: row.balance, endpoints: row.endpoints ?? [] }
+    const { balance, cost: left, endpoints } = row
+    return { _tag: "Accepted", balance, endpoints: endpoints ?? [], left }
   }
+  if (isOverSpendLimit(row.outcome)) return overSpendLimit(row.outcome, row.balance, now)
   return row.requestHash !== null && row.status !== null && row.body !== null && row.cost !== null
     ? {
         _tag: "Replayed",

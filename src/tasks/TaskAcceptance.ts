@@ -4,6 +4,7 @@ import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
 import { quote } from "../catalog/Price.ts"
 import { AppConfig } from "../config/Config.ts"
 import { TaskRow } from "../db/TaskRow.ts"
+import type { Credits } from "../domain/Credits.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
 import type { RequestHash } from "../domain/RequestHash.ts"
@@ -33,6 +34,8 @@ export interface CreateRequest {
   readonly body: unknown
   readonly traceId: string
   readonly idempotency: Option.Option<RequestHash & { readonly key: string }>
+  /** The most that the client lets it cost. */
+  readonly maxCost: Credits | undefined
 }
 
 /** Idempotency keys from before this time have expired. */

@@ -1,18 +1,18 @@
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
-import type { ArtifactRow } from "../artifacts/Artifacts.ts"
 import { Artifacts } from "../artifacts/Artifacts.ts"
 import type { Body } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
-import { mapMedia } from "../catalog/media/Media.ts"
-import type { InlineMedium } from "../catalog/media/Media.ts"
+import { quote } from "../catalog/Price.ts"
+import { format } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { makeTaskId } from "../domain/Ids.ts"
-import type { TaskId, UserId } from "../domain/Ids.ts"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { isRepeat } from "../domain/RequestHash.ts"
+import { spendLimitProblem } from "../domain/SpendLimit.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
+import { storeInputs, withReferences } from "./InputMedia.ts"
 import { decodeRequest } from "./RequestBody.ts"
 import { OperatorFaults } from "./submission/OperatorFaults.ts"
 import { idempotencySince, makeAccept } from "./TaskAcceptance.ts"
@@ -29,6 +29,8 @@ export interface Created {
   readonly body: string
   readonly cost: Credits
   readonly balance: Credits
+  /** What the spend limit of the API key leaves; `null`: it has none, or the response is a repeated one. */
+  readonly left: Credits | null
   readonly sandbox: boolean
   readonly replayed: boolean
 }
@@ -41,8 +43,8 @@ export class TaskCreation extends Context.Service<
   TaskCreation,
   {
     /**
-     * Fails with 2001 (body), 1101 (balance), 1202 (running tasks), 2008 (idempotency key) or 5003
-     * (operator fault); then nothing is stored.
+     * Fails with 2001 (body), 1101 (balance), 1102 (spend limit of the key), 1103 (maximum of the request),
+     * 1202 (running tasks), 2008 (idempotency key) or 5003 (operator fault); then nothing is stored.
      */
     readonly create: (
       entry: CatalogEntry,
@@ -58,12 +60,12 @@ export class TaskCreation extends Context.Service<
       const notifier = yield* WorkNotifier
       const inbox = yield* TaskInbox
       const accept = yield* makeAccept
-      const checkFaults = yield* makeFaultCheck
+      const check = yield* makeCheck
 
       const create = Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
         const { body, media } = yield* decodeRequest(entry, request.body)
         const sandbox = vendors.isSandbox(entry.vendor, entry.adapter)
-        const earlier = yield* checkFaults(entry, request)
+        const earlier = yield* check(entry, request, body)
         if (Option.isSome(earlier)) {
           return { ...(yield* replayOrFail(request, earlier.value)), sandbox }
         }
@@ -98,6 +100,7 @@ export class TaskCreation extends Context.Service<
           body: responseBody,
           cost: price,
           balance: outcome.balance,
+          left: outcome.left,
           sandbox,
           replayed: false
         }
@@ -109,10 +112,10 @@ export class TaskCreation extends Context.Service<
 }
 
 /**
- * Fails with 5003 while an operator fault is open, or when no account has the model: before
- * money is held for a job that cannot be submitted. A repeated request is still replayed. ADR 0083.
+ * Fails with 5003 while an operator fault is open, or when no account has the model (ADR 0083), and with
+ * 1103 when the price is above what the request allows. A repeated request is still replayed.
  */
-const makeFaultCheck = Effect.gen(function* () {
+const makeCheck = Effect.gen(function* () {
   const faults = yield* OperatorFaults
   const tasks = yield* TaskStore
   const vendors = yield* VendorClient
@@ -127,20 +130,34 @@ const makeFaultCheck = Effect.gen(function* () {
       : yield* faults.remaining(account.value.accountId, entry.upstreamModel)
   })
 
-  return Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
+  const refusalOf = Effect.fnUntraced(function* (
+    entry: CatalogEntry,
+    price: Credits,
+    most?: Credits
+  ) {
     const left = yield* faultLeft(entry)
-    if (Option.isNone(left)) return Option.none()
+    if (Option.isSome(left)) {
+      return new Problem({
+        code: 5003,
+        detail: "The service cannot reach this model now. The operator has been told",
+        retryAfterSeconds: Math.ceil(Duration.toSeconds(left.value))
+      })
+    }
+    return most !== undefined && price > most
+      ? problem(1103, `This task costs ${format(price)} credits`)
+      : undefined
+  })
+
+  return Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest, body: Body) {
+    const refusal = yield* refusalOf(entry, quote(entry, body), request.maxCost)
+    if (refusal === undefined) return Option.none()
     if (Option.isSome(request.idempotency)) {
       const { key } = request.idempotency.value
       const since = idempotencySince(yield* DateTime.now)
       const earlier = yield* tasks.findReplay(request.principal.userId, key, since)
       if (Option.isSome(earlier)) return earlier
     }
-    return yield* new Problem({
-      code: 5003,
-      detail: "The service cannot reach this model now. The operator has been told",
-      retryAfterSeconds: Math.ceil(Duration.toSeconds(left.value))
-    })
+    return yield* refusal
   })
 })
 
@@ -161,6 +178,7 @@ const replayOrFail = Effect.fnUntraced(function* (
   if (outcome._tag === "BalanceTooLow") {
     return yield* problem(1101, "The available balance is lower than the price: top up the wallet")
   }
+  if (outcome._tag === "OverSpendLimit") return yield* spendLimitProblem(outcome)
   if (outcome._tag === "TooManyRunning") {
     return yield* new Problem({
       code: 1202,
@@ -175,34 +193,7 @@ const replayOrFail = Effect.fnUntraced(function* (
     body: outcome.body,
     cost: outcome.cost,
     balance: outcome.balance,
+    left: null,
     replayed: true
   }
 })
-
-const storeInputs = (
-  artifacts: Artifacts["Service"],
-  userId: UserId,
-  taskId: TaskId,
-  media: ReadonlyArray<InlineMedium>
-): Effect.Effect<ReadonlyArray<ArtifactRow>, StoreUnavailable> =>
-  Effect.forEach(media, ({ bytes, mime }) =>
-    artifacts.put({ userId, taskId, role: "input", mime, bytes })
-  )
-
-const placeholder = /^artifact:(\d+)$/u
-
-/**
- * Replaces inline media by artifact ids: a row holds references, never bytes.
- * docs/reference/models.md#stored-media
- */
-const withReferences = (
-  entry: CatalogEntry,
-  body: Body,
-  inputs: ReadonlyArray<ArtifactRow>
-): Effect.Effect<Body> =>
-  inputs.length === 0
-    ? Effect.succeed(body)
-    : mapMedia(entry.label, body, (_pointer, text) => {
-        const stored = inputs[Number(placeholder.exec(text)?.[1])]
-        return stored === undefined ? text : `artifact:${stored.id}`
-      }).pipe(Effect.orDie)

@@ -5,6 +5,7 @@ import type * as Credits from "../domain/Credits.ts"
 import type { EventBody } from "../domain/Event.ts"
 import type { EndpointId, TaskId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import type { OverSpendLimit } from "../domain/SpendLimit.ts"
 import type { ResultKind, TaskError } from "../domain/Task.ts"
 import type { Handle } from "../vendors/VendorClient.ts"
 import type { TaskQueue } from "./TaskQueue.ts"
@@ -91,9 +92,12 @@ export type AcceptOutcome =
       readonly _tag: "Accepted"
       readonly balance: Credits.Credits
       readonly endpoints: ReadonlyArray<EndpointId>
+      /** What the spend limit of the API key leaves; `null`: it has none. */
+      readonly left: Credits.Credits | null
     }
   | Replayed
   | { readonly _tag: "BalanceTooLow" }
+  | OverSpendLimit
   /** The API key has the maximum of unfinished tasks. */
   | { readonly _tag: "TooManyRunning"; readonly of: "API key" | "user" }
 

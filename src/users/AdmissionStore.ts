@@ -27,6 +27,10 @@ export interface AdmittedKey {
   readonly expiresAt: DateTime.Utc | null
   readonly revokedAt: DateTime.Utc | null
   readonly lastUsedAt: DateTime.Utc | null
+  /** `null`: every model. */
+  readonly allowedModels: ReadonlyArray<string> | null
+  /** `null`: only the limits of the request. */
+  readonly rateLimitPerMinute: number | null
 }
 
 /** A limit after this request: of both that which refused, or of which least remains. */
@@ -75,9 +79,16 @@ export class AdmissionStore extends Context.Service<
       const sql = client.withoutTransforms()
       return AdmissionStore.of({
         admit: (request) =>
-          Effect.map(statementOf(sql, request), ([row]) =>
-            row === undefined ? Option.none() : Option.some(admissionOf(row))
-          ).pipe(storeFailures),
+          Effect.flatMap(statementOf(sql, request, isCounted(request)), ([row]) => {
+            if (row === undefined) return Effect.succeedNone
+            const admission = admissionOf(row)
+            return isCounted(request) || admission.key.rateLimitPerMinute === null
+              ? Effect.succeedSome(admission)
+              : // The key has a limit of its own
+                Effect.map(statementOf(sql, request, true), ([row]) =>
+                  row === undefined ? Option.none() : Option.some(admissionOf(row))
+                )
+          }).pipe(storeFailures),
         take: (bucket, capacity, seconds, now) =>
           client`
             SELECT admitted, remaining, reset_seconds FROM bucket_take(
@@ -105,7 +116,9 @@ const KeyRow = Schema.Struct({
   scopes: Schema.Array(Scope),
   expiresAt: Schema.NullOr(Schema.Date),
   revokedAt: Schema.NullOr(Schema.Date),
-  lastUsedAt: Schema.NullOr(Schema.Date)
+  lastUsedAt: Schema.NullOr(Schema.Date),
+  allowedModels: Schema.NullOr(Schema.Array(Schema.String)),
+  rateLimitPerMinute: Schema.NullOr(Schema.Int)
 })
 const TakenRow = Schema.Struct({
   admitted: Schema.Boolean,
@@ -127,7 +140,8 @@ const decodeTask = Schema.decodeUnknownSync(ViewRow)
 
 /** Named as the row's fields, so that this process need not rename the columns. */
 const keyColumns = `k.id AS "keyId", k.user_id AS "keyUserId", k.scopes, k.expires_at AS "expiresAt",
-  k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt"`
+  k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt",
+  k.allowed_models AS "allowedModels", k.rate_limit_per_minute AS "rateLimitPerMinute"`
 const countedColumns = `${keyColumns}, k.limited, k.of_user AS "ofUser", k.admitted, k.remaining,
   k.reset_seconds AS "resetSeconds"`
 const namedTaskColumns = taskColumns.replaceAll(
@@ -147,17 +161,20 @@ const countedKey = `SELECT ${countedColumns} ${admittedBy}`
 const countedKeyAndTask = `SELECT ${countedColumns}, ${namedTaskColumns} ${admittedBy}
   LEFT JOIN tasks t ON t.id = $5 AND t.user_id = k.user_id`
 
-function statementOf(sql: SqlClient, request: AdmissionRequest) {
+const isCounted = ({ perMinute, userPerMinute }: AdmissionRequest): boolean =>
+  perMinute > 0 || userPerMinute > 0
+
+function statementOf(sql: SqlClient, request: AdmissionRequest, counted: boolean) {
   const { keyHash, now, perMinute, taskId, userPerMinute } = request
-  if (perMinute === 0 && userPerMinute === 0) {
+  if (!counted) {
     return Option.isNone(taskId)
       ? sql.unsafe<Row>(ofKey, [keyHash])
       : sql.unsafe<Row>(ofKeyAndTask, [keyHash, taskId.value])
   }
-  const counted = [keyHash, perMinute, userPerMinute, toDate(now)]
+  const limits = [keyHash, perMinute, userPerMinute, toDate(now)]
   return Option.isNone(taskId)
-    ? sql.unsafe<Row>(countedKey, counted)
-    : sql.unsafe<Row>(countedKeyAndTask, [...counted, taskId.value])
+    ? sql.unsafe<Row>(countedKey, limits)
+    : sql.unsafe<Row>(countedKeyAndTask, [...limits, taskId.value])
 }
 
 const utc = (date: Date): DateTime.Utc => DateTime.fromDateUnsafe(date)
@@ -174,7 +191,9 @@ const admissionOf = (row: Row): Admission => {
       scopes: key.scopes,
       expiresAt: utcOrNull(key.expiresAt),
       revokedAt: utcOrNull(key.revokedAt),
-      lastUsedAt: utcOrNull(key.lastUsedAt)
+      lastUsedAt: utcOrNull(key.lastUsedAt),
+      allowedModels: key.allowedModels,
+      rateLimitPerMinute: key.rateLimitPerMinute
     },
     rate: (row["limited"] ?? null) === null ? Option.none() : Option.some(rateOf(decodeRate(row))),
     task: (row["id"] ?? null) === null ? Option.none() : Option.some(viewOf(decodeTask(row)))

@@ -1,6 +1,5 @@
 import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
-import { hash, randomBytes } from "node:crypto"
-import { crc32 } from "node:zlib"
+import { hash } from "node:crypto"
 import { AppConfig } from "../config/Config.ts"
 import type { TaskView } from "../db/TaskRow.ts"
 import { makeApiKeyId } from "../domain/Ids.ts"
@@ -12,18 +11,33 @@ import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Scope } from "../domain/Scope.ts"
 import { AdmissionStore } from "./AdmissionStore.ts"
 import type { Admission, AdmissionRequest, AdmittedKey, Rate } from "./AdmissionStore.ts"
+import { generateKey, hashKey, isWellFormed } from "./KeyText.ts"
 import { UserStore } from "./UserStore.ts"
-import type { ApiKeyRow } from "./UserStore.ts"
+import type { ApiKeyRow, KeyChange, KeyDetails } from "./UserStore.ts"
 
 export type { Rate } from "./AdmissionStore.ts"
-export type { ApiKeyRow } from "./UserStore.ts"
+export type { ApiKeyRow, KeyChange, KeyDetails } from "./UserStore.ts"
 
 /** Who calls: the user, through which key, allowed to do what. */
 export interface Principal {
   readonly userId: UserId
   readonly apiKeyId: ApiKeyId
   readonly scopes: ReadonlyArray<Scope>
+  /** What is checked for each request: a key that has such limits is in no cache. */
+  readonly limits?: {
+    /** `null`: every model. */
+    readonly models: ReadonlyArray<string> | null
+  }
 }
+
+/** Whether the key allows a model under one of its names. */
+export const allowsModel = ({ limits }: Principal, names: ReadonlyArray<string>): boolean => {
+  const models = limits?.models ?? null
+  return models === null || names.some((name) => models.includes(name))
+}
+
+export const modelNotAllowed = (model: string): Problem =>
+  problem(1004, `This API key does not allow the model ${model.slice(0, 100)}`)
 
 /** Names a key in memory without holding it: SHA-256 as Base64. */
 export const KeyDigest = Schema.String.pipe(Schema.brand("KeyDigest"))
@@ -80,7 +94,21 @@ export class ApiKeys extends Context.Service<
     readonly list: (
       userId: UserId,
       page: PageRequest
-    ) => Effect.Effect<ReadonlyArray<ApiKeyRow>, StoreUnavailable>
+    ) => Effect.Effect<ReadonlyArray<KeyDetails>, StoreUnavailable>
+    /** A key of this user, or of any user for the operator. Fails with 2005. */
+    readonly find: (
+      userId: Option.Option<UserId>,
+      id: ApiKeyId
+    ) => Effect.Effect<KeyDetails, Problem | StoreUnavailable>
+    /**
+     * Changes a key and its limits. Fails with 2005. When it returns, no process admits a call by what the
+     * key was before.
+     */
+    readonly update: (
+      userId: Option.Option<UserId>,
+      id: ApiKeyId,
+      change: KeyChange
+    ) => Effect.Effect<KeyDetails, Problem | StoreUnavailable>
     /** Fails with 2005. When it returns, no process admits a call with this key any more. */
     readonly revoke: (
       userId: UserId,
@@ -130,7 +158,9 @@ export class ApiKeys extends Context.Service<
           const principal = cachedPrincipal(digest)
           return principal === undefined
             ? Effect.tap(admit(key, Option.none()), ({ principal }) =>
-                Effect.sync(() => addToCache(cache, digest, principal))
+                Effect.sync(() => {
+                  if (principal.limits === undefined) addToCache(cache, digest, principal)
+                })
               )
             : Effect.succeed({ principal, rate: Option.none(), task: Option.none() })
         },
@@ -138,10 +168,12 @@ export class ApiKeys extends Context.Service<
         evict: (key) => {
           cache.delete(digestOf(key))
         },
-        list: store.listKeys,
+        list: (userId, page) =>
+          Effect.flatMap(DateTime.now, (now) => store.listKeys(userId, page, now)),
+        ...keyChanges(store),
         revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
           const revoked = yield* store.revokeKey(userId, id, yield* DateTime.now)
-          if (Option.isNone(revoked)) return yield* problem(2005, `There is no API key ${id}`)
+          if (Option.isNone(revoked)) return yield* noKey(id)
           // A process with a reservation may admit calls until it settles it
           if (revoked.value) yield* Effect.sleep(reservationMillis)
         })
@@ -149,6 +181,26 @@ export class ApiKeys extends Context.Service<
     })
   )
 }
+
+const keyChanges = (store: UserStore["Service"]): Pick<ApiKeys["Service"], "find" | "update"> => {
+  const find = Effect.fnUntraced(function* (userId: Option.Option<UserId>, id: ApiKeyId) {
+    const found = yield* store.findKey(userId, id, yield* DateTime.now)
+    return yield* Effect.mapError(Effect.fromOption(found), () => noKey(id))
+  })
+  return {
+    find,
+    update: Effect.fn("ApiKeys.update")(function* (userId, id, change) {
+      const { userId: owner } = yield* find(userId, id)
+      const reserved = yield* store.updateKey(owner, id, change, yield* DateTime.now)
+      if (Option.isNone(reserved)) return yield* noKey(id)
+      // A process with a reservation may admit calls until it settles it
+      if (reserved.value) yield* Effect.sleep(reservationMillis)
+      return yield* find(userId, id)
+    })
+  }
+}
+
+const noKey = (id: ApiKeyId) => problem(2005, `There is no API key ${id}`)
 
 const malformed = problem(1002, "This API key is malformed: check that it was copied whole")
 
@@ -159,7 +211,10 @@ const known = <A>(found: Option.Option<A>): Effect.Effect<A, Problem> =>
 
 const outOfScope = Effect.fail(problem(1004, "This API key lacks the scope inference"))
 
-const faultOf = (row: AdmittedKey, now: DateTime.Utc): Problem | undefined => {
+const faultOf = (
+  row: Pick<AdmittedKey, "expiresAt" | "revokedAt">,
+  now: DateTime.Utc
+): Problem | undefined => {
   if (row.revokedAt !== null) return problem(1003, "This API key was revoked")
   return row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)
     ? problem(1003, "This API key has expired")
@@ -196,53 +251,22 @@ const makeAdmit = (
       : malformed
 }
 
-const toAdmitted = ({ key, rate, task }: Admission): Admitted => ({
-  principal: { userId: key.userId, apiKeyId: key.id, scopes: key.scopes },
-  rate,
-  task
-})
+const toAdmitted = ({ key, rate, task }: Admission): Admitted => {
+  const principal = { userId: key.userId, apiKeyId: key.id, scopes: key.scopes }
+  const { allowedModels: models, rateLimitPerMinute } = key
+  const isLimited = models !== null || rateLimitPerMinute !== null
+  return { principal: isLimited ? { ...principal, limits: { models } } : principal, rate, task }
+}
 
 /** `last_used_at` is written at most once a minute, so that a busy key costs no write a request. */
 const touchMillis = 60_000
 
-const isRecentlyUsed = ({ lastUsedAt }: AdmittedKey, now: DateTime.Utc): boolean =>
+const isRecentlyUsed = (
+  { lastUsedAt }: Pick<AdmittedKey, "lastUsedAt">,
+  now: DateTime.Utc
+): boolean =>
   lastUsedAt !== null &&
   DateTime.toEpochMillis(lastUsedAt) >= DateTime.toEpochMillis(now) - touchMillis
-
-const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-const randomCharacters = 40
-const checkCharacters = 6
-
-/** Base 62 of a number, padded. */
-const base62 = (value: number, characters: number): string => {
-  let rest = value
-  let text = ""
-  for (let i = 0; i < characters; i += 1) {
-    text = `${alphabet[rest % 62]}${text}`
-    rest = Math.floor(rest / 62)
-  }
-  return text
-}
-
-/**
- * `sk-`, 40 random characters (238 bits) and 6 of checksum, which distinguishes a
- * typing error from an unknown key.
- */
-const generateKey = (): string => {
-  let secret = ""
-  while (secret.length < randomCharacters) {
-    for (const byte of randomBytes(randomCharacters)) {
-      // 248 is the largest multiple of 62 in a byte: larger values would favour some characters
-      if (byte < 248 && secret.length < randomCharacters) secret += alphabet[byte % 62]
-    }
-  }
-  return `sk-${secret}${base62(crc32(secret), checkCharacters)}`
-}
-
-const isWellFormed = (key: string): boolean => {
-  const match = /^sk-([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/u.exec(key)
-  return match?.[1] !== undefined && base62(crc32(match[1]), checkCharacters) === match[2]
-}
 
 /** Keys in the cache of one process. */
 const cachedKeysMax = 10_000
@@ -257,9 +281,3 @@ const addToCache = (
 }
 
 export const digestOf = (key: string): KeyDigest => KeyDigest.make(hash("sha256", key, "base64"))
-
-/**
- * A plain hash: keys have 238 random bits, so a slow hash would add no
- * safety, and an index finds it.
- */
-const hashKey = (key: string): Uint8Array => hash("sha256", key, "buffer")

@@ -1,13 +1,15 @@
 import { PgClient } from "@effect/sql-pg"
-import { Array, Context, Effect, Layer, Option, Schema } from "effect"
+import { Array, Context, Effect, Layer, Option, Schema, String } from "effect"
 import type { DateTime } from "effect"
 import { SqlError } from "effect/sql"
-import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { Micro, rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
+import type { Credits } from "../domain/Credits.ts"
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
+import { SpendReset } from "../domain/SpendLimit.ts"
 
 export class UserRow extends Schema.Class<UserRow>("UserRow")({
   id: UserId,
@@ -27,6 +29,29 @@ export class ApiKeyRow extends Schema.Class<ApiKeyRow>("ApiKeyRow")({
   revokedAt: Schema.NullOr(Time),
   lastUsedAt: Schema.NullOr(Time)
 }) {}
+
+/** A key with its limits, and what its spend limit has counted. */
+export class KeyDetails extends Schema.Class<KeyDetails>("KeyDetails")({
+  ...ApiKeyRow.fields,
+  spendLimit: Schema.NullOr(Micro),
+  spendReset: Schema.NullOr(SpendReset),
+  /** In the current period. */
+  spent: Micro,
+  held: Micro,
+  allowedModels: Schema.NullOr(Schema.Array(Schema.String)),
+  rateLimitPerMinute: Schema.NullOr(Schema.Int),
+  concurrentTasks: Schema.NullOr(Schema.Int)
+}) {}
+
+/** What of a key changes: an absent field stays, `null` removes a limit. */
+export interface KeyChange {
+  readonly name?: string
+  readonly spendLimit?: { readonly amount: Credits; readonly reset: SpendReset } | null
+  readonly allowedModels?: ReadonlyArray<string> | null
+  readonly rateLimitPerMinute?: number | null
+  readonly concurrentTasks?: number | null
+  readonly expiresAt?: DateTime.Utc | null
+}
 
 export interface NewUser {
   readonly id: UserId
@@ -75,8 +100,22 @@ export class UserStore extends Context.Service<
     ) => Effect.Effect<Option.Option<ApiKeyRow>, StoreUnavailable>
     readonly listKeys: (
       userId: UserId,
-      page: PageRequest
-    ) => Effect.Effect<ReadonlyArray<ApiKeyRow>, StoreUnavailable>
+      page: PageRequest,
+      now: DateTime.Utc
+    ) => Effect.Effect<ReadonlyArray<KeyDetails>, StoreUnavailable>
+    /** A key that is not revoked, of this user or of any. */
+    readonly findKey: (
+      userId: Option.Option<UserId>,
+      id: ApiKeyId,
+      now: DateTime.Utc
+    ) => Effect.Effect<Option.Option<KeyDetails>, StoreUnavailable>
+    /** `None`: the user has no such key. Otherwise as `revokeKey`. ADR 0160. */
+    readonly updateKey: (
+      userId: UserId,
+      id: ApiKeyId,
+      change: KeyChange,
+      now: DateTime.Utc
+    ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
     /**
      * `None`: the user has no such key. Otherwise whether a process has a reservation for the key: it
      * read the key before and may still admit calls (ADR 0116). Revoking twice succeeds.
@@ -151,6 +190,12 @@ function users(sql: PgClient.PgClient) {
   }
 }
 
+/** A period that is over has counted nothing of the current one. */
+const details = (sql: PgClient.PgClient, now: DateTime.Utc) => sql`
+  SELECT k.*, coalesce(b.spent, 0)::bigint AS spent, coalesce(b.held, 0)::bigint AS held
+  FROM api_keys k LEFT JOIN key_budgets b ON b.api_key_id = k.id AND k.spend_limit IS NOT NULL
+    AND (k.spend_reset = 'never' OR budget_period_end(k.spend_reset, b.since) > ${toDate(now)})`
+
 function keys(sql: PgClient.PgClient) {
   return {
     createKey: (key: NewApiKey) =>
@@ -165,12 +210,38 @@ function keys(sql: PgClient.PgClient) {
         Effect.map(Array.head),
         storeFailures
       ),
-    listKeys: (userId: UserId, page: PageRequest) =>
+    listKeys: (userId: UserId, page: PageRequest, now: DateTime.Utc) =>
       sql`
-        SELECT * FROM api_keys
-        WHERE user_id = ${userId} AND revoked_at IS NULL
-          AND (${Option.getOrNull(page.before)}::text IS NULL OR id < ${Option.getOrNull(page.before)}::text)
-        ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(ApiKeyRow), storeFailures),
+        ${details(sql, now)}
+        WHERE k.user_id = ${userId} AND k.revoked_at IS NULL
+          AND (${Option.getOrNull(page.before)}::text IS NULL OR k.id < ${Option.getOrNull(page.before)}::text)
+        ORDER BY k.id DESC LIMIT ${page.limit}`.pipe(rowsOf(KeyDetails), storeFailures),
+    findKey: (userId: Option.Option<UserId>, id: ApiKeyId, now: DateTime.Utc) =>
+      sql`
+        ${details(sql, now)}
+        WHERE k.id = ${id} AND k.revoked_at IS NULL
+          AND (${Option.getOrNull(userId)}::uuid IS NULL OR k.user_id = ${Option.getOrNull(userId)}::uuid)`.pipe(
+        rowsOf(KeyDetails),
+        Effect.map(Array.head),
+        storeFailures
+      ),
+    updateKey: (userId: UserId, id: ApiKeyId, change: KeyChange, now: DateTime.Utc) => {
+      const { allowedModels, concurrentTasks, expiresAt, name, rateLimitPerMinute, spendLimit } =
+        change
+      const fields = Object.entries(change)
+        .filter(([, value]) => value !== undefined)
+        .map(([field]) => String.camelToSnake(field))
+      return sql`
+        SELECT reserved FROM api_key_update(
+          ${userId}, ${id}, ${fields}::text[], ${name ?? null}::text, ${spendLimit?.amount ?? null}::bigint,
+          ${spendLimit?.reset ?? null}::text, ${allowedModels ?? null}::text[],
+          ${rateLimitPerMinute ?? null}::int, ${concurrentTasks ?? null}::int,
+          ${expiresAt ? toDate(expiresAt) : null}::timestamptz, ${toDate(now)})`.pipe(
+        rowsOf(Schema.Struct({ reserved: Schema.Boolean })),
+        Effect.map((rows) => Option.map(Array.head(rows), ({ reserved }) => reserved)),
+        storeFailures
+      )
+    },
     revokeKey: (userId: UserId, id: ApiKeyId, now: DateTime.Utc) =>
       sql`
         UPDATE api_keys SET revoked_at = coalesce(revoked_at, ${toDate(now)})

@@ -38,6 +38,8 @@ const statuses: Readonly<Record<ProblemCode, number>> = {
   1003: 401,
   1004: 403,
   1101: 402,
+  1102: 402,
+  1103: 402,
   1201: 429,
   1202: 429,
   1203: 429,
@@ -177,6 +179,17 @@ const provoked = {
   }),
   1004: Effect.flatMap(makeUser({ scopes: ["manage"] }), (it) => it.call("GET", unknownTask)),
   1101: Effect.flatMap(makeUser({ credits: 7 }), (it) => it.call("POST", path, hanging)),
+  1102: Effect.gen(function* () {
+    const user = yield* makeUser()
+    const { json } = yield* user.call("POST", "/manage/v1/api-keys", { name: "limited" })
+    yield* user.call("PATCH", `/manage/v1/api-keys/${json.id}`, {
+      spend_limit: { amount: "7", reset: "monthly" }
+    })
+    return yield* callWith(json.key)("POST", path, hanging)
+  }),
+  1103: Effect.flatMap(makeUser(), (it) =>
+    it.call("POST", path, hanging, { "x-service-max-cost": "7" })
+  ),
   1201: Effect.flatMap(makeUser(), (it) => until(429, it.call("GET", unknownTask))),
   1202: Effect.flatMap(makeUser(), (it) => until(429, it.call("POST", path, hanging))),
   // The first 429 is the vendor's own

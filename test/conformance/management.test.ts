@@ -33,6 +33,16 @@ const assertMembers = (answer: HttpResult, status: number, members: ReadonlyArra
 
 const user = ["id", "email", "name", "created_at"]
 const newKey = ["id", "key", "preview", "name", "scopes", "created_at", "expires_at"]
+const keyDetails = [
+  "id",
+  ...newKey.slice(2),
+  "last_used_at",
+  "spend_limit",
+  "allowed_models",
+  "rate_limit_per_minute",
+  "concurrent_tasks"
+]
+const spendLimit = ["amount", "reset", "spent", "held", "remaining", "resets_at"]
 const endpoint = ["id", "url", "events", "description", "enabled", "secret_preview"]
 const shown = [...endpoint.slice(0, 5), "secret", "secret_preview", "created_at", "updated_at"]
 const masked = [...endpoint, "created_at", "updated_at"]
@@ -123,6 +133,14 @@ describe("the management API", () => {
         }
         const plain = yield* owner.call("POST", `${manage}/api-keys`, { name: "b" })
         assert.deepInclude(plain.json, { scopes: ["inference"], expires_at: null })
+        const one = `${manage}/api-keys/${plain.json.id}`
+        assertMembers(yield* owner.call("GET", one), 200, keyDetails)
+        const reset = { amount: "5.00", reset: "daily" }
+        const limited = yield* owner.call("PATCH", one, { name: "c", spend_limit: reset })
+        assertMembers(limited, 200, keyDetails)
+        assert.strictEqual(limited.json.name, "c")
+        assert.deepStrictEqual(Object.keys(limited.json.spend_limit), spendLimit)
+        assert.deepInclude(limited.json.spend_limit, { ...reset, remaining: "5.00" })
         const other = yield* makeUser()
         const foreign = yield* other.call("DELETE", `${manage}/api-keys/${plain.json.id}`)
         assert.strictEqual(foreign.status, 404)

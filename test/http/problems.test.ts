@@ -291,7 +291,7 @@ describe("errors are RFC 9457 problems with all members", () => {
     ["PUT", keys, "POST, GET"],
     ["DELETE", "/manage/v1/wallet", "GET, PATCH"],
     ["OPTIONS", "/manage/v1/wallet", "GET, PATCH"],
-    ["PATCH", `${keys}/key_1`, "DELETE"]
+    ["PUT", `${keys}/key_1`, "GET, PATCH, DELETE"]
   ] as const) {
     it(`405 of ${method} ${target} names the allowed methods`, async () => {
       const answer = await send(target, { method })

@@ -151,11 +151,12 @@ export const newCaller = Effect.fnUntraced(function* (amount: number) {
 export const callStart = (
   userId: UserId,
   amount: number,
-  id = randomUUID() as string
+  id = randomUUID() as string,
+  key = callKeyOf(userId)
 ): CallStart => ({
   id,
   user: userId,
-  key: callKeyOf(userId),
+  key,
   amount: credits(amount),
   trace: "0123456789abcdef0123456789abcdef",
   vendor: "openai",

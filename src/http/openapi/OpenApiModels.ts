@@ -95,6 +95,12 @@ export const taskParameters: Json = {
     type: "string",
     enum: ["application/json"]
   }),
+  MaxCost: parameter(
+    "X-Service-Max-Cost",
+    "header",
+    "Credits that the request may cost at most; above that it is refused with code 1103, before a hold",
+    { type: "string", examples: ["7.50"] }
+  ),
   IfNoneMatch: parameter("If-None-Match", "header", "The `ETag` of an earlier response", {
     type: "string"
   })
@@ -106,6 +112,7 @@ const ofTheCreate = {
   ...everyResponse,
   "X-Service-Cost": refTo("headers", "Cost"),
   "X-Service-Balance": refTo("headers", "Balance"),
+  "X-Service-Budget-Remaining": refTo("headers", "BudgetRemaining"),
   "Idempotency-Replayed": refTo("headers", "IdempotencyReplayed"),
   "Preference-Applied": refTo("headers", "PreferenceApplied")
 }
@@ -127,7 +134,7 @@ const createOf = (entry: CatalogEntry): Json => {
     summary: `Create a task of ${model}`,
     description:
       "Returns at once, or waits with `Prefer: wait=N`; poll the task's own path, or wait for the webhook",
-    parameters: ["DryRun", "IdempotencyKey", "Prefer", "ContentType"].map((name) =>
+    parameters: ["DryRun", "IdempotencyKey", "Prefer", "MaxCost", "ContentType"].map((name) =>
       refTo("parameters", name)
     ),
     requestBody: {

@@ -74,6 +74,10 @@ export const problemComponent: Json = {
         properties: { pointer: { type: "string" }, detail: { type: "string" } }
       }
     },
+    remaining: {
+      type: "string",
+      description: "Credits that the spend limit of the API key leaves, with code 1102"
+    },
     error: {
       type: "object",
       description: "On OpenAI-shaped routes only",
@@ -105,6 +109,10 @@ export const headerComponents: Json = {
     "01a1fde8-21f4-7d82-8c09-ff1738b15d2e"
   ),
   Balance: textHeader("Credits available after the hold, with two decimals", "992.50"),
+  BudgetRemaining: textHeader(
+    "Credits that the spend limit of the API key leaves after the hold; absent without a limit",
+    "12.50"
+  ),
   Sandbox: textHeader("Present when the response comes from the simulator", "true"),
   IdempotencyReplayed: textHeader("Present when this is the first response again", "true"),
   PreferenceApplied: textHeader("The preference that was honoured", "wait=30"),
@@ -126,6 +134,7 @@ export const everyResponse = {
 /** Headers that only problems with this status have. */
 const extraHeaders: Readonly<Record<number, Json>> = {
   401: { "WWW-Authenticate": refTo("headers", "WWWAuthenticate") },
+  402: { "Retry-After": refTo("headers", "RetryAfter") },
   405: { Allow: refTo("headers", "Allow") },
   429: { "Retry-After": refTo("headers", "RetryAfter") },
   503: { "Retry-After": refTo("headers", "RetryAfter") }

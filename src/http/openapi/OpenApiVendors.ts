@@ -44,6 +44,7 @@ const itemOf = (route: OpenRoute, tag: string, operationId: string): Json => ({
     description: `As ${route.vendor} has it: body, response and errors are the vendor's own. ${paid(route)}`,
     parameters: [
       ...(route.path.includes("{model}") ? [refTo("parameters", "VendorModel")] : []),
+      ...(isMetered(route) ? [refTo("parameters", "MaxCost")] : []),
       ...(route.method === "POST" ? [refTo("parameters", "ContentType")] : [])
     ],
     ...(route.method === "POST" ? { requestBody: bodyOf(route) } : {}),
@@ -125,7 +126,8 @@ const responseOf = (route: OpenRoute): Json => {
       ...(isMetered(route)
         ? {
             "X-Service-Cost": refTo("headers", "Cost"),
-            "X-Service-Call-Id": refTo("headers", "CallId")
+            "X-Service-Call-Id": refTo("headers", "CallId"),
+            "X-Service-Budget-Remaining": refTo("headers", "BudgetRemaining")
           }
         : {})
     },

@@ -4,19 +4,26 @@ import { AppConfig } from "../../config/Config.ts"
 import { smallBodyBytesMax } from "../../domain/Limits.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { Passthrough } from "../../passthrough/Passthrough.ts"
-import type { ForwardHandlers, GivenUp, OpenPath, Relayed } from "../../passthrough/Passthrough.ts"
+import type {
+  ForwardHandlers,
+  GivenUp,
+  OpenPath,
+  PassthroughCall,
+  Relayed
+} from "../../passthrough/Passthrough.ts"
 import { Places } from "../../process/Places.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { makeClientKeyReader } from "../server/ClientKeys.ts"
 import { isPlainJson } from "../server/JsonBody.ts"
 import { hasOneHost, Listener } from "../server/Listener.ts"
+import { maxCostHeader } from "../server/MaxCost.ts"
 import { isTaskPath } from "../server/Paths.ts"
 import { traceOf } from "../server/RequestTrace.ts"
 import { handOff } from "./HandedOffCall.ts"
 import { responseHeaders, headerNames, defaultContentType } from "./PassthroughHeaders.ts"
 import type { HeaderNames } from "./PassthroughHeaders.ts"
-import { evictRefused, onBody } from "./PassthroughRoutes.ts"
+import { onBody } from "./PassthroughRoutes.ts"
 import { aliases, targetOf } from "./PassthroughTarget.ts"
 
 type Rest = Effect.Effect<Relayed, Problem | StoreUnavailable>
@@ -49,12 +56,13 @@ const makeInterceptor = Effect.fnUntraced(function* (calls: Places<FastPathCall>
   const { maxBodyBytes, serviceName } = yield* AppConfig
   const bodyBytesMax = Math.min(smallBodyBytesMax, maxBodyBytes)
   const pathOf = makePathOf(passthrough)
-  const services = { calls, keys, passthrough, clock, toRoutes, names: headerNames(serviceName) }
+  const services = { calls, passthrough, clock, toRoutes, names: headerNames(serviceName) }
+  const maxCost = maxCostHeader(serviceName)
   const keyOf = makeClientKeyReader()
 
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const to = isOrdinary(request, bodyBytesMax) ? pathOf(request.url ?? "") : undefined
-    if (to === undefined) return false
+    if (to === undefined || request.headers[maxCost] !== undefined) return false
     const key = keyOf(request)
     const principal = key && keys.cachedPrincipal(key.digest)
     if (principal === undefined || key === undefined) return false
@@ -109,7 +117,6 @@ const makePathOf = (passthrough: Passthrough["Service"]) => {
 interface Services {
   /** Running calls that are not handed off. */
   readonly calls: Places<FastPathCall>
-  readonly keys: ApiKeys["Service"]
   readonly passthrough: Passthrough["Service"]
   readonly clock: Clock.Clock
   readonly toRoutes: Listener["Service"]["toRoutes"]
@@ -130,6 +137,7 @@ class FastPathCall implements ForwardHandlers {
   readonly #accepted: AcceptedRequest
   readonly #trace
   #place: number | undefined
+  #call: PassthroughCall | undefined
   #stop: ((why: GivenUp) => void) | undefined
   /** Set when the call was handed off and the routes wait for the rest of it. */
   #resume: ((rest: Rest) => void) | undefined
@@ -162,11 +170,8 @@ class FastPathCall implements ForwardHandlers {
     const { clock, passthrough } = this.#services
     const { principal, request, to } = this.#accepted
     const { headers } = request
-    this.#stop = passthrough.forwardUnsafe(
-      { principal, to, query: "", headers, body, traceId: this.#trace.traceId },
-      clock.currentTimeMillisUnsafe(),
-      this
-    )
+    this.#call = { principal, to, query: "", headers, body, traceId: this.#trace.traceId }
+    this.#stop = passthrough.forwardUnsafe(this.#call, clock.currentTimeMillisUnsafe(), this)
   }
 
   onResponse(relayed: Relayed): void {
@@ -200,12 +205,17 @@ class FastPathCall implements ForwardHandlers {
   }
 
   #handOff(rest: Rest): void {
-    const { keys, toRoutes } = this.#services
-    const { request, response, token } = this.#accepted
+    const { passthrough, toRoutes } = this.#services
+    const { request, response, to, token } = this.#accepted
     this.#remove()
     handOff(request, {
       trace: this.#trace,
-      rest: Effect.tapError(rest, (error) => Effect.sync(() => evictRefused(keys, token, error)))
+      rest,
+      token,
+      route: to.route,
+      forward: (principal) =>
+        // It has been refused, so that it has begun
+        this.#call === undefined ? rest : passthrough.forward({ ...this.#call, principal })
     })
     toRoutes(request, response)
   }

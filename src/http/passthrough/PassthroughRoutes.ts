@@ -1,19 +1,22 @@
 import { Context, Effect } from "effect"
-import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { Headers, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { HttpServerError } from "effect/http"
 import { IncomingMessage } from "node:http"
 import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { problem } from "../../domain/Problem.ts"
-import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import type { Problem } from "../../domain/Problem.ts"
 import { Passthrough } from "../../passthrough/Passthrough.ts"
 import type { Relayed } from "../../passthrough/Passthrough.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
+import type { Principal } from "../../users/ApiKeys.ts"
 import { authenticatePassthrough } from "../server/Authentication.ts"
 import { isPlainJson, notJson } from "../server/JsonBody.ts"
+import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
 import { handedOffCallOf } from "./HandedOffCall.ts"
+import type { HandedOffCall } from "./HandedOffCall.ts"
 import { responseHeaders, headerNames, defaultContentType } from "./PassthroughHeaders.ts"
 import type { HeaderNames } from "./PassthroughHeaders.ts"
 import { aliases, targetOf } from "./PassthroughTarget.ts"
@@ -41,13 +44,15 @@ const makeHandler = Effect.gen(function* () {
     authenticateAt(meter.per !== "nothing", provider === "gemini" ? key : undefined)
   const { serviceName } = yield* AppConfig
   const names = headerNames(serviceName)
+  const maxCostName = maxCostHeader(serviceName)
+  const lookAgain = makeLookAgain(keys, authenticate)
 
   // On the path of every passthrough call: no generators, few steps
   const handle = Effect.withFiber((fiber) => {
     const request = Context.getUnsafe(fiber.context, HttpServerRequest.HttpServerRequest)
     const handedOff = handedOffCallOf(request.source)
     if (handedOff !== undefined) {
-      return Effect.map(handedOff.rest, (relayed) => respond(relayed, names))
+      return Effect.map(lookAgain(handedOff, undefined), (relayed) => respond(relayed, names))
     }
     const { traceId } = Context.getUnsafe(fiber.context, RequestTrace)
     const target = targetOf(request.url)
@@ -55,20 +60,22 @@ const makeHandler = Effect.gen(function* () {
     const { headers, method } = request
     return Effect.flatMap(passthrough.resolve(target.vendor, method, target.path), (to) =>
       Effect.flatMap(authenticate(to.route, target.key), ({ principal, token }) => {
-        const { query } = target
-        const forwarded = Effect.flatMap(
-          method === "POST" ? readBody(request) : emptyBody,
-          (body) => passthrough.forward({ principal, to, query, headers, body, traceId })
+        const { key, query } = target
+        const { route } = to
+        const forwarded = Effect.flatMap(readMaxCost(headers, maxCostName), (maxCost) =>
+          Effect.flatMap(method === "POST" ? readBody(request) : emptyBody, (body) => {
+            const sent = maxCost === undefined ? headers : Headers.remove(headers, maxCostName)
+            const call = { principal, to, query, headers: sent, body, traceId, maxCost }
+            const forward = (principal: Principal) => passthrough.forward({ ...call, principal })
+            return lookAgain({ rest: passthrough.forward(call), token, route, forward }, key)
+          })
         )
         return bodies
           .within(
             request,
             principal.userId
           )(forwarded)
-          .pipe(
-            Effect.map((relayed) => respond(relayed, names)),
-            Effect.tapError((error) => Effect.sync(() => evictRefused(keys, token, error)))
-          )
+          .pipe(Effect.map((relayed) => respond(relayed, names)))
       })
     )
   })
@@ -84,14 +91,29 @@ const noAlias = Effect.fail(
   )
 )
 
-/** A cached key that is expired or revoked is removed from the cache. */
-export const evictRefused = (
-  keys: ApiKeys["Service"],
-  token: string,
-  error: Problem | StoreUnavailable | HttpServerError.HttpServerError
-): void => {
-  if (error._tag === "Problem" && error.code === 1003) keys.evict(token)
-}
+/**
+ * Goes on with a call. The store refuses a cached key that has been revoked or changed since it was read:
+ * it is read again, and the call is made once more if the key may be used. Nothing was held or sent.
+ */
+const makeLookAgain =
+  <E, R>(
+    keys: ApiKeys["Service"],
+    authenticate: (
+      route: OpenRoute,
+      queryKey: string | undefined
+    ) => Effect.Effect<{ readonly principal: Principal }, E, R>
+  ) =>
+  (call: Omit<HandedOffCall, "trace">, queryKey: string | undefined) =>
+    Effect.catchIf(
+      call.rest,
+      (error) => error._tag === "Problem" && error.code === 1003,
+      () => {
+        keys.evict(call.token)
+        return Effect.flatMap(authenticate(call.route, queryKey), ({ principal }) =>
+          call.forward(principal)
+        )
+      }
+    )
 
 const noBody = new Uint8Array()
 const emptyBody = Effect.succeed(noBody)

@@ -14,6 +14,7 @@ export const pathOf = (request: HttpServerRequest.HttpServerRequest): string =>
 export const problemBody = (fault: Problem, path: string) => {
   const { status, title } = problemCodes[fault.code]
   const errors = fault.errors === undefined ? {} : { errors: fault.errors }
+  const remaining = fault.remaining === undefined ? {} : { remaining: fault.remaining }
   return {
     type: `/docs/errors#${fault.code}`,
     title,
@@ -22,6 +23,7 @@ export const problemBody = (fault: Problem, path: string) => {
     instance: path,
     code: fault.code,
     ...errors,
+    ...remaining,
     ...vendorError(fault, path)
   }
 }
@@ -43,7 +45,7 @@ const headersOf = (fault: Problem, status: number): Record<string, string> => ({
   ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
   ...(status === 413 || status === 408 || fault.code === 2014 ? { connection: "close" } : {}),
   ...(fault.allow === undefined ? {} : { allow: fault.allow.join(", ") }),
-  ...(status === 429 || status === 503
+  ...(status === 429 || status === 503 || fault.retryAfterSeconds !== undefined
     ? { "retry-after": String(fault.retryAfterSeconds ?? notReadySeconds) }
     : {})
 })

@@ -13,12 +13,14 @@ import { Router } from "../../tasks/Router.ts"
 import type { FoundTask, ModelPath } from "../../tasks/Router.ts"
 import type { Created } from "../../tasks/TaskCreation.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
+import { allowsModel, modelNotAllowed } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { admitInference, authenticateInference } from "../server/Authentication.ts"
 import { matches } from "../server/ByteRanges.ts"
 import { eventStream, wantsEventStream } from "../server/EventStream.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import { readJsonBody } from "../server/JsonBody.ts"
+import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
@@ -65,12 +67,14 @@ const makeHandlers = Effect.gen(function* () {
 const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
   const router = yield* Router
   const bodies = yield* RequestBodyLimiter
-  const accept = makeAccept(router)
+  const { serviceName } = yield* AppConfig
+  const accept = makeAccept(router, maxCostHeader(serviceName))
   const endOf = yield* makeEndOf
   const respond = makeAccepted(header, show)
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const principal = yield* authenticateInference
     const path = yield* modelPath(action)
+    if (!allowsModel(principal, [path.model])) return yield* modelNotAllowed(path.model)
     const isDryRun = yield* readDryRun
     const request = yield* HttpServerRequest.HttpServerRequest
     const within = bodies.within(request, principal.userId)
@@ -103,16 +107,18 @@ const quoted = Effect.fnUntraced(function* (router: Router["Service"], path: Mod
   return HttpServerResponse.jsonUnsafe({ quote: { amount, currency: "credits" } })
 })
 
-const makeAccept = (router: Router["Service"]) =>
+const makeAccept = (router: Router["Service"], maxCostName: string) =>
   Effect.fnUntraced(function* (
     request: HttpServerRequest.HttpServerRequest,
     principal: Principal,
     path: ModelPath
   ) {
+    const maxCost = yield* readMaxCost(request.headers, maxCostName)
     const body = yield* readJsonBody
     return yield* router.create({
       principal,
       path,
+      maxCost,
       body: body.value,
       traceId: (yield* RequestTrace).traceId,
       idempotency: yield* readIdempotencyKey(request, body)
@@ -139,10 +145,11 @@ const makeEndOf = Effect.gen(function* () {
 })
 
 const makeAccepted = (header: Header, show: Show) => {
-  const [cost, balance] = [header("cost"), header("balance")]
+  const [cost, balance, left] = [header("cost"), header("balance"), header("budget-remaining")]
   return (created: Created, ended: Option.Option<TaskView>) => {
     const headers: Record<string, string> = { [balance]: Credits.format(created.balance) }
     if (created.sandbox) headers[header("sandbox")] = "true"
+    if (created.left !== null) headers[left] = Credits.format(created.left)
     if (created.replayed) headers["idempotency-replayed"] = "true"
     return Option.isSome(ended)
       ? HttpServerResponse.setHeaders(show(ended.value), headers)

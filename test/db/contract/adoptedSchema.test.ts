@@ -90,7 +90,15 @@ const renamed = (before: Rows): Rows => {
   }
   /** Of the migrations since then. */
   const added: Record<string, Record<string, unknown>> = {
-    wallets: { alert_withheld: false },
+    wallets: { alert_withheld: false, key_limits: false },
+    holds: { budget_epoch: null },
+    api_keys: {
+      spend_limit: null,
+      spend_reset: null,
+      allowed_models: null,
+      rate_limit_per_minute: null,
+      concurrent_tasks: null
+    },
     runs: {
       due_at: "1970-01-01T00:00:00+00:00",
       queue: "submits",
@@ -110,7 +118,7 @@ const renamed = (before: Rows): Rows => {
   const kept = [...before].map(
     ([table, rows]) => [tables[table] ?? table, rows.map((values) => row(table, values))] as const
   )
-  return new Map([...kept, ["account_affinities", []]])
+  return new Map([...kept, ["account_affinities", []], ["key_budgets", []]])
 }
 
 /** Sorted independently of names, without the rows that the migrations write about themselves. */
@@ -158,7 +166,8 @@ for (const [store, database] of Object.entries(former)) {
           "0001_initial",
           "0002_withheld_alerts",
           "0003_account_affinities",
-          "0004_due_tasks"
+          "0004_due_tasks",
+          "0005_key_budgets"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState

@@ -2,6 +2,8 @@ import { PgClient } from "@effect/sql-pg"
 import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { EndpointId, EventId } from "../../../src/domain/Ids.ts"
+import type { UserId } from "../../../src/domain/Ids.ts"
+import { UserStore } from "../../../src/users/UserStore.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
@@ -9,7 +11,9 @@ import { singleStores } from "../../support/stores.ts"
 import {
   accept,
   callEnd,
+  callKeyOf,
   callStart,
+  credits,
   drawnCall,
   finish,
   newCaller,
@@ -38,6 +42,16 @@ const ledgerEntriesRead = Effect.gen(function* () {
   const [row] = yield* sql<{ entries: number }>`
     SELECT sum(idx_tup_read)::int AS entries FROM pg_stat_user_indexes WHERE relname = 'wallet_entries'`
   return row!.entries
+})
+
+/** Look-ups of budgets of keys, of any kind. */
+const budgetScans = Effect.gen(function* () {
+  const sql = yield* PgClient.PgClient
+  yield* sql`SELECT pg_stat_force_next_flush()`
+  yield* sql`SELECT pg_stat_clear_snapshot()`
+  const [row] = yield* sql<{ scans: bigint }>`
+    SELECT seq_scan + coalesce(idx_scan, 0) AS scans FROM pg_stat_user_tables WHERE relname = 'key_budgets'`
+  return row!.scans
 })
 
 /** Rows of the queue that index scans of this connection have fetched. */
@@ -128,6 +142,43 @@ for (const [name, database] of Object.entries(singleStores)) {
           const read = yield* ledgerEntriesRead
           yield* rounds(1, 10, 4)
           assert.isAtMost((yield* ledgerEntriesRead) - read, 60)
+        })
+      )
+
+      it.effect("keys without limits look up no budget; those with one are found by index", () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          const users = yield* UserStore
+          yield* sql`ANALYZE`.unprepared
+          const spend = Effect.fnUntraced(function* (userId: UserId, rounds: number) {
+            const apiKeyId = callKeyOf(userId)
+            for (let n = 0; n < rounds; n += 1) {
+              const { outcome, taskId } = yield* accept(userId, 1, { apiKeyId })
+              assert.strictEqual(outcome._tag, "Accepted")
+              if (n % 5 !== 0) yield* finish(taskId, 1)
+              const starts = [callStart(userId, 1), callStart(userId, 2)]
+              yield* writeCalls({ starts })
+              yield* writeCalls({ ends: [callEnd(starts[0]!, 1)] })
+              yield* writeReservations({
+                sizes: [reservation(userId, 0, 10)],
+                ended: n === 0 ? [] : [drawnCall(callStart(userId, 1), 1)]
+              })
+            }
+          })
+          const none = yield* budgetScans
+          yield* spend(yield* newCaller(10_000), 10)
+          assert.strictEqual(yield* budgetScans, none)
+          const now = yield* DateTime.now
+          const spendLimit = { amount: credits(5000), reset: "monthly" as const }
+          const limited = yield* Effect.forEach(Array.from({ length: 20 }), () => newCaller(10_000))
+          for (const userId of limited) {
+            yield* users.updateKey(userId, callKeyOf(userId), { spendLimit }, now)
+          }
+          yield* spend(limited[0]!, 10)
+          assert.isTrue((yield* budgetScans) > none)
+          const before = yield* rowsReadThrough
+          for (const userId of limited) yield* spend(userId, 10)
+          assert.deepStrictEqual(yield* rowsReadThrough, before)
         })
       )
 

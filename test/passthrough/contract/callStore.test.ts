@@ -1,6 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
+import { ApiKeyId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
@@ -74,6 +75,38 @@ describeStores("the call store", (database) => {
         })
     )
 
+    it.effect(
+      "a key whose spend limit is used up takes nothing from another key of its wallet",
+      () =>
+        Effect.gen(function* () {
+          const users = yield* UserStore
+          const userId = yield* newCaller(10)
+          const now = yield* DateTime.now
+          const id = ApiKeyId.make(`key_limited_${userId}`)
+          yield* users.createKey({
+            id,
+            userId,
+            keyHash: Buffer.from(id),
+            preview: "",
+            name: "",
+            scopes: ["inference"],
+            expiresAt: null,
+            now
+          })
+          const spendLimit = { amount: credits(3), reset: "never" as const }
+          yield* users.updateKey(userId, id, { spendLimit }, now)
+          const limited = [2, 4, 5].map((price) => callStart(userId, price, undefined, id))
+          const other = callStart(userId, 8)
+          const { left, refused } = yield* writeCalls({ starts: [...limited, other], now })
+          const refusal = { _tag: "OverSpendLimit", reset: "never", left: credits(1), at: now }
+          assert.deepEqual<unknown>(refused.get(limited[1]!.id), refusal)
+          assert.deepEqual<unknown>(refused.get(limited[2]!.id), refusal)
+          assert.strictEqual(refused.size, 2)
+          assert.strictEqual(left.get(limited[0]!.id), credits(1))
+          assert.deepInclude(yield* walletOf(userId), { held: credits(10) })
+        })
+    )
+
     it.effect("a key that is revoked, expired, without the scope or unknown holds nothing", () =>
       Effect.gen(function* () {
         const users = yield* UserStore
@@ -96,7 +129,7 @@ describeStores("the call store", (database) => {
           new Map([revoked, expired, other, none].map(({ id }) => [id, "key"]))
         )
         assert.deepInclude(yield* walletOf(revoked.user), { held: credits(0) })
-        const [key] = yield* users.listKeys(good.user, { before: Option.none(), limit: 1 })
+        const [key] = yield* users.listKeys(good.user, { before: Option.none(), limit: 1 }, now)
         assert.deepStrictEqual(key?.lastUsedAt, DateTime.add(now, { minutes: 5 }))
       })
     )

@@ -53,7 +53,8 @@ describeStores("the reservation store", (database) => {
             granted: credits(20),
             available: credits(1000),
             alive: true,
-            expiresAt: null
+            expiresAt: null,
+            left: null
           }
         ])
         assert.deepInclude(yield* walletOf(userId), { settled: credits(1000), held: credits(20) })
@@ -175,7 +176,7 @@ describeStores("the reservation store", (database) => {
           ]
         )
         assert.deepStrictEqual(found[4]?.expiresAt, DateTime.add(later, { minutes: 1 }))
-        const [key] = yield* users.listKeys(good.user, { before: Option.none(), limit: 1 })
+        const [key] = yield* users.listKeys(good.user, { before: Option.none(), limit: 1 }, now)
         assert.deepStrictEqual(key?.lastUsedAt, later)
         // Another user's key does not spend this wallet
         const otherWallet = { ...reservation(yield* newCaller(1000), 0, 10), key: good.key }

@@ -67,7 +67,8 @@ const memoryLedger = (balance: number): Ledger => {
             granted: credits(Number(held) / 1e6),
             available: credits(Number(free) / 1e6),
             alive,
-            expiresAt: null
+            expiresAt: null,
+            left: null
           }
         })
       )
@@ -152,10 +153,10 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
 
   const draw = (amount: number) => {
     const start = callStart(ledger.user, amount)
-    const close = book.draw(start, moment())
-    if (close === undefined) return
+    const drawn = book.draw(start, moment())
+    if (drawn === undefined) return
     assert.isTrue(now < revokedAt + reservationMillis, "drawn on a key that was revoked for long")
-    running.push({ start, close })
+    running.push({ start, close: drawn.close })
     uncharged += start.amount
     count += 1
   }

@@ -3,18 +3,18 @@ import { Effect, Exit, Latch, Scope } from "effect"
 import { UserId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { makeCallBatches } from "../../../src/passthrough/CallBatches.ts"
-import type { Batch, WriteBatch } from "../../../src/passthrough/CallBatches.ts"
-import type { CallEnd, CallRefusal, CallStart } from "../../../src/passthrough/CallStore.ts"
+import type { Batch, Held, WriteBatch } from "../../../src/passthrough/CallBatches.ts"
+import type { CallEnd, CallStart } from "../../../src/passthrough/CallStore.ts"
 import { callEnd, callStart } from "../../support/wallets.ts"
 
 const user = UserId.make("019aa000-0000-7000-8000-000000000001")
 const start = () => callStart(user, 1)
 
-type Result = Exit.Exit<CallRefusal | undefined, StoreUnavailable>
+type Result = Exit.Exit<Held, StoreUnavailable>
 
 /** Batches on a store that waits for a gate, and then does what the test says. */
 const make = Effect.fnUntraced(function* (
-  behave: WriteBatch = () => Effect.succeed(new Map<string, CallRefusal>())
+  behave: WriteBatch = () => Effect.succeed(new Map<string, Held>())
 ) {
   const written: Array<Batch> = []
   const gate = yield* Latch.make()
@@ -128,7 +128,7 @@ describe("calls that are written together", () => {
         const { results, closeUnsafe, gate, open, stop, written } = yield* make(() =>
           isAway
             ? Effect.fail(new StoreUnavailable({ cause: "away" }))
-            : Effect.succeed(new Map<string, CallRefusal>())
+            : Effect.succeed(new Map<string, Held>())
         )
         gate.openUnsafe()
         const [first, end] = [start(), callEnd(start(), 1)]

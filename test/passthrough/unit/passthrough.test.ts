@@ -24,7 +24,8 @@ const forwarded = (
   const metering = Layer.succeed(
     Metering,
     Metering.of({
-      drawUnsafe: () => (draw() ? (end) => void closed.push(end) : undefined),
+      drawUnsafe: () =>
+        draw() ? { close: (end) => void closed.push(end), left: undefined } : undefined,
       openUnsafe: () => () => {},
       closeUnsafe: (end) => void closed.push(end),
       list: () => Effect.die("not asked"),

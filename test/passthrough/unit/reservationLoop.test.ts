@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Exit, Scope } from "effect"
+import { Clock, DateTime, Effect, Exit, Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { randomUUID } from "node:crypto"
 import { UserId } from "../../../src/domain/Ids.ts"
@@ -23,7 +23,8 @@ const grantAll = ({ sizes }: Batch, alive = true): ReadonlyArray<ReservationGran
     granted: credits(Number(needs + extra) / 1e6),
     available: credits(1_000_000),
     alive,
-    expiresAt: null
+    expiresAt: null,
+    left: null
   }))
 
 const make = Effect.fnUntraced(function* (
@@ -40,9 +41,9 @@ const make = Effect.fnUntraced(function* (
   const clock = yield* Clock.Clock
   const closes = new Map<string, CloseDrawn>()
   const draw = (start: CallStart) => {
-    const close = reservations.drawUnsafe(start, clock.currentTimeMillisUnsafe())
-    if (close !== undefined) closes.set(start.id, close)
-    return close !== undefined
+    const drawn = reservations.drawUnsafe(start, clock.currentTimeMillisUnsafe())
+    if (drawn !== undefined) closes.set(start.id, drawn.close)
+    return drawn !== undefined
   }
   const close = (end: CallEnd) => closes.get(end.id)?.(end)
   /** Calls so often that the key has a reservation afterwards. */
@@ -156,6 +157,53 @@ describe("the reservation of a key that calls often", () => {
         const last = written.at(-1)!
         assert.deepStrictEqual(endsOf([last]), [[one.id, two.id]])
         assert.deepStrictEqual(sizesOf([last]), [[[credits(0), credits(0)]]])
+      })
+  )
+
+  it.effect(
+    "a reservation of a spend limit's last period ends with its calls, and is opened anew",
+    () =>
+      Effect.gen(function* () {
+        const midnight = DateTime.makeUnsafe(86_400_000)
+        let isPast = false
+        const { close, draw, callOften, stop, written } = yield* make((batch) =>
+          Effect.succeed(
+            grantAll(batch).map(({ available, granted, key }) => ({
+              key,
+              granted,
+              available,
+              left: null,
+              alive: !isPast || granted === 0n,
+              expiresAt: isPast ? null : midnight
+            }))
+          )
+        )
+        yield* TestClock.setTime(86_400_000 - 15)
+        yield* callOften
+        const long = callStart(user, 1)
+        assert.isTrue(draw(long))
+        // The period ends before the key is looked at again
+        yield* TestClock.adjust("5 millis")
+        assert.isFalse(draw(callStart(user, 1)))
+        isPast = true
+        yield* TestClock.adjust("20 millis")
+        for (let n = 0; n < 5; n += 1) {
+          assert.isFalse(draw(callStart(user, 1)))
+          yield* TestClock.adjust("10 millis")
+        }
+        const sizes = sizesOf(written).flat()
+        assert.deepStrictEqual(sizes.at(-1), [credits(1), credits(0)])
+        close(callEnd(long, 1))
+        yield* TestClock.adjust("10 millis")
+        isPast = false
+        assert.isFalse(draw(callStart(user, 1)))
+        yield* TestClock.adjust("10 millis")
+        draw(callStart(user, 1))
+        yield* TestClock.adjust("10 millis")
+        const [needs, extra] = sizesOf(written).flat().at(-1)!
+        assert.strictEqual(needs, credits(0))
+        assert.isTrue(extra! > 0n, "opened anew")
+        yield* stop
       })
   )
 

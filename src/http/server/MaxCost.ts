@@ -1,0 +1,29 @@
+import { Exit, Option } from "effect"
+import * as Credits from "../../domain/Credits.ts"
+import { invalid } from "../../domain/Problem.ts"
+import type { Problem } from "../../domain/Problem.ts"
+import { headerText } from "./HeaderText.ts"
+import type { HeaderValues } from "./HeaderText.ts"
+
+/** The header with the most that a create or a call may cost. docs/reference/keys-and-limits.md#maximum-of-a-request */
+export const maxCostHeader = (serviceName: string): string =>
+  `x-${serviceName}-max-cost`.toLowerCase()
+
+/** Its amount; `undefined` without the header. Fails with 2001. */
+export const readMaxCost = (
+  headers: HeaderValues,
+  name: string
+): Exit.Exit<Credits.Credits | undefined, Problem> => {
+  const text = headerText(headers, name)
+  if (text === undefined) return none
+  const amount = Option.filter(Credits.parse(text.trim()), (it) => it >= 0n)
+  return Option.isSome(amount)
+    ? Exit.succeed(amount.value)
+    : Exit.fail(
+        invalid([
+          { pointer: `#/headers/${name}`, detail: 'Expected an amount of credits such as "7.50"' }
+        ])
+      )
+}
+
+const none = Exit.succeed(undefined)

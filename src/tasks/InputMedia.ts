@@ -1,0 +1,37 @@
+import { Effect } from "effect"
+import type { ArtifactRow, Artifacts } from "../artifacts/Artifacts.ts"
+import type { Body } from "../catalog/bodies/Bodies.ts"
+import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
+import { mapMedia } from "../catalog/media/Media.ts"
+import type { InlineMedium } from "../catalog/media/Media.ts"
+import type { TaskId, UserId } from "../domain/Ids.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+
+/** Keeps the inline media of a body. */
+export const storeInputs = (
+  artifacts: Artifacts["Service"],
+  userId: UserId,
+  taskId: TaskId,
+  media: ReadonlyArray<InlineMedium>
+): Effect.Effect<ReadonlyArray<ArtifactRow>, StoreUnavailable> =>
+  Effect.forEach(media, ({ bytes, mime }) =>
+    artifacts.put({ userId, taskId, role: "input", mime, bytes })
+  )
+
+const placeholder = /^artifact:(\d+)$/u
+
+/**
+ * Replaces inline media by artifact ids: a row holds references, never bytes.
+ * docs/reference/models.md#stored-media
+ */
+export const withReferences = (
+  entry: CatalogEntry,
+  body: Body,
+  inputs: ReadonlyArray<ArtifactRow>
+): Effect.Effect<Body> =>
+  inputs.length === 0
+    ? Effect.succeed(body)
+    : mapMedia(entry.label, body, (_pointer, text) => {
+        const stored = inputs[Number(placeholder.exec(text)?.[1])]
+        return stored === undefined ? text : `artifact:${stored.id}`
+      }).pipe(Effect.orDie)

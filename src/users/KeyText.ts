@@ -1,0 +1,43 @@
+import { hash, randomBytes } from "node:crypto"
+import { crc32 } from "node:zlib"
+
+const alphabet = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+const randomCharacters = 40
+const checkCharacters = 6
+
+/** Base 62 of a number, padded. */
+const base62 = (value: number, characters: number): string => {
+  let rest = value
+  let text = ""
+  for (let i = 0; i < characters; i += 1) {
+    text = `${alphabet[rest % 62]}${text}`
+    rest = Math.floor(rest / 62)
+  }
+  return text
+}
+
+/**
+ * `sk-`, 40 random characters (238 bits) and 6 of checksum, which distinguishes a
+ * typing error from an unknown key.
+ */
+export const generateKey = (): string => {
+  let secret = ""
+  while (secret.length < randomCharacters) {
+    for (const byte of randomBytes(randomCharacters)) {
+      // 248 is the largest multiple of 62 in a byte: larger values would favour some characters
+      if (byte < 248 && secret.length < randomCharacters) secret += alphabet[byte % 62]
+    }
+  }
+  return `sk-${secret}${base62(crc32(secret), checkCharacters)}`
+}
+
+export const isWellFormed = (key: string): boolean => {
+  const match = /^sk-([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/u.exec(key)
+  return match?.[1] !== undefined && base62(crc32(match[1]), checkCharacters) === match[2]
+}
+
+/**
+ * A plain hash: keys have 238 random bits, so a slow hash would add no
+ * safety, and an index finds it.
+ */
+export const hashKey = (key: string): Uint8Array => hash("sha256", key, "buffer")

@@ -1,0 +1,320 @@
+import { assert, layer } from "@effect/vitest"
+import { DateTime, Effect, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { ApiKeys } from "../../../src/users/ApiKeys.ts"
+import { adminToken, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
+import { describeStores } from "../../support/stores.ts"
+
+/** `PATCH /manage/v1/api-keys/{id}`: names, spend limits, models, rates, tasks and expiry of one key. */
+
+const keys = "/manage/v1/api-keys"
+const image = "/vendors/alibaba/v1/text-to-image-max/generation"
+const chat = "/v1/chat/completions"
+/** Costs 7.50 credits, and does not end by itself. */
+const body = { prompt: "[[sim:hang]]" }
+const hello = { model: "gpt-4o", max_tokens: 100, messages: [{ role: "user", content: "Hi" }] }
+
+/** A user with a key of scope `manage`, and a key that is limited. */
+const makeKeys = Effect.gen(function* () {
+  const owner = yield* makeUser()
+  const { key, row } = yield* (yield* ApiKeys).create({
+    userId: owner.id,
+    name: "limited",
+    scopes: ["inference", "manage"],
+    expiresAt: Option.none()
+  })
+  const at = `${keys}/${row.id}`
+  return {
+    owner,
+    at,
+    call: callWith(key),
+    change: (change: unknown) => owner.call("PATCH", at, change),
+    shown: Effect.map(owner.call("GET", at), ({ json }) => json)
+  }
+})
+
+/** As `Retry-After` has it. */
+const secondsUntil = (day: string) =>
+  Effect.map(DateTime.now, (now) =>
+    String(Math.ceil((Date.parse(day) - DateTime.toEpochMillis(now)) / 1000))
+  )
+
+describeStores("a change of an API key", (database) => {
+  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+    it.effect(
+      "returns the key as GET and the list show it; what is absent stays, null removes",
+      () =>
+        Effect.gen(function* () {
+          const { at, change, owner, shown } = yield* makeKeys
+          const before = yield* shown
+          assert.deepInclude(before, {
+            name: "limited",
+            spend_limit: null,
+            allowed_models: null,
+            rate_limit_per_minute: null,
+            concurrent_tasks: null,
+            expires_at: null
+          })
+          const expires_at = "2099-01-01T00:00:00.000Z"
+          const changed = yield* change({
+            name: "console",
+            spend_limit: { amount: "25", reset: "monthly" },
+            allowed_models: ["gpt-4o"],
+            rate_limit_per_minute: 60,
+            concurrent_tasks: 2,
+            expires_at
+          })
+          assert.strictEqual(changed.status, 200, changed.text)
+          const expected = {
+            ...before,
+            name: "console",
+            expires_at,
+            spend_limit: {
+              amount: "25.00",
+              reset: "monthly",
+              spent: "0.00",
+              held: "0.00",
+              remaining: "25.00",
+              resets_at: "1970-02-01T00:00:00.000Z"
+            },
+            allowed_models: ["gpt-4o"],
+            rate_limit_per_minute: 60,
+            concurrent_tasks: 2
+          }
+          assert.deepStrictEqual(changed.json, expected)
+          assert.deepStrictEqual(yield* shown, expected)
+          const { json } = yield* owner.call("GET", keys)
+          assert.deepStrictEqual(
+            json.data.find(({ id }: { id: string }) => at.endsWith(id)),
+            expected
+          )
+          const renamed = yield* change({ name: "limited" })
+          assert.deepStrictEqual(renamed.json, { ...expected, name: "limited" })
+          const removed = yield* change({
+            spend_limit: null,
+            allowed_models: null,
+            rate_limit_per_minute: null,
+            concurrent_tasks: null,
+            expires_at: null
+          })
+          assert.deepStrictEqual(removed.json, before)
+        })
+    )
+
+    it.effect("is refused for what is malformed, unknown, or the key that asks", () =>
+      Effect.gen(function* () {
+        const { at, call, change, shown } = yield* makeKeys
+        const before = yield* shown
+        const faulty = {
+          "#/name": { name: "" },
+          "#/spend_limit/reset": { spend_limit: { amount: "1", reset: "hourly" } },
+          "#/spend_limit/amount": { spend_limit: { amount: "-1", reset: "daily" } },
+          "#/allowed_models": { allowed_models: [] },
+          "#/rate_limit_per_minute": { rate_limit_per_minute: 0 },
+          "#/concurrent_tasks": { concurrent_tasks: 1.5 },
+          "#/expires_at": { expires_at: "1970-01-01T00:00:00.000Z" },
+          "#/scopes": { scopes: ["manage"] }
+        }
+        for (const [pointer, payload] of Object.entries(faulty)) {
+          const { json } = yield* change(payload)
+          assert.deepStrictEqual([json.code, json.errors[0].pointer], [2001, pointer])
+        }
+        const own = yield* call("PATCH", at, { spend_limit: null })
+        assert.deepStrictEqual([own.status, own.json.code], [403, 1004])
+        assert.strictEqual((yield* call("GET", at)).status, 200)
+        const other = yield* makeUser()
+        for (const method of ["GET", "PATCH"]) {
+          const answer = yield* other.call(method, at, method === "GET" ? undefined : { name: "x" })
+          assert.deepStrictEqual([answer.status, answer.json.code], [404, 2005])
+        }
+        const after = yield* shown
+        assert.deepStrictEqual({ ...after, last_used_at: null }, before)
+        const operator = yield* callWith(adminToken)("PATCH", at, { name: "by the operator" })
+        assert.deepStrictEqual(operator.json, { ...after, name: "by the operator" })
+      })
+    )
+
+    it.effect("spend_limit: 402 code 1102 with what remains, and Retry-After when it resets", () =>
+      Effect.gen(function* () {
+        const { call, change, owner, shown } = yield* makeKeys
+        yield* change({ spend_limit: { amount: "20.00", reset: "daily" } })
+        const first = yield* call("POST", image, body)
+        assert.strictEqual(first.headers.get("x-service-budget-remaining"), "12.50")
+        const second = yield* call("POST", image, body)
+        assert.strictEqual(second.headers.get("x-service-budget-remaining"), "5.00")
+        const refused = yield* call("POST", image, body)
+        assert.deepStrictEqual([refused.status, refused.json.code], [402, 1102])
+        assert.strictEqual(refused.json.remaining, "5.00")
+        assert.include(refused.json.detail, "5.00 credits")
+        assert.strictEqual(refused.headers.get("retry-after"), yield* secondsUntil("1970-01-02"))
+        // Another key of the same user has the whole wallet
+        assert.strictEqual((yield* owner.call("POST", image, body)).status, 202)
+        const cancelled = `${image}/${first.json.task_info.id}`
+        assert.strictEqual((yield* call("DELETE", cancelled)).status, 200)
+        assert.deepInclude((yield* shown).spend_limit, {
+          spent: "0.00",
+          held: "7.50",
+          remaining: "12.50",
+          resets_at: "1970-01-02T00:00:00.000Z"
+        })
+        assert.strictEqual((yield* call("POST", image, body)).status, 202)
+        yield* change({ spend_limit: { amount: "5.00", reset: "daily" } })
+        assert.deepInclude((yield* shown).spend_limit, { held: "15.00", remaining: "0.00" })
+        yield* change({ spend_limit: { amount: "7.40", reset: "never" } })
+        const never = yield* call("POST", image, body)
+        assert.deepStrictEqual([never.json.code, never.json.remaining], [1102, "7.40"])
+        assert.isNull(never.headers.get("retry-after"))
+      })
+    )
+
+    it.effect("spend_limit: calls count with what they cost; a repeated create is replayed", () =>
+      Effect.gen(function* () {
+        const { call, change, shown } = yield* makeKeys
+        yield* change({ spend_limit: { amount: "8", reset: "weekly" } })
+        const key = { "idempotency-key": "k" }
+        const made = yield* call("POST", image, body, key)
+        assert.strictEqual(made.headers.get("x-service-budget-remaining"), "0.50")
+        const answered = yield* call("POST", chat, hello)
+        assert.strictEqual(answered.status, 200, answered.text)
+        const cost = Number(answered.headers.get("x-service-cost"))
+        assert.isBelow(Number(answered.headers.get("x-service-budget-remaining")), 0.5)
+        const dear = yield* call("POST", chat, { ...hello, max_tokens: 10_000 })
+        assert.deepStrictEqual([dear.status, dear.json.code], [402, 1102])
+        assert.strictEqual(dear.json.error.type, "insufficient_quota")
+        assert.strictEqual(dear.headers.get("retry-after"), yield* secondsUntil("1970-01-05"))
+        const again = yield* call("POST", image, body, key)
+        assert.deepStrictEqual([again.status, again.text], [202, made.text])
+        const sql = yield* SqlClient.SqlClient
+        // The settlement is written soon after the answer
+        yield* TestClock.adjust("100 millis")
+        for (let n = 0; n < 200; n += 1) {
+          if ((yield* sql`SELECT FROM holds WHERE kind = 'call'`).length === 0) break
+          yield* TestClock.adjust("10 millis")
+        }
+        const { spent } = (yield* shown).spend_limit
+        assert.closeTo(Number(spent), cost, 0.011)
+      })
+    )
+
+    it.effect("allowed_models: 403 code 1004 for another model, of tasks and of calls", () =>
+      Effect.gen(function* () {
+        const { call, change, owner } = yield* makeKeys
+        assert.strictEqual((yield* call("POST", chat, hello)).status, 200)
+        const allowed_models = ["gpt-4o-mini", "claude-haiku-4-5", "text-to-image-max"]
+        yield* change({ allowed_models })
+        for (const answer of [
+          yield* call("POST", chat, hello),
+          yield* call("POST", "/vendors/google/v1beta/models/gemini-2.5-flash:generateContent", {
+            contents: []
+          }),
+          yield* call("GET", "/vendors/openai/v1/models/gpt-4o"),
+          yield* call("POST", "/vendors/alibaba/v1/image-edit/edit", {}),
+          yield* call("POST", "/vendors/alibaba/v1/image-edit/edit?dry_run=true", {}),
+          yield* call("POST", "/v1/messages", {
+            model: "claude-haiku-4-5",
+            max_tokens: 5,
+            messages: [],
+            fallbacks: [{ model: "claude-opus-5" }]
+          })
+        ]) {
+          assert.deepStrictEqual([answer.status, answer.json.code], [403, 1004], answer.text)
+        }
+        for (const model of ["gpt-4o-mini", "gpt-4o-mini-2024-07-18"]) {
+          const answer = yield* call("POST", chat, { ...hello, model })
+          assert.strictEqual(answer.status, 200, answer.text)
+        }
+        assert.strictEqual((yield* call("POST", image, body)).status, 202)
+        assert.strictEqual((yield* owner.call("POST", chat, hello)).status, 200)
+        yield* change({ allowed_models: ["gpt-4o"] })
+        assert.strictEqual((yield* call("POST", chat, hello)).status, 200)
+        assert.strictEqual((yield* call("POST", image, body)).status, 403)
+        yield* change({ allowed_models: null })
+        assert.strictEqual((yield* call("POST", image, body)).status, 202)
+      })
+    )
+
+    it.effect("rate_limit_per_minute: 429 code 1201, for tasks and for calls together", () =>
+      Effect.gen(function* () {
+        const { call, change, owner } = yield* makeKeys
+        // In the cache, without a limit
+        assert.strictEqual((yield* call("POST", chat, hello)).status, 200)
+        yield* change({ rate_limit_per_minute: 3 })
+        const answers = [
+          yield* call("POST", chat, hello),
+          yield* call("POST", image, body),
+          yield* call("POST", chat, hello)
+        ]
+        assert.deepStrictEqual(
+          answers.map(({ headers }) => headers.get("ratelimit-remaining")),
+          ["2", "1", "0"]
+        )
+        for (const path of [chat, image]) {
+          const refused = yield* call("POST", path, path === chat ? hello : body)
+          assert.deepStrictEqual([refused.status, refused.json.code], [429, 1201])
+          assert.strictEqual(refused.headers.get("retry-after"), "20")
+        }
+        assert.strictEqual((yield* owner.call("POST", chat, hello)).status, 200)
+        yield* change({ rate_limit_per_minute: null })
+        assert.strictEqual((yield* call("POST", chat, hello)).status, 200)
+      })
+    )
+
+    it.effect("concurrent_tasks: exact when 20 creates come at once", () =>
+      Effect.gen(function* () {
+        const { call, change } = yield* makeKeys
+        yield* change({ concurrent_tasks: 2 })
+        const answers = yield* Effect.all(
+          Array.from({ length: 20 }, () => call("POST", image, body)),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(answers.filter(({ status }) => status === 202).length, 2)
+        assert.strictEqual(answers.filter(({ json }) => json.code === 1202).length, 18)
+        yield* change({ concurrent_tasks: null })
+        assert.strictEqual((yield* call("POST", image, body)).status, 202)
+      })
+    )
+
+    it.effect("expires_at: the key is refused from then on, also one that is cached", () =>
+      Effect.gen(function* () {
+        const { call, change } = yield* makeKeys
+        assert.strictEqual((yield* call("POST", chat, hello)).status, 200)
+        const soon = DateTime.add(yield* DateTime.now, { minutes: 1 })
+        yield* change({ expires_at: DateTime.formatIso(soon) })
+        assert.strictEqual((yield* call("POST", chat, hello)).status, 200)
+        yield* TestClock.adjust("1 minute")
+        for (const [path, payload] of [
+          [chat, hello],
+          [image, body]
+        ] as const) {
+          const refused = yield* call("POST", path, payload)
+          assert.deepStrictEqual([refused.status, refused.json.code], [401, 1003])
+        }
+        yield* change({ expires_at: null })
+        assert.strictEqual((yield* call("POST", chat, hello)).status, 200)
+      })
+    )
+  })
+})
+
+describeStores("a key with a limit of its own beside the configured ones", (database) => {
+  const env = { RATE_LIMIT_PER_MINUTE: "4", CONCURRENT_TASKS_PER_KEY: "2" }
+  layer(layerGateway({ database, env }), { timeout: "60 seconds" })((it) => {
+    it.effect("has the lower one of both", () =>
+      Effect.gen(function* () {
+        const { call, change } = yield* makeKeys
+        yield* change({ rate_limit_per_minute: 100, concurrent_tasks: 100 })
+        const first = yield* call("POST", image, body)
+        assert.strictEqual(first.headers.get("ratelimit-limit"), "4")
+        yield* call("POST", image, body)
+        assert.strictEqual((yield* call("POST", image, body)).json.code, 1202)
+        yield* change({ rate_limit_per_minute: 1, concurrent_tasks: 1 })
+        yield* TestClock.adjust("2 minutes")
+        const refused = yield* call("POST", image, body)
+        assert.strictEqual(refused.headers.get("ratelimit-limit"), "1")
+        assert.strictEqual(refused.json.code, 1202)
+        assert.strictEqual((yield* call("POST", image, body)).json.code, 1201)
+      })
+    )
+  })
+})
