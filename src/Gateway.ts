@@ -70,6 +70,8 @@ import * as LiveVendors from "./vendors/LiveVendors.ts"
 import { MockVendor } from "./vendors/mock/MockVendor.ts"
 import type { MockStep } from "./vendors/mock/MockVendor.ts"
 import { Upstream } from "./vendors/Upstream.ts"
+import { UsageReport } from "./wallet/UsageReport.ts"
+import { UsageStore } from "./wallet/UsageStore.ts"
 import { Wallet } from "./wallet/Wallet.ts"
 import * as WalletAudit from "./wallet/WalletAudit.ts"
 import { WalletStore } from "./wallet/WalletStore.ts"
@@ -118,6 +120,7 @@ export const stores = Layer.mergeAll(
   PartitionStore.layer,
   ProcessStore.layer,
   ManageReplayStore.layer,
+  UsageStore.layer,
   UserStore.layer,
   ConcurrencySlotStore.layer,
   RateLeaseStore.layer,
@@ -201,6 +204,7 @@ export const services = Layer.mergeAll(
       ManageReplays.layer,
       RequestQuotas.layer,
       TaskChanges.layer,
+      UsageReport.layer,
       Users.layer,
       Wallet.layer
     )

@@ -194,6 +194,13 @@ export const balanceCreditsMax = 9_000_000_000_000n
 /** Rows that the CSV export of a ledger reads at once. */
 export const ledgerExportRowsMax = 1000
 
+/** Rows of usage that an export reads at a time. */
+export const usageExportRowsMax = 1000
+
+/** Users whose usage a rebuild reads at a time, and days of one request: a day takes milliseconds. */
+export const usageRebuildUsersMax = 1000
+export const usageRebuildDaysMax = 31
+
 /** A task that waits for a slot reads the store this often, for slots freed by other processes (ADR 0108). */
 export const slotRecheckSeconds = 1
 /** Tasks that one statement adds to the queue for slots. */

@@ -8,6 +8,7 @@ import { ManageGate, ManageProblems } from "./manage/ManageGate.ts"
 import * as ManageMethods from "./manage/ManageMethods.ts"
 import * as ModelsHandlers from "./manage/ModelsHandlers.ts"
 import * as TasksHandlers from "./manage/TasksHandlers.ts"
+import * as UsageHandlers from "./manage/UsageHandlers.ts"
 import * as UsersHandlers from "./manage/UsersHandlers.ts"
 import * as WalletHandlers from "./manage/WalletHandlers.ts"
 import * as WebhookDeliveriesHandlers from "./manage/WebhookDeliveriesHandlers.ts"
@@ -27,6 +28,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     UsersHandlers.layer,
     ApiKeysHandlers.layer,
     CallsHandlers.layer,
+    UsageHandlers.layer,
     WalletHandlers.layer,
     TasksHandlers.layer,
     ModelsHandlers.layer,

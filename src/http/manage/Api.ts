@@ -5,6 +5,7 @@ import { CallsApi } from "./CallsApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import { ModelsApi } from "./ModelsApi.ts"
 import { TasksApi } from "./TasksApi.ts"
+import { UsageApi } from "./UsageApi.ts"
 import { UsersApi } from "./UsersApi.ts"
 import { WalletApi } from "./WalletApi.ts"
 import { WebhookDeliveriesApi } from "./WebhookDeliveriesApi.ts"
@@ -19,6 +20,7 @@ export class Api extends HttpApi.make("manage")
   .add(ApiKeysApi)
   .add(WalletApi)
   .add(CallsApi)
+  .add(UsageApi)
   .add(WebhookEndpointsApi)
   .add(TasksApi)
   .add(ModelsApi)
