@@ -25,3 +25,15 @@ create table usage_days (
 -- A row is updated with every batch of its key: the new version lies beside the old one, and no index is written.
 ) with (fillfactor = 50);
 create index usage_days_day on usage_days (day);
+
+-- Lists filtered by key, model and trace (ADR 0165). The columns never change, so that these indexes are written once
+-- a task.
+create index tasks_api_key on tasks (api_key_id, id desc);
+create index tasks_model on tasks (user_id, model, id desc);
+create index tasks_trace on tasks (trace_id) where trace_id is not null;
+-- Failed tasks: `error` is written once, where `status` changes twice.
+create index tasks_failed on tasks (user_id, id desc) where error is not null;
+-- Which parts of a day may have a trace. A call writes it only once a part is full.
+create index calls_trace on calls using brin (trace_id text_bloom_ops) with (autosummarize = on);
+-- Top-ups and adjustments, which are few among the entries of calls.
+create index wallet_entries_operator on wallet_entries (user_id, seq desc) where subject_id is null;

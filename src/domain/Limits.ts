@@ -130,6 +130,9 @@ export const smallBodyBytesMax = 1024 * 1024
 export const pageSizeDefault = 20
 export const pageSizeMax = 100
 
+/** Rows that one page of a filtered list reads at most (ADR 0165). */
+export const listScanRowsMax = 10_000
+
 /** Lifetime of artifacts and of result URLs. docs/reference/tasks.md#artifacts */
 export const artifactHours = 24
 

@@ -272,7 +272,7 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
           SELECT user_id, day, sum(credits) AS credits FROM usage_days WHERE ${mine} GROUP BY 1, 2
         ) u USING (user_id, day)
         WHERE coalesce(l.captured, 0) <> coalesce(u.credits, 0)) +
-      -- And so are its counts those of the tasks and receipts
+      -- And its counts are those of the tasks, and of the receipts that are still there
       (SELECT count(*) FROM (
           SELECT user_id, day, model, sum(n) AS n, sum(tokens) AS tokens, sum(results) AS results FROM (
             SELECT user_id, (updated_at AT TIME ZONE 'UTC')::date AS day, model, 1 AS n, 0 AS tokens,
@@ -283,7 +283,7 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
               coalesce((usage ->> 'inputTokens')::bigint + (usage ->> 'outputTokens')::bigint, 0), 0
             FROM calls WHERE outcome = 'settled' AND ${mine}
           ) s GROUP BY 1, 2, 3
-        ) s FULL JOIN (
+        ) s LEFT JOIN (
           SELECT user_id, day, model, sum(requests) AS n, sum(input_tokens + output_tokens) AS tokens,
             sum(images + videos + audios) AS results
           FROM usage_days WHERE ${mine} GROUP BY 1, 2, 3
@@ -299,6 +299,6 @@ export const breaches = breachesOf(undefined)
 /** The ledger of a user, oldest first. */
 export const ledgerOf = Effect.fnUntraced(function* (userId: UserId) {
   const wallets = yield* WalletStore
-  const entries = yield* wallets.entries(userId, { before: Option.none(), limit: 100_000 })
-  return entries.toReversed()
+  const { rows } = yield* wallets.search(userId, { before: Option.none(), limit: 10_000 })
+  return rows.toReversed()
 })

@@ -53,14 +53,17 @@ const entryLister = (wallet: Wallet["Service"]) =>
       kind: query.kind,
       subjectId: query.task_id,
       since: query.since,
-      until: query.until
+      until: query.until,
+      traceId: query.trace_id,
+      minAmount: query.min_amount,
+      maxAmount: query.max_amount
     }
     if (wantsCsv(query.format, request)) {
       return csvResponse(wallet.ledger(userId, filters))
     }
     const { before, limit } = readPage(query, EntryKey)
-    const rows = yield* wallet.entries(userId, { ...filters, before, limit: limit + 1 })
-    return toPage(rows, limit, (row) => String(row.seq), showEntry)
+    const { end, rows } = yield* wallet.search(userId, { ...filters, before, limit: limit + 1 })
+    return toPage(rows, limit, (row) => String(row.seq), showEntry, end)
   })
 
 /** The available balance is the settled minus the held. docs/reference/wallet.md#balances */

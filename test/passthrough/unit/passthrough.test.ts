@@ -27,7 +27,7 @@ const forwarded = (
       drawUnsafe: () => (draw() ? (end) => void closed.push(end) : undefined),
       openUnsafe: () => () => {},
       closeUnsafe: (end) => void closed.push(end),
-      list: () => Effect.die("not asked"),
+      search: () => Effect.die("not asked"),
       find: () => Effect.die("not asked")
     })
   )
