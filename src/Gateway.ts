@@ -28,6 +28,7 @@ import { Process } from "./process/Process.ts"
 import { ProcessStore } from "./process/ProcessStore.ts"
 import * as Retention from "./process/Retention.ts"
 import { Secrets } from "./process/Secrets.ts"
+import { Bills } from "./tasks/Bills.ts"
 import { CallbackKeys } from "./tasks/callbacks/CallbackKeys.ts"
 import { Callbacks } from "./tasks/callbacks/Callbacks.ts"
 import { CallbackSignals } from "./tasks/callbacks/CallbackSignals.ts"
@@ -71,7 +72,6 @@ import { MockVendor } from "./vendors/mock/MockVendor.ts"
 import type { MockStep } from "./vendors/mock/MockVendor.ts"
 import { Upstream } from "./vendors/Upstream.ts"
 import { UsageReport } from "./wallet/UsageReport.ts"
-import { UsageStore } from "./wallet/UsageStore.ts"
 import { Wallet } from "./wallet/Wallet.ts"
 import * as WalletAudit from "./wallet/WalletAudit.ts"
 import { WalletStore } from "./wallet/WalletStore.ts"
@@ -120,7 +120,6 @@ export const stores = Layer.mergeAll(
   PartitionStore.layer,
   ProcessStore.layer,
   ManageReplayStore.layer,
-  UsageStore.layer,
   UserStore.layer,
   ConcurrencySlotStore.layer,
   RateLeaseStore.layer,
@@ -166,6 +165,7 @@ export const services = Layer.mergeAll(
   Router.layer,
   Rescuer.layer,
   TaskHistory.layer,
+  Bills.layer,
   TaskRunner.layer,
   TaskWatch.layer,
   WebhookDispatcher.layer

@@ -197,6 +197,10 @@ export const balanceCreditsMax = 9_000_000_000_000n
 /** Rows that the CSV export of a ledger reads at once. */
 export const ledgerExportRowsMax = 1000
 
+/** Days of one vendor's bill, and items of each kind that a report of it shows. */
+export const billDaysMax = 62
+export const billItemsMax = 1000
+
 /** Rows of usage that an export reads at a time. */
 export const usageExportRowsMax = 1000
 

@@ -3,6 +3,7 @@ import { Headers, HttpRouter, UrlParams } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./manage/Api.ts"
 import * as ApiKeysHandlers from "./manage/ApiKeysHandlers.ts"
+import * as BillsHandlers from "./manage/BillsHandlers.ts"
 import * as CallsHandlers from "./manage/CallsHandlers.ts"
 import { ManageGate, ManageProblems } from "./manage/ManageGate.ts"
 import * as ManageMethods from "./manage/ManageMethods.ts"
@@ -29,6 +30,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     ApiKeysHandlers.layer,
     CallsHandlers.layer,
     UsageHandlers.layer,
+    BillsHandlers.layer,
     WalletHandlers.layer,
     TasksHandlers.layer,
     ModelsHandlers.layer,

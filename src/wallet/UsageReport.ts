@@ -44,7 +44,7 @@ export class UsageReport extends Context.Service<
         rebuild: rebuild(store)
       })
     )
-  )
+  ).pipe(Layer.provide(UsageStore.layer))
 }
 
 const rebuild = (store: UsageStore["Service"]) =>

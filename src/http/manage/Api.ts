@@ -1,6 +1,7 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { bodyParseOptions } from "../../catalog/FieldFaults.ts"
 import { ApiKeysApi } from "./ApiKeysApi.ts"
+import { BillsApi } from "./BillsApi.ts"
 import { CallsApi } from "./CallsApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import { ModelsApi } from "./ModelsApi.ts"
@@ -21,6 +22,7 @@ export class Api extends HttpApi.make("manage")
   .add(WalletApi)
   .add(CallsApi)
   .add(UsageApi)
+  .add(BillsApi)
   .add(WebhookEndpointsApi)
   .add(TasksApi)
   .add(ModelsApi)

@@ -5,7 +5,6 @@ import { ApiKeyId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { UsageReport } from "../../../src/wallet/UsageReport.ts"
 import type { UsageQuery } from "../../../src/wallet/UsageReport.ts"
-import { UsageStore } from "../../../src/wallet/UsageStore.ts"
 import { describeStores } from "../../support/stores.ts"
 import {
   accept,
@@ -22,10 +21,7 @@ import {
   writeReservations
 } from "../../support/wallets.ts"
 
-const services = UsageReport.layer.pipe(
-  Layer.provideMerge(UsageStore.layer),
-  Layer.provideMerge(walletStores)
-)
+const services = Layer.merge(UsageReport.layer, walletStores)
 
 const day = "2026-11-22"
 const next = "2026-11-23"
