@@ -30,6 +30,7 @@ import { Process } from "./process/Process.ts"
 import { ProcessStore } from "./process/ProcessStore.ts"
 import * as Retention from "./process/Retention.ts"
 import { Secrets } from "./process/Secrets.ts"
+import { Bills } from "./tasks/Bills.ts"
 import { CallbackKeys } from "./tasks/callbacks/CallbackKeys.ts"
 import { Callbacks } from "./tasks/callbacks/Callbacks.ts"
 import { CallbackStore } from "./tasks/callbacks/CallbackStore.ts"
@@ -70,6 +71,7 @@ import * as LiveVendors from "./vendors/LiveVendors.ts"
 import { MockVendor } from "./vendors/mock/MockVendor.ts"
 import type { MockStep } from "./vendors/mock/MockVendor.ts"
 import { Upstream } from "./vendors/Upstream.ts"
+import { UsageReport } from "./wallet/UsageReport.ts"
 import { Wallet } from "./wallet/Wallet.ts"
 import * as WalletAudit from "./wallet/WalletAudit.ts"
 import { WalletStore } from "./wallet/WalletStore.ts"
@@ -163,6 +165,7 @@ export const services = Layer.mergeAll(
   Router.layer,
   Rescuer.layer,
   TaskHistory.layer,
+  Bills.layer,
   TaskRunner.layer,
   TaskWatch.layer,
   WebhookDispatcher.layer
@@ -198,6 +201,7 @@ export const services = Layer.mergeAll(
       ManageReplays.layer,
       RequestQuotas.layer,
       TaskChanges.layer,
+      UsageReport.layer,
       Users.layer,
       Wallet.layer
     )

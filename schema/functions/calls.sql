@@ -81,6 +81,7 @@ declare
   limited boolean;
   epochs integer[];
   refusals text[];
+  used usage_days[];
 begin
   select bool_or(l.key_limits) into limited from (
     select w.key_limits from wallets w where w.user_id = any (p_ended_users || p_started_users)
@@ -111,6 +112,7 @@ begin
     select id, user_id, key, vendor, model, route, account, outcome, status, amount, captured,
       usage::jsonb, sandbox, trace, created_at, p_now
     from ended
+    returning user_id, api_key_id, vendor, model, outcome, captured, usage, sandbox
   ), freed as (
     select user_id, sum(captured)::bigint as captured, sum(amount)::bigint as amount from ended group by user_id
   ), known as (
@@ -173,15 +175,27 @@ begin
   select
     array_agg((j.id, j.refused, null, null, null)::calls_write_result) filter (where j.refused is not null),
     bool_or(j.touch),
+    (select array_agg((u.user_id, (p_now at time zone 'UTC')::date, u.key, u.vendor, u.model, u.sandbox, u.requests,
+        u.input, u.cached, u.output, 0, 0, 0, 0, u.credits)::usage_days)
+      from (
+        select r.user_id, coalesce(r.api_key_id, '') as key, r.vendor, coalesce(r.model, '') as model, r.sandbox,
+          count(*) as requests, sum(r.captured) as credits,
+          coalesce(sum((r.usage ->> 'inputTokens')::float8), 0) as input,
+          coalesce(sum((r.usage ->> 'cachedInputTokens')::float8), 0) as cached,
+          coalesce(sum((r.usage ->> 'outputTokens')::float8), 0) as output
+        from receipts r where r.outcome = 'settled'
+        group by 1, 2, 3, 4, 5
+      ) u),
     -- The balance after the charge that crosses the threshold, and after the release that belongs to it.
     (select array_agg((n.user_id, n.settled_after - n.held_after + n.rest, n.trigger_threshold)::threshold_crossing
         order by n.seq)
       from numbered n where n.kind = 'capture' and n.settled_after < n.trigger_threshold and n.state = 'NORMAL')
-  into results, touch, crossed from decided j;
+  into results, touch, used, crossed from decided j;
   if limited then
     results := results || array(
       select h::calls_write_result from calls_budget_hold(p_started, p_keys, p_amounts, epochs, results) h);
   end if;
+  if used is not null then perform usage_add(used); end if;
   if touch then perform api_keys_touch(p_keys, p_now); end if;
   if crossed is not null then
     results := results || array(
@@ -193,7 +207,7 @@ begin
   end if;
 end $$;
 
--- Counts what reservations_settle charges and releases, before it does. For each key, nulls without a spend limit:
+-- Counts what reservations_write charges and releases, before it does. For each key, nulls without a spend limit:
 -- the current period, what is left in it, and when it ends.
 create or replace function reservations_budget_settle(
   p_keys text[], p_charged bigint[], p_process text, p_now timestamptz,
@@ -234,17 +248,21 @@ $$;
 -- The caller has counted, so that nothing is sorted or looked up here. For each key: p_captures and p_charged
 -- are the number and the sum of its captures. For each call: p_places is the place of its key in p_keys,
 -- p_numbers the number of its capture among those of its key (0: the call costs nothing), and p_totals the sum
--- of these captures up to it. p_started_ms is Unix time in milliseconds.
+-- of these captures up to it. p_started_ms is Unix time in milliseconds. The arrays p_used_ are what the settled
+-- calls of each key and model add to the rollup (docs/reference/usage.md#rollup).
 --
 -- Raises unique_violation when a call was settled before, GW409 when a reservation does not cover its calls,
 -- and GW428 when an alert is due and the caller has no transaction to publish it in (`p_alerts` is false). The
 -- caller then calls reservations_settle_again.
-create or replace function reservations_settle(
+create or replace function reservations_write(
   p_keys text[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
   p_charged bigint[],
   p_ended uuid[], p_places integer[], p_numbers bigint[], p_totals bigint[], p_started_ms bigint[], p_amounts bigint[],
   p_captured bigint[], p_outcomes text[], p_statuses integer[], p_accounts text[], p_usages text[],
   p_vendors text[], p_models text[], p_routes text[], p_sandboxes boolean[], p_traces text[],
+  p_used_places integer[], p_used_vendors text[], p_used_models text[], p_used_sandboxes boolean[],
+  p_used_requests bigint[], p_used_input bigint[], p_used_cached bigint[], p_used_output bigint[],
+  p_used_credits bigint[],
   p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
 ) returns setof reservations_settle_result language plpgsql
 set plan_cache_mode = force_generic_plan as $$
@@ -379,6 +397,14 @@ begin
       filter (where p.charged > 0 and p.state = 'NORMAL' and p.settled_after < p.trigger_threshold)
   into results, touch, crossed from numbered p;
   if limited then perform reservations_budget_hold(p_keys, p_process); end if;
+  if p_used_places <> '{}' then
+    perform usage_add(array(
+      select (p_users[u.place], (p_now at time zone 'UTC')::date, p_keys[u.place], u.vendor, u.model, u.sandbox,
+        u.requests, u.input, u.cached, u.output, 0, 0, 0, 0, u.credits)::usage_days
+      from unnest(p_used_places, p_used_vendors, p_used_models, p_used_sandboxes, p_used_requests, p_used_input,
+          p_used_cached, p_used_output, p_used_credits)
+        as u(place, vendor, model, sandbox, requests, input, cached, output, credits)));
+  end if;
   if touch then perform api_keys_touch(p_keys, p_now); end if;
   if crossed is not null then
     results := results || array(
@@ -388,7 +414,40 @@ begin
   return query select * from unnest(results);
 end $$;
 
--- The same for a batch that reservations_settle refused, in a transaction that publishes its alerts. A call
+-- The same for a caller that has not summed up what was used: a process of the release before, or
+-- reservations_settle_again.
+create or replace function reservations_settle(
+  p_keys text[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
+  p_charged bigint[],
+  p_ended uuid[], p_places integer[], p_numbers bigint[], p_totals bigint[], p_started_ms bigint[], p_amounts bigint[],
+  p_captured bigint[], p_outcomes text[], p_statuses integer[], p_accounts text[], p_usages text[],
+  p_vendors text[], p_models text[], p_routes text[], p_sandboxes boolean[], p_traces text[],
+  p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
+) returns setof reservations_settle_result language sql as $$
+  with used as (
+    select c.place, c.vendor, coalesce(c.model, '') as model, c.sandbox, count(*) as requests,
+      coalesce(sum((c.usage::json ->> 'inputTokens')::float8), 0)::bigint as input,
+      coalesce(sum((c.usage::json ->> 'cachedInputTokens')::float8), 0)::bigint as cached,
+      coalesce(sum((c.usage::json ->> 'outputTokens')::float8), 0)::bigint as output,
+      sum(c.captured)::bigint as credits
+    from unnest(p_places, p_vendors, p_models, p_sandboxes, p_outcomes, p_usages, p_captured)
+      as c(place, vendor, model, sandbox, outcome, usage, captured)
+    where c.outcome = 'settled'
+    group by 1, 2, 3, 4
+  )
+  select r.* from (
+    select coalesce(array_agg(place), '{}') as places, array_agg(vendor) as vendors, array_agg(model) as models,
+      array_agg(sandbox) as sandboxes, array_agg(requests) as requests, array_agg(input) as input,
+      array_agg(cached) as cached, array_agg(output) as output, array_agg(credits) as credits
+    from used
+  ) u cross join lateral reservations_write(
+    p_keys, p_users, p_holds, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers, p_totals,
+    p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_vendors, p_models, p_routes,
+    p_sandboxes, p_traces, u.places, u.vendors, u.models, u.sandboxes, u.requests, u.input, u.cached, u.output,
+    u.credits, p_process, p_throttle, p_alerts, p_now) r
+$$;
+
+-- The same for a batch that reservations_write refused, in a transaction that publishes its alerts. A call
 -- that was settled before is passed over. A call without cover (another process has closed the reservation,
 -- because it took this one for dead) is lost: nothing is charged. Amounts of reservations are absolute, so that
 -- a batch may be repeated, with more calls.

@@ -128,14 +128,21 @@ declare
   h holds;
   w wallets;
   settlement record;
+  used usage_days[];
+  made bigint;
 begin
   for c in
-    select x.*, t.user_id as owner, t.trace_id from jsonb_to_recordset(p_calls) as x (
+    select x.*, t.user_id as owner, t.trace_id, t.api_key_id, t.vendor, t.model, t.sandbox, t.result_kind,
+      t.seconds from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, epoch integer, status text, result jsonb, error jsonb, captured bigint,
       event text, event_body bytea, throttle double precision, now timestamptz)
     cross join lateral (
       -- One index lookup for each: a join would be planned once, for the number of tasks there were then (ADR 0112).
-      select o.user_id, o.trace_id from tasks o where o.id = x.task offset 0
+      select o.user_id, o.trace_id, o.api_key_id, o.vendor, o.model, o.sandbox, o.result_kind,
+        -- Of each video; 5 where the body names none, as the price counts them.
+        case when jsonb_typeof(o.body -> 'duration') = 'number' then (o.body ->> 'duration')::float8 else 5 end
+          as seconds
+      from tasks o where o.id = x.task offset 0
     ) t
     order by t.user_id, x.n
   loop
@@ -152,6 +159,14 @@ begin
     select * into settlement
       from wallet_settle(w, h, c.captured, make_interval(secs => c.throttle), c.trace_id, c.now);
     w := settlement.w;
+    if c.status = 'completed' or c.captured > 0 then
+      made := jsonb_array_length(coalesce(c.result, '[]'));
+      used := used || (
+        c.owner, (c.now at time zone 'UTC')::date, coalesce(c.api_key_id, ''), c.vendor, c.model, c.sandbox, 1, 0, 0, 0,
+        case c.result_kind when 'images' then made else 0 end, case c.result_kind when 'videos' then made else 0 end,
+        case c.result_kind when 'audios' then made else 0 end,
+        case c.result_kind when 'videos' then made * c.seconds else 0 end, c.captured)::usage_days;
+    end if;
     alert := settlement.alert;
     n := c.n;
     user_id := c.owner;
@@ -163,6 +178,7 @@ begin
     return next;
   end loop;
   if w.user_id is not null then perform wallet_write(w); end if;
+  if used is not null then perform usage_add(used); end if;
 end $$;
 
 -- The queues that have waiting tasks, each with the time of its next claim: when its first task is due and, under

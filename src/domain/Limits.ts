@@ -130,6 +130,9 @@ export const smallBodyBytesMax = 1024 * 1024
 export const pageSizeDefault = 20
 export const pageSizeMax = 100
 
+/** Rows that one page of a filtered list reads at most (ADR 0165). */
+export const listScanRowsMax = 10_000
+
 /** Lifetime of artifacts and of result URLs. docs/reference/tasks.md#artifacts */
 export const artifactHours = 24
 
@@ -193,6 +196,17 @@ export const balanceCreditsMax = 9_000_000_000_000n
 
 /** Rows that the CSV export of a ledger reads at once. */
 export const ledgerExportRowsMax = 1000
+
+/** Days of one vendor's bill, and items of each kind that a report of it shows. */
+export const billDaysMax = 62
+export const billItemsMax = 1000
+
+/** Rows of usage that an export reads at a time. */
+export const usageExportRowsMax = 1000
+
+/** Users whose usage a rebuild reads at a time, and days of one request: a day takes milliseconds. */
+export const usageRebuildUsersMax = 1000
+export const usageRebuildDaysMax = 31
 
 /** While tasks wait for slots, the store is read this often, for slots freed by other processes (ADR 0108). */
 export const slotRecheckSeconds = 1

@@ -4,11 +4,13 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Drain } from "../process/Drain.ts"
 import { Api } from "./manage/Api.ts"
 import * as ApiKeysHandlers from "./manage/ApiKeysHandlers.ts"
+import * as BillsHandlers from "./manage/BillsHandlers.ts"
 import * as CallsHandlers from "./manage/CallsHandlers.ts"
 import { ManageGate, ManageProblems } from "./manage/ManageGate.ts"
 import * as ManageMethods from "./manage/ManageMethods.ts"
 import * as ModelsHandlers from "./manage/ModelsHandlers.ts"
 import * as TasksHandlers from "./manage/TasksHandlers.ts"
+import * as UsageHandlers from "./manage/UsageHandlers.ts"
 import * as UsersHandlers from "./manage/UsersHandlers.ts"
 import * as WalletHandlers from "./manage/WalletHandlers.ts"
 import * as WebhookDeliveriesHandlers from "./manage/WebhookDeliveriesHandlers.ts"
@@ -28,6 +30,8 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     UsersHandlers.layer,
     ApiKeysHandlers.layer,
     CallsHandlers.layer,
+    UsageHandlers.layer,
+    BillsHandlers.layer,
     WalletHandlers.layer,
     TasksHandlers.layer,
     ModelsHandlers.layer,

@@ -1,9 +1,10 @@
 import { PgClient } from "@effect/sql-pg"
-import { Array, Context, Effect, Layer, Option, Schema } from "effect"
-import type { DateTime } from "effect"
+import { Array, Context, Effect, Layer, Schema } from "effect"
+import type { DateTime, Option } from "effect"
 import { settle } from "../db/BatchWrites.ts"
 import type { Alerting } from "../db/BatchWrites.ts"
 import { amounts, integers, texts, uuids } from "../db/Columns.ts"
+import type { ScannedPage } from "../db/ListScan.ts"
 import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { zero } from "../domain/Credits.ts"
@@ -13,6 +14,8 @@ import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { overSpendLimit, SpendRefusal } from "../domain/SpendLimit.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
+import { searchCalls } from "./CallSearchStore.ts"
+import type { CallFilter } from "./CallSearchStore.ts"
 
 /** A metered call before it goes upstream: its owner, its hold, and what its receipt will contain. */
 export interface CallStart {
@@ -96,10 +99,11 @@ export class CallStore extends Context.Service<
       before: DateTime.Utc,
       limit: number
     ) => Effect.Effect<ReadonlyArray<OrphanCall>, StoreUnavailable>
-    readonly list: (
+    /** Newest first. */
+    readonly search: (
       userId: UserId,
-      page: { readonly before: Option.Option<string>; readonly limit: number }
-    ) => Effect.Effect<ReadonlyArray<CallRow>, StoreUnavailable>
+      filter: CallFilter
+    ) => Effect.Effect<ScannedPage<CallRow>, StoreUnavailable>
     readonly find: (
       userId: UserId,
       id: string
@@ -119,11 +123,7 @@ export class CallStore extends Context.Service<
               WHERE p.id = h.process_id AND p.heartbeat_at >= ${toDate(heartbeatSince)}
             ))
             LIMIT ${limit}`.pipe(rowsOf(Orphan), storeFailures),
-        list: (userId, page) =>
-          sql`
-            SELECT * FROM calls WHERE user_id = ${userId}
-              AND (${Option.getOrNull(page.before)}::uuid IS NULL OR id < ${Option.getOrNull(page.before)}::uuid)
-            ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(CallRow), storeFailures),
+        search: searchCalls(sql, CallRow),
         find: (userId, id) =>
           sql`SELECT * FROM calls WHERE id = ${id} AND user_id = ${userId}`.pipe(
             rowsOf(CallRow),

@@ -54,7 +54,7 @@ export class Metering extends Context.Service<
     ) => () => void
     /** For a call that was opened. Settles soon: never waits, never fails. */
     readonly closeUnsafe: (end: CallEnd) => void
-    readonly list: CallStore["Service"]["list"]
+    readonly search: CallStore["Service"]["search"]
     /** Fails with 2005. */
     readonly find: (
       userId: UserId,
@@ -111,7 +111,7 @@ export class Metering extends Context.Service<
             )
           }),
         closeUnsafe,
-        list: store.list,
+        search: store.search,
         find: Effect.fn("Metering.find")(function* (userId, id) {
           const found = isCallId(id) ? yield* store.find(userId, id) : Option.none<CallRow>()
           return yield* Effect.mapError(Effect.fromOption(found), () =>

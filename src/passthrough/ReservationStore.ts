@@ -11,6 +11,7 @@ import { UserId } from "../domain/Ids.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { CallEnd, CallStart } from "./CallStore.ts"
+import { UsageSums } from "./UsageSums.ts"
 
 /** The new size of a key's reservation: 0 and 0 close it. */
 export interface ReservationSize {
@@ -112,10 +113,7 @@ const write = (sql: PgClient.PgClient) => (batch: ReservationBatch) =>
   Effect.map(
     settle(sql, batch, (alerts) =>
       sql
-        .unsafe<object>(
-          statement(alerts ? "reservations_settle_again" : "reservations_settle"),
-          parametersOf(batch, alerts)
-        )
+        .unsafe<object>(alerts ? carefulStatement : fastStatement, parametersOf(batch, alerts))
         .pipe(rowsOf(Notice))
     ),
     ({ endpoints, rows }): ReservationOutcome => ({ endpoints, grants: rows.flatMap(grantOf) })
@@ -128,7 +126,11 @@ const grantOf = (row: typeof Notice.Type): ReadonlyArray<ReservationGrant> => {
     : [{ key: apiKeyId, granted, available, alive, expiresAt, left: threshold }]
 }
 
-const statement = (name: string) => `SELECT * FROM ${name}(
+const fastStatement = `SELECT * FROM reservations_write(
+  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,
+  $26, $27, $28, $29, $30, $31, $32, $33, make_interval(secs => $34), $35, $36)`
+
+const carefulStatement = `SELECT * FROM reservations_settle_again(
   $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,
   make_interval(secs => $25), $26, $27)`
 
@@ -136,7 +138,7 @@ const parametersOf = (
   { ended, now, processId, sizes, throttleSeconds }: ReservationBatch,
   alerts: boolean
 ) => {
-  const { calls, keys } = numbered(ended, sizes)
+  const { calls, keys, used } = numbered(ended, sizes)
   return [
     texts(sizes, ({ key }) => key),
     uuids(sizes, ({ user }) => user),
@@ -161,6 +163,8 @@ const parametersOf = (
     texts(ended, ({ start }) => start.route),
     booleans(ended, ({ start }) => start.sandbox),
     texts(ended, ({ start }) => start.trace),
+    // reservations_settle_again passes calls over, and sums up the others itself
+    ...(alerts ? [] : used.columns()),
     processId,
     throttleSeconds,
     alerts,
@@ -175,6 +179,7 @@ const parametersOf = (
 const numbered = (ended: ReservationBatch["ended"], sizes: ReservationBatch["sizes"]) => {
   const keys = sizes.map((_, n) => ({ place: n + 1, captures: 0, charged: 0n }))
   const byKey = new Map(sizes.map(({ key }, n) => [key, keys[n]]))
+  const used = new UsageSums()
   const calls = ended.map(({ end, start }) => {
     // The function raises for a call whose key has no size
     const key = byKey.get(start.key) ?? { place: 0, captures: 0, charged: 0n }
@@ -184,7 +189,8 @@ const numbered = (ended: ReservationBatch["ended"], sizes: ReservationBatch["siz
       key.charged += captured
     }
     const number = captured > 0n ? key.captures : 0
+    used.add(key.place, start, end, captured)
     return { place: key.place, number, total: key.charged, captured }
   })
-  return { keys, calls }
+  return { keys, calls, used }
 }

@@ -1,4 +1,5 @@
 import { Context, Effect, Layer, Option } from "effect"
+import type { ScannedPage } from "../db/ListScan.ts"
 import type { TaskRow } from "../db/TaskRow.ts"
 import type { TaskId, UserId } from "../domain/Ids.ts"
 import { problem } from "../domain/Problem.ts"
@@ -26,10 +27,10 @@ export class TaskHistory extends Context.Service<
   TaskHistory,
   {
     /** Newest first. */
-    readonly list: (
+    readonly search: (
       userId: UserId,
       filter: TaskFilter
-    ) => Effect.Effect<ReadonlyArray<TaskSummary>, StoreUnavailable>
+    ) => Effect.Effect<ScannedPage<TaskSummary>, StoreUnavailable>
     /** Fails with 2005. */
     readonly get: (userId: UserId, id: TaskId) => Effect.Effect<History, Problem | StoreUnavailable>
   }
@@ -41,7 +42,7 @@ export class TaskHistory extends Context.Service<
       const wallet = yield* Wallet
       const deliveries = yield* Deliveries
       return TaskHistory.of({
-        list: store.list,
+        search: store.search,
         get: Effect.fn("TaskHistory.get")(function* (userId, id) {
           const task = yield* store.find(userId, id)
           if (Option.isNone(task)) return yield* problem(2005, `There is no task ${id}`)

@@ -1,9 +1,13 @@
 import { PgClient } from "@effect/sql-pg"
-import { Array, Context, Effect, Layer, Option, Schema, Struct } from "effect"
+import { Array, Context, DateTime, Effect, Layer, Schema, Struct } from "effect"
+import type { Option } from "effect"
+import { idAt, scanList, when } from "../db/ListScan.ts"
+import type { ScannedPage } from "../db/ListScan.ts"
 import { rowsOf, Time } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { taskColumns, TaskRow } from "../db/TaskRow.ts"
-import type { TaskId, UserId } from "../domain/Ids.ts"
+import type { Credits } from "../domain/Credits.ts"
+import type { ApiKeyId, TaskId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskStatus } from "../domain/Task.ts"
 
@@ -13,12 +17,21 @@ export const TaskSummary = TaskRow.mapFields(Struct.omit(["body"])).annotate({
 })
 export type TaskSummary = typeof TaskSummary.Type
 
-/** A filter that is `None` matches all tasks. */
+/** A filter that is absent matches all tasks. */
 export interface TaskFilter {
-  readonly status: Option.Option<TaskStatus>
-  readonly model: Option.Option<string>
-  readonly vendor: Option.Option<string>
-  readonly before: Option.Option<TaskId>
+  readonly status?: TaskStatus | undefined
+  readonly apiKeyId?: ApiKeyId | undefined
+  readonly model?: string | undefined
+  readonly vendor?: string | undefined
+  readonly traceId?: string | undefined
+  /** Created at or after. */
+  readonly since?: DateTime.Utc | undefined
+  /** Created before. */
+  readonly until?: DateTime.Utc | undefined
+  /** Of what was charged: unfinished tasks have no cost. */
+  readonly minCost?: Credits | undefined
+  readonly maxCost?: Credits | undefined
+  readonly before?: TaskId | undefined
   readonly limit: number
 }
 
@@ -39,10 +52,10 @@ export type AttemptRow = typeof AttemptRow.Type
 export class TaskHistoryStore extends Context.Service<
   TaskHistoryStore,
   {
-    readonly list: (
+    readonly search: (
       userId: UserId,
       filter: TaskFilter
-    ) => Effect.Effect<ReadonlyArray<TaskSummary>, StoreUnavailable>
+    ) => Effect.Effect<ScannedPage<TaskSummary>, StoreUnavailable>
     readonly find: (
       userId: UserId,
       id: TaskId
@@ -55,7 +68,7 @@ export class TaskHistoryStore extends Context.Service<
     TaskHistoryStore,
     Effect.map(PgClient.PgClient, (sql) =>
       TaskHistoryStore.of({
-        list: list(sql),
+        search: search(sql),
         find: (userId, id) =>
           sql`SELECT * FROM tasks WHERE id = ${id} AND user_id = ${userId}`.pipe(
             rowsOf(TaskRow),
@@ -75,19 +88,43 @@ export class TaskHistoryStore extends Context.Service<
   )
 }
 
-function list(sql: PgClient.PgClient) {
+function search(sql: PgClient.PgClient) {
   return (userId: UserId, filter: TaskFilter) => {
-    const status = Option.getOrNull(filter.status)
-    const model = Option.getOrNull(filter.model)
-    const vendor = Option.getOrNull(filter.vendor)
-    const before = Option.getOrNull(filter.before)
-    return sql`
-      SELECT ${sql.literal(taskColumns)}, t.trace_id FROM tasks t
-      WHERE t.user_id = ${userId}
-        AND (${status}::text IS NULL OR t.status = ${status}::text)
-        AND (${model}::text IS NULL OR t.model = ${model}::text)
-        AND (${vendor}::text IS NULL OR t.vendor = ${vendor}::text)
-        AND (${before}::uuid IS NULL OR t.id < ${before}::uuid)
-      ORDER BY t.id DESC LIMIT ${filter.limit}`.pipe(rowsOf(TaskSummary), storeFailures)
+    const { before, model, since, traceId, until, vendor } = filter
+    const filters = [
+      ...when(filter.status, (status) => sql`t.status = ${status}`),
+      ...when(vendor, (name) => sql`t.vendor = ${name}`),
+      ...when(filter.minCost, (cost) => sql`t.captured >= ${cost}`),
+      ...when(filter.maxCost, (cost) => sql`t.captured <= ${cost}`)
+    ]
+    // One condition and its index select the candidates; the others are filters
+    const conditions = [
+      ...when(before, (id) => sql`c.id < ${id}`),
+      ...when(since, (at) => sql`c.id >= ${idAt(DateTime.toEpochMillis(at))}`),
+      ...when(until, (at) => sql`c.id < ${idAt(DateTime.toEpochMillis(at))}`)
+    ]
+    if (traceId !== undefined) {
+      conditions.push(sql`c.trace_id = ${traceId}`)
+      filters.push(sql`t.user_id = ${userId}`)
+      filters.push(...when(model, (name) => sql`t.model = ${name}`))
+      filters.push(...when(filter.apiKeyId, (id) => sql`t.api_key_id = ${id}`))
+    } else if (filter.apiKeyId !== undefined) {
+      conditions.push(sql`c.api_key_id = ${filter.apiKeyId}`)
+      filters.push(sql`t.user_id = ${userId}`)
+      filters.push(...when(model, (name) => sql`t.model = ${name}`))
+    } else {
+      conditions.push(sql`c.user_id = ${userId}`)
+      if (model !== undefined) conditions.push(sql`c.model = ${model}`)
+      // The index of failed tasks, whose column does not change with every status
+      else if (filter.status === "failed") conditions.push(sql`c.error IS NOT NULL`)
+    }
+    return scanList(sql)({
+      row: TaskSummary,
+      columns: sql.literal(`${taskColumns}, t.trace_id`),
+      key: "id",
+      candidates: sql`SELECT * FROM tasks c WHERE ${sql.and(conditions)} ORDER BY c.id DESC`,
+      filters,
+      limit: filter.limit
+    })
   }
 }

@@ -1,5 +1,6 @@
 import { Context, DateTime, Effect, Layer, Option, Stream } from "effect"
 import type { Alerting } from "../db/BatchWrites.ts"
+import type { ScannedPage } from "../db/ListScan.ts"
 import type * as Credits from "../domain/Credits.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
 import {
@@ -55,10 +56,10 @@ export class Wallet extends Context.Service<
       threshold: Credits.Credits
     ) => Effect.Effect<WalletRow, Problem | StoreUnavailable>
     /** The ledger, newest first. */
-    readonly entries: (
+    readonly search: (
       userId: UserId,
       page: EntryPage
-    ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
+    ) => Effect.Effect<ScannedPage<EntryRow>, StoreUnavailable>
     /** Publishes withheld alerts that are due; returns the endpoints to notify. */
     readonly reportWithheld: (
       alerting: Alerting
@@ -121,7 +122,7 @@ export class Wallet extends Context.Service<
         setThreshold: Effect.fn("Wallet.setThreshold")(function* (userId, threshold) {
           return yield* known(userId, yield* store.setThreshold(userId, threshold))
         }),
-        entries: store.entries,
+        search: store.search,
         entriesOf: store.entriesOf,
         reportWithheld: (alerting) => store.reportWithheld(alerting, withheldAlertsMax),
         ledger: ledger(store),
@@ -138,10 +139,11 @@ const ledger =
   (userId: UserId, filters: Omit<EntryPage, "before" | "limit">) =>
     Stream.paginate(Option.none<bigint>(), (before) =>
       Effect.map(
-        store.entries(userId, { ...filters, before, limit: ledgerExportRowsMax }),
-        (rows) => {
+        store.search(userId, { ...filters, before, limit: ledgerExportRowsMax }),
+        ({ end, rows }) => {
           const last = rows.length < ledgerExportRowsMax ? undefined : rows.at(-1)
-          return [rows, Option.fromUndefinedOr(last && Option.some(last.seq))] as const
+          const next = last?.seq ?? (end === null ? undefined : BigInt(end))
+          return [rows, Option.map(Option.fromUndefinedOr(next), Option.some)] as const
         }
       )
     )

@@ -1,8 +1,9 @@
 import type { PgClient } from "@effect/sql-pg"
-import { Option, Schema } from "effect"
-import type { DateTime } from "effect"
+import { DateTime, Option, Schema } from "effect"
+import { scanList, when } from "../db/ListScan.ts"
 import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
+import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
 
 export class EntryRow extends Schema.Class<EntryRow>("EntryRow")({
@@ -29,21 +30,43 @@ export interface EntryPage {
   readonly since?: DateTime.Utc | undefined
   /** Created before. */
   readonly until?: DateTime.Utc | undefined
+  readonly traceId?: string | undefined
+  readonly minAmount?: Credits | undefined
+  readonly maxAmount?: Credits | undefined
 }
 
-/** `WalletStore.entries`. */
-export const entries = (sql: PgClient.PgClient) => (userId: UserId, page: EntryPage) => {
-  const before = Option.getOrUndefined(page.before)
-  return sql`
-    SELECT * FROM wallet_entries WHERE ${sql.and([
-      sql`user_id = ${userId}`,
-      ...(before === undefined ? [] : [sql`seq < ${before}`]),
-      ...(page.kind === undefined ? [] : [sql`kind = ${page.kind}`]),
-      ...(page.subjectId === undefined ? [] : [sql`subject_id = ${page.subjectId}`]),
-      ...(page.since === undefined ? [] : [sql`created_at >= ${toDate(page.since)}`]),
-      ...(page.until === undefined ? [] : [sql`created_at < ${toDate(page.until)}`])
-    ])}
-    ORDER BY seq DESC LIMIT ${page.limit}`.pipe(rowsOf(EntryRow), storeFailures)
+/** Clocks of processes may differ by so much. */
+const skewMinutes = 1
+
+/** `WalletStore.search`: newest first. Entries are numbered in order of time, so that no index by time is needed. */
+export const search = (sql: PgClient.PgClient) => (userId: UserId, page: EntryPage) => {
+  const { kind, since, until } = page
+  const seqAt = (at: DateTime.Utc) => sql`(
+    SELECT ledger_seq_at(w.user_id, w.entry_count, ${toDate(at)}) FROM wallets w WHERE w.user_id = ${userId})`
+  const isOperators = kind === "top_up" || kind === "adjustment"
+  const candidates = [
+    sql`c.user_id = ${userId}`,
+    ...when(Option.getOrUndefined(page.before), (seq) => sql`c.seq < ${seq}`),
+    ...when(page.subjectId, (id) => sql`c.subject_id = ${id}`),
+    ...(isOperators && page.subjectId === undefined ? [sql`c.subject_id IS NULL`] : []),
+    ...when(since, (at) => sql`c.seq >= ${seqAt(DateTime.subtract(at, { minutes: skewMinutes }))}`),
+    ...when(until, (at) => sql`c.seq < ${seqAt(DateTime.add(at, { minutes: skewMinutes }))}`)
+  ]
+  return scanList(sql)({
+    row: EntryRow,
+    columns: sql.literal("t.*"),
+    key: "seq",
+    candidates: sql`SELECT * FROM wallet_entries c WHERE ${sql.and(candidates)} ORDER BY c.seq DESC`,
+    filters: [
+      ...when(kind, (name) => sql`t.kind = ${name}`),
+      ...when(since, (at) => sql`t.created_at >= ${toDate(at)}`),
+      ...when(until, (at) => sql`t.created_at < ${toDate(at)}`),
+      ...when(page.traceId, (id) => sql`t.trace_id = ${id}`),
+      ...when(page.minAmount, (amount) => sql`t.amount >= ${amount}`),
+      ...when(page.maxAmount, (amount) => sql`t.amount <= ${amount}`)
+    ],
+    limit: page.limit
+  })
 }
 
 /** `WalletStore.entriesOf`. */

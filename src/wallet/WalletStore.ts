@@ -4,6 +4,7 @@ import type { DateTime } from "effect"
 import { SqlError } from "effect/sql"
 import { publishAlert, retryDeadlock } from "../db/BatchWrites.ts"
 import type { Alerting } from "../db/BatchWrites.ts"
+import type { ScannedPage } from "../db/ListScan.ts"
 import { Micro, rowOf, rowsOf, toDate } from "../db/Rows.ts"
 import { sqlState, storeFailures } from "../db/StoreFailures.ts"
 import type * as Credits from "../domain/Credits.ts"
@@ -12,7 +13,7 @@ import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { audits } from "./WalletAuditStore.ts"
 import type { AuditedPage, AuditPage } from "./WalletAuditStore.ts"
-import { entries, entriesOf } from "./WalletEntryStore.ts"
+import { entriesOf, search } from "./WalletEntryStore.ts"
 import type { EntryPage, EntryRow } from "./WalletEntryStore.ts"
 
 export class WalletRow extends Schema.Class<WalletRow>("WalletRow")({
@@ -67,10 +68,10 @@ export class WalletStore extends Context.Service<
     readonly find: (userId: UserId) => Effect.Effect<Option.Option<WalletRow>, StoreUnavailable>
     readonly add: (addition: Addition) => Effect.Effect<AdditionOutcome, StoreUnavailable>
     /** The ledger, newest first. */
-    readonly entries: (
+    readonly search: (
       userId: UserId,
       page: EntryPage
-    ) => Effect.Effect<ReadonlyArray<EntryRow>, StoreUnavailable>
+    ) => Effect.Effect<ScannedPage<EntryRow>, StoreUnavailable>
     /** All entries about one task or call, oldest first. */
     readonly entriesOf: (
       userId: UserId,
@@ -109,7 +110,7 @@ export class WalletStore extends Context.Service<
             storeFailures
           ),
         add: add(sql),
-        entries: entries(sql),
+        search: search(sql),
         entriesOf: entriesOf(sql),
         setThreshold: (userId, threshold) =>
           sql`

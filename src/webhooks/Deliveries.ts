@@ -1,4 +1,5 @@
 import { Context, DateTime, Effect, Layer } from "effect"
+import type { ScannedPage } from "../db/ListScan.ts"
 import type { DeliveryId, EndpointId, TaskId, UserId } from "../domain/Ids.ts"
 import { deliveryLogDays, recoverDeliveriesMax } from "../domain/Limits.ts"
 import { invalid, problem } from "../domain/Problem.ts"
@@ -29,11 +30,11 @@ type Failure = Problem | StoreUnavailable
 export class Deliveries extends Context.Service<
   Deliveries,
   {
-    readonly list: (
+    readonly search: (
       userId: UserId,
       filter: DeliveryFilter,
       page: DeliveryPage
-    ) => Effect.Effect<ReadonlyArray<DeliveryRow>, StoreUnavailable>
+    ) => Effect.Effect<ScannedPage<DeliveryRow>, StoreUnavailable>
     /** Fails with 2005. */
     readonly get: (
       userId: UserId,
@@ -75,7 +76,7 @@ export class Deliveries extends Context.Service<
       })
 
       return Deliveries.of({
-        list: log.list,
+        search: log.search,
         ofTask: log.ofTask,
         get: Effect.fn("Deliveries.get")(function* (userId, id) {
           return { row: yield* find(userId, id), attempts: yield* log.attempts(id) }

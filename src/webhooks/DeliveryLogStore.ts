@@ -1,6 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
-import { Array, Context, Effect, Layer, Option, Schema } from "effect"
-import type { DateTime } from "effect"
+import { Array, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { scanList, when } from "../db/ListScan.ts"
+import type { ScannedPage } from "../db/ListScan.ts"
 import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EventType } from "../domain/Event.ts"
@@ -39,10 +40,18 @@ export class AttemptRow extends Schema.Class<AttemptRow>("AttemptRow")({
   remoteAddress: Schema.NullOr(Schema.String)
 }) {}
 
+/** A filter that is absent matches all deliveries. */
 export interface DeliveryFilter {
-  readonly endpointId: Option.Option<EndpointId>
-  readonly status: Option.Option<DeliveryStatus>
-  readonly type: Option.Option<EventType>
+  readonly endpointId?: EndpointId | undefined
+  readonly taskId?: TaskId | undefined
+  readonly status?: DeliveryStatus | undefined
+  readonly type?: EventType | undefined
+  /** Of the request that caused the event. */
+  readonly traceId?: string | undefined
+  /** Created at or after. */
+  readonly since?: DateTime.Utc | undefined
+  /** Created before. */
+  readonly until?: DateTime.Utc | undefined
 }
 
 export interface DeliveryPage {
@@ -73,11 +82,12 @@ export type TaskDeliveryRow = typeof TaskDeliveryRow.Type
 export class DeliveryLogStore extends Context.Service<
   DeliveryLogStore,
   {
-    readonly list: (
+    /** Newest first. */
+    readonly search: (
       userId: UserId,
       filter: DeliveryFilter,
       page: DeliveryPage
-    ) => Effect.Effect<ReadonlyArray<DeliveryRow>, StoreUnavailable>
+    ) => Effect.Effect<ScannedPage<DeliveryRow>, StoreUnavailable>
     readonly find: (
       userId: UserId,
       id: DeliveryId
@@ -116,30 +126,60 @@ export class DeliveryLogStore extends Context.Service<
 const createdAt = (id: DeliveryId): Date =>
   new Date(Option.getOrElse(deliveryTimeMillis(id), () => 0))
 
+/** The lowest delivery id of this time. */
+const deliveryIdAt = (at: DateTime.Utc): string =>
+  `whd_${DateTime.toEpochMillis(at).toString(16).padStart(12, "0")}`
+
+/** Of a table named `t`. */
+const deliveryColumns = `
+    t.id, t.endpoint_id, t.event_id, t.event_type, t.task_id, t.status, t.attempts, t.next_due_at,
+    t.created_at, t.updated_at,
+    (SELECT e.deleted_at IS NOT NULL FROM webhook_endpoints e WHERE e.id = t.endpoint_id) AS endpoint_deleted`
+
+function search(sql: PgClient.PgClient) {
+  return (userId: UserId, filter: DeliveryFilter, page: DeliveryPage) => {
+    const { endpointId, since, taskId, until } = filter
+    const before = Option.filter(page.before, (id) => Option.isSome(deliveryTimeMillis(id)))
+    const candidates = [
+      endpointId === undefined ? sql`c.user_id = ${userId}` : sql`c.endpoint_id = ${endpointId}`,
+      ...when(Option.getOrUndefined(before), (id) => sql`c.id < ${id}`),
+      ...when(Option.getOrUndefined(before), (id) => sql`c.created_at <= ${createdAt(id)}`),
+      ...when(taskId, (id) => sql`c.task_id = ${id}`),
+      ...when(since, (at) => sql`c.created_at >= ${toDate(at)}`),
+      ...when(since, (at) => sql`c.id >= ${deliveryIdAt(at)}`),
+      ...when(until, (at) => sql`c.created_at < ${toDate(at)}`),
+      ...when(until, (at) => sql`c.id < ${deliveryIdAt(at)}`)
+    ]
+    return scanList(sql)({
+      row: DeliveryRow,
+      columns: sql.literal(deliveryColumns),
+      key: "id",
+      candidates: sql`
+          SELECT * FROM deliveries_and_claims c WHERE ${sql.and(candidates)} ORDER BY c.id DESC`,
+      filters: [
+        ...when(endpointId, () => sql`t.user_id = ${userId}`),
+        ...when(filter.status, (status) => sql`t.status = ${status}`),
+        ...when(filter.type, (type) => sql`t.event_type = ${type}`),
+        ...when(
+          filter.traceId,
+          (id) => sql`EXISTS (
+              SELECT FROM events e
+              WHERE e.id = t.event_id AND e.created_at = t.event_created_at AND e.trace_id = ${id})`
+        )
+      ],
+      limit: page.limit
+    })
+  }
+}
+
 function reads(sql: PgClient.PgClient) {
-  const columns = sql.literal(`
-    d.id, d.endpoint_id, d.event_id, d.event_type, d.task_id, d.status, d.attempts, d.next_due_at,
-    d.created_at, d.updated_at,
-    (SELECT e.deleted_at IS NOT NULL FROM webhook_endpoints e WHERE e.id = d.endpoint_id) AS endpoint_deleted`)
   const Body = Schema.Struct({ body: Bytes })
   return {
-    list: (userId: UserId, filter: DeliveryFilter, page: DeliveryPage) => {
-      const before = Option.filter(page.before, (id) => Option.isSome(deliveryTimeMillis(id)))
-      return sql`
-        SELECT ${columns} FROM deliveries_and_claims d WHERE ${sql.and([
-          sql`d.user_id = ${userId}`,
-          ...Option.toArray(
-            Option.map(before, (id) => sql`d.id < ${id} AND d.created_at <= ${createdAt(id)}`)
-          ),
-          ...Option.toArray(Option.map(filter.endpointId, (id) => sql`d.endpoint_id = ${id}`)),
-          ...Option.toArray(Option.map(filter.status, (status) => sql`d.status = ${status}`)),
-          ...Option.toArray(Option.map(filter.type, (type) => sql`d.event_type = ${type}`))
-        ])} ORDER BY d.id DESC LIMIT ${page.limit}`.pipe(rowsOf(DeliveryRow), storeFailures)
-    },
+    search: search(sql),
     find: (userId: UserId, id: DeliveryId) =>
       sql`
-        SELECT ${columns} FROM deliveries_and_claims d
-        WHERE d.id = ${id} AND d.created_at = ${createdAt(id)} AND d.user_id = ${userId}`.pipe(
+        SELECT ${sql.literal(deliveryColumns)} FROM deliveries_and_claims t
+        WHERE t.id = ${id} AND t.created_at = ${createdAt(id)} AND t.user_id = ${userId}`.pipe(
         rowsOf(DeliveryRow),
         Effect.map(Array.head),
         storeFailures

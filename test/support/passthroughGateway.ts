@@ -112,13 +112,16 @@ export const startGateway = async (
   const calls = () =>
     run(
       Effect.flatMap(Metering, (metering) =>
-        metering.list(made.userId, { before: Option.none(), limit: 100 })
+        Effect.map(metering.search(made.userId, { limit: 100 }), ({ rows }) => rows)
       )
     )
   const entries = () =>
     run(
       Effect.flatMap(Wallet, (wallet) =>
-        wallet.entries(made.userId, { before: Option.none(), limit: 100 })
+        Effect.map(
+          wallet.search(made.userId, { before: Option.none(), limit: 100 }),
+          ({ rows }) => rows
+        )
       )
     )
   const drift = () => run(Effect.flatMap(Wallet, (wallet) => wallet.drift))

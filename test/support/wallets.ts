@@ -226,7 +226,8 @@ const Count = Schema.Array(Schema.Struct({ n: Schema.Int }))
 
 /**
  * Breaches of docs/reference/wallet.md#invariants, of one wallet or of all: must be 0. Checks again
- * `settled ≥ held ≥ 0` and the sums, though constraints state some of them.
+ * `settled ≥ held ≥ 0` and the sums, though constraints state some of them, and that the rollup of
+ * usage agrees with the ledger, the tasks and the receipts.
  */
 export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefined) {
   const sql = yield* PgClient.PgClient
@@ -264,7 +265,32 @@ export const breachesOf = Effect.fnUntraced(function* (userId: UserId | undefine
       (SELECT count(*) FROM holds h WHERE kind = 'task' AND ${mine}
         AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = h.id)) +
       (SELECT count(*) FROM mine t WHERE (SELECT count(*) FROM events e WHERE e.task_id = t.id)
-        <> CASE WHEN t.status IN ('completed', 'failed') THEN 2 ELSE 1 END)
+        <> CASE WHEN t.status IN ('completed', 'failed') THEN 2 ELSE 1 END) +
+      -- The rollup of each day is the sum of its captures
+      (SELECT count(*) FROM (
+          SELECT user_id, (created_at AT TIME ZONE 'UTC')::date AS day, sum(amount) AS captured
+          FROM wallet_entries WHERE kind = 'capture' AND ${mine} GROUP BY 1, 2
+        ) l FULL JOIN (
+          SELECT user_id, day, sum(credits) AS credits FROM usage_days WHERE ${mine} GROUP BY 1, 2
+        ) u USING (user_id, day)
+        WHERE coalesce(l.captured, 0) <> coalesce(u.credits, 0)) +
+      -- And its counts are those of the tasks, and of the receipts that are still there
+      (SELECT count(*) FROM (
+          SELECT user_id, day, model, sum(n) AS n, sum(tokens) AS tokens, sum(results) AS results FROM (
+            SELECT user_id, (updated_at AT TIME ZONE 'UTC')::date AS day, model, 1 AS n, 0 AS tokens,
+              jsonb_array_length(result) AS results
+            FROM mine WHERE status = 'completed'
+            UNION ALL
+            SELECT user_id, (ended_at AT TIME ZONE 'UTC')::date, coalesce(model, ''), 1,
+              coalesce((usage ->> 'inputTokens')::bigint + (usage ->> 'outputTokens')::bigint, 0), 0
+            FROM calls WHERE outcome = 'settled' AND ${mine}
+          ) s GROUP BY 1, 2, 3
+        ) s LEFT JOIN (
+          SELECT user_id, day, model, sum(requests) AS n, sum(input_tokens + output_tokens) AS tokens,
+            sum(images + videos + audios) AS results
+          FROM usage_days WHERE ${mine} GROUP BY 1, 2, 3
+        ) u USING (user_id, day, model)
+        WHERE (s.n, s.tokens, s.results) IS DISTINCT FROM (u.n, u.tokens, u.results))
     )::int AS n`
   const [count] = yield* Schema.decodeUnknownEffect(Count)(rows)
   return count?.n
@@ -275,6 +301,6 @@ export const breaches = breachesOf(undefined)
 /** The ledger of a user, oldest first. */
 export const ledgerOf = Effect.fnUntraced(function* (userId: UserId) {
   const wallets = yield* WalletStore
-  const entries = yield* wallets.entries(userId, { before: Option.none(), limit: 100_000 })
-  return entries.toReversed()
+  const { rows } = yield* wallets.search(userId, { before: Option.none(), limit: 10_000 })
+  return rows.toReversed()
 })

@@ -1,10 +1,12 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { bodyParseOptions } from "../../catalog/FieldFaults.ts"
 import { ApiKeysApi } from "./ApiKeysApi.ts"
+import { BillsApi } from "./BillsApi.ts"
 import { CallsApi } from "./CallsApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import { ModelsApi } from "./ModelsApi.ts"
 import { TasksApi } from "./TasksApi.ts"
+import { UsageApi } from "./UsageApi.ts"
 import { UsersApi } from "./UsersApi.ts"
 import { WalletApi } from "./WalletApi.ts"
 import { WebhookDeliveriesApi } from "./WebhookDeliveriesApi.ts"
@@ -19,6 +21,8 @@ export class Api extends HttpApi.make("manage")
   .add(ApiKeysApi)
   .add(WalletApi)
   .add(CallsApi)
+  .add(UsageApi)
+  .add(BillsApi)
   .add(WebhookEndpointsApi)
   .add(TasksApi)
   .add(ModelsApi)

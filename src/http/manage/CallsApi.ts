@@ -1,9 +1,10 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { CreditsFromString } from "../../domain/Credits.ts"
+import { ApiKeyId } from "../../domain/Ids.ts"
 import { Timestamp } from "../../domain/Task.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, pageQuery } from "./Paging.ts"
+import { costQuery, pageOf, pageQuery, timeQuery, traceQuery } from "./Paging.ts"
 
 export const CallId = Schema.String.check(Schema.isUUID())
 
@@ -27,7 +28,16 @@ export const CallView = Schema.Struct({
 /** A user's own metered calls, newest first. */
 export class CallsApi extends HttpApiGroup.make("calls").add(
   HttpApiEndpoint.get("listCalls", "/calls", {
-    query: pageQuery(CallId),
+    query: {
+      ...pageQuery(CallId),
+      ...timeQuery,
+      ...traceQuery,
+      ...costQuery,
+      outcome: Schema.optionalKey(CallView.fields.outcome),
+      api_key_id: Schema.optionalKey(ApiKeyId),
+      vendor: Schema.optionalKey(Schema.NonEmptyString),
+      model: Schema.optionalKey(Schema.NonEmptyString)
+    },
     success: pageOf(CallView),
     error
   }),

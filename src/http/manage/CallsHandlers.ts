@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Metering } from "../../passthrough/Metering.ts"
 import type { CallRow } from "../../passthrough/Metering.ts"
@@ -17,8 +17,20 @@ export const layer = HttpApiBuilder.group(
       listCalls: Effect.fnUntraced(function* ({ query }) {
         const userId = yield* requireUser
         const { before, limit } = readPage(query, CallId)
-        const rows = yield* metering.list(userId, { before, limit: limit + 1 })
-        return toPage(rows, limit, (row) => row.id, showCall)
+        const { end, rows } = yield* metering.search(userId, {
+          before: Option.getOrUndefined(before),
+          limit: limit + 1,
+          outcome: query.outcome,
+          apiKeyId: query.api_key_id,
+          vendor: query.vendor,
+          model: query.model,
+          traceId: query.trace_id,
+          since: query.since,
+          until: query.until,
+          minCost: query.min_cost,
+          maxCost: query.max_cost
+        })
+        return toPage(rows, limit, (row) => row.id, showCall, end)
       }),
       getCall: Effect.fnUntraced(function* ({ params }) {
         return showCall(yield* metering.find(yield* requireUser, params.id))

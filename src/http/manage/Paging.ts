@@ -1,5 +1,7 @@
 import { Option, Schema, SchemaTransformation } from "effect"
+import { CreditsFromString } from "../../domain/Credits.ts"
 import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
+import { Timestamp } from "../../domain/Task.ts"
 
 type KeySchema = Schema.ConstraintDecoder<unknown> & { readonly Encoded: string }
 
@@ -53,17 +55,49 @@ export const readPage = <Key extends KeySchema>(
   limit: query.limit ?? pageSizeDefault
 })
 
-/** Makes a page of rows that were read with a limit one higher, which shows whether there are more. */
+/**
+ * Makes a page of rows that were read with a limit one higher, which shows whether there are more. `end`:
+ * where a scan has ended that found less.
+ */
 export const toPage = <Row, Item>(
   rows: ReadonlyArray<Row>,
   limit: number,
   keyOf: (row: Row) => string,
-  show: (row: Row) => Item
+  show: (row: Row) => Item,
+  end: string | null = null
 ): { readonly data: ReadonlyArray<Item>; readonly next_cursor: string | null } => {
   const shown = rows.slice(0, limit)
   const last = shown.at(-1)
   return {
     data: shown.map(show),
-    next_cursor: rows.length > limit && last !== undefined ? encodeCursor(keyOf(last)) : null
+    next_cursor:
+      rows.length > limit && last !== undefined
+        ? encodeCursor(keyOf(last))
+        : Option.getOrNull(Option.map(Option.fromNullOr(end), encodeCursor))
   }
+}
+
+/** `?since&until` of a list. */
+export const timeQuery = {
+  since: Schema.optionalKey(
+    Timestamp.annotate({ description: "Created at this time or later, ISO 8601" })
+  ),
+  until: Schema.optionalKey(
+    Timestamp.annotate({ description: "Created before this time, ISO 8601" })
+  )
+}
+
+/** `?trace_id` of a list: the trace of the request that caused the row. */
+export const traceQuery = {
+  trace_id: Schema.optionalKey(
+    Schema.String.check(
+      Schema.isPattern(/^[0-9a-f]{32}$/u, { expected: "a trace id of 32 hex digits" })
+    )
+  )
+}
+
+/** `?min_cost&max_cost` of a list: what was charged, both inclusive. */
+export const costQuery = {
+  min_cost: Schema.optionalKey(CreditsFromString),
+  max_cost: Schema.optionalKey(CreditsFromString)
 }

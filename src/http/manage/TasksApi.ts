@@ -2,11 +2,11 @@ import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Text } from "../../catalog/bodies/Fields.ts"
 import { CreditsFromString } from "../../domain/Credits.ts"
-import { DeliveryId, EndpointId, EventId, TaskId } from "../../domain/Ids.ts"
+import { ApiKeyId, DeliveryId, EndpointId, EventId, TaskId } from "../../domain/Ids.ts"
 import { ResultKind, TaskError, TaskStatus, Timestamp } from "../../domain/Task.ts"
 import { DeliveryStatus, FailureClass } from "../../domain/Webhook.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, pageQuery } from "./Paging.ts"
+import { costQuery, pageOf, pageQuery, timeQuery, traceQuery } from "./Paging.ts"
 import { WalletEntry } from "./WalletApi.ts"
 
 /** The money of a task: held while it runs, captured and released when it has ended. */
@@ -89,7 +89,11 @@ export class TasksApi extends HttpApiGroup.make("tasks").add(
   HttpApiEndpoint.get("listTasks", "/tasks", {
     query: {
       ...pageQuery(TaskId),
+      ...timeQuery,
+      ...traceQuery,
+      ...costQuery,
       status: Schema.optionalKey(TaskStatus),
+      api_key_id: Schema.optionalKey(ApiKeyId),
       model: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
       vendor: Schema.optionalKey(Text.check(Schema.isNonEmpty()))
     },

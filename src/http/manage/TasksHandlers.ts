@@ -21,14 +21,20 @@ export const layer = HttpApiBuilder.group(
       listTasks: Effect.fnUntraced(function* ({ query }) {
         const userId = yield* requireUser
         const { before, limit } = readPage(query, TaskId)
-        const rows = yield* tasks.list(userId, {
-          before,
+        const { end, rows } = yield* tasks.search(userId, {
+          before: Option.getOrUndefined(before),
           limit: limit + 1,
-          status: Option.fromUndefinedOr(query.status),
-          model: Option.fromUndefinedOr(query.model),
-          vendor: Option.fromUndefinedOr(query.vendor)
+          status: query.status,
+          apiKeyId: query.api_key_id,
+          model: query.model,
+          vendor: query.vendor,
+          traceId: query.trace_id,
+          since: query.since,
+          until: query.until,
+          minCost: query.min_cost,
+          maxCost: query.max_cost
         })
-        return toPage(rows, limit, (row) => row.id, showTask)
+        return toPage(rows, limit, (row) => row.id, showTask, end)
       }),
       getTask: Effect.fnUntraced(function* ({ params }) {
         return showHistory(yield* tasks.get(yield* requireUser, params.id))

@@ -4,7 +4,7 @@ import { CreditsFromString } from "../../domain/Credits.ts"
 import { UserId } from "../../domain/Ids.ts"
 import { Timestamp } from "../../domain/Task.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, pageQuery } from "./Paging.ts"
+import { pageOf, pageQuery, timeQuery, traceQuery } from "./Paging.ts"
 
 export const WalletView = Schema.Struct({
   available_balance: CreditsFromString,
@@ -38,17 +38,15 @@ export const EntryKey = Schema.BigIntFromString.check(
 
 const Uuid = Schema.String.check(Schema.isUUID())
 
-/** Filters by kind, by task or call, by time. `format=csv` returns a file. */
+/** Filters by kind, by task or call, by time, trace and amount. `format=csv` returns a file. */
 const EntryQuery = Schema.Struct({
   ...pageQuery(EntryKey),
   kind: Schema.optionalKey(WalletEntry.fields.kind),
   task_id: Schema.optionalKey(Uuid),
-  since: Schema.optionalKey(
-    Timestamp.annotate({ description: "Created at this time or later, ISO 8601" })
-  ),
-  until: Schema.optionalKey(
-    Timestamp.annotate({ description: "Created before this time, ISO 8601" })
-  ),
+  ...timeQuery,
+  ...traceQuery,
+  min_amount: Schema.optionalKey(CreditsFromString),
+  max_amount: Schema.optionalKey(CreditsFromString),
   format: Schema.optionalKey(
     Schema.Literals(["json", "csv"]).annotate({
       description: "`csv` returns all entries as a file; so does `Accept: text/csv`"

@@ -7,6 +7,7 @@ import { Wallet } from "../../wallet/Wallet.ts"
 import type { EntryRow, WalletRow } from "../../wallet/Wallet.ts"
 import { requireOperator, requireUser } from "../server/Authentication.ts"
 import { Api } from "./Api.ts"
+import { wantsCsv } from "./Csv.ts"
 import { readPage, toPage } from "./Paging.ts"
 import { EntryKey } from "./WalletApi.ts"
 import type { EntryQuery } from "./WalletApi.ts"
@@ -52,18 +53,18 @@ const entryLister = (wallet: Wallet["Service"]) =>
       kind: query.kind,
       subjectId: query.task_id,
       since: query.since,
-      until: query.until
+      until: query.until,
+      traceId: query.trace_id,
+      minAmount: query.min_amount,
+      maxAmount: query.max_amount
     }
-    if (query.format === "csv" || (query.format === undefined && wantsCsv(request))) {
+    if (wantsCsv(query.format, request)) {
       return csvResponse(wallet.ledger(userId, filters))
     }
     const { before, limit } = readPage(query, EntryKey)
-    const rows = yield* wallet.entries(userId, { ...filters, before, limit: limit + 1 })
-    return toPage(rows, limit, (row) => String(row.seq), showEntry)
+    const { end, rows } = yield* wallet.search(userId, { ...filters, before, limit: limit + 1 })
+    return toPage(rows, limit, (row) => String(row.seq), showEntry, end)
   })
-
-const wantsCsv = (request: HttpServerRequest.HttpServerRequest): boolean =>
-  /\btext\/csv\b/iu.test(request.headers["accept"] ?? "")
 
 /** The available balance is the settled minus the held. docs/reference/wallet.md#balances */
 export const showWallet = (row: WalletRow) => ({

@@ -5,7 +5,7 @@ import { DeliveryId, EndpointId, EventId, TaskId } from "../../domain/Ids.ts"
 import { Timestamp } from "../../domain/Task.ts"
 import { DeliveryStatus, FailureClass } from "../../domain/Webhook.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, pageQuery } from "./Paging.ts"
+import { pageOf, pageQuery, timeQuery, traceQuery } from "./Paging.ts"
 
 const deliveryFields = {
   id: DeliveryId,
@@ -53,6 +53,9 @@ export class WebhookDeliveriesApi extends HttpApiGroup.make("webhookDeliveries")
   HttpApiEndpoint.get("listWebhookDeliveries", "/webhook-deliveries", {
     query: {
       endpoint_id: Schema.optionalKey(EndpointId),
+      task_id: Schema.optionalKey(TaskId),
+      ...timeQuery,
+      ...traceQuery,
       status: Schema.optionalKey(DeliveryStatus),
       type: Schema.optionalKey(EventType),
       ...pageQuery(DeliveryId)

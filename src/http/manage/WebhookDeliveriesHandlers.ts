@@ -1,4 +1,4 @@
-import { DateTime, Effect, Option } from "effect"
+import { DateTime, Effect } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { DeliveryId } from "../../domain/Ids.ts"
 import { Deliveries } from "../../webhooks/Deliveries.ts"
@@ -18,12 +18,17 @@ export const layer = HttpApiBuilder.group(
         const userId = yield* requireUser
         const { before, limit } = readPage(query, DeliveryId)
         const filter = {
-          endpointId: Option.fromUndefinedOr(query.endpoint_id),
-          status: Option.fromUndefinedOr(query.status),
-          type: Option.fromUndefinedOr(query.type)
+          endpointId: query.endpoint_id,
+          taskId: query.task_id,
+          status: query.status,
+          type: query.type,
+          traceId: query.trace_id,
+          since: query.since,
+          until: query.until
         }
-        const rows = yield* deliveries.list(userId, filter, { before, limit: limit + 1 })
-        return toPage(rows, limit, (row) => row.id, show)
+        const page = { before, limit: limit + 1 }
+        const { end, rows } = yield* deliveries.search(userId, filter, page)
+        return toPage(rows, limit, (row) => row.id, show, end)
       }),
       getWebhookDelivery: Effect.fnUntraced(function* ({ params }) {
         const { attempts, row } = yield* deliveries.get(yield* requireUser, params.id)

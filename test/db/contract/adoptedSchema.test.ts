@@ -72,8 +72,20 @@ const former: Readonly<Record<string, Layer.Layer<Database>>> = {
 }
 const fresh = { postgres: postgresDatabase, embedded: embeddedDatabase }
 
+/** Of days before there was usage. docs/reference/usage.md#rebuild */
+const rebuildUsage = Effect.flatMap(
+  SqlClient,
+  (sql) => sql`
+    SELECT usage_rebuild(user_id, day) FROM (
+      SELECT DISTINCT user_id, (created_at AT TIME ZONE 'UTC')::date AS day FROM wallet_entries
+    ) d`
+)
+
 const adopted = (database: Layer.Layer<Database>) =>
-  Migrations.layer().pipe(Layer.provideMerge(database), Layer.orDie)
+  Layer.effectDiscard(Effect.andThen(Migrations.migrate(), rebuildUsage)).pipe(
+    Layer.provideMerge(database),
+    Layer.orDie
+  )
 
 type Rows = ReadonlyMap<string, ReadonlyArray<Record<string, unknown>>>
 
@@ -118,7 +130,8 @@ const renamed = (before: Rows): Rows => {
   const kept = [...before].map(
     ([table, rows]) => [tables[table] ?? table, rows.map((values) => row(table, values))] as const
   )
-  return new Map([...kept, ["account_affinities", []], ["key_budgets", []]])
+  const tablesSince = ["account_affinities", "key_budgets", "usage_days"]
+  return new Map([...kept, ...tablesSince.map((table): [string, []] => [table, []])])
 }
 
 /** Sorted independently of names, without the rows that the migrations write about themselves. */
@@ -167,7 +180,8 @@ for (const [store, database] of Object.entries(former)) {
           "0002_withheld_alerts",
           "0003_account_affinities",
           "0004_due_tasks",
-          "0005_key_budgets"
+          "0005_key_budgets",
+          "0006_usage"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState

@@ -589,7 +589,7 @@ describeStores("the stores", (database) => {
         ]) {
           assert.isTrue(Exit.isFailure(yield* Effect.exit(statement)))
         }
-        assert.strictEqual((yield* (yield* WalletStore).entries(user, page)).length, 1)
+        assert.strictEqual((yield* (yield* WalletStore).search(user, page)).rows.length, 1)
       })
     )
   })

@@ -80,7 +80,7 @@ describeStores("the reservation store", (database) => {
             ["capture", credits(5), `capture:${three!.id}`, second.hold]
           ]
         )
-        const receipts = yield* calls.list(userId, { before: Option.none(), limit: 9 })
+        const { rows: receipts } = yield* calls.search(userId, { limit: 9 })
         assert.sameDeepMembers(
           receipts.map((it) => [it.id, it.outcome, it.held, it.captured]),
           [
@@ -236,7 +236,7 @@ describeStores("the reservation store", (database) => {
         })
         const three = callStart(userId, 4)
         yield* writeReservations({ sizes: [reservation(userId, 0)], ended: [drawnCall(three, 4)] })
-        const receipts = yield* calls.list(userId, { before: Option.none(), limit: 9 })
+        const { rows: receipts } = yield* calls.search(userId, { limit: 9 })
         assert.sameDeepMembers(
           receipts.map((it) => [it.id, it.outcome, it.captured]),
           [

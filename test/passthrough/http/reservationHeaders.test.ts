@@ -89,7 +89,11 @@ const callOften = async (caller: Caller, goesOn: (calls: number) => boolean, tok
 const wallet = ({ userId }: Caller) => run(Effect.flatMap(Wallet, (it) => it.get(userId)))
 
 const entries = ({ userId }: Caller) =>
-  run(Effect.flatMap(Wallet, (it) => it.entries(userId, { before: Option.none(), limit: 10_000 })))
+  run(
+    Effect.flatMap(Wallet, (it) =>
+      Effect.map(it.search(userId, { before: Option.none(), limit: 10_000 }), ({ rows }) => rows)
+    )
+  )
 
 const released = async (caller: Caller) => {
   for (let tries = 0; tries < 1000; tries += 1) {
@@ -120,7 +124,7 @@ describe("a key that calls often", () => {
     for (const { note, subjectId } of captures) assert.isTrue(holds.has(note ?? subjectId))
     const receipts = await run(
       Effect.flatMap(Metering, (it) =>
-        it.list(caller.userId, { before: Option.none(), limit: 1000 })
+        Effect.map(it.search(caller.userId, { limit: 1000 }), ({ rows }) => rows)
       )
     )
     assert.equal(receipts.length, captures.length)

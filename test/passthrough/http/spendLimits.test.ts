@@ -33,7 +33,10 @@ beforeEach(() => {
 const entriesOf = () =>
   gateway.run(
     Effect.flatMap(Wallet, (wallet) =>
-      wallet.entries(gateway.userId, { before: Option.none(), limit: 10_000 })
+      Effect.map(
+        wallet.search(gateway.userId, { before: Option.none(), limit: 10_000 }),
+        ({ rows }) => rows
+      )
     )
   )
 

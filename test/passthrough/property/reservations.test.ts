@@ -35,7 +35,7 @@ interface Ledger {
   readonly breaches: Effect.Effect<number>
 }
 
-/** What `reservations_settle` promises, in memory. */
+/** What `reservations_write` promises, in memory. */
 const memoryLedger = (balance: number): Ledger => {
   const captured = new Set<string>()
   let settled: bigint = credits(balance)

@@ -1,5 +1,5 @@
 import { assert, layer } from "@effect/vitest"
-import { DateTime, Effect, Layer, Option } from "effect"
+import { DateTime, Effect, Layer } from "effect"
 import * as fc from "fast-check"
 import { randomUUID } from "node:crypto"
 import { ApiKeyId } from "../../../src/domain/Ids.ts"
@@ -116,7 +116,7 @@ const play = Effect.fnUntraced(function* (
       assert.strictEqual(entry.settledAfter, before.settledAfter + settles)
       assert.strictEqual(entry.heldAfter, before.heldAfter + holds)
     })
-    const receipts = yield* calls.list(user, { before: Option.none(), limit: 1000 })
+    const { rows: receipts } = yield* calls.search(user, { limit: 1000 })
     wallets.push({
       lines: ledger.map(({ amount: by, kind }) => `${kind} ${by}`).toSorted(),
       last: [ledger.at(-1)?.settledAfter, ledger.at(-1)?.heldAfter],

@@ -47,8 +47,8 @@ describeStores("receipts of calls", (database) => {
         const { maintain } = yield* LogRetention
         yield* TestClock.setTime(Date.parse("2026-03-01T23:59:00Z"))
         const user = yield* newCaller(100)
-        const page = { before: Option.none(), limit: 100 }
-        const listed = Effect.map(calls.list(user, page), (rows) => rows.map(({ id }) => id))
+        const page = { limit: 100 }
+        const listed = Effect.map(calls.search(user, page), ({ rows }) => rows.map(({ id }) => id))
         // Opened before any day had its partition, and one that runs past midnight
         const first = yield* open(user)
         yield* TestClock.adjust("1 second")

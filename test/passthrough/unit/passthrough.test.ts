@@ -28,7 +28,7 @@ const forwarded = (
         draw() ? { close: (end) => void closed.push(end), left: undefined } : undefined,
       openUnsafe: () => () => {},
       closeUnsafe: (end) => void closed.push(end),
-      list: () => Effect.die("not asked"),
+      search: () => Effect.die("not asked"),
       find: () => Effect.die("not asked")
     })
   )

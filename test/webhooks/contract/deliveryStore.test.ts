@@ -145,13 +145,8 @@ describeStores("deliveries and their log", (database) => {
       assert.deepStrictEqual(yield* shown(sent), ["delivering", later(5), null])
       assert.deepStrictEqual(yield* shown(waiting), ["pending", later(1), later(1)])
       const listed = (status: "pending" | "delivering" | "failed") =>
-        Effect.map(
-          log.list(
-            user,
-            { endpointId: Option.none(), status: Option.some(status), type: Option.none() },
-            { before: Option.none(), limit: 10 }
-          ),
-          (rows) => rows.map((row) => row.id)
+        Effect.map(log.search(user, { status }, { before: Option.none(), limit: 10 }), ({ rows }) =>
+          rows.map((row) => row.id)
         )
       assert.deepStrictEqual(yield* listed("delivering"), [sent])
       assert.deepStrictEqual(yield* listed("pending"), [waiting])

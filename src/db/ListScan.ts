@@ -1,0 +1,61 @@
+import type { PgClient } from "@effect/sql-pg"
+import { Effect, Schema } from "effect"
+import type { Statement } from "effect/sql"
+import { listScanRowsMax } from "../domain/Limits.ts"
+import { rowsOf } from "./Rows.ts"
+import { storeFailures } from "./StoreFailures.ts"
+
+/** Rows of a list, and where to go on when the scan ended before its rows did. */
+export interface ScannedPage<Row> {
+  readonly rows: ReadonlyArray<Row>
+  /** The key of the last row that was read, when more may follow; only with less rows than the limit. */
+  readonly end: string | null
+}
+
+export interface ListScan<S extends Schema.Constraint> {
+  readonly row: S
+  /** Of a table named `t`. */
+  readonly columns: Statement.Fragment
+  readonly key: "id" | "seq"
+  /** Selects candidates by an index, in descending order of the key. */
+  readonly candidates: Statement.Fragment
+  /** Conditions on a table named `t` that no index serves. */
+  readonly filters: ReadonlyArray<Statement.Fragment>
+  readonly limit: number
+}
+
+const End = Schema.Struct({ key: Schema.String })
+
+/**
+ * A page of a filtered list. Reads at most `listScanRowsMax` candidates, so that a filter that matches
+ * little costs no more than any other. docs/reference/http.md#lists, ADR 0165.
+ */
+export const scanList =
+  (sql: PgClient.PgClient) =>
+  <S extends Schema.Constraint>({ candidates, columns, filters, key, limit, row }: ListScan<S>) => {
+    const name = sql.literal(key)
+    return Effect.gen(function* () {
+      const rows = yield* sql`
+        SELECT ${columns} FROM (${candidates} LIMIT ${listScanRowsMax}) t
+        WHERE ${filters.length === 0 ? sql`true` : sql.and(filters)}
+        ORDER BY t.${name} DESC LIMIT ${limit}`.pipe(rowsOf(row))
+      if (rows.length >= limit || filters.length === 0) return { rows, end: null }
+      const [last] = yield* sql`
+        SELECT t.${name}::text AS key FROM (${candidates} LIMIT 1 OFFSET ${listScanRowsMax - 1}) t`.pipe(
+        rowsOf(End)
+      )
+      return { rows, end: last?.key ?? null }
+    }).pipe(storeFailures)
+  }
+
+/** The lowest id of version 7 of this time. */
+export const idAt = (millis: number): string => {
+  const hex = Math.max(0, Math.trunc(millis)).toString(16).padStart(12, "0")
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
+}
+
+/** The condition of a filter that is given. */
+export const when = <A>(
+  value: A | undefined,
+  condition: (value: A) => Statement.Fragment
+): ReadonlyArray<Statement.Fragment> => (value === undefined ? [] : [condition(value)])

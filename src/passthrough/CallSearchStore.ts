@@ -1,0 +1,67 @@
+import type { PgClient } from "@effect/sql-pg"
+import { DateTime } from "effect"
+import type { Schema } from "effect"
+import { idAt, scanList, when } from "../db/ListScan.ts"
+import { toDate } from "../db/Rows.ts"
+import type { Credits } from "../domain/Credits.ts"
+import type { UserId } from "../domain/Ids.ts"
+
+/** A filter that is absent matches all calls. */
+export interface CallFilter {
+  readonly outcome?: "settled" | "released" | "lost" | undefined
+  readonly apiKeyId?: string | undefined
+  readonly vendor?: string | undefined
+  readonly model?: string | undefined
+  readonly traceId?: string | undefined
+  /** Created at or after. */
+  readonly since?: DateTime.Utc | undefined
+  /** Created before. */
+  readonly until?: DateTime.Utc | undefined
+  readonly minCost?: Credits | undefined
+  readonly maxCost?: Credits | undefined
+  readonly before?: string | undefined
+  readonly limit: number
+}
+
+/** An id is made a moment before its call begins. */
+const idSkewMillis = 60_000
+
+/** `CallStore.search`. */
+export const searchCalls =
+  <S extends Schema.Constraint>(sql: PgClient.PgClient, row: S) =>
+  (userId: UserId, filter: CallFilter) => {
+    const { before, since, traceId, until } = filter
+    const filters = [
+      ...when(filter.outcome, (outcome) => sql`t.outcome = ${outcome}`),
+      ...when(filter.apiKeyId, (id) => sql`t.api_key_id = ${id}`),
+      ...when(filter.vendor, (vendor) => sql`t.vendor = ${vendor}`),
+      ...when(filter.model, (model) => sql`t.model = ${model}`),
+      ...when(filter.minCost, (cost) => sql`t.captured >= ${cost}`),
+      ...when(filter.maxCost, (cost) => sql`t.captured <= ${cost}`)
+    ]
+    // The days that are read; then the part of each
+    const range = [
+      ...when(since, (at) => sql`c.created_at >= ${toDate(at)}`),
+      ...when(until, (at) => sql`c.created_at < ${toDate(at)}`)
+    ]
+    const ids = [
+      sql`c.user_id = ${userId}`,
+      ...when(before, (id) => sql`c.id < ${id}`),
+      ...when(since, (at) => sql`c.id >= ${idAt(DateTime.toEpochMillis(at) - idSkewMillis)}`),
+      ...when(until, (at) => sql`c.id < ${idAt(DateTime.toEpochMillis(at) + idSkewMillis)}`)
+    ]
+    // A summary of each part of the table tells where the trace may be
+    const traced = (id: string) =>
+      sql`(SELECT * FROM calls c WHERE ${sql.and([sql`c.trace_id = ${id}`, ...range])} OFFSET 0)`
+    return scanList(sql)({
+      row,
+      columns: sql.literal("t.*"),
+      key: "id",
+      candidates:
+        traceId === undefined
+          ? sql`SELECT * FROM calls c WHERE ${sql.and([...ids, ...range])} ORDER BY c.id DESC`
+          : sql`SELECT * FROM ${traced(traceId)} c WHERE ${sql.and(ids)} ORDER BY c.id DESC`,
+      filters,
+      limit: filter.limit
+    })
+  }

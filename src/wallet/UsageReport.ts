@@ -1,0 +1,77 @@
+import { Context, DateTime, Effect, Layer, Option, Stream } from "effect"
+import type { UserId } from "../domain/Ids.ts"
+import { usageExportRowsMax, usageRebuildUsersMax } from "../domain/Limits.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { UsageStore } from "./UsageStore.ts"
+import type { UsagePage, UsageQuery, UsageRow } from "./UsageStore.ts"
+
+export { usageGroups } from "./UsageStore.ts"
+export type { UsageGroup, UsageQuery, UsageRow } from "./UsageStore.ts"
+
+/** Days, both inclusive, of one user or of all. */
+export interface RebuildRange {
+  readonly from: string
+  readonly to: string
+  readonly user?: UserId | undefined
+}
+
+/** What was charged, by day, key and model. docs/reference/usage.md */
+export class UsageReport extends Context.Service<
+  UsageReport,
+  {
+    readonly sums: (
+      query: UsageQuery,
+      page: UsagePage
+    ) => Effect.Effect<ReadonlyArray<UsageRow>, StoreUnavailable>
+    /** All sums, read in pages. */
+    readonly all: (query: UsageQuery) => Stream.Stream<UsageRow, StoreUnavailable>
+    /** Makes days anew from tasks and receipts, one at a time; returns how many of a user differed. */
+    readonly rebuild: (range: RebuildRange) => Effect.Effect<number, StoreUnavailable>
+  }
+>()("gateway/wallet/UsageReport") {
+  static readonly layer = Layer.effect(
+    UsageReport,
+    Effect.map(UsageStore, (store) =>
+      UsageReport.of({
+        sums: store.sums,
+        all: (query) =>
+          Stream.paginate(Option.none<ReadonlyArray<string>>(), (after) =>
+            Effect.map(store.sums(query, { after, limit: usageExportRowsMax }), (rows) => {
+              const last = rows.length < usageExportRowsMax ? undefined : rows.at(-1)
+              return [rows, Option.fromUndefinedOr(last && Option.some(last.group))] as const
+            })
+          ),
+        rebuild: rebuild(store)
+      })
+    )
+  ).pipe(Layer.provide(UsageStore.layer))
+}
+
+const rebuild = (store: UsageStore["Service"]) =>
+  Effect.fnUntraced(function* ({ from, to, user }: RebuildRange) {
+    const days = daysOf(from, to)
+    const ofUser = (userId: UserId) =>
+      Effect.forEach(days, (day) => store.rebuild(userId, day)).pipe(
+        Effect.map((changed) => changed.filter(Boolean).length)
+      )
+    if (user !== undefined) return yield* ofUser(user)
+    let changed = 0
+    let after = Option.none<UserId>()
+    for (;;) {
+      const users = yield* store.users(after, usageRebuildUsersMax)
+      for (const userId of users) changed += yield* ofUser(userId)
+      after = Option.fromUndefinedOr(users.at(-1))
+      if (users.length < usageRebuildUsersMax) return changed
+    }
+  })
+
+/** Every day from `from` to `to`. */
+const daysOf = (from: string, to: string): ReadonlyArray<string> => {
+  const days: Array<string> = []
+  let day = DateTime.makeUnsafe(from)
+  for (let text = from; text <= to; text = DateTime.formatIsoDateUtc(day)) {
+    days.push(text)
+    day = DateTime.add(day, { days: 1 })
+  }
+  return days
+}

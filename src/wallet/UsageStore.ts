@@ -1,0 +1,123 @@
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Option, Schema } from "effect"
+import { Micro, rowOf, rowsOf } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { UserId } from "../domain/Ids.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+
+/** What rows may be grouped by, in the order of columns. */
+export const usageGroups = ["day", "user", "key", "vendor", "model", "sandbox"] as const
+export type UsageGroup = (typeof usageGroups)[number]
+
+/** The text of each group's column, in an order that no collation changes. */
+const columnOf: Readonly<Record<UsageGroup, string>> = {
+  day: `d.day::text COLLATE "C"`,
+  user: `d.user_id::text COLLATE "C"`,
+  key: `d.api_key_id COLLATE "C"`,
+  vendor: `d.vendor COLLATE "C"`,
+  model: `d.model COLLATE "C"`,
+  sandbox: `d.sandbox::text COLLATE "C"`
+}
+
+/** Days are `YYYY-MM-DD` in UTC, both inclusive. An absent filter matches all. */
+export interface UsageQuery {
+  readonly from: string
+  readonly to: string
+  readonly groups: ReadonlyArray<UsageGroup>
+  readonly user?: UserId | undefined
+  readonly key?: string | undefined
+  readonly vendor?: string | undefined
+  readonly model?: string | undefined
+  readonly sandbox?: boolean | undefined
+}
+
+export interface UsagePage {
+  /** The values of the groups of the last row of the page before. */
+  readonly after: Option.Option<ReadonlyArray<string>>
+  readonly limit: number
+}
+
+/** Sums of one group. `group` has a value for each of the query's groups; empty: there is none. */
+export class UsageRow extends Schema.Class<UsageRow>("UsageRow")({
+  group: Schema.Array(Schema.String),
+  requests: Schema.Int,
+  inputTokens: Schema.Int,
+  inputCachedTokens: Schema.Int,
+  outputTokens: Schema.Int,
+  images: Schema.Int,
+  videos: Schema.Int,
+  audios: Schema.Int,
+  seconds: Schema.Int,
+  credits: Micro
+}) {}
+
+const Rebuilt = Schema.Struct({ changed: Schema.Boolean })
+const User = Schema.Struct({ userId: UserId })
+
+/** The rollup of what was charged. Tasks and calls are added in the transactions that settle them. */
+export class UsageStore extends Context.Service<
+  UsageStore,
+  {
+    /** In ascending order of the groups. */
+    readonly sums: (
+      query: UsageQuery,
+      page: UsagePage
+    ) => Effect.Effect<ReadonlyArray<UsageRow>, StoreUnavailable>
+    /** Makes a day of a user anew from tasks and receipts; returns whether it differed. */
+    readonly rebuild: (userId: UserId, day: string) => Effect.Effect<boolean, StoreUnavailable>
+    /** Users in the order of their ids. */
+    readonly users: (
+      after: Option.Option<UserId>,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<UserId>, StoreUnavailable>
+  }
+>()("gateway/wallet/UsageStore") {
+  static readonly layer = Layer.effect(
+    UsageStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      UsageStore.of({
+        sums: sums(sql),
+        rebuild: (userId, day) =>
+          sql`SELECT usage_rebuild AS changed FROM usage_rebuild(${userId}, ${day}::date)`.pipe(
+            rowOf(Rebuilt),
+            Effect.map(({ changed }) => changed),
+            storeFailures
+          ),
+        users: (after, limit) =>
+          sql`
+            SELECT user_id FROM wallets
+            WHERE ${Option.getOrNull(after)}::uuid IS NULL OR user_id > ${Option.getOrNull(after)}::uuid
+            ORDER BY user_id LIMIT ${limit}`.pipe(
+            rowsOf(User),
+            Effect.map((rows) => rows.map(({ userId }) => userId)),
+            storeFailures
+          )
+      })
+    )
+  )
+}
+
+function sums(sql: PgClient.PgClient) {
+  return (query: UsageQuery, { after, limit }: UsagePage) => {
+    const columns = sql.literal(query.groups.map((group) => columnOf[group]).join(", "))
+    return sql`
+      SELECT ARRAY[${columns}] AS "group",
+        sum(d.requests)::float8 AS requests, sum(d.input_tokens)::float8 AS input_tokens,
+        sum(d.input_cached_tokens)::float8 AS input_cached_tokens,
+        sum(d.output_tokens)::float8 AS output_tokens, sum(d.images)::float8 AS images,
+        sum(d.videos)::float8 AS videos, sum(d.audios)::float8 AS audios,
+        sum(d.seconds)::float8 AS seconds, sum(d.credits)::bigint AS credits
+      FROM usage_days d WHERE ${sql.and([
+        sql`d.day >= ${query.from}::date AND d.day <= ${query.to}::date`,
+        ...(query.user === undefined ? [] : [sql`d.user_id = ${query.user}`]),
+        ...(query.key === undefined ? [] : [sql`d.api_key_id = ${query.key}`]),
+        ...(query.vendor === undefined ? [] : [sql`d.vendor = ${query.vendor}`]),
+        ...(query.model === undefined ? [] : [sql`d.model = ${query.model}`]),
+        ...(query.sandbox === undefined ? [] : [sql`d.sandbox = ${query.sandbox}`]),
+        ...Option.toArray(
+          Option.map(after, (last) => sql`ARRAY[${columns}] > ${[...last]}::text[]`)
+        )
+      ])}
+      GROUP BY ${columns} ORDER BY ${columns} LIMIT ${limit}`.pipe(rowsOf(UsageRow), storeFailures)
+  }
+}

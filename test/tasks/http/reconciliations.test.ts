@@ -1,0 +1,124 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
+import { makeTaskId } from "../../../src/domain/Ids.ts"
+import { adminToken, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
+import { stores } from "../../support/stores.ts"
+
+/** docs/reference/reconciliation.md */
+
+const operator = callWith(adminToken)
+const path = "/manage/v1/reconciliations"
+
+for (const store of ["embedded", "postgres"] as const) {
+  describe(`vendors' bills (${store})`, () => {
+    layer(layerGateway({ database: stores[store] }), { timeout: "60 seconds" })((it) => {
+      it.effect(
+        "are compared with the jobs of the vendor's accounts, and with usage by model",
+        () =>
+          Effect.gen(function* () {
+            const sql = yield* SqlClient.SqlClient
+            const user = yield* makeUser()
+            const submitted = Effect.fnUntraced(function* (
+              job: string,
+              captured: number,
+              day: string,
+              account = "replicate:0123456789",
+              sandbox = false
+            ) {
+              const at = new Date(`${day}T12:00:00Z`)
+              const id = makeTaskId(at.getTime())
+              yield* sql`
+              INSERT INTO tasks (id, user_id, vendor, model, action, result_kind, status, body, sandbox, price,
+                captured, created_at, updated_at)
+              VALUES (${id}, ${user.id}, 'black-forest', 'flux', 'generation', 'images', 'completed', '{}',
+                ${sandbox}, 10000000, ${captured}, ${at}, ${at})`
+              yield* sql`
+              INSERT INTO vendor_attempts (task_id, n, vendor, account_id, body_hash, state, handle, started_at)
+              VALUES (${id}, 1, 'black-forest', ${account}, 'x', 'submitted',
+                ${JSON.stringify({ id: job, getUrl: `https://x.example/${job}` })}::text::jsonb, ${at})`
+              return id
+            })
+            yield* submitted("same", 5_000_000, "2026-11-20")
+            yield* submitted("dear", 5_000_000, "2026-11-21")
+            const failed = yield* submitted("failed", 0, "2026-11-20")
+            const unbilled = yield* submitted("unbilled", 7_500_000, "2026-11-21")
+            yield* submitted("other", 5_000_000, "2026-11-20", "fal:0123456789")
+            yield* submitted("simulated", 5_000_000, "2026-11-20", "replicate:0123456789", true)
+            yield* submitted("before", 5_000_000, "2026-11-19")
+            yield* sql`
+            INSERT INTO usage_days VALUES
+              (${user.id}, '2026-11-21', '', 'openai', 'gpt-4o', false, 1, 0, 0, 0, 0, 0, 0, 0, 3000000)`
+            const bill = [
+              "prediction,model,when,usd",
+              "same,f,2026-11-20T10:00:00Z,0.05",
+              "dear,f,2026-11-21,0.07",
+              "failed,f,2026-11-20,0.04",
+              "unknown,f,2026-11-20,0.01",
+              ",gpt-4o,2026-11-21,0.02",
+              ",gpt-4o,2026-11-21,0.02"
+            ].join("\r\n")
+            const columns = { id: "prediction", date: "when", amount: "usd" }
+            const answer = yield* operator("POST", path, { vendor: "replicate", bill, columns })
+            assert.strictEqual(answer.status, 200, answer.text)
+            assert.deepStrictEqual(answer.json, {
+              vendor: "replicate",
+              from: "2026-11-20",
+              to: "2026-11-21",
+              lines: 6,
+              billed: "21.00",
+              matched: 3,
+              bought_not_charged: {
+                count: 2,
+                billed: "5.00",
+                data: [
+                  { id: "failed", model: "f", day: "2026-11-20", billed: "4.00", task_id: failed },
+                  { id: "unknown", model: "f", day: "2026-11-20", billed: "1.00", task_id: null }
+                ]
+              },
+              charged_not_bought: {
+                count: 1,
+                charged: "7.50",
+                data: [{ task_id: unbilled, model: "flux", day: "2026-11-21", charged: "7.50" }]
+              },
+              differences: [
+                {
+                  day: "2026-11-21",
+                  model: "flux",
+                  billed: "7.00",
+                  charged: "5.00",
+                  difference: "-2.00"
+                },
+                {
+                  day: "2026-11-21",
+                  model: "gpt-4o",
+                  billed: "4.00",
+                  charged: "3.00",
+                  difference: "-1.00"
+                }
+              ]
+            })
+          })
+      )
+
+      it.effect("are the operator's, and refused when they cannot be read", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const bill = "id,model,date,amount\nx,m,2026-11-20,1\n"
+          const own = yield* user.call("POST", path, { vendor: "fal", bill })
+          assert.deepStrictEqual([own.status, own.json.code], [403, 1004])
+          for (const body of [
+            { vendor: "fal", bill: "id,model,date\n" },
+            { vendor: "fal", bill: "id,model,date,amount\n" },
+            { vendor: "fal", bill: `${bill}x,m,2026-01-01,1\n` },
+            { vendor: "nobody", bill },
+            { vendor: "fal" }
+          ]) {
+            const refused = yield* operator("POST", path, body)
+            assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], refused.text)
+          }
+        })
+      )
+    })
+  })
+}

@@ -1,0 +1,203 @@
+import { PgClient } from "@effect/sql-pg"
+import { assert, layer } from "@effect/vitest"
+import { DateTime, Effect, Layer, Option } from "effect"
+import { ApiKeyId } from "../../../src/domain/Ids.ts"
+import type { UserId } from "../../../src/domain/Ids.ts"
+import { UsageReport } from "../../../src/wallet/UsageReport.ts"
+import type { UsageQuery } from "../../../src/wallet/UsageReport.ts"
+import { describeStores } from "../../support/stores.ts"
+import {
+  accept,
+  breachesOf,
+  callEnd,
+  callKeyOf,
+  callStart,
+  drawnCall,
+  finish,
+  newCaller,
+  reservation,
+  walletStores,
+  writeCalls,
+  writeReservations
+} from "../../support/wallets.ts"
+
+const services = Layer.merge(UsageReport.layer, walletStores)
+
+const day = "2026-11-22"
+const next = "2026-11-23"
+const before = { now: DateTime.makeUnsafe(`${day}T23:59:00Z`) }
+const after = { now: DateTime.makeUnsafe(`${next}T00:01:00Z`) }
+
+const sums = (user: UserId, over: Partial<UsageQuery> = {}) =>
+  Effect.flatMap(UsageReport, (usage) =>
+    usage.sums(
+      { from: "2026-11-01", to: "2026-11-30", groups: ["day", "key", "model"], user, ...over },
+      { after: Option.none(), limit: 100 }
+    )
+  )
+
+/** Two images, a video, two calls that were held one by one and three that were drawn, over two days. */
+const used = Effect.gen(function* () {
+  const user = yield* newCaller(1000)
+  const key = callKeyOf(user)
+  const images = yield* accept(user, 20, { ...before, apiKeyId: key })
+  const video = yield* accept(user, 100, {
+    ...before,
+    apiKeyId: key,
+    model: "image-to-video-spark",
+    resultKind: "videos",
+    body: { prompt: "a", duration: 10 }
+  })
+  const failed = yield* accept(user, 20, { ...before, apiKeyId: key })
+  yield* finish(images.taskId, 15, {
+    ...before,
+    outcome: { status: "completed", result: ["a", "b"], captured: 15_000_000n as never }
+  })
+  yield* finish(failed.taskId, undefined, before)
+  const starts = [callStart(user, 5), callStart(user, 5), callStart(user, 5)]
+  yield* writeCalls({ ...before, starts })
+  yield* writeCalls({ ...before, ends: [callEnd(starts[0]!, 1), callEnd(starts[1]!, 0)] })
+  yield* finish(video.taskId, 100, after)
+  yield* writeCalls({ ...after, ends: [callEnd(starts[2]!, 2)] })
+  yield* writeReservations({ ...after, sizes: [reservation(user, 50)] })
+  const begunAt = DateTime.toEpochMillis(after.now)
+  const drawn = [1, 2, 0].map((cost) =>
+    Object.assign(drawnCall(callStart(user, 5), cost), { begunAt })
+  )
+  yield* writeReservations({ ...after, sizes: [reservation(user, 0)], ended: drawn })
+  return user
+})
+
+const tokens = (n: number) => ({ inputTokens: 20 * n, inputCachedTokens: 0, outputTokens: 40 * n })
+const none = { ...tokens(0), images: 0, videos: 0, audios: 0, seconds: 0 }
+
+const expected = (user: UserId) => [
+  {
+    ...none,
+    group: [day, callKeyOf(user), "gpt-4o"],
+    requests: 1,
+    ...tokens(1),
+    credits: 1_000_000n
+  },
+  {
+    ...none,
+    group: [day, callKeyOf(user), "text-to-image-max"],
+    requests: 1,
+    images: 2,
+    credits: 15_000_000n
+  },
+  {
+    ...none,
+    group: [next, callKeyOf(user), "gpt-4o"],
+    requests: 3,
+    ...tokens(3),
+    credits: 5_000_000n
+  },
+  {
+    ...none,
+    group: [next, callKeyOf(user), "image-to-video-spark"],
+    requests: 1,
+    videos: 1,
+    seconds: 10,
+    credits: 100_000_000n
+  }
+]
+
+const plain = <A extends object>(rows: ReadonlyArray<A>) => rows.map((row) => ({ ...row }))
+
+describeStores("usage", (database) => {
+  layer(Layer.provideMerge(services, database), {
+    timeout: "60 seconds",
+    excludeTestServices: true
+  })((it) => {
+    it.effect("is rolled up by day, key and model in the transactions that settle", () =>
+      Effect.gen(function* () {
+        const user = yield* used
+        assert.deepStrictEqual(plain(yield* sums(user)), expected(user) as never)
+        assert.strictEqual(yield* breachesOf(user), 0)
+        const [total] = yield* sums(user, { groups: ["user"] })
+        assert.deepInclude({ ...total }, { requests: 6, images: 2, videos: 1, seconds: 10 })
+        assert.strictEqual(total!.credits as bigint, 121_000_000n)
+        const filtered = yield* sums(user, { groups: ["model"], from: next, model: "gpt-4o" })
+        assert.deepStrictEqual(
+          filtered.map(({ credits }) => credits as bigint),
+          [5_000_000n]
+        )
+        assert.isEmpty(yield* sums(user, { key: ApiKeyId.make("key_other") }))
+        assert.isEmpty(yield* sums(user, { sandbox: true, vendor: "openai" }))
+      })
+    )
+
+    it.effect("is read in pages that miss and repeat nothing", () =>
+      Effect.gen(function* () {
+        const user = yield* used
+        const usage = yield* UsageReport
+        const query = { from: day, to: next, groups: ["day", "key", "model"] as const, user }
+        let last = Option.none<ReadonlyArray<string>>()
+        for (const row of expected(user)) {
+          const page = yield* usage.sums(query, { after: last, limit: 1 })
+          assert.deepStrictEqual(plain(page), [row] as never)
+          last = Option.some(row.group)
+        }
+        assert.isEmpty(yield* usage.sums(query, { after: last, limit: 1 }))
+      })
+    )
+
+    it.effect("is made anew from tasks and receipts, whatever stands there", () =>
+      Effect.gen(function* () {
+        const user = yield* used
+        const usage = yield* UsageReport
+        const sql = yield* PgClient.PgClient
+        const rebuild = usage.rebuild({ from: "2026-11-20", to: "2026-11-25", user })
+        assert.strictEqual(yield* rebuild, 0)
+        for (const fault of [
+          sql`UPDATE usage_days SET credits = credits + 1, images = 0 WHERE user_id = ${user} AND day = ${day}`,
+          sql`DELETE FROM usage_days WHERE user_id = ${user} AND day = ${day}`,
+          sql`INSERT INTO usage_days SELECT user_id, day, 'key_gone', vendor, model, sandbox, 1, 0, 0, 0, 0, 0, 0, 0, 5
+            FROM usage_days WHERE user_id = ${user} AND day = ${day}`
+        ]) {
+          yield* fault
+          assert.strictEqual(yield* rebuild, 1)
+          assert.deepStrictEqual(plain(yield* sums(user)), expected(user) as never)
+        }
+        yield* sql`DELETE FROM usage_days`
+        assert.isAtLeast(yield* usage.rebuild({ from: day, to: next }), 2)
+        assert.deepStrictEqual(plain(yield* sums(user)), expected(user) as never)
+      })
+    )
+
+    it.effect("of a day whose receipts are gone stays, or is what the ledger says", () =>
+      Effect.gen(function* () {
+        const user = yield* used
+        const usage = yield* UsageReport
+        const sql = yield* PgClient.PgClient
+        yield* sql`DELETE FROM calls WHERE user_id = ${user}`
+        const rebuild = usage.rebuild({ from: day, to: next, user })
+        assert.strictEqual(yield* rebuild, 0)
+        assert.deepStrictEqual(plain(yield* sums(user)), expected(user) as never)
+        yield* sql`DELETE FROM usage_days WHERE user_id = ${user} AND model = 'gpt-4o'`
+        assert.strictEqual(yield* rebuild, 2)
+        const rows = (yield* sums(user)).map(({ credits, group }) => [group, credits as bigint])
+        assert.deepStrictEqual(rows, [
+          [[day, "", ""], 1_000_000n],
+          [[day, callKeyOf(user), "text-to-image-max"], 15_000_000n],
+          [[next, "", ""], 5_000_000n],
+          [[next, callKeyOf(user), "image-to-video-spark"], 100_000_000n]
+        ])
+      })
+    )
+
+    it.effect("costs no more to read when the ledger is long", () =>
+      Effect.gen(function* () {
+        const user = yield* used
+        const sql = yield* PgClient.PgClient
+        const plan = yield* sql`
+          EXPLAIN SELECT d.model, sum(d.credits) FROM usage_days d
+          WHERE d.day >= ${day}::date AND d.day <= ${next}::date AND d.user_id = ${user} GROUP BY d.model`
+        const text = JSON.stringify(plan)
+        assert.match(text, /usage_days_pkey|usage_days_day/u)
+        assert.notMatch(text, /Seq Scan|tasks|calls|wallet_entries/u)
+      })
+    )
+  })
+})

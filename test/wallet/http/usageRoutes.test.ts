@@ -1,0 +1,182 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import {
+  adminToken,
+  advance,
+  callWith,
+  eventually,
+  layerGateway,
+  makeUser
+} from "../../support/gateway.ts"
+import { stores } from "../../support/stores.ts"
+
+/** docs/reference/usage.md#api */
+
+const operator = callWith(adminToken)
+const usage = "/manage/v1/usage"
+const image = "/vendors/alibaba/v1/text-to-image-max/generation"
+
+type User = Effect.Success<ReturnType<typeof makeUser>>
+
+const run = Effect.fnUntraced(function* (user: User, tasks: number, calls: number) {
+  for (let n = 0; n < tasks; n++) {
+    const created = yield* user.call("POST", image, { prompt: "a" })
+    assert.strictEqual(created.status, 202, created.text)
+    yield* advance("6 seconds")
+    yield* eventually(
+      user.call("GET", `${image}/${created.json.task_info.id}`),
+      ({ json }) => json.task_info.status === "completed"
+    )
+  }
+  for (let n = 0; n < calls; n++) {
+    const body = { model: "gpt-4o", messages: [{ role: "user", content: "hello" }] }
+    const answer = yield* user.call("POST", "/v1/chat/completions", body)
+    assert.strictEqual(answer.status, 200, answer.text)
+  }
+})
+
+const fields = [
+  "day",
+  "user_id",
+  "api_key_id",
+  "vendor",
+  "model",
+  "sandbox",
+  "num_model_requests",
+  "input_tokens",
+  "input_cached_tokens",
+  "output_tokens",
+  "images",
+  "videos",
+  "audios",
+  "seconds",
+  "credits"
+]
+
+for (const store of ["embedded", "postgres"] as const) {
+  describe(`usage over HTTP (${store})`, () => {
+    layer(layerGateway({ database: stores[store] }), { timeout: "60 seconds" })((it) => {
+      it.effect("sums by day, key and model; what is not grouped by is null", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser({ credits: 1000 })
+          yield* run(user, 2, 1)
+          const read = (query: string) =>
+            eventually(
+              user.call("GET", `${usage}?from=1970-01-01&to=1970-01-02&${query}`),
+              ({ json }) =>
+                json.data.reduce(
+                  (n: number, row: { num_model_requests: number }) => n + row.num_model_requests,
+                  0
+                ) === 3
+            )
+          const whole = yield* read("group_by=day,key,vendor,model,sandbox")
+          assert.strictEqual(whole.json.next_cursor, null)
+          assert.strictEqual(whole.json.data.length, 2, whole.text)
+          const [images, tokens] = whole.json.data
+          assert.deepStrictEqual(Object.keys(images), fields)
+          assert.match(images.api_key_id, /^key_/u)
+          assert.deepInclude(images, {
+            day: "1970-01-01",
+            user_id: null,
+            vendor: "alibaba",
+            model: "text-to-image-max",
+            sandbox: true,
+            num_model_requests: 2,
+            images: 2,
+            credits: "15.00"
+          })
+          assert.deepInclude(tokens, { vendor: "openai", model: "gpt-4o", num_model_requests: 1 })
+          assert.isAbove(tokens.input_tokens, 0)
+          assert.isAbove(tokens.output_tokens, 0)
+          const [total] = (yield* read("")).json.data
+          assert.deepInclude(total, { day: "1970-01-01", model: null, num_model_requests: 3 })
+          const models = yield* read("group_by=model")
+          assert.deepStrictEqual(
+            models.json.data.map((it: { model: string }) => it.model),
+            ["gpt-4o", "text-to-image-max"]
+          )
+          const first = yield* user.call("GET", `${usage}?from=1970-01-01&group_by=model&limit=1`)
+          assert.strictEqual(first.json.data[0].model, "gpt-4o")
+          const second = yield* user.call(
+            "GET",
+            `${usage}?from=1970-01-01&group_by=model&limit=1&cursor=${first.json.next_cursor}`
+          )
+          assert.strictEqual(second.json.data[0].model, "text-to-image-max")
+          assert.strictEqual(second.json.next_cursor, null)
+          const one = yield* user.call("GET", `${usage}?model=gpt-4o&sandbox=true&vendor=openai`)
+          assert.strictEqual(one.json.data[0].num_model_requests, 1)
+          const csv = yield* user.call("GET", `${usage}?group_by=day,model&format=csv`)
+          assert.match(csv.headers.get("content-type") ?? "", /^text\/csv/u)
+          const lines = csv.text.split("\r\n")
+          assert.strictEqual(lines[0], fields.join(","))
+          assert.strictEqual(lines[2], `1970-01-01,,,,"text-to-image-max",,2,0,0,0,2,0,0,0,15.00`)
+        })
+      )
+
+      it.effect("a user reads the own usage, the operator everybody's", () =>
+        Effect.gen(function* () {
+          const [user, other] = [
+            yield* makeUser({ credits: 100 }),
+            yield* makeUser({ credits: 100 })
+          ]
+          yield* run(user, 1, 0)
+          yield* run(other, 1, 0)
+          const rows = yield* operator("GET", `${usage}?group_by=user`)
+          const ids = rows.json.data.map((it: { user_id: string }) => it.user_id)
+          assert.includeMembers(ids, [user.id, other.id])
+          const one = yield* operator("GET", `${usage}?group_by=user&user_id=${user.id}`)
+          assert.strictEqual(one.json.data.length, 1)
+          assert.deepInclude(one.json.data[0], { user_id: user.id, credits: "7.50" })
+          const own = yield* user.call("GET", `${usage}?group_by=user`)
+          assert.deepStrictEqual(own.json.data, one.json.data)
+          const refused = yield* user.call("GET", `${usage}?user_id=${other.id}`)
+          assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004])
+        })
+      )
+
+      it.effect("refuses days, groups and cursors that there are not", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          for (const query of [
+            "from=yesterday",
+            "from=2026-02-30",
+            "from=2026-02-02&to=2026-02-01",
+            "group_by=colour",
+            "group_by=day,day",
+            "group_by=",
+            "sandbox=1",
+            `cursor=${Buffer.from('["a","b"]').toString("base64url")}`,
+            "cursor=1"
+          ]) {
+            const answer = yield* user.call("GET", `${usage}?${query}`)
+            assert.deepStrictEqual([answer.status, answer.json.code], [400, 2001], query)
+          }
+        })
+      )
+
+      it.effect("the operator rebuilds days", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser({ credits: 100 })
+          yield* run(user, 1, 0)
+          const rebuild = (body: unknown) => operator("POST", `${usage}/rebuild`, body)
+          const right = yield* rebuild({ from: "1970-01-01", to: "1970-01-02" })
+          assert.deepStrictEqual([right.status, right.json], [200, { corrected: 0 }])
+          const one = yield* rebuild({ from: "1970-01-01", to: "1970-01-01", user_id: user.id })
+          assert.deepStrictEqual(one.json, { corrected: 0 })
+          for (const body of [
+            { from: "2026-01-01", to: "2026-02-01" },
+            { from: "2026-01-02", to: "2026-01-01" },
+            { from: "2026-01-01" }
+          ]) {
+            assert.strictEqual((yield* rebuild(body)).json.code, 2001)
+          }
+          const own = yield* user.call("POST", `${usage}/rebuild`, {
+            from: "1970-01-01",
+            to: "1970-01-01"
+          })
+          assert.strictEqual(own.status, 403)
+        })
+      )
+    })
+  })
+}
