@@ -21,6 +21,8 @@ import { Metering } from "./passthrough/Metering.ts"
 import { Passthrough } from "./passthrough/Passthrough.ts"
 import { ReservationStore } from "./passthrough/ReservationStore.ts"
 import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
+import { AuditLog } from "./process/AuditLog.ts"
+import { AuditStore } from "./process/AuditStore.ts"
 import * as Cluster from "./process/Cluster.ts"
 import { LogRetention } from "./process/LogRetention.ts"
 import { PartitionStore } from "./process/PartitionStore.ts"
@@ -104,6 +106,7 @@ export const database = Layer.unwrap(
 /** The stores of all nouns. */
 export const stores = Layer.mergeAll(
   AdmissionStore.layer,
+  AuditStore.layer,
   TaskHistoryStore.layer,
   TaskStore.layer,
   DeliveryStore.layer,
@@ -195,6 +198,7 @@ export const services = Layer.mergeAll(
   Layer.provideMerge(
     Layer.mergeAll(
       ApiKeys.layer,
+      AuditLog.layer,
       Artifacts.layer,
       OperatorFaults.layer,
       Process.layer,
@@ -216,6 +220,7 @@ const retention = Effect.gen(function* () {
   const quotas = yield* RequestQuotas
   return [
     { name: "delivery log", run: log.maintain },
+    { name: "audit log", run: log.maintainAudit },
     { name: "expired artifacts", run: artifacts.removeExpired },
     { name: "old callbacks", run: callbacks.deleteExpired },
     { name: "full request buckets", run: quotas.deleteFull }

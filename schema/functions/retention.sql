@@ -51,6 +51,65 @@ begin
   execute format('delete from %I where %I < %L', p_table || '_default', p_column, p_keep_since);
 end $$;
 
+-- Creates the partition of the month that begins on p_month, named <table>_YYYYMMDD. Returns false when there is one.
+-- Rows of that month in the default partition move into it, past the trigger that keeps them from being deleted.
+create or replace function month_partition_create(p_table text, p_column text, p_month date)
+returns boolean language plpgsql as $$
+declare
+  part text := p_table || '_' || to_char(p_month, 'YYYYMMDD');
+  since timestamptz := p_month::timestamp at time zone 'UTC';
+  until timestamptz := (p_month + interval '1 month') at time zone 'UTC';
+begin
+  if to_regclass(part) is not null then return false; end if;
+  execute format('lock table %I in access exclusive mode', p_table);
+  execute format('create table %I (like %I including defaults including constraints)', part, p_table);
+  execute format('alter table %I disable trigger user', p_table || '_default');
+  execute format(
+    'with moved as (delete from %I where %I >= %L and %I < %L returning *) insert into %I select * from moved',
+    p_table || '_default', p_column, since, p_column, until, part);
+  execute format('alter table %I enable trigger user', p_table || '_default');
+  execute format(
+    'alter table %I attach partition %I for values from (%L) to (%L)', p_table, part, since, until);
+  execute format(
+    'create trigger %I before truncate on %I for each statement execute function forbid_change()',
+    p_table || '_never_truncated', part);
+  return true;
+end $$;
+
+-- Creates the partitions of this month and the next, and drops those that ended before p_keep_since, with the old
+-- rows of the default partition.
+create or replace function month_partitions_maintain(
+  p_table text, p_column text, p_now timestamptz, p_keep_since timestamptz, out made integer, out dropped integer
+) language plpgsql as $$
+declare
+  part record;
+  month date := date_trunc('month', p_now at time zone 'UTC')::date;
+begin
+  perform set_config('lock_timeout', '5s', true);
+  made := 0;
+  dropped := 0;
+  for n in 0..1 loop
+    if month_partition_create(p_table, p_column, (month + make_interval(months => n))::date) then
+      made := made + 1;
+    end if;
+  end loop;
+  for part in
+    select c.relname::text as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = p_table::regclass and c.relname ~ ('^' || p_table || '_\d{8}$')
+      and (to_date(right(c.relname::text, 8), 'YYYYMMDD') + interval '1 month') at time zone 'UTC' <= p_keep_since
+  loop
+    execute format('drop table %I', part.name);
+    dropped := dropped + 1;
+  end loop;
+  -- No lock of the table when there is nothing to delete
+  execute format('select true from %I where %I < %L limit 1', p_table || '_default', p_column, p_keep_since) into part;
+  if part is not null then
+    execute format('alter table %I disable trigger user', p_table || '_default');
+    execute format('delete from %I where %I < %L', p_table || '_default', p_column, p_keep_since);
+    execute format('alter table %I enable trigger user', p_table || '_default');
+  end if;
+end $$;
+
 -- Deletes queued deliveries whose row in `deliveries` was dropped with its partition.
 create or replace function delivery_queue_prune(p_keep_since timestamptz) returns void language sql as $$
   delete from delivery_queue q

@@ -37,6 +37,12 @@ export const ArtifactId = Schema.String.check(Schema.isPattern(/^art_[0-9a-f]{32
 )
 export type ArtifactId = typeof ArtifactId.Type
 
+/** The id of an entry of the audit log. */
+export const AuditId = Schema.String.check(
+  Schema.isPattern(/^aud_[0-9a-f]{32}$/u, { expected: "an id that begins with aud_" })
+).pipe(Schema.brand("AuditId"))
+export type AuditId = typeof AuditId.Type
+
 let lastMillis = -1
 let lastHex = ""
 
@@ -80,6 +86,11 @@ export const makeTestEventId = (nowMillis: number): EventId =>
   EventId.make(`evt_test_${timeSorted(nowMillis)}`)
 export const makeArtifactId = (nowMillis: number): ArtifactId =>
   ArtifactId.make(`art_${timeSorted(nowMillis)}`)
+export const makeAuditId = (nowMillis: number): AuditId =>
+  AuditId.make(`aud_${timeSorted(nowMillis)}`)
+
+/** The time in the id of an audit entry: its `created_at`, and so its partition. */
+export const auditTimeMillis = (id: AuditId): number => Number.parseInt(id.slice(4, 16), 16)
 
 /**
  * The time in a delivery id: its `created_at`, and so its day partition. `None` for an id that was not

@@ -156,10 +156,17 @@ export const taskRecheckSeconds = 1
 export const eventStreamHeartbeatSeconds = 15
 
 /**
- * Retention of the delivery log and of receipts of calls (ADR 0102).
+ * Retention of the delivery log and of receipts of calls, without `LOG_RETENTION` (ADR 0102).
  * docs/reference/requirements.md#r-limit-8
  */
 export const deliveryLogDays = 30
+
+/** Retention of the audit log, without `AUDIT_RETENTION`. docs/reference/audit.md#how-long-it-is-kept */
+export const auditDays = 365
+
+/** Bounds of all retention times: days are dropped whole, and a hundred years end before year 9999. */
+export const retentionDaysMin = 1
+export const retentionDaysMax = 36_500
 
 /** Day partitions are made this long before their day begins. */
 export const partitionDaysAhead = 7

@@ -3,6 +3,7 @@ import { Headers, HttpRouter, UrlParams } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./manage/Api.ts"
 import * as ApiKeysHandlers from "./manage/ApiKeysHandlers.ts"
+import * as AuditHandlers from "./manage/AuditHandlers.ts"
 import * as CallsHandlers from "./manage/CallsHandlers.ts"
 import { ManageGate, ManageProblems } from "./manage/ManageGate.ts"
 import * as ManageMethods from "./manage/ManageMethods.ts"
@@ -26,6 +27,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
   Layer.provide([
     UsersHandlers.layer,
     ApiKeysHandlers.layer,
+    AuditHandlers.layer,
     CallsHandlers.layer,
     WalletHandlers.layer,
     TasksHandlers.layer,

@@ -2,6 +2,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
 import { SqlError } from "effect/sql"
+import { audited, named } from "../db/Audited.ts"
 import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
@@ -99,6 +100,8 @@ export class UserStore extends Context.Service<
 const emailTaken = (error: unknown): boolean =>
   SqlError.isSqlError(error) && error.reason._tag === "UniqueViolation"
 
+const aboutUser = ({ id }: UserRow) => ({ userId: id, resourceId: id })
+
 function users(sql: PgClient.PgClient) {
   return {
     create: (user: NewUser) =>
@@ -113,6 +116,7 @@ function users(sql: PgClient.PgClient) {
         SELECT * FROM new_user`.pipe(
         rowsOf(UserRow),
         Effect.map(Array.head),
+        audited(sql, Option.map(aboutUser)),
         Effect.catchIf(emailTaken, () => Effect.succeed(Option.none<UserRow>())),
         storeFailures
       ),
@@ -145,6 +149,9 @@ function users(sql: PgClient.PgClient) {
         Effect.map(([user]): UserUpdate =>
           user === undefined ? { _tag: "Unknown" } : { _tag: "Updated", user }
         ),
+        audited(sql, (update) =>
+          update._tag === "Updated" ? Option.some(aboutUser(update.user)) : Option.none()
+        ),
         Effect.catchIf(emailTaken, () => Effect.succeed<UserUpdate>({ _tag: "EmailTaken" })),
         storeFailures
       )
@@ -158,7 +165,11 @@ function keys(sql: PgClient.PgClient) {
         INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, expires_at)
         VALUES (${key.id}, ${key.userId}, ${key.keyHash}, ${key.preview}, ${key.name},
           ${key.scopes}::text[], ${toDate(key.now)}, ${key.expiresAt === null ? null : toDate(key.expiresAt)})
-        RETURNING *`.pipe(rowOf(ApiKeyRow), storeFailures),
+        RETURNING *`.pipe(
+        rowOf(ApiKeyRow),
+        audited(sql, (row) => Option.some({ userId: row.userId, resourceId: row.id })),
+        storeFailures
+      ),
     findKeyByHash: (hash: Uint8Array) =>
       sql`SELECT * FROM api_keys WHERE key_hash = ${hash}`.pipe(
         rowsOf(ApiKeyRow),
@@ -175,6 +186,7 @@ function keys(sql: PgClient.PgClient) {
       sql`
         UPDATE api_keys SET revoked_at = coalesce(revoked_at, ${toDate(now)})
         WHERE id = ${id} AND user_id = ${userId} RETURNING id`.pipe(
+        audited(sql, (rows) => (rows.length === 0 ? Option.none() : named())),
         Effect.flatMap((rows) =>
           rows.length === 0
             ? Effect.succeedNone

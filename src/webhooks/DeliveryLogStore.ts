@@ -1,6 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
+import { audited, named } from "../db/Audited.ts"
 import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EventType } from "../domain/Event.ts"
@@ -178,6 +179,7 @@ function redelivery(sql: PgClient.PgClient) {
       sql`SELECT * FROM delivery_requeue(${ids}::text[], ${toDate(now)})`.pipe(
         rowsOf(Requeued),
         Effect.map((rows) => rows[0]?.endpoints ?? []),
+        audited(sql, named),
         storeFailures
       ),
     recoverable: (userId: UserId, endpointId: EndpointId, since: DateTime.Utc, limit: number) =>

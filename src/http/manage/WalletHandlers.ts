@@ -7,10 +7,11 @@ import { Wallet } from "../../wallet/Wallet.ts"
 import type { EntryRow, WalletRow } from "../../wallet/Wallet.ts"
 import { requireOperator, requireUser } from "../server/Authentication.ts"
 import { Api } from "./Api.ts"
+import { wantsCsv } from "./Csv.ts"
 import { readPage, toPage } from "./Paging.ts"
 import { EntryKey } from "./WalletApi.ts"
 import type { EntryQuery } from "./WalletApi.ts"
-import { csvResponse } from "./WalletCsv.ts"
+import { ledgerCsv } from "./WalletCsv.ts"
 
 /** A user's own wallet, and the operator's view of it. */
 export const layer = HttpApiBuilder.group(
@@ -54,16 +55,11 @@ const entryLister = (wallet: Wallet["Service"]) =>
       since: query.since,
       until: query.until
     }
-    if (query.format === "csv" || (query.format === undefined && wantsCsv(request))) {
-      return csvResponse(wallet.ledger(userId, filters))
-    }
+    if (wantsCsv(query.format, request)) return ledgerCsv(wallet.ledger(userId, filters))
     const { before, limit } = readPage(query, EntryKey)
     const rows = yield* wallet.entries(userId, { ...filters, before, limit: limit + 1 })
     return toPage(rows, limit, (row) => String(row.seq), showEntry)
   })
-
-const wantsCsv = (request: HttpServerRequest.HttpServerRequest): boolean =>
-  /\btext\/csv\b/iu.test(request.headers["accept"] ?? "")
 
 /** The available balance is the settled minus the held. docs/reference/wallet.md#balances */
 export const showWallet = (row: WalletRow) => ({
