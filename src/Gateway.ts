@@ -55,9 +55,14 @@ import { TaskHistory } from "./tasks/TaskHistory.ts"
 import { TaskHistoryStore } from "./tasks/TaskHistoryStore.ts"
 import { TaskMedia } from "./tasks/TaskMedia.ts"
 import { TaskOutput } from "./tasks/TaskOutput.ts"
+import { TaskRetention } from "./tasks/TaskRetention.ts"
+import { TaskRetentionStore } from "./tasks/TaskRetentionStore.ts"
 import { TaskRunner } from "./tasks/TaskRunner.ts"
 import * as TaskStore from "./tasks/TaskStoreLive.ts"
 import { TaskWatch } from "./tasks/TaskWatch.ts"
+import { UserErasure } from "./tasks/UserErasure.ts"
+import { UserErasureStore } from "./tasks/UserErasureStore.ts"
+import { UserExportStore } from "./tasks/UserExportStore.ts"
 import * as WorkNotifierLive from "./tasks/WorkNotifierLive.ts"
 import { TestGateway } from "./testing/TestGateway.ts"
 import { AdmissionStore } from "./users/AdmissionStore.ts"
@@ -108,6 +113,9 @@ export const stores = Layer.mergeAll(
   AdmissionStore.layer,
   AuditStore.layer,
   TaskHistoryStore.layer,
+  TaskRetentionStore.layer,
+  UserErasureStore.layer,
+  UserExportStore.layer,
   TaskStore.layer,
   DeliveryStore.layer,
   DeliveryLogStore.layer,
@@ -166,8 +174,10 @@ export const services = Layer.mergeAll(
   Router.layer,
   Rescuer.layer,
   TaskHistory.layer,
+  TaskRetention.layer,
   TaskRunner.layer,
   TaskWatch.layer,
+  UserErasure.layer,
   WebhookDispatcher.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(Deliveries.layer, DeliveryScheduler.layer)),
@@ -218,11 +228,13 @@ const retention = Effect.gen(function* () {
   const callbacks = yield* Callbacks
   const log = yield* LogRetention
   const quotas = yield* RequestQuotas
+  const tasks = yield* TaskRetention
   return [
     { name: "delivery log", run: log.maintain },
     { name: "audit log", run: log.maintainAudit },
     { name: "expired artifacts", run: artifacts.removeExpired },
     { name: "old callbacks", run: callbacks.deleteExpired },
+    { name: "old tasks", run: tasks.maintain },
     { name: "full request buckets", run: quotas.deleteFull }
   ]
 })
@@ -236,7 +248,8 @@ export const actors = Layer.mergeAll(
   DeliveryScheduler.layerLoop,
   OwnershipReconciler.layer,
   WalletAudit.layer,
-  WithheldAlerts.layer
+  WithheldAlerts.layer,
+  UserErasure.layerLoop
 )
 
 /** Everything except adapters and HTTP server; a test composes it with other adapters. */

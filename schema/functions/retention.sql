@@ -116,3 +116,48 @@ create or replace function delivery_queue_prune(p_keep_since timestamptz) return
   where q.created_at < p_keep_since
     and not exists (select 1 from deliveries d where d.id = q.id and d.created_at = q.created_at)
 $$;
+
+-- Finished tasks with ids below p_before, oldest first: ids sort by creation, and none above the oldest unfinished task
+-- is taken.
+create or replace function tasks_finished_before(p_after uuid, p_before uuid, p_limit integer)
+returns setof uuid language sql stable as $$
+  select t.id from tasks t
+  where t.id > p_after
+    and t.id < least(p_before, (select r.task_id from runs r order by r.task_id limit 1))
+  order by t.id limit p_limit
+$$;
+
+-- Deletes old tasks with their attempts; returns how many.
+create or replace function tasks_delete_before(p_before uuid, p_limit integer) returns integer language plpgsql as $$
+declare ids uuid[];
+begin
+  ids := array(select tasks_finished_before('00000000-0000-0000-0000-000000000000', p_before, p_limit));
+  delete from vendor_attempts where task_id = any (ids);
+  delete from tasks where id = any (ids);
+  return cardinality(ids);
+end $$;
+
+-- Removes the bodies of old tasks, from the mark on, and moves the mark; returns of how many. The ids are in order.
+create or replace function task_bodies_scrub(p_before uuid, p_limit integer) returns integer language plpgsql as $$
+declare ids uuid[];
+begin
+  ids := array(select tasks_finished_before(
+    coalesce((select task_id from retention_marks where name = 'bodies'), '00000000-0000-0000-0000-000000000000'),
+    p_before, p_limit));
+  if cardinality(ids) > 0 then
+    update tasks set body = 'null' where id = any (ids);
+    perform sandbox_handles_erase(ids);
+    insert into retention_marks as m (name, task_id) values ('bodies', ids[cardinality(ids)])
+      on conflict (name) do update set task_id = greatest(m.task_id, excluded.task_id);
+  end if;
+  return cardinality(ids);
+end $$;
+
+-- The simulator keeps the request in the handle of its job; the handle of a vendor has the vendor's ids alone, which
+-- bills are compared with.
+create or replace function sandbox_handles_erase(p_tasks uuid[]) returns void language sql as $$
+  update vendor_attempts a set handle = null
+  from tasks t
+  where a.task_id = any (p_tasks) and t.id = a.task_id and t.sandbox and t.status in ('completed', 'failed')
+    and a.handle is not null
+$$;

@@ -39,8 +39,12 @@ create trigger audit_entries_never_truncated before truncate on audit_entries_de
   for each statement execute function forbid_change();
 
 -- A user that was deleted, and when the personal data were gone too (docs/reference/privacy.md#deletion-of-a-user).
-alter table users add column deleted_at timestamptz, add column erased_at timestamptz;
-create index users_to_erase on users (deleted_at) where deleted_at is not null and erased_at is null;
+alter table users
+  add column deleted_at timestamptz,
+  add column erased_at timestamptz,
+  -- When the next pass of the erasure is due; null when there is none.
+  add column erasure_due_at timestamptz;
+create index users_to_erase on users (erasure_due_at) where erasure_due_at is not null;
 
 -- Raises GW001, save for the erasure of the operator's words: the entry itself never changes.
 create function forbid_entry_change() returns trigger language plpgsql as $$

@@ -73,6 +73,11 @@ const uuid = (nowMillis: number): string => {
 
 /** Ids are made with the caller's time, so that an id and its row agree on it. */
 export const makeTaskId = (nowMillis: number): TaskId => TaskId.make(uuid(nowMillis))
+/** Lower than the id of every task that is made at this time or later. */
+export const firstTaskId = (millis: number): TaskId => {
+  const time = hexOf(millis)
+  return TaskId.make(`${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`)
+}
 /** The id of a metered passthrough call. */
 export const makeCallId = (nowMillis: number): string => uuid(nowMillis)
 export const makeUserId = (nowMillis: number): UserId => UserId.make(uuid(nowMillis))

@@ -168,6 +168,22 @@ export const auditDays = 365
 export const retentionDaysMin = 1
 export const retentionDaysMax = 36_500
 
+/**
+ * How often deletions of users are looked for; rows that one statement erases; and how long after its
+ * deletion a request of the user may still be under way: longer than the listener gives a request.
+ * docs/reference/privacy.md#deletion-of-a-user
+ */
+export const erasureSeconds = 5
+export const erasureRowsMax = 500
+export const erasureGraceMinutes = 10
+
+/** Rows that the export of a user's data reads at once. */
+export const userExportRowsMax = 200
+
+/** Tasks that one statement deletes or scrubs, and statements of one round: a million tasks an hour. */
+export const retentionTasksMax = 1000
+export const retentionBatchesMax = 1000
+
 /** Day partitions are made this long before their day begins. */
 export const partitionDaysAhead = 7
 

@@ -8,6 +8,7 @@ import * as CallsHandlers from "./manage/CallsHandlers.ts"
 import { ManageGate, ManageProblems } from "./manage/ManageGate.ts"
 import * as ManageMethods from "./manage/ManageMethods.ts"
 import * as ModelsHandlers from "./manage/ModelsHandlers.ts"
+import * as PrivacyHandlers from "./manage/PrivacyHandlers.ts"
 import * as TasksHandlers from "./manage/TasksHandlers.ts"
 import * as UsersHandlers from "./manage/UsersHandlers.ts"
 import * as WalletHandlers from "./manage/WalletHandlers.ts"
@@ -28,6 +29,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     UsersHandlers.layer,
     ApiKeysHandlers.layer,
     AuditHandlers.layer,
+    PrivacyHandlers.layer,
     CallsHandlers.layer,
     WalletHandlers.layer,
     TasksHandlers.layer,

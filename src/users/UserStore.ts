@@ -121,7 +121,7 @@ function users(sql: PgClient.PgClient) {
         storeFailures
       ),
     find: (id: UserId) =>
-      sql`SELECT * FROM users WHERE id = ${id}`.pipe(
+      sql`SELECT * FROM users WHERE id = ${id} AND deleted_at IS NULL`.pipe(
         rowsOf(UserRow),
         Effect.map(Array.head),
         storeFailures
@@ -129,7 +129,8 @@ function users(sql: PgClient.PgClient) {
     list: (page: PageRequest) =>
       sql`
         SELECT * FROM users
-        WHERE ${Option.getOrNull(page.before)}::uuid IS NULL OR id < ${Option.getOrNull(page.before)}::uuid
+        WHERE deleted_at IS NULL
+          AND (${Option.getOrNull(page.before)}::uuid IS NULL OR id < ${Option.getOrNull(page.before)}::uuid)
         ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(UserRow), storeFailures),
     update: (
       id: UserId,
@@ -144,7 +145,7 @@ function users(sql: PgClient.PgClient) {
           email = coalesce(${change.email ?? null}::text, email),
           name = CASE WHEN ${change.name !== undefined}::boolean THEN ${change.name ?? null}::text ELSE name END,
           password_hash = coalesce(${change.passwordHash ?? null}::text, password_hash)
-        WHERE id = ${id} RETURNING *`.pipe(
+        WHERE id = ${id} AND deleted_at IS NULL RETURNING *`.pipe(
         rowsOf(UserRow),
         Effect.map(([user]): UserUpdate =>
           user === undefined ? { _tag: "Unknown" } : { _tag: "Updated", user }

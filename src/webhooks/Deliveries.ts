@@ -1,6 +1,7 @@
-import { Context, DateTime, Effect, Layer } from "effect"
+import { Context, DateTime, Duration, Effect, Layer } from "effect"
+import { AppConfig } from "../config/Config.ts"
 import type { DeliveryId, EndpointId, TaskId, UserId } from "../domain/Ids.ts"
-import { deliveryLogDays, recoverDeliveriesMax } from "../domain/Limits.ts"
+import { recoverDeliveriesMax } from "../domain/Limits.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
@@ -63,14 +64,13 @@ export class Deliveries extends Context.Service<
       const log = yield* DeliveryLogStore
       const endpoints = yield* Endpoints
       const notifier = yield* WorkNotifier
+      const { retention } = yield* AppConfig
+      const days = Math.floor(Duration.toDays(retention.log))
 
       const find = Effect.fn("Deliveries.find")(function* (userId: UserId, id: DeliveryId) {
         const row = yield* log.find(userId, id)
         return yield* Effect.mapError(Effect.fromOption(row), () =>
-          problem(
-            2005,
-            `There is no webhook delivery ${id}; the log is kept ${deliveryLogDays} days`
-          )
+          problem(2005, `There is no webhook delivery ${id}; the log is kept ${days} days`)
         )
       })
 

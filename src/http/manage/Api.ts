@@ -5,6 +5,7 @@ import { AuditApi } from "./AuditApi.ts"
 import { CallsApi } from "./CallsApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import { ModelsApi } from "./ModelsApi.ts"
+import { PrivacyApi } from "./PrivacyApi.ts"
 import { TasksApi } from "./TasksApi.ts"
 import { UsersApi } from "./UsersApi.ts"
 import { WalletApi } from "./WalletApi.ts"
@@ -25,6 +26,7 @@ export class Api extends HttpApi.make("manage")
   .add(ModelsApi)
   .add(WebhookDeliveriesApi)
   .add(AuditApi)
+  .add(PrivacyApi)
   .prefix("/manage/v1")
   .middleware(ManageGate)
   .middleware(ManageProblems)

@@ -7,9 +7,11 @@ import { AppConfig } from "../../config/Config.ts"
 import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
 import type { AccountState } from "../../passthrough/UpstreamCalls.ts"
 import { Process } from "../../process/Process.ts"
+import { Secrets } from "../../process/Secrets.ts"
 import { ConcurrencyLimiter } from "../../tasks/submission/ConcurrencyLimiter.ts"
 import { Wallet } from "../../wallet/Wallet.ts"
 import { documentedApi } from "../openapi/OpenApiDocument.ts"
+import { hasOperatorToken } from "./Authentication.ts"
 import { hardened, makeDocsPage } from "./DocsPage.ts"
 import { errorsPage } from "./ErrorsPage.ts"
 import { resource } from "./Resource.ts"
@@ -25,6 +27,7 @@ export const layer = Layer.unwrap(
     const wallet = yield* Wallet
     const upstream = yield* UpstreamCalls
     const slots = yield* ConcurrencyLimiter
+    const secrets = yield* Secrets
     const ok = HttpServerResponse.jsonUnsafe({ status: "ok" })
     const docsPage = yield* makeDocsPage(api)
     const errors = hardened(errorsPage)
@@ -43,7 +46,9 @@ export const layer = Layer.unwrap(
           const accounts = accountGauges(yield* upstream.accounts)
           const queues = slotGauges(yield* slots.queues)
           const audit = driftGauge(drift, auditedAt)
-          return HttpServerResponse.text(`${text}${audit}${accounts}${queues}`, {
+          const all = `${text}${audit}${accounts}${queues}`
+          const shown = (yield* hasOperatorToken(secrets)) ? all : withoutNames(all)
+          return HttpServerResponse.text(shown, {
             contentType: "text/plain; version=0.0.4; charset=utf-8"
           })
         })
@@ -51,6 +56,20 @@ export const layer = Layer.unwrap(
     ])
   })
 )
+
+/** Labels that name no account and no tenant. */
+const openLabels = new Set(["cause", "le", "model", "outcome", "quantile", "state", "vendor"])
+
+/** Without the series that have any other label. docs/reference/http.md#metrics */
+export const withoutNames = (text: string): string =>
+  text
+    .split("\n")
+    .filter(
+      (line) =>
+        line.startsWith("#") ||
+        [...line.matchAll(/[{,](\w+)="/gu)].every(([, label = ""]) => openLabels.has(label))
+    )
+    .join("\n")
 
 /**
  * Must be 0. The time of the last audit is exported too: an old 0 proves nothing.

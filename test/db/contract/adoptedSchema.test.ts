@@ -147,7 +147,8 @@ for (const [store, database] of Object.entries(former)) {
         assert.deepStrictEqual(migrations, [
           "0001_initial",
           "0002_withheld_alerts",
-          "0003_account_affinities"
+          "0003_account_affinities",
+          "0004_audit_and_erasure"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState

@@ -82,6 +82,7 @@ const writes: Readonly<Record<string, Write>> = {
     changes: { name: "[hidden]", email: "[hidden]" },
     resource: owner
   },
+  deleteUser: { as: "operator", path: ofUser(""), resource: owner },
   createUserApiKey: {
     as: "operator",
     path: ofUser("/api-keys"),
