@@ -35,7 +35,9 @@ import { Callbacks } from "./tasks/callbacks/Callbacks.ts"
 import { CallbackSignals } from "./tasks/callbacks/CallbackSignals.ts"
 import { CallbackStore } from "./tasks/callbacks/CallbackStore.ts"
 import * as OwnershipReconciler from "./tasks/OwnershipReconciler.ts"
+import * as PrivacyLayers from "./tasks/PrivacyLayers.ts"
 import { Rescuer } from "./tasks/Rescuer.ts"
+import { retentionJobs } from "./tasks/RetentionJobs.ts"
 import { Router } from "./tasks/Router.ts"
 import { RunningTasks } from "./tasks/RunningTasks.ts"
 import { ConcurrencyLimiter } from "./tasks/submission/ConcurrencyLimiter.ts"
@@ -55,14 +57,10 @@ import { TaskHistory } from "./tasks/TaskHistory.ts"
 import { TaskHistoryStore } from "./tasks/TaskHistoryStore.ts"
 import { TaskMedia } from "./tasks/TaskMedia.ts"
 import { TaskOutput } from "./tasks/TaskOutput.ts"
-import { TaskRetention } from "./tasks/TaskRetention.ts"
-import { TaskRetentionStore } from "./tasks/TaskRetentionStore.ts"
 import { TaskRunner } from "./tasks/TaskRunner.ts"
 import * as TaskStore from "./tasks/TaskStoreLive.ts"
 import { TaskWatch } from "./tasks/TaskWatch.ts"
 import { UserErasure } from "./tasks/UserErasure.ts"
-import { UserErasureStore } from "./tasks/UserErasureStore.ts"
-import { UserExportStore } from "./tasks/UserExportStore.ts"
 import * as WorkNotifierLive from "./tasks/WorkNotifierLive.ts"
 import { TestGateway } from "./testing/TestGateway.ts"
 import { AdmissionStore } from "./users/AdmissionStore.ts"
@@ -113,9 +111,7 @@ export const stores = Layer.mergeAll(
   AdmissionStore.layer,
   AuditStore.layer,
   TaskHistoryStore.layer,
-  TaskRetentionStore.layer,
-  UserErasureStore.layer,
-  UserExportStore.layer,
+  PrivacyLayers.stores,
   TaskStore.layer,
   DeliveryStore.layer,
   DeliveryLogStore.layer,
@@ -174,10 +170,9 @@ export const services = Layer.mergeAll(
   Router.layer,
   Rescuer.layer,
   TaskHistory.layer,
-  TaskRetention.layer,
+  PrivacyLayers.services,
   TaskRunner.layer,
   TaskWatch.layer,
-  UserErasure.layer,
   WebhookDispatcher.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(Deliveries.layer, DeliveryScheduler.layer)),
@@ -222,28 +217,11 @@ export const services = Layer.mergeAll(
   Layer.provideMerge(Secrets.layer)
 )
 
-/** Deletes what has expired. */
-const retention = Effect.gen(function* () {
-  const artifacts = yield* Artifacts
-  const callbacks = yield* Callbacks
-  const log = yield* LogRetention
-  const quotas = yield* RequestQuotas
-  const tasks = yield* TaskRetention
-  return [
-    { name: "delivery log", run: log.maintain },
-    { name: "audit log", run: log.maintainAudit },
-    { name: "expired artifacts", run: artifacts.removeExpired },
-    { name: "old callbacks", run: callbacks.deleteExpired },
-    { name: "old tasks", run: tasks.maintain },
-    { name: "full request buckets", run: quotas.deleteFull }
-  ]
-})
-
 /** The actors and the background loops. */
 export const actors = Layer.mergeAll(
   TaskActor.layer,
   EndpointActor.layer,
-  Retention.layer(retention),
+  Retention.layer(retentionJobs),
   Rescuer.layerLoop,
   DeliveryScheduler.layerLoop,
   OwnershipReconciler.layer,

@@ -100,7 +100,10 @@ const pageKey = "key of the page"
 
 const pageOf = (object: string, rows: ReadonlyArray<Readonly<Record<string, unknown>>>) => {
   const last = rows.length < userExportRowsMax ? undefined : rows.at(-1)
-  const shown = rows.map(({ [pageKey]: _, ...fields }): UserDataRow => ({ object, fields }))
+  const shown = rows.map((row): UserDataRow => ({
+    object,
+    fields: Object.fromEntries(Object.entries(row).filter(([name]) => name !== pageKey))
+  }))
   return [shown, Option.map(Option.fromUndefinedOr(last), (row) => String(row[pageKey]))] as const
 }
 

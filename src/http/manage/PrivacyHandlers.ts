@@ -4,9 +4,8 @@ import { HttpApiBuilder } from "effect/http-api"
 import * as Credits from "../../domain/Credits.ts"
 import type { UserId } from "../../domain/Ids.ts"
 import { UserErasure } from "../../tasks/UserErasure.ts"
-import { UserExportStore } from "../../tasks/UserExportStore.ts"
-import type { UserDataRow } from "../../tasks/UserExportStore.ts"
-import { Users } from "../../users/Users.ts"
+import { UserExport } from "../../tasks/UserExport.ts"
+import type { UserDataRow } from "../../tasks/UserExport.ts"
 import { CurrentCaller, requireOperator } from "../server/Authentication.ts"
 import { Api } from "./Api.ts"
 
@@ -15,9 +14,8 @@ export const layer = HttpApiBuilder.group(
   Api,
   "privacy",
   Effect.fnUntraced(function* (handlers) {
-    const users = yield* Users
     const erasure = yield* UserErasure
-    const data = yield* UserExportStore
+    const data = yield* UserExport
     return handlers.handleAll({
       deleteUser: Effect.fnUntraced(function* ({ params }) {
         yield* requireOperator
@@ -31,8 +29,7 @@ export const layer = HttpApiBuilder.group(
       }),
       exportUser: Effect.fnUntraced(function* ({ params }) {
         yield* requireOwnerOrOperator(params.id)
-        yield* users.get(params.id)
-        return exportOf(data.rows(params.id))
+        return exportOf(yield* data.rows(params.id))
       })
     })
   })
