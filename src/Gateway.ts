@@ -36,6 +36,8 @@ import { CallbackSignals } from "./tasks/callbacks/CallbackSignals.ts"
 import { CallbackStore } from "./tasks/callbacks/CallbackStore.ts"
 import * as OwnershipReconciler from "./tasks/OwnershipReconciler.ts"
 import * as PrivacyLayers from "./tasks/PrivacyLayers.ts"
+import { Queues } from "./tasks/Queues.ts"
+import { QueueStore } from "./tasks/QueueStore.ts"
 import { Rescuer } from "./tasks/Rescuer.ts"
 import { retentionJobs } from "./tasks/RetentionJobs.ts"
 import { Router } from "./tasks/Router.ts"
@@ -112,6 +114,7 @@ export const stores = Layer.mergeAll(
   AuditStore.layer,
   TaskHistoryStore.layer,
   PrivacyLayers.stores,
+  QueueStore.layer,
   TaskStore.layer,
   DeliveryStore.layer,
   DeliveryLogStore.layer,
@@ -171,6 +174,7 @@ export const services = Layer.mergeAll(
   Rescuer.layer,
   TaskHistory.layer,
   PrivacyLayers.services,
+  Queues.layer,
   TaskRunner.layer,
   TaskWatch.layer,
   WebhookDispatcher.layer

@@ -9,6 +9,7 @@ import { ManageGate, ManageProblems } from "./manage/ManageGate.ts"
 import * as ManageMethods from "./manage/ManageMethods.ts"
 import * as ModelsHandlers from "./manage/ModelsHandlers.ts"
 import * as PrivacyHandlers from "./manage/PrivacyHandlers.ts"
+import * as QueuesHandlers from "./manage/QueuesHandlers.ts"
 import * as TasksHandlers from "./manage/TasksHandlers.ts"
 import * as UsersHandlers from "./manage/UsersHandlers.ts"
 import * as WalletHandlers from "./manage/WalletHandlers.ts"
@@ -30,6 +31,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     ApiKeysHandlers.layer,
     AuditHandlers.layer,
     PrivacyHandlers.layer,
+    QueuesHandlers.layer,
     CallsHandlers.layer,
     WalletHandlers.layer,
     TasksHandlers.layer,

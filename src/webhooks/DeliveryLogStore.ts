@@ -46,6 +46,18 @@ export interface DeliveryFilter {
   readonly type: Option.Option<EventType>
 }
 
+/** Which deliveries are sent again; absent members match all. */
+export interface RedeliveryFilter {
+  readonly endpointId: EndpointId | undefined
+  readonly statuses: ReadonlyArray<DeliveryStatus>
+  readonly type: EventType | undefined
+  /** Created at or after. */
+  readonly since: DateTime.Utc | undefined
+  /** Created before. */
+  readonly until: DateTime.Utc | undefined
+  readonly after: DeliveryId | undefined
+}
+
 export interface DeliveryPage {
   readonly before: Option.Option<DeliveryId>
   readonly limit: number
@@ -96,6 +108,12 @@ export class DeliveryLogStore extends Context.Service<
       ids: ReadonlyArray<DeliveryId>,
       now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
+    /** Deliveries to endpoints that are there, oldest first. */
+    readonly matching: (
+      userId: UserId,
+      filter: RedeliveryFilter,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<DeliveryId>, StoreUnavailable>
     /** Failed and skipped deliveries of an endpoint, created since then, oldest first. */
     readonly recoverable: (
       userId: UserId,
@@ -108,7 +126,7 @@ export class DeliveryLogStore extends Context.Service<
   static readonly layer = Layer.effect(
     DeliveryLogStore,
     Effect.map(PgClient.PgClient, (sql) =>
-      DeliveryLogStore.of({ ...reads(sql), ...redelivery(sql) })
+      DeliveryLogStore.of({ ...reads(sql), ...redelivery(sql), matching: matching(sql) })
     )
   )
 }
@@ -192,5 +210,30 @@ function redelivery(sql: PgClient.PgClient) {
         Effect.map(Array.map((row) => row.id)),
         storeFailures
       )
+  }
+}
+
+function matching(sql: PgClient.PgClient) {
+  const Id = Schema.Struct({ id: DeliveryId })
+  return (userId: UserId, filter: RedeliveryFilter, limit: number) => {
+    const { after, endpointId, since, type, until } = filter
+    return sql`
+      SELECT d.id FROM deliveries d
+      JOIN webhook_endpoints e ON e.id = d.endpoint_id AND e.deleted_at IS NULL
+      WHERE ${sql.and([
+        sql`d.user_id = ${userId} AND d.status = ANY (${filter.statuses}::text[])`,
+        ...(after === undefined
+          ? []
+          : [sql`d.id > ${after} AND d.created_at >= ${createdAt(after)}`]),
+        ...(endpointId === undefined ? [] : [sql`d.endpoint_id = ${endpointId}`]),
+        ...(type === undefined ? [] : [sql`d.event_type = ${type}`]),
+        ...(since === undefined ? [] : [sql`d.created_at >= ${toDate(since)}`]),
+        ...(until === undefined ? [] : [sql`d.created_at < ${toDate(until)}`])
+      ])}
+      ORDER BY d.id LIMIT ${limit}`.pipe(
+      rowsOf(Id),
+      Effect.map(Array.map((row) => row.id)),
+      storeFailures
+    )
   }
 }

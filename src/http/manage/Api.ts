@@ -6,6 +6,7 @@ import { CallsApi } from "./CallsApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import { ModelsApi } from "./ModelsApi.ts"
 import { PrivacyApi } from "./PrivacyApi.ts"
+import { QueuesApi } from "./QueuesApi.ts"
 import { TasksApi } from "./TasksApi.ts"
 import { UsersApi } from "./UsersApi.ts"
 import { WalletApi } from "./WalletApi.ts"
@@ -27,6 +28,7 @@ export class Api extends HttpApi.make("manage")
   .add(WebhookDeliveriesApi)
   .add(AuditApi)
   .add(PrivacyApi)
+  .add(QueuesApi)
   .prefix("/manage/v1")
   .middleware(ManageGate)
   .middleware(ManageProblems)

@@ -29,6 +29,17 @@ export const layer = HttpApiBuilder.group(
         const { attempts, row } = yield* deliveries.get(yield* requireUser, params.id)
         return { ...show(row), attempts: attempts.map(showAttempt) }
       }),
+      redeliverWebhookDeliveries: Effect.fnUntraced(function* ({ payload }) {
+        const { count, next } = yield* deliveries.redeliverAll(yield* requireUser, {
+          endpointId: payload.endpoint_id,
+          statuses: payload.status === undefined ? ["failed", "skipped"] : [payload.status],
+          type: payload.type,
+          since: payload.since,
+          until: payload.until,
+          after: payload.cursor
+        })
+        return { redelivered: count, next_cursor: Option.getOrNull(next) }
+      }),
       redeliverWebhookDelivery: Effect.fnUntraced(function* ({ params }) {
         return show(yield* deliveries.redeliver(yield* requireUser, params.id))
       })

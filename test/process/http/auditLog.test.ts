@@ -151,6 +151,13 @@ const writes: Readonly<Record<string, Write>> = {
     body: () => ({ headers: { a: "secret-header" }, body: "secret-body", secret: "whsec_secret" }),
     changes: { headers: "[hidden]", body: "[hidden]", secret: "[hidden]" }
   },
+  redeliverWebhookDeliveries: {
+    as: "user",
+    path: () => "/webhook-deliveries/redeliver",
+    body: (world) => ({ endpoint_id: world.endpoint, status: "failed" }),
+    changes: { status: "failed" },
+    resource: () => null
+  },
   redeliverWebhookDelivery: {
     as: "user",
     path: (world) => `/webhook-deliveries/${world.delivery}/redeliver`,
@@ -211,7 +218,10 @@ describeStores("the audit log", (database) => {
             type: name,
             user_id: name === "createUser" ? answer.json.id : world.owner.id,
             resource_id: resource(world, answer),
-            changes: write.changes ?? {},
+            changes:
+              "endpoint_id" in (write.body?.(world) ?? {})
+                ? { endpoint_id: world.endpoint, ...write.changes }
+                : (write.changes ?? {}),
             trace_id: answer.headers.get("traceparent")!.slice(3, 35)
           })
           assert.strictEqual(entry.actor.type, isOperator ? "operator" : "api_key")
