@@ -89,7 +89,10 @@ const renamed = (before: Rows): Rows => {
     "runs.called": "callback_received"
   }
   /** Of the migrations since then. */
-  const added: Record<string, Record<string, unknown>> = { wallets: { alert_withheld: false } }
+  const added: Record<string, Record<string, unknown>> = {
+    users: { deleted_at: null, erased_at: null, erasure_due_at: null },
+    wallets: { alert_withheld: false }
+  }
   const row = (table: string, values: Record<string, unknown>) =>
     Object.fromEntries(
       Object.entries({ ...values, ...added[table] }).map(([column, value]) => [
@@ -100,7 +103,11 @@ const renamed = (before: Rows): Rows => {
   const kept = [...before].map(
     ([table, rows]) => [tables[table] ?? table, rows.map((values) => row(table, values))] as const
   )
-  return new Map([...kept, ["account_affinities", []]])
+  const made = ["account_affinities", "audit_entries", "retention_marks"]
+  return new Map<string, ReadonlyArray<Record<string, unknown>>>([
+    ...kept,
+    ...made.map((table) => [table, []] as const)
+  ])
 }
 
 /** Sorted independently of names, without the rows that the migrations write about themselves. */

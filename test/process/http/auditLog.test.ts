@@ -50,7 +50,7 @@ interface Write {
   readonly path: (world: World) => string
   readonly body?: (world: World) => unknown
   /** The fields as the log shows them. */
-  readonly changes?: Readonly<Record<string, unknown>>
+  readonly changes?: (world: World) => Readonly<Record<string, unknown>>
   readonly resource?: (world: World, answer: HttpResult) => string | null
 }
 
@@ -72,14 +72,14 @@ const writes: Readonly<Record<string, Write>> = {
       name: "Personal",
       password: "secret-password"
     }),
-    changes: { email: "[hidden]", name: "[hidden]", password: "[hidden]" },
+    changes: () => ({ email: "[hidden]", name: "[hidden]", password: "[hidden]" }),
     resource: made
   },
   updateUser: {
     as: "operator",
     path: ofUser(""),
     body: (world) => ({ name: "Personal", email: `new-personal-${world.endpoint}@example.com` }),
-    changes: { name: "[hidden]", email: "[hidden]" },
+    changes: () => ({ name: "[hidden]", email: "[hidden]" }),
     resource: owner
   },
   deleteUser: { as: "operator", path: ofUser(""), resource: owner },
@@ -87,28 +87,28 @@ const writes: Readonly<Record<string, Write>> = {
     as: "operator",
     path: ofUser("/api-keys"),
     body: () => ({ name: "Personal", scopes: ["manage"] }),
-    changes: { name: "[hidden]", scopes: ["manage"] },
+    changes: () => ({ name: "[hidden]", scopes: ["manage"] }),
     resource: made
   },
   topUp: {
     as: "operator",
     path: ofUser("/top-ups"),
     body: () => ({ amount: "5.00", note: "Personal" }),
-    changes: { amount: "5.00", note: "[hidden]" },
+    changes: () => ({ amount: "5.00", note: "[hidden]" }),
     resource: owner
   },
   adjust: {
     as: "operator",
     path: ofUser("/adjustments"),
     body: () => ({ amount: "-1.00", note: "Personal" }),
-    changes: { amount: "-1.00", note: "[hidden]" },
+    changes: () => ({ amount: "-1.00", note: "[hidden]" }),
     resource: owner
   },
   createApiKey: {
     as: "user",
     path: () => "/api-keys",
     body: () => ({ name: "Personal", expires_at: future }),
-    changes: { name: "[hidden]", expires_at: future },
+    changes: () => ({ name: "[hidden]", expires_at: future }),
     resource: made
   },
   revokeApiKey: {
@@ -120,21 +120,21 @@ const writes: Readonly<Record<string, Write>> = {
     as: "user",
     path: () => "/wallet",
     body: () => ({ trigger_threshold: "12.00" }),
-    changes: { trigger_threshold: "12.00" },
+    changes: () => ({ trigger_threshold: "12.00" }),
     resource: () => null
   },
   createWebhookEndpoint: {
     as: "user",
     path: () => "/webhook-endpoints",
     body: () => ({ url: "https://hooks.example.com/secret-token", events: ["task.failed"] }),
-    changes: { url: "[hidden]", events: ["task.failed"] },
+    changes: () => ({ url: "[hidden]", events: ["task.failed"] }),
     resource: made
   },
   updateWebhookEndpoint: {
     as: "user",
     path: endpointPath(""),
     body: () => ({ description: "Personal", enabled: false }),
-    changes: { description: "[hidden]", enabled: false }
+    changes: () => ({ description: "[hidden]", enabled: false })
   },
   deleteWebhookEndpoint: { as: "user", path: endpointPath("") },
   rotateWebhookEndpoint: { as: "user", path: endpointPath("/rotate") },
@@ -143,19 +143,19 @@ const writes: Readonly<Record<string, Write>> = {
     as: "user",
     path: endpointPath("/recover"),
     body: () => ({ since: past }),
-    changes: { since: past }
+    changes: () => ({ since: past })
   },
   debugWebhookSignature: {
     as: "user",
     path: endpointPath("/debug-signature"),
     body: () => ({ headers: { a: "secret-header" }, body: "secret-body", secret: "whsec_secret" }),
-    changes: { headers: "[hidden]", body: "[hidden]", secret: "[hidden]" }
+    changes: () => ({ headers: "[hidden]", body: "[hidden]", secret: "[hidden]" })
   },
   redeliverWebhookDeliveries: {
     as: "user",
     path: () => "/webhook-deliveries/redeliver",
     body: (world) => ({ endpoint_id: world.endpoint, status: "failed" }),
-    changes: { status: "failed" },
+    changes: (world) => ({ endpoint_id: world.endpoint, status: "failed" }),
     resource: () => null
   },
   redeliverWebhookDelivery: {
@@ -218,10 +218,7 @@ describeStores("the audit log", (database) => {
             type: name,
             user_id: name === "createUser" ? answer.json.id : world.owner.id,
             resource_id: resource(world, answer),
-            changes:
-              "endpoint_id" in (write.body?.(world) ?? {})
-                ? { endpoint_id: world.endpoint, ...write.changes }
-                : (write.changes ?? {}),
+            changes: write.changes?.(world) ?? {},
             trace_id: answer.headers.get("traceparent")!.slice(3, 35)
           })
           assert.strictEqual(entry.actor.type, isOperator ? "operator" : "api_key")
