@@ -22,6 +22,8 @@ import { Metering } from "./passthrough/Metering.ts"
 import { Passthrough } from "./passthrough/Passthrough.ts"
 import { ReservationStore } from "./passthrough/ReservationStore.ts"
 import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
+import { AuditLog } from "./process/AuditLog.ts"
+import { AuditStore } from "./process/AuditStore.ts"
 import * as Cluster from "./process/Cluster.ts"
 import { Drain } from "./process/Drain.ts"
 import { LogRetention } from "./process/LogRetention.ts"
@@ -35,7 +37,11 @@ import { CallbackKeys } from "./tasks/callbacks/CallbackKeys.ts"
 import { Callbacks } from "./tasks/callbacks/Callbacks.ts"
 import { CallbackStore } from "./tasks/callbacks/CallbackStore.ts"
 import * as OwnershipReconciler from "./tasks/OwnershipReconciler.ts"
+import * as PrivacyLayers from "./tasks/PrivacyLayers.ts"
+import { Queues } from "./tasks/Queues.ts"
+import { QueueStore } from "./tasks/QueueStore.ts"
 import { Rescuer } from "./tasks/Rescuer.ts"
+import { retentionJobs } from "./tasks/RetentionJobs.ts"
 import { Router } from "./tasks/Router.ts"
 import { RunningTasks } from "./tasks/RunningTasks.ts"
 import { ConcurrencyLimiter } from "./tasks/submission/ConcurrencyLimiter.ts"
@@ -57,6 +63,7 @@ import { TaskRunner } from "./tasks/TaskRunner.ts"
 import * as TaskScheduler from "./tasks/TaskScheduler.ts"
 import * as TaskStore from "./tasks/TaskStoreLive.ts"
 import { TaskWatch } from "./tasks/TaskWatch.ts"
+import { UserErasure } from "./tasks/UserErasure.ts"
 import * as WorkNotifierLive from "./tasks/WorkNotifierLive.ts"
 import { TestGateway } from "./testing/TestGateway.ts"
 import { AdmissionStore } from "./users/AdmissionStore.ts"
@@ -106,7 +113,10 @@ export const database = Layer.unwrap(
 /** The stores of all nouns. */
 export const stores = Layer.mergeAll(
   AdmissionStore.layer,
+  AuditStore.layer,
   TaskHistoryStore.layer,
+  PrivacyLayers.stores,
+  QueueStore.layer,
   TaskStore.layer,
   DeliveryStore.layer,
   DeliveryLogStore.layer,
@@ -166,6 +176,8 @@ export const services = Layer.mergeAll(
   Rescuer.layer,
   TaskHistory.layer,
   Bills.layer,
+  PrivacyLayers.services,
+  Queues.layer,
   TaskRunner.layer,
   TaskWatch.layer,
   WebhookDispatcher.layer
@@ -195,6 +207,7 @@ export const services = Layer.mergeAll(
   Layer.provideMerge(
     Layer.mergeAll(
       ApiKeys.layer,
+      AuditLog.layer,
       Artifacts.layer,
       OperatorFaults.layer,
       Process.layer,
@@ -209,30 +222,17 @@ export const services = Layer.mergeAll(
   Layer.provideMerge(Layer.merge(Drain.layer, Secrets.layer))
 )
 
-/** Deletes what has expired. */
-const retention = Effect.gen(function* () {
-  const artifacts = yield* Artifacts
-  const callbacks = yield* Callbacks
-  const log = yield* LogRetention
-  const quotas = yield* RequestQuotas
-  return [
-    { name: "delivery log", run: log.maintain },
-    { name: "expired artifacts", run: artifacts.removeExpired },
-    { name: "old callbacks", run: callbacks.deleteExpired },
-    { name: "full request buckets", run: quotas.deleteFull }
-  ]
-})
-
 /** The actors and the background loops. */
 export const actors = Layer.mergeAll(
   TaskScheduler.layer,
   EndpointActor.layer,
-  Retention.layer(retention),
+  Retention.layer(retentionJobs),
   Rescuer.layerLoop,
   DeliveryScheduler.layerLoop,
   OwnershipReconciler.layer,
   WalletAudit.layer,
-  WithheldAlerts.layer
+  WithheldAlerts.layer,
+  UserErasure.layerLoop
 )
 
 /** Everything except adapters and HTTP server; a test composes it with other adapters. */

@@ -51,9 +51,113 @@ begin
   execute format('delete from %I where %I < %L', p_table || '_default', p_column, p_keep_since);
 end $$;
 
+-- Creates the partition of the month that begins on p_month, named <table>_YYYYMMDD. Returns false when there is one.
+-- Rows of that month in the default partition move into it, past the trigger that keeps them from being deleted.
+create or replace function month_partition_create(p_table text, p_column text, p_month date)
+returns boolean language plpgsql as $$
+declare
+  part text := p_table || '_' || to_char(p_month, 'YYYYMMDD');
+  since timestamptz := p_month::timestamp at time zone 'UTC';
+  until timestamptz := (p_month + interval '1 month') at time zone 'UTC';
+begin
+  if to_regclass(part) is not null then return false; end if;
+  execute format('lock table %I in access exclusive mode', p_table);
+  execute format('create table %I (like %I including defaults including constraints)', part, p_table);
+  execute format('alter table %I disable trigger user', p_table || '_default');
+  execute format(
+    'with moved as (delete from %I where %I >= %L and %I < %L returning *) insert into %I select * from moved',
+    p_table || '_default', p_column, since, p_column, until, part);
+  execute format('alter table %I enable trigger user', p_table || '_default');
+  execute format(
+    'alter table %I attach partition %I for values from (%L) to (%L)', p_table, part, since, until);
+  execute format(
+    'create trigger %I before truncate on %I for each statement execute function forbid_change()',
+    p_table || '_never_truncated', part);
+  return true;
+end $$;
+
+-- Creates the partitions of this month and the next, and drops those that ended before p_keep_since, with the old
+-- rows of the default partition.
+create or replace function month_partitions_maintain(
+  p_table text, p_column text, p_now timestamptz, p_keep_since timestamptz, out made integer, out dropped integer
+) language plpgsql as $$
+declare
+  part record;
+  month date := date_trunc('month', p_now at time zone 'UTC')::date;
+begin
+  perform set_config('lock_timeout', '5s', true);
+  made := 0;
+  dropped := 0;
+  for n in 0..1 loop
+    if month_partition_create(p_table, p_column, (month + make_interval(months => n))::date) then
+      made := made + 1;
+    end if;
+  end loop;
+  for part in
+    select c.relname::text as name from pg_inherits i join pg_class c on c.oid = i.inhrelid
+    where i.inhparent = p_table::regclass and c.relname ~ ('^' || p_table || '_\d{8}$')
+      and (to_date(right(c.relname::text, 8), 'YYYYMMDD') + interval '1 month') at time zone 'UTC' <= p_keep_since
+  loop
+    execute format('drop table %I', part.name);
+    dropped := dropped + 1;
+  end loop;
+  -- No lock of the table when there is nothing to delete
+  execute format('select true from %I where %I < %L limit 1', p_table || '_default', p_column, p_keep_since) into part;
+  if part is not null then
+    execute format('alter table %I disable trigger user', p_table || '_default');
+    execute format('delete from %I where %I < %L', p_table || '_default', p_column, p_keep_since);
+    execute format('alter table %I enable trigger user', p_table || '_default');
+  end if;
+end $$;
+
 -- Deletes queued deliveries whose row in `deliveries` was dropped with its partition.
 create or replace function delivery_queue_prune(p_keep_since timestamptz) returns void language sql as $$
   delete from delivery_queue q
   where q.created_at < p_keep_since
     and not exists (select 1 from deliveries d where d.id = q.id and d.created_at = q.created_at)
+$$;
+
+-- Finished tasks with ids below p_before, oldest first: ids sort by creation, and none above the oldest unfinished task
+-- is taken.
+create or replace function tasks_finished_before(p_after uuid, p_before uuid, p_limit integer)
+returns setof uuid language sql stable as $$
+  select t.id from tasks t
+  where t.id > p_after
+    and t.id < least(p_before, (select r.task_id from runs r order by r.task_id limit 1))
+  order by t.id limit p_limit
+$$;
+
+-- Deletes old tasks with their attempts; returns how many.
+create or replace function tasks_delete_before(p_before uuid, p_limit integer) returns integer language plpgsql as $$
+declare ids uuid[];
+begin
+  ids := array(select tasks_finished_before('00000000-0000-0000-0000-000000000000', p_before, p_limit));
+  delete from vendor_attempts where task_id = any (ids);
+  delete from tasks where id = any (ids);
+  return cardinality(ids);
+end $$;
+
+-- Removes the bodies of old tasks, from the mark on, and moves the mark; returns of how many. The ids are in order.
+create or replace function task_bodies_scrub(p_before uuid, p_limit integer) returns integer language plpgsql as $$
+declare ids uuid[];
+begin
+  ids := array(select tasks_finished_before(
+    coalesce((select task_id from retention_marks where name = 'bodies'), '00000000-0000-0000-0000-000000000000'),
+    p_before, p_limit));
+  if cardinality(ids) > 0 then
+    update tasks set body = 'null' where id = any (ids);
+    perform sandbox_handles_erase(ids);
+    insert into retention_marks as m (name, task_id) values ('bodies', ids[cardinality(ids)])
+      on conflict (name) do update set task_id = greatest(m.task_id, excluded.task_id);
+  end if;
+  return cardinality(ids);
+end $$;
+
+-- The simulator keeps the request in the handle of its job; the handle of a vendor has the vendor's ids alone, which
+-- bills are compared with.
+create or replace function sandbox_handles_erase(p_tasks uuid[]) returns void language sql as $$
+  update vendor_attempts a set handle = null
+  from tasks t
+  where a.task_id = any (p_tasks) and t.id = a.task_id and t.sandbox and t.status in ('completed', 'failed')
+    and a.handle is not null
 $$;

@@ -165,3 +165,88 @@ create or replace function key_budget_settle(h holds, p_captured bigint) returns
   update key_budgets b set held = b.held - h.amount, spent = b.spent + p_captured
   where b.api_key_id = h.api_key_id and b.epoch = h.budget_epoch
 $$;
+
+-- Deletes a user, at once and for good: no key and no endpoint works any more, and the row names nobody. What the user
+-- has left elsewhere is erased by passes, the first of which is due now. No row: there is no such user. A repeat
+-- changes nothing.
+create or replace function user_delete(p_user uuid, p_now timestamptz)
+returns table (id uuid, deleted_at timestamptz, erased_at timestamptz, reserved boolean) language plpgsql as $$
+declare u users;
+begin
+  select * into u from users x where x.id = p_user for update;
+  if not found then return; end if;
+  if u.deleted_at is null then
+    update users x set email = x.id || '@deleted.invalid'::text, name = null, password_hash = null,
+        deleted_at = p_now, erasure_due_at = p_now
+      where x.id = p_user returning * into u;
+    perform user_access_end(p_user, p_now);
+  end if;
+  return query select u.id, u.deleted_at, u.erased_at,
+    exists (select from holds h where h.kind = 'reservation' and h.user_id = p_user);
+end $$;
+
+-- Ends all access of a deleted user: keys are revoked, endpoints deleted, and deliveries that wait are skipped.
+create or replace function user_access_end(p_user uuid, p_now timestamptz) returns void language plpgsql as $$
+begin
+  update api_keys k set revoked_at = coalesce(k.revoked_at, p_now), name = '' where k.user_id = p_user;
+  update webhook_endpoints e set url = '', description = null, enabled = false, secret = '', secret_preview = '',
+      previous_secret = null, previous_secret_until = null, deleted_at = coalesce(e.deleted_at, p_now)
+    where e.user_id = p_user;
+  with waiting as (
+    delete from delivery_queue q
+    where q.owner is null and q.endpoint_id in (select e.id from webhook_endpoints e where e.user_id = p_user)
+    returning q.id, q.created_at
+  )
+  update deliveries d set status = 'skipped', updated_at = p_now
+    from waiting w where d.id = w.id and d.created_at = w.created_at;
+end $$;
+
+-- Erases what the tasks of a deleted user contain, from p_after on; returns the last id, null at the end. An unfinished
+-- task is left to a later pass.
+create or replace function user_tasks_erase(p_user uuid, p_after uuid, p_limit integer) returns uuid language plpgsql as $$
+declare ids uuid[];
+begin
+  ids := array(select t.id from tasks t where t.user_id = p_user and t.id > p_after order by t.id limit p_limit);
+  update tasks t set body = 'null', result = null,
+      error = case when t.error ? 'detail' then jsonb_set(t.error, '{detail}', '""') else t.error end
+    where t.id = any (ids) and t.status in ('completed', 'failed')
+      and (t.body <> 'null' or t.result is not null or t.error ->> 'detail' <> '');
+  update vendor_attempts a set failure = split_part(a.failure, ':', 1)
+    where a.task_id = any (ids) and a.failure like '%:%';
+  perform sandbox_handles_erase(ids);
+  return ids[cardinality(ids)];
+end $$;
+
+-- The same for the delivery log: the events' bodies, and what receivers responded.
+create or replace function user_deliveries_erase(p_user uuid, p_after text, p_limit integer)
+returns text language plpgsql as $$
+declare ids text[];
+begin
+  ids := array(select d.id from deliveries d where d.user_id = p_user and d.id > p_after order by d.id limit p_limit);
+  update events e set body = ''
+    from deliveries d
+    where d.id = any (ids) and e.id = d.event_id and e.created_at = d.event_created_at and e.body <> '';
+  update delivery_attempts a set answer = null, detail = null, remote_address = null
+    where a.delivery_id = any (ids);
+  return ids[cardinality(ids)];
+end $$;
+
+-- Erases the rest, which is little: the operator's words in the ledger, kept responses, addresses in the audit log. When
+-- p_ends, nothing that was admitted before the deletion can be under way, and the erasure ends with this pass if no
+-- task is unfinished; else the next pass is due at p_next.
+create or replace function user_erasure_end(p_user uuid, p_ends boolean, p_next timestamptz, p_now timestamptz)
+returns void language plpgsql as $$
+declare is_over boolean;
+begin
+  perform user_access_end(p_user, p_now);
+  update wallet_entries w set note = null where w.user_id = p_user and w.subject_id is null and w.note is not null;
+  delete from idempotency_keys i where i.user_id = p_user;
+  delete from manage_idempotency_keys m where m.caller = p_user::text;
+  update audit_entries a set ip_address = null
+    where a.user_id = p_user and a.actor_user_id = p_user and a.ip_address is not null;
+  is_over := p_ends and not exists (
+    select from runs r where r.api_key_id = any (array(select k.id from api_keys k where k.user_id = p_user)));
+  update users u set erased_at = case when is_over then p_now end,
+      erasure_due_at = case when not is_over then p_next end
+    where u.id = p_user and u.erased_at is null;
+end $$;

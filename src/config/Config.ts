@@ -15,6 +15,8 @@ import type { AccountSetting } from "../domain/Provider.ts"
 import { artifactLocation } from "./ArtifactLocation.ts"
 import type { ArtifactLocation } from "./ArtifactLocation.ts"
 import { baseUrl, publicUrl } from "./PublicUrls.ts"
+import { retentionSettings } from "./RetentionSettings.ts"
+import type { RetentionSettings } from "./RetentionSettings.ts"
 import { checkSecrets, masterKeyRemedy } from "./SecretSettings.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
@@ -70,6 +72,7 @@ export class AppConfig extends Context.Service<
     readonly shutdownGrace: Duration.Duration
     readonly taskDeadline: Duration.Duration
     readonly balanceAlertThrottle: Duration.Duration
+    readonly retention: RetentionSettings
     readonly maxBodyBytes: number
     /** Inference requests of a key in a minute; 0: no limit. */
     readonly rateLimitPerMinute: number
@@ -124,6 +127,7 @@ const load = Effect.gen(function* () {
     ...(yield* store(dataDir)),
     ...(yield* limits),
     ...(yield* shutdownSettings),
+    retention: yield* retentionSettings,
     accounts: yield* vendorAccounts,
     ...(yield* logging)
   })

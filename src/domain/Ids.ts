@@ -37,6 +37,12 @@ export const ArtifactId = Schema.String.check(Schema.isPattern(/^art_[0-9a-f]{32
 )
 export type ArtifactId = typeof ArtifactId.Type
 
+/** The id of an entry of the audit log. */
+export const AuditId = Schema.String.check(
+  Schema.isPattern(/^aud_[0-9a-f]{32}$/u, { expected: "an id that begins with aud_" })
+).pipe(Schema.brand("AuditId"))
+export type AuditId = typeof AuditId.Type
+
 let lastMillis = -1
 let lastHex = ""
 
@@ -67,6 +73,11 @@ const uuid = (nowMillis: number): string => {
 
 /** Ids are made with the caller's time, so that an id and its row agree on it. */
 export const makeTaskId = (nowMillis: number): TaskId => TaskId.make(uuid(nowMillis))
+/** Lower than the id of every task that is made at this time or later. */
+export const firstTaskId = (millis: number): TaskId => {
+  const time = hexOf(millis)
+  return TaskId.make(`${time.slice(0, 8)}-${time.slice(8)}-7000-8000-000000000000`)
+}
 /** The id of a metered passthrough call. */
 export const makeCallId = (nowMillis: number): string => uuid(nowMillis)
 export const makeUserId = (nowMillis: number): UserId => UserId.make(uuid(nowMillis))
@@ -80,6 +91,11 @@ export const makeTestEventId = (nowMillis: number): EventId =>
   EventId.make(`evt_test_${timeSorted(nowMillis)}`)
 export const makeArtifactId = (nowMillis: number): ArtifactId =>
   ArtifactId.make(`art_${timeSorted(nowMillis)}`)
+export const makeAuditId = (nowMillis: number): AuditId =>
+  AuditId.make(`aud_${timeSorted(nowMillis)}`)
+
+/** The time in the id of an audit entry: its `created_at`, and so its partition. */
+export const auditTimeMillis = (id: AuditId): number => Number.parseInt(id.slice(4, 16), 16)
 
 /**
  * The time in a delivery id: its `created_at`, and so its day partition. `None` for an id that was not

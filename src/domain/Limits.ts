@@ -159,10 +159,33 @@ export const taskRecheckSeconds = 1
 export const eventStreamHeartbeatSeconds = 15
 
 /**
- * Retention of the delivery log and of receipts of calls (ADR 0102).
+ * Retention of the delivery log and of receipts of calls, without `LOG_RETENTION` (ADR 0102).
  * docs/reference/requirements.md#r-limit-8
  */
 export const deliveryLogDays = 30
+
+/** Retention of the audit log, without `AUDIT_RETENTION`. docs/reference/audit.md#how-long-it-is-kept */
+export const auditDays = 365
+
+/** Bounds of all retention times: days are dropped whole, and a hundred years end before year 9999. */
+export const retentionDaysMin = 1
+export const retentionDaysMax = 36_500
+
+/**
+ * How often deletions of users are looked for; rows that one statement erases; and how long after its
+ * deletion a request of the user may still be under way: longer than the listener gives a request.
+ * docs/reference/privacy.md#deletion-of-a-user
+ */
+export const erasureSeconds = 5
+export const erasureRowsMax = 500
+export const erasureGraceMinutes = 10
+
+/** Rows that the export of a user's data reads at once. */
+export const userExportRowsMax = 200
+
+/** Tasks that one statement deletes or scrubs, and statements of one round: a million tasks an hour. */
+export const retentionTasksMax = 1000
+export const retentionBatchesMax = 1000
 
 /** Day partitions are made this long before their day begins. */
 export const partitionDaysAhead = 7

@@ -4,11 +4,14 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Drain } from "../process/Drain.ts"
 import { Api } from "./manage/Api.ts"
 import * as ApiKeysHandlers from "./manage/ApiKeysHandlers.ts"
+import * as AuditHandlers from "./manage/AuditHandlers.ts"
 import * as BillsHandlers from "./manage/BillsHandlers.ts"
 import * as CallsHandlers from "./manage/CallsHandlers.ts"
 import { ManageGate, ManageProblems } from "./manage/ManageGate.ts"
 import * as ManageMethods from "./manage/ManageMethods.ts"
 import * as ModelsHandlers from "./manage/ModelsHandlers.ts"
+import * as PrivacyHandlers from "./manage/PrivacyHandlers.ts"
+import * as QueuesHandlers from "./manage/QueuesHandlers.ts"
 import * as TasksHandlers from "./manage/TasksHandlers.ts"
 import * as UsageHandlers from "./manage/UsageHandlers.ts"
 import * as UsersHandlers from "./manage/UsersHandlers.ts"
@@ -29,6 +32,9 @@ const manage = HttpApiBuilder.layer(Api).pipe(
   Layer.provide([
     UsersHandlers.layer,
     ApiKeysHandlers.layer,
+    AuditHandlers.layer,
+    PrivacyHandlers.layer,
+    QueuesHandlers.layer,
     CallsHandlers.layer,
     UsageHandlers.layer,
     BillsHandlers.layer,

@@ -1,7 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
-import { rowsOf, toDate } from "../db/Rows.ts"
+import { rowOf, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
@@ -35,6 +35,11 @@ export class PartitionStore extends Context.Service<
       daysAhead: number,
       keepSince: DateTime.Utc
     ) => Effect.Effect<Counts, StoreUnavailable>
+    /** The same for the months of the audit log: this one and the next. ADR 0168. */
+    readonly maintainAudit: (
+      now: DateTime.Utc,
+      keepSince: DateTime.Utc
+    ) => Effect.Effect<Counts, StoreUnavailable>
   }
 >()("gateway/process/PartitionStore") {
   static readonly layer = Layer.effect(
@@ -58,7 +63,19 @@ export class PartitionStore extends Context.Service<
           yield* storeFailures(sql`SELECT * FROM delivery_queue_prune(${toDate(keepSince)})`)
           const sum = (key: keyof Counts) => counts.flat().reduce((all, one) => all + one[key], 0)
           return { made: sum("made"), dropped: sum("dropped") }
-        })
+        }),
+        maintainAudit: (now, keepSince) =>
+          sql`SELECT pg_advisory_xact_lock(${advisoryLock})`.pipe(
+            Effect.andThen(
+              sql`
+                SELECT made, dropped FROM month_partitions_maintain(
+                  'audit_entries', 'created_at', ${toDate(now)}, ${toDate(keepSince)})`.pipe(
+                rowOf(Counts)
+              )
+            ),
+            sql.withTransaction,
+            storeFailures
+          )
       })
     )
   )

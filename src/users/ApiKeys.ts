@@ -11,12 +11,12 @@ import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Scope } from "../domain/Scope.ts"
 import { AdmissionStore } from "./AdmissionStore.ts"
 import type { Admission, AdmissionRequest, AdmittedKey, Rate } from "./AdmissionStore.ts"
+import type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
 import { generateKey, hashKey, isWellFormed } from "./KeyText.ts"
 import { UserStore } from "./UserStore.ts"
-import type { ApiKeyRow, KeyChange, KeyDetails } from "./UserStore.ts"
 
 export type { Rate } from "./AdmissionStore.ts"
-export type { ApiKeyRow, KeyChange, KeyDetails } from "./UserStore.ts"
+export type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
 
 /** Who calls: the user, through which key, allowed to do what. */
 export interface Principal {

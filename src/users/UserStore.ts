@@ -1,15 +1,16 @@
 import { PgClient } from "@effect/sql-pg"
-import { Array, Context, Effect, Layer, Option, Schema, String } from "effect"
+import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
 import { SqlError } from "effect/sql"
-import { Micro, rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { audited } from "../db/Audited.ts"
+import { rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
-import type { Credits } from "../domain/Credits.ts"
-import { ApiKeyId, UserId } from "../domain/Ids.ts"
+import { UserId } from "../domain/Ids.ts"
+import type { ApiKeyId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { Scope } from "../domain/Scope.ts"
-import { SpendReset } from "../domain/SpendLimit.ts"
+import { apiKeyChanges, apiKeys } from "./ApiKeyStore.ts"
+import type { ApiKeyRow, KeyChange, KeyDetails, NewApiKey } from "./ApiKeyStore.ts"
 
 export class UserRow extends Schema.Class<UserRow>("UserRow")({
   id: UserId,
@@ -18,57 +19,11 @@ export class UserRow extends Schema.Class<UserRow>("UserRow")({
   createdAt: Time
 }) {}
 
-export class ApiKeyRow extends Schema.Class<ApiKeyRow>("ApiKeyRow")({
-  id: ApiKeyId,
-  userId: UserId,
-  preview: Schema.String,
-  name: Schema.String,
-  scopes: Schema.Array(Scope),
-  createdAt: Time,
-  expiresAt: Schema.NullOr(Time),
-  revokedAt: Schema.NullOr(Time),
-  lastUsedAt: Schema.NullOr(Time)
-}) {}
-
-/** A key with its limits, and what its spend limit has counted. */
-export class KeyDetails extends Schema.Class<KeyDetails>("KeyDetails")({
-  ...ApiKeyRow.fields,
-  spendLimit: Schema.NullOr(Micro),
-  spendReset: Schema.NullOr(SpendReset),
-  /** In the current period. */
-  spent: Micro,
-  held: Micro,
-  allowedModels: Schema.NullOr(Schema.Array(Schema.String)),
-  rateLimitPerMinute: Schema.NullOr(Schema.Int),
-  concurrentTasks: Schema.NullOr(Schema.Int)
-}) {}
-
-/** What of a key changes: an absent field stays, `null` removes a limit. */
-export interface KeyChange {
-  readonly name?: string
-  readonly spendLimit?: { readonly amount: Credits; readonly reset: SpendReset } | null
-  readonly allowedModels?: ReadonlyArray<string> | null
-  readonly rateLimitPerMinute?: number | null
-  readonly concurrentTasks?: number | null
-  readonly expiresAt?: DateTime.Utc | null
-}
-
 export interface NewUser {
   readonly id: UserId
   readonly email: string
   readonly name: string | null
   readonly passwordHash: string | null
-  readonly now: DateTime.Utc
-}
-
-export interface NewApiKey {
-  readonly id: ApiKeyId
-  readonly userId: UserId
-  readonly keyHash: Uint8Array
-  readonly preview: string
-  readonly name: string
-  readonly scopes: ReadonlyArray<Scope>
-  readonly expiresAt: DateTime.Utc | null
   readonly now: DateTime.Utc
 }
 
@@ -131,12 +86,16 @@ export class UserStore extends Context.Service<
 >()("gateway/users/UserStore") {
   static readonly layer = Layer.effect(
     UserStore,
-    Effect.map(PgClient.PgClient, (sql) => UserStore.of({ ...users(sql), ...keys(sql) }))
+    Effect.map(PgClient.PgClient, (sql) =>
+      UserStore.of({ ...users(sql), ...apiKeys(sql), ...apiKeyChanges(sql) })
+    )
   )
 }
 
 const emailTaken = (error: unknown): boolean =>
   SqlError.isSqlError(error) && error.reason._tag === "UniqueViolation"
+
+const aboutUser = ({ id }: UserRow) => ({ userId: id, resourceId: id })
 
 function users(sql: PgClient.PgClient) {
   return {
@@ -152,11 +111,12 @@ function users(sql: PgClient.PgClient) {
         SELECT * FROM new_user`.pipe(
         rowsOf(UserRow),
         Effect.map(Array.head),
+        audited(sql, Option.map(aboutUser)),
         Effect.catchIf(emailTaken, () => Effect.succeed(Option.none<UserRow>())),
         storeFailures
       ),
     find: (id: UserId) =>
-      sql`SELECT * FROM users WHERE id = ${id}`.pipe(
+      sql`SELECT * FROM users WHERE id = ${id} AND deleted_at IS NULL`.pipe(
         rowsOf(UserRow),
         Effect.map(Array.head),
         storeFailures
@@ -164,7 +124,8 @@ function users(sql: PgClient.PgClient) {
     list: (page: PageRequest) =>
       sql`
         SELECT * FROM users
-        WHERE ${Option.getOrNull(page.before)}::uuid IS NULL OR id < ${Option.getOrNull(page.before)}::uuid
+        WHERE deleted_at IS NULL
+          AND (${Option.getOrNull(page.before)}::uuid IS NULL OR id < ${Option.getOrNull(page.before)}::uuid)
         ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(UserRow), storeFailures),
     update: (
       id: UserId,
@@ -179,89 +140,15 @@ function users(sql: PgClient.PgClient) {
           email = coalesce(${change.email ?? null}::text, email),
           name = CASE WHEN ${change.name !== undefined}::boolean THEN ${change.name ?? null}::text ELSE name END,
           password_hash = coalesce(${change.passwordHash ?? null}::text, password_hash)
-        WHERE id = ${id} RETURNING *`.pipe(
+        WHERE id = ${id} AND deleted_at IS NULL RETURNING *`.pipe(
         rowsOf(UserRow),
         Effect.map(([user]): UserUpdate =>
           user === undefined ? { _tag: "Unknown" } : { _tag: "Updated", user }
         ),
-        Effect.catchIf(emailTaken, () => Effect.succeed<UserUpdate>({ _tag: "EmailTaken" })),
-        storeFailures
-      )
-  }
-}
-
-/** A period that is over has counted nothing of the current one. */
-const details = (sql: PgClient.PgClient, now: DateTime.Utc) => sql`
-  SELECT k.*, coalesce(b.spent, 0)::bigint AS spent, coalesce(b.held, 0)::bigint AS held
-  FROM api_keys k LEFT JOIN key_budgets b ON b.api_key_id = k.id AND k.spend_limit IS NOT NULL
-    AND (k.spend_reset = 'never' OR budget_period_end(k.spend_reset, b.since) > ${toDate(now)})`
-
-function keys(sql: PgClient.PgClient) {
-  return {
-    createKey: (key: NewApiKey) =>
-      sql`
-        INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, expires_at)
-        VALUES (${key.id}, ${key.userId}, ${key.keyHash}, ${key.preview}, ${key.name},
-          ${key.scopes}::text[], ${toDate(key.now)}, ${key.expiresAt === null ? null : toDate(key.expiresAt)})
-        RETURNING *`.pipe(rowOf(ApiKeyRow), storeFailures),
-    findKeyByHash: (hash: Uint8Array) =>
-      sql`SELECT * FROM api_keys WHERE key_hash = ${hash}`.pipe(
-        rowsOf(ApiKeyRow),
-        Effect.map(Array.head),
-        storeFailures
-      ),
-    listKeys: (userId: UserId, page: PageRequest, now: DateTime.Utc) =>
-      sql`
-        ${details(sql, now)}
-        WHERE k.user_id = ${userId} AND k.revoked_at IS NULL
-          AND (${Option.getOrNull(page.before)}::text IS NULL OR k.id < ${Option.getOrNull(page.before)}::text)
-        ORDER BY k.id DESC LIMIT ${page.limit}`.pipe(rowsOf(KeyDetails), storeFailures),
-    findKey: (userId: Option.Option<UserId>, id: ApiKeyId, now: DateTime.Utc) =>
-      sql`
-        ${details(sql, now)}
-        WHERE k.id = ${id} AND k.revoked_at IS NULL
-          AND (${Option.getOrNull(userId)}::uuid IS NULL OR k.user_id = ${Option.getOrNull(userId)}::uuid)`.pipe(
-        rowsOf(KeyDetails),
-        Effect.map(Array.head),
-        storeFailures
-      ),
-    updateKey: (userId: UserId, id: ApiKeyId, change: KeyChange, now: DateTime.Utc) => {
-      const { allowedModels, concurrentTasks, expiresAt, name, rateLimitPerMinute, spendLimit } =
-        change
-      const fields = Object.entries(change)
-        .filter(([, value]) => value !== undefined)
-        .map(([field]) => String.camelToSnake(field))
-      return sql`
-        SELECT reserved FROM api_key_update(
-          ${userId}, ${id}, ${fields}::text[], ${name ?? null}::text, ${spendLimit?.amount ?? null}::bigint,
-          ${spendLimit?.reset ?? null}::text, ${allowedModels ?? null}::text[],
-          ${rateLimitPerMinute ?? null}::int, ${concurrentTasks ?? null}::int,
-          ${expiresAt ? toDate(expiresAt) : null}::timestamptz, ${toDate(now)})`.pipe(
-        rowsOf(Schema.Struct({ reserved: Schema.Boolean })),
-        Effect.map((rows) => Option.map(Array.head(rows), ({ reserved }) => reserved)),
-        storeFailures
-      )
-    },
-    revokeKey: (userId: UserId, id: ApiKeyId, now: DateTime.Utc) =>
-      sql`
-        UPDATE api_keys SET revoked_at = coalesce(revoked_at, ${toDate(now)})
-        WHERE id = ${id} AND user_id = ${userId} RETURNING id`.pipe(
-        Effect.flatMap((rows) =>
-          rows.length === 0
-            ? Effect.succeedNone
-            : // A separate statement, so that it sees every reservation opened before the revocation
-              Effect.map(
-                sql`SELECT FROM holds WHERE kind = 'reservation' AND api_key_id = ${id} LIMIT 1`,
-                (open) => Option.some(open.length > 0)
-              )
+        audited(sql, (update) =>
+          update._tag === "Updated" ? Option.some(aboutUser(update.user)) : Option.none()
         ),
-        storeFailures
-      ),
-    touchKey: (id: ApiKeyId, now: DateTime.Utc) =>
-      sql`
-        UPDATE api_keys SET last_used_at = ${toDate(now)}
-        WHERE id = ${id} AND (last_used_at IS NULL OR last_used_at < ${toDate(now)}::timestamptz - interval '1 minute')`.pipe(
-        Effect.asVoid,
+        Effect.catchIf(emailTaken, () => Effect.succeed<UserUpdate>({ _tag: "EmailTaken" })),
         storeFailures
       )
   }

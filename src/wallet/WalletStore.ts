@@ -2,6 +2,7 @@ import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
 import { SqlError } from "effect/sql"
+import { audited, named } from "../db/Audited.ts"
 import { publishAlert, retryDeadlock } from "../db/BatchWrites.ts"
 import type { Alerting } from "../db/BatchWrites.ts"
 import type { ScannedPage } from "../db/ListScan.ts"
@@ -120,6 +121,7 @@ export class WalletStore extends Context.Service<
             WHERE user_id = ${userId} RETURNING *`.pipe(
             rowsOf(WalletRow),
             Effect.map(Array.head),
+            audited(sql, Option.flatMap(named)),
             storeFailures
           ),
         reportWithheld: reportWithheld(sql),
@@ -162,6 +164,9 @@ function add(sql: PgClient.PgClient) {
         wallet: new WalletRow(wallet),
         repeated
       })),
+      audited(sql, (outcome) =>
+        outcome._tag === "Added" && !outcome.repeated ? named() : Option.none()
+      ),
       Effect.catchIf(SqlError.isSqlError, (error) =>
         Effect.mapError(Effect.fromOption(Option.flatMap(sqlState(error), faultOf)), () => error)
       ),

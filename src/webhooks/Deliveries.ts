@@ -1,7 +1,8 @@
-import { Context, DateTime, Effect, Layer } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
+import { AppConfig } from "../config/Config.ts"
 import type { ScannedPage } from "../db/ListScan.ts"
 import type { DeliveryId, EndpointId, TaskId, UserId } from "../domain/Ids.ts"
-import { deliveryLogDays, recoverDeliveriesMax } from "../domain/Limits.ts"
+import { recoverDeliveriesMax } from "../domain/Limits.ts"
 import { invalid, problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
@@ -11,6 +12,7 @@ import type {
   DeliveryPage,
   DeliveryFilter,
   DeliveryRow,
+  RedeliveryFilter,
   TaskDeliveryRow
 } from "./DeliveryLogStore.ts"
 import { Endpoints } from "./Endpoints.ts"
@@ -50,6 +52,14 @@ export class Deliveries extends Context.Service<
      * 2010 if its endpoint was deleted.
      */
     readonly redeliver: (userId: UserId, id: DeliveryId) => Effect.Effect<DeliveryRow, Failure>
+    /** Sends all that match again, oldest first, a bounded number; `next`: where the rest begins. */
+    readonly redeliverAll: (
+      userId: UserId,
+      filter: RedeliveryFilter
+    ) => Effect.Effect<
+      { readonly count: number; readonly next: Option.Option<DeliveryId> },
+      StoreUnavailable
+    >
     /** Sends failed and skipped deliveries created since then again, oldest first, a bounded number. */
     readonly recover: (
       userId: UserId,
@@ -64,14 +74,13 @@ export class Deliveries extends Context.Service<
       const log = yield* DeliveryLogStore
       const endpoints = yield* Endpoints
       const notifier = yield* WorkNotifier
+      const { retention } = yield* AppConfig
+      const days = Math.floor(Duration.toDays(retention.log))
 
       const find = Effect.fn("Deliveries.find")(function* (userId: UserId, id: DeliveryId) {
         const row = yield* log.find(userId, id)
         return yield* Effect.mapError(Effect.fromOption(row), () =>
-          problem(
-            2005,
-            `There is no webhook delivery ${id}; the log is kept ${deliveryLogDays} days`
-          )
+          problem(2005, `There is no webhook delivery ${id}; the log is kept ${days} days`)
         )
       })
 
@@ -91,6 +100,15 @@ export class Deliveries extends Context.Service<
           }
           yield* notifier.notifyEndpoints(yield* log.requeue([id], yield* DateTime.now))
           return yield* find(userId, id)
+        }),
+        redeliverAll: Effect.fn("Deliveries.redeliverAll")(function* (userId, filter) {
+          const found = yield* log.matching(userId, filter, recoverDeliveriesMax + 1)
+          const ids = found.slice(0, recoverDeliveriesMax)
+          if (ids.length > 0) {
+            yield* notifier.notifyEndpoints(yield* log.requeue(ids, yield* DateTime.now))
+          }
+          const last = found.length > ids.length ? ids.at(-1) : undefined
+          return { count: ids.length, next: Option.fromUndefinedOr(last) }
         }),
         recover: Effect.fn("Deliveries.recover")(function* (userId, endpointId, since) {
           yield* endpoints.get(userId, endpointId)

@@ -1,5 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { audited, named } from "../db/Audited.ts"
 import { scanList, when } from "../db/ListScan.ts"
 import type { ScannedPage } from "../db/ListScan.ts"
 import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
@@ -54,6 +55,18 @@ export interface DeliveryFilter {
   readonly until?: DateTime.Utc | undefined
 }
 
+/** Which deliveries are sent again; absent members match all. */
+export interface RedeliveryFilter {
+  readonly endpointId: EndpointId | undefined
+  readonly statuses: ReadonlyArray<DeliveryStatus>
+  readonly type: EventType | undefined
+  /** Created at or after. */
+  readonly since: DateTime.Utc | undefined
+  /** Created before. */
+  readonly until: DateTime.Utc | undefined
+  readonly after: DeliveryId | undefined
+}
+
 export interface DeliveryPage {
   readonly before: Option.Option<DeliveryId>
   readonly limit: number
@@ -105,6 +118,12 @@ export class DeliveryLogStore extends Context.Service<
       ids: ReadonlyArray<DeliveryId>,
       now: DateTime.Utc
     ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
+    /** Deliveries to endpoints that are there, oldest first. */
+    readonly matching: (
+      userId: UserId,
+      filter: RedeliveryFilter,
+      limit: number
+    ) => Effect.Effect<ReadonlyArray<DeliveryId>, StoreUnavailable>
     /** Failed and skipped deliveries of an endpoint, created since then, oldest first. */
     readonly recoverable: (
       userId: UserId,
@@ -117,7 +136,7 @@ export class DeliveryLogStore extends Context.Service<
   static readonly layer = Layer.effect(
     DeliveryLogStore,
     Effect.map(PgClient.PgClient, (sql) =>
-      DeliveryLogStore.of({ ...reads(sql), ...redelivery(sql) })
+      DeliveryLogStore.of({ ...reads(sql), ...redelivery(sql), matching: matching(sql) })
     )
   )
 }
@@ -218,6 +237,7 @@ function redelivery(sql: PgClient.PgClient) {
       sql`SELECT * FROM delivery_requeue(${ids}::text[], ${toDate(now)})`.pipe(
         rowsOf(Requeued),
         Effect.map((rows) => rows[0]?.endpoints ?? []),
+        audited(sql, named),
         storeFailures
       ),
     recoverable: (userId: UserId, endpointId: EndpointId, since: DateTime.Utc, limit: number) =>
@@ -230,5 +250,30 @@ function redelivery(sql: PgClient.PgClient) {
         Effect.map(Array.map((row) => row.id)),
         storeFailures
       )
+  }
+}
+
+function matching(sql: PgClient.PgClient) {
+  const Id = Schema.Struct({ id: DeliveryId })
+  return (userId: UserId, filter: RedeliveryFilter, limit: number) => {
+    const { after, endpointId, since, type, until } = filter
+    return sql`
+      SELECT d.id FROM deliveries d
+      JOIN webhook_endpoints e ON e.id = d.endpoint_id AND e.deleted_at IS NULL
+      WHERE ${sql.and([
+        sql`d.user_id = ${userId} AND d.status = ANY (${filter.statuses}::text[])`,
+        ...(after === undefined
+          ? []
+          : [sql`d.id > ${after} AND d.created_at >= ${createdAt(after)}`]),
+        ...(endpointId === undefined ? [] : [sql`d.endpoint_id = ${endpointId}`]),
+        ...(type === undefined ? [] : [sql`d.event_type = ${type}`]),
+        ...(since === undefined ? [] : [sql`d.created_at >= ${toDate(since)}`]),
+        ...(until === undefined ? [] : [sql`d.created_at < ${toDate(until)}`])
+      ])}
+      ORDER BY d.id LIMIT ${limit}`.pipe(
+      rowsOf(Id),
+      Effect.map(Array.map((row) => row.id)),
+      storeFailures
+    )
   }
 }

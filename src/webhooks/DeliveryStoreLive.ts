@@ -1,5 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { audited, named } from "../db/Audited.ts"
 import { rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import type { EventBody } from "../domain/Event.ts"
@@ -195,6 +196,7 @@ function publishTo(sql: PgClient.PgClient) {
       SELECT id, created_at, endpoint_id, created_at FROM delivery RETURNING id`.pipe(
       rowOf(Row),
       Effect.map((row) => row.id),
+      audited(sql, named),
       storeFailures
     )
 }

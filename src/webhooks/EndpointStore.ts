@@ -1,6 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
+import { audited, named } from "../db/Audited.ts"
 import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EventType } from "../domain/Event.ts"
@@ -134,7 +135,14 @@ function writes(sql: PgClient.PgClient) {
           WHERE (SELECT count(*) FROM webhook_endpoints
             WHERE user_id = ${e.userId} AND deleted_at IS NULL) < ${endpointsMax}::int
           RETURNING *`.pipe(rowsOf(EndpointRow), Effect.map(Array.head))
-      }).pipe(sql.withTransaction, storeFailures),
+      }).pipe(
+        audited(
+          sql,
+          Option.map(({ id }) => ({ resourceId: id }))
+        ),
+        sql.withTransaction,
+        storeFailures
+      ),
     update: (userId: UserId, id: EndpointId, change: EndpointChange, now: DateTime.Utc) =>
       Effect.gen(function* () {
         const found = yield* sql`
@@ -151,7 +159,7 @@ function writes(sql: PgClient.PgClient) {
         )
         if (Option.isSome(found) && !found.value.enabled) yield* skipPending(sql, id, now)
         return found
-      }).pipe(sql.withTransaction, storeFailures),
+      }).pipe(audited(sql, Option.flatMap(named)), sql.withTransaction, storeFailures),
     rotate: (
       userId: UserId,
       id: EndpointId,
@@ -166,6 +174,7 @@ function writes(sql: PgClient.PgClient) {
         WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL RETURNING *`.pipe(
         rowsOf(EndpointRow),
         Effect.map(Array.head),
+        audited(sql, Option.flatMap(named)),
         storeFailures
       ),
     remove: (userId: UserId, id: EndpointId, now: DateTime.Utc) =>
@@ -175,6 +184,10 @@ function writes(sql: PgClient.PgClient) {
           WHERE id = ${id} AND user_id = ${userId} AND deleted_at IS NULL RETURNING id`
         if (rows.length > 0) yield* skipPending(sql, id, now)
         return rows.length > 0
-      }).pipe(sql.withTransaction, storeFailures)
+      }).pipe(
+        audited(sql, (isRemoved) => (isRemoved ? named() : Option.none())),
+        sql.withTransaction,
+        storeFailures
+      )
   }
 }

@@ -13,6 +13,7 @@ import { Secrets } from "../../src/process/Secrets.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { Users } from "../../src/users/Users.ts"
 import { Wallet } from "../../src/wallet/Wallet.ts"
+import { adminToken } from "./gateway.ts"
 import { startedDatabase } from "./stores.ts"
 
 /** The parts of a JSON response that the tests read. */
@@ -75,6 +76,7 @@ export const startGateway = async (
     Layer.provide(
       AppConfig.layerOf({
         DATA_DIR: dataDir,
+        ADMIN_TOKEN: adminToken,
         MASTER_KEY: Buffer.alloc(32, 7).toString("base64"),
         ...env
       })
@@ -151,6 +153,11 @@ export const startGateway = async (
     entries,
     drift,
     post,
+    /** `/metrics` with the operator's token, or with another one. */
+    metrics: async (token: string | null = adminToken) => {
+      const headers = token === null ? {} : { authorization: `Bearer ${token}` }
+      return (await fetch(`${origin}/metrics`, { headers })).text()
+    },
     stop: async () => {
       await runtime.dispose()
       await rm(dataDir, { recursive: true, force: true })

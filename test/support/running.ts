@@ -10,6 +10,7 @@ import type { ListenerBounds } from "../../src/http/server/Listener.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { Users } from "../../src/users/Users.ts"
 import { Wallet } from "../../src/wallet/Wallet.ts"
+import { adminToken } from "./gateway.ts"
 import { freePort } from "./spawnService.ts"
 import { startedDatabase } from "./stores.ts"
 
@@ -67,6 +68,7 @@ export const runningGateway = (
       const port = yield* Effect.promise(freePort)
       const config = AppConfig.layerOf({
         DATA_DIR: dataDir,
+        ADMIN_TOKEN: adminToken,
         PORT: String(port),
         BASE_URL: `http://127.0.0.1:${port}`,
         SIMULATOR_DELAY: "1 millis",
@@ -98,6 +100,12 @@ export const call = (path: string, init: RequestInit = {}) =>
       })
     )
   )
+
+/** `/metrics` as the operator sees it. */
+export const metricsText = Effect.flatMap(
+  call("/metrics", { headers: { authorization: `Bearer ${adminToken}` } }),
+  (got) => Effect.promise(() => got.text())
+)
 
 export const json = (body: unknown): RequestInit => ({
   method: "POST",

@@ -1,10 +1,13 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { bodyParseOptions } from "../../catalog/FieldFaults.ts"
 import { ApiKeysApi } from "./ApiKeysApi.ts"
+import { AuditApi } from "./AuditApi.ts"
 import { BillsApi } from "./BillsApi.ts"
 import { CallsApi } from "./CallsApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import { ModelsApi } from "./ModelsApi.ts"
+import { PrivacyApi } from "./PrivacyApi.ts"
+import { QueuesApi } from "./QueuesApi.ts"
 import { TasksApi } from "./TasksApi.ts"
 import { UsageApi } from "./UsageApi.ts"
 import { UsersApi } from "./UsersApi.ts"
@@ -27,6 +30,9 @@ export class Api extends HttpApi.make("manage")
   .add(TasksApi)
   .add(ModelsApi)
   .add(WebhookDeliveriesApi)
+  .add(AuditApi)
+  .add(PrivacyApi)
+  .add(QueuesApi)
   .prefix("/manage/v1")
   .middleware(ManageGate)
   .middleware(ManageProblems)

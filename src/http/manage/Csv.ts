@@ -12,35 +12,36 @@ export const textCell = (text: string | null): string => {
   return `"${safe.replaceAll('"', '""')}"`
 }
 
-/** A CSV file of lines without their ends, streamed while it is read. */
-export const csvFile = <E>(
-  name: string,
-  columns: ReadonlyArray<string>,
-  lines: Stream.Stream<string, E>
-) =>
-  HttpServerResponse.stream(
-    Stream.make(columns.join(",")).pipe(
-      Stream.concat(lines),
-      Stream.map((text) => `${text}\r\n`),
-      Stream.grouped(256),
-      Stream.map((lines) => lines.join("")),
-      Stream.encodeText,
-      // The status is already sent: the client sees a failure only by the broken connection
-      Stream.tapCause((cause) => Effect.logWarning(`The export ${name} broke off`, cause))
-    ),
-    {
-      contentType: "text/csv; charset=utf-8; header=present",
-      headers: {
-        "content-disposition": `attachment; filename="${name}.csv"`,
-        "cache-control": "no-store"
-      }
-    }
-  )
-
-/** Whether the client asks for a file: by `format`, else by `Accept`. */
+/** `?format=csv`, or `Accept: text/csv` without a format. */
 export const wantsCsv = (
   format: "json" | "csv" | undefined,
   request: HttpServerRequest.HttpServerRequest
 ): boolean =>
   format === "csv" ||
   (format === undefined && /\btext\/csv\b/iu.test(request.headers["accept"] ?? ""))
+
+/** Rows as a CSV file, streamed while they are read. */
+export const csvResponse = <Row, E>(
+  filename: string,
+  columns: ReadonlyArray<string>,
+  rows: Stream.Stream<Row, E>,
+  line: (row: Row) => ReadonlyArray<string>
+) =>
+  HttpServerResponse.stream(
+    Stream.make(columns).pipe(
+      Stream.concat(Stream.map(rows, line)),
+      Stream.map((cells) => `${cells.join(",")}\r\n`),
+      Stream.grouped(256),
+      Stream.map((lines) => lines.join("")),
+      Stream.encodeText,
+      // The status is already sent: the client sees a failure only by the broken connection
+      Stream.tapCause((cause) => Effect.logWarning(`The export ${filename} broke off`, cause))
+    ),
+    {
+      contentType: "text/csv; charset=utf-8; header=present",
+      headers: {
+        "content-disposition": `attachment; filename="${filename}"`,
+        "cache-control": "no-store"
+      }
+    }
+  )

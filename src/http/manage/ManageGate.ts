@@ -5,6 +5,7 @@ import type { HttpApiEndpoint } from "effect/http-api"
 import { sizeFaults } from "../../catalog/bodies/Decode.ts"
 import { pointerOf } from "../../catalog/FieldFaults.ts"
 import { invalid } from "../../domain/Problem.ts"
+import { AuditLog } from "../../process/AuditLog.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import { ManageReplays } from "../../users/ManageReplays.ts"
@@ -17,11 +18,12 @@ import type { JsonBody } from "../server/JsonBody.ts"
 import { renderFailures } from "../server/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
+import { auditRequest } from "./ManageAudit.ts"
 import { manageErrors } from "./ManageErrors.ts"
 
 /**
  * Every request to the management API passes here: authenticates the caller (an API key with scope
- * `manage`, or the operator's token), checks the request, and replays repeated POSTs.
+ * `manage`, or the operator's token), checks the request, replays repeated POSTs, and audits writes.
  */
 export class ManageGate extends HttpApiMiddleware.Service<
   ManageGate,
@@ -34,6 +36,7 @@ export class ManageGate extends HttpApiMiddleware.Service<
     ManageGate,
     Effect.gen(function* () {
       const keys = yield* ApiKeys
+      const audit = yield* AuditLog
       const bodies = yield* RequestBodyLimiter
       const quotas = yield* RequestQuotas
       const replays = yield* ManageReplays
@@ -58,7 +61,9 @@ export class ManageGate extends HttpApiMiddleware.Service<
                     replays,
                     caller,
                     body,
-                    Effect.provideService(httpEffect, CurrentCaller, caller)
+                    Effect.provideService(httpEffect, CurrentCaller, caller).pipe(
+                      auditRequest(audit, caller, endpoint, body.value)
+                    )
                   )
                 )
               )

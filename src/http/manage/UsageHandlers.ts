@@ -8,7 +8,7 @@ import { usageGroups, UsageReport } from "../../wallet/UsageReport.ts"
 import type { UsageGroup, UsageQuery, UsageRow } from "../../wallet/UsageReport.ts"
 import { CurrentCaller, requireOperator } from "../server/Authentication.ts"
 import { Api } from "./Api.ts"
-import { csvFile, textCell, wantsCsv } from "./Csv.ts"
+import { csvResponse, textCell, wantsCsv } from "./Csv.ts"
 import { readPage, toPage } from "./Paging.ts"
 import { UsageKey } from "./UsageApi.ts"
 import type { UsageQuery as Query } from "./UsageApi.ts"
@@ -27,11 +27,7 @@ export const layer = HttpApiBuilder.group(
         const read = yield* readQuery(query)
         const show = showUsage(read.groups)
         if (wantsCsv(query.format, request)) {
-          return csvFile(
-            "usage",
-            columns,
-            Stream.map(usage.all(read), (row) => lineOf(show(row)))
-          )
+          return csvResponse("usage.csv", columns, Stream.map(usage.all(read), show), lineOf)
         }
         const { before: after, limit } = readPage(query, UsageKey)
         if (Option.isSome(after) && after.value.length !== read.groups.length) {
@@ -129,21 +125,20 @@ const columns = [
   "credits"
 ] satisfies ReadonlyArray<keyof Shown>
 
-const lineOf = (row: Shown): string =>
-  [
-    row.day ?? "",
-    row.user_id ?? "",
-    row.api_key_id ?? "",
-    textCell(row.vendor),
-    textCell(row.model),
-    String(row.sandbox ?? ""),
-    row.num_model_requests,
-    row.input_tokens,
-    row.input_cached_tokens,
-    row.output_tokens,
-    row.images,
-    row.videos,
-    row.audios,
-    row.seconds,
-    Credits.format(row.credits)
-  ].join(",")
+const lineOf = (row: Shown): ReadonlyArray<string> => [
+  row.day ?? "",
+  row.user_id ?? "",
+  row.api_key_id ?? "",
+  textCell(row.vendor),
+  textCell(row.model),
+  String(row.sandbox ?? ""),
+  String(row.num_model_requests),
+  String(row.input_tokens),
+  String(row.input_cached_tokens),
+  String(row.output_tokens),
+  String(row.images),
+  String(row.videos),
+  String(row.audios),
+  String(row.seconds),
+  Credits.format(row.credits)
+]

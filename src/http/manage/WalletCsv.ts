@@ -1,7 +1,8 @@
-import { DateTime, Stream } from "effect"
+import { DateTime } from "effect"
+import type { Stream } from "effect"
 import * as Credits from "../../domain/Credits.ts"
 import type { EntryRow } from "../../wallet/Wallet.ts"
-import { csvFile, textCell } from "./Csv.ts"
+import { csvResponse, textCell } from "./Csv.ts"
 
 const columns = [
   "seq",
@@ -15,19 +16,18 @@ const columns = [
   "trace_id"
 ]
 
-const line = (row: EntryRow): string =>
-  [
-    String(row.seq),
-    DateTime.formatIso(row.createdAt),
-    row.kind,
-    Credits.format(row.amount),
-    Credits.format(row.settledAfter),
-    Credits.format(row.heldAfter),
-    row.subjectId ?? "",
-    textCell(row.note),
-    row.traceId ?? ""
-  ].join(",")
+const line = (row: EntryRow): ReadonlyArray<string> => [
+  String(row.seq),
+  DateTime.formatIso(row.createdAt),
+  row.kind,
+  Credits.format(row.amount),
+  Credits.format(row.settledAfter),
+  Credits.format(row.heldAfter),
+  row.subjectId ?? "",
+  textCell(row.note),
+  row.traceId ?? ""
+]
 
 /** The ledger as a CSV file. */
-export const csvResponse = <E>(entries: Stream.Stream<EntryRow, E>) =>
-  csvFile("wallet-entries", columns, Stream.map(entries, line))
+export const ledgerCsv = <E>(entries: Stream.Stream<EntryRow, E>) =>
+  csvResponse("wallet-entries.csv", columns, entries, line)

@@ -11,7 +11,7 @@ import { wantsCsv } from "./Csv.ts"
 import { readPage, toPage } from "./Paging.ts"
 import { EntryKey } from "./WalletApi.ts"
 import type { EntryQuery } from "./WalletApi.ts"
-import { csvResponse } from "./WalletCsv.ts"
+import { ledgerCsv } from "./WalletCsv.ts"
 
 /** A user's own wallet, and the operator's view of it. */
 export const layer = HttpApiBuilder.group(
@@ -58,9 +58,7 @@ const entryLister = (wallet: Wallet["Service"]) =>
       minAmount: query.min_amount,
       maxAmount: query.max_amount
     }
-    if (wantsCsv(query.format, request)) {
-      return csvResponse(wallet.ledger(userId, filters))
-    }
+    if (wantsCsv(query.format, request)) return ledgerCsv(wallet.ledger(userId, filters))
     const { before, limit } = readPage(query, EntryKey)
     const { end, rows } = yield* wallet.search(userId, { ...filters, before, limit: limit + 1 })
     return toPage(rows, limit, (row) => String(row.seq), showEntry, end)

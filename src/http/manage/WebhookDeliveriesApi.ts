@@ -48,6 +48,25 @@ export const WebhookDeliveryWithAttempts = Schema.Struct({
   attempts: Schema.Array(WebhookAttempt)
 }).annotate({ identifier: "WebhookDeliveryWithAttempts" })
 
+/** Deliveries to send again: those that match every member given. */
+const Redelivery = Schema.Struct({
+  endpoint_id: Schema.optionalKey(EndpointId),
+  /** Without it: `failed` and `skipped`. */
+  status: Schema.optionalKey(Schema.Literals(["succeeded", "failed", "skipped"])),
+  type: Schema.optionalKey(EventType),
+  since: Schema.optionalKey(Timestamp.annotate({ description: "created at this time or later" })),
+  until: Schema.optionalKey(Timestamp.annotate({ description: "created before this time" })),
+  cursor: Schema.optionalKey(
+    DeliveryId.annotate({ description: "`next_cursor` of the call before" })
+  )
+}).annotate({ identifier: "RedeliverWebhookDeliveries" })
+
+const Redelivered = Schema.Struct({
+  redelivered: Schema.Int,
+  /** The limit was reached: call again with it for the rest. */
+  next_cursor: Schema.NullOr(DeliveryId)
+}).annotate({ identifier: "RedeliveredWebhookDeliveries" })
+
 /** The delivery log of the last 30 days. docs/reference/webhooks.md#delivery-log */
 export class WebhookDeliveriesApi extends HttpApiGroup.make("webhookDeliveries").add(
   HttpApiEndpoint.get("listWebhookDeliveries", "/webhook-deliveries", {
@@ -66,6 +85,11 @@ export class WebhookDeliveriesApi extends HttpApiGroup.make("webhookDeliveries")
   HttpApiEndpoint.get("getWebhookDelivery", "/webhook-deliveries/:id", {
     params: { id: DeliveryId },
     success: WebhookDeliveryWithAttempts,
+    error
+  }),
+  HttpApiEndpoint.post("redeliverWebhookDeliveries", "/webhook-deliveries/redeliver", {
+    payload: Redelivery,
+    success: Redelivered.pipe(HttpApiSchema.status(202)),
     error
   }),
   HttpApiEndpoint.post("redeliverWebhookDelivery", "/webhook-deliveries/:id/redeliver", {

@@ -1,4 +1,4 @@
-import { DateTime, Effect } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { DeliveryId } from "../../domain/Ids.ts"
 import { Deliveries } from "../../webhooks/Deliveries.ts"
@@ -33,6 +33,17 @@ export const layer = HttpApiBuilder.group(
       getWebhookDelivery: Effect.fnUntraced(function* ({ params }) {
         const { attempts, row } = yield* deliveries.get(yield* requireUser, params.id)
         return { ...show(row), attempts: attempts.map(showAttempt) }
+      }),
+      redeliverWebhookDeliveries: Effect.fnUntraced(function* ({ payload }) {
+        const { count, next } = yield* deliveries.redeliverAll(yield* requireUser, {
+          endpointId: payload.endpoint_id,
+          statuses: payload.status === undefined ? ["failed", "skipped"] : [payload.status],
+          type: payload.type,
+          since: payload.since,
+          until: payload.until,
+          after: payload.cursor
+        })
+        return { redelivered: count, next_cursor: Option.getOrNull(next) }
       }),
       redeliverWebhookDelivery: Effect.fnUntraced(function* ({ params }) {
         return show(yield* deliveries.redeliver(yield* requireUser, params.id))

@@ -123,6 +123,12 @@ export const authenticateManagement = Effect.gen(function* () {
   return { _tag: "User", principal } satisfies Caller
 })
 
+/** Whether the request has the operator's token, on a route that needs none. */
+export const hasOperatorToken = (secrets: Secrets["Service"]) =>
+  Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+    Exit.match(tokenOf(headers), { onFailure: () => false, onSuccess: secrets.isAdminToken })
+  )
+
 /** The user of an endpoint for users; the operator is no user. */
 export const requireUser = Effect.flatMap(CurrentCaller, (caller) =>
   caller._tag === "User"

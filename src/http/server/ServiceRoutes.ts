@@ -10,9 +10,11 @@ import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
 import type { AccountState } from "../../passthrough/UpstreamCalls.ts"
 import { Drain } from "../../process/Drain.ts"
 import { Process } from "../../process/Process.ts"
+import { Secrets } from "../../process/Secrets.ts"
 import { ConcurrencyLimiter } from "../../tasks/submission/ConcurrencyLimiter.ts"
 import { Wallet } from "../../wallet/Wallet.ts"
 import { documentedApi } from "../openapi/OpenApiDocument.ts"
+import { hasOperatorToken } from "./Authentication.ts"
 import { hardened, makeDocsPage } from "./DocsPage.ts"
 import { errorsPage } from "./ErrorsPage.ts"
 import { resource } from "./Resource.ts"
@@ -29,6 +31,7 @@ export const layer = Layer.unwrap(
     const wallet = yield* Wallet
     const upstream = yield* UpstreamCalls
     const slots = yield* ConcurrencyLimiter
+    const secrets = yield* Secrets
     const ok = HttpServerResponse.jsonUnsafe({ status: "ok" })
     const docsPage = yield* makeDocsPage(api)
     const errors = hardened(errorsPage)
@@ -51,7 +54,9 @@ export const layer = Layer.unwrap(
           const accounts = accountGauges(yield* upstream.accounts)
           const queues = slotGauges(yield* slots.queues)
           const audit = driftGauge(drift, auditedAt)
-          return HttpServerResponse.text(`${text}${audit}${accounts}${queues}`, {
+          const all = `${text}${audit}${accounts}${queues}`
+          const shown = (yield* hasOperatorToken(secrets)) ? all : withoutNames(all)
+          return HttpServerResponse.text(shown, {
             contentType: "text/plain; version=0.0.4; charset=utf-8"
           })
         })
@@ -61,6 +66,20 @@ export const layer = Layer.unwrap(
 )
 
 const stopping = problem(5003, "The process stops: send requests to another one")
+
+/** Labels that name no account and no tenant. */
+const openLabels = new Set(["cause", "le", "model", "outcome", "quantile", "state", "vendor"])
+
+/** Without the series that have any other label. docs/reference/http.md#metrics */
+export const withoutNames = (text: string): string =>
+  text
+    .split("\n")
+    .filter(
+      (line) =>
+        line.startsWith("#") ||
+        [...line.matchAll(/[{,](\w+)="/gu)].every(([, label = ""]) => openLabels.has(label))
+    )
+    .join("\n")
 
 /**
  * Must be 0. The time of the last audit is exported too: an old 0 proves nothing.

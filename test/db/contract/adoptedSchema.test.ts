@@ -118,7 +118,8 @@ const renamed = (before: Rows): Rows => {
       slot_max: null,
       inputs: null
     },
-    vendor_turns: { spacing: null }
+    vendor_turns: { spacing: null },
+    users: { deleted_at: null, erased_at: null, erasure_due_at: null }
   }
   const row = (table: string, values: Record<string, unknown>) =>
     Object.fromEntries(
@@ -130,8 +131,17 @@ const renamed = (before: Rows): Rows => {
   const kept = [...before].map(
     ([table, rows]) => [tables[table] ?? table, rows.map((values) => row(table, values))] as const
   )
-  const tablesSince = ["account_affinities", "key_budgets", "usage_days"]
-  return new Map([...kept, ...tablesSince.map((table): [string, []] => [table, []])])
+  const made = [
+    "account_affinities",
+    "audit_entries",
+    "key_budgets",
+    "retention_marks",
+    "usage_days"
+  ]
+  return new Map<string, ReadonlyArray<Record<string, unknown>>>([
+    ...kept,
+    ...made.map((table) => [table, []] as const)
+  ])
 }
 
 /** Sorted independently of names, without the rows that the migrations write about themselves. */
@@ -181,7 +191,8 @@ for (const [store, database] of Object.entries(former)) {
           "0003_account_affinities",
           "0004_due_tasks",
           "0005_key_budgets",
-          "0006_usage"
+          "0006_usage",
+          "0007_audit_and_erasure"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState

@@ -28,7 +28,7 @@ const start = async (env: Record<string, string> = {}) => {
   return gateway
 }
 
-const metrics = async (gateway: TestGateway) => (await fetch(`${gateway.origin}/metrics`)).text()
+const metrics = (gateway: TestGateway) => gateway.metrics()
 
 beforeAll(async () => {
   first = await mockOpenAi()

@@ -27,7 +27,7 @@ beforeEach(() => {
 const chat = { model: "gpt-4o", max_tokens: 600, messages: [{ role: "user", content: "Hi" }] }
 
 const faults = async (): Promise<number> => {
-  const text = await (await fetch(`http://127.0.0.1:${gateway.port}/metrics`)).text()
+  const text = await gateway.metrics()
   const line = /^gateway_upstream_usage_faults_total\{account="openai:main"\} (\d+)$/mu.exec(text)
   return Number(line?.[1] ?? 0)
 }

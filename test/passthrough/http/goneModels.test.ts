@@ -40,7 +40,7 @@ describe("a language model that the vendor says is gone", () => {
       }
       upstream.script = openAiScript
       assert.equal((await gateway.post(path, chat("gpt-4o-mini"))).status, 200)
-      const metrics = await (await fetch(`${gateway.origin}/metrics`)).text()
+      const metrics = await gateway.metrics()
       assert.notMatch(metrics, /gateway_account_paused_seconds\{account="openai:a"\} [1-9]/u)
     })
   }

@@ -159,8 +159,15 @@ describe("limits of one model", { timeout: 120_000 }, () => {
     vendor.script = onlyGpt4o((_, response) => json(response, 404, gone))
     for (let i = 0; i < 8; i += 1) assert.equal((await chat("gpt-4o", `${i}`)).status, 404)
     assert.equal((await chat("gpt-4o-mini")).status, 200)
-    const metrics = await (await fetch(`${gateway.origin}/metrics`)).text()
+    const metrics = await gateway.metrics()
     assert.match(metrics, /gateway_account_circuit\{account="openai:only"\} 0/)
     assert.match(metrics, /gateway_account_paused_seconds\{account="openai:only"\} 0/)
+    // Whoever has no token, or another one, reads no name: docs/reference/http.md#metrics
+    for (const token of [null, gateway.key, "other"]) {
+      const open = await gateway.metrics(token)
+      assert.match(open, /^gateway_wallet_drift 0$/m)
+      assert.notInclude(open, "openai")
+      assert.notInclude(open, 'account="')
+    }
   })
 })

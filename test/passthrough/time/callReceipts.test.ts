@@ -2,6 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import { AppConfig } from "../../../src/config/Config.ts"
 import { makeCallId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
@@ -33,6 +34,7 @@ const close = (start: CallStart) => writeCalls({ ends: [callEnd(start, 1)] })
 
 describeStores("receipts of calls", (database) => {
   const Live = Layer.mergeAll(LogRetention.layer, CallStore.layer).pipe(
+    Layer.provide(AppConfig.layerOf({})),
     Layer.provideMerge(PartitionStore.layer),
     Layer.provideMerge(walletStores),
     Layer.provideMerge(database)

@@ -2,7 +2,14 @@ import { assert, describe, it } from "@effect/vitest"
 import { Duration, Effect } from "effect"
 import type { Progress } from "../../../src/vendors/VendorClient.ts"
 import { VendorError } from "../../../src/vendors/VendorError.ts"
-import { advance, eventually, GatewayHttp, layerGateway, makeUser } from "../../support/gateway.ts"
+import {
+  adminToken,
+  advance,
+  eventually,
+  GatewayHttp,
+  layerGateway,
+  makeUser
+} from "../../support/gateway.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 
@@ -65,7 +72,9 @@ describe("a vendor that refuses the service's own account on polls of a submitte
       // At most once a minute; the fault is reported, and no other task is submitted there meanwhile
       assert.isAtLeast(asked.polls, 2)
       assert.isAtMost(asked.polls, 4)
-      const metrics = yield* (yield* GatewayHttp).fetch("/metrics")
+      const metrics = yield* (yield* GatewayHttp).fetch("/metrics", {
+        headers: { authorization: `Bearer ${adminToken}` }
+      })
       const text = yield* Effect.promise(() => metrics.text())
       assert.match(text, /^gateway_vendor_operator_faults_total\{.*account="scripted".*\} [1-9]/mu)
       const refusedCreate = yield* user.call("POST", path, { prompt: "y" })

@@ -6,7 +6,7 @@ import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import { bodyOf, families, startUpstreams, vendorEnv } from "../../support/families.ts"
 import type { Family, Upstreams } from "../../support/families.ts"
-import { call, finishedTask, json, runningGateway } from "../../support/running.ts"
+import { call, finishedTask, json, metricsText, runningGateway } from "../../support/running.ts"
 import type { Reply } from "../../support/upstreams/Upstream.ts"
 
 const folder = mkdtempSync(join(tmpdir(), "gone-models-"))
@@ -70,7 +70,7 @@ describe("a model that the vendor says is gone", () => {
   const wallet = Effect.flatMap(call("/manage/v1/wallet"), (got) =>
     Effect.promise(() => got.text())
   )
-  const metrics = Effect.flatMap(call("/metrics"), (got) => Effect.promise(() => got.text()))
+  const metrics = metricsText
 
   layer(gateway, { excludeTestServices: true })((it) => {
     for (const family of families) {

@@ -4,7 +4,14 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
-import { call, endedTask, finishedTask, json, runningGateway } from "../../support/running.ts"
+import {
+  call,
+  endedTask,
+  finishedTask,
+  json,
+  metricsText,
+  runningGateway
+} from "../../support/running.ts"
 import type { Task } from "../../support/running.ts"
 import { dashscope } from "../../support/upstreams/dashscope.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
@@ -70,9 +77,8 @@ describe("a gateway with keys", () => {
         const [repeated, answered] = yield* Effect.all(texts)
         assert.strictEqual(repeated, answered)
         assert.strictEqual((yield* call(preview, keyed({ prompt: "other" }))).status, 422)
-        const metrics = yield* call("/metrics")
         assert.match(
-          yield* Effect.promise(() => metrics.text()),
+          yield* metricsText,
           /^gateway_vendor_operator_faults_total\{.*account="dashscope-async@dashscope:\w+".*\} 1$/mu
         )
       }).pipe(Effect.provide(gateway()))

@@ -1,0 +1,42 @@
+import { Config, Duration, Effect, Option } from "effect"
+import { auditDays, deliveryLogDays, retentionDaysMax, retentionDaysMin } from "../domain/Limits.ts"
+import { fault, read } from "./Setting.ts"
+
+/** How long what is kept. docs/reference/privacy.md#retention */
+export interface RetentionSettings {
+  /** Of finished tasks; `None`: for ever. */
+  readonly tasks: Option.Option<Duration.Duration>
+  /** Of the prompts and inputs of tasks; `None`: as long as the task. */
+  readonly bodies: Option.Option<Duration.Duration>
+  /** Of the delivery log and of receipts of calls. */
+  readonly log: Duration.Duration
+  readonly audit: Duration.Duration
+}
+
+const max = Duration.days(retentionDaysMax)
+
+/** `min`: what is younger is still in use, or shares its partition with it. */
+const setting = (name: string, min: Duration.Duration) => {
+  const remedy = `set a duration from ${Duration.format(min)} to ${retentionDaysMax} days, such as 90 days`
+  return read(name, Config.option(Config.Duration(name)), remedy).pipe(
+    Effect.filterOrFail(
+      Option.match({
+        onNone: () => true,
+        onSome: (it) =>
+          Duration.isGreaterThanOrEqualTo(it, min) && Duration.isLessThanOrEqualTo(it, max)
+      }),
+      () => fault(name, "it is out of bounds", remedy)
+    )
+  )
+}
+
+export const retentionSettings = Effect.gen(function* () {
+  const day = Duration.days(retentionDaysMin)
+  const orDays = (days: number) => Option.getOrElse<Duration.Duration>(() => Duration.days(days))
+  return {
+    tasks: yield* setting("TASK_RETENTION", day),
+    bodies: yield* setting("BODY_RETENTION", Duration.hours(1)),
+    log: orDays(deliveryLogDays)(yield* setting("LOG_RETENTION", day)),
+    audit: orDays(auditDays)(yield* setting("AUDIT_RETENTION", day))
+  } satisfies RetentionSettings
+})

@@ -1,0 +1,77 @@
+import type { PgClient } from "@effect/sql-pg"
+import { Context, DateTime, Effect, Option } from "effect"
+import { makeAuditId } from "../domain/Ids.ts"
+import { toDate } from "./Rows.ts"
+
+/** The entry of the audit log for the request that is being served. */
+export interface PendingEntry {
+  /** The operation, as OpenAPI names it. */
+  readonly type: string
+  readonly actor: {
+    readonly type: "operator" | "api_key" | "session"
+    readonly id: string | null
+    readonly userId: string | null
+  }
+  readonly ipAddress: string | null
+  /** Whose data are changed or read, as far as the request names it. */
+  readonly userId: string | null
+  readonly resourceId: string | null
+  readonly changes: Readonly<Record<string, unknown>>
+  readonly traceId: string | null
+  /** A store has written the entry, or has found that nothing was changed. */
+  isDone: boolean
+}
+
+/** What a change was about, where the request does not name it. */
+export interface AuditSubject {
+  readonly userId?: string
+  readonly resourceId?: string
+}
+
+/** Set by the management API while it serves a request that is audited. ADR 0168. */
+export const PendingAudit = Context.Reference<Option.Option<PendingEntry>>(
+  "gateway/db/PendingAudit",
+  { defaultValue: () => Option.none() }
+)
+
+/**
+ * Writes the pending entry in the transaction of the change, so that there is none without the other.
+ * `None`: nothing was changed, so nothing is written. Without a pending entry the change runs as it is.
+ */
+export const audited =
+  <A>(sql: PgClient.PgClient, subjectOf: (outcome: A) => Option.Option<AuditSubject>) =>
+  <E, R>(change: Effect.Effect<A, E, R>) =>
+    Effect.gen(function* () {
+      const pending = Option.getOrUndefined(yield* PendingAudit)
+      if (pending === undefined || pending.isDone) return yield* change
+      const outcome = yield* sql.withTransaction(
+        Effect.tap(change, (it) =>
+          Option.match(subjectOf(it), {
+            onNone: () => Effect.void,
+            onSome: (subject) => writeEntry(sql, pending, subject)
+          })
+        )
+      )
+      pending.isDone = true
+      return outcome
+    })
+
+/** The change always happened, to what the request names. */
+export const named = () => Option.some<AuditSubject>({})
+
+/** One entry. */
+export const writeEntry = (
+  sql: PgClient.PgClient,
+  entry: PendingEntry,
+  { resourceId, userId }: AuditSubject = {}
+) =>
+  Effect.flatMap(
+    DateTime.now,
+    (now) => sql`
+      INSERT INTO audit_entries (id, created_at, type, actor_type, actor_id, actor_user_id, ip_address,
+        user_id, resource_id, changes, trace_id)
+      VALUES (${makeAuditId(DateTime.toEpochMillis(now))}, ${toDate(now)}, ${entry.type},
+        ${entry.actor.type}, ${entry.actor.id}, ${entry.actor.userId}, ${entry.ipAddress},
+        ${userId ?? entry.userId}, ${resourceId ?? entry.resourceId},
+        ${JSON.stringify(entry.changes)}::jsonb, ${entry.traceId})`
+  )

@@ -1,0 +1,100 @@
+import { Effect, Option, Schema } from "effect"
+import { HttpRouter, HttpServerRequest } from "effect/http"
+import type { HttpServerResponse } from "effect/http"
+import type { HttpApiEndpoint } from "effect/http-api"
+import { UserId } from "../../domain/Ids.ts"
+import type { AuditLog, PendingEntry } from "../../process/AuditLog.ts"
+import type { Caller } from "../server/Authentication.ts"
+import { RequestTrace } from "../server/RequestTrace.ts"
+
+/**
+ * Fields whose value the audit log shows. Numbers and booleans are shown whatever their name; every
+ * other text or list is hidden, so that a field added later shows no secret and no personal data.
+ * docs/reference/audit.md#what-changed
+ */
+const shownFields = new Set([
+  "allowed_models",
+  "amount",
+  "endpoint_id",
+  "events",
+  "expires_at",
+  "from",
+  "reset",
+  "scopes",
+  "since",
+  "spend_limit",
+  "status",
+  "to",
+  "trigger_threshold",
+  "type",
+  "until",
+  "user_id",
+  "vendor"
+])
+
+const hidden = "[hidden]"
+
+/** A longer value is hidden too. */
+const shownCharactersMax = 1000
+
+/** The fields of a request body as the audit log shows them. */
+export const changesOf = (body: unknown): Readonly<Record<string, unknown>> =>
+  typeof body !== "object" || body === null || Array.isArray(body)
+    ? {}
+    : Object.fromEntries(
+        Object.entries(body).map(([name, value]) => [name, shown(name, value) ? value : hidden])
+      )
+
+const shown = (name: string, value: unknown): boolean =>
+  value === null ||
+  typeof value === "number" ||
+  typeof value === "boolean" ||
+  (shownFields.has(name) && JSON.stringify(value).length <= shownCharactersMax)
+
+/**
+ * Runs a request of the management API and audits it: every request with a method that writes, whatever
+ * its route, and what the operator reads of a user. docs/reference/audit.md#what-is-recorded
+ */
+export const auditRequest = (
+  log: AuditLog["Service"],
+  caller: Caller,
+  endpoint: HttpApiEndpoint.Top,
+  body: unknown
+) =>
+  Effect.fnUntraced(function* <E, R>(
+    handled: Effect.Effect<HttpServerResponse.HttpServerResponse, E, R>
+  ) {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const params = yield* HttpRouter.params
+    const userId = namedUser(endpoint.path, params["id"], request.url)
+    const isRead = request.method === "GET" || request.method === "HEAD"
+    if (isRead && (caller._tag !== "Operator" || userId === null)) return yield* handled
+    const entry = {
+      type: endpoint.identifier,
+      actor: actorOf(caller),
+      ipAddress: Option.getOrNull(request.remoteAddress),
+      userId: userId ?? actorOf(caller).userId,
+      resourceId: params["id"] ?? null,
+      changes: isRead ? {} : changesOf(body),
+      // A middleware of the API may not require what the global middleware provides
+      traceId: Option.getOrNull(
+        Option.map(yield* Effect.serviceOption(RequestTrace), ({ traceId }) => traceId)
+      )
+    }
+    return yield* log.around(entry)(handled)
+  })
+
+const actorOf = (caller: Caller): PendingEntry["actor"] =>
+  caller._tag === "Operator"
+    ? { type: "operator", id: null, userId: null }
+    : { type: "api_key", id: caller.principal.apiKeyId, userId: caller.principal.userId }
+
+const isUserId = Schema.is(UserId)
+
+/** The user that the path or `?user_id=` names. */
+const namedUser = (path: string, id: string | undefined, url: string): string | null => {
+  const given = /\/users\/:id(?:\/|$)/u.test(path)
+    ? id
+    : new URLSearchParams(url.split("?", 2)[1]).get("user_id")
+  return isUserId(given) ? given : null
+}

@@ -1,0 +1,60 @@
+import { Context, Effect, Layer, Option, Stream } from "effect"
+import { PendingAudit } from "../db/Audited.ts"
+import type { PendingEntry } from "../db/Audited.ts"
+import { retryStore } from "../db/StoreFailures.ts"
+import type { AuditId } from "../domain/Ids.ts"
+import { ledgerExportRowsMax } from "../domain/Limits.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { AuditStore } from "./AuditStore.ts"
+import type { AuditPage, AuditRow } from "./AuditStore.ts"
+
+export type { PendingEntry } from "../db/Audited.ts"
+export type { AuditPage, AuditRow } from "./AuditStore.ts"
+
+export type AuditFilters = Omit<AuditPage, "before" | "limit">
+
+/** Who changed or read what through the management API. docs/reference/audit.md, ADR 0168. */
+export class AuditLog extends Context.Service<
+  AuditLog,
+  {
+    /**
+     * Runs a request. The store that changes something writes the entry with the change; for a request
+     * that no store has judged, the entry is written when it has succeeded.
+     */
+    readonly around: (
+      entry: Omit<PendingEntry, "isDone">
+    ) => <A, E, R>(request: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
+    /** Newest first. */
+    readonly list: (page: AuditPage) => Effect.Effect<ReadonlyArray<AuditRow>, StoreUnavailable>
+    /** All entries that match the filters, newest first, read in pages. */
+    readonly all: (filters: AuditFilters) => Stream.Stream<AuditRow, StoreUnavailable>
+  }
+>()("gateway/process/AuditLog") {
+  static readonly layer = Layer.effect(
+    AuditLog,
+    Effect.map(AuditStore, (store) =>
+      AuditLog.of({
+        around: (entry) => (request) =>
+          Effect.suspend(() => {
+            const pending: PendingEntry = { ...entry, isDone: false }
+            return request.pipe(
+              Effect.provideService(PendingAudit, Option.some(pending)),
+              Effect.tap(() =>
+                pending.isDone
+                  ? Effect.void
+                  : Effect.uninterruptible(retryStore(store.append(pending)))
+              )
+            )
+          }),
+        list: store.list,
+        all: (filters) =>
+          Stream.paginate(Option.none<AuditId>(), (before) =>
+            Effect.map(store.list({ ...filters, before, limit: ledgerExportRowsMax }), (rows) => {
+              const last = rows.length < ledgerExportRowsMax ? undefined : rows.at(-1)
+              return [rows, Option.fromUndefinedOr(last && Option.some(last.id))] as const
+            })
+          )
+      })
+    )
+  )
+}

@@ -1,0 +1,145 @@
+import type { PgClient } from "@effect/sql-pg"
+import { Array, Effect, Option, Schema, String } from "effect"
+import type { DateTime } from "effect"
+import { audited, named } from "../db/Audited.ts"
+import { Micro, rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import type { Credits } from "../domain/Credits.ts"
+import { ApiKeyId, UserId } from "../domain/Ids.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
+import { Scope } from "../domain/Scope.ts"
+import { SpendReset } from "../domain/SpendLimit.ts"
+
+export class ApiKeyRow extends Schema.Class<ApiKeyRow>("ApiKeyRow")({
+  id: ApiKeyId,
+  userId: UserId,
+  preview: Schema.String,
+  name: Schema.String,
+  scopes: Schema.Array(Scope),
+  createdAt: Time,
+  expiresAt: Schema.NullOr(Time),
+  revokedAt: Schema.NullOr(Time),
+  lastUsedAt: Schema.NullOr(Time)
+}) {}
+
+/** A key with its limits, and what its spend limit has counted. */
+export class KeyDetails extends Schema.Class<KeyDetails>("KeyDetails")({
+  ...ApiKeyRow.fields,
+  spendLimit: Schema.NullOr(Micro),
+  spendReset: Schema.NullOr(SpendReset),
+  /** In the current period. */
+  spent: Micro,
+  held: Micro,
+  allowedModels: Schema.NullOr(Schema.Array(Schema.String)),
+  rateLimitPerMinute: Schema.NullOr(Schema.Int),
+  concurrentTasks: Schema.NullOr(Schema.Int)
+}) {}
+
+/** What of a key changes: an absent field stays, `null` removes a limit. */
+export interface KeyChange {
+  readonly name?: string
+  readonly spendLimit?: { readonly amount: Credits; readonly reset: SpendReset } | null
+  readonly allowedModels?: ReadonlyArray<string> | null
+  readonly rateLimitPerMinute?: number | null
+  readonly concurrentTasks?: number | null
+  readonly expiresAt?: DateTime.Utc | null
+}
+
+export interface NewApiKey {
+  readonly id: ApiKeyId
+  readonly userId: UserId
+  readonly keyHash: Uint8Array
+  readonly preview: string
+  readonly name: string
+  readonly scopes: ReadonlyArray<Scope>
+  readonly expiresAt: DateTime.Utc | null
+  readonly now: DateTime.Utc
+}
+
+/** A period that is over has counted nothing of the current one. */
+const details = (sql: PgClient.PgClient, now: DateTime.Utc) => sql`
+  SELECT k.*, coalesce(b.spent, 0)::bigint AS spent, coalesce(b.held, 0)::bigint AS held
+  FROM api_keys k LEFT JOIN key_budgets b ON b.api_key_id = k.id AND k.spend_limit IS NOT NULL
+    AND (k.spend_reset = 'never' OR budget_period_end(k.spend_reset, b.since) > ${toDate(now)})`
+
+export function apiKeys(sql: PgClient.PgClient) {
+  return {
+    createKey: (key: NewApiKey) =>
+      sql`
+        INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, expires_at)
+        VALUES (${key.id}, ${key.userId}, ${key.keyHash}, ${key.preview}, ${key.name},
+          ${key.scopes}::text[], ${toDate(key.now)}, ${key.expiresAt === null ? null : toDate(key.expiresAt)})
+        RETURNING *`.pipe(
+        rowOf(ApiKeyRow),
+        audited(sql, (row) => Option.some({ userId: row.userId, resourceId: row.id })),
+        storeFailures
+      ),
+    findKeyByHash: (hash: Uint8Array) =>
+      sql`SELECT * FROM api_keys WHERE key_hash = ${hash}`.pipe(
+        rowsOf(ApiKeyRow),
+        Effect.map(Array.head),
+        storeFailures
+      ),
+    listKeys: (userId: UserId, page: PageRequest, now: DateTime.Utc) =>
+      sql`
+        ${details(sql, now)}
+        WHERE k.user_id = ${userId} AND k.revoked_at IS NULL
+          AND (${Option.getOrNull(page.before)}::text IS NULL OR k.id < ${Option.getOrNull(page.before)}::text)
+        ORDER BY k.id DESC LIMIT ${page.limit}`.pipe(rowsOf(KeyDetails), storeFailures),
+    findKey: (userId: Option.Option<UserId>, id: ApiKeyId, now: DateTime.Utc) =>
+      sql`
+        ${details(sql, now)}
+        WHERE k.id = ${id} AND k.revoked_at IS NULL
+          AND (${Option.getOrNull(userId)}::uuid IS NULL OR k.user_id = ${Option.getOrNull(userId)}::uuid)`.pipe(
+        rowsOf(KeyDetails),
+        Effect.map(Array.head),
+        storeFailures
+      )
+  }
+}
+
+export function apiKeyChanges(sql: PgClient.PgClient) {
+  return {
+    updateKey: (userId: UserId, id: ApiKeyId, change: KeyChange, now: DateTime.Utc) => {
+      const { allowedModels, concurrentTasks, expiresAt, name, rateLimitPerMinute, spendLimit } =
+        change
+      const fields = Object.entries(change)
+        .filter(([, value]) => value !== undefined)
+        .map(([field]) => String.camelToSnake(field))
+      return sql`
+        SELECT reserved FROM api_key_update(
+          ${userId}, ${id}, ${fields}::text[], ${name ?? null}::text, ${spendLimit?.amount ?? null}::bigint,
+          ${spendLimit?.reset ?? null}::text, ${allowedModels ?? null}::text[],
+          ${rateLimitPerMinute ?? null}::int, ${concurrentTasks ?? null}::int,
+          ${expiresAt ? toDate(expiresAt) : null}::timestamptz, ${toDate(now)})`.pipe(
+        rowsOf(Schema.Struct({ reserved: Schema.Boolean })),
+        audited(sql, (rows) => (rows.length === 0 ? Option.none() : named())),
+        Effect.map((rows) => Option.map(Array.head(rows), ({ reserved }) => reserved)),
+        storeFailures
+      )
+    },
+    revokeKey: (userId: UserId, id: ApiKeyId, now: DateTime.Utc) =>
+      sql`
+        UPDATE api_keys SET revoked_at = coalesce(revoked_at, ${toDate(now)})
+        WHERE id = ${id} AND user_id = ${userId} RETURNING id`.pipe(
+        audited(sql, (rows) => (rows.length === 0 ? Option.none() : named())),
+        Effect.flatMap((rows) =>
+          rows.length === 0
+            ? Effect.succeedNone
+            : // A separate statement, so that it sees every reservation opened before the revocation
+              Effect.map(
+                sql`SELECT FROM holds WHERE kind = 'reservation' AND api_key_id = ${id} LIMIT 1`,
+                (open) => Option.some(open.length > 0)
+              )
+        ),
+        storeFailures
+      ),
+    touchKey: (id: ApiKeyId, now: DateTime.Utc) =>
+      sql`
+        UPDATE api_keys SET last_used_at = ${toDate(now)}
+        WHERE id = ${id} AND (last_used_at IS NULL OR last_used_at < ${toDate(now)}::timestamptz - interval '1 minute')`.pipe(
+        Effect.asVoid,
+        storeFailures
+      )
+  }
+}

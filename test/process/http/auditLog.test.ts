@@ -1,0 +1,382 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { HttpApi } from "effect/http-api"
+import { SqlClient } from "effect/sql/SqlClient"
+import { TestClock } from "effect/testing"
+import { Api } from "../../../src/http/manage/Api.ts"
+import { contents } from "../../support/catalog.ts"
+import { adminToken, callWith, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import type { HttpResult } from "../../support/gateway.ts"
+import { describeStores } from "../../support/stores.ts"
+
+/** docs/reference/audit.md, for every route that writes, on both stores. */
+
+const manage = "/manage/v1"
+
+/** Each request has its own time, so that entries have an order. */
+const at =
+  (key: string) =>
+  (method: string, path: string, body?: unknown, headers = {}) =>
+    Effect.andThen(
+      TestClock.adjust("10 millis"),
+      callWith(key)(method, `${manage}${path}`, body, headers)
+    )
+const operator = at(adminToken)
+
+/** A user with an endpoint and a delivery that has ended. */
+const makeWorld = Effect.gen(function* () {
+  const owner = yield* makeUser()
+  const call = at(owner.key)
+  const url = "https://hooks.example.com/token-in-the-path"
+  const hook = yield* call("POST", "/webhook-endpoints", { url, events: ["task.succeeded"] })
+  const endpoint: string = hook.json.id
+  const sent = yield* call("POST", `/webhook-endpoints/${endpoint}/test`)
+  const delivery: string = sent.json.delivery_id
+  yield* eventually(
+    call("GET", `/webhook-deliveries/${delivery}`),
+    ({ json }) => json.status === "succeeded"
+  )
+  // What `recover` sends again
+  const sql = yield* SqlClient
+  yield* sql`UPDATE deliveries SET status = 'failed' WHERE id = ${delivery}`
+  const other = yield* call("POST", "/api-keys", { name: "to revoke" })
+  const otherKey: string = other.json.id
+  return { owner, call, endpoint, delivery, otherKey }
+})
+type World = Effect.Success<typeof makeWorld>
+
+interface Write {
+  readonly as: "operator" | "user"
+  readonly path: (world: World) => string
+  readonly body?: (world: World) => unknown
+  /** The fields as the log shows them. */
+  readonly changes?: (world: World) => Readonly<Record<string, unknown>>
+  readonly resource?: (world: World, answer: HttpResult) => string | null
+  /** It is about no single user. */
+  readonly ofNoUser?: true
+}
+
+const past = "1969-12-31T00:00:00.000Z"
+const future = "2099-01-01T00:00:00.000Z"
+const endpointPath = (suffix: string) => (world: World) =>
+  `/webhook-endpoints/${world.endpoint}${suffix}`
+const ofUser = (suffix: string) => (world: World) => `/users/${world.owner.id}${suffix}`
+const made = (_: World, answer: HttpResult) => answer.json.id
+const owner = (world: World) => world.owner.id
+
+/** One request of each operation that writes. A route that is added needs one here. */
+const writes: Readonly<Record<string, Write>> = {
+  createUser: {
+    as: "operator",
+    path: () => "/users",
+    body: (world) => ({
+      email: `personal-${world.endpoint}@example.com`,
+      name: "Personal",
+      password: "secret-password"
+    }),
+    changes: () => ({ email: "[hidden]", name: "[hidden]", password: "[hidden]" }),
+    resource: made
+  },
+  updateUser: {
+    as: "operator",
+    path: ofUser(""),
+    body: (world) => ({ name: "Personal", email: `new-personal-${world.endpoint}@example.com` }),
+    changes: () => ({ name: "[hidden]", email: "[hidden]" }),
+    resource: owner
+  },
+  deleteUser: { as: "operator", path: ofUser(""), resource: owner },
+  createUserApiKey: {
+    as: "operator",
+    path: ofUser("/api-keys"),
+    body: () => ({ name: "Personal", scopes: ["manage"] }),
+    changes: () => ({ name: "[hidden]", scopes: ["manage"] }),
+    resource: made
+  },
+  topUp: {
+    as: "operator",
+    path: ofUser("/top-ups"),
+    body: () => ({ amount: "5.00", note: "Personal" }),
+    changes: () => ({ amount: "5.00", note: "[hidden]" }),
+    resource: owner
+  },
+  adjust: {
+    as: "operator",
+    path: ofUser("/adjustments"),
+    body: () => ({ amount: "-1.00", note: "Personal" }),
+    changes: () => ({ amount: "-1.00", note: "[hidden]" }),
+    resource: owner
+  },
+  rebuildUsage: {
+    as: "operator",
+    path: () => "/usage/rebuild",
+    body: () => ({ from: "1970-01-01", to: "1970-01-01" }),
+    changes: () => ({ from: "1970-01-01", to: "1970-01-01" }),
+    resource: () => null,
+    ofNoUser: true
+  },
+  reconcileBill: {
+    as: "operator",
+    path: () => "/reconciliations",
+    body: () => ({ vendor: "fal", bill: "id,model,date,amount\nsecret-id,flux,1970-01-01,1.00" }),
+    changes: () => ({ vendor: "fal", bill: "[hidden]" }),
+    resource: () => null,
+    ofNoUser: true
+  },
+  createApiKey: {
+    as: "user",
+    path: () => "/api-keys",
+    body: () => ({ name: "Personal", expires_at: future }),
+    changes: () => ({ name: "[hidden]", expires_at: future }),
+    resource: made
+  },
+  updateApiKey: {
+    as: "user",
+    path: (world) => `/api-keys/${world.otherKey}`,
+    body: () => ({
+      name: "Personal",
+      spend_limit: { amount: "5.00", reset: "daily" },
+      allowed_models: ["openai/gpt-image-1"],
+      concurrent_tasks: 2
+    }),
+    changes: () => ({
+      name: "[hidden]",
+      spend_limit: { amount: "5.00", reset: "daily" },
+      allowed_models: ["openai/gpt-image-1"],
+      concurrent_tasks: 2
+    }),
+    resource: (world) => world.otherKey
+  },
+  revokeApiKey: {
+    as: "user",
+    path: (world) => `/api-keys/${world.otherKey}`,
+    resource: (world) => world.otherKey
+  },
+  updateWallet: {
+    as: "user",
+    path: () => "/wallet",
+    body: () => ({ trigger_threshold: "12.00" }),
+    changes: () => ({ trigger_threshold: "12.00" }),
+    resource: () => null
+  },
+  createWebhookEndpoint: {
+    as: "user",
+    path: () => "/webhook-endpoints",
+    body: () => ({ url: "https://hooks.example.com/secret-token", events: ["task.failed"] }),
+    changes: () => ({ url: "[hidden]", events: ["task.failed"] }),
+    resource: made
+  },
+  updateWebhookEndpoint: {
+    as: "user",
+    path: endpointPath(""),
+    body: () => ({ description: "Personal", enabled: false }),
+    changes: () => ({ description: "[hidden]", enabled: false })
+  },
+  deleteWebhookEndpoint: { as: "user", path: endpointPath("") },
+  rotateWebhookEndpoint: { as: "user", path: endpointPath("/rotate") },
+  testWebhookEndpoint: { as: "user", path: endpointPath("/test") },
+  recoverWebhookEndpoint: {
+    as: "user",
+    path: endpointPath("/recover"),
+    body: () => ({ since: past }),
+    changes: () => ({ since: past })
+  },
+  debugWebhookSignature: {
+    as: "user",
+    path: endpointPath("/debug-signature"),
+    body: () => ({ headers: { a: "secret-header" }, body: "secret-body", secret: "whsec_secret" }),
+    changes: () => ({ headers: "[hidden]", body: "[hidden]", secret: "[hidden]" })
+  },
+  redeliverWebhookDeliveries: {
+    as: "user",
+    path: () => "/webhook-deliveries/redeliver",
+    body: (world) => ({ endpoint_id: world.endpoint, status: "failed" }),
+    changes: (world) => ({ endpoint_id: world.endpoint, status: "failed" }),
+    resource: () => null
+  },
+  redeliverWebhookDelivery: {
+    as: "user",
+    path: (world) => `/webhook-deliveries/${world.delivery}/redeliver`,
+    resource: (world) => world.delivery
+  }
+}
+
+/** Every operation of the management API with a method that writes, and its method. */
+const operations = () => {
+  const found = new Map<string, string>()
+  HttpApi.reflect(Api, {
+    onGroup: () => {},
+    onEndpoint: ({ endpoint }) => {
+      if (endpoint.method !== "GET") found.set(endpoint.identifier, endpoint.method)
+    }
+  })
+  return found
+}
+
+const send = (name: string, world: World) => {
+  const write = writes[name]!
+  const call = write.as === "operator" ? operator : world.call
+  return call(operations().get(name)!, write.path(world), write.body?.(world))
+}
+
+const logOf = (query = "") =>
+  Effect.map(operator("GET", `/audit-log?limit=100${query}`), ({ json }) => json.data)
+
+/** Tables that change by themselves, or that hold nothing that was asked for. */
+const ambient = ["processes", "request_buckets", "wallet_audits", "wallet_audit_rounds"]
+
+const state = Effect.map(contents, (tables) => {
+  for (const name of ambient) tables.delete(name)
+  for (const row of tables.get("api_keys") ?? []) delete row["last_used_at"]
+  return Object.fromEntries(tables)
+})
+
+describeStores("the audit log", (database) => {
+  layer(layerGateway({ database }), { timeout: "120 seconds" })((it) => {
+    it.effect("every operation that writes has a request in this test", () =>
+      Effect.sync(() => {
+        assert.deepStrictEqual(Object.keys(writes).sort(), [...operations().keys()].sort())
+      })
+    )
+
+    for (const [name, write] of Object.entries(writes)) {
+      it.effect(`${name} leaves one entry: who, what, whose`, () =>
+        Effect.gen(function* () {
+          const world = yield* makeWorld
+          const before = yield* logOf()
+          const answer = yield* send(name, world)
+          assert.isBelow(answer.status, 300, answer.text)
+          const [entry, ...rest] = yield* logOf()
+          assert.deepStrictEqual(rest.slice(0, 3), before.slice(0, 3))
+          const isOperator = write.as === "operator"
+          const resource = write.resource ?? ((it: World) => it.endpoint)
+          assert.deepInclude(entry, {
+            type: name,
+            user_id: write.ofNoUser
+              ? null
+              : name === "createUser"
+                ? answer.json.id
+                : world.owner.id,
+            resource_id: resource(world, answer),
+            changes: write.changes?.(world) ?? {},
+            trace_id: answer.headers.get("traceparent")!.slice(3, 35)
+          })
+          assert.strictEqual(entry.actor.type, isOperator ? "operator" : "api_key")
+          assert.strictEqual(entry.actor.user_id, isOperator ? null : world.owner.id)
+          if (!isOperator) assert.match(entry.actor.id, /^key_/u)
+          assert.notMatch(JSON.stringify(entry), /personal|secret-|whsec_|sk-/iu)
+        })
+      )
+
+      it.effect(`${name} changes nothing without its entry`, () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient
+          const world = yield* makeWorld
+          yield* sql`ALTER TABLE audit_entries ADD CONSTRAINT refused CHECK (false) NOT VALID`
+          const before = yield* state
+          const answer = yield* send(name, world)
+          const after = yield* state
+          yield* sql`ALTER TABLE audit_entries DROP CONSTRAINT refused`
+          assert.strictEqual(answer.status, 500, answer.text)
+          assert.deepStrictEqual(after, before)
+        })
+      )
+    }
+
+    it.effect("what is refused, and what is repeated, leaves no entry", () =>
+      Effect.gen(function* () {
+        const world = yield* makeWorld
+        const key = { "idempotency-key": "audit-1" }
+        const topUp = `/users/${world.owner.id}/top-ups`
+        const first = yield* operator("POST", topUp, { amount: "1.00" }, key)
+        assert.strictEqual(first.status, 201)
+        const before = yield* logOf()
+        const replayed = yield* operator("POST", topUp, { amount: "1.00" }, key)
+        assert.strictEqual(replayed.headers.get("idempotency-replayed"), "true")
+        for (const [path, body, status] of [
+          ["/api-keys", { name: "" }, 400],
+          ["/users", { email: "x@example.com" }, 403],
+          ["/webhook-endpoints/whe_none/rotate", undefined, 404]
+        ] as const) {
+          assert.strictEqual((yield* world.call("POST", path, body)).status, status)
+        }
+        assert.deepStrictEqual(yield* logOf(), before)
+      })
+    )
+
+    it.effect("what the operator reads of a user is recorded; what users read is not", () =>
+      Effect.gen(function* () {
+        const world = yield* makeWorld
+        const before = yield* logOf()
+        yield* world.call("GET", "/wallet")
+        yield* operator("GET", "/users")
+        assert.deepStrictEqual(yield* logOf(), before)
+        yield* operator("GET", `/users/${world.owner.id}/wallet`)
+        yield* operator("GET", `/users/${world.owner.id}/wallet/entries?format=csv`)
+        const [second, first] = yield* logOf()
+        assert.deepInclude(first, { type: "getUserWallet", user_id: world.owner.id, changes: {} })
+        assert.deepInclude(second, { type: "listUserWalletEntries", user_id: world.owner.id })
+      })
+    )
+
+    it.effect("a user sees the own log, the operator all; filters, pages and CSV", () =>
+      Effect.gen(function* () {
+        const world = yield* makeWorld
+        yield* makeWorld
+        yield* operator("POST", `/users/${world.owner.id}/top-ups`, { amount: "1.00" })
+        const own = yield* world.call("GET", "/audit-log")
+        const types = own.json.data.map(({ type }: { type: string }) => type)
+        assert.deepStrictEqual(types, [
+          "topUp",
+          "createApiKey",
+          "testWebhookEndpoint",
+          "createWebhookEndpoint"
+        ])
+        const query = `&user_id=${world.owner.id}`
+        const seen = yield* logOf(query)
+        assert.deepStrictEqual(seen.slice(-own.json.data.length), own.json.data)
+        const foreign = yield* world.call("GET", `/audit-log?user_id=${(yield* makeUser()).id}`)
+        assert.deepStrictEqual([foreign.status, foreign.json.code], [403, 1004])
+
+        assert.lengthOf(yield* logOf(`${query}&type=topUp`), 1)
+        assert.lengthOf(yield* logOf(`&resource_id=${world.otherKey}`), 1)
+        const [{ actor, created_at }] = yield* logOf(`${query}&type=createApiKey`)
+        assert.lengthOf(yield* logOf(`&actor_id=${actor.id}`), 3)
+        assert.lengthOf(yield* logOf(`${query}&until=${created_at}`), 2)
+
+        // What the operator has looked at stands there too
+        const all = (yield* world.call("GET", "/audit-log")).json.data
+        assert.deepInclude(all[0], { type: "listAuditLog", user_id: world.owner.id })
+        const first = yield* world.call("GET", "/audit-log?limit=5")
+        const rest = yield* world.call("GET", `/audit-log?limit=5&cursor=${first.json.next_cursor}`)
+        assert.deepStrictEqual([...first.json.data, ...rest.json.data], all)
+        assert.isNull(rest.json.next_cursor)
+
+        const csv = yield* world.call("GET", "/audit-log?format=csv&type=topUp")
+        const lines = csv.text.split("\r\n")
+        assert.match(csv.headers.get("content-disposition")!, /audit-log\.csv/u)
+        assert.lengthOf(lines, 3)
+        assert.match(lines[1]!, /^aud_[0-9a-f]{32},\d{4}-.*,topUp,operator,,,,.*1\.00/u)
+      })
+    )
+
+    it.effect("no entry is changed or deleted, save the address of a deleted user", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        const world = yield* makeWorld
+        for (const statement of [
+          "UPDATE audit_entries SET type = 'other'",
+          "UPDATE audit_entries SET ip_address = '10.0.0.1'",
+          "UPDATE audit_entries SET ip_address = null, actor_id = null",
+          "DELETE FROM audit_entries",
+          "TRUNCATE audit_entries"
+        ]) {
+          const failed = yield* Effect.flip(sql.unsafe(statement))
+          assert.include(JSON.stringify(failed.reason.cause), "GW001", statement)
+        }
+        const before = yield* logOf()
+        yield* sql`UPDATE audit_entries SET ip_address = null WHERE user_id = ${world.owner.id}`
+        assert.lengthOf(yield* logOf(), Math.min(before.length, 100))
+      })
+    )
+  })
+})

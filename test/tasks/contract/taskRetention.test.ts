@@ -1,0 +1,101 @@
+import { assert, layer } from "@effect/vitest"
+import { DateTime, Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql/SqlClient"
+import { TestClock } from "effect/testing"
+import { AppConfig } from "../../../src/config/Config.ts"
+import { makeTaskId, makeUserId } from "../../../src/domain/Ids.ts"
+import { TaskRetention } from "../../../src/tasks/TaskRetention.ts"
+import { TaskRetentionStore } from "../../../src/tasks/TaskRetentionStore.ts"
+import { describeStores } from "../../support/stores.ts"
+
+const user = makeUserId(1)
+
+/** A task made now, with an attempt; an unfinished one has a run. */
+const makeTask = Effect.fnUntraced(function* (isRunning = false) {
+  const sql = yield* SqlClient
+  const now = yield* DateTime.now
+  const id = makeTaskId(DateTime.toEpochMillis(now))
+  const at = DateTime.toDateUtc(now)
+  yield* sql`
+    INSERT INTO tasks (id, user_id, vendor, model, action, result_kind, status, body, sandbox, price,
+      created_at, updated_at)
+    VALUES (${id}, ${user}, 'v', 'm', 'generation', 'images', ${isRunning ? "pending" : "completed"},
+      '{"prompt":"p"}', true, 0, ${at}, ${at})`
+  yield* sql`
+    INSERT INTO vendor_attempts (task_id, n, vendor, account_id, body_hash, state, started_at)
+    VALUES (${id}, 1, 'v', 'a', '', 'submitted', ${at})`
+  if (isRunning) yield* sql`INSERT INTO runs (task_id, deadline_at) VALUES (${id}, ${at})`
+  return id
+})
+
+const state = Effect.gen(function* () {
+  const sql = yield* SqlClient
+  const rows = yield* sql`SELECT id, body ->> 'prompt' AS prompt FROM tasks ORDER BY id`
+  return rows.map((row) => [row["id"], row["prompt"]])
+})
+
+const retention = (env: Readonly<Record<string, string>>) =>
+  TaskRetention.layer.pipe(
+    Layer.provide(AppConfig.layerOf(env)),
+    Layer.provide(TaskRetentionStore.layer)
+  )
+
+const maintain = (env: Readonly<Record<string, string>>) =>
+  Effect.flatMap(TaskRetention, (it) => it.maintain).pipe(
+    Effect.provide(retention(env), { local: true })
+  )
+
+describeStores("tasks and their bodies", (database) => {
+  // The store's clock is real: only the times in its statements are the test's
+  layer(database, { timeout: "60 seconds", excludeTestServices: true })((it) => {
+    it.effect("stay for ever by default, and go by age; nothing unfinished goes", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        yield* TestClock.setTime(Date.parse("2026-01-01T00:00:00Z"))
+        const [first, second] = [yield* makeTask(), yield* makeTask()].sort()
+        yield* TestClock.adjust("20 days")
+        const third = yield* makeTask()
+        yield* TestClock.adjust("2000 days")
+        yield* maintain({})
+        const all = [first, second, third].map((id) => [id, "p"])
+        assert.deepStrictEqual(yield* state, all)
+
+        yield* TestClock.setTime(Date.parse("2026-01-25T00:00:00Z"))
+        const both = { BODY_RETENTION: "7 days", TASK_RETENTION: "30 days" }
+        yield* maintain(both)
+        assert.deepStrictEqual(yield* state, [
+          [first, null],
+          [second, null],
+          [third, "p"]
+        ])
+        // Tasks behind an unfinished one wait for it
+        const running = yield* makeTask(true)
+        yield* TestClock.adjust("1 day")
+        const last = yield* makeTask()
+        yield* TestClock.adjust("10 days")
+        yield* maintain(both)
+        assert.deepStrictEqual(yield* state, [
+          [third, null],
+          [running, "p"],
+          [last, "p"]
+        ])
+        const attempts = yield* sql`SELECT task_id FROM vendor_attempts ORDER BY 1`
+        assert.deepStrictEqual(
+          attempts.map((row) => row["taskId"]),
+          [third, running, last]
+        )
+        yield* sql`DELETE FROM runs`
+        yield* sql`UPDATE tasks SET status = 'failed' WHERE id = ${running}`
+        yield* maintain(both)
+        assert.deepStrictEqual(yield* state, [
+          [third, null],
+          [running, null],
+          [last, null]
+        ])
+        yield* TestClock.adjust("60 days")
+        yield* maintain(both)
+        assert.deepStrictEqual(yield* state, [])
+      }).pipe(Effect.provide(TestClock.layer()))
+    )
+  })
+})

@@ -1,0 +1,230 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { SqlClient } from "effect/sql/SqlClient"
+import { picture } from "../../support/bodies.ts"
+import { contents } from "../../support/catalog.ts"
+import {
+  adminToken,
+  advance,
+  callWith,
+  eventually,
+  layerGateway,
+  makeUser
+} from "../../support/gateway.ts"
+import { describeStores } from "../../support/stores.ts"
+
+/** docs/reference/privacy.md, on both stores. */
+
+const manage = "/manage/v1"
+const operator = callWith(adminToken)
+const image = "/vendors/alibaba/v1/text-to-image-max/generation"
+const edit = "/vendors/alibaba/v1/image-edit/generation"
+
+let made = 0
+
+/** A user with something personal everywhere: two ended tasks, a running one, an endpoint, a delivery. */
+const makeWorld = Effect.gen(function* () {
+  made += 1
+  const email = `marker-${made}@example.com`
+  const user = yield* operator("POST", `${manage}/users`, { email, name: "Marker Person" })
+  const at = `${manage}/users/${user.json.id}`
+  const scopes = ["inference", "manage"]
+  const key = (yield* operator("POST", `${at}/api-keys`, { name: "Marker key", scopes })).json.key
+  yield* operator("POST", `${at}/top-ups`, { amount: "1000.00", note: "For the marker" })
+  const call = callWith(key)
+  yield* call("POST", `${manage}/webhook-endpoints`, {
+    url: "https://hooks.example.com/marker",
+    description: "The marker's endpoint",
+    events: ["task.succeeded", "task.created"]
+  })
+  const prompt = { prompt: "A marker, painted in oil" }
+  const ended = yield* call("POST", image, prompt, { "idempotency-key": `marker-${made}` })
+  assert.strictEqual(ended.status, 202, ended.text)
+  const edited = yield* call("POST", edit, { ...prompt, images: [picture] })
+  assert.strictEqual(edited.status, 202, edited.text)
+  yield* advance("8 seconds")
+  yield* eventually(
+    call("GET", `${image}/${ended.json.task_info.id}`),
+    ({ json }) => json.task_info.status === "completed"
+  )
+  const running = yield* call("POST", image, prompt)
+  const sql = yield* SqlClient
+  yield* sql`
+    INSERT INTO audit_entries (id, created_at, type, actor_type, actor_user_id, user_id, ip_address, changes)
+    VALUES (${`aud_${made}`}, now(), 'createApiKey', 'api_key', ${user.json.id}, ${user.json.id},
+      '192.0.2.77', '{}')`
+  yield* sql`
+    UPDATE delivery_attempts SET answer = 'Hello marker', remote_address = '192.0.2.78'
+    WHERE endpoint_id IN (SELECT id FROM webhook_endpoints WHERE user_id = ${user.json.id})`
+  return {
+    id: user.json.id as string,
+    email,
+    at,
+    key: key as string,
+    call,
+    running: running.json.task_info.id as string
+  }
+})
+
+const personal = /marker|192\.0\.2\.7[78]/iu
+
+/** Places in the database that still contain something personal. */
+const traces = Effect.map(contents, (tables) =>
+  [...tables].flatMap(([name, rows]) =>
+    rows.flatMap((row) =>
+      Object.entries(row).flatMap(([column, value]) => {
+        const text =
+          typeof value === "string" && value.startsWith("\\x")
+            ? Buffer.from(value.slice(2), "hex").toString("latin1")
+            : JSON.stringify(value)
+        return personal.test(text) ? [`${name}.${column}`] : []
+      })
+    )
+  )
+)
+
+const ledger = Effect.fnUntraced(function* (id: string) {
+  const sql = yield* SqlClient
+  return yield* sql`
+    SELECT seq, kind, amount, settled_after, held_after, operation_id FROM wallet_entries
+    WHERE user_id = ${id} ORDER BY seq`
+})
+
+describeStores("a user is deleted", (database) => {
+  layer(layerGateway({ database }), { timeout: "120 seconds" })((it) => {
+    it.effect(
+      "access ends at once, tasks end, and nothing personal is left; the ledger stays",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient
+          const world = yield* makeWorld
+          const before = yield* ledger(world.id)
+          assert.includeMembers(yield* traces, [
+            "users.email",
+            "users.name",
+            "api_keys.name",
+            "webhook_endpoints.url",
+            "webhook_endpoints.description",
+            "tasks.body",
+            "wallet_entries.note",
+            "delivery_attempts.answer",
+            "audit_entries.ip_address"
+          ])
+
+          const deleted = yield* operator("DELETE", world.at)
+          assert.strictEqual(deleted.status, 202, deleted.text)
+          assert.deepInclude(deleted.json, { id: world.id, deleted: true, erased_at: null })
+          for (const [method, path] of [
+            ["GET", `${manage}/wallet`],
+            ["POST", image]
+          ] as const) {
+            const refused = yield* world.call(method, path, method === "POST" ? {} : undefined)
+            assert.deepStrictEqual([refused.status, refused.json.code], [401, 1003])
+          }
+          assert.strictEqual((yield* operator("GET", world.at)).status, 404)
+          assert.strictEqual((yield* operator("PATCH", world.at, { name: "x" })).status, 404)
+          const keys = yield* operator("POST", `${world.at}/api-keys`, { name: "x" })
+          assert.strictEqual(keys.status, 404)
+          const users = yield* operator("GET", `${manage}/users?limit=100`)
+          assert.notInclude(users.text, world.id)
+          // Whoever has that address may come back
+          const again = yield* operator("POST", `${manage}/users`, { email: world.email })
+          assert.strictEqual(again.status, 201)
+          yield* operator("DELETE", `${manage}/users/${again.json.id}`)
+
+          yield* advance("12 seconds")
+          assert.deepStrictEqual(yield* traces, [])
+          const [task] = yield* sql`
+          SELECT status, error ->> 'code' AS code FROM tasks WHERE id = ${world.running}`
+          assert.deepStrictEqual(task, { status: "failed", code: "4004" })
+          assert.deepStrictEqual(
+            yield* sql`SELECT id FROM artifacts WHERE user_id = ${world.id}`,
+            []
+          )
+          const after = yield* ledger(world.id)
+          assert.deepStrictEqual(after.slice(0, before.length), [...before])
+          const [wallet] = yield* sql`SELECT held FROM wallets WHERE user_id = ${world.id}`
+          assert.deepStrictEqual(wallet, { held: 0n })
+          assert.strictEqual((yield* operator("GET", `${world.at}/wallet`)).status, 200)
+        })
+    )
+
+    it.effect("what was admitted before the deletion is erased too, and then it is over", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        const world = yield* makeWorld
+        yield* operator("DELETE", world.at)
+        yield* advance("6 seconds")
+        const state = Effect.map(operator("DELETE", world.at), ({ json }) => json.erased_at)
+        assert.isNull(yield* state)
+        yield* sql`UPDATE api_keys SET revoked_at = NULL WHERE user_id = ${world.id}`
+        const late = yield* world.call("POST", image, { prompt: "A late marker" })
+        assert.strictEqual(late.status, 202, late.text)
+        yield* sql`UPDATE api_keys SET revoked_at = created_at WHERE user_id = ${world.id}`
+        yield* eventually(
+          Effect.andThen(advance("30 seconds", "10 seconds"), state),
+          (erasedAt) => erasedAt !== null
+        )
+        assert.deepStrictEqual(yield* sql`SELECT id FROM artifacts WHERE user_id = ${world.id}`, [])
+        assert.deepStrictEqual(yield* traces, [])
+      })
+    )
+
+    it.effect("a pass that fails is made again until it succeeds", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        const world = yield* makeWorld
+        yield* sql`ALTER TABLE tasks ADD CONSTRAINT kept CHECK (body <> 'null') NOT VALID`
+        yield* operator("DELETE", world.at)
+        yield* advance("12 seconds")
+        const left = yield* traces
+        yield* sql`ALTER TABLE tasks DROP CONSTRAINT kept`
+        assert.include(left, "tasks.body")
+        yield* eventually(Effect.andThen(advance("6 seconds"), traces), (left) => left.length === 0)
+      })
+    )
+
+    it.effect("only the operator deletes; an unknown user is 404", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const own = yield* user.call("DELETE", `${manage}/users/${user.id}`)
+        assert.deepStrictEqual([own.status, own.json.code], [403, 1004])
+        const id = "019a0000-0000-7000-8000-000000000000"
+        assert.strictEqual((yield* operator("DELETE", `${manage}/users/${id}`)).status, 404)
+      })
+    )
+
+    it.effect("the export has everything of the user, for the user and the operator alone", () =>
+      Effect.gen(function* () {
+        const world = yield* makeWorld
+        const other = yield* makeUser()
+        const path = `${world.at}/export`
+        const answer = yield* operator("GET", path)
+        assert.strictEqual(answer.status, 200, answer.text)
+        assert.match(answer.headers.get("content-type")!, /^application\/x-ndjson/u)
+        const lines = answer.text
+          .trimEnd()
+          .split("\n")
+          .map((line) => JSON.parse(line))
+        const count = (object: string) => lines.filter((it) => it.object === object).length
+        assert.deepInclude(lines[0], { object: "user", id: world.id, email: world.email })
+        assert.strictEqual(count("api_key"), 1)
+        assert.strictEqual(count("task"), 3)
+        assert.strictEqual(count("webhook_endpoint"), 1)
+        assert.isAbove(count("wallet_entry"), 3)
+        assert.isAbove(count("webhook_delivery"), 2)
+        assert.isAbove(count("audit_entry"), 2)
+        assert.deepInclude(
+          lines.find((it) => it.object === "wallet_entry"),
+          { kind: "top_up", amount: "1000.00", note: "For the marker" }
+        )
+        assert.include(answer.text, "A marker, painted in oil")
+        for (const secret of [world.key, "key_hash", "password", "secret", "the page"]) {
+          assert.notInclude(answer.text, secret)
+        }
+        assert.strictEqual((yield* world.call("GET", path)).status, 200)
+        assert.strictEqual((yield* other.call("GET", path)).status, 403)
+      })
+    )
+  })
+})

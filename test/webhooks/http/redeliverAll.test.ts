@@ -1,0 +1,99 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
+import { adminToken, callWith, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import { describeStores } from "../../support/stores.ts"
+
+const manage = "/manage/v1"
+const redeliver = `${manage}/webhook-deliveries/redeliver`
+const queues = callWith(adminToken)("GET", `${manage}/queues`)
+
+/** A user with an endpoint and two deliveries that failed at their first attempt or succeeded. */
+const makeWorld = Effect.gen(function* () {
+  const user = yield* makeUser()
+  const url = "https://hooks.example.com/a"
+  const hook = { url, events: ["task.created", "task.succeeded"] }
+  const id: string = (yield* user.call("POST", `${manage}/webhook-endpoints`, hook)).json.id
+  for (let n = 0; n < 2; n += 1) {
+    yield* TestClock.adjust("10 millis")
+    yield* user.call("POST", `${manage}/webhook-endpoints/${id}/test`)
+  }
+  const statuses = Effect.map(user.call("GET", `${manage}/webhook-deliveries`), ({ json }) =>
+    json.data.map((it: { status: string; attempt_count: number }) => it)
+  )
+  return { user, id, statuses }
+})
+
+describeStores("deliveries that match a filter", (database) => {
+  layer(layerGateway({ database }), { timeout: "120 seconds" })((it) => {
+    it.effect("are sent again, all or by endpoint, status, type and time", () =>
+      Effect.gen(function* () {
+        const { id, statuses, user } = yield* makeWorld
+        const other = yield* makeUser()
+        const attempts = (n: number) =>
+          eventually(statuses, (all) =>
+            all.every(
+              (it: { status: string; attempt_count: number }) =>
+                it.status === "succeeded" && it.attempt_count === n
+            )
+          )
+        yield* attempts(1)
+        const none = { redelivered: 0, next_cursor: null }
+        for (const body of [
+          {},
+          { status: "failed" },
+          { status: "succeeded", type: "task.created" },
+          { status: "succeeded", endpoint_id: "whe_other" },
+          { status: "succeeded", until: "1969-12-31T00:00:00Z" },
+          { status: "succeeded", since: "2099-01-01T00:00:00Z" }
+        ]) {
+          const answer = yield* user.call("POST", redeliver, body)
+          assert.deepStrictEqual([answer.status, answer.json], [202, none], JSON.stringify(body))
+        }
+        const foreign = yield* other.call("POST", redeliver, { status: "succeeded" })
+        assert.deepStrictEqual(foreign.json, none)
+        const wrong = yield* user.call("POST", redeliver, { status: "pending" })
+        assert.strictEqual(wrong.status, 400)
+
+        const body = { status: "succeeded", endpoint_id: id, type: "task.succeeded" }
+        const both = yield* user.call("POST", redeliver, body)
+        assert.deepStrictEqual(both.json, { redelivered: 2, next_cursor: null })
+        yield* attempts(2)
+        const [newest, oldest] = (yield* user.call("GET", `${manage}/webhook-deliveries`)).json.data
+        const rest = yield* user.call("POST", redeliver, { ...body, cursor: oldest.id })
+        assert.deepStrictEqual(rest.json, { redelivered: 1, next_cursor: null })
+        const last = yield* user.call("POST", redeliver, { ...body, cursor: newest.id })
+        assert.deepStrictEqual(last.json, none)
+      })
+    )
+  })
+})
+
+describeStores("the operator's view of the queues", (database) => {
+  const webhook = () => Effect.succeed(mockOutcome(500))
+  layer(layerGateway({ database, webhook }), { timeout: "120 seconds" })((it) => {
+    it.effect("counts what is unfinished, due and late, and the drift", () =>
+      Effect.gen(function* () {
+        const empty = yield* queues
+        assert.deepStrictEqual(empty.json.tasks, {
+          unfinished: 0,
+          waiting_for_slot: 0,
+          unowned: 0
+        })
+        const { user } = yield* makeWorld
+        const image = "/vendors/alibaba/v1/text-to-image-max/generation"
+        assert.strictEqual((yield* user.call("POST", image, { prompt: "x" })).status, 202)
+        const busy = yield* eventually(
+          queues,
+          ({ json: { deliveries, tasks } }) =>
+            tasks.unfinished === 1 && deliveries.in_progress === 0 && deliveries.due === 0
+        )
+        assert.deepInclude(busy.json.deliveries, { unfinished: 3, due: 0, lateness_ms: 0 })
+        assert.strictEqual(busy.json.wallets.drift, 0)
+        const refused = yield* user.call("GET", `${manage}/queues`)
+        assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004])
+      })
+    )
+  })
+})
