@@ -62,7 +62,11 @@ import { AdmissionStore } from "./users/AdmissionStore.ts"
 import { ApiKeys } from "./users/ApiKeys.ts"
 import { ManageReplays } from "./users/ManageReplays.ts"
 import { ManageReplayStore } from "./users/ManageReplayStore.ts"
+import { Oidc } from "./users/Oidc.ts"
+import { Passwords } from "./users/Passwords.ts"
 import { RequestQuotas } from "./users/RequestQuotas.ts"
+import { Sessions } from "./users/Sessions.ts"
+import { SessionStore } from "./users/SessionStore.ts"
 import { Users } from "./users/Users.ts"
 import { UserStore } from "./users/UserStore.ts"
 import { Accounts } from "./vendors/Accounts.ts"
@@ -119,6 +123,7 @@ export const stores = Layer.mergeAll(
   ProcessStore.layer,
   ManageReplayStore.layer,
   UserStore.layer,
+  SessionStore.layer,
   ConcurrencySlotStore.layer,
   RateLeaseStore.layer,
   WalletStore.layer
@@ -194,17 +199,18 @@ export const services = Layer.mergeAll(
   ),
   Layer.provideMerge(
     Layer.mergeAll(
-      ApiKeys.layer,
+      Sessions.layer.pipe(Layer.provideMerge(Layer.mergeAll(ApiKeys.layer, RequestQuotas.layer))),
       Artifacts.layer,
       OperatorFaults.layer,
       Process.layer,
       ManageReplays.layer,
-      RequestQuotas.layer,
+      Oidc.layer,
       TaskChanges.layer,
       Users.layer,
       Wallet.layer
     )
   ),
+  Layer.provideMerge(Passwords.layer),
   Layer.provideMerge(Secrets.layer)
 )
 
@@ -214,11 +220,13 @@ const retention = Effect.gen(function* () {
   const callbacks = yield* Callbacks
   const log = yield* LogRetention
   const quotas = yield* RequestQuotas
+  const sessions = yield* Sessions
   return [
     { name: "delivery log", run: log.maintain },
     { name: "expired artifacts", run: artifacts.removeExpired },
     { name: "old callbacks", run: callbacks.deleteExpired },
-    { name: "full request buckets", run: quotas.deleteFull }
+    { name: "full request buckets", run: quotas.deleteFull },
+    { name: "ended sessions", run: sessions.deleteExpired }
   ]
 })
 

@@ -55,7 +55,8 @@ begin
     from unnest(p_started, p_started_users, p_keys, p_amounts, p_receipts) as x(id, user_id, key, amount, receipt)
     left join (
       select k.id, k.last_used_at from api_keys k
-      where k.id = any (p_keys) and k.revoked_at is null and (k.expires_at is null or k.expires_at > p_now)
+      where k.id = any (p_keys) and k.revoked_at is null and k.disabled_at is null
+        and (k.expires_at is null or k.expires_at > p_now)
         and 'inference' = any (k.scopes)
     ) k on k.id = x.key
   ), decided as materialized (
@@ -172,7 +173,7 @@ begin
       as x(key, user_id, hold, needs, extra, captures, charged, place)
     join wallets w on w.user_id = x.user_id
     left join deleted g on g.key = x.key
-    left join api_keys k on k.id = x.key and k.user_id = x.user_id and k.revoked_at is null
+    left join api_keys k on k.id = x.key and k.user_id = x.user_id and k.revoked_at is null and k.disabled_at is null
       and (k.expires_at is null or k.expires_at > p_now) and 'inference' = any (k.scopes)
   ), limited as (
     select t.*, t.settled - t.held + sum(t.rest - t.kept) over per_wallet as available,

@@ -39,7 +39,7 @@ declare taken record;
 begin
   select * into k from api_keys where key_hash = p_hash;
   if not found then return; end if;
-  if k.revoked_at is null and (k.expires_at is null or k.expires_at > p_now)
+  if k.revoked_at is null and k.disabled_at is null and (k.expires_at is null or k.expires_at > p_now)
     and 'inference' = any (k.scopes) then
     if p_per_minute > 0 then
       select * into admitted, remaining, reset_seconds from bucket_take(k.id, p_per_minute, 60, p_now);
@@ -73,7 +73,7 @@ declare tokens double precision;
 begin
   select * into k from api_keys where key_hash = p_hash;
   if not found then return; end if;
-  if k.revoked_at is null and (k.expires_at is null or k.expires_at > p_now)
+  if k.revoked_at is null and k.disabled_at is null and (k.expires_at is null or k.expires_at > p_now)
     and 'inference' = any (k.scopes) then
     insert into request_buckets as b (api_key_id, tokens, admitted, filled_at)
       values (k.id, p_per_minute - 1, true, p_now)

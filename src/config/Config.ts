@@ -18,6 +18,8 @@ import { baseUrl, publicUrl } from "./PublicUrls.ts"
 import { checkSecrets, masterKeyRemedy } from "./SecretSettings.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
+import { signInSettings } from "./SignInSettings.ts"
+import type { SignInSettings } from "./SignInSettings.ts"
 import { vendorAccounts } from "./VendorAccounts.ts"
 
 export { ConfigFault } from "./Setting.ts"
@@ -76,6 +78,7 @@ export class AppConfig extends Context.Service<
     readonly concurrentTasksPerKey: number
     /** The same of all keys of a user together. */
     readonly concurrentTasksPerUser: number
+    readonly signIn: SignInSettings
     readonly serviceName: string
     readonly logLevel: LogLevel.LogLevel
     readonly logFormat: "pretty" | "json"
@@ -119,6 +122,7 @@ const load = Effect.gen(function* () {
     ...(yield* store(dataDir)),
     ...(yield* limits),
     accounts: yield* vendorAccounts,
+    signIn: yield* signInSettings,
     ...(yield* logging)
   })
 })

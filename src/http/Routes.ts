@@ -7,6 +7,10 @@ import * as CallsHandlers from "./manage/CallsHandlers.ts"
 import { ManageGate, ManageProblems } from "./manage/ManageGate.ts"
 import * as ManageMethods from "./manage/ManageMethods.ts"
 import * as ModelsHandlers from "./manage/ModelsHandlers.ts"
+import * as OidcRoutes from "./manage/OidcRoutes.ts"
+import * as SessionsHandlers from "./manage/SessionsHandlers.ts"
+import { SignInGate } from "./manage/SignInApi.ts"
+import * as SignInHandlers from "./manage/SignInHandlers.ts"
 import * as TasksHandlers from "./manage/TasksHandlers.ts"
 import * as UsersHandlers from "./manage/UsersHandlers.ts"
 import * as WalletHandlers from "./manage/WalletHandlers.ts"
@@ -31,9 +35,11 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     TasksHandlers.layer,
     ModelsHandlers.layer,
     WebhookEndpointsHandlers.layer,
-    WebhookDeliveriesHandlers.layer
+    WebhookDeliveriesHandlers.layer,
+    SessionsHandlers.layer,
+    SignInHandlers.layer
   ]),
-  Layer.provide([ManageGate.layer, ManageProblems.layer])
+  Layer.provide([ManageGate.layer, SignInGate.layer, ManageProblems.layer])
 )
 
 /** All routes of the service. */
@@ -44,6 +50,7 @@ const layer = Layer.mergeAll(
   CallbackRoutes.layer,
   ServiceRoutes.layer,
   ManageMethods.layer,
+  OidcRoutes.layer,
   manage
 ).pipe(Layer.provideMerge(GlobalMiddleware.layer), Layer.provide(RequestBodyLimiter.layer))
 

@@ -161,6 +161,7 @@ const outOfScope = Effect.fail(problem(1004, "This API key lacks the scope infer
 
 const faultOf = (row: AdmittedKey, now: DateTime.Utc): Problem | undefined => {
   if (row.revokedAt !== null) return problem(1003, "This API key was revoked")
+  if (row.disabledAt !== null) return problem(1003, "The user of this API key is disabled")
   return row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)
     ? problem(1003, "This API key has expired")
     : undefined

@@ -13,7 +13,8 @@ export class UserRow extends Schema.Class<UserRow>("UserRow")({
   id: UserId,
   email: Schema.String,
   name: Schema.NullOr(Schema.String),
-  createdAt: Time
+  createdAt: Time,
+  disabledAt: Schema.NullOr(Time)
 }) {}
 
 export class ApiKeyRow extends Schema.Class<ApiKeyRow>("ApiKeyRow")({
@@ -25,6 +26,8 @@ export class ApiKeyRow extends Schema.Class<ApiKeyRow>("ApiKeyRow")({
   createdAt: Time,
   expiresAt: Schema.NullOr(Time),
   revokedAt: Schema.NullOr(Time),
+  /** The user is disabled. */
+  disabledAt: Schema.NullOr(Time),
   lastUsedAt: Schema.NullOr(Time)
 }) {}
 
@@ -47,6 +50,14 @@ export interface NewApiKey {
   readonly now: DateTime.Utc
 }
 
+/** What is absent stays. */
+export interface UserChange {
+  readonly email?: string
+  readonly name?: string | null
+  /** Null: none. */
+  readonly passwordHash?: string | null
+}
+
 /** The outcome of a change to a user. */
 export type UserUpdate =
   | { readonly _tag: "Updated"; readonly user: UserRow }
@@ -61,14 +72,18 @@ export class UserStore extends Context.Service<
     readonly create: (user: NewUser) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly find: (id: UserId) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
-    readonly update: (
+    readonly update: (id: UserId, change: UserChange) => Effect.Effect<UserUpdate, StoreUnavailable>
+    /**
+     * Disables the user with all keys, or ends that. `wait`: a process has a reservation for one of the
+     * keys and may still admit calls. `None`: no such user.
+     */
+    readonly setDisabled: (
       id: UserId,
-      change: {
-        readonly email?: string
-        readonly name?: string | null
-        readonly passwordHash?: string
-      }
-    ) => Effect.Effect<UserUpdate, StoreUnavailable>
+      disabledAt: DateTime.Utc | null
+    ) => Effect.Effect<
+      Option.Option<{ readonly user: UserRow; readonly wait: boolean }>,
+      StoreUnavailable
+    >
     readonly createKey: (key: NewApiKey) => Effect.Effect<ApiKeyRow, StoreUnavailable>
     readonly findKeyByHash: (
       hash: Uint8Array
@@ -127,19 +142,14 @@ function users(sql: PgClient.PgClient) {
         SELECT * FROM users
         WHERE ${Option.getOrNull(page.before)}::uuid IS NULL OR id < ${Option.getOrNull(page.before)}::uuid
         ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(UserRow), storeFailures),
-    update: (
-      id: UserId,
-      change: {
-        readonly email?: string
-        readonly name?: string | null
-        readonly passwordHash?: string
-      }
-    ) =>
+    update: (id: UserId, change: UserChange) =>
       sql`
         UPDATE users SET
           email = coalesce(${change.email ?? null}::text, email),
           name = CASE WHEN ${change.name !== undefined}::boolean THEN ${change.name ?? null}::text ELSE name END,
-          password_hash = coalesce(${change.passwordHash ?? null}::text, password_hash)
+          password_hash = CASE WHEN ${change.passwordHash !== undefined}::boolean
+            THEN ${change.passwordHash ?? null}::text ELSE password_hash END,
+          session_epoch = session_epoch + ${change.passwordHash === undefined ? 0 : 1}::int
         WHERE id = ${id} RETURNING *`.pipe(
         rowsOf(UserRow),
         Effect.map(([user]): UserUpdate =>
@@ -147,7 +157,35 @@ function users(sql: PgClient.PgClient) {
         ),
         Effect.catchIf(emailTaken, () => Effect.succeed<UserUpdate>({ _tag: "EmailTaken" })),
         storeFailures
+      ),
+    setDisabled: (id: UserId, disabledAt: DateTime.Utc | null) => {
+      const at = disabledAt === null ? null : toDate(disabledAt)
+      return Effect.gen(function* () {
+        const [user] = yield* sql`
+          UPDATE users SET
+            disabled_at = CASE WHEN ${at !== null}::boolean THEN coalesce(disabled_at, ${at}::timestamptz) END,
+            session_epoch = session_epoch + ${at === null ? 0 : 1}::int
+          WHERE id = ${id} RETURNING *`.pipe(rowsOf(UserRow))
+        if (user === undefined) return Option.none()
+        // A statement of its own sees the keys that waited for the lock of the user's row
+        yield* sql`UPDATE api_keys SET disabled_at = ${at}::timestamptz WHERE user_id = ${id}`
+        return Option.some(user)
+      }).pipe(
+        sql.withTransaction,
+        Effect.flatMap(
+          Option.match({
+            onNone: () => Effect.succeedNone,
+            onSome: (user) =>
+              // After the commit, as for a revoked key
+              Effect.map(
+                sql`SELECT FROM holds WHERE kind = 'reservation' AND user_id = ${id} LIMIT 1`,
+                (open) => Option.some({ user, wait: at !== null && open.length > 0 })
+              )
+          })
+        ),
+        storeFailures
       )
+    }
   }
 }
 
@@ -155,9 +193,11 @@ function keys(sql: PgClient.PgClient) {
   return {
     createKey: (key: NewApiKey) =>
       sql`
-        INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, expires_at)
-        VALUES (${key.id}, ${key.userId}, ${key.keyHash}, ${key.preview}, ${key.name},
-          ${key.scopes}::text[], ${toDate(key.now)}, ${key.expiresAt === null ? null : toDate(key.expiresAt)})
+        INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, expires_at, disabled_at)
+        SELECT ${key.id}, u.id, ${key.keyHash}::bytea, ${key.preview}, ${key.name}, ${key.scopes}::text[],
+          ${toDate(key.now)}::timestamptz, ${key.expiresAt === null ? null : toDate(key.expiresAt)}::timestamptz,
+          u.disabled_at
+        FROM users u WHERE u.id = ${key.userId} FOR SHARE OF u
         RETURNING *`.pipe(rowOf(ApiKeyRow), storeFailures),
     findKeyByHash: (hash: Uint8Array) =>
       sql`SELECT * FROM api_keys WHERE key_hash = ${hash}`.pipe(

@@ -4,6 +4,8 @@ import { ApiKeysApi } from "./ApiKeysApi.ts"
 import { CallsApi } from "./CallsApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import { ModelsApi } from "./ModelsApi.ts"
+import { SessionsApi } from "./SessionsApi.ts"
+import { SignInApi } from "./SignInApi.ts"
 import { TasksApi } from "./TasksApi.ts"
 import { UsersApi } from "./UsersApi.ts"
 import { WalletApi } from "./WalletApi.ts"
@@ -23,8 +25,11 @@ export class Api extends HttpApi.make("manage")
   .add(TasksApi)
   .add(ModelsApi)
   .add(WebhookDeliveriesApi)
-  .prefix("/manage/v1")
+  .add(SessionsApi)
   .middleware(ManageGate)
+  // Who signs in is nobody yet
+  .add(SignInApi)
+  .prefix("/manage/v1")
   .middleware(ManageProblems)
   .annotate(HttpApi.PayloadParseOptions, bodyParseOptions)
   .annotate(HttpApi.QueryParseOptions, bodyParseOptions)

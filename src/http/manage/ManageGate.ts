@@ -5,11 +5,9 @@ import type { HttpApiEndpoint } from "effect/http-api"
 import { sizeFaults } from "../../catalog/bodies/Decode.ts"
 import { pointerOf } from "../../catalog/FieldFaults.ts"
 import { invalid } from "../../domain/Problem.ts"
-import { Secrets } from "../../process/Secrets.ts"
-import { ApiKeys } from "../../users/ApiKeys.ts"
 import { ManageReplays } from "../../users/ManageReplays.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
-import { authenticateManagement, CurrentCaller } from "../server/Authentication.ts"
+import { CurrentCaller, makeAuthenticateManagement } from "../server/Authentication.ts"
 import type { Caller } from "../server/Authentication.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import { readJsonBody } from "../server/JsonBody.ts"
@@ -33,17 +31,13 @@ export class ManageGate extends HttpApiMiddleware.Service<
   static readonly layer = Layer.effect(
     ManageGate,
     Effect.gen(function* () {
-      const keys = yield* ApiKeys
       const bodies = yield* RequestBodyLimiter
       const quotas = yield* RequestQuotas
       const replays = yield* ManageReplays
-      const secrets = yield* Secrets
-      const authenticate = authenticateManagement.pipe(
+      const authenticate = (yield* makeAuthenticateManagement).pipe(
         Effect.tap((caller) =>
-          caller._tag === "User" ? quotas.takeManagement(caller.principal.userId) : Effect.void
-        ),
-        Effect.provideService(ApiKeys, keys),
-        Effect.provideService(Secrets, secrets)
+          caller._tag === "User" ? quotas.takeManagement(caller.userId) : Effect.void
+        )
       )
       return {
         bearer: (httpEffect, { endpoint }) =>
@@ -81,15 +75,14 @@ export class ManageProblems extends HttpApiMiddleware.Service<ManageProblems>()(
 }
 
 /** Separates the callers' idempotency keys and body capacity. */
-const nameOf = (caller: Caller): string =>
-  caller._tag === "Operator" ? "operator" : caller.principal.userId
+const nameOf = (caller: Caller): string => (caller._tag === "Operator" ? "operator" : caller.userId)
 
 /**
  * The body. Refuses what `HttpApi` lets pass: a query that the endpoint does not declare, a body that is not
  * declared as JSON or not UTF-8, too many fields, and fields of a request without a declared body.
  * docs/reference/http.md#request-bodies, ADR 0110.
  */
-const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
+export const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   if (endpoint.query === undefined) yield* refuseUnknownQuery([])
   const { headers, method } = yield* HttpServerRequest.HttpServerRequest
   if (method === "GET" || method === "HEAD") return noBody

@@ -1,17 +1,43 @@
 import { Context, Effect, Exit, Option } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { TaskId } from "../../domain/Ids.ts"
+import type { ApiKeyId, TaskId, UserId } from "../../domain/Ids.ts"
 import { Problem, problem } from "../../domain/Problem.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
-import type { Principal, Rate } from "../../users/ApiKeys.ts"
+import type { Rate } from "../../users/ApiKeys.ts"
+import { Sessions } from "../../users/Sessions.ts"
+import type { SessionRow } from "../../users/Sessions.ts"
 import { headerText } from "./HeaderText.ts"
 import type { HeaderValues } from "./HeaderText.ts"
+import { makeSessionCookies } from "./SessionCookies.ts"
 
-/** The caller of the management API: the operator, or a user with a key of scope `manage`. */
+/** The caller of the management API: the operator or a user, by key, token or session. */
 export type Caller =
-  | { readonly _tag: "Operator" }
-  | { readonly _tag: "User"; readonly principal: Principal }
+  | { readonly _tag: "Operator"; readonly session: SessionRow | undefined }
+  | {
+      readonly _tag: "User"
+      readonly userId: UserId
+      /** Also of a session that was exchanged for this key: it may do no more than the key. */
+      readonly apiKeyId: ApiKeyId | undefined
+      readonly session: SessionRow | undefined
+    }
+
+/** By what a request acts: the key, the session, or the operator's token. */
+export interface Actor {
+  readonly type: "api_key" | "session" | "operator"
+  /** Of the key or the session; null: the operator's token. */
+  readonly id: string | null
+  /** Null: the operator. */
+  readonly userId: UserId | null
+}
+
+export const actorOf = (caller: Caller): Actor => {
+  const userId = caller._tag === "User" ? caller.userId : null
+  if (caller.session !== undefined) return { type: "session", id: caller.session.id, userId }
+  return caller._tag === "User"
+    ? { type: "api_key", id: caller.apiKeyId ?? null, userId }
+    : { type: "operator", id: null, userId }
+}
 
 export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()(
   "gateway/http/CurrentCaller"
@@ -110,23 +136,64 @@ export const authenticatePassthrough =
       )
     )
 
-/** The caller of a management endpoint. docs/reference/http.md#management-api */
-export const authenticateManagement = Effect.gen(function* () {
+/**
+ * The caller of a management endpoint. A header goes before a cookie, because no other page can make the
+ * browser send it. docs/reference/http.md#management-api
+ */
+export const makeAuthenticateManagement = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const secrets = yield* Secrets
-  const token = yield* readToken
-  if (secrets.isAdminToken(token)) return { _tag: "Operator" } satisfies Caller
-  const principal = yield* keys.authenticate(token)
-  if (!principal.scopes.includes("manage")) {
-    return yield* problem(1004, "This API key lacks the scope manage")
-  }
-  return { _tag: "User", principal } satisfies Caller
+  const sessions = yield* Sessions
+  const cookies = yield* makeSessionCookies
+
+  const byToken = Effect.fnUntraced(function* (token: string) {
+    if (secrets.isAdminToken(token)) {
+      return { _tag: "Operator", session: undefined } satisfies Caller
+    }
+    const { apiKeyId, scopes, userId } = yield* keys.authenticate(token)
+    if (!scopes.includes("manage")) {
+      return yield* problem(1004, "This API key lacks the scope manage")
+    }
+    return { _tag: "User", userId, apiKeyId, session: undefined } satisfies Caller
+  })
+
+  const bySession = Effect.fnUntraced(function* (request: Request, token: string) {
+    yield* cookies.refuseForeign(request)
+    const found = yield* sessions.find(token)
+    if (Option.isNone(found)) {
+      yield* cookies.clear
+      return yield* sessionEnded
+    }
+    return callerOf(found.value)
+  })
+
+  return Effect.gen(function* () {
+    const request = yield* HttpServerRequest.HttpServerRequest
+    const cookie = cookies.tokenOf(request)
+    return request.headers["authorization"] === undefined && cookie !== undefined
+      ? yield* bySession(request, cookie)
+      : yield* byToken(yield* tokenOf(request.headers))
+  })
 })
+
+type Request = HttpServerRequest.HttpServerRequest
+
+const sessionEnded = Effect.fail(problem(1006, "The session has ended: sign in again"))
+
+const callerOf = (session: SessionRow): Caller =>
+  session.userId === null
+    ? { _tag: "Operator", session }
+    : {
+        _tag: "User",
+        userId: session.userId,
+        apiKeyId: session.apiKeyId ?? undefined,
+        session
+      }
 
 /** The user of an endpoint for users; the operator is no user. */
 export const requireUser = Effect.flatMap(CurrentCaller, (caller) =>
   caller._tag === "User"
-    ? Effect.succeed(caller.principal.userId)
+    ? Effect.succeed(caller.userId)
     : Effect.fail(problem(1004, "This endpoint is a user's: call it with an API key of that user"))
 )
 
