@@ -58,17 +58,9 @@ import * as TaskStore from "./tasks/TaskStoreLive.ts"
 import { TaskWatch } from "./tasks/TaskWatch.ts"
 import * as WorkNotifierLive from "./tasks/WorkNotifierLive.ts"
 import { TestGateway } from "./testing/TestGateway.ts"
-import { AdmissionStore } from "./users/AdmissionStore.ts"
-import { ApiKeys } from "./users/ApiKeys.ts"
-import { ManageReplays } from "./users/ManageReplays.ts"
-import { ManageReplayStore } from "./users/ManageReplayStore.ts"
-import { Oidc } from "./users/Oidc.ts"
-import { Passwords } from "./users/Passwords.ts"
+import * as UserLayers from "./users/Layers.ts"
 import { RequestQuotas } from "./users/RequestQuotas.ts"
 import { Sessions } from "./users/Sessions.ts"
-import { SessionStore } from "./users/SessionStore.ts"
-import { Users } from "./users/Users.ts"
-import { UserStore } from "./users/UserStore.ts"
 import { Accounts } from "./vendors/Accounts.ts"
 import * as LiveVendors from "./vendors/LiveVendors.ts"
 import { MockVendor } from "./vendors/mock/MockVendor.ts"
@@ -107,7 +99,7 @@ export const database = Layer.unwrap(
 
 /** The stores of all nouns. */
 export const stores = Layer.mergeAll(
-  AdmissionStore.layer,
+  UserLayers.stores,
   TaskHistoryStore.layer,
   TaskStore.layer,
   DeliveryStore.layer,
@@ -121,9 +113,6 @@ export const stores = Layer.mergeAll(
   EndpointStore.layer,
   PartitionStore.layer,
   ProcessStore.layer,
-  ManageReplayStore.layer,
-  UserStore.layer,
-  SessionStore.layer,
   ConcurrencySlotStore.layer,
   RateLeaseStore.layer,
   WalletStore.layer
@@ -199,18 +188,14 @@ export const services = Layer.mergeAll(
   ),
   Layer.provideMerge(
     Layer.mergeAll(
-      Sessions.layer.pipe(Layer.provideMerge(Layer.mergeAll(ApiKeys.layer, RequestQuotas.layer))),
+      UserLayers.services,
       Artifacts.layer,
       OperatorFaults.layer,
       Process.layer,
-      ManageReplays.layer,
-      Oidc.layer,
       TaskChanges.layer,
-      Users.layer,
       Wallet.layer
     )
   ),
-  Layer.provideMerge(Passwords.layer),
   Layer.provideMerge(Secrets.layer)
 )
 

@@ -107,7 +107,9 @@ export class UserStore extends Context.Service<
 >()("gateway/users/UserStore") {
   static readonly layer = Layer.effect(
     UserStore,
-    Effect.map(PgClient.PgClient, (sql) => UserStore.of({ ...users(sql), ...keys(sql) }))
+    Effect.map(PgClient.PgClient, (sql) =>
+      UserStore.of({ ...users(sql), ...keys(sql), setDisabled: setDisabled(sql) })
+    )
   )
 }
 
@@ -157,35 +159,38 @@ function users(sql: PgClient.PgClient) {
         ),
         Effect.catchIf(emailTaken, () => Effect.succeed<UserUpdate>({ _tag: "EmailTaken" })),
         storeFailures
-      ),
-    setDisabled: (id: UserId, disabledAt: DateTime.Utc | null) => {
-      const at = disabledAt === null ? null : toDate(disabledAt)
-      return Effect.gen(function* () {
-        const [user] = yield* sql`
+      )
+  }
+}
+
+function setDisabled(sql: PgClient.PgClient) {
+  return (id: UserId, disabledAt: DateTime.Utc | null) => {
+    const at = disabledAt === null ? null : toDate(disabledAt)
+    return Effect.gen(function* () {
+      const [user] = yield* sql`
           UPDATE users SET
             disabled_at = CASE WHEN ${at !== null}::boolean THEN coalesce(disabled_at, ${at}::timestamptz) END,
             session_epoch = session_epoch + ${at === null ? 0 : 1}::int
           WHERE id = ${id} RETURNING *`.pipe(rowsOf(UserRow))
-        if (user === undefined) return Option.none()
-        // A statement of its own sees the keys that waited for the lock of the user's row
-        yield* sql`UPDATE api_keys SET disabled_at = ${at}::timestamptz WHERE user_id = ${id}`
-        return Option.some(user)
-      }).pipe(
-        sql.withTransaction,
-        Effect.flatMap(
-          Option.match({
-            onNone: () => Effect.succeedNone,
-            onSome: (user) =>
-              // After the commit, as for a revoked key
-              Effect.map(
-                sql`SELECT FROM holds WHERE kind = 'reservation' AND user_id = ${id} LIMIT 1`,
-                (open) => Option.some({ user, wait: at !== null && open.length > 0 })
-              )
-          })
-        ),
-        storeFailures
-      )
-    }
+      if (user === undefined) return Option.none()
+      // A statement of its own sees the keys that waited for the lock of the user's row
+      yield* sql`UPDATE api_keys SET disabled_at = ${at}::timestamptz WHERE user_id = ${id}`
+      return Option.some(user)
+    }).pipe(
+      sql.withTransaction,
+      Effect.flatMap(
+        Option.match({
+          onNone: () => Effect.succeedNone,
+          onSome: (user) =>
+            // After the commit, as for a revoked key
+            Effect.map(
+              sql`SELECT FROM holds WHERE kind = 'reservation' AND user_id = ${id} LIMIT 1`,
+              (open) => Option.some({ user, wait: at !== null && open.length > 0 })
+            )
+        })
+      ),
+      storeFailures
+    )
   }
 }
 

@@ -1,6 +1,6 @@
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
-import Provider from "oidc-provider"
+import OidcProvider from "oidc-provider"
 
 export interface Person {
   readonly sub: string
@@ -20,7 +20,7 @@ export const startOidcProvider = async (options: {
     server.listen(0, "127.0.0.1", resolve)
   })
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const provider: Provider = new Provider(issuer, {
+  const provider: OidcProvider = new OidcProvider(issuer, {
     clients: [
       {
         client_id: "gateway",

@@ -88,6 +88,8 @@ const oidc = {
       description: "To the provider, with the cookie of the transaction",
       headers: everyResponse
     },
+    // For readers that ask for a success
+    default: { description: "A problem", headers: everyResponse },
     ...problems(401, 403, 404, 405, 500, 502)
   }),
   "/manage/v1/session/oidc/callback": get("finishOidc", "Come back from the OpenID provider", {

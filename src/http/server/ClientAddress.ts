@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import type { HttpServerRequest } from "effect/http"
 import ipaddr from "ipaddr.js"
 import { AppConfig } from "../../config/Config.ts"
-import { isInside } from "../../egress/EgressAddress.ts"
+import type { ProxyNetwork } from "../../config/SignInSettings.ts"
 
 type Request = HttpServerRequest.HttpServerRequest
 
@@ -24,3 +24,7 @@ export const makeClientAddress = Effect.map(AppConfig, ({ signIn: { trustedProxi
     return Option.map(Option.fromUndefinedOr(address), (it) => it.toString())
   }
 })
+
+/** An IPv4 address is never inside an IPv6 network, nor the reverse. */
+const isInside = (address: ProxyNetwork[0], [network, bits]: ProxyNetwork): boolean =>
+  address.kind() === network.kind() && address.match(network, bits)
