@@ -5,7 +5,7 @@ import { ApiKeyId } from "../../domain/Ids.ts"
 import { Scope } from "../../domain/Scope.ts"
 import { Timestamp } from "../../domain/Task.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, pageQuery } from "./Paging.ts"
+import { ofUser, pageOf, pageQuery } from "./Paging.ts"
 
 const apiKeyFields = {
   preview: Schema.String,
@@ -42,7 +42,7 @@ export class ApiKeysApi extends HttpApiGroup.make("apiKeys").add(
     error
   }),
   HttpApiEndpoint.get("listApiKeys", "/api-keys", {
-    query: pageQuery(ApiKeyId),
+    query: { ...pageQuery(ApiKeyId), ...ofUser },
     success: pageOf(ApiKey),
     error
   }),

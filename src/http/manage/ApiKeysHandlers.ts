@@ -6,7 +6,7 @@ import { invalid } from "../../domain/Problem.ts"
 import type { Scope } from "../../domain/Scope.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { ApiKeyRow } from "../../users/ApiKeys.ts"
-import { requireUser } from "../server/Authentication.ts"
+import { requireReader, requireUser } from "../server/Authentication.ts"
 import { Api } from "./Api.ts"
 import { readPage, toPage } from "./Paging.ts"
 
@@ -21,7 +21,7 @@ export const layer = HttpApiBuilder.group(
         return yield* createKey(keys, yield* requireUser, payload)
       }),
       listApiKeys: Effect.fnUntraced(function* ({ query }) {
-        const userId = yield* requireUser
+        const userId = yield* requireReader(query)
         const { before, limit } = readPage(query, ApiKeyId)
         const rows = yield* keys.list(userId, { before, limit: limit + 1 })
         return toPage(

@@ -3,7 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { CreditsFromString } from "../../domain/Credits.ts"
 import { Timestamp } from "../../domain/Task.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, pageQuery } from "./Paging.ts"
+import { ofUser, pageOf, pageQuery } from "./Paging.ts"
 
 export const CallId = Schema.String.check(Schema.isUUID())
 
@@ -27,12 +27,13 @@ export const CallView = Schema.Struct({
 /** A user's own metered calls, newest first. */
 export class CallsApi extends HttpApiGroup.make("calls").add(
   HttpApiEndpoint.get("listCalls", "/calls", {
-    query: pageQuery(CallId),
+    query: { ...pageQuery(CallId), ...ofUser },
     success: pageOf(CallView),
     error
   }),
   HttpApiEndpoint.get("getCall", "/calls/:id", {
     params: { id: CallId },
+    query: ofUser,
     success: CallView,
     error
   })

@@ -4,7 +4,7 @@ import { SessionId, UserId } from "../../domain/Ids.ts"
 import { Timestamp } from "../../domain/Task.ts"
 import { SignInMethod } from "../../users/Sessions.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, pageQuery } from "./Paging.ts"
+import { ofUser, pageOf, pageQuery } from "./Paging.ts"
 
 export const SessionView = Schema.Struct({
   id: SessionId,
@@ -26,7 +26,7 @@ export class SessionsApi extends HttpApiGroup.make("sessions")
     HttpApiEndpoint.get("getSession", "/session", { success: SessionView, error }),
     HttpApiEndpoint.delete("signOut", "/session", { success: HttpApiSchema.NoContent, error }),
     HttpApiEndpoint.get("listSessions", "/sessions", {
-      query: { ...pageQuery(SessionId), user_id: Schema.optionalKey(UserId) },
+      query: { ...pageQuery(SessionId), ...ofUser },
       success: pageOf(SessionView),
       error
     }),

@@ -6,7 +6,7 @@ import { sessionIdleHours } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import { Sessions } from "../../users/Sessions.ts"
 import type { SessionRow } from "../../users/Sessions.ts"
-import { CurrentCaller, requireOperator } from "../server/Authentication.ts"
+import { CurrentCaller, requireOperator, requireReader } from "../server/Authentication.ts"
 import { makeSessionCookies } from "../server/SessionCookies.ts"
 import { signInUrl } from "../server/SignInPage.ts"
 import { Api } from "./Api.ts"
@@ -28,22 +28,16 @@ export const layer = HttpApiBuilder.group(
         yield* cookies.clear
       }),
       listSessions: Effect.fnUntraced(function* ({ query }) {
-        const caller = yield* CurrentCaller
-        if (
-          caller._tag === "User" &&
-          query.user_id !== undefined &&
-          query.user_id !== caller.userId
-        ) {
-          return yield* problem(1004, "Only the operator may name another user")
-        }
-        const userId = caller._tag === "User" ? caller.userId : (query.user_id ?? null)
+        const { _tag, session } = yield* CurrentCaller
+        const isOwn = _tag === "Operator" && query.user_id === undefined
+        const userId = isOwn ? null : yield* requireReader(query)
         const { before, limit } = readPage(query, SessionId)
         const rows = yield* sessions.list(userId, { before, limit: limit + 1 })
         return toPage(
           rows,
           limit,
           (row) => row.id,
-          (row) => showSession(row, caller.session?.id)
+          (row) => showSession(row, session?.id)
         )
       }),
       revokeSession: Effect.fnUntraced(function* ({ params }) {

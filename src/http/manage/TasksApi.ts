@@ -6,7 +6,7 @@ import { DeliveryId, EndpointId, EventId, TaskId } from "../../domain/Ids.ts"
 import { ResultKind, TaskError, TaskStatus, Timestamp } from "../../domain/Task.ts"
 import { DeliveryStatus, FailureClass } from "../../domain/Webhook.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, pageQuery } from "./Paging.ts"
+import { ofUser, pageOf, pageQuery } from "./Paging.ts"
 import { WalletEntry } from "./WalletApi.ts"
 
 /** The money of a task: held while it runs, captured and released when it has ended. */
@@ -89,6 +89,7 @@ export class TasksApi extends HttpApiGroup.make("tasks").add(
   HttpApiEndpoint.get("listTasks", "/tasks", {
     query: {
       ...pageQuery(TaskId),
+      ...ofUser,
       status: Schema.optionalKey(TaskStatus),
       model: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
       vendor: Schema.optionalKey(Text.check(Schema.isNonEmpty()))
@@ -98,6 +99,7 @@ export class TasksApi extends HttpApiGroup.make("tasks").add(
   }),
   HttpApiEndpoint.get("getTask", "/tasks/:id", {
     params: { id: TaskId },
+    query: ofUser,
     success: TaskTimeline,
     error
   })

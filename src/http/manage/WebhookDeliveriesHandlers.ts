@@ -3,7 +3,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { DeliveryId } from "../../domain/Ids.ts"
 import { Deliveries } from "../../webhooks/Deliveries.ts"
 import type { AttemptRow, DeliveryRow } from "../../webhooks/Deliveries.ts"
-import { requireUser } from "../server/Authentication.ts"
+import { requireReader, requireUser } from "../server/Authentication.ts"
 import { Api } from "./Api.ts"
 import { readPage, toPage } from "./Paging.ts"
 
@@ -15,7 +15,7 @@ export const layer = HttpApiBuilder.group(
     const deliveries = yield* Deliveries
     return handlers.handleAll({
       listWebhookDeliveries: Effect.fnUntraced(function* ({ query }) {
-        const userId = yield* requireUser
+        const userId = yield* requireReader(query)
         const { before, limit } = readPage(query, DeliveryId)
         const filter = {
           endpointId: Option.fromUndefinedOr(query.endpoint_id),
@@ -25,8 +25,8 @@ export const layer = HttpApiBuilder.group(
         const rows = yield* deliveries.list(userId, filter, { before, limit: limit + 1 })
         return toPage(rows, limit, (row) => row.id, show)
       }),
-      getWebhookDelivery: Effect.fnUntraced(function* ({ params }) {
-        const { attempts, row } = yield* deliveries.get(yield* requireUser, params.id)
+      getWebhookDelivery: Effect.fnUntraced(function* ({ params, query }) {
+        const { attempts, row } = yield* deliveries.get(yield* requireReader(query), params.id)
         return { ...show(row), attempts: attempts.map(showAttempt) }
       }),
       redeliverWebhookDelivery: Effect.fnUntraced(function* ({ params }) {

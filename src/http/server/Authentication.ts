@@ -197,6 +197,25 @@ export const requireUser = Effect.flatMap(CurrentCaller, (caller) =>
     : Effect.fail(problem(1004, "This endpoint is a user's: call it with an API key of that user"))
 )
 
+/** Whose resources are read: the user's own, or of the user that the operator names. */
+export const requireReader = ({ user_id }: { readonly user_id?: UserId }) =>
+  Effect.flatMap(CurrentCaller, (caller) => {
+    if (caller._tag === "Operator") {
+      return user_id === undefined ? nobodyNamed : Effect.succeed(user_id)
+    }
+    return user_id === undefined || user_id === caller.userId
+      ? Effect.succeed(caller.userId)
+      : otherNamed
+  })
+
+const nobodyNamed = Effect.fail(
+  problem(
+    1004,
+    "This endpoint is a user's: name the user with ?user_id=, or call it with its API key"
+  )
+)
+const otherNamed = Effect.fail(problem(1004, "Only the operator may name another user"))
+
 export const requireOperator = Effect.flatMap(CurrentCaller, (caller) =>
   caller._tag === "Operator"
     ? Effect.void
