@@ -47,3 +47,7 @@ create table sign_in_links (
     and (user_id is null) = (operator_mac is not null))
 );
 create index sign_in_links_expiry on sign_in_links (expires_at);
+
+-- The key that pays for the inference of a user's sessions: nobody has its text (ADR 0175).
+alter table api_keys add column is_console boolean not null default false;
+create unique index api_keys_console on api_keys (user_id) where is_console and revoked_at is null;

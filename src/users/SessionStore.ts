@@ -1,7 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
-import { rowsOf, Time, toDate } from "../db/Rows.ts"
+import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { ApiKeyId, SessionId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
@@ -110,13 +110,21 @@ export class SessionStore extends Context.Service<
       tokenHash: Uint8Array,
       standing: Standing
     ) => Effect.Effect<Option.Option<Owner>, StoreUnavailable>
+    readonly keyHash: (id: ApiKeyId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
+    /** The hash of the user's console key; the given one when there was none. `None`: no such user. */
+    readonly consoleKeyHash: (key: {
+      readonly id: ApiKeyId
+      readonly userId: UserId
+      readonly keyHash: Uint8Array
+      readonly now: DateTime.Utc
+    }) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     readonly deleteExpired: (standing: Standing) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/SessionStore") {
   static readonly layer = Layer.effect(
     SessionStore,
     Effect.map(PgClient.PgClient, (sql) =>
-      SessionStore.of({ ...signIn(sql), ...sessions(sql), ...links(sql) })
+      SessionStore.of({ ...signIn(sql), ...sessions(sql), ...links(sql), ...keys(sql) })
     )
   )
 }
@@ -252,3 +260,37 @@ const ownerOf = ({ epoch, operatorMac, userId }: typeof LinkRow.Type): Option.Op
     ? Option.none()
     : Option.some({ _tag: "User", userId, epoch })
 }
+
+const KeyRow = Schema.Struct({ keyHash: Bytes })
+
+function keys(sql: PgClient.PgClient): Pick<SessionStore["Service"], "keyHash" | "consoleKeyHash"> {
+  const first = <E, R>(rows: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
+    rows.pipe(
+      rowsOf(KeyRow),
+      Effect.map((found) => Option.map(Array.head(found), ({ keyHash }) => keyHash))
+    )
+  const known = (userId: UserId) =>
+    first(sql`
+      SELECT key_hash FROM api_keys
+      WHERE user_id = ${userId} AND is_console AND revoked_at IS NULL`)
+  return {
+    keyHash: (id) => first(sql`SELECT key_hash FROM api_keys WHERE id = ${id}`).pipe(storeFailures),
+    consoleKeyHash: ({ id, keyHash, now, userId }) =>
+      Effect.gen(function* () {
+        const found = yield* known(userId)
+        if (Option.isSome(found)) return found
+        yield* sql`
+          INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, is_console)
+          SELECT ${id}, u.id, ${keyHash}::bytea, ${consolePreview}, ${consoleName}, '{inference}',
+            ${toDate(now)}::timestamptz, true
+          FROM users u WHERE u.id = ${userId} AND u.disabled_at IS NULL FOR SHARE OF u
+          ON CONFLICT (user_id) WHERE is_console AND revoked_at IS NULL DO NOTHING`
+        // Another request may have made it
+        return yield* known(userId)
+      }).pipe(storeFailures)
+  }
+}
+
+/** In place of the characters of a key. */
+const consolePreview = "console"
+const consoleName = "Console"

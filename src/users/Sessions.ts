@@ -2,7 +2,7 @@ import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { hash, randomBytes } from "node:crypto"
 import { AppConfig } from "../config/Config.ts"
 import type { OidcSettings } from "../config/SignInSettings.ts"
-import { makeSessionId } from "../domain/Ids.ts"
+import { makeApiKeyId, makeSessionId } from "../domain/Ids.ts"
 import type { ApiKeyId, SessionId, UserId } from "../domain/Ids.ts"
 import {
   sessionDays,
@@ -73,6 +73,11 @@ export class Sessions extends Context.Service<
       id: SessionId,
       owner: UserId | null | undefined
     ) => Effect.Effect<void, Failure>
+    /**
+     * The hash of the key that the session uses models by: the one that it was exchanged for, else the
+     * user's console key, made at the first use. Fails with 1004 for the operator.
+     */
+    readonly keyHashOf: (session: SessionRow) => Effect.Effect<Uint8Array, Failure>
     /** For a user, or with null for the operator. Fails with 2005. */
     readonly createLink: (userId: UserId | null) => Effect.Effect<SignInLink, Failure>
     readonly deleteExpired: Effect.Effect<void, StoreUnavailable>
@@ -124,6 +129,7 @@ export class Sessions extends Context.Service<
           const removed = yield* store.remove(id, owner)
           if (!removed) return yield* problem(2005, `There is no session ${id}`)
         }),
+        keyHashOf: keyHashOf(store),
         createLink: Effect.fn("Sessions.createLink")(function* (userId) {
           const owner = userId === null ? operator : yield* ownerWithId(store, userId)
           const token = `${linkPrefix}${newToken()}`
@@ -246,4 +252,24 @@ const opener = (store: SessionStore["Service"]) =>
     // The key, the password or the user went in between
     if (Option.isNone(row)) return yield* problem(1006, "The session has ended")
     return { token, row: row.value }
+  })
+
+const keyHashOf = (store: SessionStore["Service"]) =>
+  Effect.fnUntraced(function* ({ apiKeyId, userId }: SessionRow) {
+    if (userId === null) {
+      return yield* problem(1004, "The operator has no wallet: sign in as a user")
+    }
+    const now = yield* DateTime.now
+    const found = yield* apiKeyId === null
+      ? store.consoleKeyHash({
+          id: makeApiKeyId(DateTime.toEpochMillis(now)),
+          userId,
+          // The hash of no text that anybody has
+          keyHash: randomBytes(32),
+          now
+        })
+      : store.keyHash(apiKeyId)
+    return yield* Effect.mapError(Effect.fromOption(found), () =>
+      problem(1006, "The session has ended: sign in again")
+    )
   })

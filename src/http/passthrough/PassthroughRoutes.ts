@@ -13,6 +13,7 @@ import { authenticatePassthrough } from "../server/Authentication.ts"
 import { isPlainJson, notJson } from "../server/JsonBody.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
+import { makeKeyHashOf } from "../server/SessionKeys.ts"
 import { handedOffCallOf } from "./HandedOffCall.ts"
 import { responseHeaders, headerNames, defaultContentType } from "./PassthroughHeaders.ts"
 import type { HeaderNames } from "./PassthroughHeaders.ts"
@@ -36,7 +37,7 @@ const makeHandler = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const bodies = yield* RequestBodyLimiter
   const passthrough = yield* Passthrough
-  const authenticateAt = authenticatePassthrough(keys)
+  const authenticateAt = authenticatePassthrough(keys, yield* makeKeyHashOf)
   const authenticate = ({ meter, provider }: OpenRoute, key: string | undefined) =>
     authenticateAt(meter.per !== "nothing", provider === "gemini" ? key : undefined)
   const { serviceName } = yield* AppConfig

@@ -10,6 +10,8 @@ import type { SessionRow } from "../../users/Sessions.ts"
 import { headerText } from "./HeaderText.ts"
 import type { HeaderValues } from "./HeaderText.ts"
 import { makeSessionCookies } from "./SessionCookies.ts"
+import { makeKeyHashOf } from "./SessionKeys.ts"
+import type { KeyHashOf } from "./SessionKeys.ts"
 
 /** The caller of the management API: the operator or a user, by key, token or session. */
 export type Caller =
@@ -53,10 +55,6 @@ const tokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
   return token === undefined ? tokenMalformed : Exit.succeed(token)
 }
 
-const readToken = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-  tokenOf(headers)
-)
-
 const tokenMissing = Exit.fail(problem(1001, "Send an API key as Authorization: Bearer <API_KEY>"))
 const tokenMalformed = Exit.fail(
   problem(1002, "The Authorization header is not of the form: Bearer <API_KEY>")
@@ -64,23 +62,26 @@ const tokenMalformed = Exit.fail(
 
 /**
  * The caller of a model endpoint, and the task that the path names. Requires an API key with scope
- * `inference` within its request rate. With a rate limit every response gets `RateLimit-*`, also a
- * problem. docs/reference/keys-and-limits.md#request-rate
+ * `inference` within its request rate, or a session. With a rate limit every response gets `RateLimit-*`,
+ * also a problem. docs/reference/keys-and-limits.md#request-rate
  */
-export const admitInference = (taskId: Option.Option<TaskId>) =>
-  Effect.flatMap(ApiKeys, (keys) =>
-    Effect.flatMap(readToken, (token) =>
-      Effect.tap(keys.admit(token, taskId), ({ rate }) =>
+export const makeAdmitInference = Effect.gen(function* () {
+  const keys = yield* ApiKeys
+  const keyHashOf = yield* makeKeyHashOf
+  const admit = (request: Request, taskId: Option.Option<TaskId>) => {
+    const token = tokenOf(request.headers)
+    if (token !== tokenMissing) return Effect.flatMap(token, (it) => keys.admit(it, taskId))
+    return Effect.flatMap(keyHashOf(request), (hash) =>
+      Option.isNone(hash) ? tokenMissing : keys.admitHash(hash.value, taskId)
+    )
+  }
+  return (taskId: Option.Option<TaskId>) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.tap(admit(request, taskId), ({ rate }) =>
         Option.isNone(rate) ? Effect.void : showRate(rate.value)
       )
     )
-  )
-
-/** The same for a path that names no task. */
-export const authenticateInference = Effect.map(
-  admitInference(Option.none()),
-  ({ principal }) => principal
-)
+})
 
 const showRate = Effect.fnUntraced(function* (rate: Rate) {
   const headers = {
@@ -111,30 +112,32 @@ export const clientTokenOf = (headers: HeaderValues): Exit.Exit<string, Problem>
     : tokenOf(headers)
 }
 
-/** Gemini's clients may put it in the query; a header goes before it. */
-const readClientToken = (queryKey: string | undefined) =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
-    const token = clientTokenOf(headers)
-    return token === tokenMissing && queryKey !== undefined ? Exit.succeed(queryKey) : token
-  })
-
 /**
- * The caller of a passthrough call. A metered call checks a cached key
- * again when it holds the price.
+ * The caller of a passthrough call. A metered call checks a cached key again when it holds the price.
+ * Gemini's clients may put the key in the query; a header goes before it, and it before a cookie.
  */
 export const authenticatePassthrough =
-  (keys: ApiKeys["Service"]) => (isMetered: boolean, queryKey: string | undefined) =>
-    Effect.flatMap(readClientToken(queryKey), (token) =>
-      Effect.flatMap(
-        isMetered ? keys.admitCached(token) : keys.admit(token, Option.none()),
-        ({ principal, rate }) => {
-          const caller = { principal, token }
-          return Option.isSome(rate)
-            ? Effect.as(showRate(rate.value), caller)
-            : Effect.succeed(caller)
-        }
-      )
-    )
+  (keys: ApiKeys["Service"], keyHashOf: KeyHashOf) =>
+  (isMetered: boolean, queryKey: string | undefined) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+      const given = clientTokenOf(request.headers)
+      const token =
+        given === tokenMissing && queryKey !== undefined ? Exit.succeed(queryKey) : given
+      const admitted =
+        token === tokenMissing
+          ? Effect.flatMap(keyHashOf(request), (hash) =>
+              Option.isNone(hash) ? tokenMissing : keys.admitHash(hash.value, Option.none())
+            )
+          : Effect.flatMap(token, (it) =>
+              isMetered ? keys.admitCached(it) : keys.admit(it, Option.none())
+            )
+      return Effect.flatMap(admitted, ({ principal, rate }) => {
+        const caller = { principal, token: Exit.isSuccess(token) ? token.value : "" }
+        return Option.isSome(rate)
+          ? Effect.as(showRate(rate.value), caller)
+          : Effect.succeed(caller)
+      })
+    })
 
 /**
  * The caller of a management endpoint. A header goes before a cookie, because no other page can make the

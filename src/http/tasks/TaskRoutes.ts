@@ -14,7 +14,7 @@ import type { FoundTask, ModelPath } from "../../tasks/Router.ts"
 import type { Created } from "../../tasks/TaskCreation.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
-import { admitInference, authenticateInference } from "../server/Authentication.ts"
+import { makeAdmitInference } from "../server/Authentication.ts"
 import { matches } from "../server/ByteRanges.ts"
 import { eventStream, wantsEventStream } from "../server/EventStream.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
@@ -53,28 +53,31 @@ const makeHandlers = Effect.gen(function* () {
   const { serviceName } = yield* AppConfig
   const header: Header = (name) => `x-${serviceName}-${name}`.toLowerCase()
   const show = makeShow(header)
+  const admit = yield* makeAdmitInference
   const cancel = Effect.fnUntraced(function* (action: ModelPath["action"]) {
-    const principal = yield* authenticateInference
+    const { principal } = yield* admit(Option.none())
     const path = yield* modelPath(action)
     const { task } = yield* router.cancel(principal.userId, path, yield* taskId)
     return show(task)
   })
 
   return {
-    create: yield* makeCreate(header, show),
-    get: yield* makeGet(header, show),
+    create: yield* makeCreate(header, show, admit),
+    get: yield* makeGet(header, show, admit),
     cancel
   }
 })
 
-const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
+type Admit = Effect.Success<typeof makeAdmitInference>
+
+const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show, admit: Admit) {
   const router = yield* Router
   const bodies = yield* RequestBodyLimiter
   const accept = makeAccept(router)
   const endOf = yield* makeEndOf
   const respond = makeAccepted(header, show)
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
-    const principal = yield* authenticateInference
+    const { principal } = yield* admit(Option.none())
     const path = yield* modelPath(action)
     const isDryRun = yield* readDryRun
     const request = yield* HttpServerRequest.HttpServerRequest
@@ -180,7 +183,7 @@ const makeShow = (header: Header) => {
 const tagOf = ({ id, status, updatedAt }: TaskView): string =>
   `"${id}-${status}-${DateTime.toEpochMillis(updatedAt).toString(36)}"`
 
-const makeGet = Effect.fnUntraced(function* (header: Header, show: Show) {
+const makeGet = Effect.fnUntraced(function* (header: Header, show: Show, admit: Admit) {
   const router = yield* Router
   const watch = yield* TaskWatch
   const cost = header("cost")
@@ -205,7 +208,7 @@ const makeGet = Effect.fnUntraced(function* (header: Header, show: Show) {
   return (action: ModelPath["action"]) =>
     Effect.flatMap(HttpRouter.params, ({ model = "", task_id: text = "", vendor = "" }) => {
       const id = decodeTaskId(text)
-      return Effect.flatMap(admitInference(id), (admitted) =>
+      return Effect.flatMap(admit(id), (admitted) =>
         Option.isNone(id)
           ? Effect.fail(noTask(text))
           : Effect.flatMap(
