@@ -227,6 +227,14 @@ export const sessionsPerOwnerMax = 100
 /** docs/reference/sessions.md#sign-in-links */
 export const signInLinkMinutes = 10
 
+/**
+ * Streams of a user's tasks and deliveries: how often each looks, at how many of each, and how many a user
+ * may have open in a process. docs/reference/http.md#events-of-a-user
+ */
+export const userStreamSeconds = 1
+export const userStreamItemsMax = 100
+export const userStreamsMax = 10
+
 /** From leaving for the OpenID provider to coming back. docs/reference/sessions.md#openid-connect */
 export const oidcTransactionMinutes = 10
 

@@ -4,6 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./manage/Api.ts"
 import * as ApiKeysHandlers from "./manage/ApiKeysHandlers.ts"
 import * as CallsHandlers from "./manage/CallsHandlers.ts"
+import * as EventsHandlers from "./manage/EventsHandlers.ts"
 import { ManageGate, ManageProblems } from "./manage/ManageGate.ts"
 import * as ManageMethods from "./manage/ManageMethods.ts"
 import * as ModelsHandlers from "./manage/ModelsHandlers.ts"
@@ -37,6 +38,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     WebhookEndpointsHandlers.layer,
     WebhookDeliveriesHandlers.layer,
     SessionsHandlers.layer,
+    EventsHandlers.layer,
     SignInHandlers.layer
   ]),
   Layer.provide([ManageGate.layer, SignInGate.layer, ManageProblems.layer])

@@ -2,6 +2,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { bodyParseOptions } from "../../catalog/FieldFaults.ts"
 import { ApiKeysApi } from "./ApiKeysApi.ts"
 import { CallsApi } from "./CallsApi.ts"
+import { EventsApi } from "./EventsApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import { ModelsApi } from "./ModelsApi.ts"
 import { SessionsApi } from "./SessionsApi.ts"
@@ -26,6 +27,7 @@ export class Api extends HttpApi.make("manage")
   .add(ModelsApi)
   .add(WebhookDeliveriesApi)
   .add(SessionsApi)
+  .add(EventsApi)
   .middleware(ManageGate)
   // Who signs in is nobody yet
   .add(SignInApi)

@@ -49,7 +49,7 @@ const receiptOf = ({ captured, price, status }: TaskSummary) => {
   }
 }
 
-const showTask = (task: TaskSummary) => ({
+export const showTask = (task: TaskSummary) => ({
   id: task.id,
   vendor: task.vendor,
   model: task.model,

@@ -23,20 +23,20 @@ export const layer = HttpApiBuilder.group(
           type: Option.fromUndefinedOr(query.type)
         }
         const rows = yield* deliveries.list(userId, filter, { before, limit: limit + 1 })
-        return toPage(rows, limit, (row) => row.id, show)
+        return toPage(rows, limit, (row) => row.id, showDelivery)
       }),
       getWebhookDelivery: Effect.fnUntraced(function* ({ params, query }) {
         const { attempts, row } = yield* deliveries.get(yield* requireReader(query), params.id)
-        return { ...show(row), attempts: attempts.map(showAttempt) }
+        return { ...showDelivery(row), attempts: attempts.map(showAttempt) }
       }),
       redeliverWebhookDelivery: Effect.fnUntraced(function* ({ params }) {
-        return show(yield* deliveries.redeliver(yield* requireUser, params.id))
+        return showDelivery(yield* deliveries.redeliver(yield* requireUser, params.id))
       })
     })
   })
 )
 
-const show = (row: DeliveryRow) => ({
+export const showDelivery = (row: DeliveryRow) => ({
   id: row.id,
   endpoint_id: row.endpointId,
   event_id: row.eventId,
