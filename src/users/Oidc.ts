@@ -15,12 +15,17 @@ export interface Identity {
   readonly email: string
 }
 
+/** The provider could not be reached, or did not confirm; the client sees a sentence of ours. */
+class ProviderFault extends Schema.TaggedError<ProviderFault>()("ProviderFault", {
+  cause: Schema.Defect()
+}) {}
+
 /** What the callback is compared with; its text is the browser's cookie. */
 const Transaction = Schema.Struct({
   state: Schema.String,
   nonce: Schema.String,
   verifier: Schema.String,
-  expiresAt: Schema.Number
+  expiresAt: Schema.Finite
 })
 const encode = Schema.encodeSync(Schema.fromJsonString(Transaction))
 const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Transaction))
@@ -96,7 +101,7 @@ export class Oidc extends Context.Service<
         const url = new URL(`${redirect_uri}?${query}`)
         const claims = yield* Effect.tryPromise({
           try: () => identify(configuration, url, expected),
-          catch: (cause) => cause
+          catch: (cause) => new ProviderFault({ cause })
         }).pipe(
           Effect.tapError((cause) => Effect.logWarning("A sign-in by OIDC was refused", cause)),
           Effect.mapError(() => notConfirmed)
@@ -139,7 +144,10 @@ const discovered = ({ clientId, clientSecret, issuer }: OidcSettings) => {
   return Effect.gen(function* () {
     const now = DateTime.toEpochMillis(yield* DateTime.now)
     if (known !== undefined && now < known.until) return known.configuration
-    const configuration = yield* Effect.tryPromise({ try: discover, catch: (cause) => cause }).pipe(
+    const configuration = yield* Effect.tryPromise({
+      try: discover,
+      catch: (cause) => new ProviderFault({ cause })
+    }).pipe(
       Effect.tapError((cause) => Effect.logWarning("OIDC_ISSUER cannot be reached", cause)),
       Effect.mapError(() => unreachable)
     )

@@ -28,7 +28,7 @@ export const layer = HttpApiBuilder.group(
         if (!places.hasPlace(userId)) return yield* tooMany
         // A key or a session that has ended since then ends the stream
         const mayStill = Effect.provideService(
-          authenticate,
+          authenticate(request),
           HttpServerRequest.HttpServerRequest,
           request
         )

@@ -34,15 +34,13 @@ export class ManageGate extends HttpApiMiddleware.Service<
       const bodies = yield* RequestBodyLimiter
       const quotas = yield* RequestQuotas
       const replays = yield* ManageReplays
-      const authenticate = (yield* makeAuthenticateManagement).pipe(
-        Effect.tap((caller) =>
-          caller._tag === "User" ? quotas.takeManagement(caller.userId) : Effect.void
-        )
-      )
+      const authenticate = yield* makeAuthenticateManagement
+      const takeQuota = (caller: Caller) =>
+        caller._tag === "User" ? quotas.takeManagement(caller.userId) : Effect.void
       return {
         bearer: (httpEffect, { endpoint }) =>
-          Effect.flatMap(authenticate, (caller) =>
-            Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+          Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+            Effect.flatMap(Effect.tap(authenticate(request), takeQuota), (caller) =>
               bodies.within(
                 request,
                 nameOf(caller)

@@ -170,8 +170,7 @@ export const makeAuthenticateManagement = Effect.gen(function* () {
     return callerOf(found.value)
   })
 
-  return Effect.gen(function* () {
-    const request = yield* HttpServerRequest.HttpServerRequest
+  return Effect.fnUntraced(function* (request: Request) {
     const cookie = cookies.tokenOf(request)
     return request.headers["authorization"] === undefined && cookie !== undefined
       ? yield* bySession(request, cookie)
