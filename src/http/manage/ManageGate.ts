@@ -7,7 +7,7 @@ import { pointerOf } from "../../catalog/FieldFaults.ts"
 import { invalid } from "../../domain/Problem.ts"
 import { ManageReplays } from "../../users/ManageReplays.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
-import { CurrentCaller, makeAuthenticateManagement } from "../server/Authentication.ts"
+import { actorOf, CurrentCaller, makeAuthenticateManagement } from "../server/Authentication.ts"
 import type { Caller } from "../server/Authentication.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import { readJsonBody } from "../server/JsonBody.ts"
@@ -50,7 +50,11 @@ export class ManageGate extends HttpApiMiddleware.Service<
                     replays,
                     caller,
                     body,
-                    Effect.provideService(httpEffect, CurrentCaller, caller)
+                    Effect.annotateLogs(
+                      Effect.provideService(httpEffect, CurrentCaller, caller),
+                      "actor",
+                      actorOf(caller)
+                    )
                   )
                 )
               )

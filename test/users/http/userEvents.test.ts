@@ -77,7 +77,10 @@ describeStores("events of a user", (database) => {
         const later = own.seen().slice(before)
         assert.includeMembers(later, ["task completed", "delivery succeeded"])
         assert.isTrue(later.some((it) => it === "task pending" || it === "task processing"))
-        assert.deepStrictEqual(watching.seen(), own.seen())
+        // Streams look at their own moments, so that a state in between may be seen by one only
+        const final = (them: ReadonlyArray<string>) =>
+          them.filter((it) => /completed|succeeded/u.test(it)).toSorted()
+        assert.deepStrictEqual(final(watching.seen()), final(own.seen()))
         assert.deepStrictEqual(foreign.seen(), [])
         const quiet = own.seen().length
         yield* advance("20 seconds")
