@@ -66,13 +66,7 @@ import { TaskWatch } from "./tasks/TaskWatch.ts"
 import { UserErasure } from "./tasks/UserErasure.ts"
 import * as WorkNotifierLive from "./tasks/WorkNotifierLive.ts"
 import { TestGateway } from "./testing/TestGateway.ts"
-import { AdmissionStore } from "./users/AdmissionStore.ts"
-import { ApiKeys } from "./users/ApiKeys.ts"
-import { ManageReplays } from "./users/ManageReplays.ts"
-import { ManageReplayStore } from "./users/ManageReplayStore.ts"
-import { RequestQuotas } from "./users/RequestQuotas.ts"
-import { Users } from "./users/Users.ts"
-import { UserStore } from "./users/UserStore.ts"
+import * as UserLayers from "./users/Layers.ts"
 import { Accounts } from "./vendors/Accounts.ts"
 import * as LiveVendors from "./vendors/LiveVendors.ts"
 import { MockVendor } from "./vendors/mock/MockVendor.ts"
@@ -112,8 +106,8 @@ export const database = Layer.unwrap(
 
 /** The stores of all nouns. */
 export const stores = Layer.mergeAll(
-  AdmissionStore.layer,
   AuditStore.layer,
+  UserLayers.stores,
   TaskHistoryStore.layer,
   PrivacyLayers.stores,
   QueueStore.layer,
@@ -129,8 +123,6 @@ export const stores = Layer.mergeAll(
   EndpointStore.layer,
   PartitionStore.layer,
   ProcessStore.layer,
-  ManageReplayStore.layer,
-  UserStore.layer,
   ConcurrencySlotStore.layer,
   VendorFaultStore.layer,
   WalletStore.layer
@@ -206,16 +198,13 @@ export const services = Layer.mergeAll(
   ),
   Layer.provideMerge(
     Layer.mergeAll(
-      ApiKeys.layer,
       AuditLog.layer,
+      UserLayers.services,
       Artifacts.layer,
       OperatorFaults.layer,
       Process.layer,
-      ManageReplays.layer,
-      RequestQuotas.layer,
       TaskChanges.layer,
       UsageReport.layer,
-      Users.layer,
       Wallet.layer
     )
   ),

@@ -123,7 +123,8 @@ begin
     left join (
       select k.id, k.last_used_at, k.allowed_models is null and k.rate_limit_per_minute is null as unlimited
       from api_keys k
-      where k.id = any (p_keys) and k.revoked_at is null and (k.expires_at is null or k.expires_at > p_now)
+      where k.id = any (p_keys) and k.revoked_at is null and k.disabled_at is null
+        and (k.expires_at is null or k.expires_at > p_now)
         and 'inference' = any (k.scopes)
     ) k on k.id = x.key
   ), started as (
@@ -312,7 +313,7 @@ begin
       as x(key, user_id, hold, needs, extra, captures, charged, epoch, budget, period_end, place)
     join wallets w on w.user_id = x.user_id
     left join deleted g on g.key = x.key
-    left join api_keys k on k.id = x.key and k.user_id = x.user_id and k.revoked_at is null
+    left join api_keys k on k.id = x.key and k.user_id = x.user_id and k.revoked_at is null and k.disabled_at is null
       and (k.expires_at is null or k.expires_at > p_now) and 'inference' = any (k.scopes)
       -- Calls of a key with one of these limits are checked one by one.
       and k.allowed_models is null and k.rate_limit_per_minute is null

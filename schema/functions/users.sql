@@ -41,7 +41,7 @@ declare
 begin
   select * into k from api_keys where key_hash = p_hash;
   if not found then return; end if;
-  if k.revoked_at is null and (k.expires_at is null or k.expires_at > p_now)
+  if k.revoked_at is null and k.disabled_at is null and (k.expires_at is null or k.expires_at > p_now)
     and 'inference' = any (k.scopes) then
     -- The key's own limit, where it is the lower one.
     per_minute := least(nullif(p_per_minute, 0), k.rate_limit_per_minute);
@@ -77,7 +77,7 @@ declare tokens double precision;
 begin
   select * into k from api_keys where key_hash = p_hash;
   if not found then return; end if;
-  if k.revoked_at is null and (k.expires_at is null or k.expires_at > p_now)
+  if k.revoked_at is null and k.disabled_at is null and (k.expires_at is null or k.expires_at > p_now)
     and 'inference' = any (k.scopes) then
     insert into request_buckets as b (api_key_id, tokens, admitted, filled_at)
       values (k.id, p_per_minute - 1, true, p_now)
@@ -167,8 +167,8 @@ create or replace function key_budget_settle(h holds, p_captured bigint) returns
 $$;
 
 -- Deletes a user, at once and for good: no key and no endpoint works any more, and the row names nobody. What the user
--- has left elsewhere is erased by passes, the first of which is due now. No row: there is no such user. A repeat
--- changes nothing.
+-- has left elsewhere is erased by passes, the first of which is due now. A deleted user is disabled too, so that whoever
+-- was let in before gets no key and no session. No row: there is no such user. A repeat changes nothing.
 create or replace function user_delete(p_user uuid, p_now timestamptz)
 returns table (id uuid, deleted_at timestamptz, erased_at timestamptz, reserved boolean) language plpgsql as $$
 declare u users;
@@ -177,6 +177,7 @@ begin
   if not found then return; end if;
   if u.deleted_at is null then
     update users x set email = x.id || '@deleted.invalid'::text, name = null, password_hash = null,
+        oidc_subject = null, session_epoch = x.session_epoch + 1, disabled_at = coalesce(x.disabled_at, p_now),
         deleted_at = p_now, erasure_due_at = p_now
       where x.id = p_user returning * into u;
     perform user_access_end(p_user, p_now);
@@ -185,10 +186,13 @@ begin
     exists (select from holds h where h.kind = 'reservation' and h.user_id = p_user);
 end $$;
 
--- Ends all access of a deleted user: keys are revoked, endpoints deleted, and deliveries that wait are skipped.
+-- Ends all access of a deleted user: keys are revoked, sessions and endpoints deleted, and deliveries that wait are
+-- skipped.
 create or replace function user_access_end(p_user uuid, p_now timestamptz) returns void language plpgsql as $$
 begin
   update api_keys k set revoked_at = coalesce(k.revoked_at, p_now), name = '' where k.user_id = p_user;
+  delete from sessions s where s.user_id = p_user;
+  delete from sign_in_links l where l.user_id = p_user;
   update webhook_endpoints e set url = '', description = null, enabled = false, secret = '', secret_preview = '',
       previous_secret = null, previous_secret_until = null, deleted_at = coalesce(e.deleted_at, p_now)
     where e.user_id = p_user;

@@ -3,9 +3,12 @@ import { SecureRandom } from "effect/crypto"
 import { AppConfig, ConfigFault } from "../config/Config.ts"
 import * as Credits from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { signInLinkMinutes } from "../domain/Limits.ts"
+import { signInUrl } from "../http/server/SignInPage.ts"
 import { liveVendors } from "../http/server/VendorModes.ts"
 import { Secrets } from "../process/Secrets.ts"
 import { ApiKeys } from "../users/ApiKeys.ts"
+import { Sessions } from "../users/Sessions.ts"
 import { Users } from "../users/Users.ts"
 import { Wallet } from "../wallet/Wallet.ts"
 
@@ -22,7 +25,7 @@ const welcomeCredits = Credits.make(1000n * Credits.microPerCredit)
 
 /**
  * On the first start of an embedded store: makes a user with credits and one API key, and prints the key
- * once with a `curl`. After a kill before that, the next start repeats it. Every start prints the address,
+ * once with a `curl` and a sign-in link. After a kill before that, the next start repeats it. Every start prints the address,
  * and which vendors are live; the log has it when it is JSON. docs/reference/configuration.md#first-start
  */
 export const layer = Layer.effectDiscard(
@@ -112,6 +115,7 @@ const revokeUnprinted = Effect.fnUntraced(function* (userId: UserId) {
 
 const welcome = Effect.fnUntraced(function* (baseUrl: string, isLive: boolean) {
   const keys = yield* ApiKeys
+  const sessions = yield* Sessions
   const { generatedAdminToken } = yield* Secrets
   const owner = yield* makeOwner
   yield* revokeUnprinted(owner.id)
@@ -121,14 +125,19 @@ const welcome = Effect.fnUntraced(function* (baseUrl: string, isLive: boolean) {
     scopes: ["inference", "manage"],
     expiresAt: Option.none()
   })
+  const { token } = yield* sessions.createLink(owner.id)
   return [
     "",
     `Made the user ${ownerEmail} with ${Credits.format(welcomeCredits)} credits.`,
     `API key (shown this once):     ${key}`,
     ...Option.match(generatedAdminToken, {
       onNone: () => [],
-      onSome: (token) => [`Operator token (ADMIN_TOKEN):  ${Redacted.value(token)}`]
+      onSome: (admin) => [`Operator token (ADMIN_TOKEN):  ${Redacted.value(admin)}`]
     }),
+    "",
+    `Sign in with a browser (once, within ${signInLinkMinutes} minutes):`,
+    "",
+    `  ${signInUrl(baseUrl, token)}`,
     "",
     isLive
       ? `Try it (${firstVendor} is live: the call is paid):`

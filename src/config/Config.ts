@@ -21,6 +21,8 @@ import { checkSecrets, masterKeyRemedy } from "./SecretSettings.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 import type { ConfigFault } from "./Setting.ts"
 import { shutdownSettings } from "./ShutdownSettings.ts"
+import { signInSettings } from "./SignInSettings.ts"
+import type { SignInSettings } from "./SignInSettings.ts"
 import { vendorAccounts } from "./VendorAccounts.ts"
 
 export { ConfigFault } from "./Setting.ts"
@@ -84,6 +86,7 @@ export class AppConfig extends Context.Service<
     readonly concurrentTasksPerKey: number
     /** The same of all keys of a user together. */
     readonly concurrentTasksPerUser: number
+    readonly signIn: SignInSettings
     readonly serviceName: string
     readonly logLevel: LogLevel.LogLevel
     readonly logFormat: "pretty" | "json"
@@ -129,6 +132,7 @@ const load = Effect.gen(function* () {
     ...(yield* shutdownSettings),
     retention: yield* retentionSettings,
     accounts: yield* vendorAccounts,
+    signIn: yield* signInSettings,
     ...(yield* logging)
   })
 })

@@ -24,6 +24,8 @@ export interface PendingEntry {
 
 /** What a change was about, where the request does not name it. */
 export interface AuditSubject {
+  /** The actor too, of a sign-in. */
+  readonly actor?: PendingEntry["actor"]
   readonly userId?: string
   readonly resourceId?: string
 }
@@ -63,7 +65,7 @@ export const named = () => Option.some<AuditSubject>({})
 export const writeEntry = (
   sql: PgClient.PgClient,
   entry: PendingEntry,
-  { resourceId, userId }: AuditSubject = {}
+  { actor = entry.actor, resourceId, userId }: AuditSubject = {}
 ) =>
   Effect.flatMap(
     DateTime.now,
@@ -71,7 +73,7 @@ export const writeEntry = (
       INSERT INTO audit_entries (id, created_at, type, actor_type, actor_id, actor_user_id, ip_address,
         user_id, resource_id, changes, trace_id)
       VALUES (${makeAuditId(DateTime.toEpochMillis(now))}, ${toDate(now)}, ${entry.type},
-        ${entry.actor.type}, ${entry.actor.id}, ${entry.actor.userId}, ${entry.ipAddress},
+        ${actor.type}, ${actor.id}, ${actor.userId}, ${entry.ipAddress},
         ${userId ?? entry.userId}, ${resourceId ?? entry.resourceId},
         ${JSON.stringify(entry.changes)}::jsonb, ${entry.traceId})`
   )

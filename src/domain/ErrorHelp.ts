@@ -26,6 +26,18 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "The key is valid, and may not be used for this endpoint.",
     "Use a key with the scope that the detail names, or call the endpoint as the user it belongs to."
   ),
+  1005: help(
+    "E-mail address and password do not belong together, the user is disabled, the link was used or is too old, or the token is nobody's.",
+    "Check what was typed, or ask the operator for a new sign-in link."
+  ),
+  1006: help(
+    "The session has expired, was revoked, or ended with its key, its password or its user.",
+    "Sign in again."
+  ),
+  1007: help(
+    "A request with a session's cookie came from a page of another site, or a write did not say where it came from.",
+    "Send it from a page of the gateway's own address (BASE_URL), or use an API key."
+  ),
   1101: help(
     "The available balance (settled minus held) is lower than the price. No task was made.",
     "Top up the wallet, or wait until running tasks have ended and their holds are released."

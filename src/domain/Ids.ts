@@ -31,6 +31,12 @@ export const DeliveryId = Schema.String.check(
 ).pipe(Schema.brand("DeliveryId"))
 export type DeliveryId = typeof DeliveryId.Type
 
+/** The id of a session, not its cookie. */
+export const SessionId = Schema.String.check(
+  Schema.isPattern(/^ses_[\w-]{1,80}$/u, { expected: "an id that begins with ses_" })
+).pipe(Schema.brand("SessionId"))
+export type SessionId = typeof SessionId.Type
+
 /** The id of a stored medium. docs/reference/tasks.md#artifacts */
 export const ArtifactId = Schema.String.check(Schema.isPattern(/^art_[0-9a-f]{32}$/u)).pipe(
   Schema.brand("ArtifactId")
@@ -83,6 +89,8 @@ export const makeCallId = (nowMillis: number): string => uuid(nowMillis)
 export const makeUserId = (nowMillis: number): UserId => UserId.make(uuid(nowMillis))
 export const makeApiKeyId = (nowMillis: number): ApiKeyId =>
   ApiKeyId.make(`key_${timeSorted(nowMillis)}`)
+export const makeSessionId = (nowMillis: number): SessionId =>
+  SessionId.make(`ses_${timeSorted(nowMillis)}`)
 export const makeEndpointId = (nowMillis: number): EndpointId =>
   EndpointId.make(`whe_${timeSorted(nowMillis)}`)
 export const makeEventId = (nowMillis: number): EventId =>

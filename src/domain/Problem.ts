@@ -6,6 +6,9 @@ export const problemCodes = {
   1002: { status: 401, title: "API key unknown or malformed" },
   1003: { status: 401, title: "API key expired or revoked" },
   1004: { status: 403, title: "API key lacks the scope" },
+  1005: { status: 401, title: "Sign-in refused" },
+  1006: { status: 401, title: "Session ended" },
+  1007: { status: 403, title: "Request from another site" },
   1101: { status: 402, title: "Balance too low" },
   1102: { status: 402, title: "Spend limit of the API key reached" },
   1103: { status: 402, title: "Costs more than the request allows" },
@@ -43,8 +46,8 @@ export const FieldFault = Schema.Struct({ pointer: Schema.String, detail: Schema
 export type FieldFault = typeof FieldFault.Type
 
 const ProblemCodeSchema = Schema.Literals([
-  1001, 1002, 1003, 1004, 1101, 1102, 1103, 1201, 1202, 1203, 2001, 2002, 2003, 2004, 2005, 2006,
-  2007, 2008, 2010, 2011, 2012, 2013, 2014, 2015, 2016, 5000, 5002, 5003, 5004
+  1001, 1002, 1003, 1004, 1005, 1006, 1007, 1101, 1102, 1103, 1201, 1202, 1203, 2001, 2002, 2003,
+  2004, 2005, 2006, 2007, 2008, 2010, 2011, 2012, 2013, 2014, 2015, 2016, 5000, 5002, 5003, 5004
 ] satisfies ReadonlyArray<ProblemCode>)
 
 /**

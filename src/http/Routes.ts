@@ -7,11 +7,16 @@ import * as ApiKeysHandlers from "./manage/ApiKeysHandlers.ts"
 import * as AuditHandlers from "./manage/AuditHandlers.ts"
 import * as BillsHandlers from "./manage/BillsHandlers.ts"
 import * as CallsHandlers from "./manage/CallsHandlers.ts"
+import * as EventsHandlers from "./manage/EventsHandlers.ts"
 import { ManageGate, ManageProblems } from "./manage/ManageGate.ts"
 import * as ManageMethods from "./manage/ManageMethods.ts"
 import * as ModelsHandlers from "./manage/ModelsHandlers.ts"
+import * as OidcRoutes from "./manage/OidcRoutes.ts"
 import * as PrivacyHandlers from "./manage/PrivacyHandlers.ts"
 import * as QueuesHandlers from "./manage/QueuesHandlers.ts"
+import * as SessionsHandlers from "./manage/SessionsHandlers.ts"
+import { SignInGate } from "./manage/SignInApi.ts"
+import * as SignInHandlers from "./manage/SignInHandlers.ts"
 import * as TasksHandlers from "./manage/TasksHandlers.ts"
 import * as UsageHandlers from "./manage/UsageHandlers.ts"
 import * as UsersHandlers from "./manage/UsersHandlers.ts"
@@ -42,9 +47,12 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     TasksHandlers.layer,
     ModelsHandlers.layer,
     WebhookEndpointsHandlers.layer,
-    WebhookDeliveriesHandlers.layer
+    WebhookDeliveriesHandlers.layer,
+    SessionsHandlers.layer,
+    EventsHandlers.layer,
+    SignInHandlers.layer
   ]),
-  Layer.provide([ManageGate.layer, ManageProblems.layer])
+  Layer.provide([ManageGate.layer, SignInGate.layer, ManageProblems.layer])
 )
 
 /** All routes of the service. */
@@ -55,6 +63,7 @@ const layer = Layer.mergeAll(
   CallbackRoutes.layer,
   ServiceRoutes.layer,
   ManageMethods.layer,
+  OidcRoutes.layer,
   manage
 ).pipe(Layer.provideMerge(GlobalMiddleware.layer), Layer.provide(RequestBodyLimiter.layer))
 

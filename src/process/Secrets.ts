@@ -26,6 +26,8 @@ export class Secrets extends Context.Service<
   {
     /** Constant-time comparison with `ADMIN_TOKEN`. */
     readonly isAdminToken: (token: string) => boolean
+    /** Changes with `ADMIN_TOKEN` and with `MASTER_KEY`. */
+    readonly adminTokenMac: string
     /** AES-256-GCM; the result is 12 bytes of nonce, 16 bytes of tag, then the ciphertext. */
     readonly encrypt: (text: string) => Uint8Array
     readonly decrypt: (bytes: Uint8Array) => Effect.Effect<string, SecretUnreadable>
@@ -140,6 +142,7 @@ const makeSecrets = (token: LoadedSecret, masterBase64: string): Secrets["Servic
   const tokenDigest = digest(token.value)
   return Secrets.of({
     isAdminToken: (candidate) => timingSafeEqual(digest(candidate), tokenDigest),
+    adminTokenMac: createHmac("sha256", macKey("operator")).update(token.value).digest("hex"),
     encrypt: (text) => {
       const nonce = randomBytes(nonceBytes)
       const cipher = createCipheriv("aes-256-gcm", encryptionKey, nonce)

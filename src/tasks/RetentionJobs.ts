@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { Artifacts } from "../artifacts/Artifacts.ts"
 import { LogRetention } from "../process/LogRetention.ts"
 import { RequestQuotas } from "../users/RequestQuotas.ts"
+import { Sessions } from "../users/Sessions.ts"
 import { Callbacks } from "./callbacks/Callbacks.ts"
 import { TaskRetention } from "./TaskRetention.ts"
 
@@ -11,6 +12,7 @@ export const retentionJobs = Effect.gen(function* () {
   const callbacks = yield* Callbacks
   const log = yield* LogRetention
   const quotas = yield* RequestQuotas
+  const sessions = yield* Sessions
   const tasks = yield* TaskRetention
   return [
     { name: "delivery log", run: log.maintain },
@@ -18,6 +20,7 @@ export const retentionJobs = Effect.gen(function* () {
     { name: "expired artifacts", run: artifacts.removeExpired },
     { name: "old callbacks", run: callbacks.deleteExpired },
     { name: "old tasks", run: tasks.maintain },
-    { name: "full request buckets", run: quotas.deleteFull }
+    { name: "full request buckets", run: quotas.deleteFull },
+    { name: "ended sessions", run: sessions.deleteExpired }
   ]
 })

@@ -26,6 +26,7 @@ export interface AdmittedKey {
   readonly scopes: ReadonlyArray<Scope>
   readonly expiresAt: DateTime.Utc | null
   readonly revokedAt: DateTime.Utc | null
+  readonly disabledAt: DateTime.Utc | null
   readonly lastUsedAt: DateTime.Utc | null
   /** `null`: every model. */
   readonly allowedModels: ReadonlyArray<string> | null
@@ -116,6 +117,7 @@ const KeyRow = Schema.Struct({
   scopes: Schema.Array(Scope),
   expiresAt: Schema.NullOr(Schema.Date),
   revokedAt: Schema.NullOr(Schema.Date),
+  disabledAt: Schema.NullOr(Schema.Date),
   lastUsedAt: Schema.NullOr(Schema.Date),
   allowedModels: Schema.NullOr(Schema.Array(Schema.String)),
   rateLimitPerMinute: Schema.NullOr(Schema.Int)
@@ -140,7 +142,7 @@ const decodeTask = Schema.decodeUnknownSync(ViewRow)
 
 /** Named as the row's fields, so that this process need not rename the columns. */
 const keyColumns = `k.id AS "keyId", k.user_id AS "keyUserId", k.scopes, k.expires_at AS "expiresAt",
-  k.revoked_at AS "revokedAt", k.last_used_at AS "lastUsedAt",
+  k.revoked_at AS "revokedAt", k.disabled_at AS "disabledAt", k.last_used_at AS "lastUsedAt",
   k.allowed_models AS "allowedModels", k.rate_limit_per_minute AS "rateLimitPerMinute"`
 const countedColumns = `${keyColumns}, k.limited, k.of_user AS "ofUser", k.admitted, k.remaining,
   k.reset_seconds AS "resetSeconds"`
@@ -191,6 +193,7 @@ const admissionOf = (row: Row): Admission => {
       scopes: key.scopes,
       expiresAt: utcOrNull(key.expiresAt),
       revokedAt: utcOrNull(key.revokedAt),
+      disabledAt: utcOrNull(key.disabledAt),
       lastUsedAt: utcOrNull(key.lastUsedAt),
       allowedModels: key.allowedModels,
       rateLimitPerMinute: key.rateLimitPerMinute

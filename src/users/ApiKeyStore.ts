@@ -2,7 +2,7 @@ import type { PgClient } from "@effect/sql-pg"
 import { Array, Effect, Option, Schema, String } from "effect"
 import type { DateTime } from "effect"
 import { audited, named } from "../db/Audited.ts"
-import { Micro, rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
+import { Bytes, Micro, rowOf, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { ApiKeyId, UserId } from "../domain/Ids.ts"
@@ -19,6 +19,8 @@ export class ApiKeyRow extends Schema.Class<ApiKeyRow>("ApiKeyRow")({
   createdAt: Time,
   expiresAt: Schema.NullOr(Time),
   revokedAt: Schema.NullOr(Time),
+  /** The user is disabled. */
+  disabledAt: Schema.NullOr(Time),
   lastUsedAt: Schema.NullOr(Time)
 }) {}
 
@@ -66,9 +68,11 @@ export function apiKeys(sql: PgClient.PgClient) {
   return {
     createKey: (key: NewApiKey) =>
       sql`
-        INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, expires_at)
-        VALUES (${key.id}, ${key.userId}, ${key.keyHash}, ${key.preview}, ${key.name},
-          ${key.scopes}::text[], ${toDate(key.now)}, ${key.expiresAt === null ? null : toDate(key.expiresAt)})
+        INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, expires_at, disabled_at)
+        SELECT ${key.id}, u.id, ${key.keyHash}::bytea, ${key.preview}, ${key.name}, ${key.scopes}::text[],
+          ${toDate(key.now)}::timestamptz, ${key.expiresAt === null ? null : toDate(key.expiresAt)}::timestamptz,
+          u.disabled_at
+        FROM users u WHERE u.id = ${key.userId} FOR SHARE OF u
         RETURNING *`.pipe(
         rowOf(ApiKeyRow),
         audited(sql, (row) => Option.some({ userId: row.userId, resourceId: row.id })),
@@ -143,3 +147,46 @@ export function apiKeyChanges(sql: PgClient.PgClient) {
       )
   }
 }
+
+interface ConsoleKey {
+  readonly id: ApiKeyId
+  readonly userId: UserId
+  readonly keyHash: Uint8Array
+  readonly now: DateTime.Utc
+}
+
+const HashRow = Schema.Struct({ keyHash: Bytes })
+
+/** Keys by which sessions use models. ADR 0175 */
+export function consoleKeys(sql: PgClient.PgClient) {
+  const first = <E, R>(rows: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
+    rows.pipe(
+      rowsOf(HashRow),
+      Effect.map((found) => Option.map(Array.head(found), ({ keyHash }) => keyHash))
+    )
+  const known = (userId: UserId) =>
+    first(sql`
+      SELECT key_hash FROM api_keys
+      WHERE user_id = ${userId} AND is_console AND revoked_at IS NULL`)
+  return {
+    keyHash: (id: ApiKeyId) =>
+      first(sql`SELECT key_hash FROM api_keys WHERE id = ${id}`).pipe(storeFailures),
+    consoleKeyHash: ({ id, keyHash, now, userId }: ConsoleKey) =>
+      Effect.gen(function* () {
+        const found = yield* known(userId)
+        if (Option.isSome(found)) return found
+        yield* sql`
+          INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, is_console)
+          SELECT ${id}, u.id, ${keyHash}::bytea, ${consolePreview}, ${consoleName}, '{inference}',
+            ${toDate(now)}::timestamptz, true
+          FROM users u WHERE u.id = ${userId} AND u.disabled_at IS NULL FOR SHARE OF u
+          ON CONFLICT (user_id) WHERE is_console AND revoked_at IS NULL DO NOTHING`
+        // Another request may have made it
+        return yield* known(userId)
+      }).pipe(storeFailures)
+  }
+}
+
+/** In place of the characters of a key. */
+const consolePreview = "console"
+const consoleName = "Console"

@@ -78,6 +78,11 @@ export class ApiKeys extends Context.Service<
       key: string,
       taskId: Option.Option<TaskId>
     ) => Effect.Effect<Admitted, Problem | StoreUnavailable>
+    /** As `admit`, for a caller who acts by a key without having its text. */
+    readonly admitHash: (
+      keyHash: Uint8Array,
+      taskId: Option.Option<TaskId>
+    ) => Effect.Effect<Admitted, Problem | StoreUnavailable>
     /**
      * As `admit`, but without a request rate a key that was valid before is taken from a cache.
      * Only for a caller that checks the key again in the statement that holds money
@@ -124,7 +129,9 @@ export class ApiKeys extends Context.Service<
       const { rateLimitPerMinute, userRateLimitPerMinute } = yield* AppConfig
       const limits = { perMinute: rateLimitPerMinute, userPerMinute: userRateLimitPerMinute }
       const isLimited = rateLimitPerMinute > 0 || userRateLimitPerMinute > 0
-      const admit = makeAdmit(store, admissions, limits)
+      const admitHash = makeAdmit(store, admissions, limits)
+      const admit = (key: string, taskId: Option.Option<TaskId>) =>
+        isWellFormed(key) ? admitHash(hashKey(key), taskId) : malformed
       const cache = new Map<KeyDigest, Principal>()
       const cachedPrincipal = (digest: KeyDigest) => (isLimited ? undefined : cache.get(digest))
       return ApiKeys.of({
@@ -153,6 +160,7 @@ export class ApiKeys extends Context.Service<
           return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes }
         }),
         admit,
+        admitHash,
         admitCached: (key) => {
           const digest = digestOf(key)
           const principal = cachedPrincipal(digest)
@@ -212,10 +220,11 @@ const known = <A>(found: Option.Option<A>): Effect.Effect<A, Problem> =>
 const outOfScope = Effect.fail(problem(1004, "This API key lacks the scope inference"))
 
 const faultOf = (
-  row: Pick<AdmittedKey, "expiresAt" | "revokedAt">,
+  row: Pick<AdmittedKey, "disabledAt" | "expiresAt" | "revokedAt">,
   now: DateTime.Utc
 ): Problem | undefined => {
   if (row.revokedAt !== null) return problem(1003, "This API key was revoked")
+  if (row.disabledAt !== null) return problem(1003, "The user of this API key is disabled")
   return row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)
     ? problem(1003, "This API key has expired")
     : undefined
@@ -240,15 +249,12 @@ const makeAdmit = (
       ? Effect.succeed(admitted)
       : Effect.as(store.touchKey(key.id, now), admitted)
   }
-  return (key: string, taskId: Option.Option<TaskId>) =>
-    isWellFormed(key)
-      ? Effect.flatMap(DateTime.now, (now) =>
-          Effect.flatMap(
-            admissions.admit({ keyHash: hashKey(key), ...limits, now, taskId }),
-            (found) => (Option.isNone(found) ? unknown : check(found.value, now))
-          )
-        )
-      : malformed
+  return (keyHash: Uint8Array, taskId: Option.Option<TaskId>) =>
+    Effect.flatMap(DateTime.now, (now) =>
+      Effect.flatMap(admissions.admit({ keyHash, ...limits, now, taskId }), (found) =>
+        Option.isNone(found) ? unknown : check(found.value, now)
+      )
+    )
 }
 
 const toAdmitted = ({ key, rate, task }: Admission): Admitted => {

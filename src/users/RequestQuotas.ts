@@ -1,9 +1,17 @@
-import { Context, DateTime, Duration, Effect, Layer } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
+import ipaddr from "ipaddr.js"
 import { AppConfig } from "../config/Config.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
-import { testEventsPerEndpointPerDayMax, testEventsPerUserPerDayMax } from "../domain/Limits.ts"
+import {
+  signInMinutes,
+  signInsPerAccountMax,
+  signInsPerAddressMax,
+  testEventsPerEndpointPerDayMax,
+  testEventsPerUserPerDayMax
+} from "../domain/Limits.ts"
 import { Problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { Secrets } from "../process/Secrets.ts"
 import { AdmissionStore } from "./AdmissionStore.ts"
 
 type Taken = Effect.Effect<void, Problem | StoreUnavailable>
@@ -15,6 +23,8 @@ export class RequestQuotas extends Context.Service<
     readonly takeManagement: (userId: UserId) => Taken
     /** Of the endpoint, and of its user: one who makes endpoints anew is bounded too. */
     readonly takeTestEvent: (userId: UserId, endpointId: EndpointId) => Taken
+    /** An attempt to sign in: of an address, and for an account by its e-mail address. */
+    readonly takeSignIn: (address: Option.Option<string>, account: string | undefined) => Taken
     /** Removes the buckets from which nothing was taken for so long that every one is full. */
     readonly deleteFull: Effect.Effect<void, StoreUnavailable>
   }
@@ -24,6 +34,9 @@ export class RequestQuotas extends Context.Service<
     Effect.gen(function* () {
       const store = yield* AdmissionStore
       const { manageRateLimitPerMinute } = yield* AppConfig
+      const secrets = yield* Secrets
+      // The bucket's name tells nobody who signs in
+      const hidden = (kind: string, text: string) => `${kind}:${secrets.mac("sign-in", text)}`
       const take = Effect.fnUntraced(function* (
         bucket: string,
         max: number,
@@ -47,6 +60,23 @@ export class RequestQuotas extends Context.Service<
             take(`test:${endpointId}`, testEventsPerEndpointPerDayMax, daySeconds, perDay),
             take(`test:${userId}`, testEventsPerUserPerDayMax, daySeconds, perUserAndDay)
           ),
+        takeSignIn: (address, account) =>
+          Effect.andThen(
+            take(
+              hidden("sign-in", networkOf(Option.getOrElse(address, () => "unknown"))),
+              signInsPerAddressMax,
+              signInSeconds,
+              tooOften
+            ),
+            account === undefined
+              ? Effect.void
+              : take(
+                  hidden("sign-in-for", account.toLowerCase()),
+                  signInsPerAccountMax,
+                  signInSeconds,
+                  tooOften
+                )
+          ),
         deleteFull: Effect.flatMap(DateTime.now, (now) =>
           store.deleteBuckets(DateTime.subtractDuration(now, Duration.seconds(daySeconds)))
         )
@@ -55,5 +85,12 @@ export class RequestQuotas extends Context.Service<
   )
 }
 
+const tooOften = "Too many attempts to sign in: wait as long as Retry-After says"
+
+/** Of an IPv6 address the first 64 bits, which one customer has; of another the whole. */
+const networkOf = (address: string): string =>
+  ipaddr.IPv6.isValid(address) ? ipaddr.IPv6.parse(address).parts.slice(0, 4).join(":") : address
+
 const minuteSeconds = 60
+const signInSeconds = signInMinutes * 60
 const daySeconds = 24 * 3600

@@ -16,7 +16,8 @@ export class UserRow extends Schema.Class<UserRow>("UserRow")({
   id: UserId,
   email: Schema.String,
   name: Schema.NullOr(Schema.String),
-  createdAt: Time
+  createdAt: Time,
+  disabledAt: Schema.NullOr(Time)
 }) {}
 
 export interface NewUser {
@@ -25,6 +26,14 @@ export interface NewUser {
   readonly name: string | null
   readonly passwordHash: string | null
   readonly now: DateTime.Utc
+}
+
+/** What is absent stays. */
+export interface UserChange {
+  readonly email?: string
+  readonly name?: string | null
+  /** Null: none. */
+  readonly passwordHash?: string | null
 }
 
 /** The outcome of a change to a user. */
@@ -41,14 +50,18 @@ export class UserStore extends Context.Service<
     readonly create: (user: NewUser) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly find: (id: UserId) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
-    readonly update: (
+    readonly update: (id: UserId, change: UserChange) => Effect.Effect<UserUpdate, StoreUnavailable>
+    /**
+     * Disables the user with all keys, or ends that. `wait`: a process has a reservation for one of the
+     * keys and may still admit calls. `None`: no such user.
+     */
+    readonly setDisabled: (
       id: UserId,
-      change: {
-        readonly email?: string
-        readonly name?: string | null
-        readonly passwordHash?: string
-      }
-    ) => Effect.Effect<UserUpdate, StoreUnavailable>
+      disabledAt: DateTime.Utc | null
+    ) => Effect.Effect<
+      Option.Option<{ readonly user: UserRow; readonly wait: boolean }>,
+      StoreUnavailable
+    >
     readonly createKey: (key: NewApiKey) => Effect.Effect<ApiKeyRow, StoreUnavailable>
     readonly findKeyByHash: (
       hash: Uint8Array
@@ -87,7 +100,12 @@ export class UserStore extends Context.Service<
   static readonly layer = Layer.effect(
     UserStore,
     Effect.map(PgClient.PgClient, (sql) =>
-      UserStore.of({ ...users(sql), ...apiKeys(sql), ...apiKeyChanges(sql) })
+      UserStore.of({
+        ...users(sql),
+        ...apiKeys(sql),
+        ...apiKeyChanges(sql),
+        setDisabled: setDisabled(sql)
+      })
     )
   )
 }
@@ -127,19 +145,14 @@ function users(sql: PgClient.PgClient) {
         WHERE deleted_at IS NULL
           AND (${Option.getOrNull(page.before)}::uuid IS NULL OR id < ${Option.getOrNull(page.before)}::uuid)
         ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(UserRow), storeFailures),
-    update: (
-      id: UserId,
-      change: {
-        readonly email?: string
-        readonly name?: string | null
-        readonly passwordHash?: string
-      }
-    ) =>
+    update: (id: UserId, change: UserChange) =>
       sql`
         UPDATE users SET
           email = coalesce(${change.email ?? null}::text, email),
           name = CASE WHEN ${change.name !== undefined}::boolean THEN ${change.name ?? null}::text ELSE name END,
-          password_hash = coalesce(${change.passwordHash ?? null}::text, password_hash)
+          password_hash = CASE WHEN ${change.passwordHash !== undefined}::boolean
+            THEN ${change.passwordHash ?? null}::text ELSE password_hash END,
+          session_epoch = session_epoch + ${change.passwordHash === undefined ? 0 : 1}::int
         WHERE id = ${id} AND deleted_at IS NULL RETURNING *`.pipe(
         rowsOf(UserRow),
         Effect.map(([user]): UserUpdate =>
@@ -151,5 +164,37 @@ function users(sql: PgClient.PgClient) {
         Effect.catchIf(emailTaken, () => Effect.succeed<UserUpdate>({ _tag: "EmailTaken" })),
         storeFailures
       )
+  }
+}
+
+function setDisabled(sql: PgClient.PgClient) {
+  return (id: UserId, disabledAt: DateTime.Utc | null) => {
+    const at = disabledAt === null ? null : toDate(disabledAt)
+    return Effect.gen(function* () {
+      const [user] = yield* sql`
+          UPDATE users SET
+            disabled_at = CASE WHEN ${at !== null}::boolean THEN coalesce(disabled_at, ${at}::timestamptz) END,
+            session_epoch = session_epoch + ${at === null ? 0 : 1}::int
+          WHERE id = ${id} AND deleted_at IS NULL RETURNING *`.pipe(rowsOf(UserRow))
+      if (user === undefined) return Option.none()
+      // A statement of its own sees the keys that waited for the lock of the user's row
+      yield* sql`UPDATE api_keys SET disabled_at = ${at}::timestamptz WHERE user_id = ${id}`
+      return Option.some(user)
+    }).pipe(
+      sql.withTransaction,
+      audited(sql, Option.map(aboutUser)),
+      Effect.flatMap(
+        Option.match({
+          onNone: () => Effect.succeedNone,
+          onSome: (user) =>
+            // After the commit, as for a revoked key
+            Effect.map(
+              sql`SELECT FROM holds WHERE kind = 'reservation' AND user_id = ${id} LIMIT 1`,
+              (open) => Option.some({ user, wait: at !== null && open.length > 0 })
+            )
+        })
+      ),
+      storeFailures
+    )
   }
 }

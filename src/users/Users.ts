@@ -1,10 +1,11 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
-import { randomBytes, scrypt } from "node:crypto"
 import { makeUserId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
+import { reservationMillis } from "../domain/Limits.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { Passwords } from "./Passwords.ts"
 import { UserStore } from "./UserStore.ts"
 import type { UserRow } from "./UserStore.ts"
 
@@ -30,7 +31,13 @@ export class Users extends Context.Service<
       change: {
         readonly email?: string | undefined
         readonly name?: string | null | undefined
-        readonly password?: string | undefined
+        /** Null: none. Ends all sessions of the user. */
+        readonly password?: string | null | undefined
+        /**
+         * Refuses the user's keys and ends the sessions: when it returns, in every process. Running tasks
+         * go on.
+         */
+        readonly disabled?: boolean | undefined
       }
     ) => Effect.Effect<UserRow, Problem | StoreUnavailable>
   }
@@ -39,11 +46,20 @@ export class Users extends Context.Service<
     Users,
     Effect.gen(function* () {
       const store = yield* UserStore
+      const passwords = yield* Passwords
+      const setDisabled = Effect.fnUntraced(function* (id: UserId, disabled: boolean) {
+        const at = disabled ? yield* DateTime.now : null
+        const changed = yield* store.setDisabled(id, at)
+        if (Option.isNone(changed)) return yield* unknown(id)
+        // A process with a reservation may admit calls until it settles it
+        if (changed.value.wait) yield* Effect.sleep(reservationMillis)
+        return changed.value.user
+      })
       return Users.of({
         create: Effect.fn("Users.create")(function* (fields) {
           const now = yield* DateTime.now
           const passwordHash = Option.isSome(fields.password)
-            ? yield* hashPassword(fields.password.value)
+            ? yield* passwords.hash(fields.password.value)
             : null
           const user = yield* store.create({
             id: makeUserId(DateTime.toEpochMillis(now)),
@@ -63,7 +79,9 @@ export class Users extends Context.Service<
         list: store.list,
         update: Effect.fn("Users.update")(function* (id, change) {
           const passwordHash =
-            change.password === undefined ? undefined : yield* hashPassword(change.password)
+            typeof change.password === "string"
+              ? yield* passwords.hash(change.password)
+              : change.password
           const updated = yield* store.update(id, {
             ...(change.email === undefined ? {} : { email: change.email }),
             ...(change.name === undefined ? {} : { name: change.name }),
@@ -71,7 +89,9 @@ export class Users extends Context.Service<
           })
           switch (updated._tag) {
             case "Updated":
-              return updated.user
+              return change.disabled === undefined
+                ? updated.user
+                : yield* setDisabled(id, change.disabled)
             case "EmailTaken":
               return yield* taken(change.email)
             case "Unknown":
@@ -87,16 +107,3 @@ const unknown = (id: UserId) => problem(2005, `There is no user ${id}`)
 
 const taken = (email: string | undefined) =>
   problem(2010, `The e-mail address ${email ?? ""} is taken`)
-
-/** `scrypt$<salt>$<hash>`, both Base64url; N = 16384, r = 8, p = 1. */
-const hashPassword = (password: string): Effect.Effect<string> =>
-  Effect.callback((resume) => {
-    const salt = randomBytes(16)
-    scrypt(password.normalize("NFKC"), salt, 32, (error, hash) => {
-      resume(
-        error === null
-          ? Effect.succeed(`scrypt$${salt.toString("base64url")}$${hash.toString("base64url")}`)
-          : Effect.die(error)
-      )
-    })
-  })

@@ -11,6 +11,7 @@ import { listenerBounds, makeListener } from "../../src/http/server/Listener.ts"
 import { taskErrorOf } from "../../src/tasks/submission/VendorFailure.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { VendorError, VendorErrorClass } from "../../src/vendors/VendorError.ts"
+import { browserWith, signIn } from "../support/browser.ts"
 import {
   adminToken,
   advance,
@@ -37,6 +38,9 @@ const statuses: Readonly<Record<ProblemCode, number>> = {
   1002: 401,
   1003: 401,
   1004: 403,
+  1005: 401,
+  1006: 401,
+  1007: 403,
   1101: 402,
   1102: 402,
   1103: 402,
@@ -178,6 +182,14 @@ const provoked = {
     return yield* callWith(key)("GET", unknownTask)
   }),
   1004: Effect.flatMap(makeUser({ scopes: ["manage"] }), (it) => it.call("GET", unknownTask)),
+  1005: signIn({ token: "nobody's" }, {}),
+  1006: browserWith(`gateway_session=${"A".repeat(43)}`).call(
+    "GET",
+    "/manage/v1/session",
+    undefined,
+    {}
+  ),
+  1007: signIn({ token: "nobody's" }, { origin: "https://other.example.com" }),
   1101: Effect.flatMap(makeUser({ credits: 7 }), (it) => it.call("POST", path, hanging)),
   1102: Effect.gen(function* () {
     const user = yield* makeUser()

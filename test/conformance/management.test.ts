@@ -31,7 +31,7 @@ const assertMembers = (answer: HttpResult, status: number, members: ReadonlyArra
   }
 }
 
-const user = ["id", "email", "name", "created_at"]
+const user = ["id", "email", "name", "created_at", "disabled"]
 const newKey = ["id", "key", "preview", "name", "scopes", "created_at", "expires_at"]
 const keyDetails = [
   "id",

@@ -4,10 +4,13 @@ import { ApiKeysApi } from "./ApiKeysApi.ts"
 import { AuditApi } from "./AuditApi.ts"
 import { BillsApi } from "./BillsApi.ts"
 import { CallsApi } from "./CallsApi.ts"
+import { EventsApi } from "./EventsApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import { ModelsApi } from "./ModelsApi.ts"
 import { PrivacyApi } from "./PrivacyApi.ts"
 import { QueuesApi } from "./QueuesApi.ts"
+import { SessionsApi } from "./SessionsApi.ts"
+import { SignInApi } from "./SignInApi.ts"
 import { TasksApi } from "./TasksApi.ts"
 import { UsageApi } from "./UsageApi.ts"
 import { UsersApi } from "./UsersApi.ts"
@@ -33,8 +36,12 @@ export class Api extends HttpApi.make("manage")
   .add(AuditApi)
   .add(PrivacyApi)
   .add(QueuesApi)
-  .prefix("/manage/v1")
+  .add(SessionsApi)
+  .add(EventsApi)
   .middleware(ManageGate)
+  // Who signs in is nobody yet
+  .add(SignInApi)
+  .prefix("/manage/v1")
   .middleware(ManageProblems)
   .annotate(HttpApi.PayloadParseOptions, bodyParseOptions)
   .annotate(HttpApi.QueryParseOptions, bodyParseOptions)

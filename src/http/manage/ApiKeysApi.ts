@@ -7,7 +7,7 @@ import { Scope } from "../../domain/Scope.ts"
 import { SpendReset } from "../../domain/SpendLimit.ts"
 import { Timestamp } from "../../domain/Task.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, pageQuery } from "./Paging.ts"
+import { ofUser, pageOf, pageQuery } from "./Paging.ts"
 
 const limitUpTo = (maximum: number) =>
   Schema.Int.check(
@@ -91,7 +91,7 @@ export class ApiKeysApi extends HttpApiGroup.make("apiKeys").add(
     error
   }),
   HttpApiEndpoint.get("listApiKeys", "/api-keys", {
-    query: pageQuery(ApiKeyId),
+    query: { ...pageQuery(ApiKeyId), ...ofUser },
     success: pageOf(ApiKey),
     error
   }),

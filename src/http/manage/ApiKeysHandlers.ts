@@ -8,7 +8,7 @@ import type { Scope } from "../../domain/Scope.ts"
 import { resetAfter } from "../../domain/SpendLimit.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
 import type { ApiKeyRow, KeyChange, KeyDetails } from "../../users/ApiKeys.ts"
-import { CurrentCaller, requireUser } from "../server/Authentication.ts"
+import { CurrentCaller, requireReader, requireUser } from "../server/Authentication.ts"
 import { Api } from "./Api.ts"
 import type { ApiKeyChange } from "./ApiKeysApi.ts"
 import { readPage, toPage } from "./Paging.ts"
@@ -24,7 +24,7 @@ export const layer = HttpApiBuilder.group(
         return yield* createKey(keys, yield* requireUser, payload)
       }),
       listApiKeys: Effect.fnUntraced(function* ({ query }) {
-        const userId = yield* requireUser
+        const userId = yield* requireReader(query)
         const { before, limit } = readPage(query, ApiKeyId)
         const rows = yield* keys.list(userId, { before, limit: limit + 1 })
         const now = yield* DateTime.now
@@ -37,7 +37,7 @@ export const layer = HttpApiBuilder.group(
       updateApiKey: Effect.fnUntraced(function* ({ params, payload }) {
         const owner = yield* ownerOfKeys
         const caller = yield* CurrentCaller
-        if (caller._tag === "User" && caller.principal.apiKeyId === params.id) {
+        if (caller._tag === "User" && caller.apiKeyId === params.id) {
           return yield* problem(1004, "An API key cannot change itself: use another one")
         }
         yield* checkExpiry(payload.expires_at)
@@ -62,7 +62,7 @@ const showKey = (row: ApiKeyRow) => ({
 
 /** The operator may look at and change the keys of all users. */
 const ownerOfKeys = Effect.map(CurrentCaller, (caller) =>
-  caller._tag === "User" ? Option.some(caller.principal.userId) : Option.none()
+  caller._tag === "User" ? Option.some(caller.userId) : Option.none()
 )
 
 const showDetails = (now: DateTime.Utc) => (row: KeyDetails) => ({

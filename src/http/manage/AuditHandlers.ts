@@ -18,7 +18,7 @@ export const layer = HttpApiBuilder.group(
     return handlers.handleAll({
       listAuditLog: Effect.fnUntraced(function* ({ query, request }) {
         const caller = yield* CurrentCaller
-        const own = caller._tag === "Operator" ? undefined : caller.principal.userId
+        const own = caller._tag === "Operator" ? undefined : caller.userId
         if (own !== undefined && query.user_id !== undefined && query.user_id !== own) {
           return yield* problem(1004, "Only the operator sees what concerns another user")
         }

@@ -4,7 +4,7 @@ import { CreditsFromString } from "../../domain/Credits.ts"
 import { ApiKeyId } from "../../domain/Ids.ts"
 import { Timestamp } from "../../domain/Task.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { costQuery, pageOf, pageQuery, timeQuery, traceQuery } from "./Paging.ts"
+import { costQuery, ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "./Paging.ts"
 
 export const CallId = Schema.String.check(Schema.isUUID())
 
@@ -30,6 +30,7 @@ export class CallsApi extends HttpApiGroup.make("calls").add(
   HttpApiEndpoint.get("listCalls", "/calls", {
     query: {
       ...pageQuery(CallId),
+      ...ofUser,
       ...timeQuery,
       ...traceQuery,
       ...costQuery,
@@ -43,6 +44,7 @@ export class CallsApi extends HttpApiGroup.make("calls").add(
   }),
   HttpApiEndpoint.get("getCall", "/calls/:id", {
     params: { id: CallId },
+    query: ofUser,
     success: CallView,
     error
   })

@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Metering } from "../../passthrough/Metering.ts"
 import type { CallRow } from "../../passthrough/Metering.ts"
-import { requireUser } from "../server/Authentication.ts"
+import { requireReader } from "../server/Authentication.ts"
 import { Api } from "./Api.ts"
 import { CallId } from "./CallsApi.ts"
 import { readPage, toPage } from "./Paging.ts"
@@ -15,7 +15,7 @@ export const layer = HttpApiBuilder.group(
     const metering = yield* Metering
     return handlers.handleAll({
       listCalls: Effect.fnUntraced(function* ({ query }) {
-        const userId = yield* requireUser
+        const userId = yield* requireReader(query)
         const { before, limit } = readPage(query, CallId)
         const { end, rows } = yield* metering.search(userId, {
           before: Option.getOrUndefined(before),
@@ -32,8 +32,8 @@ export const layer = HttpApiBuilder.group(
         })
         return toPage(rows, limit, (row) => row.id, showCall, end)
       }),
-      getCall: Effect.fnUntraced(function* ({ params }) {
-        return showCall(yield* metering.find(yield* requireUser, params.id))
+      getCall: Effect.fnUntraced(function* ({ params, query }) {
+        return showCall(yield* metering.find(yield* requireReader(query), params.id))
       })
     })
   })

@@ -3,8 +3,8 @@ import { HttpRouter, HttpServerRequest } from "effect/http"
 import type { HttpServerResponse } from "effect/http"
 import type { HttpApiEndpoint } from "effect/http-api"
 import { UserId } from "../../domain/Ids.ts"
-import type { AuditLog, PendingEntry } from "../../process/AuditLog.ts"
-import type { Caller } from "../server/Authentication.ts"
+import type { AuditLog } from "../../process/AuditLog.ts"
+import type { Actor } from "../server/Authentication.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
 
 /**
@@ -51,13 +51,43 @@ const shown = (name: string, value: unknown): boolean =>
   typeof value === "boolean" ||
   (shownFields.has(name) && JSON.stringify(value).length <= shownCharactersMax)
 
+/** Audits a sign-in: its store names the session that begins as the actor. */
+export const auditSignIn = (
+  log: AuditLog["Service"],
+  type: "signIn" | "signInByOidc",
+  ipAddress: Option.Option<string>
+) =>
+  Effect.fnUntraced(function* <A, E, R>(signIn: Effect.Effect<A, E, R>) {
+    const entry = {
+      type,
+      actor: { type: "session" as const, id: null, userId: null },
+      ipAddress: Option.getOrNull(ipAddress),
+      userId: null,
+      resourceId: null,
+      changes: {},
+      traceId: yield* traceId
+    }
+    return yield* log.around(entry)(signIn)
+  })
+
+// A middleware of the API may not require what the global middleware provides
+const traceId = Effect.map(Effect.serviceOption(RequestTrace), (trace) =>
+  Option.getOrNull(Option.map(trace, (it) => it.traceId))
+)
+
+/** Who sends a request, and from where. */
+interface Source {
+  readonly actor: Actor
+  readonly ipAddress: Option.Option<string>
+}
+
 /**
  * Runs a request of the management API and audits it: every request with a method that writes, whatever
  * its route, and what the operator reads of a user. docs/reference/audit.md#what-is-recorded
  */
 export const auditRequest = (
   log: AuditLog["Service"],
-  caller: Caller,
+  { actor, ipAddress }: Source,
   endpoint: HttpApiEndpoint.Top,
   body: unknown
 ) =>
@@ -68,26 +98,18 @@ export const auditRequest = (
     const params = yield* HttpRouter.params
     const userId = namedUser(endpoint.path, params["id"], request.url)
     const isRead = request.method === "GET" || request.method === "HEAD"
-    if (isRead && (caller._tag !== "Operator" || userId === null)) return yield* handled
+    if (isRead && (actor.userId !== null || userId === null)) return yield* handled
     const entry = {
       type: endpoint.identifier,
-      actor: actorOf(caller),
-      ipAddress: Option.getOrNull(request.remoteAddress),
-      userId: userId ?? actorOf(caller).userId,
+      actor,
+      ipAddress: Option.getOrNull(ipAddress),
+      userId: userId ?? actor.userId,
       resourceId: params["id"] ?? null,
       changes: isRead ? {} : changesOf(body),
-      // A middleware of the API may not require what the global middleware provides
-      traceId: Option.getOrNull(
-        Option.map(yield* Effect.serviceOption(RequestTrace), ({ traceId }) => traceId)
-      )
+      traceId: yield* traceId
     }
     return yield* log.around(entry)(handled)
   })
-
-const actorOf = (caller: Caller): PendingEntry["actor"] =>
-  caller._tag === "Operator"
-    ? { type: "operator", id: null, userId: null }
-    : { type: "api_key", id: caller.principal.apiKeyId, userId: caller.principal.userId }
 
 const isUserId = Schema.is(UserId)
 

@@ -6,12 +6,11 @@ import { sizeFaults } from "../../catalog/bodies/Decode.ts"
 import { pointerOf } from "../../catalog/FieldFaults.ts"
 import { invalid } from "../../domain/Problem.ts"
 import { AuditLog } from "../../process/AuditLog.ts"
-import { Secrets } from "../../process/Secrets.ts"
-import { ApiKeys } from "../../users/ApiKeys.ts"
 import { ManageReplays } from "../../users/ManageReplays.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
-import { authenticateManagement, CurrentCaller } from "../server/Authentication.ts"
+import { actorOf, CurrentCaller, makeAuthenticateManagement } from "../server/Authentication.ts"
 import type { Caller } from "../server/Authentication.ts"
+import { makeClientAddress } from "../server/ClientAddress.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import { readJsonBody } from "../server/JsonBody.ts"
 import type { JsonBody } from "../server/JsonBody.ts"
@@ -35,23 +34,18 @@ export class ManageGate extends HttpApiMiddleware.Service<
   static readonly layer = Layer.effect(
     ManageGate,
     Effect.gen(function* () {
-      const keys = yield* ApiKeys
+      const addressOf = yield* makeClientAddress
       const audit = yield* AuditLog
       const bodies = yield* RequestBodyLimiter
       const quotas = yield* RequestQuotas
       const replays = yield* ManageReplays
-      const secrets = yield* Secrets
-      const authenticate = authenticateManagement.pipe(
-        Effect.tap((caller) =>
-          caller._tag === "User" ? quotas.takeManagement(caller.principal.userId) : Effect.void
-        ),
-        Effect.provideService(ApiKeys, keys),
-        Effect.provideService(Secrets, secrets)
-      )
+      const authenticate = yield* makeAuthenticateManagement
+      const takeQuota = (caller: Caller) =>
+        caller._tag === "User" ? quotas.takeManagement(caller.userId) : Effect.void
       return {
         bearer: (httpEffect, { endpoint }) =>
-          Effect.flatMap(authenticate, (caller) =>
-            Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+          Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+            Effect.flatMap(Effect.tap(authenticate(request), takeQuota), (caller) =>
               bodies.within(
                 request,
                 nameOf(caller)
@@ -62,7 +56,13 @@ export class ManageGate extends HttpApiMiddleware.Service<
                     caller,
                     body,
                     Effect.provideService(httpEffect, CurrentCaller, caller).pipe(
-                      auditRequest(audit, caller, endpoint, body.value)
+                      Effect.annotateLogs("actor", actorOf(caller)),
+                      auditRequest(
+                        audit,
+                        { actor: actorOf(caller), ipAddress: addressOf(request) },
+                        endpoint,
+                        body.value
+                      )
                     )
                   )
                 )
@@ -86,15 +86,14 @@ export class ManageProblems extends HttpApiMiddleware.Service<ManageProblems>()(
 }
 
 /** Separates the callers' idempotency keys and body capacity. */
-const nameOf = (caller: Caller): string =>
-  caller._tag === "Operator" ? "operator" : caller.principal.userId
+const nameOf = (caller: Caller): string => (caller._tag === "Operator" ? "operator" : caller.userId)
 
 /**
  * The body. Refuses what `HttpApi` lets pass: a query that the endpoint does not declare, a body that is not
  * declared as JSON or not UTF-8, too many fields, and fields of a request without a declared body.
  * docs/reference/http.md#request-bodies, ADR 0110.
  */
-const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
+export const checkRequest = Effect.fnUntraced(function* (endpoint: HttpApiEndpoint.Top) {
   if (endpoint.query === undefined) yield* refuseUnknownQuery([])
   const { headers, method } = yield* HttpServerRequest.HttpServerRequest
   if (method === "GET" || method === "HEAD") return noBody

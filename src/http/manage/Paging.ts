@@ -1,5 +1,6 @@
 import { Option, Schema, SchemaTransformation } from "effect"
 import { CreditsFromString } from "../../domain/Credits.ts"
+import { UserId } from "../../domain/Ids.ts"
 import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
 import { Timestamp } from "../../domain/Task.ts"
 
@@ -31,6 +32,13 @@ export const pageQuery = (key: KeySchema) => ({
   ),
   limit: Schema.optionalKey(Limit)
 })
+
+/** `?user_id` of what a user has: the operator may read it. docs/reference/keys-and-limits.md#operator */
+export const ofUser = {
+  user_id: Schema.optionalKey(
+    UserId.annotate({ description: "The operator names the user whose resources are read" })
+  )
+}
 
 /** A page, newest first. */
 export const pageOf = <S extends Schema.Constraint>(item: S) =>

@@ -37,7 +37,7 @@ export const layer = HttpApiBuilder.group(
 
 const requireOwnerOrOperator = (id: UserId) =>
   Effect.flatMap(CurrentCaller, (caller) =>
-    caller._tag === "User" && caller.principal.userId === id ? Effect.void : requireOperator
+    caller._tag === "User" && caller.userId === id ? Effect.void : requireOperator
   )
 
 /** One line of JSON a row, streamed while it is read. */

@@ -6,7 +6,7 @@ import { ApiKeyId, DeliveryId, EndpointId, EventId, TaskId } from "../../domain/
 import { ResultKind, TaskError, TaskStatus, Timestamp } from "../../domain/Task.ts"
 import { DeliveryStatus, FailureClass } from "../../domain/Webhook.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { costQuery, pageOf, pageQuery, timeQuery, traceQuery } from "./Paging.ts"
+import { costQuery, ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "./Paging.ts"
 import { WalletEntry } from "./WalletApi.ts"
 
 /** The money of a task: held while it runs, captured and released when it has ended. */
@@ -92,6 +92,7 @@ export class TasksApi extends HttpApiGroup.make("tasks").add(
       ...timeQuery,
       ...traceQuery,
       ...costQuery,
+      ...ofUser,
       status: Schema.optionalKey(TaskStatus),
       api_key_id: Schema.optionalKey(ApiKeyId),
       model: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
@@ -102,6 +103,7 @@ export class TasksApi extends HttpApiGroup.make("tasks").add(
   }),
   HttpApiEndpoint.get("getTask", "/tasks/:id", {
     params: { id: TaskId },
+    query: ofUser,
     success: TaskTimeline,
     error
   })

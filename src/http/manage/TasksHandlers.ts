@@ -6,7 +6,7 @@ import { isTerminal } from "../../domain/Task.ts"
 import { TaskHistory } from "../../tasks/TaskHistory.ts"
 import type { AttemptRow, History, TaskSummary } from "../../tasks/TaskHistory.ts"
 import type { TaskDeliveryRow } from "../../webhooks/Deliveries.ts"
-import { requireUser } from "../server/Authentication.ts"
+import { requireReader } from "../server/Authentication.ts"
 import { Api } from "./Api.ts"
 import { readPage, toPage } from "./Paging.ts"
 import { showEntry } from "./WalletHandlers.ts"
@@ -19,7 +19,7 @@ export const layer = HttpApiBuilder.group(
     const tasks = yield* TaskHistory
     return handlers.handleAll({
       listTasks: Effect.fnUntraced(function* ({ query }) {
-        const userId = yield* requireUser
+        const userId = yield* requireReader(query)
         const { before, limit } = readPage(query, TaskId)
         const { end, rows } = yield* tasks.search(userId, {
           before: Option.getOrUndefined(before),
@@ -36,8 +36,8 @@ export const layer = HttpApiBuilder.group(
         })
         return toPage(rows, limit, (row) => row.id, showTask, end)
       }),
-      getTask: Effect.fnUntraced(function* ({ params }) {
-        return showHistory(yield* tasks.get(yield* requireUser, params.id))
+      getTask: Effect.fnUntraced(function* ({ params, query }) {
+        return showHistory(yield* tasks.get(yield* requireReader(query), params.id))
       })
     })
   })
@@ -55,7 +55,7 @@ const receiptOf = ({ captured, price, status }: TaskSummary) => {
   }
 }
 
-const showTask = (task: TaskSummary) => ({
+export const showTask = (task: TaskSummary) => ({
   id: task.id,
   vendor: task.vendor,
   model: task.model,

@@ -55,7 +55,7 @@ const fault = (name: string, detail: string) =>
 
 const readQuery = Effect.fnUntraced(function* (query: Query) {
   const caller = yield* CurrentCaller
-  const own = caller._tag === "User" ? caller.principal.userId : undefined
+  const own = caller._tag === "User" ? caller.userId : undefined
   if (own !== undefined && query.user_id !== undefined && query.user_id !== own) {
     return yield* problem(1004, "The usage of another user is the operator's to read")
   }

@@ -26,7 +26,8 @@ export const User = Schema.Struct({
   id: UserId,
   email: Schema.String,
   name: Schema.NullOr(Schema.String),
-  created_at: Timestamp
+  created_at: Timestamp,
+  disabled: Schema.Boolean
 }).annotate({ identifier: "User" })
 
 const PositiveAmount = CreditsFromString.check(
@@ -64,7 +65,8 @@ export class UsersApi extends HttpApiGroup.make("users")
       payload: Schema.Struct({
         email: Schema.optionalKey(Email),
         name: Schema.optionalKey(Schema.NullOr(Name)),
-        password: Schema.optionalKey(Password)
+        password: Schema.optionalKey(Schema.NullOr(Password)),
+        disabled: Schema.optionalKey(Schema.Boolean)
       }),
       success: User,
       error

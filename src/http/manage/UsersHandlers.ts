@@ -68,7 +68,8 @@ const showUser = (row: UserRow) => ({
   id: row.id,
   email: row.email,
   name: row.name,
-  created_at: row.createdAt
+  created_at: row.createdAt,
+  disabled: row.disabledAt !== null
 })
 
 /**

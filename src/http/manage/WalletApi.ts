@@ -4,7 +4,7 @@ import { CreditsFromString } from "../../domain/Credits.ts"
 import { UserId } from "../../domain/Ids.ts"
 import { Timestamp } from "../../domain/Task.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, pageQuery, timeQuery, traceQuery } from "./Paging.ts"
+import { ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "./Paging.ts"
 
 export const WalletView = Schema.Struct({
   available_balance: CreditsFromString,
@@ -60,14 +60,14 @@ const entryList = pageOf(WalletEntry)
 
 /** A user's own wallet and ledger, and the operator's view of them. docs/reference/wallet.md#ledger */
 export class WalletApi extends HttpApiGroup.make("wallet").add(
-  HttpApiEndpoint.get("getWallet", "/wallet", { success: WalletView, error }),
+  HttpApiEndpoint.get("getWallet", "/wallet", { query: ofUser, success: WalletView, error }),
   HttpApiEndpoint.patch("updateWallet", "/wallet", {
     payload: Schema.Struct({ trigger_threshold: Threshold }),
     success: WalletView,
     error
   }),
   HttpApiEndpoint.get("listWalletEntries", "/wallet/entries", {
-    query: EntryQuery,
+    query: EntryQuery.mapFields((fields) => ({ ...fields, ...ofUser })),
     success: entryList,
     error
   }),

@@ -5,7 +5,7 @@ import * as Credits from "../../domain/Credits.ts"
 import type { UserId } from "../../domain/Ids.ts"
 import { Wallet } from "../../wallet/Wallet.ts"
 import type { EntryRow, WalletRow } from "../../wallet/Wallet.ts"
-import { requireOperator, requireUser } from "../server/Authentication.ts"
+import { requireOperator, requireReader, requireUser } from "../server/Authentication.ts"
 import { Api } from "./Api.ts"
 import { wantsCsv } from "./Csv.ts"
 import { readPage, toPage } from "./Paging.ts"
@@ -21,15 +21,15 @@ export const layer = HttpApiBuilder.group(
     const wallet = yield* Wallet
     const listEntries = entryLister(wallet)
     return handlers.handleAll({
-      getWallet: Effect.fnUntraced(function* () {
-        return showWallet(yield* wallet.get(yield* requireUser))
+      getWallet: Effect.fnUntraced(function* ({ query }) {
+        return showWallet(yield* wallet.get(yield* requireReader(query)))
       }),
       updateWallet: Effect.fnUntraced(function* ({ payload }) {
         const userId = yield* requireUser
         return showWallet(yield* wallet.setThreshold(userId, payload.trigger_threshold))
       }),
       listWalletEntries: Effect.fnUntraced(function* ({ query, request }) {
-        return yield* listEntries(yield* requireUser, query, request)
+        return yield* listEntries(yield* requireReader(query), query, request)
       }),
       getUserWallet: ({ params }) =>
         Effect.andThen(requireOperator, Effect.map(wallet.get(params.id), showWallet)),

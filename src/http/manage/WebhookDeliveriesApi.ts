@@ -5,7 +5,7 @@ import { DeliveryId, EndpointId, EventId, TaskId } from "../../domain/Ids.ts"
 import { Timestamp } from "../../domain/Task.ts"
 import { DeliveryStatus, FailureClass } from "../../domain/Webhook.ts"
 import { manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, pageQuery, timeQuery, traceQuery } from "./Paging.ts"
+import { ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "./Paging.ts"
 
 const deliveryFields = {
   id: DeliveryId,
@@ -77,13 +77,15 @@ export class WebhookDeliveriesApi extends HttpApiGroup.make("webhookDeliveries")
       ...traceQuery,
       status: Schema.optionalKey(DeliveryStatus),
       type: Schema.optionalKey(EventType),
-      ...pageQuery(DeliveryId)
+      ...pageQuery(DeliveryId),
+      ...ofUser
     },
     success: pageOf(WebhookDelivery),
     error
   }),
   HttpApiEndpoint.get("getWebhookDelivery", "/webhook-deliveries/:id", {
     params: { id: DeliveryId },
+    query: ofUser,
     success: WebhookDeliveryWithAttempts,
     error
   }),

@@ -3,7 +3,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { DeliveryId } from "../../domain/Ids.ts"
 import { Deliveries } from "../../webhooks/Deliveries.ts"
 import type { AttemptRow, DeliveryRow } from "../../webhooks/Deliveries.ts"
-import { requireUser } from "../server/Authentication.ts"
+import { requireReader, requireUser } from "../server/Authentication.ts"
 import { Api } from "./Api.ts"
 import { readPage, toPage } from "./Paging.ts"
 
@@ -15,7 +15,7 @@ export const layer = HttpApiBuilder.group(
     const deliveries = yield* Deliveries
     return handlers.handleAll({
       listWebhookDeliveries: Effect.fnUntraced(function* ({ query }) {
-        const userId = yield* requireUser
+        const userId = yield* requireReader(query)
         const { before, limit } = readPage(query, DeliveryId)
         const filter = {
           endpointId: query.endpoint_id,
@@ -28,11 +28,11 @@ export const layer = HttpApiBuilder.group(
         }
         const page = { before, limit: limit + 1 }
         const { end, rows } = yield* deliveries.search(userId, filter, page)
-        return toPage(rows, limit, (row) => row.id, show, end)
+        return toPage(rows, limit, (row) => row.id, showDelivery, end)
       }),
-      getWebhookDelivery: Effect.fnUntraced(function* ({ params }) {
-        const { attempts, row } = yield* deliveries.get(yield* requireUser, params.id)
-        return { ...show(row), attempts: attempts.map(showAttempt) }
+      getWebhookDelivery: Effect.fnUntraced(function* ({ params, query }) {
+        const { attempts, row } = yield* deliveries.get(yield* requireReader(query), params.id)
+        return { ...showDelivery(row), attempts: attempts.map(showAttempt) }
       }),
       redeliverWebhookDeliveries: Effect.fnUntraced(function* ({ payload }) {
         const { count, next } = yield* deliveries.redeliverAll(yield* requireUser, {
@@ -46,13 +46,13 @@ export const layer = HttpApiBuilder.group(
         return { redelivered: count, next_cursor: Option.getOrNull(next) }
       }),
       redeliverWebhookDelivery: Effect.fnUntraced(function* ({ params }) {
-        return show(yield* deliveries.redeliver(yield* requireUser, params.id))
+        return showDelivery(yield* deliveries.redeliver(yield* requireUser, params.id))
       })
     })
   })
 )
 
-const show = (row: DeliveryRow) => ({
+export const showDelivery = (row: DeliveryRow) => ({
   id: row.id,
   endpoint_id: row.endpointId,
   event_id: row.eventId,

@@ -7,7 +7,7 @@ import { webhookDescriptionCharactersMax } from "../../domain/Limits.ts"
 import { Timestamp } from "../../domain/Task.ts"
 import { FindingCode } from "../../domain/Webhook.ts"
 import { created, manageErrors as error } from "./ManageErrors.ts"
-import { pageOf, pageQuery } from "./Paging.ts"
+import { ofUser, pageOf, pageQuery } from "./Paging.ts"
 
 const settings = {
   id: EndpointId,
@@ -81,12 +81,13 @@ export class WebhookEndpointsApi extends HttpApiGroup.make("webhookEndpoints").a
     error
   }),
   HttpApiEndpoint.get("listWebhookEndpoints", "/webhook-endpoints", {
-    query: pageQuery(EndpointId),
+    query: { ...pageQuery(EndpointId), ...ofUser },
     success: pageOf(WebhookEndpoint),
     error
   }),
   HttpApiEndpoint.get("getWebhookEndpoint", "/webhook-endpoints/:id", {
     params: { id: EndpointId },
+    query: ofUser,
     success: WebhookEndpoint,
     error
   }),

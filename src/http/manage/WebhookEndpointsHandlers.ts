@@ -5,7 +5,7 @@ import { Deliveries } from "../../webhooks/Deliveries.ts"
 import { Endpoints } from "../../webhooks/Endpoints.ts"
 import type { EndpointRow } from "../../webhooks/Endpoints.ts"
 import { SignatureDebug } from "../../webhooks/SignatureDebug.ts"
-import { requireUser } from "../server/Authentication.ts"
+import { requireReader, requireUser } from "../server/Authentication.ts"
 import { Api } from "./Api.ts"
 import { readPage, toPage } from "./Paging.ts"
 
@@ -31,13 +31,13 @@ export const layer = HttpApiBuilder.group(
         return { ...show(row), secret }
       }),
       listWebhookEndpoints: Effect.fnUntraced(function* ({ query }) {
-        const userId = yield* requireUser
+        const userId = yield* requireReader(query)
         const { before, limit } = readPage(query, EndpointId)
         const rows = yield* endpoints.list(userId, { before, limit: limit + 1 })
         return toPage(rows, limit, (row) => row.id, show)
       }),
-      getWebhookEndpoint: Effect.fnUntraced(function* ({ params }) {
-        return show(yield* endpoints.get(yield* requireUser, params.id))
+      getWebhookEndpoint: Effect.fnUntraced(function* ({ params, query }) {
+        return show(yield* endpoints.get(yield* requireReader(query), params.id))
       }),
       updateWebhookEndpoint: Effect.fnUntraced(function* ({ params, payload }) {
         return show(yield* endpoints.update(yield* requireUser, params.id, payload))

@@ -3,6 +3,7 @@ import type { Label } from "../../catalog/bodies/Bodies.ts"
 import type { Catalog } from "../../catalog/Catalog.ts"
 import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
 import { Api } from "../manage/Api.ts"
+import { plainName, secureName } from "../server/SessionCookies.ts"
 import { pathsOf, taskComponents, taskParameters } from "./OpenApiModels.ts"
 import {
   asRecord,
@@ -53,7 +54,13 @@ const complete = (document: Json, catalog: Catalog["Service"]): Json => {
     components: {
       ...components,
       securitySchemes: {
-        bearer: { type: "http", scheme: "bearer", description: "An API key of the gateway" }
+        bearer: { type: "http", scheme: "bearer", description: "An API key of the gateway" },
+        session: {
+          type: "apiKey",
+          in: "cookie",
+          name: plainName,
+          description: `The cookie of a session; ${secureName} when the gateway is reached by https`
+        }
       },
       headers: headerComponents,
       parameters: { ...taskParameters, ...vendorParameters },
@@ -113,6 +120,8 @@ const managed = (path: string, method: string, operation: Json): Json => {
     summary: sentenceOf(name),
     ...operation,
     parameters: parametersOf(operation, method),
+    // Who signs in is nobody yet
+    security: name === "signIn" ? [] : [{ bearer: [] }, { session: [] }],
     tags: asTags(operation["tags"]).map(sentenceOf),
     operationId: name,
     responses: {

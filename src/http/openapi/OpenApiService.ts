@@ -81,7 +81,25 @@ const artifact: Json = {
   }
 }
 
+/** docs/reference/sessions.md#openid-connect */
+const oidc = {
+  "/manage/v1/session/oidc": get("beginOidc", "Leave for the OpenID provider", {
+    302: {
+      description: "To the provider, with the cookie of the transaction",
+      headers: everyResponse
+    },
+    // For readers that ask for a success
+    default: { description: "A problem", headers: everyResponse },
+    ...problems(401, 403, 404, 405, 500, 502)
+  }),
+  "/manage/v1/session/oidc/callback": get("finishOidc", "Come back from the OpenID provider", {
+    200: text("text/html", "A page that leads on, with the cookie of the session"),
+    ...problems(401, 403, 404, 405, 429, 500, 502, 503)
+  })
+}
+
 export const servicePaths: Json = {
+  ...oidc,
   "/artifacts/{id}": artifact,
   "/healthz": get("health", "Is the process up?", { 200: ok, ...problems(405, 500) }),
   "/readyz": get("readiness", "Can it serve?", { 200: ok, ...problems(405, 500, 503) }),

@@ -1,17 +1,45 @@
 import { Context, Effect, Exit, Option } from "effect"
 import { HttpEffect, HttpServerRequest, HttpServerResponse } from "effect/http"
-import type { TaskId } from "../../domain/Ids.ts"
+import type { ApiKeyId, TaskId, UserId } from "../../domain/Ids.ts"
 import { Problem, problem } from "../../domain/Problem.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { ApiKeys } from "../../users/ApiKeys.ts"
-import type { Principal, Rate } from "../../users/ApiKeys.ts"
+import type { Rate } from "../../users/ApiKeys.ts"
+import { Sessions } from "../../users/Sessions.ts"
+import type { SessionRow } from "../../users/Sessions.ts"
 import { headerText } from "./HeaderText.ts"
 import type { HeaderValues } from "./HeaderText.ts"
+import { makeSessionCookies } from "./SessionCookies.ts"
+import { makeKeyHashOf } from "./SessionKeys.ts"
+import type { KeyHashOf } from "./SessionKeys.ts"
 
-/** The caller of the management API: the operator, or a user with a key of scope `manage`. */
+/** The caller of the management API: the operator or a user, by key, token or session. */
 export type Caller =
-  | { readonly _tag: "Operator" }
-  | { readonly _tag: "User"; readonly principal: Principal }
+  | { readonly _tag: "Operator"; readonly session: SessionRow | undefined }
+  | {
+      readonly _tag: "User"
+      readonly userId: UserId
+      /** Also of a session that was exchanged for this key: it may do no more than the key. */
+      readonly apiKeyId: ApiKeyId | undefined
+      readonly session: SessionRow | undefined
+    }
+
+/** By what a request acts: the key, the session, or the operator's token. */
+export interface Actor {
+  readonly type: "api_key" | "session" | "operator"
+  /** Of the key or the session; null: the operator's token. */
+  readonly id: string | null
+  /** Null: the operator. */
+  readonly userId: UserId | null
+}
+
+export const actorOf = (caller: Caller): Actor => {
+  const userId = caller._tag === "User" ? caller.userId : null
+  if (caller.session !== undefined) return { type: "session", id: caller.session.id, userId }
+  return caller._tag === "User"
+    ? { type: "api_key", id: caller.apiKeyId ?? null, userId }
+    : { type: "operator", id: null, userId }
+}
 
 export class CurrentCaller extends Context.Service<CurrentCaller, Caller>()(
   "gateway/http/CurrentCaller"
@@ -27,10 +55,6 @@ const tokenOf = (headers: HeaderValues): Exit.Exit<string, Problem> => {
   return token === undefined ? tokenMalformed : Exit.succeed(token)
 }
 
-const readToken = Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) =>
-  tokenOf(headers)
-)
-
 const tokenMissing = Exit.fail(problem(1001, "Send an API key as Authorization: Bearer <API_KEY>"))
 const tokenMalformed = Exit.fail(
   problem(1002, "The Authorization header is not of the form: Bearer <API_KEY>")
@@ -38,23 +62,26 @@ const tokenMalformed = Exit.fail(
 
 /**
  * The caller of a model endpoint, and the task that the path names. Requires an API key with scope
- * `inference` within its request rate. With a rate limit every response gets `RateLimit-*`, also a
- * problem. docs/reference/keys-and-limits.md#request-rate
+ * `inference` within its request rate, or a session. With a rate limit every response gets `RateLimit-*`,
+ * also a problem. docs/reference/keys-and-limits.md#request-rate
  */
-export const admitInference = (taskId: Option.Option<TaskId>) =>
-  Effect.flatMap(ApiKeys, (keys) =>
-    Effect.flatMap(readToken, (token) =>
-      Effect.tap(keys.admit(token, taskId), ({ rate }) =>
+export const makeAdmitInference = Effect.gen(function* () {
+  const keys = yield* ApiKeys
+  const keyHashOf = yield* makeKeyHashOf
+  const admit = (request: Request, taskId: Option.Option<TaskId>) => {
+    const token = tokenOf(request.headers)
+    if (token !== tokenMissing) return Effect.flatMap(token, (it) => keys.admit(it, taskId))
+    return Effect.flatMap(keyHashOf(request), (hash) =>
+      Option.isNone(hash) ? tokenMissing : keys.admitHash(hash.value, taskId)
+    )
+  }
+  return (taskId: Option.Option<TaskId>) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
+      Effect.tap(admit(request, taskId), ({ rate }) =>
         Option.isNone(rate) ? Effect.void : showRate(rate.value)
       )
     )
-  )
-
-/** The same for a path that names no task. */
-export const authenticateInference = Effect.map(
-  admitInference(Option.none()),
-  ({ principal }) => principal
-)
+})
 
 const showRate = Effect.fnUntraced(function* (rate: Rate) {
   const headers = {
@@ -85,42 +112,70 @@ export const clientTokenOf = (headers: HeaderValues): Exit.Exit<string, Problem>
     : tokenOf(headers)
 }
 
-/** Gemini's clients may put it in the query; a header goes before it. */
-const readClientToken = (queryKey: string | undefined) =>
-  Effect.flatMap(HttpServerRequest.HttpServerRequest, ({ headers }) => {
-    const token = clientTokenOf(headers)
-    return token === tokenMissing && queryKey !== undefined ? Exit.succeed(queryKey) : token
-  })
-
 /**
- * The caller of a passthrough call. A metered call checks a cached key
- * again when it holds the price.
+ * The caller of a passthrough call. A metered call checks a cached key again when it holds the price.
+ * Gemini's clients may put the key in the query; a header goes before it, and it before a cookie.
  */
 export const authenticatePassthrough =
-  (keys: ApiKeys["Service"]) => (isMetered: boolean, queryKey: string | undefined) =>
-    Effect.flatMap(readClientToken(queryKey), (token) =>
-      Effect.flatMap(
-        isMetered ? keys.admitCached(token) : keys.admit(token, Option.none()),
-        ({ principal, rate }) => {
-          const caller = { principal, token }
-          return Option.isSome(rate)
-            ? Effect.as(showRate(rate.value), caller)
-            : Effect.succeed(caller)
-        }
-      )
-    )
+  (keys: ApiKeys["Service"], keyHashOf: KeyHashOf) =>
+  (isMetered: boolean, queryKey: string | undefined) =>
+    Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) => {
+      const given = clientTokenOf(request.headers)
+      const token =
+        given === tokenMissing && queryKey !== undefined ? Exit.succeed(queryKey) : given
+      const admitted =
+        token === tokenMissing
+          ? Effect.flatMap(keyHashOf(request), (hash) =>
+              Option.isNone(hash) ? tokenMissing : keys.admitHash(hash.value, Option.none())
+            )
+          : Effect.flatMap(token, (it) =>
+              isMetered ? keys.admitCached(it) : keys.admit(it, Option.none())
+            )
+      return Effect.flatMap(admitted, ({ principal, rate }) => {
+        const caller = { principal, token: Exit.isSuccess(token) ? token.value : "" }
+        return Option.isSome(rate)
+          ? Effect.as(showRate(rate.value), caller)
+          : Effect.succeed(caller)
+      })
+    })
 
-/** The caller of a management endpoint. docs/reference/http.md#management-api */
-export const authenticateManagement = Effect.gen(function* () {
+/**
+ * The caller of a management endpoint. A header goes before a cookie, because no other page can make the
+ * browser send it. docs/reference/http.md#management-api
+ */
+export const makeAuthenticateManagement = Effect.gen(function* () {
   const keys = yield* ApiKeys
   const secrets = yield* Secrets
-  const token = yield* readToken
-  if (secrets.isAdminToken(token)) return { _tag: "Operator" } satisfies Caller
-  const principal = yield* keys.authenticate(token)
-  if (!principal.scopes.includes("manage")) {
-    return yield* problem(1004, "This API key lacks the scope manage")
-  }
-  return { _tag: "User", principal } satisfies Caller
+  const sessions = yield* Sessions
+  const cookies = yield* makeSessionCookies
+
+  const byToken = Effect.fnUntraced(function* (token: string) {
+    if (secrets.isAdminToken(token)) {
+      return { _tag: "Operator", session: undefined } satisfies Caller
+    }
+    const { apiKeyId, scopes, userId } = yield* keys.authenticate(token)
+    if (!scopes.includes("manage")) {
+      return yield* problem(1004, "This API key lacks the scope manage")
+    }
+    return { _tag: "User", userId, apiKeyId, session: undefined } satisfies Caller
+  })
+
+  const bySession = Effect.fnUntraced(function* (request: Request, token: string) {
+    yield* cookies.refuseForeign(request)
+    const found = yield* sessions.find(token)
+    if (Option.isNone(found)) {
+      yield* cookies.clear
+      return yield* sessionEnded
+    }
+    return callerOf(found.value)
+  })
+
+  return Effect.fnUntraced(function* (request: Request) {
+    const cookie = cookies.tokenOf(request)
+    return request.headers["authorization"] === undefined && cookie !== undefined
+      ? yield* bySession(request, cookie)
+      : yield* byToken(yield* tokenOf(request.headers))
+  })
 })
 
 /** Whether the request has the operator's token, on a route that needs none. */
@@ -129,12 +184,45 @@ export const hasOperatorToken = (secrets: Secrets["Service"]) =>
     Exit.match(tokenOf(headers), { onFailure: () => false, onSuccess: secrets.isAdminToken })
   )
 
+type Request = HttpServerRequest.HttpServerRequest
+
+const sessionEnded = Effect.fail(problem(1006, "The session has ended: sign in again"))
+
+const callerOf = (session: SessionRow): Caller =>
+  session.userId === null
+    ? { _tag: "Operator", session }
+    : {
+        _tag: "User",
+        userId: session.userId,
+        apiKeyId: session.apiKeyId ?? undefined,
+        session
+      }
+
 /** The user of an endpoint for users; the operator is no user. */
 export const requireUser = Effect.flatMap(CurrentCaller, (caller) =>
   caller._tag === "User"
-    ? Effect.succeed(caller.principal.userId)
+    ? Effect.succeed(caller.userId)
     : Effect.fail(problem(1004, "This endpoint is a user's: call it with an API key of that user"))
 )
+
+/** Whose resources are read: the user's own, or of the user that the operator names. */
+export const requireReader = ({ user_id }: { readonly user_id?: UserId }) =>
+  Effect.flatMap(CurrentCaller, (caller) => {
+    if (caller._tag === "Operator") {
+      return user_id === undefined ? nobodyNamed : Effect.succeed(user_id)
+    }
+    return user_id === undefined || user_id === caller.userId
+      ? Effect.succeed(caller.userId)
+      : otherNamed
+  })
+
+const nobodyNamed = Effect.fail(
+  problem(
+    1004,
+    "This endpoint is a user's: name the user with ?user_id=, or call it with its API key"
+  )
+)
+const otherNamed = Effect.fail(problem(1004, "Only the operator may name another user"))
 
 export const requireOperator = Effect.flatMap(CurrentCaller, (caller) =>
   caller._tag === "Operator"

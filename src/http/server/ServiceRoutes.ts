@@ -18,12 +18,13 @@ import { hasOperatorToken } from "./Authentication.ts"
 import { hardened, makeDocsPage } from "./DocsPage.ts"
 import { errorsPage } from "./ErrorsPage.ts"
 import { resource } from "./Resource.ts"
+import { signInPage } from "./SignInPage.ts"
 
 /** Health, metrics and documentation; none needs a key. docs/reference/http.md#service-routes */
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
     const catalog = yield* Catalog
-    const { serviceName } = yield* AppConfig
+    const { baseUrl, serviceName, signIn } = yield* AppConfig
     const api = documentedApi(catalog, serviceName)
     const document = HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
     const process = yield* Process
@@ -35,6 +36,7 @@ export const layer = Layer.unwrap(
     const ok = HttpServerResponse.jsonUnsafe({ status: "ok" })
     const docsPage = yield* makeDocsPage(api)
     const errors = hardened(errorsPage)
+    const page = signInPage(baseUrl, Option.isSome(signIn.oidc))
     return HttpRouter.addAll([
       resource("/", { GET: Effect.succeed(HttpServerResponse.redirect("/docs")) }),
       resource("/healthz", { GET: Effect.succeed(ok) }),
@@ -45,6 +47,7 @@ export const layer = Layer.unwrap(
       }),
       resource("/openapi.json", { GET: Effect.succeed(document) }),
       resource("/docs", { GET: docsPage }),
+      resource("/sign-in", { GET: Effect.succeed(page) }),
       resource("/docs/errors", { GET: Effect.succeed(errors) }),
       resource("/metrics", {
         GET: Effect.gen(function* () {

@@ -15,7 +15,7 @@ import type { Created } from "../../tasks/TaskCreation.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
 import { allowsModel, modelNotAllowed } from "../../users/ApiKeys.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
-import { admitInference, authenticateInference } from "../server/Authentication.ts"
+import { makeAdmitInference } from "../server/Authentication.ts"
 import { matches } from "../server/ByteRanges.ts"
 import { eventStream, wantsEventStream } from "../server/EventStream.ts"
 import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
@@ -50,21 +50,24 @@ const makeHandlers = Effect.gen(function* () {
   const { serviceName } = yield* AppConfig
   const header: Header = (name) => `x-${serviceName}-${name}`.toLowerCase()
   const show = makeShow(header)
+  const admit = yield* makeAdmitInference
   const cancel = Effect.fnUntraced(function* (action: ModelPath["action"]) {
-    const principal = yield* authenticateInference
+    const { principal } = yield* admit(Option.none())
     const path = yield* modelPath(action)
     const { task } = yield* router.cancel(principal.userId, path, yield* taskId)
     return show(task)
   })
 
   return {
-    create: yield* makeCreate(header, show),
-    get: yield* makeGet(header, show),
+    create: yield* makeCreate(header, show, admit),
+    get: yield* makeGet(header, show, admit),
     cancel
   }
 })
 
-const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
+type Admit = Effect.Success<typeof makeAdmitInference>
+
+const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show, admit: Admit) {
   const router = yield* Router
   const bodies = yield* RequestBodyLimiter
   const { serviceName } = yield* AppConfig
@@ -72,7 +75,7 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
   const endOf = yield* makeEndOf
   const respond = makeAccepted(header, show)
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
-    const principal = yield* authenticateInference
+    const { principal } = yield* admit(Option.none())
     const path = yield* modelPath(action)
     if (!allowsModel(principal, [path.model])) return yield* modelNotAllowed(path.model)
     const isDryRun = yield* readDryRun
@@ -182,7 +185,7 @@ const makeShow = (header: Header) => {
 const tagOf = ({ id, status, updatedAt }: TaskView): string =>
   `"${id}-${status}-${DateTime.toEpochMillis(updatedAt).toString(36)}"`
 
-const makeGet = Effect.fnUntraced(function* (header: Header, show: Show) {
+const makeGet = Effect.fnUntraced(function* (header: Header, show: Show, admit: Admit) {
   const router = yield* Router
   const watch = yield* TaskWatch
   const cost = header("cost")
@@ -207,7 +210,7 @@ const makeGet = Effect.fnUntraced(function* (header: Header, show: Show) {
   return (action: ModelPath["action"]) =>
     Effect.flatMap(HttpRouter.params, ({ model = "", task_id: text = "", vendor = "" }) => {
       const id = decodeTaskId(text)
-      return Effect.flatMap(admitInference(id), (admitted) =>
+      return Effect.flatMap(admit(id), (admitted) =>
         Option.isNone(id)
           ? Effect.fail(noTask(text))
           : Effect.flatMap(

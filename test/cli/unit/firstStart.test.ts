@@ -3,6 +3,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Console, Effect, Layer, Option } from "effect"
 import * as FirstStart from "../../../src/cli/FirstStart.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
+import { Sessions } from "../../../src/users/Sessions.ts"
 import { Users } from "../../../src/users/Users.ts"
 import { Wallet } from "../../../src/wallet/Wallet.ts"
 import { layerGateway } from "../../support/gateway.ts"
@@ -69,6 +70,21 @@ describe("the first start", () => {
       assert.deepStrictEqual(yield* state, complete)
       assert.notInclude(yield* start, "sk-")
       yield* (yield* ApiKeys).authenticate(key)
+    }).pipe(Effect.provide(place))
+  )
+
+  it.effect("prints a link that signs its user in, once", () =>
+    Effect.gen(function* () {
+      const text = yield* start
+      const link = /http:\/\/gateway\.test\/sign-in#token=(sil_[\w-]{43})\n/u.exec(text)
+      const sessions = yield* Sessions
+      const credential = { _tag: "Token", token: link![1]! } as const
+      const { row } = yield* sessions.signIn(credential, Option.none())
+      const [owner] = yield* (yield* Users).list({ before: Option.none(), limit: 1 })
+      assert.strictEqual(row.userId, owner!.id)
+      const again = yield* Effect.flip(sessions.signIn(credential, Option.none()))
+      assert.strictEqual(again._tag === "Problem" && again.code, 1005)
+      assert.notInclude(yield* start, "sign-in#")
     }).pipe(Effect.provide(place))
   )
 

@@ -109,7 +109,9 @@ const renamed = (before: Rows): Rows => {
       spend_reset: null,
       allowed_models: null,
       rate_limit_per_minute: null,
-      concurrent_tasks: null
+      concurrent_tasks: null,
+      disabled_at: null,
+      is_console: false
     },
     runs: {
       due_at: "1970-01-01T00:00:00+00:00",
@@ -119,7 +121,14 @@ const renamed = (before: Rows): Rows => {
       inputs: null
     },
     vendor_turns: { spacing: null },
-    users: { deleted_at: null, erased_at: null, erasure_due_at: null }
+    users: {
+      deleted_at: null,
+      erased_at: null,
+      erasure_due_at: null,
+      disabled_at: null,
+      session_epoch: 0,
+      oidc_subject: null
+    }
   }
   const row = (table: string, values: Record<string, unknown>) =>
     Object.fromEntries(
@@ -136,6 +145,8 @@ const renamed = (before: Rows): Rows => {
     "audit_entries",
     "key_budgets",
     "retention_marks",
+    "sessions",
+    "sign_in_links",
     "usage_days"
   ]
   return new Map<string, ReadonlyArray<Record<string, unknown>>>([
@@ -192,7 +203,8 @@ for (const [store, database] of Object.entries(former)) {
           "0004_due_tasks",
           "0005_key_budgets",
           "0006_usage",
-          "0007_audit_and_erasure"
+          "0007_audit_and_erasure",
+          "0008_sessions"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState

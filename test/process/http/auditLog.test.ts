@@ -4,6 +4,7 @@ import { HttpApi } from "effect/http-api"
 import { SqlClient } from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
 import { Api } from "../../../src/http/manage/Api.ts"
+import { ownPage, signedIn } from "../../support/browser.ts"
 import { contents } from "../../support/catalog.ts"
 import { adminToken, callWith, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import type { HttpResult } from "../../support/gateway.ts"
@@ -41,12 +42,14 @@ const makeWorld = Effect.gen(function* () {
   yield* sql`UPDATE deliveries SET status = 'failed' WHERE id = ${delivery}`
   const other = yield* call("POST", "/api-keys", { name: "to revoke" })
   const otherKey: string = other.json.id
-  return { owner, call, endpoint, delivery, otherKey }
+  yield* TestClock.adjust("10 millis")
+  const browser = yield* signedIn({ token: owner.key })
+  return { owner, call, endpoint, delivery, otherKey, browser }
 })
 type World = Effect.Success<typeof makeWorld>
 
 interface Write {
-  readonly as: "operator" | "user"
+  readonly as: "operator" | "user" | "page"
   readonly path: (world: World) => string
   readonly body?: (world: World) => unknown
   /** The fields as the log shows them. */
@@ -121,6 +124,25 @@ const writes: Readonly<Record<string, Write>> = {
     changes: () => ({ vendor: "fal", bill: "[hidden]" }),
     resource: () => null,
     ofNoUser: true
+  },
+  signIn: {
+    as: "page",
+    path: () => "/session",
+    body: ({ owner: { key } }) => ({ token: key }),
+    resource: made
+  },
+  signOut: { as: "page", path: () => "/session", resource: (world) => world.browser.json.id },
+  revokeSession: {
+    as: "user",
+    path: (world) => `/sessions/${world.browser.json.id}`,
+    resource: (world) => world.browser.json.id
+  },
+  createSignInLink: {
+    as: "operator",
+    path: () => "/sign-in-links",
+    body: ({ owner: { id } }) => ({ user_id: id }),
+    changes: ({ owner: { id } }) => ({ user_id: id }),
+    resource: () => null
   },
   createApiKey: {
     as: "user",
@@ -214,8 +236,14 @@ const operations = () => {
 
 const send = (name: string, world: World) => {
   const write = writes[name]!
-  const call = write.as === "operator" ? operator : world.call
-  return call(operations().get(name)!, write.path(world), write.body?.(world))
+  const { browser, call } = world
+  const ofPage = (method: string, path: string, body?: unknown) =>
+    Effect.andThen(
+      TestClock.adjust("10 millis"),
+      browser.call(method, `${manage}${path}`, body, ownPage)
+    )
+  const callers = { operator, user: call, page: ofPage }
+  return callers[write.as](operations().get(name)!, write.path(world), write.body?.(world))
 }
 
 const logOf = (query = "") =>
@@ -248,6 +276,7 @@ describeStores("the audit log", (database) => {
           const [entry, ...rest] = yield* logOf()
           assert.deepStrictEqual(rest.slice(0, 3), before.slice(0, 3))
           const isOperator = write.as === "operator"
+          const isPage = write.as === "page"
           const resource = write.resource ?? ((it: World) => it.endpoint)
           assert.deepInclude(entry, {
             type: name,
@@ -260,9 +289,10 @@ describeStores("the audit log", (database) => {
             changes: write.changes?.(world) ?? {},
             trace_id: answer.headers.get("traceparent")!.slice(3, 35)
           })
-          assert.strictEqual(entry.actor.type, isOperator ? "operator" : "api_key")
+          const user = isPage ? "session" : "api_key"
+          assert.strictEqual(entry.actor.type, isOperator ? "operator" : user)
           assert.strictEqual(entry.actor.user_id, isOperator ? null : world.owner.id)
-          if (!isOperator) assert.match(entry.actor.id, /^key_/u)
+          if (!isOperator) assert.match(entry.actor.id, isPage ? /^ses_/u : /^key_/u)
           assert.notMatch(JSON.stringify(entry), /personal|secret-|whsec_|sk-/iu)
         })
       )
@@ -327,6 +357,7 @@ describeStores("the audit log", (database) => {
         const types = own.json.data.map(({ type }: { type: string }) => type)
         assert.deepStrictEqual(types, [
           "topUp",
+          "signIn",
           "createApiKey",
           "testWebhookEndpoint",
           "createWebhookEndpoint"

@@ -4,6 +4,7 @@ import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { builtInRoutes } from "../../../src/catalog/OpenRoutes.ts"
 import type { OpenRoute } from "../../../src/catalog/OpenRoutes.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
+import { Users } from "../../../src/users/Users.ts"
 import { json, mockVendor } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
 import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
@@ -71,12 +72,12 @@ const newKey = () =>
     )
   )
 
-const sql = (change: (sql: PgClient.PgClient) => Effect.Effect<unknown, unknown>) =>
-  gateway.run(Effect.flatMap(PgClient.PgClient, change) as Effect.Effect<unknown>)
+const sql = <A>(change: (sql: PgClient.PgClient) => Effect.Effect<A, unknown>) =>
+  gateway.run(Effect.flatMap(PgClient.PgClient, change) as Effect.Effect<A>)
 
 /** All holds so far. */
-const holds = async () =>
-  (await gateway.entries()).filter(({ kind }) => kind === "hold").map(({ subjectId }) => subjectId)
+const holds = () =>
+  sql((sql) => sql`SELECT subject_id FROM wallet_entries WHERE kind = 'hold' ORDER BY 1`)
 
 /** How a key becomes invalid, and the code of its refusal. */
 const endings = {
@@ -89,10 +90,24 @@ const endings = {
     code: 1003,
     end: (id: string) =>
       sql((sql) => sql`UPDATE api_keys SET expires_at = '2020-01-01' WHERE id = ${id}`)
-  }
+  },
+  "has a user who is disabled": { code: 1003, end: () => setDisabled(true) }
 }
 
+const setDisabled = (disabled: boolean) =>
+  gateway.run(Effect.flatMap(Users, (users) => users.update(gateway.userId, { disabled })))
+
 describe("a key that was valid a moment before", () => {
+  it("and is made while its user is disabled waits until the user is enabled", async () => {
+    await setDisabled(true)
+    const { key } = await newKey()
+    const [way] = ways
+    const refused = await call(key, way!)
+    assert.deepEqual([refused.status, (await jsonOf(refused)).code], [401, 1003])
+    await setDisabled(false)
+    assert.notInclude([401, 403], (await call(key, way!)).status)
+  })
+
   for (const [how, { code, end }] of Object.entries(endings)) {
     it(`and ${how} is refused at once on every route: nothing is sent, held or made`, async () => {
       for (const way of ways) {
@@ -110,6 +125,7 @@ describe("a key that was valid a moment before", () => {
         assert.equal((await jsonOf(refused)).code, code, name)
         assert.equal(upstream.seen.length, 0, name)
         assert.deepEqual(await holds(), held, name)
+        await setDisabled(false)
       }
       assert.equal(await gateway.drift(), 0)
     })

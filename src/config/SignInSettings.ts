@@ -1,0 +1,86 @@
+import { Config, Effect, Option } from "effect"
+import type { Redacted } from "effect"
+import ipaddr from "ipaddr.js"
+import { fault, read, readSecret } from "./Setting.ts"
+
+/** The provider that people may sign in with. docs/reference/configuration.md#sign-in */
+export interface OidcSettings {
+  readonly issuer: URL
+  readonly clientId: string
+  /** None: a public client. */
+  readonly clientSecret: Option.Option<Redacted.Redacted>
+  /** Verified e-mail addresses, lower case, that sign in as the operator. */
+  readonly operators: ReadonlyArray<string>
+}
+
+/** An address and the length of its prefix in bits. */
+export type ProxyNetwork = readonly [ipaddr.IPv4 | ipaddr.IPv6, number]
+
+export interface SignInSettings {
+  readonly oidc: Option.Option<OidcSettings>
+  /** Whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: ReadonlyArray<ProxyNetwork>
+}
+
+const text = (name: string, remedy: string) =>
+  read(name, Config.option(Config.NonEmptyString(name)), remedy)
+
+const listOf = (value: Option.Option<string>): ReadonlyArray<string> =>
+  Option.getOrElse(value, () => "")
+    .split(",")
+    .map((part) => part.trim())
+    .filter((part) => part !== "")
+
+const isLoopback = ({ hostname }: URL): boolean =>
+  /^(?:localhost|127\.\d+\.\d+\.\d+|\[::1\])$/u.test(hostname)
+
+const oidc = Effect.gen(function* () {
+  const remedy = "set the issuer's https URL, such as https://accounts.google.com"
+  const issuer = yield* read("OIDC_ISSUER", Config.option(Config.URL("OIDC_ISSUER")), remedy)
+  const clientId = yield* text("OIDC_CLIENT_ID", "set the id of the client at the issuer")
+  const clientSecret = yield* readSecret("OIDC_CLIENT_SECRET", "set the secret of the client")
+  const operators = yield* text("OIDC_OPERATORS", "set e-mail addresses, separated by commas")
+  if (Option.isNone(issuer)) {
+    const lonely = Option.isSome(clientId) || Option.isSome(operators)
+    return lonely
+      ? yield* fault("OIDC_ISSUER", "is required with OIDC_CLIENT_ID and OIDC_OPERATORS", remedy)
+      : Option.none()
+  }
+  const { protocol } = issuer.value
+  if (protocol !== "https:" && !(protocol === "http:" && isLoopback(issuer.value))) {
+    return yield* fault("OIDC_ISSUER", "is not https", remedy)
+  }
+  if (Option.isNone(clientId)) {
+    const remedy = "set the id of the client at the issuer"
+    return yield* fault("OIDC_CLIENT_ID", "is required with OIDC_ISSUER", remedy)
+  }
+  return Option.some({
+    issuer: issuer.value,
+    clientId: clientId.value,
+    clientSecret,
+    operators: listOf(operators).map((email) => email.toLowerCase())
+  })
+})
+
+const trustedProxies = Effect.gen(function* () {
+  const remedy = "set addresses and CIDRs, separated by commas, such as 10.0.0.0/8"
+  const entries = listOf(yield* text("TRUSTED_PROXIES", remedy))
+  return yield* Effect.forEach(entries, (entry) =>
+    Effect.try({
+      try: (): ProxyNetwork => {
+        const [text = ""] = entry.split("/", 1)
+        // Not 10.1 for 10.0.0.1
+        if (!text.includes(":") && !ipaddr.IPv4.isValidFourPartDecimal(text)) throw new Error(text)
+        if (entry.includes("/")) return ipaddr.parseCIDR(entry)
+        const address = ipaddr.parse(entry)
+        return [address, address.kind() === "ipv4" ? 32 : 128]
+      },
+      catch: () => fault("TRUSTED_PROXIES", `"${entry}" is no address`, remedy)
+    })
+  )
+})
+
+/** How people sign in. */
+export const signInSettings = Effect.gen(function* () {
+  return { oidc: yield* oidc, trustedProxies: yield* trustedProxies } satisfies SignInSettings
+})

@@ -1,0 +1,26 @@
+import { Layer } from "effect"
+import { AdmissionStore } from "./AdmissionStore.ts"
+import { ApiKeys } from "./ApiKeys.ts"
+import { ManageReplays } from "./ManageReplays.ts"
+import { ManageReplayStore } from "./ManageReplayStore.ts"
+import { Oidc } from "./Oidc.ts"
+import { Passwords } from "./Passwords.ts"
+import { RequestQuotas } from "./RequestQuotas.ts"
+import { Sessions } from "./Sessions.ts"
+import { SessionStore } from "./SessionStore.ts"
+import { Users } from "./Users.ts"
+import { UserStore } from "./UserStore.ts"
+
+/** The stores of users, keys and sessions. */
+export const stores = Layer.mergeAll(
+  AdmissionStore.layer,
+  ManageReplayStore.layer,
+  SessionStore.layer,
+  UserStore.layer
+)
+
+/** The services of users, keys and sessions. */
+export const services = Layer.mergeAll(Sessions.layer, Users.layer, Oidc.layer).pipe(
+  Layer.provide(Passwords.layer),
+  Layer.provideMerge(Layer.mergeAll(ApiKeys.layer, RequestQuotas.layer, ManageReplays.layer))
+)

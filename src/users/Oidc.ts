@@ -1,0 +1,185 @@
+import { Context, DateTime, Duration, Effect, Layer, Option, Redacted, Schema } from "effect"
+import * as client from "openid-client"
+import { AppConfig } from "../config/Config.ts"
+import type { OidcSettings } from "../config/SignInSettings.ts"
+import { oidcTransactionMinutes } from "../domain/Limits.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem } from "../domain/Problem.ts"
+import { Secrets } from "../process/Secrets.ts"
+
+/** Who the provider says has signed in. */
+export interface Identity {
+  /** Issuer and subject: an address may come to belong to somebody else, this never. */
+  readonly subject: string
+  /** Verified by the provider. */
+  readonly email: string
+}
+
+/** The provider could not be reached, or did not confirm; the client sees a sentence of ours. */
+class ProviderFault extends Schema.TaggedError<ProviderFault>()("ProviderFault", {
+  cause: Schema.Defect()
+}) {}
+
+/** What the callback is compared with; its text is the browser's cookie. */
+const Transaction = Schema.Struct({
+  state: Schema.String,
+  nonce: Schema.String,
+  verifier: Schema.String,
+  expiresAt: Schema.Finite
+})
+const encode = Schema.encodeSync(Schema.fromJsonString(Transaction))
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(Transaction))
+
+export interface Begun {
+  /** Where the browser goes. */
+  readonly url: string
+  /** For the browser to keep, encrypted. */
+  readonly transaction: string
+}
+
+/** Sign-in by an OpenID provider: authorization code, PKCE, state and nonce. ADR 0174. */
+export class Oidc extends Context.Service<
+  Oidc,
+  {
+    /** Fails with 2006 without `OIDC_ISSUER`, with 5002 when the provider cannot be reached. */
+    readonly begin: Effect.Effect<Begun, Problem>
+    /** `query` is that of the callback. Fails with 1005. */
+    readonly finish: (
+      query: string,
+      transaction: string | undefined
+    ) => Effect.Effect<Identity, Problem>
+  }
+>()("gateway/users/Oidc") {
+  static readonly layer = Layer.effect(
+    Oidc,
+    Effect.gen(function* () {
+      const { baseUrl, signIn } = yield* AppConfig
+      const secrets = yield* Secrets
+      if (Option.isNone(signIn.oidc)) return Oidc.of({ begin: off, finish: () => off })
+      const provider = discovered(signIn.oidc.value)
+      const redirect_uri = `${baseUrl}/manage/v1/session/oidc/callback`
+
+      const begin = Effect.gen(function* () {
+        const configuration = yield* provider
+        const verifier = client.randomPKCECodeVerifier()
+        const [state, nonce] = [client.randomState(), client.randomNonce()]
+        const code_challenge = yield* Effect.promise(() =>
+          client.calculatePKCECodeChallenge(verifier)
+        )
+        const url = client.buildAuthorizationUrl(configuration, {
+          redirect_uri,
+          scope: "openid email",
+          code_challenge,
+          code_challenge_method: "S256",
+          state,
+          nonce
+        })
+        const expiresAt = DateTime.toEpochMillis(yield* DateTime.now) + transactionMillis
+        const text = encode({ state, nonce, verifier, expiresAt })
+        const transaction = Buffer.from(secrets.encrypt(text)).toString("base64url")
+        return { url: url.href, transaction }
+      })
+
+      const open = (transaction: string | undefined) =>
+        Effect.gen(function* () {
+          const bytes = Buffer.from(transaction ?? "", "base64url")
+          const text = yield* Effect.option(secrets.decrypt(bytes))
+          const found = Option.flatMap(text, decode)
+          const now = DateTime.toEpochMillis(yield* DateTime.now)
+          return Option.isSome(found) && found.value.expiresAt > now
+            ? found.value
+            : yield* notBegunHere
+        })
+
+      const finish = Effect.fn("Oidc.finish")(function* (
+        query: string,
+        transaction: string | undefined
+      ) {
+        const expected = yield* open(transaction)
+        const configuration = yield* provider
+        // Of our own address: a proxy or a client may have written another Host
+        const url = new URL(`${redirect_uri}?${query}`)
+        const claims = yield* Effect.tryPromise({
+          try: () => identify(configuration, url, expected),
+          catch: (cause) => new ProviderFault({ cause })
+        }).pipe(
+          Effect.tapError((cause) => Effect.logWarning("A sign-in by OIDC was refused", cause)),
+          Effect.mapError(() => notConfirmed)
+        )
+        const { email, email_verified, iss, sub } = claims
+        if (typeof email !== "string" || email_verified !== true) return yield* notVerified
+        return { subject: `${iss} ${sub}`, email }
+      })
+      return Oidc.of({ begin, finish })
+    })
+  )
+}
+
+const transactionMillis = Duration.toMillis(Duration.minutes(oidcTransactionMinutes))
+
+const off = Effect.fail(problem(2006, "Sign-in by OIDC is not configured"))
+const notBegunHere = Effect.fail(
+  problem(1005, "This sign-in was not begun in this browser, or too long ago: begin again")
+)
+const notConfirmed = problem(1005, "The provider did not confirm who signs in")
+const notVerified = problem(1005, "The provider has not verified an e-mail address")
+const unreachable = problem(5002, "The sign-in provider cannot be reached")
+
+/** Read from the issuer at the first use, and again each hour, for its endpoints may change. */
+const discovered = ({ clientId, clientSecret, issuer }: OidcSettings) => {
+  let known: { readonly configuration: client.Configuration; readonly until: number } | undefined
+  const secret = Option.map(clientSecret, Redacted.value)
+  const discover = () =>
+    client.discovery(
+      issuer,
+      clientId,
+      Option.getOrUndefined(secret),
+      Option.isNone(secret) ? client.None() : undefined,
+      {
+        timeout: discoverySeconds,
+        // Only a loopback address may be http: `SignInSettings`
+        execute: issuer.protocol === "http:" ? [client.allowInsecureRequests] : []
+      }
+    )
+  return Effect.gen(function* () {
+    const now = DateTime.toEpochMillis(yield* DateTime.now)
+    if (known !== undefined && now < known.until) return known.configuration
+    const configuration = yield* Effect.tryPromise({
+      try: discover,
+      catch: (cause) => new ProviderFault({ cause })
+    }).pipe(
+      Effect.tapError((cause) => Effect.logWarning("OIDC_ISSUER cannot be reached", cause)),
+      Effect.mapError(() => unreachable)
+    )
+    known = { configuration, until: now + discoveryMillis }
+    return configuration
+  })
+}
+
+const discoverySeconds = 10
+const discoveryMillis = Duration.toMillis("1 hour")
+
+/** The claims of the ID token, whose signature and nonce were checked; the address may be in userinfo only. */
+const identify = async (
+  configuration: client.Configuration,
+  url: URL,
+  expected: typeof Transaction.Type
+) => {
+  const tokens = await client.authorizationCodeGrant(configuration, url, {
+    pkceCodeVerifier: expected.verifier,
+    expectedState: expected.state,
+    expectedNonce: expected.nonce,
+    idTokenExpected: true
+  })
+  const claims = tokens.claims()
+  if (claims === undefined) throw new Error("no ID token")
+  const { iss, sub } = claims
+  if (
+    claims["email"] !== undefined ||
+    configuration.serverMetadata().userinfo_endpoint === undefined
+  ) {
+    return { iss, sub, email: claims["email"], email_verified: claims["email_verified"] }
+  }
+  const info = await client.fetchUserInfo(configuration, tokens.access_token, sub)
+  return { iss, sub, email: info.email, email_verified: info.email_verified }
+}

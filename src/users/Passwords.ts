@@ -1,0 +1,96 @@
+import argon2 from "@node-rs/argon2"
+import { Context, Effect, Layer, Option, Semaphore } from "effect"
+import { scrypt, timingSafeEqual } from "node:crypto"
+import { passwordHashesAtOnceMax, passwordHashesWaitingMax } from "../domain/Limits.ts"
+import { Problem } from "../domain/Problem.ts"
+
+export interface Verdict {
+  readonly isRight: boolean
+  /** The password is right, and its hash is of another kind than `hash` makes now. */
+  readonly isOutdated: boolean
+}
+
+/**
+ * Argon2id of passwords, outside the event loop. Each takes 19 MiB and some 25 ms of a core, so few run at
+ * a time and few wait. ADR 0173.
+ */
+export class Passwords extends Context.Service<
+  Passwords,
+  {
+    readonly hash: (password: string) => Effect.Effect<string, Problem>
+    /** `None` (no such user, or one without a password) takes as long as a wrong password. */
+    readonly verify: (
+      stored: Option.Option<string>,
+      password: string
+    ) => Effect.Effect<Verdict, Problem>
+  }
+>()("gateway/users/Passwords") {
+  static readonly layer = Layer.effect(
+    Passwords,
+    Effect.gen(function* () {
+      const places = yield* Semaphore.make(passwordHashesAtOnceMax)
+      let entered = 0
+      const bounded = <A>(run: () => Promise<A>): Effect.Effect<A, Problem> =>
+        Effect.suspend(() => {
+          if (entered >= passwordHashesAtOnceMax + passwordHashesWaitingMax) return busy
+          entered += 1
+          return Effect.ensuring(
+            // A hash goes on when its request was left: its place stays taken
+            places.withPermits(1)(Effect.uninterruptible(Effect.promise(run))),
+            Effect.sync(() => {
+              entered -= 1
+            })
+          )
+        })
+      return Passwords.of({
+        hash: (password) => bounded(() => argon2.hash(normal(password), parameters)),
+        verify: (stored, password) => {
+          const known = Option.getOrElse(stored, () => decoy)
+          return Effect.map(
+            bounded(() => isPasswordOf(known, password)),
+            (isSame) => {
+              const isRight = isSame && Option.isSome(stored)
+              return { isRight, isOutdated: isRight && !known.startsWith(currentPrefix) }
+            }
+          )
+        }
+      })
+    })
+  )
+}
+
+const busy = Effect.fail(
+  new Problem({
+    code: 1201,
+    detail: "Too many sign-ins at this moment: try again shortly",
+    retryAfterSeconds: 1
+  })
+)
+
+/** The same password typed on another keyboard has the same code points. */
+const normal = (password: string): string => password.normalize("NFKC")
+
+/** What OWASP recommends for Argon2id; the algorithm is the library's default. */
+const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
+const currentPrefix = "$argon2id$v=19$m=19456,t=2,p=1$"
+
+/** Of nobody: what is compared where there is no hash. */
+const decoy = `${currentPrefix}ESF1QUb1sYk33NTBSwGoaA$redMPG9rt27QA6TTyvYWxXBa4L+7uLr5OaiVLjLUg14`
+
+const isPasswordOf = (stored: string, password: string): Promise<boolean> =>
+  stored.startsWith("scrypt$")
+    ? isScryptOf(stored, normal(password))
+    : argon2.verify(stored, normal(password))
+
+/** `scrypt$<salt>$<hash>`, both Base64url, as earlier versions stored them; N = 16384, r = 8, p = 1. */
+const isScryptOf = (stored: string, password: string): Promise<boolean> => {
+  const [, salt = "", hash = ""] = stored.split("$")
+  const expected = Buffer.from(hash, "base64url")
+  return new Promise((resolve, reject) => {
+    scrypt(password, Buffer.from(salt, "base64url"), 32, (error, derived) => {
+      if (error === null) {
+        resolve(expected.length === derived.length && timingSafeEqual(expected, derived))
+      } else reject(error)
+    })
+  })
+}

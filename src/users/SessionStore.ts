@@ -1,0 +1,292 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer, Option, Schema } from "effect"
+import type { DateTime } from "effect"
+import { audited } from "../db/Audited.ts"
+import { rowsOf, Time, toDate } from "../db/Rows.ts"
+import { storeFailures } from "../db/StoreFailures.ts"
+import { ApiKeyId, SessionId, UserId } from "../domain/Ids.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { Scope } from "../domain/Scope.ts"
+import { consoleKeys } from "./ApiKeyStore.ts"
+
+export const SignInMethod = Schema.Literals(["password", "api_key", "admin_token", "link", "oidc"])
+export type SignInMethod = typeof SignInMethod.Type
+
+/** A session that has not ended. */
+export class SessionRow extends Schema.Class<SessionRow>("SessionRow")({
+  id: SessionId,
+  /** Null: the operator. */
+  userId: Schema.NullOr(UserId),
+  method: SignInMethod,
+  apiKeyId: Schema.NullOr(ApiKeyId),
+  /** Of the key that was exchanged. */
+  scopes: Schema.NullOr(Schema.Array(Scope)),
+  address: Schema.NullOr(Schema.String),
+  createdAt: Time,
+  lastSeenAt: Time,
+  expiresAt: Time
+}) {}
+
+/** Who a session or a link belongs to, and what it ends with. */
+export type Owner =
+  | { readonly _tag: "User"; readonly userId: UserId; readonly epoch: number }
+  | { readonly _tag: "Operator"; readonly mac: string }
+
+export interface NewSession {
+  readonly id: SessionId
+  readonly tokenHash: Uint8Array
+  readonly owner: Owner
+  readonly method: SignInMethod
+  readonly apiKeyId: ApiKeyId | null
+  readonly address: string | null
+  readonly now: DateTime.Utc
+  readonly expiresAt: DateTime.Utc
+}
+
+/** What decides whether a session has not ended. */
+export interface Standing {
+  readonly now: DateTime.Utc
+  /** Sessions that were last seen before then have ended. */
+  readonly idleSince: DateTime.Utc
+  readonly operatorMac: string
+}
+
+/** A user as the sign-in sees it. */
+const SignInUser = Schema.Struct({
+  id: UserId,
+  passwordHash: Schema.NullOr(Schema.String),
+  epoch: Schema.Int,
+  oidcSubject: Schema.NullOr(Schema.String)
+})
+export type SignInUser = typeof SignInUser.Type
+
+const Removed = Schema.Struct({ userId: Schema.NullOr(UserId) })
+
+const LinkRow = Schema.Struct({
+  userId: Schema.NullOr(UserId),
+  epoch: Schema.NullOr(Schema.Int),
+  operatorMac: Schema.NullOr(Schema.String)
+})
+
+/** Sessions and sign-in links. */
+export class SessionStore extends Context.Service<
+  SessionStore,
+  {
+    /** Users that are not disabled; without regard to letter case. */
+    readonly userByEmail: (
+      email: string
+    ) => Effect.Effect<Option.Option<SignInUser>, StoreUnavailable>
+    readonly userById: (id: UserId) => Effect.Effect<Option.Option<SignInUser>, StoreUnavailable>
+    /** Of `oidc_subject`; else of the address, if no other subject has signed in for it. */
+    readonly userBySubject: (
+      subject: string,
+      email: string
+    ) => Effect.Effect<Option.Option<SignInUser>, StoreUnavailable>
+    /** Replaces a hash by one of another kind, if it still stands there. */
+    readonly rehash: (id: UserId, from: string, to: string) => Effect.Effect<void, StoreUnavailable>
+    /** Of one owner at most `max` remain, the newest. */
+    readonly create: (session: NewSession, max: number) => Effect.Effect<void, StoreUnavailable>
+    readonly find: (
+      tokenHash: Uint8Array,
+      standing: Standing
+    ) => Effect.Effect<Option.Option<SessionRow>, StoreUnavailable>
+    readonly end: (tokenHash: Uint8Array) => Effect.Effect<void, StoreUnavailable>
+    readonly touch: (id: SessionId, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
+    /** Of a user, or of the operator. */
+    readonly list: (
+      userId: UserId | null,
+      page: PageRequest,
+      standing: Standing
+    ) => Effect.Effect<ReadonlyArray<SessionRow>, StoreUnavailable>
+    /** False: the owner has no such session. `undefined`: whose ever it is. */
+    readonly remove: (
+      id: SessionId,
+      owner: UserId | null | undefined
+    ) => Effect.Effect<boolean, StoreUnavailable>
+    readonly createLink: (
+      tokenHash: Uint8Array,
+      owner: Owner,
+      expiresAt: DateTime.Utc
+    ) => Effect.Effect<void, StoreUnavailable>
+    /** The owner of a link, which nobody can take again. */
+    readonly takeLink: (
+      tokenHash: Uint8Array,
+      standing: Standing
+    ) => Effect.Effect<Option.Option<Owner>, StoreUnavailable>
+    readonly keyHash: (id: ApiKeyId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
+    /** The hash of the user's console key; the given one when there was none. `None`: no such user. */
+    readonly consoleKeyHash: (key: {
+      readonly id: ApiKeyId
+      readonly userId: UserId
+      readonly keyHash: Uint8Array
+      readonly now: DateTime.Utc
+    }) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
+    readonly deleteExpired: (standing: Standing) => Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/users/SessionStore") {
+  static readonly layer = Layer.effect(
+    SessionStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      SessionStore.of({
+        ...signIn(sql),
+        ...sessions(sql),
+        ...sessionChanges(sql),
+        ...links(sql),
+        ...consoleKeys(sql)
+      })
+    )
+  )
+}
+
+const head = <E, R>(rows: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
+  rows.pipe(rowsOf(SignInUser), Effect.map(Array.head))
+
+function signIn(sql: PgClient.PgClient) {
+  const columns = sql.literal("id, password_hash, session_epoch AS epoch, oidc_subject")
+  return {
+    userByEmail: (email: string) =>
+      sql`SELECT ${columns} FROM users WHERE lower(email) = lower(${email}) AND disabled_at IS NULL`.pipe(
+        head,
+        storeFailures
+      ),
+    userById: (id: UserId) =>
+      sql`SELECT ${columns} FROM users WHERE id = ${id} AND disabled_at IS NULL`.pipe(
+        head,
+        storeFailures
+      ),
+    userBySubject: (subject: string, email: string) =>
+      Effect.gen(function* () {
+        const [known] = yield* sql`SELECT id FROM users WHERE oidc_subject = ${subject}`
+        if (known === undefined) {
+          yield* sql`
+            UPDATE users SET oidc_subject = ${subject}
+            WHERE lower(email) = lower(${email}) AND oidc_subject IS NULL AND disabled_at IS NULL`
+        }
+        return yield* head(
+          sql`SELECT ${columns} FROM users WHERE oidc_subject = ${subject} AND disabled_at IS NULL`
+        )
+      }).pipe(sql.withTransaction, storeFailures),
+    rehash: (id: UserId, from: string, to: string) =>
+      sql`UPDATE users SET password_hash = ${to} WHERE id = ${id} AND password_hash = ${from}`.pipe(
+        Effect.asVoid,
+        storeFailures
+      )
+  }
+}
+
+function sessions(sql: PgClient.PgClient) {
+  const standing = ({ idleSince, now, operatorMac }: Standing) => sql`
+    s.expires_at > ${toDate(now)} AND s.last_seen_at > ${toDate(idleSince)}
+    AND (s.user_id IS NULL AND s.operator_mac = ${operatorMac}
+      OR u.disabled_at IS NULL AND u.session_epoch = s.epoch)
+    AND (s.api_key_id IS NULL
+      OR k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ${toDate(now)})
+        AND 'manage' = ANY (k.scopes))`
+  const joined = sql.literal(
+    "sessions s LEFT JOIN users u ON u.id = s.user_id LEFT JOIN api_keys k ON k.id = s.api_key_id"
+  )
+  return {
+    find: (tokenHash: Uint8Array, at: Standing) =>
+      sql`SELECT s.*, k.scopes FROM ${joined} WHERE s.token_hash = ${tokenHash} AND ${standing(at)}`.pipe(
+        rowsOf(SessionRow),
+        Effect.map(Array.head),
+        storeFailures
+      ),
+    list: (userId: UserId | null, page: PageRequest, at: Standing) =>
+      sql`
+        SELECT s.*, k.scopes FROM ${joined}
+        WHERE s.user_id IS NOT DISTINCT FROM ${userId}::uuid AND ${standing(at)}
+          AND (${Option.getOrNull(page.before)}::text IS NULL OR s.id < ${Option.getOrNull(page.before)}::text)
+        ORDER BY s.id DESC LIMIT ${page.limit}`.pipe(rowsOf(SessionRow), storeFailures)
+  }
+}
+
+function sessionChanges(sql: PgClient.PgClient) {
+  return {
+    create: (s: NewSession, max: number) => {
+      const userId = s.owner._tag === "User" ? s.owner.userId : null
+      return sql`
+        WITH older AS (
+          DELETE FROM sessions WHERE id = ANY (ARRAY(
+            SELECT id FROM sessions WHERE user_id IS NOT DISTINCT FROM ${userId}::uuid
+            ORDER BY id DESC OFFSET ${max - 1}
+          ))
+        )
+        INSERT INTO sessions (id, token_hash, user_id, method, api_key_id, epoch, operator_mac, address,
+          created_at, last_seen_at, expires_at)
+        VALUES (${s.id}, ${s.tokenHash}, ${userId}, ${s.method}, ${s.apiKeyId},
+          ${s.owner._tag === "User" ? s.owner.epoch : null},
+          ${s.owner._tag === "Operator" ? s.owner.mac : null}, ${s.address},
+          ${toDate(s.now)}, ${toDate(s.now)}, ${toDate(s.expiresAt)})`.pipe(
+        audited(sql, () =>
+          Option.some({
+            actor: { type: "session", id: s.id, userId },
+            resourceId: s.id,
+            ...(userId === null ? {} : { userId })
+          })
+        ),
+        Effect.asVoid,
+        storeFailures
+      )
+    },
+    end: (tokenHash: Uint8Array) =>
+      sql`DELETE FROM sessions WHERE token_hash = ${tokenHash}`.pipe(Effect.asVoid, storeFailures),
+    touch: (id: SessionId, now: DateTime.Utc) =>
+      sql`
+        UPDATE sessions SET last_seen_at = ${toDate(now)}
+        WHERE id = ${id} AND last_seen_at < ${toDate(now)}`.pipe(Effect.asVoid, storeFailures),
+    remove: (id: SessionId, owner: UserId | null | undefined) =>
+      sql`
+        DELETE FROM sessions WHERE id = ${id}
+          AND (${owner === undefined}::boolean OR user_id IS NOT DISTINCT FROM ${owner ?? null}::uuid)
+        RETURNING id, user_id`.pipe(
+        rowsOf(Removed),
+        audited(sql, ([row]) =>
+          Option.map(Option.fromUndefinedOr(row), ({ userId }) => ({
+            resourceId: id,
+            ...(userId === null ? {} : { userId })
+          }))
+        ),
+        Effect.map((rows) => rows.length > 0),
+        storeFailures
+      )
+  }
+}
+
+function links(sql: PgClient.PgClient) {
+  return {
+    createLink: (tokenHash: Uint8Array, owner: Owner, expiresAt: DateTime.Utc) =>
+      sql`
+        INSERT INTO sign_in_links (token_hash, user_id, epoch, operator_mac, expires_at)
+        VALUES (${tokenHash}, ${owner._tag === "User" ? owner.userId : null},
+          ${owner._tag === "User" ? owner.epoch : null},
+          ${owner._tag === "Operator" ? owner.mac : null}, ${toDate(expiresAt)})`.pipe(
+        audited(sql, () => Option.some(owner._tag === "User" ? { userId: owner.userId } : {})),
+        Effect.asVoid,
+        storeFailures
+      ),
+    takeLink: (tokenHash: Uint8Array, { now, operatorMac }: Standing) =>
+      sql`
+        WITH taken AS (DELETE FROM sign_in_links WHERE token_hash = ${tokenHash} RETURNING *)
+        SELECT t.user_id, t.epoch, t.operator_mac FROM taken t LEFT JOIN users u ON u.id = t.user_id
+        WHERE t.expires_at > ${toDate(now)}
+          AND (t.operator_mac = ${operatorMac} OR u.disabled_at IS NULL AND u.session_epoch = t.epoch)`.pipe(
+        rowsOf(LinkRow),
+        Effect.map(([row]) => (row === undefined ? Option.none() : ownerOf(row))),
+        storeFailures
+      ),
+    deleteExpired: ({ idleSince, now }: Standing) =>
+      Effect.andThen(
+        sql`DELETE FROM sessions WHERE expires_at <= ${toDate(now)} OR last_seen_at <= ${toDate(idleSince)}`,
+        sql`DELETE FROM sign_in_links WHERE expires_at <= ${toDate(now)}`
+      ).pipe(Effect.asVoid, storeFailures)
+  }
+}
+
+const ownerOf = ({ epoch, operatorMac, userId }: typeof LinkRow.Type): Option.Option<Owner> => {
+  if (operatorMac !== null) return Option.some({ _tag: "Operator", mac: operatorMac })
+  return userId === null || epoch === null
+    ? Option.none()
+    : Option.some({ _tag: "User", userId, epoch })
+}

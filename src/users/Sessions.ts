@@ -1,0 +1,275 @@
+import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
+import { hash, randomBytes } from "node:crypto"
+import { AppConfig } from "../config/Config.ts"
+import type { OidcSettings } from "../config/SignInSettings.ts"
+import { makeApiKeyId, makeSessionId } from "../domain/Ids.ts"
+import type { ApiKeyId, SessionId, UserId } from "../domain/Ids.ts"
+import {
+  sessionDays,
+  sessionIdleHours,
+  sessionsPerOwnerMax,
+  sessionTouchSeconds,
+  signInLinkMinutes
+} from "../domain/Limits.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { Secrets } from "../process/Secrets.ts"
+import { ApiKeys } from "./ApiKeys.ts"
+import { Passwords } from "./Passwords.ts"
+import { RequestQuotas } from "./RequestQuotas.ts"
+import { SessionStore } from "./SessionStore.ts"
+import type { Owner, SessionRow, SignInMethod, Standing } from "./SessionStore.ts"
+
+export { SignInMethod } from "./SessionStore.ts"
+export type { SessionRow } from "./SessionStore.ts"
+
+/** What is exchanged for a session. A token is an API key, the operator's token or that of a link. */
+export type Credential =
+  | { readonly _tag: "Password"; readonly email: string; readonly password: string }
+  | { readonly _tag: "Token"; readonly token: string }
+
+/** A new session; the token, which the cookie holds, is known only now. */
+export interface OpenedSession {
+  readonly token: string
+  readonly row: SessionRow
+}
+
+export interface SignInLink {
+  readonly token: string
+  readonly expiresAt: DateTime.Utc
+}
+
+type Failure = Problem | StoreUnavailable
+
+/** Sessions of people. docs/reference/sessions.md */
+export class Sessions extends Context.Service<
+  Sessions,
+  {
+    /** Counts as an attempt of the address. Fails with 1005, with 1002 to 1004 for a key, or with 1201. */
+    readonly signIn: (
+      credential: Credential,
+      address: Option.Option<string>
+    ) => Effect.Effect<OpenedSession, Failure>
+    /** Counts as an attempt of the address. Fails with 1201. */
+    readonly takeAttempt: (address: Option.Option<string>) => Effect.Effect<void, Failure>
+    /** Of a user, or of the operator, whose address the provider has verified. Fails with 1005. */
+    readonly signInBySubject: (
+      subject: string,
+      email: string,
+      address: Option.Option<string>
+    ) => Effect.Effect<OpenedSession, Failure>
+    /** The session of a cookie; `None` when it has ended. */
+    readonly find: (token: string) => Effect.Effect<Option.Option<SessionRow>, StoreUnavailable>
+    /** Ends the session of a cookie, if it has not ended. */
+    readonly end: (token: string) => Effect.Effect<void, StoreUnavailable>
+    /** Of a user; null: of the operator. */
+    readonly list: (
+      userId: UserId | null,
+      page: PageRequest
+    ) => Effect.Effect<ReadonlyArray<SessionRow>, StoreUnavailable>
+    /** Fails with 2005. `undefined`: whose ever it is. */
+    readonly revoke: (
+      id: SessionId,
+      owner: UserId | null | undefined
+    ) => Effect.Effect<void, Failure>
+    /**
+     * The hash of the key that the session uses models by: the one that it was exchanged for, else the
+     * user's console key, made at the first use. Fails with 1004 for the operator.
+     */
+    readonly keyHashOf: (session: SessionRow) => Effect.Effect<Uint8Array, Failure>
+    /** For a user, or with null for the operator. Fails with 2005. */
+    readonly createLink: (userId: UserId | null) => Effect.Effect<SignInLink, Failure>
+    readonly deleteExpired: Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/users/Sessions") {
+  static readonly layer = Layer.effect(
+    Sessions,
+    Effect.gen(function* () {
+      const store = yield* SessionStore
+      const secrets = yield* Secrets
+      const quotas = yield* RequestQuotas
+      const { signIn } = yield* AppConfig
+      const operators = Option.map(signIn.oidc, (it) => it.operators)
+      const mac = operatorMac(secrets, signIn.oidc)
+      const operator = { _tag: "Operator", mac } as const
+      const standing = Effect.map(DateTime.now, (now) => standingAt(now, mac))
+      const prove = yield* makeProve(operator)
+      const open = opener(store)
+
+      return Sessions.of({
+        signIn: Effect.fn("Sessions.signIn")(function* (credential, address) {
+          const account = credential._tag === "Password" ? credential.email : undefined
+          yield* quotas.takeSignIn(address, account)
+          return yield* open(yield* prove(credential), address)
+        }),
+        takeAttempt: (address) => quotas.takeSignIn(address, undefined),
+        signInBySubject: Effect.fn("Sessions.signInBySubject")(function* (subject, email, address) {
+          if (Option.exists(operators, (them) => them.includes(email.toLowerCase()))) {
+            return yield* open({ owner: operator, method: "oidc", apiKeyId: null }, address)
+          }
+          const user = yield* store.userBySubject(subject, email)
+          if (Option.isNone(user)) return yield* nobody
+          return yield* open(
+            { owner: ownerOf(user.value), method: "oidc", apiKeyId: null },
+            address
+          )
+        }),
+        find: Effect.fnUntraced(function* (token) {
+          const at = yield* standing
+          const row = yield* store.find(hashToken(token), at)
+          if (Option.isSome(row) && isTouchDue(row.value, at.now)) {
+            yield* store.touch(row.value.id, at.now)
+          }
+          return row
+        }),
+        end: (token) => store.end(hashToken(token)),
+        list: (userId, page) => Effect.flatMap(standing, (at) => store.list(userId, page, at)),
+        revoke: Effect.fn("Sessions.revoke")(function* (id, owner) {
+          const removed = yield* store.remove(id, owner)
+          if (!removed) return yield* problem(2005, `There is no session ${id}`)
+        }),
+        keyHashOf: keyHashOf(store),
+        createLink: Effect.fn("Sessions.createLink")(function* (userId) {
+          const owner = userId === null ? operator : yield* ownerWithId(store, userId)
+          const token = `${linkPrefix}${newToken()}`
+          const now = yield* DateTime.now
+          const expiresAt = DateTime.addDuration(now, Duration.minutes(signInLinkMinutes))
+          yield* store.createLink(hashToken(token), owner, expiresAt)
+          return { token, expiresAt }
+        }),
+        deleteExpired: Effect.flatMap(standing, store.deleteExpired)
+      })
+    })
+  )
+}
+
+/** Changes with all that makes somebody the operator: the operator's sessions end then. */
+const operatorMac = (secrets: Secrets["Service"], oidc: Option.Option<OidcSettings>): string => {
+  const byOidc = Option.match(oidc, {
+    onNone: () => [],
+    onSome: ({ issuer, operators }) => [issuer.href, ...operators]
+  })
+  return secrets.mac("operator's sessions", [secrets.adminTokenMac, ...byOidc].join("\n"))
+}
+
+const standingAt = (now: DateTime.Utc, operatorMac: string): Standing => ({
+  now,
+  idleSince: DateTime.subtractDuration(now, Duration.hours(sessionIdleHours)),
+  operatorMac
+})
+
+const isTouchDue = ({ lastSeenAt }: SessionRow, now: DateTime.Utc): boolean =>
+  DateTime.toEpochMillis(now) - DateTime.toEpochMillis(lastSeenAt) >= sessionTouchSeconds * 1000
+
+/** 256 bits; a plain hash of them is enough, as of keys. */
+const newToken = (): string => randomBytes(32).toString("base64url")
+const hashToken = (token: string): Uint8Array => hash("sha256", token, "buffer")
+
+const linkPrefix = "sil_"
+
+/** The same for an unknown address, a wrong password and a disabled user. */
+const wrongPassword = problem(1005, "The e-mail address or the password is wrong")
+const wrongToken = problem(1005, "The token belongs to nobody, or was used or is too old")
+const nobody = problem(1005, "There is no user for this identity: ask the operator")
+
+const ownerOf = ({ epoch, id }: { readonly epoch: number; readonly id: UserId }): Owner => ({
+  _tag: "User",
+  userId: id,
+  epoch
+})
+
+const ownerWithId = (store: SessionStore["Service"], id: UserId) =>
+  Effect.flatMap(store.userById(id), (user) =>
+    Option.isNone(user)
+      ? Effect.fail(problem(2005, `There is no user ${id} that may sign in`))
+      : Effect.succeed(ownerOf(user.value))
+  )
+
+/** Who the credential belongs to. */
+interface Proof {
+  readonly owner: Owner
+  readonly method: SignInMethod
+  readonly apiKeyId: ApiKeyId | null
+}
+
+const makeProve = Effect.fnUntraced(function* (operator: Owner & { readonly _tag: "Operator" }) {
+  const store = yield* SessionStore
+  const keys = yield* ApiKeys
+  const passwords = yield* Passwords
+  const secrets = yield* Secrets
+
+  const byPassword = Effect.fnUntraced(function* (email: string, password: string) {
+    const user = Option.getOrUndefined(yield* store.userByEmail(email))
+    const stored = user?.passwordHash ?? null
+    const verdict = yield* passwords.verify(Option.fromNullOr(stored), password)
+    if (user === undefined || stored === null || !verdict.isRight) return yield* wrongPassword
+    if (verdict.isOutdated) yield* store.rehash(user.id, stored, yield* passwords.hash(password))
+    return { owner: ownerOf(user), method: "password", apiKeyId: null } satisfies Proof
+  })
+
+  const byToken = Effect.fnUntraced(function* (token: string) {
+    if (secrets.isAdminToken(token)) {
+      return { owner: operator, method: "admin_token", apiKeyId: null } satisfies Proof
+    }
+    if (token.startsWith(linkPrefix)) {
+      const at = standingAt(yield* DateTime.now, operator.mac)
+      const owner = yield* store.takeLink(hashToken(token), at)
+      if (Option.isNone(owner)) return yield* wrongToken
+      return { owner: owner.value, method: "link", apiKeyId: null } satisfies Proof
+    }
+    if (!token.startsWith("sk-")) return yield* wrongToken
+    const { apiKeyId, scopes, userId } = yield* keys.authenticate(token)
+    if (!scopes.includes("manage")) {
+      return yield* problem(1004, "This API key lacks the scope manage")
+    }
+    const owner = yield* ownerWithId(store, userId)
+    return { owner, method: "api_key", apiKeyId } satisfies Proof
+  })
+
+  return (credential: Credential): Effect.Effect<Proof, Failure> =>
+    credential._tag === "Password"
+      ? byPassword(credential.email, credential.password)
+      : byToken(credential.token)
+})
+
+/** Always a new token: a cookie that the browser sends along is never adopted. */
+const opener = (store: SessionStore["Service"]) =>
+  Effect.fnUntraced(function* (proof: Proof, address: Option.Option<string>) {
+    const now = yield* DateTime.now
+    const token = newToken()
+    const session = {
+      ...proof,
+      id: makeSessionId(DateTime.toEpochMillis(now)),
+      tokenHash: hashToken(token),
+      address: Option.getOrNull(address),
+      now,
+      expiresAt: DateTime.addDuration(now, Duration.days(sessionDays))
+    }
+    yield* store.create(session, sessionsPerOwnerMax)
+    const at = standingAt(now, proof.owner._tag === "Operator" ? proof.owner.mac : "")
+    const row = yield* store.find(session.tokenHash, at)
+    // The key, the password or the user went in between
+    if (Option.isNone(row)) return yield* problem(1006, "The session has ended")
+    return { token, row: row.value }
+  })
+
+const keyHashOf = (store: SessionStore["Service"]) =>
+  Effect.fnUntraced(function* ({ apiKeyId, userId }: SessionRow) {
+    if (userId === null) {
+      return yield* problem(1004, "The operator has no wallet: sign in as a user")
+    }
+    const now = yield* DateTime.now
+    const found = yield* apiKeyId === null
+      ? store.consoleKeyHash({
+          id: makeApiKeyId(DateTime.toEpochMillis(now)),
+          userId,
+          // The hash of no text that anybody has
+          keyHash: randomBytes(32),
+          now
+        })
+      : store.keyHash(apiKeyId)
+    return yield* Effect.mapError(Effect.fromOption(found), () =>
+      problem(1006, "The session has ended: sign in again")
+    )
+  })

@@ -1,0 +1,89 @@
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
+import OidcProvider from "oidc-provider"
+
+export interface Person {
+  readonly sub: string
+  readonly email?: string
+  readonly email_verified?: boolean
+}
+
+/** An OpenID provider on the loopback, where `person` has signed in already. */
+export const startOidcProvider = async (options: {
+  readonly redirectUri: string
+  /** Claims in the ID token; else in userinfo only. */
+  readonly inIdToken: boolean
+}) => {
+  const state: { person: Person } = { person: { sub: "nobody" } }
+  const server = createServer()
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve)
+  })
+  const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const provider: OidcProvider = new OidcProvider(issuer, {
+    clients: [
+      {
+        client_id: "gateway",
+        client_secret: "the secret of the gateway",
+        redirect_uris: [options.redirectUri]
+      }
+    ],
+    claims: { openid: ["sub"], email: ["email", "email_verified"] },
+    conformIdTokenClaims: !options.inIdToken,
+    cookies: { keys: ["test"] },
+    pkce: { required: () => true },
+    features: { devInteractions: { enabled: false } },
+    interactions: { url: () => "/interaction" },
+    findAccount: (_: unknown, id: string) => ({
+      accountId: id,
+      claims: () => ({ ...state.person, sub: id })
+    }),
+    loadExistingGrant: async (context: {
+      oidc: { session: { accountId: string }; client: { clientId: string } }
+    }) => {
+      const { client, session } = context.oidc
+      const grant = new provider.Grant({
+        accountId: session.accountId,
+        clientId: client.clientId
+      })
+      grant.addOIDCScope("openid email")
+      await grant.save()
+      return grant
+    }
+  })
+  const handle = provider.callback()
+  server.on("request", (request, response) => {
+    if (request.url?.startsWith("/interaction") !== true) return handle(request, response)
+    const login = { accountId: state.person.sub }
+    provider.interactionFinished(request, response, { login }).catch(() => response.destroy())
+  })
+  return {
+    issuer,
+    be: (person: Person) => {
+      state.person = person
+    },
+    /** Follows the provider's redirects as a browser does, to the address of the client. */
+    walk: async (start: string): Promise<URL> => {
+      const jar = new Map<string, string>()
+      let at = start
+      while (at.startsWith(issuer)) {
+        const response = await fetch(at, {
+          redirect: "manual",
+          headers: { cookie: [...jar].map(([name, value]) => `${name}=${value}`).join("; ") }
+        })
+        for (const cookie of response.headers.getSetCookie()) {
+          const [name = "", value = ""] = cookie.split(";", 1)[0]?.split("=") ?? []
+          jar.set(name, value)
+        }
+        const next = response.headers.get("location")
+        if (next === null) throw new Error(`${response.status} ${await response.text()}`)
+        at = new URL(next, at).href
+      }
+      return new URL(at)
+    },
+    stop: () => {
+      server.closeAllConnections()
+      server.close()
+    }
+  }
+}

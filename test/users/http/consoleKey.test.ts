@@ -1,0 +1,151 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { ownPage, signedIn } from "../../support/browser.ts"
+import {
+  adminToken,
+  advance,
+  callWith,
+  eventually,
+  layerGateway,
+  makeUser
+} from "../../support/gateway.ts"
+import { describeStores } from "../../support/stores.ts"
+
+/** docs/reference/sessions.md#inference */
+
+const manage = "/manage/v1"
+const image = "/vendors/alibaba/v1/text-to-image-max/generation"
+const chat = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
+const password = "correct horse battery"
+let people = 0
+
+const makePerson = Effect.gen(function* () {
+  const user = yield* makeUser()
+  people += 1
+  const email = `console-${people}@example.com`
+  const at = `${manage}/users/${user.id}`
+  yield* callWith(adminToken)("PATCH", at, { email, password })
+  return { ...user, at, browser: yield* signedIn({ email, password }) }
+})
+
+describeStores("inference by session", (database) => {
+  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+    it.effect("a task and a call are charged to the user's one console key", () =>
+      Effect.gen(function* () {
+        const { browser, call } = yield* makePerson
+        const many = yield* Effect.all(
+          Array.from({ length: 5 }, (_, n) => browser.call("POST", image, { prompt: `No. ${n}` })),
+          { concurrency: "unbounded" }
+        )
+        for (const made of many) assert.strictEqual(made.status, 202, made.text)
+        const path = `${image}/${many[0]!.json.task_info.id}`
+        assert.strictEqual((yield* browser.call("GET", path, undefined, {})).status, 200)
+        const answer = yield* browser.call("POST", "/v1/chat/completions", chat)
+        assert.strictEqual(answer.status, 200, answer.text)
+        const keys = yield* call("GET", `${manage}/api-keys`)
+        const console = keys.json.data.filter((it: { name: string }) => it.name === "Console")
+        assert.lengthOf(console, 1)
+        assert.deepInclude(console[0], { preview: "console", scopes: ["inference"] })
+        yield* advance("10 seconds")
+        yield* eventually(
+          browser.call("GET", path),
+          ({ json }) => json.task_info.status === "completed"
+        )
+        const calls = yield* eventually(
+          call("GET", `${manage}/calls`),
+          ({ json }) => json.data.length > 0
+        )
+        assert.strictEqual(calls.json.data[0].model, "gpt-4o")
+        // Revoked, it refuses nothing but what began with it: the next request has a new one
+        yield* call("DELETE", `${manage}/api-keys/${console[0].id}`)
+        assert.strictEqual((yield* browser.call("POST", image, { prompt: "Again" })).status, 202)
+      })
+    )
+
+    it.effect("no page of another site spends a credit, and no write without an origin", () =>
+      Effect.gen(function* () {
+        const { browser, call } = yield* makePerson
+        const before = yield* call("GET", `${manage}/wallet/entries`)
+        for (const headers of [
+          {},
+          { "sec-fetch-site": "cross-site" },
+          { "sec-fetch-site": "same-site" },
+          { origin: "https://evil.example" },
+          { origin: "null" }
+        ]) {
+          for (const [path, body] of [
+            [image, { prompt: "A lighthouse" }],
+            ["/v1/chat/completions", chat],
+            ["/vendors/openai/v1/responses", { model: "gpt-4o", input: "Hi" }]
+          ] as const) {
+            const refused = yield* browser.call("POST", path, body, headers)
+            assert.deepStrictEqual([refused.status, refused.json.code], [403, 1007], path)
+          }
+        }
+        const read = yield* browser.call("GET", "/v1/models", undefined, {
+          "sec-fetch-site": "cross-site"
+        })
+        assert.strictEqual(read.json.code, 1007)
+        const after = yield* call("GET", `${manage}/wallet/entries`)
+        assert.strictEqual(after.text, before.text)
+      })
+    )
+
+    it.effect("a key, also a wrong one, goes before the cookie; without either it is 1001", () =>
+      Effect.gen(function* () {
+        const { browser } = yield* makePerson
+        for (const [path, body] of [
+          [image, { prompt: "A lighthouse" }],
+          ["/v1/chat/completions", chat]
+        ] as const) {
+          const wrong = { ...ownPage, authorization: "Bearer sk-wrong" }
+          assert.strictEqual((yield* browser.call("POST", path, body, wrong)).json.code, 1002)
+          assert.strictEqual(
+            (yield* callWith(undefined)("POST", path, body, ownPage)).json.code,
+            1001
+          )
+        }
+      })
+    )
+
+    it.effect("a session of a key may what the key may; the operator's may not", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const key = yield* user.call("POST", `${manage}/api-keys`, {
+          name: "m",
+          scopes: ["manage"]
+        })
+        const managing = yield* signedIn({ token: key.json.key })
+        const refused = yield* managing.call("POST", image, { prompt: "A lighthouse" })
+        assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004])
+        const both = yield* signedIn({ token: user.key })
+        assert.strictEqual(
+          (yield* both.call("POST", image, { prompt: "A lighthouse" })).status,
+          202
+        )
+        const keys = yield* user.call("GET", `${manage}/api-keys`)
+        assert.notInclude(keys.text, "Console")
+        const chief = yield* signedIn({ token: adminToken })
+        for (const [path, body] of [
+          [image, { prompt: "A lighthouse" }],
+          ["/v1/chat/completions", chat]
+        ] as const) {
+          assert.strictEqual((yield* chief.call("POST", path, body)).json.code, 1004)
+        }
+      })
+    )
+
+    it.effect("ends with the session and with the user", () =>
+      Effect.gen(function* () {
+        const { at, browser } = yield* makePerson
+        const create = browser.call("POST", image, { prompt: "A lighthouse" })
+        assert.strictEqual((yield* create).status, 202)
+        yield* callWith(adminToken)("PATCH", at, { disabled: true })
+        for (const path of [image, "/v1/chat/completions"]) {
+          const refused = yield* browser.call("POST", path, path === image ? { prompt: "x" } : chat)
+          assert.deepStrictEqual([refused.status, refused.json.code], [401, 1006])
+        }
+      })
+    )
+  })
+})

@@ -1,0 +1,209 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Context, Effect, Layer } from "effect"
+import { TestClock } from "effect/testing"
+import { AppConfig } from "../../../src/config/Config.ts"
+import { browserWith, cookieOf } from "../../support/browser.ts"
+import { adminToken, baseUrl, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
+import { startOidcProvider } from "../../support/oidcProvider.ts"
+import type { Person } from "../../support/oidcProvider.ts"
+
+/** Against `oidc-provider`, over the loopback. docs/reference/sessions.md#openid-connect */
+
+const begin = "/manage/v1/session/oidc"
+const callback = `${begin}/callback`
+
+class Provider extends Context.Service<Provider, Awaited<ReturnType<typeof startOidcProvider>>>()(
+  "test/Provider"
+) {}
+
+const gateway = (inIdToken: boolean, env: Readonly<Record<string, string>> = {}) =>
+  Layer.unwrap(
+    Effect.gen(function* () {
+      const provider = yield* Effect.acquireRelease(
+        Effect.promise(() =>
+          startOidcProvider({ redirectUri: `${baseUrl}${callback}`, inIdToken })
+        ),
+        ({ stop }) => Effect.sync(stop)
+      )
+      return layerGateway({
+        env: {
+          OIDC_ISSUER: provider.issuer,
+          OIDC_CLIENT_ID: "gateway",
+          OIDC_CLIENT_SECRET: "the secret of the gateway",
+          OIDC_OPERATORS: "Chief@example.com, other@example.com",
+          ...env
+        }
+      }).pipe(Layer.merge(Layer.succeed(Provider, provider)))
+    })
+  )
+
+const nobody = callWith(undefined)
+
+/** As a browser: to the provider, which knows the person, and back to the callback's address. */
+const leave = Effect.fnUntraced(function* (person: Person) {
+  const provider = yield* Provider
+  provider.be(person)
+  const begun = yield* nobody("GET", begin)
+  assert.strictEqual(begun.status, 302, begun.text)
+  const [cookie = ""] = begun.headers.getSetCookie()
+  assert.match(cookie, /^gateway_oidc=[\w-]+; .*HttpOnly.*SameSite=Lax/u)
+  const to = new URL(begun.headers.get("location")!)
+  assert.strictEqual(to.searchParams.get("code_challenge_method"), "S256")
+  for (const secret of ["nonce", "state"]) assert.isAtLeast(to.searchParams.get(secret)!.length, 40)
+  const back = yield* Effect.promise(() => provider.walk(to.href))
+  assert.strictEqual(back.origin + back.pathname, `${baseUrl}${callback}`)
+  return { path: back.pathname + back.search, cookie: cookieOf(begun) }
+})
+
+const come = ({ cookie, path }: { readonly cookie: string; readonly path: string }) =>
+  // The browser comes from the provider's page
+  nobody("GET", path, undefined, { cookie, "sec-fetch-site": "cross-site" })
+
+const signInAs = (person: Person) => Effect.flatMap(leave(person), come)
+
+const sessionOf = (response: Effect.Success<ReturnType<typeof come>>) =>
+  response.headers.getSetCookie().find((it) => it.startsWith("gateway_session="))
+
+const assertRefused = (response: Effect.Success<ReturnType<typeof come>>, code = 1005) => {
+  assert.strictEqual(response.json?.code, code, response.text)
+  assert.isUndefined(sessionOf(response))
+}
+
+for (const inIdToken of [true, false]) {
+  layer(gateway(inIdToken), { timeout: "60 seconds", excludeTestServices: false })(
+    `sign-in by OIDC, claims in ${inIdToken ? "the ID token" : "userinfo"}`,
+    (it) => {
+      it.effect("a verified address of a user opens a session of that user", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const email = `oidc-${inIdToken}@example.com`
+          yield* callWith(adminToken)("PATCH", `/manage/v1/users/${user.id}`, { email })
+          const response = yield* signInAs({
+            sub: "u1",
+            email: email.toUpperCase(),
+            email_verified: true
+          })
+          assert.strictEqual(response.status, 200, response.text)
+          // A page of ours leads on, because a redirect from another site would lose the cookie
+          assert.include(response.text, '<meta http-equiv="refresh" content="0;url=/">')
+          assert.match(sessionOf(response)!, /; HttpOnly; SameSite=Strict$|SameSite=Strict/u)
+          const cookie = sessionOf(response)!.split(";", 1)[0]!
+          const shown = yield* browserWith(cookie).call("GET", "/manage/v1/session")
+          assert.deepInclude(shown.json, { role: "user", user_id: user.id, method: "oidc" })
+          // The address is the subject's from now on
+          assertRefused(yield* signInAs({ sub: "u2", email, email_verified: true }))
+          const renamed = yield* signInAs({
+            sub: "u1",
+            email: "new@example.com",
+            email_verified: true
+          })
+          assert.strictEqual(renamed.status, 200)
+          yield* callWith(adminToken)("PATCH", `/manage/v1/users/${user.id}`, { disabled: true })
+          assertRefused(yield* signInAs({ sub: "u1", email, email_verified: true }))
+        })
+      )
+
+      it.effect("an operator's address opens the operator's session; others nothing", () =>
+        Effect.gen(function* () {
+          const chief = yield* signInAs({
+            sub: "c",
+            email: "chief@example.com",
+            email_verified: true
+          })
+          const cookie = sessionOf(chief)!.split(";", 1)[0]!
+          const shown = yield* browserWith(cookie).call("GET", "/manage/v1/session")
+          assert.deepInclude(shown.json, { role: "operator", user_id: null })
+          assertRefused(
+            yield* signInAs({ sub: "x", email: "chief@example.com", email_verified: false })
+          )
+          assertRefused(yield* signInAs({ sub: "x", email: "chief@example.com" }))
+          assertRefused(yield* signInAs({ sub: "x" }))
+          assertRefused(yield* signInAs({ sub: "x", email: "n@example.com", email_verified: true }))
+        })
+      )
+    }
+  )
+}
+
+layer(gateway(true), { timeout: "60 seconds" })("a hostile callback", (it) => {
+  const chief = { sub: "c", email: "chief@example.com", email_verified: true }
+
+  it.effect("is refused without this browser's transaction, and each works once", () =>
+    Effect.gen(function* () {
+      const mine = yield* leave(chief)
+      const other = yield* leave(chief)
+      assertRefused(yield* come({ ...mine, cookie: "" }))
+      assertRefused(yield* come({ ...mine, cookie: "gateway_oidc=AAAA" }))
+      assertRefused(yield* come({ ...mine, cookie: other.cookie }))
+      const path = (change: (query: URLSearchParams) => void) => {
+        const url = new URL(mine.path, baseUrl)
+        change(url.searchParams)
+        return url.pathname + url.search
+      }
+      for (const changed of [
+        path((query) => query.delete("state")),
+        path((query) => query.set("state", "x")),
+        path((query) => query.delete("code")),
+        path((query) => query.set("iss", "https://evil.example")),
+        path((query) => query.set("error", "access_denied"))
+      ]) {
+        assertRefused(yield* come({ ...mine, path: changed }))
+      }
+      const used = yield* come(other)
+      assert.strictEqual(used.status, 200, used.text)
+      const cleared = used.headers.getSetCookie().find((it) => it.startsWith("gateway_oidc="))
+      assert.match(cleared!, /^gateway_oidc=; Max-Age=0; /u)
+      assertRefused(yield* come(other))
+      const late = yield* leave(chief)
+      yield* TestClock.adjust("10 minutes")
+      assertRefused(yield* come(late))
+    })
+  )
+
+  it.effect("attempts are bounded for an address", () =>
+    Effect.gen(function* () {
+      const tries = Effect.repeat(nobody("GET", `${callback}?code=x&state=y`), {
+        until: ({ status }) => status === 429,
+        times: 70
+      })
+      assert.strictEqual((yield* tries).json.code, 1201)
+    })
+  )
+})
+
+describe("OIDC settings", () => {
+  it.effect("without OIDC_ISSUER there is no such route; a method is named as ever", () =>
+    Effect.gen(function* () {
+      assert.deepInclude((yield* nobody("GET", begin)).json, { code: 2006, status: 404 })
+      assert.strictEqual((yield* nobody("POST", begin)).json.code, 2007)
+    }).pipe(Effect.provide(layerGateway()))
+  )
+
+  it.effect("a provider that cannot be reached is 502, and is asked again", () =>
+    Effect.gen(function* () {
+      const away = yield* nobody("GET", begin)
+      assert.deepInclude(away.json, { code: 5002, status: 502 })
+    }).pipe(
+      Effect.provide(
+        layerGateway({ env: { OIDC_ISSUER: "http://127.0.0.1:9", OIDC_CLIENT_ID: "x" } })
+      )
+    )
+  )
+
+  it.effect("a wrong or lonely variable stops the start", () =>
+    Effect.gen(function* () {
+      for (const [env, fault] of [
+        [
+          { OIDC_ISSUER: "http://id.example.com", OIDC_CLIENT_ID: "x" },
+          /^OIDC_ISSUER: is not https;/u
+        ],
+        [{ OIDC_ISSUER: "https://id.example.com" }, /^OIDC_CLIENT_ID: is required/u],
+        [{ OIDC_CLIENT_ID: "x" }, /^OIDC_ISSUER: is required/u],
+        [{ OIDC_OPERATORS: "a@example.com" }, /^OIDC_ISSUER: is required/u]
+      ] as const) {
+        const { message } = yield* Effect.flip(Effect.provide(AppConfig, AppConfig.layerOf(env)))
+        assert.match(message, fault)
+      }
+    })
+  )
+})

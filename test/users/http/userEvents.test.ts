@@ -1,0 +1,129 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { signedIn } from "../../support/browser.ts"
+import {
+  adminToken,
+  advance,
+  callWith,
+  GatewayHttp,
+  layerGateway,
+  makeUser
+} from "../../support/gateway.ts"
+import { describeStores } from "../../support/stores.ts"
+
+/** docs/reference/http.md#events-of-a-user */
+
+const path = "/manage/v1/events"
+const image = "/vendors/alibaba/v1/text-to-image-max/generation"
+const hook = { url: "https://hooks.example.com/a", events: ["task.succeeded"] }
+
+/** An open stream: the events so far, and whether it has ended. */
+const listen = (headers: Record<string, string>, query = "") =>
+  Effect.gen(function* () {
+    const http = yield* GatewayHttp
+    const response = yield* http.fetch(`${path}${query}`, { headers })
+    assert.strictEqual(response.status, 200)
+    assert.match(response.headers.get("content-type") ?? "", /^text\/event-stream/u)
+    assert.strictEqual(response.headers.get("cache-control"), "no-store")
+    const state = { text: "", isOver: false }
+    const reader = response.body!.getReader()
+    const read = async (): Promise<void> => {
+      for (let next = await reader.read(); !next.done; next = await reader.read()) {
+        state.text += new TextDecoder().decode(next.value)
+      }
+      state.isOver = true
+    }
+    void read()
+    yield* Effect.addFinalizer(() => Effect.promise(() => reader.cancel().catch(() => {})))
+    return {
+      state,
+      seen: () =>
+        [...state.text.matchAll(/^data: (.*)$/gmu)].map(([, text]) => {
+          const { data, type } = JSON.parse(text!)
+          return `${type} ${data.status}`
+        })
+    }
+  })
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+/** Moves the clock until the stream has shown this often that a delivery succeeded. */
+const delivered = (stream: Effect.Success<ReturnType<typeof listen>>, times: number) =>
+  Effect.gen(function* () {
+    const count = () => stream.seen().filter((it) => it === "delivery succeeded").length
+    for (let second = 0; second < 120 && count() < times; second += 1) yield* advance("1 second")
+    assert.strictEqual(count(), times)
+  })
+
+describeStores("events of a user", (database) => {
+  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+    it.effect("are all tasks and deliveries as they stand, then each change", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const stranger = yield* makeUser()
+        yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)
+        yield* user.call("POST", image, { prompt: "A lighthouse" })
+        const earlier = yield* listen(bearer(user.key))
+        yield* delivered(earlier, 1)
+        const own = yield* listen(bearer(user.key))
+        const foreign = yield* listen(bearer(stranger.key))
+        const watching = yield* listen(bearer(adminToken), `?user_id=${user.id}`)
+        yield* advance("2 seconds")
+        assert.sameMembers(own.seen(), ["task completed", "delivery succeeded"])
+        const before = own.seen().length
+        yield* user.call("POST", image, { prompt: "Another" })
+        yield* delivered(own, 2)
+        yield* advance("2 seconds")
+        const later = own.seen().slice(before)
+        assert.includeMembers(later, ["task completed", "delivery succeeded"])
+        assert.isTrue(later.some((it) => it === "task pending" || it === "task processing"))
+        // Streams look at their own moments, so that a state in between may be seen by one only
+        const final = (them: ReadonlyArray<string>) =>
+          them.filter((it) => /completed|succeeded/u.test(it)).toSorted()
+        assert.deepStrictEqual(final(watching.seen()), final(own.seen()))
+        assert.deepStrictEqual(foreign.seen(), [])
+        const quiet = own.seen().length
+        yield* advance("20 seconds")
+        assert.lengthOf(own.seen(), quiet)
+        assert.include(own.state.text, ": still here")
+      }).pipe(Effect.scoped)
+    )
+
+    it.effect("end with the session or the key, and for others do not begin", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const session = yield* signedIn({ token: user.key })
+        const byCookie = yield* listen({ cookie: session.cookie })
+        const byKey = yield* listen(bearer(user.key))
+        yield* advance("2 seconds")
+        yield* session.call("DELETE", "/manage/v1/session")
+        yield* advance("2 seconds")
+        assert.deepStrictEqual([byCookie.state.isOver, byKey.state.isOver], [true, false])
+        yield* callWith(adminToken)("PATCH", `/manage/v1/users/${user.id}`, { disabled: true })
+        yield* advance("2 seconds")
+        assert.isTrue(byKey.state.isOver)
+        const other = yield* makeUser()
+        const foreign = yield* other.call("GET", `${path}?user_id=${user.id}`)
+        assert.strictEqual(foreign.json.code, 1004)
+        assert.strictEqual((yield* callWith(adminToken)("GET", path)).json.code, 1004)
+        const crossSite = { cookie: session.cookie, "sec-fetch-site": "cross-site" }
+        const hostile = yield* callWith(undefined)("GET", path, undefined, crossSite)
+        assert.strictEqual(hostile.json.code, 1007)
+      }).pipe(Effect.scoped)
+    )
+
+    it.effect("are ten streams of a user at most; a closed one leaves its place", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const full = yield* Effect.gen(function* () {
+          for (let n = 0; n < 10; n += 1) yield* listen(bearer(user.key))
+          yield* advance("1 second")
+          return yield* user.call("GET", path)
+        }).pipe(Effect.scoped)
+        assert.deepStrictEqual([full.status, full.json.code], [429, 1201])
+        yield* advance("1 second")
+        yield* listen(bearer(user.key))
+      }).pipe(Effect.scoped)
+    )
+  })
+})

@@ -1,0 +1,77 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { scryptSync } from "node:crypto"
+import { passwordHashesAtOnceMax, passwordHashesWaitingMax } from "../../../src/domain/Limits.ts"
+import { Passwords } from "../../../src/users/Passwords.ts"
+
+const millisOf = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const times: Array<number> = []
+    for (let n = 0; n < 5; n += 1) {
+      const start = performance.now()
+      yield* effect
+      times.push(performance.now() - start)
+    }
+    return Math.min(...times)
+  })
+
+const right = { isRight: true, isOutdated: false }
+const wrong = { isRight: false, isOutdated: false }
+
+describe("passwords", () => {
+  it.effect("are Argon2id with a salt of their own, whatever the keyboard composes", () =>
+    Effect.gen(function* () {
+      const passwords = yield* Passwords
+      const [one, two] = [yield* passwords.hash("pässword"), yield* passwords.hash("pässword")]
+      assert.match(one, /^\$argon2id\$v=19\$m=19456,t=2,p=1\$[\w+/]{22}\$[\w+/]{43}$/u)
+      assert.notStrictEqual(one, two)
+      const check = (password: string) => passwords.verify(Option.some(one), password)
+      assert.deepStrictEqual(yield* check("pässword"), right)
+      assert.deepStrictEqual(yield* check("pa\u0308ssword"), right)
+      for (const other of ["", "Pässword", "pässword ", one]) {
+        assert.deepStrictEqual(yield* check(other), wrong)
+      }
+    }).pipe(Effect.provide(Passwords.layer))
+  )
+
+  it.effect("of earlier versions (scrypt) are right and outdated", () =>
+    Effect.gen(function* () {
+      const { verify } = yield* Passwords
+      const salt = Buffer.alloc(16, 3)
+      const hash = scryptSync("old password", salt, 32).toString("base64url")
+      const stored = Option.some(`scrypt$${salt.toString("base64url")}$${hash}`)
+      const outdated = { isRight: true, isOutdated: true }
+      assert.deepStrictEqual(yield* verify(stored, "old password"), outdated)
+      assert.deepStrictEqual(yield* verify(stored, "new password"), wrong)
+    }).pipe(Effect.provide(Passwords.layer))
+  )
+
+  it.effect("an account without one takes as long as a wrong one", () =>
+    Effect.gen(function* () {
+      const { hash, verify } = yield* Passwords
+      const stored = Option.some(yield* hash("password"))
+      assert.deepStrictEqual(yield* verify(Option.none(), "password"), wrong)
+      const known = yield* millisOf(verify(stored, "another"))
+      const unknown = yield* millisOf(verify(Option.none(), "another"))
+      // Without a hash it would take a thousandth
+      assert.isAbove(unknown, known / 4)
+    }).pipe(Effect.provide(Passwords.layer))
+  )
+
+  it.effect("more than may wait are refused at once, and the places come back", () =>
+    Effect.gen(function* () {
+      const { hash } = yield* Passwords
+      const max = passwordHashesAtOnceMax + passwordHashesWaitingMax
+      const many = Effect.forEach(
+        Array.from({ length: max + 10 }),
+        () => Effect.result(hash("password")),
+        { concurrency: "unbounded" }
+      )
+      for (const _ of [1, 2]) {
+        const refused = (yield* many).flatMap((it) => (it._tag === "Failure" ? [it.failure] : []))
+        assert.lengthOf(refused, 10)
+        for (const { code } of refused) assert.strictEqual(code, 1201)
+      }
+    }).pipe(Effect.provide(Passwords.layer))
+  )
+})
