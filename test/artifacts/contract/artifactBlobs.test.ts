@@ -475,8 +475,11 @@ describe("ArtifactBlobs.layerDirectory, after a power cut", () => {
   ) {
     const folder = yield* tempFolder
     return yield* Effect.flatMap(ArtifactBlobs, work).pipe(
-      Effect.provide(ArtifactBlobs.layerDirectory(folder)),
-      Effect.provide(Layer.provideMerge(disk, NodeServices.layer))
+      Effect.provide(
+        ArtifactBlobs.layerDirectory(folder).pipe(
+          Layer.provide(Layer.provideMerge(disk, NodeServices.layer))
+        )
+      )
     )
   })
 
