@@ -7,6 +7,8 @@ import * as S3Blobs from "./artifacts/S3Blobs.ts"
 import { Catalog } from "./catalog/Catalog.ts"
 import { AppConfig, ConfigFault } from "./config/Config.ts"
 import * as Database from "./db/Database.ts"
+import * as DatabaseClock from "./db/DatabaseClock.ts"
+import * as DirectConnection from "./db/DirectConnection.ts"
 import * as Migrations from "./db/Migrations.ts"
 import type { AttemptOutcome } from "./domain/Webhook.ts"
 import { parseEgressAllow } from "./egress/EgressAllow.ts"
@@ -97,7 +99,11 @@ export const database = Layer.unwrap(
     // A migration may take long, and waits for the migration of another process
     const forMigrations = Database.layerPostgres({ url, timeouts: "endless", maxConnections: 1 })
     const migrated = Migrations.layer().pipe(Layer.provide(forMigrations))
-    return Database.layerPostgres({ url }).pipe(Layer.provide(migrated))
+    return DatabaseClock.layer.pipe(
+      Layer.provideMerge(DirectConnection.layer(url)),
+      Layer.provideMerge(Database.layerPostgres({ url })),
+      Layer.provide(migrated)
+    )
   })
 )
 

@@ -12,6 +12,7 @@ import {
   parseDatabaseUrl,
   tooOld
 } from "./DatabaseUnavailable.ts"
+import type { DatabaseAddress } from "./DatabaseUnavailable.ts"
 import { maintain } from "./EmbeddedMaintenance.ts"
 import { openEmbedded } from "./EmbeddedPostgres.ts"
 import type { EmbeddedOptions } from "./EmbeddedPostgres.ts"
@@ -57,38 +58,55 @@ const ServerVersion = Schema.NonEmptyArray(
   Schema.Struct({ serverVersion: Schema.String, number: Schema.Int })
 )
 
-/** A Postgres server at `DATABASE_URL`; connects once, so that a wrong value stops the start. */
-export const layerPostgres = (options: {
-  readonly url: Redacted.Redacted
-  /** Default 10. */
-  readonly maxConnections?: number
+/** The parts of `DATABASE_URL`. */
+export const addressOf = (
+  url: Redacted.Redacted
+): Effect.Effect<DatabaseAddress, DatabaseUnavailable> => {
+  const address = parseDatabaseUrl(Redacted.value(url))
+  return address instanceof DatabaseUnavailable ? Effect.fail(address) : Effect.succeed(address)
+}
+
+interface SessionOptions {
   /** Default `ownerDeadSeconds`. */
   readonly idleTransactionMillis?: number
   /** Default `defaultTimeouts`; `endless` for statements that may take long, such as migrations. */
   readonly timeouts?: Timeouts | "endless"
-}): Layer.Layer<Database, DatabaseUnavailable> =>
+}
+
+/** Settings of each connection to a Postgres server. */
+export const sessionOf = (
+  url: Redacted.Redacted,
+  address: DatabaseAddress,
+  { idleTransactionMillis = ownerDeadSeconds * 1000, timeouts = defaultTimeouts }: SessionOptions
+) => ({
+  ...settings,
+  url,
+  ...(timeouts === "endless" ? {} : { stream: openWatched(address, timeouts) }),
+  startupParameters: {
+    TimeZone: "UTC",
+    ...planning,
+    // A process that is paused or disconnected between two statements must not keep a wallet locked
+    idle_in_transaction_session_timeout: `${idleTransactionMillis}`,
+    ...(timeouts === "endless" ? {} : { statement_timeout: `${timeouts.statementMillis}` })
+  }
+})
+
+/** A Postgres server at `DATABASE_URL`; connects once, so that a wrong value stops the start. */
+export const layerPostgres = (
+  options: SessionOptions & {
+    readonly url: Redacted.Redacted
+    /** Default 10. */
+    readonly maxConnections?: number
+  }
+): Layer.Layer<Database, DatabaseUnavailable> =>
   PgClient.layerFrom(
     Effect.gen(function* () {
-      const address = parseDatabaseUrl(Redacted.value(options.url))
-      if (address instanceof DatabaseUnavailable) return yield* address
+      const address = yield* addressOf(options.url)
       const { timeouts = defaultTimeouts } = options
       const client = PgClient.make({
-        ...settings,
-        url: options.url,
-        ...(timeouts === "endless"
-          ? {}
-          : {
-              stream: openWatched(address, timeouts),
-              idleTimeout: idleMillis(timeouts)
-            }),
-        maxConnections: options.maxConnections ?? 10,
-        startupParameters: {
-          TimeZone: "UTC",
-          ...planning,
-          // A process that is paused or disconnected between two statements must not keep a wallet locked
-          idle_in_transaction_session_timeout: `${options.idleTransactionMillis ?? ownerDeadSeconds * 1000}`,
-          ...(timeouts === "endless" ? {} : { statement_timeout: `${timeouts.statementMillis}` })
-        }
+        ...sessionOf(options.url, address, options),
+        ...(timeouts === "endless" ? {} : { idleTimeout: idleMillis(timeouts) }),
+        maxConnections: options.maxConnections ?? 10
       })
       return yield* client.pipe(
         Effect.tap(checkVersion),

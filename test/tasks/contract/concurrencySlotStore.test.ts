@@ -14,7 +14,12 @@ const line = "dashscope:1/wan2.5-t2i-preview"
 const idOf = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
 
 const processLayer = (id: string) =>
-  Layer.succeed(Process, { id, aliveSince: DateTime.now, ping: Effect.void })
+  Layer.succeed(Process, {
+    id,
+    aliveSince: DateTime.now,
+    callsAliveSince: DateTime.now,
+    ping: Effect.void
+  })
 
 /** An unfinished task that a process owns. */
 const run = (n: number, owner: string | null) =>
