@@ -24,6 +24,7 @@ import { Passthrough } from "./passthrough/Passthrough.ts"
 import { ReservationStore } from "./passthrough/ReservationStore.ts"
 import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
 import * as Cluster from "./process/Cluster.ts"
+import * as Hints from "./process/Hints.ts"
 import { LogRetention } from "./process/LogRetention.ts"
 import { PartitionStore } from "./process/PartitionStore.ts"
 import { Process } from "./process/Process.ts"
@@ -95,13 +96,15 @@ export const database = Layer.unwrap(
       const embedded = Database.layerEmbedded({ dataDir, durable: options.durable })
       return Migrations.layer().pipe(Layer.provideMerge(embedded))
     }
-    const { url } = options
+    const { pool, url } = options
     // A migration may take long, and waits for the migration of another process
     const forMigrations = Database.layerPostgres({ url, timeouts: "endless", maxConnections: 1 })
-    const migrated = Migrations.layer().pipe(Layer.provide(forMigrations))
-    return DatabaseClock.layer.pipe(
+    const migrated = Layer.effectDiscard(
+      Migrations.migrate().pipe(Effect.provide(forMigrations, { local: true }))
+    )
+    return Layer.mergeAll(DatabaseClock.layer, Hints.layer).pipe(
       Layer.provideMerge(DirectConnection.layer(url)),
-      Layer.provideMerge(Database.layerPostgres({ url })),
+      Layer.provideMerge(Database.layerPostgres({ url, maxConnections: pool })),
       Layer.provide(migrated)
     )
   })

@@ -159,7 +159,7 @@ export const resultBytesMax = 256 * 1024 * 1024
 /** docs/reference/tasks.md#waiting */
 export const preferWaitSecondsMax = 60
 
-/** A waiting request reads its task again this often, because other processes change it too (ADR 0031). */
+/** A waiting request reads its task again this often, because a hint of another process may be lost (ADR 0031). */
 export const taskRecheckSeconds = 1
 
 /** An idle event stream sends a comment this often, so that proxies keep it open. */

@@ -1,8 +1,10 @@
-import { Clock, Context, Effect, Exit, Layer, Metric, Result } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Metric, Option, Result, Schema } from "effect"
 import { createHash, randomUUID } from "node:crypto"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import { Hints } from "../process/Hints.ts"
+import { AccountChange } from "../vendors/AccountChange.ts"
 import { accountRefusal } from "../vendors/AccountRefusal.ts"
 import { Accounts } from "../vendors/Accounts.ts"
 import type { AccountState, NoAccountFree } from "../vendors/Accounts.ts"
@@ -65,6 +67,7 @@ export class UpstreamCalls extends Context.Service<
       const clock = yield* Clock.Clock
       const affinity = yield* AccountAffinity
       const observe = observeWith(accounts, clock)
+      shareChanges(accounts, yield* Hints, clock)
       const reachOne = reachWith(accounts, upstream, clock, observe)
 
       const reachAt = (
@@ -136,6 +139,23 @@ export class UpstreamCalls extends Context.Service<
 }
 
 const none: ReadonlyArray<AccountSetting> = []
+
+const ChangeJson = Schema.fromJsonString(AccountChange)
+const decodeChange = Schema.decodeUnknownOption(ChangeJson)
+const encodeChange = Schema.encodeSync(ChangeJson)
+
+/** Circuits and pauses are those of all processes. ADR 0178. */
+const shareChanges = (
+  accounts: Accounts["Service"],
+  hints: typeof Hints.Service,
+  clock: Clock.Clock
+): void => {
+  accounts.onChange((change) => hints.publishUnsafe("account", encodeChange(change)))
+  hints.subscribe("account", (text) => {
+    const change = decodeChange(text)
+    if (Option.isSome(change)) accounts.apply(change.value, clock.currentTimeMillisUnsafe())
+  })
+}
 
 /** What an exit means for its account and model. */
 const observeWith =

@@ -4,6 +4,7 @@ import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskError } from "../domain/Task.ts"
 import { Process } from "../process/Process.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { RunningTasks } from "./RunningTasks.ts"
 import { taskErrorOf } from "./submission/VendorFailure.ts"
 import { VendorWork } from "./submission/VendorWork.ts"
@@ -33,6 +34,7 @@ export class TaskRunner extends Context.Service<
     Effect.gen(function* () {
       const process = yield* Process
       const store = yield* TaskStore
+      const notifier = yield* WorkNotifier
       const running = yield* RunningTasks
       const runToEnd = yield* makeRunToEnd
       const work = yield* VendorWork
@@ -50,7 +52,9 @@ export class TaskRunner extends Context.Service<
                 : Effect.void,
             (owned, exit) =>
               Option.isSome(owned) && exit._tag === "Failure"
-                ? Effect.ignore(store.releaseRun(id, owned.value.epoch))
+                ? Effect.ignore(
+                    Effect.andThen(store.releaseRun(id, owned.value.epoch), notifier.offerTask(id))
+                  )
                 : Effect.void
           )
         ),

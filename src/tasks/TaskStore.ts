@@ -174,8 +174,14 @@ export class TaskStore extends Context.Service<
     readonly find: (id: TaskId) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
     /** The same without the body: what GET needs. */
     readonly view: (id: TaskId) => Effect.Effect<Option.Option<TaskView>, StoreUnavailable>
-    /** The vendor's job that was last submitted for a task, if its handle is known. */
-    readonly job: (id: TaskId) => Effect.Effect<Option.Option<VendorJob>, StoreUnavailable>
+    /**
+     * The vendor's job that was last submitted for a task, if its handle is known: to the first who
+     * asks, of all processes, so that the vendor is asked to cancel it once.
+     */
+    readonly takeJobToCancel: (
+      id: TaskId,
+      now: DateTime.Utc
+    ) => Effect.Effect<Option.Option<VendorJob>, StoreUnavailable>
     /** Clears owners without a heartbeat since then; returns the tasks without an owner. */
     readonly releaseOrphans: (
       heartbeatSince: DateTime.Utc,

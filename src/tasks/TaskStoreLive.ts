@@ -33,11 +33,18 @@ export const layer: Layer.Layer<TaskStore, never, PgClient.PgClient> = Layer.eff
           Effect.map(Array.head),
           storeFailures
         ),
-      job: (id) =>
+      takeJobToCancel: (id, now) =>
         sql`
-          SELECT account_id, handle FROM vendor_attempts
-          WHERE task_id = ${id} AND state = 'submitted' AND handle IS NOT NULL
-          ORDER BY n DESC LIMIT 1`.pipe(rowsOf(VendorJob), Effect.map(Array.head), storeFailures)
+          UPDATE vendor_attempts SET cancel_asked_at = ${toDate(now)}
+          WHERE task_id = ${id} AND cancel_asked_at IS NULL AND n = (
+            SELECT max(a.n) FROM vendor_attempts a
+            WHERE a.task_id = ${id} AND a.state = 'submitted' AND a.handle IS NOT NULL
+          )
+          RETURNING account_id, handle`.pipe(
+          rowsOf(VendorJob),
+          Effect.map(Array.head),
+          storeFailures
+        )
     })
   })
 )

@@ -1,9 +1,14 @@
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schema } from "effect"
+import { TaskId } from "../domain/Ids.ts"
 import type { EndpointId } from "../domain/Ids.ts"
+import { Hints } from "../process/Hints.ts"
+import { makeFiberPlaces } from "../process/Places.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { EndpointActor } from "../webhooks/EndpointActor.ts"
 import { LocalSenders } from "../webhooks/LocalSenders.ts"
 import { TaskActor } from "./TaskActor.ts"
+
+const isTaskId = Schema.is(TaskId)
 
 /** Endpoint actors that are started at once: each reads the last minute of its attempts. */
 const startsMax = 8
@@ -22,6 +27,13 @@ export const layer = Layer.effect(
     const endpointActor = yield* EndpointActor.client
     const senders = yield* LocalSenders
     const context = yield* Effect.context<never>()
+    const hints = yield* Hints
+    const run = yield* makeFiberPlaces
+    const runTask = (id: TaskId) =>
+      Effect.setContext(Effect.ignore(taskActor(id).Run(undefined, { discard: true })), context)
+    hints.subscribe("run", (id) => {
+      if (isTaskId(id)) run(runTask(id))
+    })
     const notifyEndpoints = Effect.fnUntraced(function* (ids: ReadonlyArray<EndpointId>) {
       const needMessage = yield* Effect.filter(ids, (id) =>
         Effect.map(senders.notify(id), (isNotified) => !isNotified)
@@ -33,10 +45,16 @@ export const layer = Layer.effect(
       )
     })
     return WorkNotifier.of({
-      notifyTask: (id) =>
-        Effect.setContext(Effect.ignore(taskActor(id).Run(undefined, { discard: true })), context),
+      notifyTask: runTask,
       stopTask: (id) =>
-        Effect.setContext(Effect.ignore(taskActor(id).Stop(undefined, { discard: true })), context),
+        Effect.suspend(() => {
+          hints.publishUnsafe("stop", id)
+          return Effect.setContext(
+            Effect.ignore(taskActor(id).Stop(undefined, { discard: true })),
+            context
+          )
+        }),
+      offerTask: (id) => Effect.sync(() => hints.publishUnsafe("run", id)),
       notifyEndpoints: (ids) => Effect.setContext(notifyEndpoints(ids), context)
     })
   })

@@ -1,5 +1,6 @@
 import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import type { AccountChange } from "./AccountChange.ts"
 import { accountRefusal } from "./AccountRefusal.ts"
 import { Circuit } from "./Circuit.ts"
 import type { Caller } from "./Circuit.ts"
@@ -81,6 +82,10 @@ export class Accounts extends Context.Service<
     ) => void
     /** The circuit of the model closes. */
     readonly succeeded: (account: AccountSetting, source: CallSource) => void
+    /** Receives what the calls of this process change. */
+    readonly onChange: (handler: (change: AccountChange) => void) => void
+    /** A change that another process has made. */
+    readonly apply: (change: AccountChange, nowMillis: number) => void
     readonly states: Effect.Effect<ReadonlyArray<AccountState>>
   }
 >()("gateway/vendors/Accounts") {
@@ -214,6 +219,15 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
       .map(([provider, all]) => [provider, all.map(({ account }) => account.id)] as const)
   )
   const byId = new Map(tracked.map((it) => [it.account.id, it]))
+  const handlers: Array<(change: AccountChange) => void> = []
+  const apply = (change: AccountChange, now: number) => {
+    const found = byId.get(change.id)
+    if (found !== undefined) applyTo(found, change, now)
+  }
+  const change = (made: AccountChange, now: number) => {
+    apply(made, now)
+    for (const handle of handlers) handle(made)
+  }
 
   return Accounts.of({
     isConfigured: (provider) => byProvider.has(provider),
@@ -236,19 +250,46 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
       const found = byId.get(id)
       if (found === undefined) return
       const refusal = accountRefusal(response)
-      if (refusal === "account") return found.refusals.fail(user, String(user), now)
-      if (refusal === undefined) found.refusals.succeed()
+      if (refusal === "account") return change({ _tag: "Refused", id, user }, now)
+      if (refusal === undefined && !found.refusals.isAtRest) {
+        change({ _tag: "Closed", id, model: null }, now)
+      }
       const pause = ratePauseOf(response.status, response.headers, now)
-      if (pause === undefined) return
-      const state = found.changeModel(model)
-      state.pausedUntil = now + pause.millis
-      state.isUsedUp = pause.isUsedUp
+      if (pause !== undefined) change({ _tag: "Paused", id, model, ...pause }, now)
     },
     failed: ({ id }, { model, user }, digest, now) =>
-      byId.get(id)?.changeModel(model).circuit.fail(user, digest, now),
-    succeeded: ({ id }, { model }) => byId.get(id)?.model(model)?.circuit.succeed(),
+      change({ _tag: "Failed", id, model, user, digest }, now),
+    succeeded: ({ id }, { model }) => {
+      // Of every call: most have nothing to close
+      if (byId.get(id)?.model(model)?.circuit.isAtRest === false) {
+        change({ _tag: "Closed", id, model }, 0)
+      }
+    },
+    onChange: (handler) => {
+      handlers.push(handler)
+    },
+    apply,
     states: Effect.map(Clock.currentTimeMillis, (now) => tracked.map((it) => stateOf(it, now)))
   })
+}
+
+const applyTo = (found: TrackedAccount, change: AccountChange, now: number): void => {
+  switch (change._tag) {
+    case "Failed":
+      return found.changeModel(change.model).circuit.fail(change.user, change.digest, now)
+    case "Refused":
+      return found.refusals.fail(change.user, String(change.user), now)
+    case "Paused": {
+      const state = found.changeModel(change.model)
+      state.pausedUntil = now + change.millis
+      state.isUsedUp = change.isUsedUp
+      return
+    }
+    case "Closed":
+      return change.model === null
+        ? found.refusals.succeed()
+        : found.model(change.model)?.circuit.succeed()
+  }
 }
 
 const stateOf = ({ account, models, refusals }: TrackedAccount, now: number): AccountState => {

@@ -1,5 +1,5 @@
 import { assert, describe, layer } from "@effect/vitest"
-import { Effect, Exit, Scope } from "effect"
+import { DateTime, Effect, Exit, Scope } from "effect"
 import { TaskChanges } from "../../src/tasks/TaskChanges.ts"
 import { TaskStore } from "../../src/tasks/TaskStore.ts"
 import { eventually, layerGateway, makeUser } from "../support/gateway.ts"
@@ -74,7 +74,7 @@ describe("a client that disconnects", () => {
       Effect.gen(function* () {
         const tasks = yield* TaskStore
         const id = "00000000-0000-7000-8000-000000000000" as never
-        assert.strictEqual((yield* tasks.job(id))._tag, "None")
+        assert.strictEqual((yield* tasks.takeJobToCancel(id, yield* DateTime.now))._tag, "None")
         assert.strictEqual((yield* tasks.view(id))._tag, "None")
       })
     )

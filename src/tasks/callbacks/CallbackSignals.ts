@@ -1,20 +1,25 @@
-import { Context, Duration, Effect, Layer, Option, Schedule } from "effect"
+import { Context, Duration, Effect, Layer, Option, Schedule, Schema } from "effect"
 import type { Scope } from "effect"
 import { AppConfig } from "../../config/Config.ts"
-import type { TaskId } from "../../domain/Ids.ts"
+import { TaskId } from "../../domain/Ids.ts"
 import { callbackRecheckSeconds } from "../../domain/Limits.ts"
+import { Hints } from "../../process/Hints.ts"
 import { KeyedSignal } from "../../process/KeyedSignal.ts"
 import type { Signal } from "../../process/KeyedSignal.ts"
+import { makeFiberPlaces } from "../../process/Places.ts"
 import { Process } from "../../process/Process.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import { CallbackStore } from "./CallbackStore.ts"
+
+const isTaskId = Schema.is(TaskId)
 
 /** Of a vendor that does not call, or cannot reach this service. */
 const silent: Signal = { wait: Effect.sleep }
 
 /**
  * Ends waits between polls of tasks whose vendors have called: at once when the callback came to the
- * process that runs the task, else when that process has looked, each second. ADR 0107.
+ * process that runs the task, soon when it came to another, and at the latest when the process that runs the
+ * task has looked, each second. ADR 0107.
  */
 export class CallbackSignals extends Context.Service<
   CallbackSignals,
@@ -35,6 +40,7 @@ export class CallbackSignals extends Context.Service<
       const { publicUrl } = yield* AppConfig
       const process = yield* Process
       const store = yield* CallbackStore
+      const hints = yield* Hints
       const signals = new KeyedSignal<TaskId>()
       const notify = (id: TaskId) => signals.notify(id)
 
@@ -44,10 +50,15 @@ export class CallbackSignals extends Context.Service<
           : Effect.flatMap(store.takePending(process.id), (ids) =>
               Effect.forEach(ids, notify, { discard: true })
             )
+      ).pipe(
+        Effect.catchCause((cause) => Effect.logWarning("Pending callbacks were not read", cause))
       )
       if (Option.isSome(publicUrl)) {
+        const run = yield* makeFiberPlaces
+        hints.subscribe("callback", (id) => {
+          if (isTaskId(id) && signals.has(id)) run(look)
+        })
         yield* look.pipe(
-          Effect.catchCause((cause) => Effect.logWarning("Pending callbacks were not read", cause)),
           Effect.repeat(Schedule.spaced(Duration.seconds(callbackRecheckSeconds))),
           Effect.forkScoped
         )
@@ -59,7 +70,11 @@ export class CallbackSignals extends Context.Service<
             ? Effect.succeed(silent)
             : signals.subscribe(id),
         has: (id) => signals.has(id),
-        notify
+        notify: (id) =>
+          Effect.suspend(() => {
+            if (!signals.has(id)) hints.publishUnsafe("callback", id)
+            return notify(id)
+          })
       })
     })
   )

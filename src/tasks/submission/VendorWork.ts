@@ -1,5 +1,4 @@
-import { Context, Duration, Effect, Layer, Option } from "effect"
-import type { DateTime } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { Catalog } from "../../catalog/Catalog.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import type { TaskId } from "../../domain/Ids.ts"
@@ -121,7 +120,7 @@ const entryWith = (catalog: Catalog["Service"]) => (task: TaskRow) =>
 
 const cancelWith = (tasks: TaskStore["Service"], vendors: VendorClient["Service"]) =>
   Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
-    const job = yield* tasks.job(id)
+    const job = yield* tasks.takeJobToCancel(id, yield* DateTime.now)
     if (Option.isNone(job) || Option.isSome(doneIn(job.value.handle))) return
     const account = yield* vendors.owner(job.value.accountId)
     yield* cancelJob(account, job.value.handle)

@@ -89,7 +89,10 @@ const renamed = (before: Rows): Rows => {
     "runs.called": "callback_received"
   }
   /** Of the migrations since then. */
-  const added: Record<string, Record<string, unknown>> = { wallets: { alert_withheld: false } }
+  const added: Record<string, Record<string, unknown>> = {
+    wallets: { alert_withheld: false },
+    vendor_attempts: { cancel_asked_at: null }
+  }
   const row = (table: string, values: Record<string, unknown>) =>
     Object.fromEntries(
       Object.entries({ ...values, ...added[table] }).map(([column, value]) => [
@@ -147,7 +150,8 @@ for (const [store, database] of Object.entries(former)) {
         assert.deepStrictEqual(migrations, [
           "0001_initial",
           "0002_withheld_alerts",
-          "0003_account_affinities"
+          "0003_account_affinities",
+          "0004_cancelled_jobs"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState
