@@ -1,22 +1,19 @@
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Redacted, Schema, String } from "effect"
+import { Effect, Redacted, String } from "effect"
 import type { Layer, Scope } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
 import { idleMillis, openWatched, defaultTimeouts } from "./ConnectionWatchdog.ts"
 import type { Timeouts } from "./ConnectionWatchdog.ts"
-import {
-  DatabaseUnavailable,
-  explainSqlError,
-  parseDatabaseUrl,
-  tooOld
-} from "./DatabaseUnavailable.ts"
+import { DatabaseUnavailable, explainSqlError, parseDatabaseUrl } from "./DatabaseUnavailable.ts"
 import type { DatabaseAddress } from "./DatabaseUnavailable.ts"
 import { maintain } from "./EmbeddedMaintenance.ts"
 import { openEmbedded } from "./EmbeddedPostgres.ts"
 import type { EmbeddedOptions } from "./EmbeddedPostgres.ts"
+import { retryLostStatements } from "./LostStatements.ts"
 import type { PgliteSession } from "./PgliteStream.ts"
+import { checkServer } from "./ServerCheck.ts"
 
 /** The services of both stores: one driver and one dialect. docs/reference/configuration.md#store */
 export type Database = PgClient.PgClient | SqlClient
@@ -26,9 +23,6 @@ export type Database = PgClient.PgClient | SqlClient
  * and a plan that scans it would be kept. JIT would compile statements that such a plan makes look costly.
  */
 export const planning = { enable_seqscan: "off", jit: "off" } as const
-
-/** The oldest Postgres that is supported. docs/reference/configuration.md#store */
-const serverVersionMin = 150_000
 
 /** Names recur on each row, and the transforms are pure. */
 const memoize = (transform: (name: string) => string): ((name: string) => string) => {
@@ -53,10 +47,6 @@ const settings = {
   transformJson: false,
   applicationName: "generation-gateway"
 }
-
-const ServerVersion = Schema.NonEmptyArray(
-  Schema.Struct({ serverVersion: Schema.String, number: Schema.Int })
-)
 
 /** The parts of `DATABASE_URL`. */
 export const addressOf = (
@@ -108,22 +98,14 @@ export const layerPostgres = (
         ...(timeouts === "endless" ? {} : { idleTimeout: idleMillis(timeouts) }),
         maxConnections: options.maxConnections ?? 10
       })
+      const { maxConnections = 10 } = options
       return yield* client.pipe(
-        Effect.tap(checkVersion),
-        Effect.catchTags({
-          SqlError: (error) => explainSqlError(error, address),
-          SchemaError: Effect.die
-        })
+        Effect.tap((sql) => checkServer(sql, address, maxConnections > 1)),
+        Effect.catchTag("SqlError", (error) => explainSqlError(error, address)),
+        Effect.map((sql) => retryLostStatements(sql, maxConnections))
       )
     })
   )
-
-const checkVersion = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
-  const rows = yield* sql`SELECT current_setting('server_version') AS server_version,
-    current_setting('server_version_num')::int AS number`
-  const [version] = yield* Schema.decodeUnknownEffect(ServerVersion)(rows)
-  if (version.number < serverVersionMin) return yield* tooOld(version.serverVersion)
-})
 
 /**
  * The embedded store in `dataDir` (`DATA_DIR`) or in memory: the same client drives PGlite over a stream,
