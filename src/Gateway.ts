@@ -7,8 +7,6 @@ import * as S3Blobs from "./artifacts/S3Blobs.ts"
 import { Catalog } from "./catalog/Catalog.ts"
 import { AppConfig, ConfigFault } from "./config/Config.ts"
 import * as Database from "./db/Database.ts"
-import * as DatabaseClock from "./db/DatabaseClock.ts"
-import * as DirectConnection from "./db/DirectConnection.ts"
 import * as Migrations from "./db/Migrations.ts"
 import type { AttemptOutcome } from "./domain/Webhook.ts"
 import { parseEgressAllow } from "./egress/EgressAllow.ts"
@@ -24,13 +22,13 @@ import { Passthrough } from "./passthrough/Passthrough.ts"
 import { ReservationStore } from "./passthrough/ReservationStore.ts"
 import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
 import * as Cluster from "./process/Cluster.ts"
-import * as Hints from "./process/Hints.ts"
 import { LogRetention } from "./process/LogRetention.ts"
 import { PartitionStore } from "./process/PartitionStore.ts"
 import { Process } from "./process/Process.ts"
 import { ProcessStore } from "./process/ProcessStore.ts"
 import * as Retention from "./process/Retention.ts"
 import { Secrets } from "./process/Secrets.ts"
+import * as SharedDatabase from "./process/SharedDatabase.ts"
 import { CallbackKeys } from "./tasks/callbacks/CallbackKeys.ts"
 import { Callbacks } from "./tasks/callbacks/Callbacks.ts"
 import { CallbackSignals } from "./tasks/callbacks/CallbackSignals.ts"
@@ -96,17 +94,7 @@ export const database = Layer.unwrap(
       const embedded = Database.layerEmbedded({ dataDir, durable: options.durable })
       return Migrations.layer().pipe(Layer.provideMerge(embedded))
     }
-    const { pool, url } = options
-    // A migration may take long, and waits for the migration of another process
-    const forMigrations = Database.layerPostgres({ url, timeouts: "endless", maxConnections: 1 })
-    const migrated = Layer.effectDiscard(
-      Migrations.migrate().pipe(Effect.provide(forMigrations, { local: true }))
-    )
-    return Layer.mergeAll(DatabaseClock.layer, Hints.layer).pipe(
-      Layer.provideMerge(DirectConnection.layer(url)),
-      Layer.provideMerge(Database.layerPostgres({ url, maxConnections: pool })),
-      Layer.provide(migrated)
-    )
+    return SharedDatabase.layer(options)
   })
 )
 

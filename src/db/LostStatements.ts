@@ -56,11 +56,12 @@ export const retryLostStatements = (
         ended = cause
         return isLost(cause) ? rollback : Effect.void
       })
-      return Effect.catchCause(withTransaction(work), (cause) => {
-        if (!isLost(cause) || (ended !== undefined && isLost(ended))) return Effect.failCause(cause)
+      return Effect.catchCauseIf(
+        withTransaction(work),
+        (cause) => isLost(cause) && !(ended !== undefined && isLost(ended)),
         // Its own COMMIT or ROLLBACK was lost: it is aborted, and still open
-        return Effect.andThen(cleanPool, Effect.failCause(ended ?? cause))
-      })
+        (cause) => Effect.andThen(cleanPool, Effect.failCause(ended ?? cause))
+      )
     })
 
   return Object.assign(sql, {

@@ -1,10 +1,9 @@
-import { Clock, Context, Effect, Exit, Layer, Metric, Option, Result, Schema } from "effect"
+import { Clock, Context, Effect, Exit, Layer, Metric, Result } from "effect"
 import { createHash, randomUUID } from "node:crypto"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { Hints } from "../process/Hints.ts"
-import { AccountChange } from "../vendors/AccountChange.ts"
 import { accountRefusal } from "../vendors/AccountRefusal.ts"
 import { Accounts } from "../vendors/Accounts.ts"
 import type { AccountState, NoAccountFree } from "../vendors/Accounts.ts"
@@ -13,6 +12,7 @@ import type { UpstreamFailure } from "../vendors/Upstream.ts"
 import type { UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 import { AccountAffinity } from "./AccountAffinity.ts"
 import type { Binding } from "./AccountAffinity.ts"
+import { shareChanges } from "./AccountHints.ts"
 
 export type { AccountState } from "../vendors/Accounts.ts"
 export type { StreamWatch, UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
@@ -139,23 +139,6 @@ export class UpstreamCalls extends Context.Service<
 }
 
 const none: ReadonlyArray<AccountSetting> = []
-
-const ChangeJson = Schema.fromJsonString(AccountChange)
-const decodeChange = Schema.decodeUnknownOption(ChangeJson)
-const encodeChange = Schema.encodeSync(ChangeJson)
-
-/** Circuits and pauses are those of all processes. ADR 0178. */
-const shareChanges = (
-  accounts: Accounts["Service"],
-  hints: typeof Hints.Service,
-  clock: Clock.Clock
-): void => {
-  accounts.onChange((change) => hints.publishUnsafe("account", encodeChange(change)))
-  hints.subscribe("account", (text) => {
-    const change = decodeChange(text)
-    if (Option.isSome(change)) accounts.apply(change.value, clock.currentTimeMillisUnsafe())
-  })
-}
 
 /** What an exit means for its account and model. */
 const observeWith =

@@ -1,12 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
-import { mkdtemp, rm } from "node:fs/promises"
-import { tmpdir } from "node:os"
-import { join } from "node:path"
 import { layerPostgres } from "../../../src/db/Database.ts"
-import { GatewayProcess, pause } from "../../support/gatewayProcess.ts"
-import { runFolderPrefix, startServer, stopServer } from "../../support/postgresProcess.ts"
+import { GatewayProcess, until } from "../../support/gatewayProcess.ts"
+import { startPooler } from "../../support/pooler.ts"
 import { migratedDatabaseUrl } from "../../support/stores.ts"
 
 const image = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -52,18 +49,26 @@ describe("connections of a process", () => {
 })
 
 describe("a start while Postgres restarts", () => {
-  it("waits until it is there", async () => {
-    const folder = await mkdtemp(join(tmpdir(), `${runFolderPrefix}${process.pid}-`))
-    const postgres = await startServer(folder)
-    try {
-      const restarted = postgres.restart("SIGINT")
-      await pause(20)
-      await using gateway = await GatewayProcess.start({ databaseUrl: postgres.url })
-      await restarted
-      assert.strictEqual((await gateway.manage("GET", "/users")).status, 200)
-    } finally {
-      await stopServer(folder)
-      await rm(folder, { recursive: true, force: true })
-    }
-  }, 60_000)
+  it.live(
+    "waits until it is there, and says so",
+    () =>
+      Effect.gen(function* () {
+        const url = yield* migratedDatabaseUrl
+        const pooler = yield* Effect.acquireDisposable(
+          Effect.promise(() =>
+            startPooler(Number(url.port), { mode: "session", settings: "passed" })
+          )
+        )
+        pooler.state.isStarting = true
+        url.port = String(pooler.port)
+        const starting = GatewayProcess.start({ databaseUrl: url.href })
+        yield* Effect.promise(() =>
+          until(async () => (pooler.state.clients > 5 ? true : undefined), { millis: 60_000 })
+        )
+        pooler.state.isStarting = false
+        const gateway = yield* Effect.acquireDisposable(Effect.promise(() => starting))
+        assert.match(gateway.output, /takes no connection now; the start waits for it/u)
+      }),
+    120_000
+  )
 })
