@@ -32,10 +32,11 @@ const Session = Schema.NonEmptyArray(
  * docs/reference/processes.md#poolers
  */
 export const checkServer = (sql: PgClient.PgClient, address: DatabaseAddress, isPool: boolean) =>
-  Effect.gen(function* () {
-    yield* whileRestarting(checkSession(sql, address), address)
-    if (isPool) yield* checkStatements(sql, address)
-  }).pipe(
+  Effect.andThen(
+    checkSession(sql, address),
+    isPool ? checkStatements(sql, address) : Effect.void
+  ).pipe(
+    (check) => whileRestarting(check, address),
     Effect.catchTags({
       SqlError: (error) => explainSqlError(error, address),
       SchemaError: Effect.die
