@@ -50,7 +50,7 @@ export class AppConfig extends Context.Service<
     readonly publicUrl: Option.Option<string>
     readonly database:
       | { readonly _tag: "Embedded"; readonly durable: boolean }
-      | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted }
+      | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted; readonly pool: number }
     readonly dataDir: string
     readonly adminToken: Option.Option<Redacted.Redacted>
     readonly masterKey: Option.Option<Redacted.Redacted>
@@ -163,13 +163,18 @@ const store = (dataDir: string) =>
       Config.Boolean("EMBEDDED_DURABLE").pipe(Config.withDefault(true)),
       "set true or false"
     )
+    const pool = yield* read(
+      "DB_POOL",
+      Config.schema(poolFromString, "DB_POOL").pipe(Config.withDefault(poolDefault)),
+      `set a whole number from ${poolMin} to ${poolMax}, such as ${poolDefault}`
+    )
     const adminToken = yield* readSecret("ADMIN_TOKEN", "set a secret")
     const masterKey = yield* readSecret("MASTER_KEY", masterKeyRemedy)
     yield* checkSecrets(Option.isSome(url), adminToken, masterKey)
     return {
       database: Option.match(url, {
         onNone: () => ({ _tag: "Embedded" as const, durable }),
-        onSome: (value) => ({ _tag: "Postgres" as const, url: value })
+        onSome: (value) => ({ _tag: "Postgres" as const, url: value, pool })
       }),
       adminToken,
       masterKey,
@@ -256,6 +261,15 @@ const countMax = 1_000_000
 const countFromString = Schema.NumberFromString.check(
   Schema.isInt(),
   Schema.isBetween({ minimum: 0, maximum: countMax })
+)
+
+/** Connections of a process's pool. docs/reference/processes.md#connections */
+const poolDefault = 10
+const poolMin = 2
+const poolMax = 1000
+const poolFromString = Schema.NumberFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: poolMin, maximum: poolMax })
 )
 
 const durationMax = Duration.hours(artifactHours)

@@ -141,6 +141,16 @@ export const ownerDeadSeconds = 10
 export const heartbeatSeconds = 2
 
 /**
+ * Calls and reservations of a process whose heartbeat is older are released. Longer than `ownerDeadSeconds`,
+ * so that a process that was paused still settles what it has answered (ADR 0177).
+ */
+export const callLeaseSeconds = 30
+export const callRescueSeconds = 5
+
+/** A larger difference between the clocks of a process and of the database is logged. */
+export const clockSkewSecondsMax = 2
+
+/**
  * A result that is hosted by a vendor is copied up to this size.
  * docs/reference/vendors.md#results-of-vendors
  */
@@ -149,7 +159,7 @@ export const resultBytesMax = 256 * 1024 * 1024
 /** docs/reference/tasks.md#waiting */
 export const preferWaitSecondsMax = 60
 
-/** A waiting request reads its task again this often, because other processes change it too (ADR 0031). */
+/** A waiting request reads its task again this often, because a hint of another process may be lost (ADR 0031). */
 export const taskRecheckSeconds = 1
 
 /** An idle event stream sends a comment this often, so that proxies keep it open. */
