@@ -9,6 +9,7 @@ import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { chatCompletion, chatEvents, openAiUsage } from "../../support/mockOpenAi.ts"
 import { events, json, mockVendor } from "../../support/mockVendors.ts"
 import type { Script } from "../../support/mockVendors.ts"
+import { startSlowVendor } from "../../support/slowVendor.ts"
 import { migratedDatabaseUrl } from "../../support/stores.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
 
@@ -140,13 +141,19 @@ const skewed = async (databaseUrl: string, offsetMillis: number) => {
 }
 
 /** Keeps every connection of the process's pool in a statement that waits for a lock. */
+const picture =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 const starved = async (databaseUrl: string) => {
-  const env = { SIMULATOR_DELAY: "60 seconds" }
+  await using vendor = await startSlowVendor()
+  const env = vendor.gemini
   await using first = await GatewayProcess.start({ databaseUrl, env })
   await using second = await GatewayProcess.start({ databaseUrl, env })
   second.useKey(await first.key())
-  const model = "/vendors/alibaba/v1/text-to-image-max/generation"
-  const create = (n: number) => first.call("POST", model, { prompt: `${n}` })
+  // In hand while their submits block
+  const model = "/vendors/google/v1/image-edit-pro/edit"
+  const body = { prompt: "slow=60000", images: [picture] }
+  const create = () => first.call("POST", model, body)
   const running = await Promise.all([1, 2, 3].map(create))
   for (const { status, text } of running) assert.strictEqual(status, 202, text)
   const reads: Array<Promise<unknown>> = []
