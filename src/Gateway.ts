@@ -32,6 +32,7 @@ import { Process } from "./process/Process.ts"
 import { ProcessStore } from "./process/ProcessStore.ts"
 import * as Retention from "./process/Retention.ts"
 import { Secrets } from "./process/Secrets.ts"
+import * as SharedDatabase from "./process/SharedDatabase.ts"
 import { Bills } from "./tasks/Bills.ts"
 import { CallbackKeys } from "./tasks/callbacks/CallbackKeys.ts"
 import { Callbacks } from "./tasks/callbacks/Callbacks.ts"
@@ -96,11 +97,7 @@ export const database = Layer.unwrap(
       const embedded = Database.layerEmbedded({ dataDir, durable: options.durable })
       return Migrations.layer().pipe(Layer.provideMerge(embedded))
     }
-    const { url } = options
-    // A migration may take long, and waits for the migration of another process
-    const forMigrations = Database.layerPostgres({ url, timeouts: "endless", maxConnections: 1 })
-    const migrated = Migrations.layer().pipe(Layer.provide(forMigrations))
-    return Database.layerPostgres({ url }).pipe(Layer.provide(migrated))
+    return SharedDatabase.layer(options)
   })
 )
 

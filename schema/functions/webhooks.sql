@@ -54,9 +54,11 @@ set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off se
 as $$
 declare lock_key integer;
 begin
+  -- Heartbeats are of the clock of the database: the newest of them is its time.
   if not exists (
     select 1 from processes
-    where id <> p_owner and greatest(heartbeat_at, left_at) > p_now - interval '2 minutes'
+    where id <> p_owner
+      and greatest(heartbeat_at, left_at) > (select max(heartbeat_at) from processes) - interval '2 minutes'
   ) then
     return p_limits;
   end if;

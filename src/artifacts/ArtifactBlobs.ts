@@ -1,8 +1,19 @@
-import { ByteSize, Context, Effect, FileSystem, Layer, Option, Path, Schema, Stream } from "effect"
-import type { PlatformError } from "effect"
+import {
+  ByteSize,
+  Context,
+  DateTime,
+  Effect,
+  FileSystem,
+  Layer,
+  Path,
+  Schema,
+  Stream
+} from "effect"
+import type { Option, PlatformError } from "effect"
 import { randomUUID } from "node:crypto"
 import { unlinkSync, writeFileSync } from "node:fs"
-import { join, resolve } from "node:path"
+import { dirname, join, resolve } from "node:path"
+import { Batcher } from "../db/Batcher.ts"
 import { makeFolder } from "../db/MakeFolder.ts"
 import type { ArtifactId } from "../domain/Ids.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
@@ -27,13 +38,15 @@ export class ArtifactBlobs extends Context.Service<
   ArtifactBlobs,
   {
     /**
-     * Writes the chunks as they come. Whenever the process dies, the medium is complete or absent; a
-     * second `put` of the same id replaces it.
+     * Writes the chunks as they come; returns what `record` returned, which runs when all of them are
+     * stored and before they can be read. Whenever the process dies, the medium is complete or absent;
+     * after `put` a power cut does not lose it. A second `put` of the same id replaces it.
      */
-    readonly put: <E>(
+    readonly put: <E, A, E2>(
       id: ArtifactId,
-      bytes: Stream.Stream<Uint8Array, E>
-    ) => Effect.Effect<void, StoreUnavailable | E>
+      bytes: Stream.Stream<Uint8Array, E>,
+      record: Effect.Effect<A, E2>
+    ) => Effect.Effect<A, StoreUnavailable | E | E2>
     readonly get: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     /**
      * The bytes of a range in chunks; `None` when there is no such medium. The range must be within it.
@@ -45,60 +58,132 @@ export class ArtifactBlobs extends Context.Service<
     ) => Effect.Effect<Option.Option<Stream.Stream<Uint8Array, StoreUnavailable>>, StoreUnavailable>
     /** Succeeds when there is no such medium. */
     readonly remove: (id: ArtifactId) => Effect.Effect<void, StoreUnavailable>
+    /** Removes what is left of media with older ids, such as half-written ones of a dead process. */
+    readonly removeOlder: (than: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/artifacts/ArtifactBlobs") {
-  /** Files in a directory, in 256 subfolders by the id's last two digits. */
+  /** Files in a directory, in subfolders by the time in their ids. ADR 0150. */
   static readonly layerDirectory = (directory: string) =>
-    Layer.effect(
-      ArtifactBlobs,
+    Layer.effect(ArtifactBlobs, Effect.andThen(probe(directory), makeDirectory(directory)))
+}
+
+const makeDirectory = Effect.fnUntraced(function* (directory: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const fileOf = (id: ArtifactId) => path.join(directory, id.slice(timeStart, timeEnd), id)
+  /** Where media of programs before ADR 0150 are; the last of them expire a day after the upgrade. */
+  const earlierFileOf = (id: ArtifactId) => path.join(directory, id.slice(-2), id)
+  const syncFolder = yield* makeSyncFolder(fs, directory)
+  const either = <A>(
+    id: ArtifactId,
+    read: (file: string) => Effect.Effect<A, PlatformError.PlatformError>
+  ) => noneIfMissing(Effect.catchIf(read(fileOf(id)), isNotFound, () => read(earlierFileOf(id))))
+  return ArtifactBlobs.of({
+    put: (id, bytes, record) =>
+      Effect.withSpan(
+        write(fs, fileOf(id), bytes, record, syncFolder(dirname(fileOf(id)))),
+        "ArtifactBlobs.put"
+      ),
+    get: (id) => either(id, fs.readFile),
+    stream: (id, { end, start }) =>
+      either(id, (file) =>
+        Effect.as(
+          fs.access(file),
+          fs
+            .stream(file, {
+              offset: ByteSize.bytes(start),
+              bytesToRead: ByteSize.bytes(end - start + 1)
+            })
+            .pipe(Stream.mapError(failed))
+        )
+      ),
+    remove: (id) =>
+      fs.remove(fileOf(id)).pipe(
+        Effect.catchIf(isNotFound, () =>
+          Effect.forEach(
+            [
+              `${fileOf(id)}${unfinishedExtension}`,
+              earlierFileOf(id),
+              `${earlierFileOf(id)}${unfinishedExtension}`
+            ],
+            (file) => fs.remove(file, { force: true }),
+            { discard: true }
+          )
+        ),
+        orFailed
+      ),
+    removeOlder: Effect.fnUntraced(function* (than) {
+      const names = yield* orFailed(fs.readDirectory(directory))
+      const [failures] = yield* Effect.partition(
+        names.filter((name) => isOlder(name, than)),
+        (name) => fs.remove(path.join(directory, name), { recursive: true, force: true })
+      )
+      if (failures[0] !== undefined) return yield* failed(failures[0])
+    })
+  })
+})
+
+/** In this order, so that no file is found before its row, and none that a power cut could undo. */
+const write = <E, A, E2>(
+  fs: FileSystem.FileSystem,
+  to: string,
+  bytes: Stream.Stream<Uint8Array, E>,
+  record: Effect.Effect<A, E2>,
+  syncFolder: Effect.Effect<unknown, StoreUnavailable>
+): Effect.Effect<A, StoreUnavailable | E | E2> => {
+  const unfinished = `${to}${unfinishedExtension}`
+  const open = fs.open(unfinished, { flag: "w" })
+  // Only the first file of a subfolder makes it
+  const opened = Effect.catchIf(open, isNotFound, () =>
+    Effect.andThen(fs.makeDirectory(dirname(to), { recursive: true }), open)
+  )
+  return Effect.gen(function* () {
+    yield* Effect.scoped(
       Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const path = yield* Path.Path
-        const folderOf = (id: ArtifactId) => path.join(directory, id.slice(-2))
-        const fileOf = (id: ArtifactId) => path.join(folderOf(id), id)
-        yield* probe(directory)
-        yield* removeUnfinished(directory)
-        const write = <E>(id: ArtifactId, bytes: Stream.Stream<Uint8Array, E>, to: string) =>
-          Effect.gen(function* () {
-            yield* orFailed(fs.makeDirectory(folderOf(id), { recursive: true }))
-            yield* Effect.scoped(
-              Effect.gen(function* () {
-                const file = yield* orFailed(fs.open(to, { flag: "w" }))
-                yield* Stream.runForEach(bytes, (chunk) => orFailed(file.writeAll(chunk)))
-                yield* orFailed(file.sync)
-              })
-            )
-            yield* orFailed(fs.rename(to, fileOf(id)))
-          }).pipe(Effect.onError(() => Effect.ignore(fs.remove(to, { force: true }))))
-        return ArtifactBlobs.of({
-          put: (id, bytes) =>
-            Effect.withSpan(
-              write(id, bytes, `${fileOf(id)}${unfinishedExtension}`),
-              "ArtifactBlobs.put"
-            ),
-          get: (id) => noneIfMissing(fs.readFile(fileOf(id))),
-          stream: (id, { end, start }) =>
-            noneIfMissing(
-              Effect.as(
-                fs.access(fileOf(id)),
-                fs
-                  .stream(fileOf(id), {
-                    offset: ByteSize.bytes(start),
-                    bytesToRead: ByteSize.bytes(end - start + 1)
-                  })
-                  .pipe(Stream.mapError(failed))
-              )
-            ),
-          remove: (id) =>
-            Effect.forEach(
-              [fileOf(id), `${fileOf(id)}${unfinishedExtension}`],
-              (file) => orFailed(fs.remove(file, { force: true })),
-              { discard: true }
-            )
-        })
+        const file = yield* orFailed(opened)
+        yield* Stream.runForEach(bytes, (chunk) => orFailed(file.writeAll(chunk)))
+        yield* orFailed(file.sync)
       })
     )
+    const recorded = yield* record
+    yield* orFailed(fs.rename(unfinished, to))
+    yield* syncFolder
+    return recorded
+  }).pipe(Effect.onError(() => Effect.ignore(fs.remove(unfinished, { force: true }))))
 }
+
+/** An id is `art_` and a UUID of version 7: of its 48 bits of milliseconds these digits leave out 20. */
+const timeStart = 4
+const timeEnd = 11
+/** What one subfolder spans: 17.5 minutes. */
+const folderMillis = 2 ** 20
+
+const isOlder = (folder: string, than: DateTime.Utc): boolean =>
+  /^[\da-f]{7}$/u.test(folder) &&
+  (Number.parseInt(folder, 16) + 1) * folderMillis <= DateTime.toEpochMillis(than)
+
+/**
+ * Makes the entries of a folder durable. Files that are renamed while an fsync is under way share the
+ * next one.
+ */
+const makeSyncFolder = Effect.fnUntraced(function* (fs: FileSystem.FileSystem, directory: string) {
+  const sync = (folder: string) =>
+    Effect.scoped(Effect.flatMap(fs.open(folder, { flag: "r" }), (opened) => opened.sync))
+  // The latest whose own entry in the directory is durable
+  let durable = ""
+  const { call } = yield* Batcher.make({
+    itemsMax: Number.POSITIVE_INFINITY,
+    runsMax: 1,
+    run: (folders: ReadonlyArray<string>) =>
+      Effect.forEach(new Set(folders), (folder) =>
+        Effect.andThen(
+          sync(folder),
+          Effect.suspend(() => (folder === durable ? Effect.void : sync(directory)))
+        ).pipe(Effect.andThen(Effect.sync(() => (durable = folder))))
+      ).pipe(Effect.as(folders), orFailed)
+  })
+  return call
+})
 
 const failed = (cause: PlatformError.PlatformError) => new StoreUnavailable({ cause })
 
@@ -120,38 +205,13 @@ const probe = (directory: string) =>
       })
   })
 
+const isNotFound = (error: PlatformError.PlatformError): boolean => error.reason._tag === "NotFound"
+
 const noneIfMissing = <A>(self: Effect.Effect<A, PlatformError.PlatformError>) =>
   self.pipe(
     Effect.asSome,
-    Effect.catch((error) =>
-      error.reason._tag === "NotFound"
-        ? Effect.succeed(Option.none<A>())
-        : Effect.fail(failed(error))
-    )
+    Effect.catchIf(isNotFound, () => Effect.succeedNone),
+    orFailed
   )
 
 const unfinishedExtension = ".part"
-
-/** An older unfinished file was left by a process that died; a younger one may still be written. */
-const unfinishedMillisMax = 3_600_000
-
-const removeUnfinished = Effect.fnUntraced(
-  function* (directory: string) {
-    const fs = yield* FileSystem.FileSystem
-    const path = yield* Path.Path
-    const now = yield* Effect.clockWith((clock) => clock.currentTimeMillis)
-    const names = yield* fs.readDirectory(directory, { recursive: true })
-    yield* Effect.forEach(
-      names.filter((name) => name.endsWith(unfinishedExtension)),
-      Effect.fnUntraced(function* (name) {
-        const file = path.join(directory, name)
-        const { mtime } = yield* fs.stat(file)
-        const written = Option.match(mtime, { onNone: () => now, onSome: (it) => it.getTime() })
-        if (now - written > unfinishedMillisMax) yield* fs.remove(file, { force: true })
-      }),
-      { discard: true }
-    )
-  },
-  // Another process may have removed the file
-  (self) => Effect.ignore(self)
-)

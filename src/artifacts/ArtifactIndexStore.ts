@@ -1,6 +1,8 @@
 import { PgClient } from "@effect/sql-pg"
-import { Array, Context, Effect, Layer, Schema } from "effect"
-import type { DateTime, Option } from "effect"
+import { Array, Context, DateTime, Effect, Layer, Schema } from "effect"
+import type { Option } from "effect"
+import { Batcher } from "../db/Batcher.ts"
+import { groupCommit, hex, retryDeadlock } from "../db/BatchWrites.ts"
 import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { ArtifactId, TaskId, UserId } from "../domain/Ids.ts"
@@ -19,17 +21,12 @@ export class ArtifactRow extends Schema.Class<ArtifactRow>("ArtifactRow")({
   expiresAt: Time
 }) {}
 
-/** In place of the hash while the bytes are being written. */
-export const unfinished = new Uint8Array()
-
 /** The index of stored media. */
 export class ArtifactIndexStore extends Context.Service<
   ArtifactIndexStore,
   {
-    /** A row without a hash (`unfinished`) is not found until `finish` gives it one. */
+    /** Rows that are added together are committed together. */
     readonly add: (row: ArtifactRow) => Effect.Effect<void, StoreUnavailable>
-    /** All bytes are written: records their count and hash. */
-    readonly finish: (row: ArtifactRow) => Effect.Effect<void, StoreUnavailable>
     readonly find: (id: ArtifactId) => Effect.Effect<Option.Option<ArtifactRow>, StoreUnavailable>
     readonly expired: (
       now: DateTime.Utc,
@@ -40,19 +37,17 @@ export class ArtifactIndexStore extends Context.Service<
 >()("gateway/artifacts/ArtifactIndexStore") {
   static readonly layer = Layer.effect(
     ArtifactIndexStore,
-    Effect.map(PgClient.PgClient, (sql) => {
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
       const Id = Schema.Struct({ id: ArtifactId })
+      const { call } = yield* Batcher.make({
+        ...groupCommit,
+        run: (rows: ReadonlyArray<ArtifactRow>) => Effect.as(insert(sql, rows), rows)
+      })
       return ArtifactIndexStore.of({
-        add: (a) =>
-          sql`
-            INSERT INTO artifacts (id, user_id, task_id, role, mime, bytes, sha256, created_at, expires_at)
-            VALUES (${a.id}, ${a.userId}, ${a.taskId}, ${a.role}, ${a.mime}, ${a.bytes}, ${a.sha256},
-              ${toDate(a.createdAt)}, ${toDate(a.expiresAt)})
-            ON CONFLICT (id) DO NOTHING`.pipe(Effect.asVoid, storeFailures),
-        finish: (a) =>
-          sql`UPDATE artifacts SET bytes = ${a.bytes}, sha256 = ${a.sha256}
-            WHERE id = ${a.id}`.pipe(Effect.asVoid, storeFailures),
+        add: (row) => Effect.asVoid(call(row)),
         find: (id) =>
+          // Without a hash it was left by a process that died, of a program before ADR 0150
           sql`SELECT * FROM artifacts WHERE id = ${id} AND sha256 <> ''`.pipe(
             rowsOf(ArtifactRow),
             Effect.map(Array.head),
@@ -73,3 +68,15 @@ export class ArtifactIndexStore extends Context.Service<
     })
   )
 }
+
+const insert = (sql: PgClient.PgClient, rows: ReadonlyArray<ArtifactRow>) =>
+  sql`
+    INSERT INTO artifacts (id, user_id, task_id, role, mime, bytes, sha256, created_at, expires_at)
+    SELECT * FROM unnest(
+      ${rows.map((row) => row.id)}::text[], ${rows.map((row) => row.userId)}::uuid[],
+      ${rows.map((row) => row.taskId)}::uuid[], ${rows.map((row) => row.role)}::text[],
+      ${rows.map((row) => row.mime)}::text[], ${rows.map((row) => String(row.bytes))}::bigint[],
+      ${rows.map((row) => hex(row.sha256))}::bytea[],
+      ${rows.map((row) => DateTime.formatIso(row.createdAt))}::timestamptz[],
+      ${rows.map((row) => DateTime.formatIso(row.expiresAt))}::timestamptz[])
+    ON CONFLICT (id) DO NOTHING`.pipe(retryDeadlock, storeFailures)

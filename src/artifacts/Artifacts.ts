@@ -9,7 +9,7 @@ import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { Secrets } from "../process/Secrets.ts"
 import { ArtifactBlobs } from "./ArtifactBlobs.ts"
 import type { ByteRange } from "./ArtifactBlobs.ts"
-import { ArtifactIndexStore, ArtifactRow, unfinished } from "./ArtifactIndexStore.ts"
+import { ArtifactIndexStore, ArtifactRow } from "./ArtifactIndexStore.ts"
 
 export type { ArtifactRow } from "./ArtifactIndexStore.ts"
 
@@ -62,7 +62,7 @@ export class Artifacts extends Context.Service<
     readonly read: (id: ArtifactId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     /** Removes bytes and rows; what cannot be removed now is removed after it has expired. */
     readonly remove: (ids: ReadonlyArray<ArtifactId>) => Effect.Effect<void, StoreUnavailable>
-    /** Removes bytes and rows of all expired artifacts. */
+    /** Removes bytes and rows of all expired artifacts, and what dead processes left of others. */
     readonly removeExpired: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/artifacts/Artifacts") {
@@ -77,10 +77,10 @@ export class Artifacts extends Context.Service<
       const signatureOf = (id: string, expires: string) =>
         secrets.mac("artifact", `${id}.${expires}`)
 
-      const { put, putStream, remove } = makeStorage(blobs, index)
+      const { putStream, remove } = makeStorage(blobs, index)
 
       return Artifacts.of({
-        put,
+        put: ({ bytes, ...artifact }) => putStream(artifact, Stream.succeed(bytes)),
         putStream,
         urlOf: (artifact) => {
           const expires = String(Math.floor(DateTime.toEpochMillis(artifact.expiresAt) / 1000))
@@ -114,7 +114,10 @@ export class Artifacts extends Context.Service<
           return removed > 0 && expired.length === removedAtOnceMax
         }).pipe(
           Effect.repeat({ while: (hasMore) => hasMore }),
-          Effect.asVoid,
+          Effect.andThen(DateTime.now),
+          Effect.flatMap((now) =>
+            blobs.removeOlder(DateTime.subtract(now, { hours: artifactHours + 1 }))
+          ),
           Effect.withSpan("Artifacts.removeExpired")
         )
       })
@@ -142,26 +145,12 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
     return removed.length
   })
 
-  /** The row first: a crash in between leaves a row that expires, and never bytes without a row. */
-  const store = <E>(row: ArtifactRow, write: Effect.Effect<ArtifactRow, E>) =>
-    Effect.andThen(
-      index.add(row),
-      Effect.onError(write, () => Effect.ignore(remove([row.id])))
-    )
-
-  const put = Effect.fn("Artifacts.put")(function* ({ bytes, ...artifact }: NewArtifact) {
-    const row = rowOf(artifact, yield* DateTime.now, {
-      bytes: BigInt(bytes.byteLength),
-      sha256: createHash("sha256").update(bytes).digest()
-    })
-    return yield* store(row, Effect.as(blobs.put(row.id, Stream.succeed(bytes)), row))
-  })
-
   const putStream = Effect.fn("Artifacts.putStream")(function* <E>(
     artifact: Omit<NewArtifact, "bytes">,
     bytes: Stream.Stream<Uint8Array, E>
   ) {
-    const row = rowOf(artifact, yield* DateTime.now, { bytes: 0n, sha256: unfinished })
+    const now = yield* DateTime.now
+    const id = makeArtifactId(DateTime.toEpochMillis(now))
     const hash = createHash("sha256")
     let size = 0n
     const counted = Stream.map(bytes, (chunk) => {
@@ -169,29 +158,22 @@ const makeStorage = (blobs: ArtifactBlobs["Service"], index: ArtifactIndexStore[
       size += BigInt(chunk.length)
       return chunk
     })
-    const finish = Effect.gen(function* () {
-      const finished = new ArtifactRow({ ...row, bytes: size, sha256: hash.digest() })
-      yield* index.finish(finished)
-      return finished
+    const record = Effect.suspend(() => {
+      const row = new ArtifactRow({
+        ...artifact,
+        id,
+        bytes: size,
+        sha256: hash.digest(),
+        createdAt: now,
+        expiresAt: DateTime.add(now, { hours: artifactHours })
+      })
+      return Effect.as(index.add(row), row)
     })
-    return yield* store(row, Effect.andThen(blobs.put(row.id, counted), finish))
+    return yield* Effect.onError(blobs.put(id, counted, record), () => Effect.ignore(remove([id])))
   })
 
-  return { put, putStream, remove }
+  return { putStream, remove }
 }
-
-const rowOf = (
-  artifact: Omit<NewArtifact, "bytes">,
-  now: DateTime.Utc,
-  content: Pick<ArtifactRow, "bytes" | "sha256">
-): ArtifactRow =>
-  new ArtifactRow({
-    ...artifact,
-    ...content,
-    id: makeArtifactId(DateTime.toEpochMillis(now)),
-    createdAt: now,
-    expiresAt: DateTime.add(now, { hours: artifactHours })
-  })
 
 /** How many expired artifacts are removed at a time. */
 const removedAtOnceMax = 500

@@ -28,7 +28,8 @@ export const layer = (options: BucketAccess) =>
           Effect.mapError(unavailable)
         )
       return ArtifactBlobs.of({
-        put: (id, bytes) => Effect.withSpan(upload(send, at(id), bytes), "S3Blobs.put"),
+        put: (id, bytes, record) =>
+          Effect.withSpan(upload(send, at(id), bytes, record), "S3Blobs.put"),
         get: Effect.fn("S3Blobs.get")(function* (id) {
           const found = yield* read(id, {})
           if (Option.isNone(found)) return Option.none()
@@ -44,7 +45,9 @@ export const layer = (options: BucketAccess) =>
             Effect.catchIf(isMissing, () => Effect.void),
             Effect.mapError(unavailable)
           )
-        })
+        }),
+        // Unfinished uploads of dead processes are aborted at the start
+        removeOlder: () => Effect.void
       })
     })
   )

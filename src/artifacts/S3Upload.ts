@@ -15,14 +15,17 @@ interface Upload extends Place {
 
 /**
  * Puts a medium as it comes: one PUT when it is small, else an upload in parts, which is visible only
- * once it is completed, and is aborted when the medium breaks off.
+ * once it is completed, and is aborted when the medium breaks off. `record` runs before the request that
+ * makes it visible.
  */
-export const upload = <E>(
+export const upload = <E, A, E2>(
   send: Send,
   place: Place,
-  bytes: Stream.Stream<Uint8Array, E>
-): Effect.Effect<void, StoreUnavailable | E> =>
+  bytes: Stream.Stream<Uint8Array, E>,
+  record: Effect.Effect<A, E2>
+): Effect.Effect<A, StoreUnavailable | E | E2> =>
   Effect.suspend(() => {
+    let rest: Uint8Array = new Uint8Array()
     const done: Array<CompletedPart> = []
     let upload: Upload | undefined
     const begin = send((s3, init) => s3.createMultipartUpload(place, init)).pipe(
@@ -37,20 +40,30 @@ export const upload = <E>(
       const { ETag } = yield* send((s3, init) => s3.uploadPart(part, init))
       done.push({ PartNumber: part.PartNumber, ETag })
     })
-    const finish = Effect.fnUntraced(function* (rest: Uint8Array) {
+    const finish = Effect.gen(function* () {
       if (upload === undefined) {
         yield* send((s3, init) => s3.putObject({ ...place, Body: rest }, init))
         return
       }
-      if (rest.length > 0) yield* add(rest)
       const whole = { ...upload, MultipartUpload: { Parts: done } }
       const { ETag } = yield* send((s3, init) => s3.completeMultipartUpload(whole, init))
       if (ETag === undefined) return yield* unreadable
     })
     return Stream.runForEach(partsOf(bytes), (body) =>
-      Effect.mapError(body.length === partBytes ? add(body) : finish(body), unavailable)
-    ).pipe(Effect.onError(() => (upload === undefined ? Effect.void : abort(send, upload))))
+      body.length === partBytes ? orUnavailable(add(body)) : Effect.sync(() => (rest = body))
+    ).pipe(
+      Effect.andThen(
+        Effect.suspend(() =>
+          upload !== undefined && rest.length > 0 ? orUnavailable(add(rest)) : Effect.void
+        )
+      ),
+      Effect.andThen(record),
+      Effect.tap(orUnavailable(finish)),
+      Effect.onError(() => (upload === undefined ? Effect.void : abort(send, upload)))
+    )
   })
+
+const orUnavailable = <A>(self: Effect.Effect<A, BucketFault>) => Effect.mapError(self, unavailable)
 
 /** Parts of one size, and at the end of the medium one that is smaller and may be empty. */
 const partsOf = <E>(bytes: Stream.Stream<Uint8Array, E>): Stream.Stream<Uint8Array, E> =>

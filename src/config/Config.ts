@@ -14,6 +14,7 @@ import { artifactHours } from "../domain/Limits.ts"
 import type { AccountSetting } from "../domain/Provider.ts"
 import { artifactLocation } from "./ArtifactLocation.ts"
 import type { ArtifactLocation } from "./ArtifactLocation.ts"
+import { logSettings } from "./LogSettings.ts"
 import { baseUrl, publicUrl } from "./PublicUrls.ts"
 import { retentionSettings } from "./RetentionSettings.ts"
 import type { RetentionSettings } from "./RetentionSettings.ts"
@@ -54,7 +55,7 @@ export class AppConfig extends Context.Service<
     readonly publicUrl: Option.Option<string>
     readonly database:
       | { readonly _tag: "Embedded"; readonly durable: boolean }
-      | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted }
+      | { readonly _tag: "Postgres"; readonly url: Redacted.Redacted; readonly pool: number }
     readonly dataDir: string
     readonly adminToken: Option.Option<Redacted.Redacted>
     readonly masterKey: Option.Option<Redacted.Redacted>
@@ -133,7 +134,7 @@ const load = Effect.gen(function* () {
     retention: yield* retentionSettings,
     accounts: yield* vendorAccounts,
     signIn: yield* signInSettings,
-    ...(yield* logging)
+    ...(yield* logSettings)
   })
 })
 
@@ -171,13 +172,18 @@ const store = (dataDir: string) =>
       Config.Boolean("EMBEDDED_DURABLE").pipe(Config.withDefault(true)),
       "set true or false"
     )
+    const pool = yield* read(
+      "DB_POOL",
+      Config.schema(poolFromString, "DB_POOL").pipe(Config.withDefault(poolDefault)),
+      `set a whole number from ${poolMin} to ${poolMax}, such as ${poolDefault}`
+    )
     const adminToken = yield* readSecret("ADMIN_TOKEN", "set a secret")
     const masterKey = yield* readSecret("MASTER_KEY", masterKeyRemedy)
     yield* checkSecrets(Option.isSome(url), adminToken, masterKey)
     return {
       database: Option.match(url, {
         onNone: () => ({ _tag: "Embedded" as const, durable }),
-        onSome: (value) => ({ _tag: "Postgres" as const, url: value })
+        onSome: (value) => ({ _tag: "Postgres" as const, url: value, pool })
       }),
       adminToken,
       masterKey,
@@ -234,36 +240,19 @@ const limits = Effect.gen(function* () {
   }
 })
 
-const otlpEndpoint = Effect.gen(function* () {
-  const name = "OTEL_EXPORTER_OTLP_ENDPOINT"
-  const remedy = "set the address of a collector, such as http://localhost:4318"
-  const url = yield* read(name, Config.option(Config.URL(name)), remedy)
-  if (Option.exists(url, ({ protocol }) => !/^https?:$/u.test(protocol))) {
-    return yield* fault(name, "is not spoken to over HTTP", remedy)
-  }
-  return Option.map(url, ({ href }) => href.replace(/\/+$/u, ""))
-})
-
-const logging = Effect.gen(function* () {
-  return {
-    logLevel: yield* read(
-      "LOG_LEVEL",
-      Config.LogLevel("LOG_LEVEL").pipe(Config.withDefault("Info" as const)),
-      "set Trace, Debug, Info, Warn, Error or None"
-    ),
-    logFormat: yield* read(
-      "LOG_FORMAT",
-      Config.Literals(["pretty", "json"], "LOG_FORMAT").pipe(Config.withDefault("pretty" as const)),
-      "set pretty or json"
-    ),
-    otlpEndpoint: yield* otlpEndpoint
-  }
-})
-
 const countMax = 1_000_000
 const countFromString = Schema.NumberFromString.check(
   Schema.isInt(),
   Schema.isBetween({ minimum: 0, maximum: countMax })
+)
+
+/** Connections of a process's pool. docs/reference/processes.md#connections */
+const poolDefault = 10
+const poolMin = 2
+const poolMax = 1000
+const poolFromString = Schema.NumberFromString.check(
+  Schema.isInt(),
+  Schema.isBetween({ minimum: poolMin, maximum: poolMax })
 )
 
 const durationMax = Duration.hours(artifactHours)

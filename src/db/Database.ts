@@ -1,21 +1,19 @@
 import { PgClient } from "@effect/sql-pg"
-import { Effect, Redacted, Schema, String } from "effect"
+import { Effect, Redacted, String } from "effect"
 import type { Layer, Scope } from "effect"
 import type { SqlClient } from "effect/sql/SqlClient"
 import type { SqlError } from "effect/sql/SqlError"
 import { ownerDeadSeconds } from "../domain/Limits.ts"
 import { idleMillis, openWatched, defaultTimeouts } from "./ConnectionWatchdog.ts"
 import type { Timeouts } from "./ConnectionWatchdog.ts"
-import {
-  DatabaseUnavailable,
-  explainSqlError,
-  parseDatabaseUrl,
-  tooOld
-} from "./DatabaseUnavailable.ts"
+import { DatabaseUnavailable, explainSqlError, parseDatabaseUrl } from "./DatabaseUnavailable.ts"
+import type { DatabaseAddress } from "./DatabaseUnavailable.ts"
 import { maintain } from "./EmbeddedMaintenance.ts"
 import { openEmbedded } from "./EmbeddedPostgres.ts"
 import type { EmbeddedOptions } from "./EmbeddedPostgres.ts"
+import { retryLostStatements } from "./LostStatements.ts"
 import type { PgliteSession } from "./PgliteStream.ts"
+import { checkServer } from "./ServerCheck.ts"
 
 /** The services of both stores: one driver and one dialect. docs/reference/configuration.md#store */
 export type Database = PgClient.PgClient | SqlClient
@@ -25,9 +23,6 @@ export type Database = PgClient.PgClient | SqlClient
  * and a plan that scans it would be kept. JIT would compile statements that such a plan makes look costly.
  */
 export const planning = { enable_seqscan: "off", jit: "off" } as const
-
-/** The oldest Postgres that is supported. docs/reference/configuration.md#store */
-const serverVersionMin = 150_000
 
 /** Names recur on each row, and the transforms are pure. */
 const memoize = (transform: (name: string) => string): ((name: string) => string) => {
@@ -53,59 +48,64 @@ const settings = {
   applicationName: "generation-gateway"
 }
 
-const ServerVersion = Schema.NonEmptyArray(
-  Schema.Struct({ serverVersion: Schema.String, number: Schema.Int })
-)
+/** The parts of `DATABASE_URL`. */
+export const addressOf = (
+  url: Redacted.Redacted
+): Effect.Effect<DatabaseAddress, DatabaseUnavailable> => {
+  const address = parseDatabaseUrl(Redacted.value(url))
+  return address instanceof DatabaseUnavailable ? Effect.fail(address) : Effect.succeed(address)
+}
 
-/** A Postgres server at `DATABASE_URL`; connects once, so that a wrong value stops the start. */
-export const layerPostgres = (options: {
-  readonly url: Redacted.Redacted
-  /** Default 10. */
-  readonly maxConnections?: number
+interface SessionOptions {
   /** Default `ownerDeadSeconds`. */
   readonly idleTransactionMillis?: number
   /** Default `defaultTimeouts`; `endless` for statements that may take long, such as migrations. */
   readonly timeouts?: Timeouts | "endless"
-}): Layer.Layer<Database, DatabaseUnavailable> =>
+}
+
+/** Settings of each connection to a Postgres server. */
+export const sessionOf = (
+  url: Redacted.Redacted,
+  address: DatabaseAddress,
+  { idleTransactionMillis = ownerDeadSeconds * 1000, timeouts = defaultTimeouts }: SessionOptions
+) => ({
+  ...settings,
+  url,
+  ...(timeouts === "endless" ? {} : { stream: openWatched(address, timeouts) }),
+  startupParameters: {
+    TimeZone: "UTC",
+    ...planning,
+    // A process that is paused or disconnected between two statements must not keep a wallet locked
+    idle_in_transaction_session_timeout: `${idleTransactionMillis}`,
+    ...(timeouts === "endless" ? {} : { statement_timeout: `${timeouts.statementMillis}` })
+  }
+})
+
+/** A Postgres server at `DATABASE_URL`; connects once, so that a wrong value stops the start. */
+export const layerPostgres = (
+  options: SessionOptions & {
+    readonly url: Redacted.Redacted
+    /** Default 10. */
+    readonly maxConnections?: number
+  }
+): Layer.Layer<Database, DatabaseUnavailable> =>
   PgClient.layerFrom(
     Effect.gen(function* () {
-      const address = parseDatabaseUrl(Redacted.value(options.url))
-      if (address instanceof DatabaseUnavailable) return yield* address
+      const address = yield* addressOf(options.url)
       const { timeouts = defaultTimeouts } = options
       const client = PgClient.make({
-        ...settings,
-        url: options.url,
-        ...(timeouts === "endless"
-          ? {}
-          : {
-              stream: openWatched(address, timeouts),
-              idleTimeout: idleMillis(timeouts)
-            }),
-        maxConnections: options.maxConnections ?? 10,
-        startupParameters: {
-          TimeZone: "UTC",
-          ...planning,
-          // A process that is paused or disconnected between two statements must not keep a wallet locked
-          idle_in_transaction_session_timeout: `${options.idleTransactionMillis ?? ownerDeadSeconds * 1000}`,
-          ...(timeouts === "endless" ? {} : { statement_timeout: `${timeouts.statementMillis}` })
-        }
+        ...sessionOf(options.url, address, options),
+        ...(timeouts === "endless" ? {} : { idleTimeout: idleMillis(timeouts) }),
+        maxConnections: options.maxConnections ?? 10
       })
+      const { maxConnections = 10 } = options
       return yield* client.pipe(
-        Effect.tap(checkVersion),
-        Effect.catchTags({
-          SqlError: (error) => explainSqlError(error, address),
-          SchemaError: Effect.die
-        })
+        Effect.tap((sql) => checkServer(sql, address, maxConnections > 1)),
+        Effect.catchTag("SqlError", (error) => explainSqlError(error, address)),
+        Effect.map((sql) => retryLostStatements(sql, maxConnections))
       )
     })
   )
-
-const checkVersion = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
-  const rows = yield* sql`SELECT current_setting('server_version') AS server_version,
-    current_setting('server_version_num')::int AS number`
-  const [version] = yield* Schema.decodeUnknownEffect(ServerVersion)(rows)
-  if (version.number < serverVersionMin) return yield* tooOld(version.serverVersion)
-})
 
 /**
  * The embedded store in `dataDir` (`DATA_DIR`) or in memory: the same client drives PGlite over a stream,

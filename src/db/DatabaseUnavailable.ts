@@ -90,6 +90,14 @@ export const explainSqlError = (error: SqlError, address: DatabaseAddress): Data
     const fault = `the server at ${at} takes no connection now`
     return unavailable(fault, "Wait until it has started, or raise its max_connections")
   }
+  if (has("08P01") && messages(error).some((text) => text.includes("startup parameter"))) {
+    return unavailable(
+      `the pooler at ${at} refuses the settings of the session`,
+      "Add enable_seqscan, jit, idle_in_transaction_session_timeout and statement_timeout to its ignore_startup_parameters, and set them for the role"
+    )
+  }
+  // A statement of another client has the name already, or ours is gone
+  if (has("42P05", "26000")) return lostStatements(address)
   const why = has("ETIMEDOUT") || messages(error).some((text) => text.includes("timed out"))
   return why
     ? unavailable(`${at} does not answer`, "Correct host and port, or open the firewall")
@@ -114,6 +122,28 @@ const causes = (error: unknown, depth = 0): ReadonlyArray<Error> => {
   const below = error instanceof AggregateError ? [...error.errors, error.cause] : [error.cause]
   return [error, ...below.flatMap((cause) => causes(cause, depth + 1))]
 }
+
+/** What a start waits for: a server that starts, stops or is full, or one that may be about to start. */
+export const waitReason = (error: unknown): "busy" | "absent" | undefined => {
+  const codes = errorCodes(error)
+  const has = (...wanted: ReadonlyArray<string>) => wanted.some((code) => codes.includes(code))
+  if (has("57P01", "57P02", "57P03", "53300")) return "busy"
+  return has("ECONNREFUSED", "ECONNRESET", "ENOENT") ? "absent" : undefined
+}
+
+/** The settings of a session that a pooler has not passed on. docs/reference/processes.md#poolers */
+export const ignoredSettings = ({ host, port, user }: DatabaseAddress): DatabaseUnavailable =>
+  unavailable(
+    `the pooler at ${host}:${port} has not passed on the settings of the session`,
+    `Set them for the role: ${["enable_seqscan = off", "jit = off", "idle_in_transaction_session_timeout = '10s'", "statement_timeout = '30s'"].map((setting) => `ALTER ROLE "${user}" SET ${setting}`).join("; ")}`
+  )
+
+/** docs/reference/processes.md#poolers */
+export const lostStatements = ({ host, port }: DatabaseAddress): DatabaseUnavailable =>
+  unavailable(
+    `the pooler at ${host}:${port} is in transaction mode and loses prepared statements`,
+    "Use its session mode, or PgBouncer 1.21 or newer with max_prepared_statements above 0"
+  )
 
 /** docs/reference/configuration.md#store */
 export const tooOld = (version: string): DatabaseUnavailable =>

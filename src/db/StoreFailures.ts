@@ -1,6 +1,7 @@
 import { Cause, Duration, Effect, Option, Result, Schedule, Schema } from "effect"
 import { SqlError } from "effect/sql"
 import { StoreUnavailable } from "../domain/Problem.ts"
+import { isLostStatement } from "./LostStatements.ts"
 
 const decodeCause = Schema.decodeUnknownOption(Schema.Struct({ code: Schema.String }))
 
@@ -18,7 +19,8 @@ const isTransient = (error: SqlError.SqlError): boolean =>
   error.isRetryable ||
   // The store accepted a connection at the start, so the fault may pass
   error.reason.operation === "connect" ||
-  Option.exists(sqlState(error), (state) => transientState.test(state))
+  Option.exists(sqlState(error), (state) => transientState.test(state)) ||
+  isLostStatement(error)
 
 /**
  * Limits the failures of a store call: `StoreUnavailable` when a retry can help. Anything else (a broken

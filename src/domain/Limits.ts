@@ -1,6 +1,6 @@
 /**
- * Every limit of the service, once, unit last. Without a link the number is a choice of this project;
- * the comment gives the reason. docs/reference/keys-and-limits.md#table-of-limits
+ * Every limit of the service, once, unit last; those of sessions in `SignInLimits.ts`. Without a link the number is a
+ * choice of this project; the comment gives the reason. docs/reference/keys-and-limits.md#table-of-limits
  */
 
 /** docs/reference/requirements.md#r-limit-11 */
@@ -144,6 +144,16 @@ export const ownerDeadSeconds = 10
 export const heartbeatSeconds = 2
 
 /**
+ * Calls and reservations of a process whose heartbeat is older are released. Longer than `ownerDeadSeconds`,
+ * so that a process that was paused still settles what it has answered (ADR 0177).
+ */
+export const callLeaseSeconds = 30
+export const callRescueSeconds = 5
+
+/** A larger difference between the clocks of a process and of the database is logged. */
+export const clockSkewSecondsMax = 2
+
+/**
  * A result that is hosted by a vendor is copied up to this size.
  * docs/reference/vendors.md#results-of-vendors
  */
@@ -152,7 +162,7 @@ export const resultBytesMax = 256 * 1024 * 1024
 /** docs/reference/tasks.md#waiting */
 export const preferWaitSecondsMax = 60
 
-/** A waiting request reads its task again this often, because other processes change it too (ADR 0031). */
+/** A waiting request reads its task again this often, because a hint of another process may be lost (ADR 0031). */
 export const taskRecheckSeconds = 1
 
 /** An idle event stream sends a comment this often, so that proxies keep it open. */
@@ -257,35 +267,3 @@ export const callbackKeysBytesMax = 64 * 1024
  * after this time, so that no call can draw once it has returned.
  */
 export const reservationMillis = 100
-
-/** docs/reference/sessions.md#life-of-a-session */
-export const sessionIdleHours = 12
-export const sessionDays = 7
-export const sessionTouchSeconds = 60
-export const sessionsPerOwnerMax = 100
-
-/** docs/reference/sessions.md#sign-in-links */
-export const signInLinkMinutes = 10
-
-/**
- * Streams of a user's tasks and deliveries: how often each looks, at how many of each, and how many a user
- * may have open in a process. docs/reference/http.md#events-of-a-user
- */
-export const userStreamSeconds = 1
-export const userStreamItemsMax = 100
-export const userStreamsMax = 10
-
-/** From leaving for the OpenID provider to coming back. docs/reference/sessions.md#openid-connect */
-export const oidcTransactionMinutes = 10
-
-/** Attempts to sign in, in 15 minutes. docs/reference/sessions.md#attempts */
-export const signInMinutes = 15
-export const signInsPerAddressMax = 60
-export const signInsPerAccountMax = 10
-
-/** Of the body of a sign-in, which anybody may send. */
-export const signInBytesMax = 16 * 1024
-
-/** Hashes of passwords that run at a time in a process, and that wait; each takes 19 MiB (ADR 0173). */
-export const passwordHashesAtOnceMax = 2
-export const passwordHashesWaitingMax = 32

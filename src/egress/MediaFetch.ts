@@ -1,7 +1,9 @@
-import { Context, Duration, Effect, Layer, Result, Schema, Semaphore, Stream } from "effect"
-import type { Scope } from "effect"
+import { Context, Duration, Effect, Layer, Result, Schema, Semaphore } from "effect"
+import type { Scope, Stream } from "effect"
 import { Buffer } from "node:buffer"
+import type { Readable } from "node:stream"
 import type { Dispatcher } from "undici"
+import { bodyStream } from "../domain/BodyStream.ts"
 import {
   mediaDownloadsMax,
   mediaFetchSeconds,
@@ -78,15 +80,11 @@ const make = Effect.fnUntraced(function* (options: {
     ),
     open: Effect.fn("MediaFetch.open")(function* (request) {
       const { announced, body } = yield* within(follow(request, undefined, mediaRedirectsMax))
-      const silent = unreachable(`its host sent nothing for ${mediaFetchSeconds} seconds`)
-      const stream = Stream.fromAsyncIterable<Uint8Array, MediaFetchFailed>(body, (cause) =>
-        unreachable(whyOf(cause))
-      ).pipe(
-        Stream.timeoutOrElse({
-          duration: Duration.seconds(mediaFetchSeconds),
-          orElse: () => Stream.fail(silent)
-        })
-      )
+      const stream = bodyStream(body, {
+        silenceMax: Duration.seconds(mediaFetchSeconds),
+        onSilence: () => unreachable(`its host sent nothing for ${mediaFetchSeconds} seconds`),
+        onBroken: (cause) => unreachable(whyOf(cause))
+      })
       return { stream, ...(announced === undefined ? {} : { announced }) }
     })
   })
@@ -167,7 +165,7 @@ interface Redirect {
 
 interface MediumResponse {
   readonly announced: number | undefined
-  readonly body: AsyncIterable<Uint8Array>
+  readonly body: Readable
 }
 
 /** The medium, or where the host redirects to. */

@@ -5,7 +5,7 @@ import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
-import { ownerDeadSeconds } from "../domain/Limits.ts"
+import { callRescueSeconds } from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { spendLimitProblem } from "../domain/SpendLimit.ts"
@@ -76,7 +76,7 @@ export class Metering extends Context.Service<
       const rescue = Effect.gen(function* () {
         const now = yield* DateTime.now
         const before = DateTime.subtract(now, { hours: callHoursMax })
-        const aliveSince = yield* process.aliveSince
+        const aliveSince = yield* process.callsAliveSince
         const orphans = yield* store.orphans(aliveSince, before, orphansMax)
         for (const { id, userId } of orphans) closeUnsafe(lost({ id, user: userId }))
         const left = yield* reservationStore.lost(aliveSince, orphansMax)
@@ -93,7 +93,7 @@ export class Metering extends Context.Service<
       })
       yield* rescue.pipe(
         Effect.catchCause((cause) => Effect.logWarning("The rescue of calls failed", cause)),
-        Effect.repeat(Schedule.spaced(Duration.seconds(ownerDeadSeconds))),
+        Effect.repeat(Schedule.spaced(Duration.seconds(callRescueSeconds))),
         Effect.forkScoped
       )
 

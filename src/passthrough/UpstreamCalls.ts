@@ -3,6 +3,7 @@ import { createHash, randomUUID } from "node:crypto"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import { Hints } from "../process/Hints.ts"
 import { accountRefusal } from "../vendors/AccountRefusal.ts"
 import { Accounts } from "../vendors/Accounts.ts"
 import type { AccountState, NoAccountFree } from "../vendors/Accounts.ts"
@@ -11,6 +12,7 @@ import type { UpstreamFailure } from "../vendors/Upstream.ts"
 import type { UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
 import { AccountAffinity } from "./AccountAffinity.ts"
 import type { Binding } from "./AccountAffinity.ts"
+import { shareChanges } from "./AccountHints.ts"
 
 export type { AccountState } from "../vendors/Accounts.ts"
 export type { StreamWatch, UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
@@ -65,6 +67,7 @@ export class UpstreamCalls extends Context.Service<
       const clock = yield* Clock.Clock
       const affinity = yield* AccountAffinity
       const observe = observeWith(accounts, clock)
+      shareChanges(accounts, yield* Hints, clock)
       const reachOne = reachWith(accounts, upstream, clock, observe)
 
       const reachAt = (

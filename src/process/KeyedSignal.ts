@@ -39,9 +39,11 @@ export class KeyedSignal<Key> {
   }
 
   notify(key: Key): Effect.Effect<void> {
-    return Effect.sync(() => {
-      for (const queue of this.#queues.get(key) ?? []) Queue.offerUnsafe(queue, undefined)
-    })
+    return Effect.sync(() => this.notifyUnsafe(key))
+  }
+
+  notifyUnsafe(key: Key): void {
+    for (const queue of this.#queues.get(key) ?? []) Queue.offerUnsafe(queue, undefined)
   }
 
   #add(key: Key, queue: Queue.Queue<void>): Effect.Effect<void> {

@@ -1,14 +1,20 @@
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import type { DateTime } from "effect"
+import { DirectConnection } from "../db/DirectConnection.ts"
 import { toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+
+const heartbeat = `
+  INSERT INTO processes (id, started_at, heartbeat_at) VALUES ($1, $2, $2)
+  ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`
 
 /** Heartbeats of the processes of the service. */
 export class ProcessStore extends Context.Service<
   ProcessStore,
   {
+    /** Waits behind no other statement of this process. */
     readonly heartbeat: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     /**
      * This process has ended; the next rescue frees what it owned. Its row stays, because what it sent
@@ -24,16 +30,15 @@ export class ProcessStore extends Context.Service<
 >()("gateway/process/ProcessStore") {
   static readonly layer = Layer.effect(
     ProcessStore,
-    Effect.map(PgClient.PgClient, (sql) => {
+    Effect.gen(function* () {
+      const sql = yield* PgClient.PgClient
+      const query = Option.match(yield* DirectConnection, {
+        onNone: () => (statement: string, parameters: ReadonlyArray<unknown>) =>
+          storeFailures(sql.unsafe<object>(statement, parameters)),
+        onSome: (direct) => direct.query
+      })
       return ProcessStore.of({
-        heartbeat: (id, now) =>
-          sql`
-            INSERT INTO processes (id, started_at, heartbeat_at)
-            VALUES (${id}, ${toDate(now)}, ${toDate(now)})
-            ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`.pipe(
-            Effect.asVoid,
-            storeFailures
-          ),
+        heartbeat: (id, now) => Effect.asVoid(query(heartbeat, [id, toDate(now)])),
         leave: (id, now) =>
           sql`
             UPDATE processes SET heartbeat_at = '-infinity', left_at = ${toDate(now)}

@@ -2,8 +2,9 @@ import { Context, Effect, Layer } from "effect"
 import type { EndpointId, TaskId } from "../domain/Ids.ts"
 
 /**
- * Notifies the actors, after a commit, that there is work. The message is volatile: work whose message
- * was lost is found by the `TaskScheduler` and the `DeliveryScheduler`.
+ * Notifies the actors, after a commit, that there is work, also those of other processes where they may
+ * have it. The message is volatile: work whose message was lost is found by the `TaskScheduler` and the
+ * `DeliveryScheduler`.
  */
 export class WorkNotifier extends Context.Service<
   WorkNotifier,
@@ -12,6 +13,8 @@ export class WorkNotifier extends Context.Service<
     readonly notifyTask: (id: TaskId) => Effect.Effect<void>
     /** The task was ended from outside: its step stops, and the vendor is asked to cancel the job. */
     readonly stopTask: (id: TaskId) => Effect.Effect<void>
+    /** The task is due, and this process does not take it: another one may. */
+    readonly offerTask: (id: TaskId) => Effect.Effect<void>
     /** Deliveries to these endpoints may be due. */
     readonly notifyEndpoints: (ids: ReadonlyArray<EndpointId>) => Effect.Effect<void>
   }
@@ -20,6 +23,7 @@ export class WorkNotifier extends Context.Service<
   static readonly layerNoop = Layer.succeed(WorkNotifier, {
     notifyTask: () => Effect.void,
     stopTask: () => Effect.void,
+    offerTask: () => Effect.void,
     notifyEndpoints: () => Effect.void
   })
 }

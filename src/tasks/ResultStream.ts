@@ -1,5 +1,5 @@
-import { Effect, Sink, Stream } from "effect"
-import type { Scope } from "effect"
+import { Cause, Effect, Pull, Stream } from "effect"
+import type { Array as Arr, Scope } from "effect"
 import { sniff } from "../catalog/media/Formats.ts"
 import type { Format } from "../catalog/media/Formats.ts"
 import { resultBytesMax } from "../domain/Limits.ts"
@@ -23,25 +23,41 @@ export const resultStream = Effect.fnUntraced(function* ({
   stream
 }: Download): Effect.fn.Return<ResultStream, VendorError, Scope.Scope> {
   if (announced > resultBytesMax) return yield* tooLarge
-  const [head, rest] = yield* Stream.peel(stream, firstChunks)
+  const pull = yield* Stream.toPull(stream)
+  const [head, rest] = yield* headOf(pull)
   const format = sniff(head)
   if (!isMedium(head, format, declared)) {
     return yield* lost(head.length === 0 ? "it is empty" : "its host sent something else")
   }
   return {
     mime: (format === undefined ? undefined : mimes[format]) ?? declared,
-    stream: bounded(Stream.concat(Stream.succeed(head), rest))
+    stream: bounded(head, rest)
   }
 })
 
 /** Longer than every signature of a format, in bytes. */
 const headBytes = 16
 
-const firstChunks = Sink.reduceWhile<Uint8Array, Uint8Array>(
-  () => new Uint8Array(),
-  (head) => head.length < headBytes,
-  (head, chunk) => (head.length === 0 ? chunk : Buffer.concat([head, chunk]))
-)
+type ChunkPull = Pull.Pull<Arr.NonEmptyReadonlyArray<Uint8Array>, VendorError>
+
+/** The first chunks as one, and what follows them; `undefined` when the stream has ended. */
+const headOf = (
+  pull: ChunkPull
+): Effect.Effect<readonly [Uint8Array, ChunkPull | undefined], VendorError> => {
+  const more = (
+    head: Uint8Array
+  ): Effect.Effect<readonly [Uint8Array, ChunkPull | undefined], VendorError> =>
+    head.length >= headBytes
+      ? Effect.succeed([head, pull])
+      : pull.pipe(
+          Effect.map((chunks) =>
+            head.length === 0 && chunks.length === 1 ? chunks[0] : Buffer.concat([head, ...chunks])
+          ),
+          Effect.flatMap(more),
+          Pull.catchDone(() => Effect.succeed([head, undefined] as const))
+        )
+  return more(new Uint8Array())
+}
 
 /** The formats of results, and the type with which they are served. */
 const mimes: { readonly [format in Format]?: string } = {
@@ -72,12 +88,26 @@ const isMedium = (head: Uint8Array, format: Format | undefined, declared: string
   return !isText && !(declared.startsWith("image/") && known.has(declared))
 }
 
-const bounded = (stream: Stream.Stream<Uint8Array, VendorError>) => {
+const bounded = (
+  head: Uint8Array,
+  rest: ChunkPull | undefined
+): Stream.Stream<Uint8Array, VendorError> => {
   let size = 0
-  return Stream.mapEffect(stream, (chunk) => {
-    size += chunk.length
-    return size > resultBytesMax ? Effect.fail(tooLarge) : Effect.succeed(chunk)
-  })
+  const counted = (chunks: Arr.NonEmptyReadonlyArray<Uint8Array>) => {
+    for (const { length } of chunks) size += length
+    return size > resultBytesMax ? Effect.fail(tooLarge) : Effect.succeed(chunks)
+  }
+  const remaining = rest === undefined ? Cause.done() : Effect.flatMap(rest, counted)
+  return Stream.fromPull(
+    Effect.sync(() => {
+      let next: ChunkPull = counted([head])
+      return Effect.suspend(() => {
+        const pulled = next
+        next = remaining
+        return pulled
+      })
+    })
+  )
 }
 
 /** The result of a job cannot be downloaded. */

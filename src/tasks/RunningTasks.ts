@@ -1,12 +1,16 @@
-import { Context, Deferred, Effect, Layer, Result } from "effect"
-import type { TaskId } from "../domain/Ids.ts"
+import { Context, Deferred, Effect, Layer, Result, Schema } from "effect"
+import { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { Hints } from "../process/Hints.ts"
+import { makeFiberPlaces } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
 import { TaskStore } from "./TaskStore.ts"
 import type { OwnedTask, RunState } from "./TaskStore.ts"
 
 /** Why a run has to stop: another process ended its task, or owns it. */
 export type StopReason = Exclude<RunState, "Owned">
+
+const isTaskId = Schema.is(TaskId)
 
 /**
  * The tasks that this process has in hand, compared with those that it owns in the store. A step of a
@@ -51,6 +55,13 @@ export class RunningTasks extends Context.Service<
         const state = yield* store.runState(id, run.epoch)
         if (state !== "Owned") yield* Deferred.succeed(run.stopped, state)
         return true
+      })
+
+      // Another process has ended the task
+      const run = yield* makeFiberPlaces
+      const hints = yield* Hints
+      hints.subscribe("stop", (id) => {
+        if (isTaskId(id) && running.has(id)) run(Effect.ignore(check(id)))
       })
 
       return RunningTasks.of({

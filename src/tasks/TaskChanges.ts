@@ -1,13 +1,36 @@
-import { Context, Layer } from "effect"
-import type { TaskId } from "../domain/Ids.ts"
+import { Context, Effect, Layer, Schema } from "effect"
+import { TaskId } from "../domain/Ids.ts"
+import { Hints } from "../process/Hints.ts"
 import { KeyedSignal } from "../process/KeyedSignal.ts"
 
-/**
- * Notifies requests that wait for a task of its moves. Moves made by
- * other processes are not notified.
- */
-export class TaskChanges extends Context.Service<TaskChanges, KeyedSignal<TaskId>>()(
-  "gateway/tasks/TaskChanges"
-) {
-  static readonly layer = Layer.sync(TaskChanges, () => new KeyedSignal<TaskId>())
+/** Notifies requests that wait for a task of its moves, whichever process made them. ADR 0178. */
+export class TaskChanges extends Context.Service<
+  TaskChanges,
+  Pick<KeyedSignal<TaskId>, "subscribe" | "size"> & {
+    /** In this process at once, in the others soon. */
+    readonly notify: (id: TaskId) => Effect.Effect<void>
+  }
+>()("gateway/tasks/TaskChanges") {
+  static readonly layer = Layer.effect(
+    TaskChanges,
+    Effect.map(Hints, ({ publishUnsafe, subscribe }) => {
+      const signals = new KeyedSignal<TaskId>()
+      subscribe("task", (id) => {
+        if (isTaskId(id)) signals.notifyUnsafe(id)
+      })
+      return TaskChanges.of({
+        get size() {
+          return signals.size
+        },
+        subscribe: (id) => signals.subscribe(id),
+        notify: (id) =>
+          Effect.sync(() => {
+            signals.notifyUnsafe(id)
+            publishUnsafe("task", id)
+          })
+      })
+    })
+  )
 }
+
+const isTaskId = Schema.is(TaskId)

@@ -82,7 +82,7 @@ export class TaskCreation extends Context.Service<
               })
             )
           })
-        const { outcome, price, responseBody } = yield* Effect.acquireUseRelease(
+        const { outcome, owned, price, responseBody } = yield* Effect.acquireUseRelease(
           storeInputs(artifacts, request.principal.userId, taskId, media),
           (inputs) =>
             Effect.flatMap(withReferences(entry, body, inputs), (stored) =>
@@ -95,6 +95,7 @@ export class TaskCreation extends Context.Service<
         if (outcome._tag !== "Accepted") {
           return { ...(yield* replayOrFail(request, outcome)), sandbox }
         }
+        if (owned === undefined) yield* notifier.offerTask(taskId)
         yield* notifier.notifyEndpoints(outcome.endpoints)
         return {
           body: responseBody,

@@ -4,6 +4,7 @@ import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskError } from "../domain/Task.ts"
 import { Drain } from "../process/Drain.ts"
+import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { RunningTasks } from "./RunningTasks.ts"
 import { taskErrorOf } from "./submission/VendorFailure.ts"
 import { VendorWork } from "./submission/VendorWork.ts"
@@ -37,13 +38,17 @@ export class TaskRunner extends Context.Service<
     TaskRunner,
     Effect.gen(function* () {
       const inbox = yield* TaskInbox
+      const notifier = yield* WorkNotifier
       const store = yield* TaskStore
       const drain = yield* Drain
       const running = yield* RunningTasks
       const advance = yield* makeAdvance
       const work = yield* VendorWork
       const step = Effect.fnUntraced(function* (owned: OwnedTask) {
-        const release = Effect.ignore(store.releaseRun(owned.task.id, owned.epoch))
+        const { id } = owned.task
+        const release = Effect.ignore(
+          Effect.andThen(store.releaseRun(id, owned.epoch), notifier.offerTask(id))
+        )
         const taken = drain.untilBegun(running.whileOwned(owned, advance(owned)))
         const ended = yield* Effect.onInterrupt(taken, () => release)
         if (Option.isNone(ended)) return yield* release

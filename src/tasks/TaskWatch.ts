@@ -10,8 +10,8 @@ import { TaskChanges } from "./TaskChanges.ts"
 import { TaskStore } from "./TaskStore.ts"
 
 /**
- * Follows a task for a client that waits. Moves made in this process are notified at once; those of
- * other processes are seen by looking again each second. ADR 0031.
+ * Follows a task for a client that waits. Moves made in this process are notified at once, those of other
+ * processes soon; looking again each second finds those whose hint was lost. ADR 0031, ADR 0178.
  */
 export class TaskWatch extends Context.Service<
   TaskWatch,

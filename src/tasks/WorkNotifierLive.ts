@@ -1,5 +1,6 @@
 import { Effect, Layer } from "effect"
 import type { EndpointId } from "../domain/Ids.ts"
+import { Hints } from "../process/Hints.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { EndpointActor } from "../webhooks/EndpointActor.ts"
 import { LocalSenders } from "../webhooks/LocalSenders.ts"
@@ -23,6 +24,8 @@ export const layer = Layer.effect(
     const endpointActor = yield* EndpointActor.client
     const senders = yield* LocalSenders
     const context = yield* Effect.context<never>()
+    const hints = yield* Hints
+    hints.subscribe("run", () => inbox.wake())
     const notifyEndpoints = Effect.fnUntraced(function* (ids: ReadonlyArray<EndpointId>) {
       const needMessage = yield* Effect.filter(ids, (id) =>
         Effect.map(senders.notify(id), (isNotified) => !isNotified)
@@ -35,7 +38,12 @@ export const layer = Layer.effect(
     })
     return WorkNotifier.of({
       notifyTask: () => Effect.sync(() => inbox.wake()),
-      stopTask: (id) => Effect.sync(() => inbox.stop(id)),
+      stopTask: (id) =>
+        Effect.sync(() => {
+          hints.publishUnsafe("stop", id)
+          inbox.stop(id)
+        }),
+      offerTask: (id) => Effect.sync(() => hints.publishUnsafe("run", id)),
       notifyEndpoints: (ids) => Effect.setContext(notifyEndpoints(ids), context)
     })
   })

@@ -9,6 +9,7 @@ import type { PageRequest } from "../domain/PageRequest.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Scope } from "../domain/Scope.ts"
+import { Hints } from "../process/Hints.ts"
 import { AdmissionStore } from "./AdmissionStore.ts"
 import type { Admission, AdmissionRequest, AdmittedKey, Rate } from "./AdmissionStore.ts"
 import type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
@@ -133,6 +134,11 @@ export class ApiKeys extends Context.Service<
       const admit = (key: string, taskId: Option.Option<TaskId>) =>
         isWellFormed(key) ? admitHash(hashKey(key), taskId) : malformed
       const cache = new Map<KeyDigest, Principal>()
+      const hints = yield* Hints
+      const forget = (id: string) => {
+        for (const [digest, { apiKeyId }] of cache) if (apiKeyId === id) cache.delete(digest)
+      }
+      hints.subscribe("key", forget)
       const cachedPrincipal = (digest: KeyDigest) => (isLimited ? undefined : cache.get(digest))
       return ApiKeys.of({
         create: Effect.fn("ApiKeys.create")(function* (request) {
@@ -182,6 +188,8 @@ export class ApiKeys extends Context.Service<
         revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
           const revoked = yield* store.revokeKey(userId, id, yield* DateTime.now)
           if (Option.isNone(revoked)) return yield* noKey(id)
+          forget(id)
+          hints.publishUnsafe("key", id)
           // A process with a reservation may admit calls until it settles it
           if (revoked.value) yield* Effect.sleep(reservationMillis)
         })

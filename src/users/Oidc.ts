@@ -2,9 +2,9 @@ import { Context, DateTime, Duration, Effect, Layer, Option, Redacted, Schema } 
 import * as client from "openid-client"
 import { AppConfig } from "../config/Config.ts"
 import type { OidcSettings } from "../config/SignInSettings.ts"
-import { oidcTransactionMinutes } from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem } from "../domain/Problem.ts"
+import { oidcTransactionMinutes } from "../domain/SignInLimits.ts"
 import { Secrets } from "../process/Secrets.ts"
 
 /** Who the provider says has signed in. */

@@ -1,8 +1,8 @@
 import argon2 from "@node-rs/argon2"
 import { Context, Effect, Layer, Option, Semaphore } from "effect"
 import { scrypt, timingSafeEqual } from "node:crypto"
-import { passwordHashesAtOnceMax, passwordHashesWaitingMax } from "../domain/Limits.ts"
 import { Problem } from "../domain/Problem.ts"
+import { passwordHashesAtOnceMax, passwordHashesWaitingMax } from "../domain/SignInLimits.ts"
 
 export interface Verdict {
   readonly isRight: boolean

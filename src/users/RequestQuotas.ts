@@ -2,15 +2,14 @@ import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import ipaddr from "ipaddr.js"
 import { AppConfig } from "../config/Config.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
+import { testEventsPerEndpointPerDayMax, testEventsPerUserPerDayMax } from "../domain/Limits.ts"
+import { Problem } from "../domain/Problem.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
 import {
   signInMinutes,
   signInsPerAccountMax,
-  signInsPerAddressMax,
-  testEventsPerEndpointPerDayMax,
-  testEventsPerUserPerDayMax
-} from "../domain/Limits.ts"
-import { Problem } from "../domain/Problem.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
+  signInsPerAddressMax
+} from "../domain/SignInLimits.ts"
 import { Secrets } from "../process/Secrets.ts"
 import { AdmissionStore } from "./AdmissionStore.ts"
 

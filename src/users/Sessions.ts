@@ -4,16 +4,16 @@ import { AppConfig } from "../config/Config.ts"
 import type { OidcSettings } from "../config/SignInSettings.ts"
 import { makeApiKeyId, makeSessionId } from "../domain/Ids.ts"
 import type { ApiKeyId, SessionId, UserId } from "../domain/Ids.ts"
+import type { PageRequest } from "../domain/PageRequest.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import {
   sessionDays,
   sessionIdleHours,
   sessionsPerOwnerMax,
   sessionTouchSeconds,
   signInLinkMinutes
-} from "../domain/Limits.ts"
-import type { PageRequest } from "../domain/PageRequest.ts"
-import { problem } from "../domain/Problem.ts"
-import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+} from "../domain/SignInLimits.ts"
 import { Secrets } from "../process/Secrets.ts"
 import { ApiKeys } from "./ApiKeys.ts"
 import { Passwords } from "./Passwords.ts"

@@ -1,9 +1,10 @@
 import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
+import type { AccountChange } from "./AccountChange.ts"
 import { accountRefusal } from "./AccountRefusal.ts"
-import { Circuit } from "./Circuit.ts"
 import type { Caller } from "./Circuit.ts"
 import { ratePauseOf } from "./RateLimits.ts"
+import { TrackedAccount } from "./TrackedAccount.ts"
 import type { UpstreamResponse } from "./UpstreamExchange.ts"
 
 /**
@@ -81,74 +82,15 @@ export class Accounts extends Context.Service<
     ) => void
     /** The circuit of the model closes. */
     readonly succeeded: (account: AccountSetting, source: CallSource) => void
+    /** Receives what the calls of this process change. */
+    readonly onChange: (handler: (change: AccountChange) => void) => void
+    /** A change that another process has made. */
+    readonly apply: (change: AccountChange, nowMillis: number) => void
     readonly states: Effect.Effect<ReadonlyArray<AccountState>>
   }
 >()("gateway/vendors/Accounts") {
   static readonly layer = (settings: ReadonlyArray<AccountSetting>) =>
     Layer.sync(Accounts, () => make(settings))
-}
-
-/** Unreachable, time-out, 5xx. */
-const failurePolicy = { failures: 5, openMillis: 10_000 }
-
-/** An account that is unpaid or whose key is refused, until the operator acts. */
-const refusalPolicy = { failures: 1, openMillis: 60_000 }
-
-/** These count all submits of an account together. docs/reference/vendors.md#accounts */
-const countsByAccount: ReadonlySet<Provider> = new Set(["fal", "replicate"])
-
-/** Models of one account that are remembered; clients may name models of free routes. */
-const modelsMax = 1000
-
-class ModelState {
-  readonly circuit = new Circuit(failurePolicy)
-  pausedUntil = 0
-  isUsedUp = false
-}
-
-class TrackedAccount {
-  readonly account: AccountSetting
-  /** Smooth weighted round robin: the account with the highest current weight is next. */
-  currentWeight = 0
-  readonly refusals = new Circuit(refusalPolicy)
-  /** Only models that had a pause or a failure. */
-  readonly models = new Map<string, ModelState>()
-
-  constructor(account: AccountSetting) {
-    this.account = account
-  }
-
-  keyOf(model: string): string {
-    return model !== "" && countsByAccount.has(this.account.provider) ? "*" : model
-  }
-
-  model(model: string): ModelState | undefined {
-    return this.models.size === 0 ? undefined : this.models.get(this.keyOf(model))
-  }
-
-  changeModel(model: string): ModelState {
-    const key = this.keyOf(model)
-    const known = this.models.get(key)
-    if (known !== undefined) return known
-    const [oldest] = this.models.keys()
-    if (oldest !== undefined && this.models.size >= modelsMax) this.models.delete(oldest)
-    const made = new ModelState()
-    this.models.set(key, made)
-    return made
-  }
-
-  /** 0: it may be called. */
-  brokenMillis({ model, user }: CallSource, nowMillis: number): number {
-    const circuit = this.model(model)?.circuit
-    return Math.max(
-      this.refusals.isOpenFor(user, nowMillis) ? this.refusals.remaining(nowMillis) : 0,
-      circuit?.isOpenFor(user, nowMillis) === true ? circuit.remaining(nowMillis) : 0
-    )
-  }
-
-  pausedMillis(model: string, nowMillis: number): number {
-    return Math.max(0, (this.model(model)?.pausedUntil ?? 0) - nowMillis)
-  }
 }
 
 /** Moves the round robin on and returns the accounts in order. */
@@ -214,6 +156,15 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
       .map(([provider, all]) => [provider, all.map(({ account }) => account.id)] as const)
   )
   const byId = new Map(tracked.map((it) => [it.account.id, it]))
+  const handlers: Array<(change: AccountChange) => void> = []
+  const apply = (change: AccountChange, now: number) => {
+    const found = byId.get(change.id)
+    found?.apply(change, now)
+  }
+  const change = (made: AccountChange, now: number) => {
+    apply(made, now)
+    for (const handle of handlers) handle(made)
+  }
 
   return Accounts.of({
     isConfigured: (provider) => byProvider.has(provider),
@@ -236,17 +187,25 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
       const found = byId.get(id)
       if (found === undefined) return
       const refusal = accountRefusal(response)
-      if (refusal === "account") return found.refusals.fail(user, String(user), now)
-      if (refusal === undefined) found.refusals.succeed()
+      if (refusal === "account") return change({ _tag: "Refused", id, user }, now)
+      if (refusal === undefined && !found.refusals.isAtRest) {
+        change({ _tag: "Closed", id, model: null }, now)
+      }
       const pause = ratePauseOf(response.status, response.headers, now)
-      if (pause === undefined) return
-      const state = found.changeModel(model)
-      state.pausedUntil = now + pause.millis
-      state.isUsedUp = pause.isUsedUp
+      if (pause !== undefined) change({ _tag: "Paused", id, model, ...pause }, now)
     },
     failed: ({ id }, { model, user }, digest, now) =>
-      byId.get(id)?.changeModel(model).circuit.fail(user, digest, now),
-    succeeded: ({ id }, { model }) => byId.get(id)?.model(model)?.circuit.succeed(),
+      change({ _tag: "Failed", id, model, user, digest }, now),
+    succeeded: ({ id }, { model }) => {
+      // Of every call: most have nothing to close
+      if (byId.get(id)?.model(model)?.circuit.isAtRest === false) {
+        change({ _tag: "Closed", id, model }, 0)
+      }
+    },
+    onChange: (handler) => {
+      handlers.push(handler)
+    },
+    apply,
     states: Effect.map(Clock.currentTimeMillis, (now) => tracked.map((it) => stateOf(it, now)))
   })
 }

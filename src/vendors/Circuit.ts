@@ -34,6 +34,11 @@ export class Circuit {
     this.#policy = policy
   }
 
+  /** Closed, and without a failure that counts. */
+  get isAtRest(): boolean {
+    return this.#openUntil === 0 && this.#failures.size === 0
+  }
+
   state(nowMillis: number): "Closed" | "Open" | "HalfOpen" {
     if (this.#openUntil === 0) return "Closed"
     return nowMillis < this.#openUntil ? "Open" : "HalfOpen"

@@ -1,7 +1,8 @@
-import { Duration, Effect, Stream } from "effect"
+import { Duration, Effect } from "effect"
 import type { Option, Scope } from "effect"
 import { Agent } from "undici"
 import type { Dispatcher } from "undici"
+import { bodyStream } from "../domain/BodyStream.ts"
 import type { AccountSetting } from "../domain/Provider.ts"
 import { isSameOrigin } from "./BaseUrl.ts"
 import type { Download, UrlItem } from "./VendorClient.ts"
@@ -46,9 +47,12 @@ export const make: Effect.Effect<Downloads, never, Scope.Scope> = Effect.gen(fun
     const { body, headers: received, statusCode } = yield* get(agent, new URL(item.url), headers)
     if (statusCode !== 200) return yield* statusError(statusCode)
     const announced = Number([received["content-length"]].flat()[0] ?? Number.NaN)
-    const stream = Stream.fromAsyncIterable<Uint8Array, VendorError>(body, (cause) =>
-      interrupted(cause instanceof Error ? cause.message : "the connection closed")
-    ).pipe(Stream.timeoutOrElse({ duration: silenceMax, orElse: () => Stream.fail(silent) }))
+    const stream = bodyStream(body, {
+      silenceMax,
+      onSilence: () => silent,
+      onBroken: (cause) =>
+        interrupted(cause instanceof Error ? cause.message : "the connection closed")
+    })
     return yield* Effect.succeedSome({
       mime: item.mime,
       stream,

@@ -99,7 +99,7 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
   mayDisableInspection = false
 }: VendorOptions) {
   const accounts = yield* Accounts
-  const http = yield* VendorHttp.make
+  const http = yield* VendorHttp.make()
   const downloads = yield* Download.make
   return (adapter: Adapter, account: AccountSetting, accountId: string): VendorAccount => {
     const auth = adapter.auth(Redacted.value(account.key))

@@ -2,6 +2,7 @@ import { Duration, Effect, Fiber, Schema } from "effect"
 import type { Scope } from "effect"
 import { Agent, errors } from "undici"
 import type { Dispatcher } from "undici"
+import { SingleConnections } from "./SingleConnections.ts"
 
 /** There was no response. `sent` is false only when certainly no byte of the request was sent. */
 export class NoResponse extends Schema.TaggedError<NoResponse>()("NoResponse", {
@@ -34,21 +35,37 @@ export type VendorHttp = (call: VendorRequest) => Effect.Effect<VendorResponse, 
 /** Inline results are Base64: a 4K image has about 30 MB. */
 const responseBytesMax = 128 * 1024 * 1024
 
+const connectMillis = 15_000
+
 /**
  * GETs reuse connections. Every other request opens its own, because a stale connection that breaks
  * during a paid submit would make it ambiguous. ADR 0080.
  */
-export const make: Effect.Effect<VendorHttp, never, Scope.Scope> = Effect.gen(function* () {
-  const open = (options: Agent.Options) =>
-    Effect.acquireRelease(
-      Effect.sync(() => new Agent(options)),
-      (agent) => Effect.promise(() => agent.destroy())
-    )
-  const connect = { timeout: Duration.toMillis("15 seconds") }
-  const bounds = { headersTimeout: 0, bodyTimeout: 0, allowH2: false, connect }
-  const reused = yield* open({ ...bounds, connections: 32 })
-  const single = yield* open({ ...bounds, pipelining: 0 })
+export const make = Effect.fnUntraced(function* (
+  options: {
+    /** PEM certificates that are trusted in place of the system's, for tests. */
+    readonly ca?: string
+  } = {}
+): Effect.fn.Return<VendorHttp, never, Scope.Scope> {
+  const reused = yield* Effect.acquireRelease(
+    Effect.sync(
+      () =>
+        new Agent({
+          headersTimeout: 0,
+          bodyTimeout: 0,
+          allowH2: false,
+          connections: 32,
+          connect: { timeout: connectMillis, ...options }
+        })
+    ),
+    (agent) => Effect.promise(() => agent.destroy())
+  )
+  const single = yield* Effect.acquireRelease(
+    Effect.sync(() => new SingleConnections({ connectMillis, ...options })),
+    (connections) => Effect.sync(() => connections.closeAll())
+  )
   return Effect.fnUntraced(function* (call: VendorRequest) {
+    const url = new URL(call.url)
     const exchange = new Exchange(call)
     // In a fiber of its own: Effect.timeout would interrupt, and a paid submit is uninterruptible
     const watch = yield* Effect.forkDetach(
@@ -57,9 +74,18 @@ export const make: Effect.Effect<VendorHttp, never, Scope.Scope> = Effect.gen(fu
         Effect.sync(() => exchange.expire())
       )
     )
-    return yield* exchange
-      .outcome(call.method === "GET" ? reused : single)
-      .pipe(Effect.ensuring(Fiber.interrupt(watch)))
+    if (call.method === "GET") {
+      return yield* Effect.ensuring(exchange.outcome(reused, url), Fiber.interrupt(watch))
+    }
+    const client = single.open(url)
+    return yield* exchange.outcome(client, url).pipe(
+      Effect.ensuring(
+        Effect.andThen(
+          Effect.sync(() => single.close(client)),
+          Fiber.interrupt(watch)
+        )
+      )
+    )
   })
 })
 
@@ -78,10 +104,10 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#call = call
   }
 
-  outcome(agent: Agent): Effect.Effect<VendorResponse, NoResponse> {
+  outcome(dispatcher: Dispatcher, url: URL): Effect.Effect<VendorResponse, NoResponse> {
     return Effect.callback((resume) => {
       this.#settle = resume
-      this.#dispatch(agent)
+      this.#dispatch(dispatcher, url)
       return Effect.sync(() => this.#abort())
     })
   }
@@ -91,9 +117,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#fail(`no answer within ${Duration.toSeconds(this.#call.timeout)} s`, true)
   }
 
-  #dispatch(agent: Agent): void {
-    const url = new URL(this.#call.url)
-    agent.dispatch(
+  #dispatch(dispatcher: Dispatcher, url: URL): void {
+    dispatcher.dispatch(
       {
         origin: url.origin,
         path: `${url.pathname}${url.search}`,

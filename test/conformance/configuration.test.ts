@@ -56,6 +56,16 @@ const given: ReadonlyArray<
   [{ PORT: "9000" }, (it) => [it.port, it.baseUrl], [9000, "http://localhost:9000"]],
   [{ HOST: "0.0.0.0" }, (it) => it.host, "0.0.0.0"],
   [{ EMBEDDED_DURABLE: "false" }, (it) => it.database, { _tag: "Embedded", durable: false }],
+  [
+    {
+      DATABASE_URL: "postgres://u:p@127.0.0.1:5432/x",
+      ADMIN_TOKEN: "operator-token-of-the-tests",
+      MASTER_KEY: masterKey,
+      DB_POOL: "2"
+    },
+    (it) => it.database._tag === "Postgres" && it.database.pool,
+    2
+  ],
   [{ SIMULATOR_DELAY: "3 seconds" }, millisOf, [3000, 3000]],
   [{ SIMULATOR_DELAY: "100 millis to 1 minute" }, millisOf, [100, 60_000]],
   [{ TASK_DEADLINE: "90 minutes" }, (it) => Duration.toMinutes(it.taskDeadline), 90],
@@ -92,6 +102,8 @@ const wrong: ReadonlyArray<readonly [name: string, value: string, line: RegExp]>
   ["PORT", "0", /^PORT: .+; set a number from 1 to 65535/u],
   ["PORT", "65536", /^PORT: .+; set a number from 1 to 65535/u],
   ["EMBEDDED_DURABLE", "perhaps", /^EMBEDDED_DURABLE: .+; set true or false$/u],
+  ["DB_POOL", "1", /^DB_POOL: .+; set a whole number from 2 to 1000/u],
+  ["DB_POOL", "many", /^DB_POOL: .+; set a whole number from 2 to 1000/u],
   ["ADMIN_TOKEN", "too-short", /^ADMIN_TOKEN: is too short; set a secret of at least 16/u],
   ["MASTER_KEY", "AAAA", /^MASTER_KEY: is not 32 bytes of Base64; set 32 bytes as Base64/u],
   ["SIMULATOR_DELAY", "soon", /^SIMULATOR_DELAY: .+; set one duration or two/u],

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { HttpEffect, HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { AppConfig } from "../../config/Config.ts"
-import { oidcTransactionMinutes } from "../../domain/Limits.ts"
+import { oidcTransactionMinutes } from "../../domain/SignInLimits.ts"
 import { AuditLog } from "../../process/AuditLog.ts"
 import { Oidc } from "../../users/Oidc.ts"
 import { Sessions } from "../../users/Sessions.ts"

@@ -1,12 +1,24 @@
 import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Fiber, FileSystem, Layer, Option, Redacted, Schedule, Stream } from "effect"
-import { existsSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
+import {
+  DateTime,
+  Effect,
+  Fiber,
+  FileSystem,
+  Latch,
+  Layer,
+  Option,
+  PlatformError,
+  Redacted,
+  Schedule,
+  Stream
+} from "effect"
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { IncomingHttpHeaders, RequestListener, Server } from "node:http"
 import type { AddressInfo } from "node:net"
 import { tmpdir } from "node:os"
-import { join } from "node:path"
+import { basename, dirname, join } from "node:path"
 import { inspect } from "node:util"
 import S3rver from "s3rver"
 import { ArtifactBlobs } from "../../../src/artifacts/ArtifactBlobs.ts"
@@ -91,7 +103,7 @@ for (const [name, store] of Object.entries(stores)) {
       Effect.gen(function* () {
         const blobs = yield* ArtifactBlobs
         const id = makeArtifactId(1)
-        yield* blobs.put(id, Stream.succeed(bytes))
+        yield* blobs.put(id, Stream.succeed(bytes), Effect.void)
         assert.deepStrictEqual(Option.getOrThrow(yield* blobs.get(id)), bytes)
         for (const [start, end] of [
           [0, bytes.length - 1],
@@ -110,8 +122,8 @@ for (const [name, store] of Object.entries(stores)) {
         Effect.gen(function* () {
           const blobs = yield* ArtifactBlobs
           const id = makeArtifactId(2)
-          yield* blobs.put(id, Stream.succeed(bytes))
-          yield* blobs.put(id, Stream.succeed(bytes.subarray(0, 10)))
+          yield* blobs.put(id, Stream.succeed(bytes), Effect.void)
+          yield* blobs.put(id, Stream.succeed(bytes.subarray(0, 10)), Effect.void)
           assert.strictEqual(Option.getOrThrow(yield* blobs.get(id)).length, 10)
           yield* blobs.remove(id)
           yield* blobs.remove(id)
@@ -123,7 +135,7 @@ for (const [name, store] of Object.entries(stores)) {
       Effect.gen(function* () {
         const blobs = yield* ArtifactBlobs
         const id = makeArtifactId(3)
-        yield* blobs.put(id, Stream.fromIterable(large))
+        yield* blobs.put(id, Stream.fromIterable(large), Effect.void)
         const size = large.reduce((sum, piece) => sum + piece.length, 0)
         const all = Buffer.concat(large)
         assert.isTrue(Buffer.from(Option.getOrThrow(yield* blobs.get(id))).equals(all))
@@ -131,15 +143,38 @@ for (const [name, store] of Object.entries(stores)) {
         assert.isTrue(part.equals(all.subarray(size - 70_000)))
       }).pipe(provided)
     )
+    it.effect("is recorded once its bytes are stored, and cannot be read before", () =>
+      Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        for (const pieces of [[bytes], large]) {
+          const id = makeArtifactId(15)
+          let size = 0
+          const counted = Stream.map(Stream.fromIterable<Uint8Array>(pieces), (piece) => {
+            size += piece.length
+            return piece
+          })
+          const record = Effect.map(blobs.get(id), (found) => ({ isThere: found._tag, size }))
+          assert.deepStrictEqual(yield* blobs.put(id, counted, record), {
+            isThere: "None",
+            size: pieces.reduce((sum, piece) => sum + piece.length, 0)
+          })
+          assert.isTrue(Option.isSome(yield* blobs.get(id)))
+          yield* blobs.remove(id)
+          const refused = blobs.put(id, Stream.fromIterable(pieces), Effect.fail("refused"))
+          assert.strictEqual(yield* Effect.flip(refused), "refused")
+          assert.isTrue(Option.isNone(yield* blobs.get(id)))
+        }
+      }).pipe(provided)
+    )
     it.effect("a medium that breaks off is not stored, and the previous one stays", () =>
       Effect.gen(function* () {
         const blobs = yield* ArtifactBlobs
         const id = makeArtifactId(4)
         const broken = Stream.concat(Stream.fromIterable(large), Stream.fail("broken"))
-        assert.strictEqual(yield* Effect.flip(blobs.put(id, broken)), "broken")
+        assert.strictEqual(yield* Effect.flip(blobs.put(id, broken, Effect.void)), "broken")
         assert.isTrue(Option.isNone(yield* blobs.get(id)))
-        yield* blobs.put(id, Stream.succeed(bytes))
-        assert.strictEqual(yield* Effect.flip(blobs.put(id, broken)), "broken")
+        yield* blobs.put(id, Stream.succeed(bytes), Effect.void)
+        assert.strictEqual(yield* Effect.flip(blobs.put(id, broken, Effect.void)), "broken")
         assert.deepStrictEqual(Option.getOrThrow(yield* blobs.get(id)), bytes)
       }).pipe(provided)
     )
@@ -159,7 +194,7 @@ describe("S3Blobs, a medium of several parts", () => {
       yield* Effect.gen(function* () {
         const blobs = yield* ArtifactBlobs
         failures.push("PUT", "POST")
-        yield* blobs.put(id, Stream.fromIterable(large))
+        yield* blobs.put(id, Stream.fromIterable(large), Effect.void)
       }).pipe(Effect.provide(S3Blobs.layer(bucketOptions(url))))
       assert.isTrue(objects.get(`some/prefix/${id}`)?.equals(whole))
       assert.strictEqual(uploads.size, 0)
@@ -173,7 +208,9 @@ describe("S3Blobs, a medium of several parts", () => {
         const blobs = yield* ArtifactBlobs
         for (const end of [Stream.fail("broken"), Stream.never]) {
           const stream = Stream.concat(Stream.fromIterable(large), end)
-          const copying = yield* Effect.forkChild(Effect.exit(blobs.put(makeArtifactId(6), stream)))
+          const copying = yield* Effect.forkChild(
+            Effect.exit(blobs.put(makeArtifactId(6), stream, Effect.void))
+          )
           if (end === Stream.never) {
             const begun = Effect.sync(() => uploads.size)
             yield* Effect.repeat(begun, { until: (it) => it > 0, schedule: Schedule.spaced(5) })
@@ -194,7 +231,7 @@ describe("S3Blobs, a medium of several parts", () => {
         const blobs = yield* ArtifactBlobs
         const id = makeArtifactId(7)
         breaks.push("PUT", "DELETE")
-        yield* blobs.put(id, Stream.succeed(new Uint8Array([1, 2, 3])))
+        yield* blobs.put(id, Stream.succeed(new Uint8Array([1, 2, 3])), Effect.void)
         assert.strictEqual(objects.size, 1)
         yield* blobs.remove(id)
         assert.strictEqual(objects.size, 0)
@@ -261,7 +298,7 @@ describe("S3Blobs, its requests", () => {
       }
       yield* Effect.gen(function* () {
         const blobs = yield* ArtifactBlobs
-        yield* blobs.put(makeArtifactId(8), Stream.succeed(bytes))
+        yield* blobs.put(makeArtifactId(8), Stream.succeed(bytes), Effect.void)
       }).pipe(Effect.provide(S3Blobs.layer(options)))
       assert.lengthOf(requests, 3)
       for (const { headers, path } of requests) {
@@ -288,7 +325,7 @@ describe("S3Blobs, its requests", () => {
       )
       const error = yield* Effect.gen(function* () {
         const blobs = yield* ArtifactBlobs
-        return yield* Effect.flip(blobs.put(makeArtifactId(9), Stream.succeed(bytes)))
+        return yield* Effect.flip(blobs.put(makeArtifactId(9), Stream.succeed(bytes), Effect.void))
       }).pipe(Effect.provide(S3Blobs.layer(bucketOptions(url))))
       assert.strictEqual(
         (error.cause as Error).message,
@@ -338,29 +375,167 @@ describe("ArtifactBlobs.layerDirectory", () => {
       yield* Effect.gen(function* () {
         const blobs = yield* ArtifactBlobs
         const id = makeArtifactId(7)
-        yield* Effect.exit(blobs.put(id, Stream.concat(Stream.succeed(bytes), Stream.fail("x"))))
+        yield* Effect.exit(
+          blobs.put(id, Stream.concat(Stream.succeed(bytes), Stream.fail("x")), Effect.void)
+        )
         assert.deepStrictEqual(files(), [])
-        writeFileSync(join(folder, id.slice(-2), `${id}.part`), "x")
+        writeFileSync(join(folder, id.slice(4, 11), `${id}.part`), "x")
         yield* blobs.remove(id)
         assert.deepStrictEqual(files(), [])
       }).pipe(Effect.provide(ArtifactBlobs.layerDirectory(folder)))
     }).pipe(Effect.provide(NodeServices.layer))
   )
 
-  it.live(
-    "a file that a dead process left half written is removed at the start, a recent one is not",
-    () =>
-      Effect.gen(function* () {
-        const folder = yield* tempFolder
-        mkdirSync(join(folder, "ab"))
-        const [old, young] = [join(folder, "ab", "old.part"), join(folder, "ab", "young.part")]
-        writeFileSync(old, "x")
-        writeFileSync(young, "x")
-        const hoursAgo = new Date(Date.now() - 2 * 3_600_000)
-        utimesSync(old, hoursAgo, hoursAgo)
-        yield* Effect.provide(Effect.asVoid(ArtifactBlobs), ArtifactBlobs.layerDirectory(folder))
-        assert.isFalse(existsSync(old))
-        assert.isTrue(existsSync(young))
-      }).pipe(Effect.provide(NodeServices.layer))
+  it.live("what a dead process left is removed a day later, what is younger is not", () =>
+    Effect.gen(function* () {
+      const folder = yield* tempFolder
+      const day = 24 * 3_600_000
+      const hour = 3_600_000
+      const ids = [10 * day, 11 * day].map((millis) => makeArtifactId(millis))
+      const files = ids.map((id) => join(folder, id.slice(4, 11), `${id}.part`))
+      // None of the store's own: another file, and a subfolder of the earlier layout
+      const others = [join(folder, "abcdef0"), join(folder, "ab"), join(folder, "notes")]
+      for (const it of [...files.map((file) => dirname(file)), others[1]!]) mkdirSync(it)
+      for (const file of [...files, join(others[1]!, "art_ab"), others[2]!])
+        writeFileSync(file, "x")
+      mkdirSync(others[0]!)
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        const than = DateTime.makeUnsafe(11 * day - hour)
+        yield* blobs.removeOlder(than)
+      }).pipe(Effect.provide(ArtifactBlobs.layerDirectory(folder)))
+      assert.deepStrictEqual(files.map(existsSync), [false, true])
+      assert.isFalse(existsSync(dirname(files[0]!)))
+      assert.deepStrictEqual(others.map(existsSync), [true, true, true])
+    }).pipe(Effect.provide(NodeServices.layer))
   )
+
+  it.live("media of the layout before ADR 0150 are read and removed", () =>
+    Effect.gen(function* () {
+      const folder = yield* tempFolder
+      const id = makeArtifactId(11)
+      const file = join(folder, id.slice(-2), id)
+      mkdirSync(dirname(file))
+      writeFileSync(file, bytes)
+      yield* Effect.gen(function* () {
+        const blobs = yield* ArtifactBlobs
+        assert.isTrue(Buffer.from(bytes).equals(Option.getOrThrow(yield* blobs.get(id))))
+        assert.isTrue((yield* read(id, 10, 19)).equals(bytes.subarray(10, 20)))
+        writeFileSync(`${file}.part`, "x")
+        yield* blobs.remove(id)
+        assert.isTrue(Option.isNone(yield* blobs.get(id)))
+        assert.isTrue(Option.isNone(yield* blobs.stream(id, { start: 0, end: 0 })))
+        assert.deepStrictEqual(readdirSync(dirname(file)), [])
+      }).pipe(Effect.provide(ArtifactBlobs.layerDirectory(folder)))
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+})
+
+/** A file system that notes what makes files durable, and may fail to. */
+const observedDisk = (steps: Array<string>, failing?: (step: string) => boolean) =>
+  Layer.effect(
+    FileSystem.FileSystem,
+    Effect.map(FileSystem.FileSystem, (fs) => {
+      const note = <A>(step: string, work: Effect.Effect<A, PlatformError.PlatformError>) =>
+        Effect.suspend(() => {
+          steps.push(step)
+          return failing?.(step) === true
+            ? Effect.fail(
+                PlatformError.systemError({ _tag: "Unknown", module: "FileSystem", method: "sync" })
+              )
+            : work
+        })
+      return FileSystem.FileSystem.of({
+        ...fs,
+        makeDirectory: (path, options) => note("make folder", fs.makeDirectory(path, options)),
+        rename: (from, to) => note("rename", fs.rename(from, to)),
+        open: (path, options) =>
+          Effect.map(fs.open(path, options), (file) => {
+            const name = basename(path)
+            const kind = name.endsWith(".part")
+              ? "file"
+              : name.length === 7
+                ? "folder"
+                : "directory"
+            return Object.create(file, {
+              sync: { value: note(`sync ${kind}`, file.sync) },
+              writeAll: {
+                value: (chunk: Uint8Array) => note("write", file.writeAll(chunk))
+              }
+            }) as FileSystem.File
+          })
+      })
+    })
+  ).pipe(Layer.provide(NodeServices.layer))
+
+describe("ArtifactBlobs.layerDirectory, after a power cut", () => {
+  const onDisk = Effect.fnUntraced(function* <A, E>(
+    disk: Layer.Layer<FileSystem.FileSystem>,
+    work: (blobs: ArtifactBlobs["Service"]) => Effect.Effect<A, E>
+  ) {
+    const folder = yield* tempFolder
+    return yield* Effect.flatMap(ArtifactBlobs, work).pipe(
+      Effect.provide(
+        ArtifactBlobs.layerDirectory(folder).pipe(
+          Layer.provide(Layer.provideMerge(disk, NodeServices.layer))
+        )
+      )
+    )
+  })
+
+  it.live("has the bytes of what it recorded: file, name and folder are synced in that order", () =>
+    Effect.gen(function* () {
+      const steps: Array<string> = []
+      const record = Effect.sync(() => void steps.push("record"))
+      yield* onDisk(observedDisk(steps), (blobs) =>
+        Effect.gen(function* () {
+          yield* blobs.put(makeArtifactId(12), Stream.succeed(bytes), record)
+          const first = ["make folder", "write", "sync file", "record", "rename"]
+          assert.deepStrictEqual(steps.splice(0), [...first, "sync folder", "sync directory"])
+          yield* blobs.put(makeArtifactId(13), Stream.succeed(bytes), record)
+          const next = ["write", "sync file", "record", "rename", "sync folder"]
+          assert.deepStrictEqual(steps, next)
+        })
+      )
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("with one sync of the folder for the media that are stored together", () =>
+    Effect.gen(function* () {
+      const steps: Array<string> = []
+      const count = 64
+      const arrived = yield* Latch.make()
+      let waiting = 0
+      // All of them are at the same point
+      const record = Effect.suspend(() => {
+        waiting += 1
+        return waiting === count ? arrived.open : arrived.await
+      })
+      yield* onDisk(observedDisk(steps), (blobs) =>
+        Effect.forEach(
+          Array.from({ length: count }),
+          (_, n) => blobs.put(makeArtifactId(n), Stream.succeed(bytes), record),
+          { concurrency: "unbounded" }
+        )
+      )
+      const of = (step: string) => steps.filter((it) => it === step).length
+      assert.strictEqual(of("rename"), count)
+      assert.isBelow(of("sync folder"), count / 4)
+      assert.strictEqual(of("sync directory"), 1)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  for (const step of ["write", "sync file", "rename", "sync folder", "sync directory"]) {
+    it.live(`a disk that fails at "${step}" fails the put`, () =>
+      Effect.gen(function* () {
+        const steps: Array<string> = []
+        const failing = observedDisk(steps, (it) => it === step)
+        const error = yield* onDisk(failing, (blobs) =>
+          Effect.flip(blobs.put(makeArtifactId(14), Stream.succeed(bytes), Effect.void))
+        )
+        assert.strictEqual(error._tag, "StoreUnavailable")
+        assert.strictEqual(steps.at(-1), step)
+      }).pipe(Effect.provide(NodeServices.layer))
+    )
+  }
 })

@@ -200,7 +200,7 @@ describe("GET /artifacts/{id}", () => {
         const [old, young] = [yield* kept, yield* kept]
         yield* sql`UPDATE artifacts SET expires_at = ${new Date(Date.now() - 1000)} WHERE id = ${old.id}`
         yield* artifacts.removeExpired
-        const fileOf = (id: string) => join(dataDir, "artifacts", id.slice(-2), id)
+        const fileOf = (id: string) => join(dataDir, "artifacts", id.slice(4, 11), id)
         assert.isTrue(Option.isNone(yield* artifacts.find(old.id)))
         assert.isFalse(existsSync(fileOf(old.id)))
         assert.isTrue(Option.isSome(yield* artifacts.find(young.id)))

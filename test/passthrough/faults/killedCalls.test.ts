@@ -9,7 +9,7 @@ let upstream: MockVendor
 let gateway: GatewayProcess
 
 const until = async (what: string, is: () => boolean | Promise<boolean>) => {
-  for (let tries = 0; tries < 1600; tries += 1) {
+  for (let tries = 0; tries < 2400; tries += 1) {
     if (await is()) return
     await new Promise((resolve) => setTimeout(resolve, 25))
   }
@@ -32,8 +32,8 @@ const wallet = async () => {
   return (await answer.json()) as { held_balance: string; settled_balance: string }
 }
 
-/** On Postgres a process is dead when its heartbeat is 10 seconds old. */
-const options = { timeout: 90_000 }
+/** On Postgres calls are released when the heartbeat of their process is 30 seconds old. */
+const options = { timeout: 120_000 }
 
 describe.each(["embedded", "postgres"] as const)(
   "kill -9 in passthrough calls (%s)",

@@ -94,10 +94,11 @@ const countOf = async (sql: string): Promise<number> => {
 /** Tasks that are created through this balancer run in all processes. */
 const assertSpread = async (url: string, key: string) => {
   const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
-  const body = JSON.stringify({ prompt: "spread [[sim:slow=20s]]" })
+  // In hand, and so with an owner, while their submits block
+  const body = JSON.stringify({ prompt: "slow=8000", images: [picture] })
   const ids = await Promise.all(
     Array.from({ length: 30 }, async () => {
-      const response = await fetch(url + simulated, { method: "POST", headers, body })
+      const response = await fetch(url + blocking, { method: "POST", headers, body })
       return JSON.parse(await response.text()).task_info.id
     })
   )
@@ -113,7 +114,7 @@ const assertSpread = async (url: string, key: string) => {
   assert.strictEqual(counts.length, 3, String(counts))
   assert.isAtLeast(Math.min(...counts), 7, String(counts))
   for (const id of ids) {
-    await fetch(`${url + simulated}/${id}`, { method: "DELETE", headers })
+    await fetch(`${url + blocking}/${id}`, { method: "DELETE", headers })
   }
 }
 

@@ -24,7 +24,7 @@ export const accountAt = Effect.fnUntraced(function* (
     weight: 1
   }
   const auth = adapter.auth(key)
-  const http = yield* VendorHttp.make
+  const http = yield* VendorHttp.make()
   const accountId = `${name}@${account.id}`
   const observeResponse = () => Effect.void
   const context = {

@@ -4,7 +4,7 @@ import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { wantsEventStream } from "../../../src/http/server/EventStream.ts"
 import { preferredWait } from "../../../src/http/tasks/TaskRoutes.ts"
-import { advance, GatewayHttp, layerGateway, makeUser } from "../../support/gateway.ts"
+import { advance, GatewayHttp, layerGateway, makeUser, eventually } from "../../support/gateway.ts"
 import { startedDatabase } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -128,7 +128,10 @@ describe("GET that waits", () => {
           const sql = yield* SqlClient.SqlClient
           const task = yield* created(user, hung)
           const id = task.split("/").at(-1)!
-          yield* advance("1 second")
+          yield* eventually(
+            user.call("GET", task),
+            ({ json }) => json.task_info.status === "processing"
+          )
           yield* sql`UPDATE tasks SET status = 'pending' WHERE id = ${id}`
           const http = yield* GatewayHttp
           const response = yield* http.fetch(task, {

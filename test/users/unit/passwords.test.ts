@@ -1,7 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Option } from "effect"
 import { scryptSync } from "node:crypto"
-import { passwordHashesAtOnceMax, passwordHashesWaitingMax } from "../../../src/domain/Limits.ts"
+import {
+  passwordHashesAtOnceMax,
+  passwordHashesWaitingMax
+} from "../../../src/domain/SignInLimits.ts"
 import { Passwords } from "../../../src/users/Passwords.ts"
 
 const millisOf = <A, E, R>(effect: Effect.Effect<A, E, R>) =>

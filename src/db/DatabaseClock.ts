@@ -1,0 +1,33 @@
+import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { DirectConnection } from "./DirectConnection.ts"
+import { rowOf, Time } from "./Rows.ts"
+import { storeFailures } from "./StoreFailures.ts"
+
+/**
+ * The clock by which processes judge each other: leases and heartbeats. Times at which something falls due
+ * are those of `Clock`. Default: `Clock`, for a store that one process alone opens, and for tests. ADR 0176.
+ */
+export const DatabaseClock = Context.Reference<{
+  readonly now: Effect.Effect<DateTime.Utc, StoreUnavailable>
+}>("gateway/db/DatabaseClock", { defaultValue: () => ({ now: DateTime.now }) })
+
+const Now = Schema.Struct({ now: Time })
+
+/** The clock of the server, if there is a direct connection. */
+export const layer = Layer.effect(
+  DatabaseClock,
+  Effect.map(
+    DirectConnection,
+    Option.match({
+      onNone: () => ({ now: DateTime.now }),
+      onSome: ({ query }) => ({
+        now: query("SELECT clock_timestamp() AS now", []).pipe(
+          rowOf(Now),
+          storeFailures,
+          Effect.map(({ now }) => now)
+        )
+      })
+    })
+  )
+)

@@ -1,0 +1,102 @@
+import { PgClient, PgConnection } from "@effect/sql-pg"
+import { Context, Deferred, Duration, Effect, Layer, Option, Queue, Schedule } from "effect"
+import type { Redacted } from "effect"
+import { StoreUnavailable } from "../domain/Problem.ts"
+import type { Timeouts } from "./ConnectionWatchdog.ts"
+import { addressOf, sessionOf } from "./Database.ts"
+import { storeFailures } from "./StoreFailures.ts"
+
+/**
+ * One connection of this process beside the pool: for the heartbeat, which must never wait behind other
+ * statements, and for notifications of other processes. ADR 0176, ADR 0178.
+ */
+export interface DirectConnection {
+  /**
+   * Runs a short statement that may be repeated; on the pool while the connection is lost. Columns have
+   * names of one word, because only the pool changes names.
+   */
+  readonly query: (
+    statement: string,
+    parameters: ReadonlyArray<unknown>
+  ) => Effect.Effect<ReadonlyArray<object>, StoreUnavailable>
+  /** Called with the payload of each notification. Those sent while the connection was lost are lost. */
+  readonly onNotification: (handler: (payload: string) => void) => void
+}
+
+/** `None`: the embedded store, whose one connection is the pool, and whose one process needs no other. */
+export const DirectConnection = Context.Reference<Option.Option<DirectConnection>>(
+  "gateway/db/DirectConnection",
+  { defaultValue: () => Option.none() }
+)
+
+/** Notifications between processes are sent on this channel. */
+export const notificationChannel = "gateway"
+
+/** Statements on it are short and are sent every 2 seconds, so that silence is noticed soon. */
+const timeouts: Timeouts = { statementMillis: 3000, silenceMillis: 4000 }
+
+/** Longest wait for the pool, in place of the connection. */
+const poolTimeout = Duration.seconds(2)
+
+const reconnectDelay = Duration.millis(500)
+
+/** Opens the connection before it returns, and again whenever it is lost. */
+export const layer = (url: Redacted.Redacted) =>
+  Layer.effect(
+    DirectConnection,
+    Effect.gen(function* () {
+      const pool = yield* PgClient.PgClient
+      const session = sessionOf(url, yield* addressOf(url), { timeouts })
+      const handlers: Array<(payload: string) => void> = []
+      const tried = yield* Deferred.make<void>()
+      let current: PgConnection.PgConnection | undefined
+
+      const connected = Effect.gen(function* () {
+        // Pinned, because a listener would keep all other statements waiting
+        const connection = yield* Effect.flatMap(PgConnection.make(session), ({ pin }) => pin)
+        const notifications = yield* connection.listen(notificationChannel)
+        yield* Effect.acquireRelease(
+          Effect.sync(() => (current = connection)),
+          () => Effect.sync(() => (current = undefined))
+        )
+        yield* Deferred.succeed(tried, undefined)
+        // Fails when the connection is lost
+        return yield* Effect.forever(
+          Effect.map(Queue.take(notifications), ({ payload }) => {
+            for (const handle of handlers) handle(payload)
+          })
+        )
+      }).pipe(Effect.scoped)
+      yield* connected.pipe(
+        Effect.catchCause((cause) => Effect.logWarning("The direct connection was lost", cause)),
+        Effect.andThen(Deferred.succeed(tried, undefined)),
+        Effect.repeat(Schedule.spaced(reconnectDelay)),
+        Effect.forkScoped
+      )
+      yield* Deferred.await(tried)
+
+      const onPool = (statement: string, parameters: ReadonlyArray<unknown>) =>
+        pool.unsafe<object>(statement, parameters).pipe(
+          storeFailures,
+          Effect.timeoutOrElse({
+            duration: poolTimeout,
+            orElse: () => Effect.fail(new StoreUnavailable({ cause: "no connection is free" }))
+          })
+        )
+      return Option.some({
+        query: (statement, parameters) =>
+          Effect.suspend(() =>
+            current === undefined
+              ? onPool(statement, parameters)
+              : current.query(statement, parameters).pipe(
+                  Effect.map(({ rows }) => rows),
+                  storeFailures,
+                  Effect.catch(() => onPool(statement, parameters))
+                )
+          ),
+        onNotification: (handler) => {
+          handlers.push(handler)
+        }
+      } satisfies DirectConnection)
+    })
+  )

@@ -1,0 +1,28 @@
+import { Schema } from "effect"
+
+const account = { id: Schema.String }
+
+/**
+ * What a response or a failure has changed about an account. Other processes apply it too, so that an account
+ * is cut off, paused and used again everywhere. ADR 0178.
+ */
+export const AccountChange = Schema.Union([
+  /** A failure that counts for the circuit of the model. */
+  Schema.TaggedStruct("Failed", {
+    ...account,
+    model: Schema.String,
+    user: Schema.NullOr(Schema.String),
+    digest: Schema.String
+  }),
+  /** The vendor refuses the account. */
+  Schema.TaggedStruct("Refused", { ...account, user: Schema.NullOr(Schema.String) }),
+  Schema.TaggedStruct("Paused", {
+    ...account,
+    model: Schema.String,
+    millis: Schema.Finite,
+    isUsedUp: Schema.Boolean
+  }),
+  /** The circuit of the model closes; without a model that of refusals. */
+  Schema.TaggedStruct("Closed", { ...account, model: Schema.NullOr(Schema.String) })
+])
+export type AccountChange = typeof AccountChange.Type

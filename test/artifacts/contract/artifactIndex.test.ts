@@ -1,0 +1,51 @@
+import { assert, it } from "@effect/vitest"
+import { Array, DateTime, Effect, Layer, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { ArtifactIndexStore, ArtifactRow } from "../../../src/artifacts/ArtifactIndexStore.ts"
+import { makeArtifactId, makeTaskId, UserId } from "../../../src/domain/Ids.ts"
+import { describeStores } from "../../support/stores.ts"
+
+const at = Date.UTC(2026, 10, 22, 12, 0, 0, 123)
+
+const rowOf = (n: number) =>
+  new ArtifactRow({
+    id: makeArtifactId(at + n),
+    userId: UserId.make("0190a1b2-0000-7000-8000-000000000001"),
+    taskId: makeTaskId(at),
+    role: n % 2 === 0 ? "input" : "output",
+    mime: n === 3 ? `image/"svg\\+{xml},NULL` : "image/png",
+    bytes: n === 4 ? 2n ** 53n + 1n : BigInt(n),
+    sha256: Uint8Array.from({ length: 32 }, (_, index) => (index * 37 + n) & 255),
+    createdAt: DateTime.makeUnsafe(at + n),
+    expiresAt: DateTime.makeUnsafe(at + n + 24 * 3_600_000)
+  })
+
+describeStores("ArtifactIndexStore", (database) => {
+  const store = ArtifactIndexStore.layer.pipe(Layer.provideMerge(database))
+
+  it.live("finds each row as it was added, also one of many that were added together", () =>
+    Effect.gen(function* () {
+      const index = yield* ArtifactIndexStore
+      const rows = Array.makeBy(300, rowOf)
+      yield* Effect.forEach(rows, index.add, { concurrency: "unbounded", discard: true })
+      // A second time, after a commit whose outcome was not known
+      yield* index.add(rows[7]!)
+      for (const row of rows.slice(0, 10)) {
+        assert.deepStrictEqual(yield* index.find(row.id), Option.some(row))
+      }
+      const sql = yield* SqlClient.SqlClient
+      // Rows of one commit have one transaction id
+      const [counted] = yield* sql<{ readonly rows: number; readonly commits: number }>`
+        SELECT count(*)::int AS rows, count(DISTINCT xmin::text)::int AS commits FROM artifacts`
+      assert.strictEqual(counted?.rows, 300)
+      assert.isBelow(counted?.commits ?? Number.NaN, 10)
+      const expired = yield* index.expired(DateTime.makeUnsafe(at + 24 * 3_600_000 + 5), 100)
+      assert.deepStrictEqual(
+        expired,
+        rows.slice(0, 5).map(({ id }) => id)
+      )
+      yield* index.remove(expired)
+      assert.isTrue(Option.isNone(yield* index.find(rows[0]!.id)))
+    }).pipe(Effect.provide(store))
+  )
+})

@@ -1,0 +1,212 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql/SqlClient"
+import { mkdtemp, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { layerPostgres } from "../../../src/db/Database.ts"
+import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { chatCompletion, chatEvents, openAiUsage } from "../../support/mockOpenAi.ts"
+import { events, json, mockVendor } from "../../support/mockVendors.ts"
+import type { Script } from "../../support/mockVendors.ts"
+import { startSlowVendor } from "../../support/slowVendor.ts"
+import { migratedDatabaseUrl } from "../../support/stores.ts"
+import { startReceiver } from "../../support/webhookReceiver.ts"
+
+/** Longer than a process without a heartbeat counts as alive. */
+const longMillis = 14_000
+const pixel =
+  "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg=="
+const path = "/vendors/openai/v1/slow-picture/generation"
+const catalog = {
+  add: [
+    {
+      label: "text-to-image-preview",
+      vendor: "openai",
+      model: "slow-picture",
+      adapter: "openai-image",
+      upstreamModel: "gpt-image-2"
+    }
+  ]
+}
+
+/** A vendor that takes its time: pictures, calls and streams of 14 seconds. */
+const slow: Script = async (request, response) => {
+  const body = request.body === "" ? {} : JSON.parse(request.body)
+  if (body.stream === true) {
+    const all = chatEvents(["one ", "two ", "three"], true)
+    return events(response, all, () => pause(longMillis / all.length))
+  }
+  await pause(longMillis)
+  return request.url.includes("/images/")
+    ? json(response, 200, { created: 1, data: [{ b64_json: pixel }], usage: openAiUsage })
+    : json(response, 200, chatCompletion(body.model))
+}
+
+interface Pair {
+  readonly first: GatewayProcess
+  readonly second: GatewayProcess
+}
+
+const tasksEach = 4
+const callsEach = 4
+
+/** Tasks with a blocking submit, calls and streams at both processes, for longer than a heartbeat counts. */
+const work = async ({ first, second }: Pair) => {
+  const create = async (gateway: GatewayProcess, n: number) => {
+    const made = await gateway.call("POST", path, { prompt: `${n}`, n: 1 })
+    assert.strictEqual(made.status, 202, made.text)
+    return String(made.json.task_info.id)
+  }
+  const chat = (gateway: GatewayProcess, stream: boolean) =>
+    gateway.call("POST", "/v1/chat/completions", {
+      model: "gpt-4o",
+      max_tokens: 1000,
+      messages: [],
+      ...(stream ? { stream, stream_options: { include_usage: true } } : {})
+    })
+  const each = <A>(count: number, run: (gateway: GatewayProcess, n: number) => Promise<A>) =>
+    [first, second].flatMap((gateway) => Array.from({ length: count }, (_, n) => run(gateway, n)))
+  const calls = each(callsEach, (gateway, n) => chat(gateway, n % 2 === 0))
+  const ids = await Promise.all(each(tasksEach, create))
+  for (const call of await Promise.all(calls)) assert.strictEqual(call.status, 200, call.text)
+  return ids
+}
+
+const ended = (gateway: GatewayProcess, ids: ReadonlyArray<string>) =>
+  until(
+    async () => {
+      const all = await Promise.all(ids.map((id) => gateway.call("GET", `${path}/${id}`)))
+      const infos = all.map(({ json }) => json.task_info)
+      return infos.every(({ status }) => /completed|failed/u.test(status)) ? infos : undefined
+    },
+    { millis: 60_000, what: "the end of all tasks" }
+  )
+
+const skewed = async (databaseUrl: string, offsetMillis: number) => {
+  const upstream = await mockVendor(slow)
+  const folder = await mkdtemp(join(tmpdir(), "clock-skew-"))
+  await writeFile(join(folder, "catalog.json"), JSON.stringify(catalog))
+  await using receiver = await startReceiver()
+  const env = {
+    ...receiver.env,
+    OPENAI_API_KEY: "sk-vendor",
+    OPENAI_BASE_URL: `${upstream.origin}/v1`,
+    CATALOG_FILE: join(folder, "catalog.json")
+  }
+  await using first = await GatewayProcess.start({ databaseUrl, env })
+  await using second = await GatewayProcess.start({
+    databaseUrl,
+    command: [process.execPath, "--import", "./test/support/clockJump.ts"],
+    env: { ...env, CLOCK_OFFSET: String(offsetMillis) }
+  })
+  second.useKey(await first.key())
+  const hook = { url: receiver.url, events: ["task.created", "task.succeeded", "task.failed"] }
+  await first.call("POST", "/manage/v1/webhook-endpoints", hook)
+
+  const ids = await work({ first, second })
+  const infos = await ended(first, ids)
+  assert.deepStrictEqual(
+    infos.map(({ error, status }) => [status, error?.code]),
+    ids.map(() => ["completed", undefined])
+  )
+  assert.strictEqual(upstream.seen.filter(({ url }) => url.includes("/images/")).length, ids.length)
+
+  const receipts = (await first.call("GET", "/manage/v1/calls?limit=100")).json.data
+  assert.strictEqual(receipts.length, callsEach * 2)
+  for (const { cost, outcome } of receipts) {
+    assert.strictEqual(outcome, "settled")
+    assert.isAbove(Number(cost), 0)
+  }
+  await until(async () => (receiver.received.length >= ids.length * 2 ? true : undefined), {
+    what: "every webhook"
+  })
+  // Longer than the rescue of attempts would need to send them again
+  await pause(3000)
+  assert.strictEqual(receiver.received.length, ids.length * 2, "no webhook comes twice")
+  const wallet = (await second.call("GET", "/manage/v1/wallet")).json
+  assert.strictEqual(wallet.held_balance, "0.00")
+  assert.match((await second.call("GET", "/metrics")).text, /^gateway_wallet_drift 0$/mu)
+
+  const skew = async (gateway: GatewayProcess) =>
+    Number(
+      /^gateway_clock_skew_seconds (\S+)$/mu.exec((await gateway.call("GET", "/metrics")).text)?.[1]
+    )
+  assert.closeTo(await skew(first), 0, 0.5)
+  assert.closeTo(await skew(second), offsetMillis / 1000, 0.5)
+  assert.notMatch(first.output, /clock of this process/u)
+  assert.match(second.output, /clock of this process differs from the database's by 1[01]\.\d s/u)
+  await upstream.close()
+  await rm(folder, { recursive: true })
+}
+
+/** Keeps every connection of the process's pool in a statement that waits for a lock. */
+const picture =
+  "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
+const starved = async (databaseUrl: string) => {
+  await using vendor = await startSlowVendor()
+  const env = vendor.gemini
+  await using first = await GatewayProcess.start({ databaseUrl, env })
+  await using second = await GatewayProcess.start({ databaseUrl, env })
+  second.useKey(await first.key())
+  // In hand while their submits block
+  const model = "/vendors/google/v1/image-edit-pro/edit"
+  const body = { prompt: "slow=60000", images: [picture] }
+  const create = () => first.call("POST", model, body)
+  const running = await Promise.all([1, 2, 3].map(create))
+  for (const { status, text } of running) assert.strictEqual(status, 202, text)
+  const reads: Array<Promise<unknown>> = []
+  const owners = Effect.gen(function* () {
+    const sql = yield* SqlClient
+    yield* Effect.sleep("1 second")
+    const before = yield* sql`SELECT task_id, owner, epoch FROM runs ORDER BY task_id`
+    yield* sql.withTransaction(
+      Effect.gen(function* () {
+        yield* sql`LOCK TABLE wallets IN ACCESS EXCLUSIVE MODE`
+        for (let n = 0; n < 40; n += 1) reads.push(first.call("GET", "/manage/v1/wallet"))
+        yield* Effect.sleep("14 seconds")
+      })
+    )
+    yield* Effect.promise(() => Promise.all(reads))
+    yield* Effect.sleep("3 seconds")
+    const ids = before.map(({ taskId }) => taskId as string)
+    const after =
+      yield* sql`SELECT task_id, owner, epoch FROM runs WHERE task_id = ANY(${ids}::uuid[]) ORDER BY task_id`
+    return { before, after }
+  }).pipe(
+    Effect.provide(
+      layerPostgres({ url: Redacted.make(databaseUrl), idleTransactionMillis: 60_000 })
+    )
+  )
+  const { after, before } = await Effect.runPromise(owners)
+  assert.strictEqual(before.length, 3)
+  assert.deepStrictEqual(after, before, "nobody has taken a task")
+}
+
+describe.concurrent("processes over one Postgres", () => {
+  for (const [what, offset] of [
+    ["ahead", 11_000],
+    ["behind", -11_000]
+  ] as const) {
+    it.live(
+      `one clock is 11 s ${what}: no task fails, no call is free, no webhook comes twice, and the skew is shown`,
+      () =>
+        Effect.gen(function* () {
+          const { href } = yield* migratedDatabaseUrl
+          yield* Effect.promise(() => skewed(href, offset))
+        }),
+      180_000
+    )
+  }
+
+  it.live(
+    "one whose pool is busy for longer than a heartbeat counts keeps its tasks",
+    () =>
+      Effect.gen(function* () {
+        const { href } = yield* migratedDatabaseUrl
+        yield* Effect.promise(() => starved(href))
+      }),
+    180_000
+  )
+})
