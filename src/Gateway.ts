@@ -21,6 +21,8 @@ import { Metering } from "./passthrough/Metering.ts"
 import { Passthrough } from "./passthrough/Passthrough.ts"
 import { ReservationStore } from "./passthrough/ReservationStore.ts"
 import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
+import { CatalogStore } from "./process/CatalogStore.ts"
+import { CatalogVersions } from "./process/CatalogVersions.ts"
 import * as Cluster from "./process/Cluster.ts"
 import { LogRetention } from "./process/LogRetention.ts"
 import { PartitionStore } from "./process/PartitionStore.ts"
@@ -113,6 +115,7 @@ export const stores = Layer.mergeAll(
   ReservationStore.layer,
   AffinityStore.layer,
   CallStore.layer,
+  CatalogStore.layer,
   VendorAttemptStore.layer,
   EndpointStore.layer,
   PartitionStore.layer,
@@ -197,7 +200,7 @@ export const services = Layer.mergeAll(
       ApiKeys.layer,
       Artifacts.layer,
       OperatorFaults.layer,
-      Process.layer,
+      CatalogVersions.layer.pipe(Layer.provideMerge(Process.layer)),
       ManageReplays.layer,
       RequestQuotas.layer,
       TaskChanges.layer,

@@ -3,12 +3,13 @@ import { Layer } from "effect"
 import * as FirstStart from "./cli/FirstStart.ts"
 import * as Logging from "./cli/Logging.ts"
 import * as ModelCheck from "./cli/ModelCheck.ts"
+import * as ReloadSignal from "./cli/ReloadSignal.ts"
 import * as Telemetry from "./cli/Telemetry.ts"
 import { AppConfig } from "./config/Config.ts"
 import * as Gateway from "./Gateway.ts"
 
 /** The layers of the process, in order. */
-const main = Layer.merge(FirstStart.layer, ModelCheck.layer).pipe(
+const main = Layer.mergeAll(FirstStart.layer, ModelCheck.layer, ReloadSignal.layer).pipe(
   Layer.provide(Gateway.http),
   Layer.provide(Gateway.core),
   Layer.provide(Gateway.stores),

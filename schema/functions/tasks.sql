@@ -22,7 +22,7 @@ begin
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, user_id uuid, api_key text, vendor text, model text, action text, kind text, body jsonb,
       sandbox boolean, price bigint, deadline timestamptz, trace text, now timestamptz, event text,
-      event_body bytea, running_max integer, user_running_max integer, key text, request_hash bytea, answer text, key_since timestamptz)
+      event_body bytea, running_max integer, user_running_max integer, catalog integer, key text, request_hash bytea, answer text, key_since timestamptz)
     order by x.user_id, x.n
   loop
     if w.user_id is distinct from c.user_id then
@@ -71,10 +71,10 @@ begin
     a.balance := w.settled - w.held;
     insert into tasks
       (id, user_id, api_key_id, vendor, model, action, result_kind, status, body, sandbox, price, trace_id,
-       created_at, updated_at)
+       created_at, updated_at, catalog_id)
     values
       (c.task, c.user_id, c.api_key, c.vendor, c.model, c.action, c.kind, 'pending', c.body, c.sandbox, c.price,
-       c.trace, c.now, c.now);
+       c.trace, c.now, c.now, c.catalog);
     insert into runs (task_id, api_key_id, deadline_at) values (c.task, c.api_key, c.deadline);
     a.endpoints := event_publish(c.event, c.user_id, 'task.created', c.task, c.event_body, c.trace, c.now);
     if c.key is not null then

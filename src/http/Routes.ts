@@ -4,6 +4,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { Api } from "./manage/Api.ts"
 import * as ApiKeysHandlers from "./manage/ApiKeysHandlers.ts"
 import * as CallsHandlers from "./manage/CallsHandlers.ts"
+import * as CatalogHandlers from "./manage/CatalogHandlers.ts"
 import { ManageGate, ManageProblems } from "./manage/ManageGate.ts"
 import * as ManageMethods from "./manage/ManageMethods.ts"
 import * as ModelsHandlers from "./manage/ModelsHandlers.ts"
@@ -30,6 +31,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     WalletHandlers.layer,
     TasksHandlers.layer,
     ModelsHandlers.layer,
+    CatalogHandlers.layer,
     WebhookEndpointsHandlers.layer,
     WebhookDeliveriesHandlers.layer
   ]),

@@ -22,6 +22,8 @@ export interface CallStart {
   readonly model: string | null
   readonly route: string
   readonly sandbox: boolean
+  /** The number of the catalog that it is priced by; `null`: that is not stored. */
+  readonly catalogId: number | null
 }
 
 /** Why a call may not go upstream: its key was revoked or has expired, or the balance is too low. */
@@ -69,6 +71,8 @@ export class CallRow extends Schema.Class<CallRow>("CallRow")({
   captured: Micro,
   usage: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
   sandbox: Schema.Boolean,
+  /** The hash of the catalog that it was priced by. */
+  catalog: Schema.NullOr(Schema.String),
   traceId: Schema.NullOr(Schema.String),
   createdAt: Time,
   endedAt: Time
@@ -111,11 +115,13 @@ export class CallStore extends Context.Service<
             LIMIT ${limit}`.pipe(rowsOf(Orphan), storeFailures),
         list: (userId, page) =>
           sql`
-            SELECT * FROM calls WHERE user_id = ${userId}
-              AND (${Option.getOrNull(page.before)}::uuid IS NULL OR id < ${Option.getOrNull(page.before)}::uuid)
-            ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(CallRow), storeFailures),
+            SELECT c.*, ${sql.literal(catalogHash)} FROM calls c WHERE c.user_id = ${userId}
+              AND (${Option.getOrNull(page.before)}::uuid IS NULL OR c.id < ${Option.getOrNull(page.before)}::uuid)
+            ORDER BY c.id DESC LIMIT ${page.limit}`.pipe(rowsOf(CallRow), storeFailures),
         find: (userId, id) =>
-          sql`SELECT * FROM calls WHERE id = ${id} AND user_id = ${userId}`.pipe(
+          sql`
+            SELECT c.*, ${sql.literal(catalogHash)} FROM calls c
+            WHERE c.id = ${id} AND c.user_id = ${userId}`.pipe(
             rowsOf(CallRow),
             Effect.map(Array.head),
             storeFailures
@@ -124,6 +130,8 @@ export class CallStore extends Context.Service<
     )
   )
 }
+
+const catalogHash = "(SELECT k.hash FROM catalogs k WHERE k.id = c.catalog_id) AS catalog"
 
 const Orphan = Schema.Struct({ id: Schema.String, userId: UserId })
 
@@ -182,5 +190,5 @@ const parametersOf = (
 ]
 
 /** What the receipt of a call contains, kept with its hold: another process may have to write it. */
-const noteOf = ({ key, model, route, sandbox, trace, vendor }: CallStart): string =>
-  JSON.stringify({ key, vendor, model, route, sandbox, trace })
+const noteOf = ({ catalogId, key, model, route, sandbox, trace, vendor }: CallStart): string =>
+  JSON.stringify({ key, vendor, model, route, sandbox, trace, catalog: catalogId })

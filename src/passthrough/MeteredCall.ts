@@ -98,7 +98,8 @@ export class MeteredCall implements ReachHandlers {
       vendor: route.vendor,
       model: this.#plan.model,
       route: routeName(route),
-      sandbox: this.#services.upstream.isSandbox(route.provider)
+      sandbox: this.#services.upstream.isSandbox(route.provider),
+      catalogId: this.#call.to.catalog.id
     }
   }
 
@@ -117,7 +118,7 @@ export class MeteredCall implements ReachHandlers {
 
   #relayed(reached: Reached): Relayed {
     this.#state = "responded"
-    return relay(reached, this.#id, this.#bill.onResponse(reached))
+    return relay(reached, this.#id, this.#bill.onResponse(reached), this.#plan.ending)
   }
 
   #end(why: GivenUp): void {

@@ -2,6 +2,7 @@ import type { Cause, Effect } from "effect"
 import { HttpServerError } from "effect/http"
 import type { Readable } from "node:stream"
 import type { OpenRoute } from "../catalog/OpenRoutes.ts"
+import type { Ending } from "../catalog/PriceRow.ts"
 import type { RouteMatch } from "../catalog/UpstreamCatalog.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
@@ -32,6 +33,8 @@ export interface Relayed {
   readonly sandbox: boolean
   /** Id of the receipt, when the call was metered. */
   readonly callId: string | undefined
+  /** Of a model that its vendor ends. */
+  readonly ending: Ending | undefined
   /** Its cost, when that is known before the response is sent. */
   readonly cost: Credits | undefined
 }
@@ -82,8 +85,9 @@ export const plainRequestOf = (call: PassthroughCall, body: Uint8Array): Upstrea
 /** What the client receives of a response. */
 export const relay = (
   { accountId, response }: Reached,
-  callId: string | undefined,
-  cost: Credits | undefined
+  callId?: string,
+  cost?: Credits,
+  ending?: Ending
 ): Relayed => {
   const { body, status } = response
   const headers = withRetryAfter(status, toClientHeaders(response.headers))
@@ -93,6 +97,7 @@ export const relay = (
     body: status >= 300 && body instanceof Uint8Array ? errorBody(status, headers, body) : body,
     sandbox: accountId === null,
     callId,
-    cost
+    cost,
+    ending
   }
 }

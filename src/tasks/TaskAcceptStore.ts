@@ -78,6 +78,7 @@ const toCall = (a: Acceptance, n: number) => ({
   event_body: hex(a.event.body),
   running_max: a.runningMax,
   user_running_max: a.userRunningMax,
+  catalog: a.catalogId,
   ...Option.match(a.idempotency, {
     onNone: () => ({}),
     onSome: ({ key, requestHash, responseBody, since }) => ({

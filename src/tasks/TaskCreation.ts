@@ -6,6 +6,9 @@ import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
 import { mapMedia } from "../catalog/media/Media.ts"
 import type { InlineMedium } from "../catalog/media/Media.ts"
 import { quote } from "../catalog/Price.ts"
+import type { PriceRule } from "../catalog/Price.ts"
+import { endingOf } from "../catalog/PriceRow.ts"
+import type { Ending } from "../catalog/PriceRow.ts"
 import { AppConfig } from "../config/Config.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { makeTaskId } from "../domain/Ids.ts"
@@ -33,6 +36,13 @@ export interface ModelPath {
   readonly action: "generation" | "edit"
 }
 
+/** A model with its price of now, and the number of the catalog that both stand in. */
+export interface SoldModel {
+  readonly entry: CatalogEntry
+  readonly price: PriceRule
+  readonly catalogId: number | null
+}
+
 export interface CreateRequest {
   readonly principal: Principal
   readonly path: ModelPath
@@ -49,6 +59,8 @@ export interface Created {
   readonly cost: Credits
   readonly balance: Credits
   readonly sandbox: boolean
+  /** What the vendor has announced of the model. */
+  readonly ending: Ending | undefined
   readonly replayed: boolean
 }
 
@@ -64,7 +76,7 @@ export class TaskCreation extends Context.Service<
      * (operator fault); then nothing is stored.
      */
     readonly create: (
-      entry: CatalogEntry,
+      sold: SoldModel,
       request: CreateRequest
     ) => Effect.Effect<Created, Problem | StoreUnavailable>
   }
@@ -78,12 +90,14 @@ export class TaskCreation extends Context.Service<
       const accept = yield* makeAccept
       const checkFaults = yield* makeFaultCheck
 
-      const create = Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
+      const create = Effect.fnUntraced(function* (sold: SoldModel, request: CreateRequest) {
+        const { entry } = sold
+        const ending = endingOf(entry)
         const { body, media } = yield* decodeRequest(entry, request.body)
         const sandbox = vendors.isSandbox(entry.vendor, entry.adapter)
         const earlier = yield* checkFaults(entry, request)
         if (Option.isSome(earlier)) {
-          return { ...(yield* replayOrFail(request, earlier.value)), sandbox }
+          return { ...(yield* replayOrFail(request, earlier.value)), sandbox, ending }
         }
         const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
         // True from when the task may be committed until it is known that it was not
@@ -91,7 +105,7 @@ export class TaskCreation extends Context.Service<
         const acceptOnce = (stored: Body) =>
           Effect.suspend(() => {
             isAccepted = true
-            return Effect.tap(accept(request, entry, taskId, stored), ({ outcome }) =>
+            return Effect.tap(accept(request, sold, taskId, stored), ({ outcome }) =>
               Effect.sync(() => {
                 isAccepted = outcome._tag === "Accepted"
               })
@@ -108,7 +122,7 @@ export class TaskCreation extends Context.Service<
             isAccepted ? Effect.void : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
         )
         if (outcome._tag !== "Accepted") {
-          return { ...(yield* replayOrFail(request, outcome)), sandbox }
+          return { ...(yield* replayOrFail(request, outcome)), sandbox, ending }
         }
         yield* notifier.notifyTask(taskId)
         yield* notifier.notifyEndpoints(outcome.endpoints)
@@ -117,6 +131,7 @@ export class TaskCreation extends Context.Service<
           cost: price,
           balance: outcome.balance,
           sandbox,
+          ending,
           replayed: false
         }
       })
@@ -179,11 +194,12 @@ const makeAccept = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (
     request: CreateRequest,
-    entry: CatalogEntry,
+    sold: SoldModel,
     taskId: TaskId,
     body: Body
   ) {
     const { path, principal } = request
+    const { catalogId, entry } = sold
     const now = yield* DateTime.now
     const task: TaskFacts = {
       id: taskId,
@@ -194,7 +210,7 @@ const makeAccept = Effect.gen(function* () {
       result: null
     }
     const responseBody = createdBody(task, path.action)
-    const price = quote(entry, body)
+    const price = quote(sold, body)
     const outcome = yield* tasks.accept({
       ...path,
       resultKind: entry.result,
@@ -204,6 +220,7 @@ const makeAccept = Effect.gen(function* () {
       body: yield* Effect.orDie(decodeJson(body)),
       sandbox: vendors.isSandbox(entry.vendor, entry.adapter),
       price,
+      catalogId,
       deadlineAt: DateTime.addDuration(now, taskDeadline),
       traceId: request.traceId,
       now,

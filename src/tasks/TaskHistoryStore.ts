@@ -7,8 +7,17 @@ import type { TaskId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskStatus } from "../domain/Task.ts"
 
-/** A task in a list: without its body. */
-export const TaskSummary = TaskRow.mapFields(Struct.omit(["body"])).annotate({
+/** With the hash of the catalog that it was accepted with. */
+const withCatalog = Struct.assign({ catalog: Schema.NullOr(Schema.String) })
+
+const catalogHash = "(SELECT k.hash FROM catalogs k WHERE k.id = t.catalog_id) AS catalog"
+
+/** A task as its owner reads it later. */
+export const PastTask = TaskRow.mapFields(withCatalog).annotate({ identifier: "PastTask" })
+export type PastTask = typeof PastTask.Type
+
+/** The same in a list: without its body. */
+export const TaskSummary = PastTask.mapFields(Struct.omit(["body"])).annotate({
   identifier: "TaskSummary"
 })
 export type TaskSummary = typeof TaskSummary.Type
@@ -46,7 +55,7 @@ export class TaskHistoryStore extends Context.Service<
     readonly find: (
       userId: UserId,
       id: TaskId
-    ) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
+    ) => Effect.Effect<Option.Option<PastTask>, StoreUnavailable>
     /** Oldest first. */
     readonly attempts: (id: TaskId) => Effect.Effect<ReadonlyArray<AttemptRow>, StoreUnavailable>
   }
@@ -57,8 +66,10 @@ export class TaskHistoryStore extends Context.Service<
       TaskHistoryStore.of({
         list: list(sql),
         find: (userId, id) =>
-          sql`SELECT * FROM tasks WHERE id = ${id} AND user_id = ${userId}`.pipe(
-            rowsOf(TaskRow),
+          sql`
+            SELECT t.*, ${sql.literal(catalogHash)} FROM tasks t
+            WHERE t.id = ${id} AND t.user_id = ${userId}`.pipe(
+            rowsOf(PastTask),
             Effect.map(Array.head),
             storeFailures
           ),
@@ -82,7 +93,7 @@ function list(sql: PgClient.PgClient) {
     const vendor = Option.getOrNull(filter.vendor)
     const before = Option.getOrNull(filter.before)
     return sql`
-      SELECT ${sql.literal(taskColumns)}, t.trace_id FROM tasks t
+      SELECT ${sql.literal(taskColumns)}, t.trace_id, ${sql.literal(catalogHash)} FROM tasks t
       WHERE t.user_id = ${userId}
         AND (${status}::text IS NULL OR t.status = ${status}::text)
         AND (${model}::text IS NULL OR t.model = ${model}::text)

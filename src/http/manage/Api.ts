@@ -2,6 +2,7 @@ import { HttpApi, OpenApi } from "effect/http-api"
 import { bodyParseOptions } from "../../catalog/FieldFaults.ts"
 import { ApiKeysApi } from "./ApiKeysApi.ts"
 import { CallsApi } from "./CallsApi.ts"
+import { CatalogApi } from "./CatalogApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import { ModelsApi } from "./ModelsApi.ts"
 import { TasksApi } from "./TasksApi.ts"
@@ -22,6 +23,7 @@ export class Api extends HttpApi.make("manage")
   .add(WebhookEndpointsApi)
   .add(TasksApi)
   .add(ModelsApi)
+  .add(CatalogApi)
   .add(WebhookDeliveriesApi)
   .prefix("/manage/v1")
   .middleware(ManageGate)

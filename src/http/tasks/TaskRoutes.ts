@@ -1,6 +1,7 @@
 import { DateTime, Duration, Effect, Layer, Option, Schema, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Headers } from "effect/http"
+import type { Ending } from "../../catalog/PriceRow.ts"
 import { AppConfig } from "../../config/Config.ts"
 import * as Credits from "../../domain/Credits.ts"
 import { TaskId } from "../../domain/Ids.ts"
@@ -56,8 +57,8 @@ const makeHandlers = Effect.gen(function* () {
   const cancel = Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const principal = yield* authenticateInference
     const path = yield* modelPath(action)
-    const { task } = yield* router.cancel(principal.userId, path, yield* taskId)
-    return show(task)
+    const { ending, task } = yield* router.cancel(principal.userId, path, yield* taskId)
+    return HttpServerResponse.setHeaders(show(task), headersOf(ending))
   })
 
   return {
@@ -104,8 +105,11 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show) {
 
 const quoted = Effect.fnUntraced(function* (router: Router["Service"], path: ModelPath) {
   const { value } = yield* readJsonBody
-  const amount = Credits.format(yield* router.quote(path, value))
-  return HttpServerResponse.jsonUnsafe({ quote: { amount, currency: "credits" } })
+  const { amount, ending } = yield* router.quote(path, value)
+  return HttpServerResponse.jsonUnsafe(
+    { quote: { amount: Credits.format(amount), currency: "credits" } },
+    { headers: headersOf(ending) }
+  )
 })
 
 const makeAccept = (router: Router["Service"]) =>
@@ -146,7 +150,10 @@ const makeEndOf = Effect.gen(function* () {
 const makeAccepted = (header: Header, show: Show) => {
   const [cost, balance] = [header("cost"), header("balance")]
   return (created: Created, ended: Option.Option<TaskView>) => {
-    const headers: Record<string, string> = { [balance]: Credits.format(created.balance) }
+    const headers: Record<string, string> = {
+      [balance]: Credits.format(created.balance),
+      ...headersOf(created.ending)
+    }
     if (created.sandbox) headers[header("sandbox")] = "true"
     if (created.replayed) headers["idempotency-replayed"] = "true"
     return Option.isSome(ended)
@@ -158,6 +165,10 @@ const makeAccepted = (header: Header, show: Show) => {
         })
   }
 }
+
+/** RFC 9745 and RFC 8594. docs/catalog.md#models-that-end */
+const headersOf = (ending: Ending | undefined): Record<string, string> =>
+  ending === undefined ? {} : { deprecation: ending.deprecation, sunset: ending.sunset }
 
 type Show = (task: TaskView) => HttpServerResponse.HttpServerResponse
 
@@ -210,9 +221,14 @@ const makeGet = Effect.fnUntraced(function* (header: Header, show: Show) {
           ? Effect.fail(noTask(text))
           : Effect.flatMap(
               router.matchPath({ vendor, model, action }, id.value, admitted.task),
-              ({ task }) =>
+              ({ ending, task }) =>
                 Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-                  respond(request, task)
+                  ending === undefined
+                    ? respond(request, task)
+                    : Effect.map(
+                        respond(request, task),
+                        HttpServerResponse.setHeaders(headersOf(ending))
+                      )
                 )
             )
       )

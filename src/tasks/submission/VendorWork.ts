@@ -1,8 +1,9 @@
 import { Context, Duration, Effect, Layer, Option } from "effect"
 import type { DateTime } from "effect"
-import { Catalog } from "../../catalog/Catalog.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import type { TaskId } from "../../domain/Ids.ts"
+import { CatalogVersions } from "../../process/CatalogVersions.ts"
 import type { Signal } from "../../process/KeyedSignal.ts"
 import { pollIntervalMax } from "../../vendors/Polling.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
@@ -46,7 +47,7 @@ export class VendorWork extends Context.Service<
     VendorWork,
     Effect.gen(function* () {
       const signals = yield* CallbackSignals
-      const entryOf = entryWith(yield* Catalog)
+      const entryOf = entryWith(yield* CatalogVersions)
       const faults = yield* OperatorFaults
       const { poll, reportFaults } = yield* makePolling
       const reconcile = yield* Reconcile
@@ -113,11 +114,16 @@ export class VendorWork extends Context.Service<
   )
 }
 
-const entryWith = (catalog: Catalog["Service"]) => (task: TaskRow) =>
-  Effect.mapError(
-    Effect.fromOption(catalog.find(task.vendor, task.model, task.action)),
-    () => new VendorError({ class: "OPERATOR", message: "the model left the catalog" })
-  )
+/** As it was when the task was accepted, whatever was reloaded since. */
+const entryWith = (versions: CatalogVersions["Service"]) =>
+  Effect.fnUntraced(function* ({ action, catalogId, model, vendor }: TaskRow) {
+    const catalog = yield* retryStore(versions.withId(catalogId))
+    const entry = Option.flatMap(catalog, ({ find }) => find(vendor, model, action))
+    return yield* Effect.mapError(
+      Effect.fromOption(entry),
+      () => new VendorError({ class: "OPERATOR", message: "the model left the catalog" })
+    )
+  })
 
 const cancelWith = (tasks: TaskStore["Service"], vendors: VendorClient["Service"]) =>
   Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
