@@ -64,6 +64,8 @@ export class CatalogVersions extends Context.Service<
 
       const reload = Effect.fn("CatalogVersions.reload")(function* (dryRun: boolean) {
         const next = yield* catalog.read
+        // Compared with what is adopted, not with what this process saw last
+        yield* adopted.look
         const before = catalog.current()
         const difference = differenceOf(before.content, next.content)
         const isSame = next.hash === before.hash
@@ -135,7 +137,7 @@ const makeAdopted = Effect.gen(function* () {
     if (Option.isNone(next)) return
     catalog.replace(next.value)
     since = adoptedAt
-    yield* Effect.logInfo(`The catalog ${hash} is adopted`)
+    if (hash !== before.hash) yield* Effect.logInfo(`The catalog ${hash} is adopted`)
   })
 
   const own = catalog.current()

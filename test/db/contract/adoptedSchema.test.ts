@@ -89,7 +89,11 @@ const renamed = (before: Rows): Rows => {
     "runs.called": "callback_received"
   }
   /** Of the migrations since then. */
-  const added: Record<string, Record<string, unknown>> = { wallets: { alert_withheld: false } }
+  const added: Record<string, Record<string, unknown>> = {
+    wallets: { alert_withheld: false },
+    tasks: { catalog_id: null },
+    calls: { catalog_id: null }
+  }
   const row = (table: string, values: Record<string, unknown>) =>
     Object.fromEntries(
       Object.entries({ ...values, ...added[table] }).map(([column, value]) => [
@@ -100,7 +104,7 @@ const renamed = (before: Rows): Rows => {
   const kept = [...before].map(
     ([table, rows]) => [tables[table] ?? table, rows.map((values) => row(table, values))] as const
   )
-  return new Map([...kept, ["account_affinities", []]])
+  return new Map([...kept, ["account_affinities", []], ["catalogs", []], ["catalog_adoptions", []]])
 }
 
 /** Sorted independently of names, without the rows that the migrations write about themselves. */
@@ -147,7 +151,8 @@ for (const [store, database] of Object.entries(former)) {
         assert.deepStrictEqual(migrations, [
           "0001_initial",
           "0002_withheld_alerts",
-          "0003_account_affinities"
+          "0003_account_affinities",
+          "0004_catalogs"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState
