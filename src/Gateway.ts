@@ -21,6 +21,8 @@ import { Metering } from "./passthrough/Metering.ts"
 import { Passthrough } from "./passthrough/Passthrough.ts"
 import { ReservationStore } from "./passthrough/ReservationStore.ts"
 import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
+import { AccountControl } from "./process/AccountControl.ts"
+import { AccountDrainStore } from "./process/AccountDrainStore.ts"
 import { CatalogStore } from "./process/CatalogStore.ts"
 import { CatalogVersions } from "./process/CatalogVersions.ts"
 import * as Cluster from "./process/Cluster.ts"
@@ -116,6 +118,7 @@ export const stores = Layer.mergeAll(
   AffinityStore.layer,
   CallStore.layer,
   CatalogStore.layer,
+  AccountDrainStore.layer,
   VendorAttemptStore.layer,
   EndpointStore.layer,
   PartitionStore.layer,
@@ -197,6 +200,7 @@ export const services = Layer.mergeAll(
   ),
   Layer.provideMerge(
     Layer.mergeAll(
+      AccountControl.layer,
       ApiKeys.layer,
       Artifacts.layer,
       OperatorFaults.layer,

@@ -1,6 +1,7 @@
 import { Effect, Layer } from "effect"
 import { Headers, HttpRouter, UrlParams } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
+import * as AccountsHandlers from "./manage/AccountsHandlers.ts"
 import { Api } from "./manage/Api.ts"
 import * as ApiKeysHandlers from "./manage/ApiKeysHandlers.ts"
 import * as CallsHandlers from "./manage/CallsHandlers.ts"
@@ -32,6 +33,7 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     TasksHandlers.layer,
     ModelsHandlers.layer,
     CatalogHandlers.layer,
+    AccountsHandlers.layer,
     WebhookEndpointsHandlers.layer,
     WebhookDeliveriesHandlers.layer
   ]),

@@ -1,10 +1,12 @@
 import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { accountRefusal } from "./AccountRefusal.ts"
-import { Circuit } from "./Circuit.ts"
-import type { Caller } from "./Circuit.ts"
 import { ratePauseOf } from "./RateLimits.ts"
+import { detailsOf, stateOf, TrackedAccount } from "./TrackedAccount.ts"
+import type { AccountDetails, AccountState, CallSource } from "./TrackedAccount.ts"
 import type { UpstreamResponse } from "./UpstreamExchange.ts"
+
+export type { AccountDetails, AccountState, CallSource } from "./TrackedAccount.ts"
 
 /**
  * No account of this provider may be called now: the rate of the model is used up at all of them
@@ -17,22 +19,6 @@ export class NoAccountFree extends Schema.TaggedError<NoAccountFree>()("NoAccoun
   soonest: Schema.optionalKey(Schema.String),
   retryAfterMillis: Schema.Finite
 }) {}
-
-/** The state of an account in `/metrics`: the worst of its models. */
-export interface AccountState {
-  readonly id: string
-  readonly provider: Provider
-  readonly circuit: "Closed" | "Open" | "HalfOpen"
-  /** Rest of a pause, after a rate limit or a refused key. */
-  readonly pausedMillis: number
-}
-
-/** What a call counts for. */
-export interface CallSource {
-  /** What the vendor counts its rates by: the upstream model, or a route without one. */
-  readonly model: string
-  readonly user: Caller
-}
 
 /** The part of a response that may pause an account. */
 export type AccountResponse = Pick<UpstreamResponse, "status" | "headers" | "body">
@@ -49,8 +35,8 @@ export class Accounts extends Context.Service<
     readonly find: (id: string) => Option.Option<AccountSetting>
     readonly idsOf: (provider: Provider) => ReadonlyArray<string>
     /**
-     * The accounts that a call may be sent to, in order, `among` these or all. The first place is shared
-     * by weight. When the rate is at its limit at all of them, the one that is free first.
+     * The accounts that a call may be sent to, in order, `among` these or all. One that drains gets no new
+     * work: it is left out, unless `among` are only such. The first place is shared by weight. When the rate is at its limit at all of them, the one that is free first.
      */
     readonly order: (
       provider: Provider,
@@ -82,73 +68,14 @@ export class Accounts extends Context.Service<
     /** The circuit of the model closes. */
     readonly succeeded: (account: AccountSetting, source: CallSource) => void
     readonly states: Effect.Effect<ReadonlyArray<AccountState>>
+    readonly details: Effect.Effect<ReadonlyArray<AccountDetails>>
+    readonly isDraining: (account: AccountSetting) => boolean
+    /** From now on these drain, and no others. */
+    readonly setDraining: (ids: ReadonlySet<string>) => void
   }
 >()("gateway/vendors/Accounts") {
   static readonly layer = (settings: ReadonlyArray<AccountSetting>) =>
     Layer.sync(Accounts, () => make(settings))
-}
-
-/** Unreachable, time-out, 5xx. */
-const failurePolicy = { failures: 5, openMillis: 10_000 }
-
-/** An account that is unpaid or whose key is refused, until the operator acts. */
-const refusalPolicy = { failures: 1, openMillis: 60_000 }
-
-/** These count all submits of an account together. docs/reference/vendors.md#accounts */
-const countsByAccount: ReadonlySet<Provider> = new Set(["fal", "replicate"])
-
-/** Models of one account that are remembered; clients may name models of free routes. */
-const modelsMax = 1000
-
-class ModelState {
-  readonly circuit = new Circuit(failurePolicy)
-  pausedUntil = 0
-  isUsedUp = false
-}
-
-class TrackedAccount {
-  readonly account: AccountSetting
-  /** Smooth weighted round robin: the account with the highest current weight is next. */
-  currentWeight = 0
-  readonly refusals = new Circuit(refusalPolicy)
-  /** Only models that had a pause or a failure. */
-  readonly models = new Map<string, ModelState>()
-
-  constructor(account: AccountSetting) {
-    this.account = account
-  }
-
-  keyOf(model: string): string {
-    return model !== "" && countsByAccount.has(this.account.provider) ? "*" : model
-  }
-
-  model(model: string): ModelState | undefined {
-    return this.models.size === 0 ? undefined : this.models.get(this.keyOf(model))
-  }
-
-  changeModel(model: string): ModelState {
-    const key = this.keyOf(model)
-    const known = this.models.get(key)
-    if (known !== undefined) return known
-    const [oldest] = this.models.keys()
-    if (oldest !== undefined && this.models.size >= modelsMax) this.models.delete(oldest)
-    const made = new ModelState()
-    this.models.set(key, made)
-    return made
-  }
-
-  /** 0: it may be called. */
-  brokenMillis({ model, user }: CallSource, nowMillis: number): number {
-    const circuit = this.model(model)?.circuit
-    return Math.max(
-      this.refusals.isOpenFor(user, nowMillis) ? this.refusals.remaining(nowMillis) : 0,
-      circuit?.isOpenFor(user, nowMillis) === true ? circuit.remaining(nowMillis) : 0
-    )
-  }
-
-  pausedMillis(model: string, nowMillis: number): number {
-    return Math.max(0, (this.model(model)?.pausedUntil ?? 0) - nowMillis)
-  }
 }
 
 /** Moves the round robin on and returns the accounts in order. */
@@ -214,6 +141,9 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
       .map(([provider, all]) => [provider, all.map(({ account }) => account.id)] as const)
   )
   const byId = new Map(tracked.map((it) => [it.account.id, it]))
+  let draining: ReadonlySet<string> = new Set()
+  const withoutDraining = (all: ReadonlyArray<TrackedAccount>) =>
+    draining.size === 0 ? all : all.filter(({ account }) => !draining.has(account.id))
 
   return Accounts.of({
     isConfigured: (provider) => byProvider.has(provider),
@@ -221,8 +151,10 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
     idsOf: (provider) => ids.get(provider) ?? none,
     order: (provider, source, now, among) => {
       const all = byProvider.get(provider) ?? []
-      const few = among === undefined ? all : all.filter(({ account }) => among.includes(account))
-      return orderOf(provider, few, source, now)
+      if (among === undefined) return orderOf(provider, withoutDraining(all), source, now)
+      const few = all.filter(({ account }) => among.includes(account))
+      const active = withoutDraining(few)
+      return orderOf(provider, active.length === 0 ? few : active, source, now)
     },
     admits: ({ id }, { model, user }, digest, now) => {
       const found = byId.get(id)
@@ -236,6 +168,10 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
       const found = byId.get(id)
       if (found === undefined) return
       const refusal = accountRefusal(response)
+      if (refusal !== undefined) {
+        const { status } = response
+        found.lastRefusal = { atMillis: now, model, status, concerns: refusal }
+      }
       if (refusal === "account") return found.refusals.fail(user, String(user), now)
       if (refusal === undefined) found.refusals.succeed()
       const pause = ratePauseOf(response.status, response.headers, now)
@@ -247,20 +183,13 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
     failed: ({ id }, { model, user }, digest, now) =>
       byId.get(id)?.changeModel(model).circuit.fail(user, digest, now),
     succeeded: ({ id }, { model }) => byId.get(id)?.model(model)?.circuit.succeed(),
-    states: Effect.map(Clock.currentTimeMillis, (now) => tracked.map((it) => stateOf(it, now)))
+    states: Effect.map(Clock.currentTimeMillis, (now) => tracked.map((it) => stateOf(it, now))),
+    details: Effect.map(Clock.currentTimeMillis, (now) =>
+      tracked.map((it) => detailsOf(it, draining.has(it.account.id), now))
+    ),
+    isDraining: ({ id }) => draining.has(id),
+    setDraining: (ids) => {
+      draining = ids
+    }
   })
-}
-
-const stateOf = ({ account, models, refusals }: TrackedAccount, now: number): AccountState => {
-  const states = [...models.values()]
-  const circuits = new Set(states.map(({ circuit }) => circuit.state(now)))
-  return {
-    id: account.id,
-    provider: account.provider,
-    circuit: (["Open", "HalfOpen"] as const).find((it) => circuits.has(it)) ?? "Closed",
-    pausedMillis: Math.max(
-      refusals.remaining(now),
-      ...states.map(({ pausedUntil }) => pausedUntil - now)
-    )
-  }
 }

@@ -1,5 +1,6 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { bodyParseOptions } from "../../catalog/FieldFaults.ts"
+import { AccountsApi } from "./AccountsApi.ts"
 import { ApiKeysApi } from "./ApiKeysApi.ts"
 import { CallsApi } from "./CallsApi.ts"
 import { CatalogApi } from "./CatalogApi.ts"
@@ -24,6 +25,7 @@ export class Api extends HttpApi.make("manage")
   .add(TasksApi)
   .add(ModelsApi)
   .add(CatalogApi)
+  .add(AccountsApi)
   .add(WebhookDeliveriesApi)
   .prefix("/manage/v1")
   .middleware(ManageGate)

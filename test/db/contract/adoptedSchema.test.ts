@@ -104,7 +104,13 @@ const renamed = (before: Rows): Rows => {
   const kept = [...before].map(
     ([table, rows]) => [tables[table] ?? table, rows.map((values) => row(table, values))] as const
   )
-  return new Map([...kept, ["account_affinities", []], ["catalogs", []], ["catalog_adoptions", []]])
+  return new Map([
+    ...kept,
+    ["account_affinities", []],
+    ["account_drains", []],
+    ["catalogs", []],
+    ["catalog_adoptions", []]
+  ])
 }
 
 /** Sorted independently of names, without the rows that the migrations write about themselves. */
@@ -152,7 +158,7 @@ for (const [store, database] of Object.entries(former)) {
           "0001_initial",
           "0002_withheld_alerts",
           "0003_account_affinities",
-          "0004_catalogs"
+          "0004_catalogs_and_drains"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState

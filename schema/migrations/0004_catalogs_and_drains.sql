@@ -36,3 +36,9 @@ create type catalog_adoption as (
   text text,
   adopted_at timestamptz
 );
+
+-- Vendor accounts that get no new work (docs/reference/vendors.md#draining-an-account).
+create table account_drains (
+  account_id text primary key,
+  since timestamptz not null
+);
