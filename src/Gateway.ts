@@ -22,8 +22,6 @@ import { Passthrough } from "./passthrough/Passthrough.ts"
 import { ReservationStore } from "./passthrough/ReservationStore.ts"
 import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
 import { AccountControl } from "./process/AccountControl.ts"
-import { AccountDrainStore } from "./process/AccountDrainStore.ts"
-import { CatalogStore } from "./process/CatalogStore.ts"
 import { CatalogVersions } from "./process/CatalogVersions.ts"
 import * as Cluster from "./process/Cluster.ts"
 import { LogRetention } from "./process/LogRetention.ts"
@@ -117,8 +115,6 @@ export const stores = Layer.mergeAll(
   ReservationStore.layer,
   AffinityStore.layer,
   CallStore.layer,
-  CatalogStore.layer,
-  AccountDrainStore.layer,
   VendorAttemptStore.layer,
   EndpointStore.layer,
   PartitionStore.layer,

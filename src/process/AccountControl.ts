@@ -87,7 +87,7 @@ export class AccountControl extends Context.Service<
         check: (id) => Effect.flatMap(find(id), ({ details }) => send(details.account))
       })
     })
-  )
+  ).pipe(Layer.provide(AccountDrainStore.layer))
 }
 
 /** The list of models: every provider with routes has it, and it costs nothing. */

@@ -99,7 +99,7 @@ export class CatalogVersions extends Context.Service<
         ...(yield* makeEarlier)
       })
     })
-  )
+  ).pipe(Layer.provide(CatalogStore.layer))
 }
 
 const versionOf = Effect.fnUntraced(function* ({ hash, id, text }: StoredCatalog) {
