@@ -22,8 +22,10 @@ import { Metering } from "./passthrough/Metering.ts"
 import { Passthrough } from "./passthrough/Passthrough.ts"
 import { ReservationStore } from "./passthrough/ReservationStore.ts"
 import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
+import { AccountControl } from "./process/AccountControl.ts"
 import { AuditLog } from "./process/AuditLog.ts"
 import { AuditStore } from "./process/AuditStore.ts"
+import { CatalogVersions } from "./process/CatalogVersions.ts"
 import * as Cluster from "./process/Cluster.ts"
 import { Drain } from "./process/Drain.ts"
 import { LogRetention } from "./process/LogRetention.ts"
@@ -195,11 +197,12 @@ export const services = Layer.mergeAll(
   ),
   Layer.provideMerge(
     Layer.mergeAll(
+      AccountControl.layer,
       AuditLog.layer,
       UserLayers.services,
       Artifacts.layer,
       OperatorFaults.layer,
-      Process.layer,
+      CatalogVersions.layer.pipe(Layer.provideMerge(Process.layer)),
       TaskChanges.layer,
       UsageReport.layer,
       Wallet.layer

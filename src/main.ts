@@ -3,6 +3,7 @@ import { Layer } from "effect"
 import * as FirstStart from "./cli/FirstStart.ts"
 import * as Logging from "./cli/Logging.ts"
 import * as ModelCheck from "./cli/ModelCheck.ts"
+import * as ReloadSignal from "./cli/ReloadSignal.ts"
 import * as Shutdown from "./cli/Shutdown.ts"
 import * as Telemetry from "./cli/Telemetry.ts"
 import { AppConfig } from "./config/Config.ts"
@@ -10,7 +11,7 @@ import * as Gateway from "./Gateway.ts"
 
 /** The layers of the process, in order. */
 const main = Shutdown.layer.pipe(
-  Layer.provide(Layer.merge(FirstStart.layer, ModelCheck.layer)),
+  Layer.provide(Layer.mergeAll(FirstStart.layer, ModelCheck.layer, ReloadSignal.layer)),
   Layer.provide(Gateway.http),
   Layer.provide(Gateway.core),
   Layer.provide(Gateway.stores),

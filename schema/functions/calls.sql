@@ -104,13 +104,13 @@ begin
     join unnest(p_ended, p_captured, p_outcomes, p_statuses, p_accounts, p_usages)
       as x(id, captured, outcome, status, account, usage) on x.id = g.id
     cross join lateral json_to_record(g.call)
-      as n(key text, vendor text, model text, route text, sandbox boolean, trace text)
+      as n(key text, vendor text, model text, route text, sandbox boolean, trace text, catalog integer)
   ), receipts as (
     insert into calls
       (id, user_id, api_key_id, vendor, model, route, account_id, outcome, http_status, held, captured,
-        usage, sandbox, trace_id, created_at, ended_at)
+        usage, sandbox, trace_id, created_at, ended_at, catalog_id)
     select id, user_id, key, vendor, model, route, account, outcome, status, amount, captured,
-      usage::jsonb, sandbox, trace, created_at, p_now
+      usage::jsonb, sandbox, trace, created_at, p_now, catalog
     from ended
     returning user_id, api_key_id, vendor, model, outcome, captured, usage, sandbox
   ), freed as (
@@ -249,8 +249,9 @@ $$;
 -- The caller has counted, so that nothing is sorted or looked up here. For each key: p_captures and p_charged
 -- are the number and the sum of its captures. For each call: p_places is the place of its key in p_keys,
 -- p_numbers the number of its capture among those of its key (0: the call costs nothing), and p_totals the sum
--- of these captures up to it. p_started_ms is Unix time in milliseconds. The arrays p_used_ are what the settled
--- calls of each key and model add to the rollup (docs/reference/usage.md#rollup).
+-- of these captures up to it. p_started_ms is Unix time in milliseconds. p_usages: with the number of the call's
+-- catalog as `catalog`. The arrays p_used_ are what the settled calls of each key and model add to the rollup
+-- (docs/reference/usage.md#rollup).
 --
 -- Raises unique_violation when a call was settled before, GW409 when a reservation does not cover its calls,
 -- and GW428 when an alert is due and the caller has no transaction to publish it in (`p_alerts` is false). The
@@ -353,15 +354,15 @@ begin
   ), receipts as (
     insert into calls
       (id, user_id, api_key_id, vendor, model, route, account_id, outcome, http_status, held, captured,
-        usage, sandbox, trace_id, created_at, ended_at)
+        usage, sandbox, trace_id, created_at, ended_at, catalog_id)
     select c.id, p_users[c.place], p_keys[c.place], c.vendor, c.model, c.route, c.account, c.outcome, c.status,
-      c.amount, c.captured, c.usage::jsonb, c.sandbox, c.trace,
-      timestamptz 'epoch' + c.started_ms * interval '1 millisecond', p_now
+      c.amount, c.captured, nullif(c.usage - 'catalog', '{}'), c.sandbox, c.trace,
+      timestamptz 'epoch' + c.started_ms * interval '1 millisecond', p_now, (c.usage ->> 'catalog')::integer
     from (
       select unnest(p_ended) as id, unnest(p_places) as place, unnest(p_vendors) as vendor, unnest(p_models) as model,
         unnest(p_routes) as route, unnest(p_accounts) as account, unnest(p_outcomes) as outcome,
         unnest(p_statuses) as status, unnest(p_amounts) as amount, unnest(p_captured) as captured,
-        unnest(p_usages) as usage, unnest(p_sandboxes) as sandbox, unnest(p_traces) as trace,
+        unnest(p_usages)::jsonb as usage, unnest(p_sandboxes) as sandbox, unnest(p_traces) as trace,
         unnest(p_started_ms) as started_ms
     ) c
   ), inserted as (

@@ -1,8 +1,10 @@
 import { Schema } from "effect"
 import { ResultKind } from "../domain/Task.ts"
 import { Label } from "./bodies/Bodies.ts"
-import { OpenRoute, PathSegment, TokenModel } from "./OpenRoutes.ts"
+import { OpenRoute, TokenModel } from "./OpenRoutes.ts"
+import { PathSegment } from "./PathSegment.ts"
 import { PriceRule } from "./Price.ts"
+import { priceRowFields } from "./PriceRow.ts"
 import { UpstreamInput } from "./UpstreamInput.ts"
 
 /** The last segment of a create path. docs/reference/tasks.md#paths */
@@ -44,6 +46,7 @@ export const CatalogEntry = Schema.Struct({
   /** The upstream's own model id. */
   upstreamModel: Schema.NonEmptyString,
   price: PriceRule,
+  ...priceRowFields(PriceRule),
   artifacts: ArtifactPolicy,
   /** For `fal-queue` and `replicate`: the upstream names of the body's fields. */
   input: Schema.optionalKey(UpstreamInput),
@@ -61,6 +64,7 @@ const change = {
   adapter: Schema.optionalKey(AdapterName),
   upstreamModel: Schema.optionalKey(Schema.NonEmptyString),
   price: Schema.optionalKey(PriceRule),
+  ...priceRowFields(PriceRule),
   artifacts: Schema.optionalKey(ArtifactPolicy),
   input: Schema.optionalKey(UpstreamInput),
   output: Schema.optionalKey(OutputFields)

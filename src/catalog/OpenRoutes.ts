@@ -1,13 +1,7 @@
 import { Schema } from "effect"
+import { PathSegment } from "./PathSegment.ts"
 import { Amount, TokenPrice } from "./Price.ts"
-
-const segment = /^[A-Za-z0-9][A-Za-z0-9._:-]{0,127}$/u
-
-export const PathSegment = Schema.String.check(
-  Schema.isPattern(segment, {
-    expected: "1 to 128 letters, digits, dots, underscores, colons or hyphens"
-  })
-)
+import { priceRowFields } from "./PriceRow.ts"
 
 /** The provider whose account serves a route. */
 const ProviderName = Schema.Literals(["openai", "anthropic", "gemini", "dashscope"])
@@ -46,62 +40,19 @@ export const OpenRoute = Schema.Struct({
 }).annotate({ identifier: "OpenRoute" })
 export type OpenRoute = typeof OpenRoute.Type
 
-const Day = Schema.String.check(
-  Schema.makeFilter<string>(
-    (text) =>
-      (/^\d{4}-\d{2}-\d{2}$/u.test(text) &&
-        !Number.isNaN(Date.parse(text)) &&
-        new Date(text).toISOString().startsWith(text)) ||
-      "Expected a day as YYYY-MM-DD"
-  )
-)
-
 /** A model that is charged by the token. */
 export const TokenModel = Schema.Struct({
   vendor: PathSegment,
   /** The upstream's model id; with a date appended it is the same model. */
   model: PathSegment,
   price: TokenPrice,
-  /** Prices that replace `price` from a day on, 00:00 UTC. */
-  laterPrices: Schema.optionalKey(Schema.Array(Schema.Struct({ from: Day, price: TokenPrice }))),
-  /** The day on which the vendor ends the model. */
-  sunset: Schema.optionalKey(Day),
-  /** The model that the vendor recommends instead. */
-  replacement: Schema.optionalKey(PathSegment),
+  ...priceRowFields(TokenPrice),
   /** The longest response: what is held when the request sets no limit. */
   outputTokensMax: Schema.Int.check(Schema.isGreaterThanOrEqualTo(0)),
   /** The longest prompt: bounds what is held for a long request. */
   inputTokensMax: Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 }).annotate({ identifier: "TokenModel" })
 export type TokenModel = typeof TokenModel.Type
-
-interface PricePeriod {
-  /** The first day, from 00:00 UTC; `null` of the first period. */
-  readonly from: string | null
-  /** The day on which the next period begins. */
-  readonly until: string | null
-  readonly price: TokenPrice
-}
-
-/** The prices of a model in the order of their days. */
-export const pricePeriods = ({
-  laterPrices = [],
-  price
-}: TokenModel): ReadonlyArray<PricePeriod> => {
-  const later = laterPrices.toSorted((a, b) => Date.parse(a.from) - Date.parse(b.from))
-  return [{ from: null, price }, ...later].map((period, index) => ({
-    from: period.from,
-    until: later[index]?.from ?? null,
-    price: period.price
-  }))
-}
-
-/** The price of a call that begins now. */
-export const priceAt = (model: TokenModel, nowMillis: number): TokenPrice =>
-  model.laterPrices === undefined
-    ? model.price
-    : (pricePeriods(model).findLast(({ from }) => from === null || Date.parse(from) <= nowMillis)
-        ?.price ?? model.price)
 
 const free = { per: "nothing" } as const
 const tokens = (protocol: UsageProtocol) => ({ per: "tokens", protocol }) as const

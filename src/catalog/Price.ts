@@ -1,10 +1,10 @@
 import { Option, Schema } from "effect"
-import { Credits, CreditsFromString, zero } from "../domain/Credits.ts"
+import { Credits, ExactCreditsFromString, zero } from "../domain/Credits.ts"
 import { videoShortSeconds } from "../domain/Limits.ts"
 import { tierOfSize } from "./bodies/Size.ts"
 
 /** A price: never negative. */
-export const Amount = CreditsFromString.check(
+export const Amount = ExactCreditsFromString.check(
   Schema.isGreaterThanOrEqualToBigInt(0n, { message: "Expected an amount that is not negative" })
 )
 

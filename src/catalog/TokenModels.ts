@@ -2,6 +2,10 @@ import { make, microPerCredit } from "../domain/Credits.ts"
 import type { TokenModel } from "./OpenRoutes.ts"
 import type { TokenPrice } from "./Price.ts"
 
+/** When the lists were read: a later sunset was announced by then. */
+const readOn = "2026-11-22"
+const source = `docs/catalog.md#sources-of-prices, read ${readOn}`
+
 /** Prices below are in thousandths of a US dollar, as in the vendors' lists; one is a tenth of a credit. */
 const mills = (amount: bigint) => make((amount * microPerCredit) / 10n)
 
@@ -30,6 +34,7 @@ const chat =
     vendor,
     model,
     price: price(base, long),
+    source,
     outputTokensMax,
     inputTokensMax
   })
@@ -77,6 +82,7 @@ const gemini = chat("google", 65_536, 1_048_576)
 const ending = (sunset: string, model: TokenModel, replacement?: string): TokenModel => ({
   ...model,
   sunset,
+  deprecation: sunset < readOn ? sunset : readOn,
   ...(replacement === undefined ? {} : { replacement })
 })
 
@@ -196,6 +202,7 @@ const google: ReadonlyArray<TokenModel> = [
       output: mills(7500n),
       imageOutput: mills(30_000n)
     },
+    source,
     outputTokensMax: 65_536,
     inputTokensMax: 131_072
   },

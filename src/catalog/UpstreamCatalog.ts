@@ -7,6 +7,8 @@ import { unsoldModels } from "./UnsoldModels.ts"
 export type RouteMatch =
   | {
       readonly _tag: "Open"
+      /** What the call is priced by, also when another catalog is adopted before its body has come. */
+      readonly catalog: UpstreamCatalog
       readonly route: OpenRoute
       /** The upstream path, built from the route and not from the client's text. */
       readonly path: string
@@ -17,6 +19,8 @@ export type RouteMatch =
 
 /** The open upstream routes and the models with a token price. ADR 0073. */
 export interface UpstreamCatalog {
+  /** The number of the catalog in the store; `null`: it is not stored. */
+  readonly id: number | null
   readonly routes: ReadonlyArray<OpenRoute>
   readonly tokenModels: ReadonlyArray<TokenModel>
   /** `path` is the raw path after `/vendors/{vendor}`, without the query. */
@@ -26,10 +30,33 @@ export interface UpstreamCatalog {
   readonly unsold: (vendor: string, model: string) => string | undefined
 }
 
-interface Additions {
-  readonly routes?: ReadonlyArray<OpenRoute>
-  readonly tokenModels?: ReadonlyArray<TokenModel>
+/** The routes and prices that an upstream catalog is made of. */
+export interface UpstreamRows {
+  readonly routes: ReadonlyArray<OpenRoute>
+  readonly tokenModels: ReadonlyArray<TokenModel>
 }
+
+/** The later rows replace the earlier ones with their key. */
+const replaced = <Row>(rows: ReadonlyArray<Row>, keyOf: (row: Row) => string): Array<Row> => [
+  ...new Map(rows.map((row) => [keyOf(row), row])).values()
+]
+
+export const routeKey = ({ method, path, vendor }: OpenRoute): string =>
+  `${method} ${vendor}${path}`
+
+export const tokenModelKey = ({ model, vendor }: TokenModel): string => `${vendor}/${model}`
+
+/** The built-in routes and prices, with those of a catalog file added or replacing them. */
+export const withBuiltIn = ({
+  routes = [],
+  tokenModels = []
+}: {
+  readonly routes?: ReadonlyArray<OpenRoute> | undefined
+  readonly tokenModels?: ReadonlyArray<TokenModel> | undefined
+} = {}): UpstreamRows => ({
+  routes: replaced([...builtInRoutes, ...routes], routeKey),
+  tokenModels: replaced([...builtInTokenModels, ...tokenModels], tokenModelKey)
+})
 
 /** A decoded segment: no slash, no percent sign, no space, and not `.` or `..`. */
 const segmentPattern = /^(?!\.{1,2}$)[A-Za-z0-9._:@-]{1,128}$/u
@@ -96,27 +123,17 @@ export const isPinned = (name: string): boolean =>
 const unsoldBecause = (vendor: string, model: string): string | undefined =>
   unsoldModels.get(`${vendor}/${model}`)
 
-/** The built-in routes and prices, with those of a catalog file added or replacing them. */
-export const makeUpstreamCatalog = (additions: Additions = {}): UpstreamCatalog => {
-  const routes = new Map(
-    [...builtInRoutes, ...(additions.routes ?? [])].map((route) => [
-      `${route.method} ${route.vendor}${route.path}`,
-      route
-    ])
-  )
-  const models = new Map(
-    [...builtInTokenModels, ...(additions.tokenModels ?? [])].map((model) => [
-      `${model.vendor}/${model.model}`,
-      model
-    ])
-  )
+export const makeUpstreamCatalog = (
+  { routes, tokenModels }: UpstreamRows = withBuiltIn(),
+  id: number | null = null
+): UpstreamCatalog => {
   const byVendor = Map.groupBy(
-    [...routes.values()].map((route) => ({ route, pattern: route.path.slice(1).split("/") })),
+    routes.map((route) => ({ route, pattern: route.path.slice(1).split("/") })),
     ({ route }) => route.vendor
   )
   // Read on every call: two look-ups cost less than building one combined key
   const modelsOf = new Map(
-    Map.groupBy(models.values(), ({ vendor }) => vendor)
+    Map.groupBy(tokenModels, ({ vendor }) => vendor)
       .entries()
       .map(([vendor, own]) => [vendor, new Map(own.map((model) => [model.model, model]))])
   )
@@ -128,9 +145,10 @@ export const makeUpstreamCatalog = (additions: Additions = {}): UpstreamCatalog 
     const base = model.replace(versionSuffix, "")
     return base === model || unsoldBecause(vendor, model) !== undefined ? undefined : own.get(base)
   }
-  return {
-    routes: [...routes.values()],
-    tokenModels: [...models.values()],
+  const catalog: UpstreamCatalog = {
+    id,
+    routes,
+    tokenModels,
     match: (vendor, method, path) => {
       const segments = segmentsOf(path)
       if (segments === undefined) return { _tag: "Closed" }
@@ -138,7 +156,7 @@ export const makeUpstreamCatalog = (additions: Additions = {}): UpstreamCatalog 
       for (const { pattern, route } of byVendor.get(vendor) ?? []) {
         const found = matchRoute(pattern, segments)
         if (found === undefined) continue
-        if (route.method === method) return { _tag: "Open", route, ...found }
+        if (route.method === method) return { _tag: "Open", catalog, route, ...found }
         allow.push(route.method)
       }
       return allow.length === 0 ? { _tag: "Closed" } : { _tag: "OtherMethod", allow }
@@ -149,4 +167,5 @@ export const makeUpstreamCatalog = (additions: Additions = {}): UpstreamCatalog 
         ? (unsoldBecause(vendor, model) ?? unsoldBecause(vendor, model.replace(versionSuffix, "")))
         : undefined
   }
+  return catalog
 }

@@ -28,7 +28,7 @@ const missingAt = (
  */
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
-    const { all } = yield* Catalog
+    const { all } = (yield* Catalog).current()
     const { accounts } = yield* AppConfig
     for (const account of accounts) {
       const missing = missingAt(all, [account])

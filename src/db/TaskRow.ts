@@ -15,6 +15,8 @@ export class TaskRow extends Schema.Class<TaskRow>("TaskRow")({
   body: Schema.Json,
   sandbox: Schema.Boolean,
   price: Micro,
+  /** The number of the catalog that it was accepted with; null: from before catalogs were stored. */
+  catalogId: Schema.NullOr(Schema.Int),
   captured: Schema.NullOr(Micro),
   result: Schema.NullOr(Schema.Array(Schema.String)),
   error: Schema.NullOr(TaskError),
@@ -32,7 +34,7 @@ export type TaskView = typeof TaskView.Type
 
 /** The columns of a `TaskView` in a table named `t`. */
 export const taskColumns = [
-  "id, user_id, vendor, model, action, result_kind, status, sandbox, price, captured, result, error",
+  "id, user_id, vendor, model, action, result_kind, status, sandbox, price, catalog_id, captured, result, error",
   "created_at, started_at, updated_at"
 ]
   .flatMap((line) => line.split(", "))

@@ -23,6 +23,16 @@ export const format = (amount: Credits): string => {
   return `${sign}${absolute / 100n}.${(absolute % 100n).toString().padStart(2, "0")}`
 }
 
+/** Every decimal that is not zero, two at least: a price is shown as it is charged. */
+export const formatExact = (amount: Credits): string => {
+  const absolute = amount < 0n ? -amount : amount
+  const decimals = (absolute % microPerCredit)
+    .toString()
+    .padStart(6, "0")
+    .replace(/0{1,4}$/u, "")
+  return `${amount < 0n ? "-" : ""}${absolute / microPerCredit}.${decimals}`
+}
+
 const decimal = /^(-?)(\d{1,13})(?:\.(\d{1,6}))?$/
 
 const max = balanceCreditsMax * microPerCredit
@@ -35,24 +45,30 @@ export const parse = (text: string): Option.Option<Credits> => {
   return Option.some(make(match[1] === "-" ? -micro : micro))
 }
 
-/** An amount on the wire: a decimal string such as `"7.50"`, at most two decimals shown. */
-export const CreditsFromString = Schema.String.annotate({
-  description: "An amount of credits as a decimal string; 100 credits are 1 US dollar",
-  examples: ["7.50"]
-}).pipe(
-  Schema.check(
-    Schema.isPattern(decimal, { expected: 'a decimal amount of credits such as "7.50"' })
-  ),
-  Schema.decodeTo(
-    Credits.check(
-      Schema.isBetweenBigInt(
-        { minimum: -max, maximum: max },
-        { message: `Expected at most ${balanceCreditsMax} credits` }
-      )
+const amountShownBy = (show: (amount: Credits) => string) =>
+  Schema.String.annotate({
+    description: "An amount of credits as a decimal string; 100 credits are 1 US dollar",
+    examples: ["7.50"]
+  }).pipe(
+    Schema.check(
+      Schema.isPattern(decimal, { expected: 'a decimal amount of credits such as "7.50"' })
     ),
-    SchemaTransformation.transform({
-      decode: (text: string): bigint => Option.getOrElse(parse(text), () => zero),
-      encode: (micro: bigint) => format(make(micro))
-    })
+    Schema.decodeTo(
+      Credits.check(
+        Schema.isBetweenBigInt(
+          { minimum: -max, maximum: max },
+          { message: `Expected at most ${balanceCreditsMax} credits` }
+        )
+      ),
+      SchemaTransformation.transform({
+        decode: (text: string): bigint => Option.getOrElse(parse(text), () => zero),
+        encode: (micro: bigint) => show(make(micro))
+      })
+    )
   )
-)
+
+/** An amount on the wire: a decimal string such as `"7.50"`, at most two decimals shown. */
+export const CreditsFromString = amountShownBy(format)
+
+/** The same with all its decimals. */
+export const ExactCreditsFromString = amountShownBy(formatExact)

@@ -84,7 +84,7 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
   ),
   2006: help(
     "The path names a vendor, model or route that the service does not have.",
-    "GET /manage/v1/models lists every model with its path, GET /manage/v1/token-models those that are charged by the token."
+    "GET /manage/v1/models lists every model with its path and price."
   ),
   2007: help("The path exists, the method does not.", "Use a method that the Allow header names."),
   2008: help(

@@ -267,3 +267,12 @@ export const callbackKeysBytesMax = 64 * 1024
  * after this time, so that no call can draw once it has returned.
  */
 export const reservationMillis = 100
+
+/** Text that names where a price was read. */
+export const sourceCharactersMax = 500
+
+/** How often a process asks which catalog is adopted. docs/catalog.md#reload */
+export const catalogLookMillis = 400
+
+/** Catalogs that a process keeps for tasks that were accepted with them. */
+export const catalogsKeptMax = 20

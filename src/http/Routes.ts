@@ -2,11 +2,13 @@ import { Effect, Layer } from "effect"
 import { Headers, HttpRouter, UrlParams } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Drain } from "../process/Drain.ts"
+import * as AccountsHandlers from "./manage/AccountsHandlers.ts"
 import { Api } from "./manage/Api.ts"
 import * as ApiKeysHandlers from "./manage/ApiKeysHandlers.ts"
 import * as AuditHandlers from "./manage/AuditHandlers.ts"
 import * as BillsHandlers from "./manage/BillsHandlers.ts"
 import * as CallsHandlers from "./manage/CallsHandlers.ts"
+import * as CatalogHandlers from "./manage/CatalogHandlers.ts"
 import * as EventsHandlers from "./manage/EventsHandlers.ts"
 import { ManageGate, ManageProblems } from "./manage/ManageGate.ts"
 import * as ManageMethods from "./manage/ManageMethods.ts"
@@ -46,6 +48,8 @@ const manage = HttpApiBuilder.layer(Api).pipe(
     WalletHandlers.layer,
     TasksHandlers.layer,
     ModelsHandlers.layer,
+    CatalogHandlers.layer,
+    AccountsHandlers.layer,
     WebhookEndpointsHandlers.layer,
     WebhookDeliveriesHandlers.layer,
     SessionsHandlers.layer,

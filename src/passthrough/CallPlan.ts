@@ -1,9 +1,10 @@
 import { Array as Arr, Option, Result, Schema } from "effect"
 import { capFaults } from "../catalog/FieldFaults.ts"
-import { priceAt } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute, TokenModel, UsageProtocol } from "../catalog/OpenRoutes.ts"
 import { holdTokens } from "../catalog/Price.ts"
 import type { TokenPrice } from "../catalog/Price.ts"
+import { endingOf, priceAt } from "../catalog/PriceRow.ts"
+import type { Ending } from "../catalog/PriceRow.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
@@ -40,6 +41,8 @@ export interface MeteredTokens {
 /** A parsed and priced call: what goes upstream, and the most that it can cost. */
 export interface CallPlan {
   readonly metered: Metered
+  /** Of a model that its vendor ends. */
+  readonly ending: Ending | undefined
   /** The model that the client named. */
   readonly model: string | null
   readonly hold: Credits
@@ -73,7 +76,7 @@ export const planCall = (
 ): Result.Result<CallPlan, Problem> => {
   const bytes = withoutMark(given)
   const model = pathModel ?? null
-  const plain = { model, body: bytes, hidesUsage: false }
+  const plain = { model, ending: undefined, body: bytes, hidesUsage: false }
   if (route.meter.per === "nothing") {
     return Result.succeed({ ...plain, metered: { _tag: "Nothing" }, hold: zero })
   }
@@ -97,6 +100,25 @@ interface MeteredRequest {
   readonly nowMillis: number
 }
 
+/** What has no price, or none now, is never sold. */
+const soldModel = (
+  catalog: UpstreamCatalog,
+  vendor: string,
+  name: string,
+  nowMillis: number
+): Result.Result<{ readonly model: TokenModel; readonly price: TokenPrice }, Problem> => {
+  const model = catalog.priced(vendor, name)
+  const price = model && priceAt(model, nowMillis)
+  if (model !== undefined && price !== undefined) return Result.succeed({ model, price })
+  const because =
+    model === undefined
+      ? (catalog.unsold(vendor, name) ?? "it has no price")
+      : "it has no price on this day"
+  return Result.fail(
+    problem(2006, `The model ${name.slice(0, 100)} is not offered here: ${because}`)
+  )
+}
+
 const planTokens = ({
   bytes,
   catalog,
@@ -112,13 +134,9 @@ const planTokens = ({
   if (name === undefined) {
     return Result.fail(invalid([{ pointer: "#/model", detail: "Expected the name of a model" }]))
   }
-  const model = catalog.priced(route.vendor, name)
-  if (model === undefined) {
-    const because = catalog.unsold(route.vendor, name) ?? "it has no price"
-    return Result.fail(
-      problem(2006, `The model ${name.slice(0, 100)} is not offered here: ${because}`)
-    )
-  }
+  const sold = soldModel(catalog, route.vendor, name, nowMillis)
+  if (Result.isFailure(sold)) return Result.fail(sold.failure)
+  const { model, price } = sold.success
   if (body.background === true) {
     const detail = "Answers in the background are not offered: their usage is never reported back"
     return Result.fail(invalid([{ pointer: "#/background", detail }]))
@@ -130,16 +148,15 @@ const planTokens = ({
     const detail = "Nothing is kept upstream from call to call: send what was said before with it"
     return Result.fail(invalid(kept.map((member) => ({ pointer: `#/${member}`, detail }))))
   }
-  const fallbacks = fallbackModels(catalog, route.vendor, value)
+  const fallbacks = fallbackModels(catalog, route.vendor, value, nowMillis)
   if (Result.isFailure(fallbacks)) return Result.fail(fallbacks.failure)
   const asksUsage = protocol === "openai-chat" && body.stream === true
   const hidesUsage = asksUsage && body.stream_options?.include_usage !== true
   const sent = hidesUsage ? withUsageAsked(text, value) : Result.succeed(bytes)
-  const price = priceAt(model, nowMillis)
   const input = inputOf(read.success)
   let hold = holdOf(model, price, body, input)
-  for (const { maxTokens, model } of fallbacks.success) {
-    const other = holdOf(model, priceAt(model, nowMillis), body, input, maxTokens)
+  for (const { maxTokens, model, price } of fallbacks.success) {
+    const other = holdOf(model, price, body, input, maxTokens)
     if (other > hold) hold = other
   }
   return Result.map(sent, (sent) => ({
@@ -152,6 +169,7 @@ const planTokens = ({
       catalog,
       nowMillis
     },
+    ending: endingOf(model),
     model: name,
     hold,
     body: sent,

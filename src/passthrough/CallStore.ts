@@ -30,6 +30,8 @@ export interface CallStart {
   readonly sandbox: boolean
   /** The models and the rate that its key allows were checked for this call. */
   readonly checked?: true
+  /** The number of the catalog that it is priced by; `null`: that is not stored. */
+  readonly catalogId: number | null
 }
 
 /**
@@ -82,6 +84,8 @@ export class CallRow extends Schema.Class<CallRow>("CallRow")({
   captured: Micro,
   usage: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
   sandbox: Schema.Boolean,
+  /** The hash of the catalog that it was priced by. */
+  catalog: Schema.NullOr(Schema.String),
   traceId: Schema.NullOr(Schema.String),
   createdAt: Time,
   endedAt: Time
@@ -125,7 +129,9 @@ export class CallStore extends Context.Service<
             LIMIT ${limit}`.pipe(rowsOf(Orphan), storeFailures),
         search: searchCalls(sql, CallRow),
         find: (userId, id) =>
-          sql`SELECT * FROM calls WHERE id = ${id} AND user_id = ${userId}`.pipe(
+          sql`
+            SELECT c.*, ${sql.literal(catalogHash)} FROM calls c
+            WHERE c.id = ${id} AND c.user_id = ${userId}`.pipe(
             rowsOf(CallRow),
             Effect.map(Array.head),
             storeFailures
@@ -134,6 +140,8 @@ export class CallStore extends Context.Service<
     )
   )
 }
+
+const catalogHash = "(SELECT k.hash FROM catalogs k WHERE k.id = c.catalog_id) AS catalog"
 
 const Orphan = Schema.Struct({ id: Schema.String, userId: UserId })
 
@@ -199,5 +207,7 @@ const parametersOf = (
 ]
 
 /** What the receipt of a call contains, kept with its hold: another process may have to write it. */
-const noteOf = ({ checked, key, model, route, sandbox, trace, vendor }: CallStart): string =>
-  JSON.stringify({ key, vendor, model, route, sandbox, trace, checked })
+const noteOf = (start: CallStart): string => {
+  const { catalogId: catalog, checked, key, model, route, sandbox, trace, vendor } = start
+  return JSON.stringify({ key, vendor, model, route, sandbox, trace, catalog, checked })
+}

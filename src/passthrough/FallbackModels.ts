@@ -1,6 +1,8 @@
 import { Array as Arr, Result } from "effect"
 import { capFaults } from "../catalog/FieldFaults.ts"
 import type { TokenModel } from "../catalog/OpenRoutes.ts"
+import type { TokenPrice } from "../catalog/Price.ts"
+import { priceAt } from "../catalog/PriceRow.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { at } from "../domain/Json.ts"
 import { invalid } from "../domain/Problem.ts"
@@ -11,6 +13,7 @@ import { surchargesOf } from "./Surcharges.ts"
 /** A model that Anthropic asks when the requested one refuses. */
 export interface FallbackModel {
   readonly model: TokenModel
+  readonly price: TokenPrice
   /** Its own limit of the answer. */
   readonly maxTokens: number | undefined
 }
@@ -24,7 +27,8 @@ const none: Result.Result<ReadonlyArray<FallbackModel>, Problem> = Result.succee
 export const fallbackModels = (
   catalog: UpstreamCatalog,
   vendor: string,
-  body: unknown
+  body: unknown,
+  nowMillis: number
 ): Result.Result<ReadonlyArray<FallbackModel>, Problem> => {
   const entries = at(body, "fallbacks") ?? null
   if (entries === null) return none
@@ -38,12 +42,13 @@ export const fallbackModels = (
     const pointer = `#/fallbacks/${index}`
     const name = at(entry, "model")
     const model = typeof name === "string" ? catalog.priced(vendor, name) : undefined
+    const price = model && priceAt(model, nowMillis)
     const limit = at(entry, "max_tokens") ?? undefined
-    if (model === undefined) {
+    if (model === undefined || price === undefined) {
       faults.push({ pointer: `${pointer}/model`, detail: "This model is not offered here" })
     } else if (limit !== undefined && !isPositive(limit)) {
       faults.push({ pointer: `${pointer}/max_tokens`, detail: "Expected a whole number from 1" })
-    } else models.push({ model, maxTokens: limit })
+    } else models.push({ model, price, maxTokens: limit })
     for (const fault of surchargesOf(entry)) {
       faults.push({ ...fault, pointer: `${pointer}${fault.pointer.slice(1)}` })
     }

@@ -103,7 +103,8 @@ export class MeteredCall implements ReachHandlers {
       vendor: route.vendor,
       model: this.#plan.model,
       route: routeName(route),
-      sandbox: this.#services.upstream.isSandbox(route.provider)
+      sandbox: this.#services.upstream.isSandbox(route.provider),
+      catalogId: this.#call.to.catalog.id
     }
     return limits === undefined ? start : { ...start, checked: true }
   }
@@ -123,7 +124,8 @@ export class MeteredCall implements ReachHandlers {
 
   #relayed(reached: Reached): Relayed {
     this.#state = "responded"
-    return relay(reached, this.#id, this.#bill.onResponse(reached), this.#left)
+    const cost = this.#bill.onResponse(reached)
+    return relay(reached, this.#id, cost, { left: this.#left, ending: this.#plan.ending })
   }
 
   #end(why: GivenUp): void {

@@ -1,7 +1,7 @@
 import { Effect, Option, Schema } from "effect"
-import { priceAt } from "../catalog/OpenRoutes.ts"
 import type { OpenRoute, TokenModel } from "../catalog/OpenRoutes.ts"
-import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
+import type { TokenPrice } from "../catalog/Price.ts"
+import { endingOf, priceAt } from "../catalog/PriceRow.ts"
 import { format } from "../domain/Credits.ts"
 import type { Problem } from "../domain/Problem.ts"
 import { problem } from "../domain/Problem.ts"
@@ -28,8 +28,7 @@ const modelOf = ({ id, name }: Member): string =>
   textOf(id) ?? textOf(name)?.replace(/^models\//u, "") ?? ""
 
 /** Credits for a million tokens, and when the vendor ends the model. */
-const stateOf = (model: TokenModel, nowMillis: number): Member => {
-  const { input, output, per } = priceAt(model, nowMillis)
+const stateOf = (model: TokenModel, { input, output, per }: TokenPrice): Member => {
   const { replacement, sunset } = model
   return {
     price: { per, input: format(input), output: format(output) },
@@ -46,8 +45,7 @@ const utf8 = new TextEncoder()
  * and with 5002 when the vendor's response is no JSON object. docs/reference/passthrough.md#lists-of-models
  */
 export const soldModels = (
-  catalog: UpstreamCatalog,
-  { model, route }: OpenPath,
+  { catalog, model, route }: OpenPath,
   relayed: Relayed,
   nowMillis: number
 ): Effect.Effect<Relayed, Problem> => {
@@ -60,13 +58,19 @@ export const soldModels = (
   if (answer === undefined) return unreadable
   const sold = (member: Member): ReadonlyArray<Member> => {
     const found = catalog.priced(route.vendor, modelOf(member))
-    return found === undefined ? [] : [{ ...member, ...stateOf(found, nowMillis) }]
+    const price = found && priceAt(found, nowMillis)
+    return found === undefined || price === undefined
+      ? []
+      : [{ ...member, ...stateOf(found, price) }]
   }
   const send = (value: Member) =>
     Effect.succeed({ ...relayed, body: utf8.encode(JSON.stringify(value)) })
   if (model !== undefined) {
     const [one] = sold(modelOf(answer) === "" ? { ...answer, id: model } : answer)
-    return one === undefined ? notSold(model) : send(one)
+    const found = catalog.priced(route.vendor, model)
+    return one === undefined
+      ? notSold(model)
+      : Effect.map(send(one), (one) => ({ ...one, ending: found && endingOf(found) }))
   }
   const lists = ["data", "models"].flatMap((name) =>
     Option.match(decodeList(answer[name]), {

@@ -31,6 +31,8 @@ export type {
 export class Passthrough extends Context.Service<
   Passthrough,
   {
+    /** What `resolve` reads: another one after a reload. */
+    readonly openFor: () => UpstreamCatalog
     /** Fails with 2006 (vendor or route not open) or 2007. */
     readonly resolve: (vendor: string, method: string, path: string) => Exit.Exit<OpenPath, Problem>
     readonly forward: (call: PassthroughCall) => Effect.Effect<Relayed, Problem | StoreUnavailable>
@@ -45,14 +47,15 @@ export class Passthrough extends Context.Service<
   static readonly layer = Layer.effect(
     Passthrough,
     Effect.gen(function* () {
-      const { upstream: catalog } = yield* Catalog
+      const catalog = yield* Catalog
       const metering = yield* Metering
       const upstream = yield* UpstreamCalls
       const services = { metering, upstream }
-      const plain = plainWith(catalog, upstream)
+      const plain = plainWith(upstream)
 
       const resolve = (vendor: string, method: string, path: string) => {
-        const match = catalog.match(vendor, method, path)
+        const { upstream } = catalog.current()
+        const match = upstream.match(vendor, method, path)
         switch (match._tag) {
           case "Open":
             return Exit.succeed(match)
@@ -65,7 +68,7 @@ export class Passthrough extends Context.Service<
               })
             )
           case "Closed":
-            return Exit.fail(closedRoute(catalog.routes, vendor))
+            return Exit.fail(closedRoute(upstream.routes, vendor))
         }
       }
 
@@ -76,7 +79,7 @@ export class Passthrough extends Context.Service<
         handlers: ForwardHandlers
       ) => {
         try {
-          const { model, route } = call.to
+          const { catalog, model, route } = call.to
           const plan = withinLimits(call, planCall(catalog, route, model, call.body, nowMillis))
           if (Result.isSuccess(plan) && plan.success.metered._tag !== "Nothing") {
             const metered = new MeteredCall(services, call, plan.success, nowMillis, handlers)
@@ -95,6 +98,7 @@ export class Passthrough extends Context.Service<
       }
 
       return Passthrough.of({
+        openFor: () => catalog.current().upstream,
         resolve,
         forwardUnsafe,
         forward: (call) =>
@@ -121,8 +125,8 @@ export class Passthrough extends Context.Service<
 
 /** A call that is not metered. */
 const plainWith =
-  (catalog: UpstreamCatalog, upstream: UpstreamCalls["Service"]) =>
+  (upstream: UpstreamCalls["Service"]) =>
   (call: PassthroughCall, body: Uint8Array, nowMillis: number) =>
     Effect.flatMap(upstream.reach(call.to.route.provider, plainRequestOf(call, body)), (reached) =>
-      soldModels(catalog, call.to, relay(reached, undefined, undefined), nowMillis)
+      soldModels(call.to, relay(reached), nowMillis)
     )

@@ -2,6 +2,7 @@ import type { Cause, Effect } from "effect"
 import { HttpServerError } from "effect/http"
 import type { Readable } from "node:stream"
 import type { OpenRoute } from "../catalog/OpenRoutes.ts"
+import type { Ending } from "../catalog/PriceRow.ts"
 import type { RouteMatch } from "../catalog/UpstreamCatalog.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
@@ -34,6 +35,8 @@ export interface Relayed {
   readonly sandbox: boolean
   /** Id of the receipt, when the call was metered. */
   readonly callId: string | undefined
+  /** Of a model that its vendor ends. */
+  readonly ending: Ending | undefined
   /** Its cost, when that is known before the response is sent. */
   readonly cost: Credits | undefined
   /** What the spend limit of the key leaves after the hold, if it has one. */
@@ -86,9 +89,12 @@ export const plainRequestOf = (call: PassthroughCall, body: Uint8Array): Upstrea
 /** What the client receives of a response. */
 export const relay = (
   { accountId, response }: Reached,
-  callId: string | undefined,
-  cost: Credits | undefined,
-  left?: Credits
+  callId?: string,
+  cost?: Credits,
+  {
+    ending,
+    left
+  }: { readonly ending?: Ending | undefined; readonly left?: Credits | undefined } = {}
 ): Relayed => {
   const { body, status } = response
   const headers = withRetryAfter(status, toClientHeaders(response.headers))
@@ -99,6 +105,7 @@ export const relay = (
     sandbox: accountId === null,
     callId,
     cost,
-    left
+    left,
+    ending
   }
 }

@@ -157,7 +157,7 @@ const parametersOf = (
     texts(ended, ({ end }) => end.outcome),
     integers(ended, ({ end }) => end.status),
     texts(ended, ({ end }) => end.account),
-    texts(ended, ({ end }) => (end.usage === null ? null : JSON.stringify(end.usage))),
+    texts(ended, ({ end, start }) => usageOf(end, start)),
     texts(ended, ({ start }) => start.vendor),
     texts(ended, ({ start }) => start.model),
     texts(ended, ({ start }) => start.route),
@@ -171,6 +171,12 @@ const parametersOf = (
     toDate(now)
   ]
 }
+
+/** With the catalog of the call, so that processes of the release before may call the function too. */
+const usageOf = ({ usage }: DrawnCall["end"], { catalogId }: CallStart): string | null =>
+  catalogId === null
+    ? usage && JSON.stringify(usage)
+    : JSON.stringify({ ...usage, catalog: catalogId })
 
 /**
  * The number of each call's capture among those of its key, and their sum up to it, so that the server

@@ -1,6 +1,6 @@
 import { Context, Metric } from "effect"
-import { priceAt } from "../catalog/OpenRoutes.ts"
 import type { TokenPrice } from "../catalog/Price.ts"
+import { priceAt } from "../catalog/PriceRow.ts"
 import { isPinned } from "../catalog/UpstreamCatalog.ts"
 import type { MeteredTokens } from "./CallPlan.ts"
 
@@ -31,8 +31,9 @@ export const settledPrice = (
   const isAllowed =
     (requested !== null && !isPinned(requested)) ||
     fallbacks.some((fallback) => fallback.model === responded)
-  if (responded !== undefined && isAllowed) {
-    return { price: priceAt(responded, nowMillis), pricedAs: responded.model }
+  const other = responded && priceAt(responded, nowMillis)
+  if (responded !== undefined && other !== undefined && isAllowed) {
+    return { price: other, pricedAs: responded.model }
   }
   const { vendor } = model
   Metric.withAttributes(otherResponders, { vendor, model: model.model }).updateUnsafe(

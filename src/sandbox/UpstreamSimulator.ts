@@ -28,11 +28,11 @@ import { UnsatisfiableSchema } from "./SchemaExample.ts"
  * docs/reference/vendors.md#sandbox
  */
 export const makeSimulator =
-  (catalog: UpstreamCatalog) =>
+  (catalogNow: () => UpstreamCatalog) =>
   (provider: Provider, request: UpstreamRequest): Effect.Effect<UpstreamResponse> =>
     Effect.sync(() => {
       if (request.method === "GET") {
-        const { status, value } = modelsResponse(catalog, provider, request.path)
+        const { status, value } = modelsResponse(catalogNow(), provider, request.path)
         return json(value, status)
       }
       const response = Result.try({

@@ -1,8 +1,10 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Clock, Context, Effect, Layer, Option } from "effect"
 import type { JsonSchema } from "effect"
 import { Catalog } from "../catalog/Catalog.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
 import { quote } from "../catalog/Price.ts"
+import { endingOf, priceAt } from "../catalog/PriceRow.ts"
+import type { Ending } from "../catalog/PriceRow.ts"
 import type { TaskView } from "../db/TaskRow.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { TaskId, UserId } from "../domain/Ids.ts"
@@ -19,10 +21,16 @@ import { TaskStore } from "./TaskStore.ts"
 
 export type { ModelPath } from "./TaskCreation.ts"
 
-/** A task and the catalog entry of its path. */
+/** A task of a path, and what its vendor has announced of the model. */
 export interface FoundTask {
   readonly task: TaskView
-  readonly entry: CatalogEntry
+  readonly ending: Ending | undefined
+}
+
+/** The price of a request, and what its vendor has announced of the model. */
+export interface Quote {
+  readonly amount: Credits
+  readonly ending: Ending | undefined
 }
 
 /** A model of the catalog as clients may call it. */
@@ -39,11 +47,11 @@ type Failure = Problem | StoreUnavailable
 export class Router extends Context.Service<
   Router,
   {
-    /** Every model of the catalog. */
-    readonly models: ReadonlyArray<RoutedModel>
+    /** Every model of the catalog that is sold now. */
+    readonly models: () => ReadonlyArray<RoutedModel>
     readonly create: (request: CreateRequest) => Effect.Effect<Created, Failure>
     /** Validates the request and returns the price: no task, no hold, no event. */
-    readonly quote: (path: ModelPath, body: unknown) => Effect.Effect<Credits, Problem>
+    readonly quote: (path: ModelPath, body: unknown) => Effect.Effect<Quote, Problem>
     /** Fails with 2005 unless the vendor, the model and the owner are the task's. */
     readonly find: (
       userId: UserId,
@@ -74,17 +82,30 @@ export class Router extends Context.Service<
       const vendors = yield* VendorClient
       const notifier = yield* WorkNotifier
 
-      const resolve = (path: ModelPath) =>
-        Effect.mapError(Effect.fromOption(catalog.find(path.vendor, path.model, path.action)), () =>
-          noModel(path)
+      /** What has no price now is not sold. */
+      const resolve = Effect.fnUntraced(function* (path: ModelPath) {
+        const { find, id } = catalog.current()
+        const entry = yield* Effect.mapError(
+          Effect.fromOption(find(path.vendor, path.model, path.action)),
+          () => noModel(path)
         )
+        const price = priceAt(entry, yield* Clock.currentTimeMillis)
+        if (price === undefined) return yield* noPrice(path)
+        return { entry, price, catalogId: id }
+      })
 
+      // A model may leave the catalog, its tasks stay
       const matchPath = (path: ModelPath, id: TaskId, found: Option.Option<TaskView>) => {
-        const entry = catalog.find(path.vendor, path.model, path.action)
-        if (Option.isNone(entry)) return Effect.fail(noModel(path))
-        return Option.isSome(found) && isAt(found.value, path)
-          ? Effect.succeed({ task: found.value, entry: entry.value })
-          : Effect.fail(problem(2005, `There is no task ${id} at ${pathOf(path)}`))
+        const entry = catalog.current().find(path.vendor, path.model, path.action)
+        if (Option.isSome(found) && isAt(found.value, path)) {
+          const ending = Option.getOrUndefined(Option.map(entry, endingOf))
+          return Effect.succeed({ task: found.value, ending })
+        }
+        return Effect.fail(
+          Option.isNone(entry)
+            ? noModel(path)
+            : problem(2005, `There is no task ${id} at ${pathOf(path)}`)
+        )
       }
 
       const find = Effect.fnUntraced(function* (userId: UserId, path: ModelPath, id: TaskId) {
@@ -97,17 +118,18 @@ export class Router extends Context.Service<
       })
 
       return Router.of({
-        models: catalog.all.map((entry) => ({
-          entry,
-          bodySchema: bodySchemaOf(entry),
-          sandbox: vendors.isSandbox(entry.vendor, entry.adapter)
-        })),
+        models: () =>
+          catalog.current().all.map((entry) => ({
+            entry,
+            bodySchema: bodySchemaOf(entry),
+            sandbox: vendors.isSandbox(entry.vendor, entry.adapter)
+          })),
         create: (request) =>
-          Effect.flatMap(resolve(request.path), (entry) => creation.create(entry, request)),
+          Effect.flatMap(resolve(request.path), (sold) => creation.create(sold, request)),
         quote: Effect.fn("Router.quote")(function* (path, body) {
-          const entry = yield* resolve(path)
-          const { body: decoded } = yield* decodeRequest(entry, body)
-          return quote(entry, decoded)
+          const sold = yield* resolve(path)
+          const { body: decoded } = yield* decodeRequest(sold.entry, body)
+          return { amount: quote(sold, decoded), ending: endingOf(sold.entry) }
         }),
         find,
         matchPath,
@@ -128,6 +150,9 @@ export class Router extends Context.Service<
 }
 
 const noModel = (path: ModelPath): Problem => problem(2006, `There is no model at ${pathOf(path)}`)
+
+const noPrice = (path: ModelPath): Problem =>
+  problem(2006, `The model at ${pathOf(path)} has no price on this day`)
 
 const isAt = (task: TaskView, path: ModelPath): boolean =>
   task.vendor === path.vendor && task.model === path.model && task.action === path.action

@@ -82,6 +82,7 @@ const toCall = (a: Acceptance, n: number) => ({
   user_running_max: a.userRunningMax,
   owner: a.owner,
   queue: a.queue,
+  catalog: a.catalogId,
   ...Option.match(a.idempotency, {
     onNone: () => ({}),
     onSome: ({ key, requestHash, responseBody, since }) => ({

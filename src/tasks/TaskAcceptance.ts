@@ -2,6 +2,7 @@ import { DateTime, Duration, Effect, Option, Schema } from "effect"
 import type { Body } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
 import { quote } from "../catalog/Price.ts"
+import type { PriceRule } from "../catalog/Price.ts"
 import { AppConfig } from "../config/Config.ts"
 import { TaskRow } from "../db/TaskRow.ts"
 import type { Credits } from "../domain/Credits.ts"
@@ -25,6 +26,13 @@ export interface ModelPath {
   readonly vendor: string
   readonly model: string
   readonly action: "generation" | "edit"
+}
+
+/** A model with its price of now, and the number of the catalog that both stand in. */
+export interface SoldModel {
+  readonly entry: CatalogEntry
+  readonly price: PriceRule
+  readonly catalogId: number | null
 }
 
 export interface CreateRequest {
@@ -53,11 +61,12 @@ export const makeAccept = Effect.gen(function* () {
 
   return Effect.fnUntraced(function* (
     request: CreateRequest,
-    entry: CatalogEntry,
+    sold: SoldModel,
     taskId: TaskId,
     body: Body
   ) {
     const { path, principal } = request
+    const { catalogId, entry } = sold
     const now = yield* DateTime.now
     const task: TaskFacts = {
       id: taskId,
@@ -76,7 +85,8 @@ export const makeAccept = Effect.gen(function* () {
       apiKeyId: principal.apiKeyId,
       body: yield* Effect.orDie(decodeJson(body)),
       sandbox: vendors.isSandbox(entry.vendor, entry.adapter),
-      price: quote(entry, body),
+      price: quote(sold, body),
+      catalogId,
       deadlineAt: DateTime.addDuration(now, taskDeadline),
       traceId: request.traceId,
       now,
@@ -112,6 +122,7 @@ const acceptedTask = (task: Accepting): OwnedTask => ({
     ...task,
     id: task.taskId,
     status: "pending",
+    catalogId: task.catalogId ?? null,
     captured: null,
     result: null,
     error: null,

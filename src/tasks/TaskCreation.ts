@@ -3,6 +3,8 @@ import { Artifacts } from "../artifacts/Artifacts.ts"
 import type { Body } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
 import { quote } from "../catalog/Price.ts"
+import { endingOf } from "../catalog/PriceRow.ts"
+import type { Ending } from "../catalog/PriceRow.ts"
 import { format } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { makeTaskId } from "../domain/Ids.ts"
@@ -16,12 +18,12 @@ import { storeInputs, withReferences } from "./InputMedia.ts"
 import { decodeRequest } from "./RequestBody.ts"
 import { OperatorFaults } from "./submission/OperatorFaults.ts"
 import { idempotencySince, makeAccept } from "./TaskAcceptance.ts"
-import type { CreateRequest, ModelPath } from "./TaskAcceptance.ts"
+import type { CreateRequest, ModelPath, SoldModel } from "./TaskAcceptance.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 import { TaskStore } from "./TaskStore.ts"
 import type { AcceptOutcome } from "./TaskStore.ts"
 
-export type { CreateRequest, ModelPath }
+export type { CreateRequest, ModelPath, SoldModel }
 
 /** An accepted task, or the first response again for a repeated request. */
 export interface Created {
@@ -32,6 +34,8 @@ export interface Created {
   /** What the spend limit of the API key leaves; `null`: it has none, or the response is a repeated one. */
   readonly left: Credits | null
   readonly sandbox: boolean
+  /** What the vendor has announced of the model. */
+  readonly ending: Ending | undefined
   readonly replayed: boolean
 }
 
@@ -47,7 +51,7 @@ export class TaskCreation extends Context.Service<
      * 1202 (running tasks), 2008 (idempotency key) or 5003 (operator fault); then nothing is stored.
      */
     readonly create: (
-      entry: CatalogEntry,
+      sold: SoldModel,
       request: CreateRequest
     ) => Effect.Effect<Created, Problem | StoreUnavailable>
   }
@@ -62,12 +66,14 @@ export class TaskCreation extends Context.Service<
       const accept = yield* makeAccept
       const check = yield* makeCheck
 
-      const create = Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest) {
+      const create = Effect.fnUntraced(function* (sold: SoldModel, request: CreateRequest) {
+        const { entry } = sold
+        const ending = endingOf(entry)
         const { body, media } = yield* decodeRequest(entry, request.body)
         const sandbox = vendors.isSandbox(entry.vendor, entry.adapter)
-        const earlier = yield* check(entry, request, body)
+        const earlier = yield* check(sold, request, body)
         if (Option.isSome(earlier)) {
-          return { ...(yield* replayOrFail(request, earlier.value)), sandbox }
+          return { ...(yield* replayOrFail(request, earlier.value)), sandbox, ending }
         }
         const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
         // True from when the task may be committed until it is known that it was not
@@ -75,7 +81,7 @@ export class TaskCreation extends Context.Service<
         const acceptOnce = (stored: Body) =>
           Effect.suspend(() => {
             isAccepted = true
-            return Effect.tap(accept(request, entry, taskId, stored), ({ outcome, owned }) =>
+            return Effect.tap(accept(request, sold, taskId, stored), ({ outcome, owned }) =>
               Effect.sync(() => {
                 isAccepted = outcome._tag === "Accepted"
                 if (isAccepted && owned !== undefined) inbox.start(owned)
@@ -93,7 +99,7 @@ export class TaskCreation extends Context.Service<
             isAccepted ? Effect.void : Effect.ignore(artifacts.remove(inputs.map(({ id }) => id)))
         )
         if (outcome._tag !== "Accepted") {
-          return { ...(yield* replayOrFail(request, outcome)), sandbox }
+          return { ...(yield* replayOrFail(request, outcome)), sandbox, ending }
         }
         if (owned === undefined) yield* notifier.offerTask(taskId)
         yield* notifier.notifyEndpoints(outcome.endpoints)
@@ -103,6 +109,7 @@ export class TaskCreation extends Context.Service<
           balance: outcome.balance,
           left: outcome.left,
           sandbox,
+          ending,
           replayed: false
         }
       })
@@ -149,8 +156,8 @@ const makeCheck = Effect.gen(function* () {
       : undefined
   })
 
-  return Effect.fnUntraced(function* (entry: CatalogEntry, request: CreateRequest, body: Body) {
-    const refusal = yield* refusalOf(entry, quote(entry, body), request.maxCost)
+  return Effect.fnUntraced(function* (sold: SoldModel, request: CreateRequest, body: Body) {
+    const refusal = yield* refusalOf(sold.entry, quote(sold, body), request.maxCost)
     if (refusal === undefined) return Option.none()
     if (Option.isSome(request.idempotency)) {
       const { key } = request.idempotency.value

@@ -1,6 +1,5 @@
 import { Context, Effect, Layer, Option } from "effect"
 import type { ScannedPage } from "../db/ListScan.ts"
-import type { TaskRow } from "../db/TaskRow.ts"
 import type { TaskId, UserId } from "../domain/Ids.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
@@ -9,13 +8,13 @@ import type { EntryRow } from "../wallet/Wallet.ts"
 import { Deliveries } from "../webhooks/Deliveries.ts"
 import type { TaskDeliveryRow } from "../webhooks/Deliveries.ts"
 import { TaskHistoryStore } from "./TaskHistoryStore.ts"
-import type { AttemptRow, TaskFilter, TaskSummary } from "./TaskHistoryStore.ts"
+import type { AttemptRow, PastTask, TaskFilter, TaskSummary } from "./TaskHistoryStore.ts"
 
 export type { AttemptRow, TaskFilter, TaskSummary } from "./TaskHistoryStore.ts"
 
 /** All that happened to one task. */
 export interface History {
-  readonly task: TaskRow
+  readonly task: PastTask
   readonly attempts: ReadonlyArray<AttemptRow>
   readonly entries: ReadonlyArray<EntryRow>
   /** Deliveries joined with their attempts, ordered by both. */

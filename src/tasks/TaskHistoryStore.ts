@@ -11,8 +11,17 @@ import type { ApiKeyId, TaskId, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskStatus } from "../domain/Task.ts"
 
-/** A task in a list: without its body. */
-export const TaskSummary = TaskRow.mapFields(Struct.omit(["body"])).annotate({
+/** With the hash of the catalog that it was accepted with. */
+const withCatalog = Struct.assign({ catalog: Schema.NullOr(Schema.String) })
+
+const catalogHash = "(SELECT k.hash FROM catalogs k WHERE k.id = t.catalog_id) AS catalog"
+
+/** A task as its owner reads it later. */
+export const PastTask = TaskRow.mapFields(withCatalog).annotate({ identifier: "PastTask" })
+export type PastTask = typeof PastTask.Type
+
+/** The same in a list: without its body. */
+export const TaskSummary = PastTask.mapFields(Struct.omit(["body"])).annotate({
   identifier: "TaskSummary"
 })
 export type TaskSummary = typeof TaskSummary.Type
@@ -59,7 +68,7 @@ export class TaskHistoryStore extends Context.Service<
     readonly find: (
       userId: UserId,
       id: TaskId
-    ) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
+    ) => Effect.Effect<Option.Option<PastTask>, StoreUnavailable>
     /** Oldest first. */
     readonly attempts: (id: TaskId) => Effect.Effect<ReadonlyArray<AttemptRow>, StoreUnavailable>
   }
@@ -70,8 +79,10 @@ export class TaskHistoryStore extends Context.Service<
       TaskHistoryStore.of({
         search: search(sql),
         find: (userId, id) =>
-          sql`SELECT * FROM tasks WHERE id = ${id} AND user_id = ${userId}`.pipe(
-            rowsOf(TaskRow),
+          sql`
+            SELECT t.*, ${sql.literal(catalogHash)} FROM tasks t
+            WHERE t.id = ${id} AND t.user_id = ${userId}`.pipe(
+            rowsOf(PastTask),
             Effect.map(Array.head),
             storeFailures
           ),
@@ -120,7 +131,7 @@ function search(sql: PgClient.PgClient) {
     }
     return scanList(sql)({
       row: TaskSummary,
-      columns: sql.literal(`${taskColumns}, t.trace_id`),
+      columns: sql.literal(`${taskColumns}, t.trace_id, ${catalogHash}`),
       key: "id",
       candidates: sql`SELECT * FROM tasks c WHERE ${sql.and(conditions)} ORDER BY c.id DESC`,
       filters,

@@ -13,12 +13,13 @@ import {
 import type { Scope } from "effect"
 import type { ArtifactRow } from "../artifacts/Artifacts.ts"
 import { Artifacts } from "../artifacts/Artifacts.ts"
-import { Catalog } from "../catalog/Catalog.ts"
 import { chargeHeld, requestedOf } from "../catalog/Price.ts"
+import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskRow } from "../db/TaskRow.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
 import { MediaFetch } from "../egress/MediaFetch.ts"
+import { CatalogVersions } from "../process/CatalogVersions.ts"
 import type {
   Download,
   ResultItem,
@@ -74,7 +75,7 @@ export class TaskOutput extends Context.Service<
     TaskOutput,
     Effect.gen(function* () {
       const artifacts = yield* Artifacts
-      const catalog = yield* Catalog
+      const versions = yield* CatalogVersions
       const open = openWith(yield* MediaFetch)
 
       const output = (task: TaskRow, mime: string) =>
@@ -95,13 +96,14 @@ export class TaskOutput extends Context.Service<
         return yield* artifacts.putStream(output(task, mime), stream)
       }, Effect.scoped)
 
-      const isCopied = (task: TaskRow, item: UrlItem): boolean =>
-        item.needsAuth ||
-        item.isShortLived === true ||
-        Option.match(catalog.find(task.vendor, task.model, task.action), {
-          onNone: () => true,
-          onSome: ({ artifacts: policy }) => policy === "copy"
-        })
+      /** As the catalog said when the task was accepted. */
+      const isCopied = Effect.fnUntraced(function* (task: TaskRow, item: UrlItem) {
+        if (item.needsAuth || item.isShortLived === true) return true
+        const { action, catalogId, model, vendor } = task
+        const catalog = yield* retryStore(versions.withId(catalogId))
+        const entry = Option.flatMap(catalog, ({ find }) => find(vendor, model, action))
+        return !Option.exists(entry, ({ artifacts: policy }) => policy === "vendor-url")
+      })
 
       const urlOf = Effect.fnUntraced(function* (
         task: TaskRow,
@@ -110,7 +112,7 @@ export class TaskOutput extends Context.Service<
       ) {
         if (item._tag === "Kept") return item.url
         if (item._tag === "Bytes") return yield* put(task, item.bytes, item.mime)
-        if (!isCopied(task, item)) return item.url
+        if (!(yield* isCopied(task, item))) return item.url
         return artifacts.urlOf(
           yield* copy(task, account, item).pipe(
             Effect.retry({ schedule: downloadBackoff, times: 3, while: isDownloadedAgain }),

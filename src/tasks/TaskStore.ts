@@ -55,6 +55,8 @@ export interface Acceptance {
   readonly body: Schema.Json
   readonly sandbox: boolean
   readonly price: Credits.Credits
+  /** The number of the catalog that it was accepted with. */
+  readonly catalogId?: number | null
   readonly deadlineAt: DateTime.Utc
   readonly traceId: string
   readonly now: DateTime.Utc

@@ -2,10 +2,12 @@ import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import type { AccountChange } from "./AccountChange.ts"
 import { accountRefusal } from "./AccountRefusal.ts"
-import type { Caller } from "./Circuit.ts"
 import { ratePauseOf } from "./RateLimits.ts"
-import { TrackedAccount } from "./TrackedAccount.ts"
+import { detailsOf, stateOf, TrackedAccount } from "./TrackedAccount.ts"
+import type { AccountDetails, AccountState, CallSource } from "./TrackedAccount.ts"
 import type { UpstreamResponse } from "./UpstreamExchange.ts"
+
+export type { AccountDetails, AccountState, CallSource } from "./TrackedAccount.ts"
 
 /**
  * No account of this provider may be called now: the rate of the model is used up at all of them
@@ -18,22 +20,6 @@ export class NoAccountFree extends Schema.TaggedError<NoAccountFree>()("NoAccoun
   soonest: Schema.optionalKey(Schema.String),
   retryAfterMillis: Schema.Finite
 }) {}
-
-/** The state of an account in `/metrics`: the worst of its models. */
-export interface AccountState {
-  readonly id: string
-  readonly provider: Provider
-  readonly circuit: "Closed" | "Open" | "HalfOpen"
-  /** Rest of a pause, after a rate limit or a refused key. */
-  readonly pausedMillis: number
-}
-
-/** What a call counts for. */
-export interface CallSource {
-  /** What the vendor counts its rates by: the upstream model, or a route without one. */
-  readonly model: string
-  readonly user: Caller
-}
 
 /** The part of a response that may pause an account. */
 export type AccountResponse = Pick<UpstreamResponse, "status" | "headers" | "body">
@@ -50,8 +36,9 @@ export class Accounts extends Context.Service<
     readonly find: (id: string) => Option.Option<AccountSetting>
     readonly idsOf: (provider: Provider) => ReadonlyArray<string>
     /**
-     * The accounts that a call may be sent to, in order, `among` these or all. The first place is shared
-     * by weight. When the rate is at its limit at all of them, the one that is free first.
+     * The accounts that a call may be sent to, in order, `among` these or all. One that drains gets no new
+     * work: it is left out, unless `among` are only such. The first place is shared by weight. When the rate
+     * is at its limit at all of them, the one that is free first.
      */
     readonly order: (
       provider: Provider,
@@ -87,6 +74,10 @@ export class Accounts extends Context.Service<
     /** A change that another process has made. */
     readonly apply: (change: AccountChange, nowMillis: number) => void
     readonly states: Effect.Effect<ReadonlyArray<AccountState>>
+    readonly details: Effect.Effect<ReadonlyArray<AccountDetails>>
+    readonly isDraining: (account: AccountSetting) => boolean
+    /** From now on these drain, and no others. */
+    readonly setDraining: (ids: ReadonlySet<string>) => void
   }
 >()("gateway/vendors/Accounts") {
   static readonly layer = (settings: ReadonlyArray<AccountSetting>) =>
@@ -147,34 +138,22 @@ const orderOf = (
   return last === undefined ? noneFree(provider, "rate", paused) : Result.succeed([last[0].account])
 }
 
-const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
-  const tracked = settings.map((account) => new TrackedAccount(account))
-  const byProvider = Map.groupBy(tracked, ({ account }) => account.provider)
-  const ids = new Map(
-    byProvider
-      .entries()
-      .map(([provider, all]) => [provider, all.map(({ account }) => account.id)] as const)
-  )
-  const byId = new Map(tracked.map((it) => [it.account.id, it]))
+type Changes = Pick<
+  Accounts["Service"],
+  "admits" | "observe" | "failed" | "succeeded" | "onChange" | "apply"
+>
+
+/** What calls change about the accounts. */
+const changesOf = (byId: ReadonlyMap<string, TrackedAccount>): Changes => {
   const handlers: Array<(change: AccountChange) => void> = []
   const apply = (change: AccountChange, now: number) => {
-    const found = byId.get(change.id)
-    found?.apply(change, now)
+    byId.get(change.id)?.apply(change, now)
   }
   const change = (made: AccountChange, now: number) => {
     apply(made, now)
     for (const handle of handlers) handle(made)
   }
-
-  return Accounts.of({
-    isConfigured: (provider) => byProvider.has(provider),
-    find: (id) => Option.map(Option.fromUndefinedOr(byId.get(id)), ({ account }) => account),
-    idsOf: (provider) => ids.get(provider) ?? none,
-    order: (provider, source, now, among) => {
-      const all = byProvider.get(provider) ?? []
-      const few = among === undefined ? all : all.filter(({ account }) => among.includes(account))
-      return orderOf(provider, few, source, now)
-    },
+  return {
     admits: ({ id }, { model, user }, digest, now) => {
       const found = byId.get(id)
       return (
@@ -187,6 +166,10 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
       const found = byId.get(id)
       if (found === undefined) return
       const refusal = accountRefusal(response)
+      if (refusal !== undefined) {
+        const { status } = response
+        found.lastRefusal = { atMillis: now, model, status, concerns: refusal }
+      }
       if (refusal === "account") return change({ _tag: "Refused", id, user }, now)
       if (refusal === undefined && !found.refusals.isAtRest) {
         change({ _tag: "Closed", id, model: null }, now)
@@ -205,21 +188,42 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
     onChange: (handler) => {
       handlers.push(handler)
     },
-    apply,
-    states: Effect.map(Clock.currentTimeMillis, (now) => tracked.map((it) => stateOf(it, now)))
-  })
+    apply
+  }
 }
 
-const stateOf = ({ account, models, refusals }: TrackedAccount, now: number): AccountState => {
-  const states = [...models.values()]
-  const circuits = new Set(states.map(({ circuit }) => circuit.state(now)))
-  return {
-    id: account.id,
-    provider: account.provider,
-    circuit: (["Open", "HalfOpen"] as const).find((it) => circuits.has(it)) ?? "Closed",
-    pausedMillis: Math.max(
-      refusals.remaining(now),
-      ...states.map(({ pausedUntil }) => pausedUntil - now)
-    )
-  }
+const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
+  const tracked = settings.map((account) => new TrackedAccount(account))
+  const byProvider = Map.groupBy(tracked, ({ account }) => account.provider)
+  const ids = new Map(
+    byProvider
+      .entries()
+      .map(([provider, all]) => [provider, all.map(({ account }) => account.id)] as const)
+  )
+  const byId = new Map(tracked.map((it) => [it.account.id, it]))
+  let draining: ReadonlySet<string> = new Set()
+  const withoutDraining = (all: ReadonlyArray<TrackedAccount>) =>
+    draining.size === 0 ? all : all.filter(({ account }) => !draining.has(account.id))
+
+  return Accounts.of({
+    isConfigured: (provider) => byProvider.has(provider),
+    find: (id) => Option.map(Option.fromUndefinedOr(byId.get(id)), ({ account }) => account),
+    idsOf: (provider) => ids.get(provider) ?? none,
+    order: (provider, source, now, among) => {
+      const all = byProvider.get(provider) ?? []
+      if (among === undefined) return orderOf(provider, withoutDraining(all), source, now)
+      const few = all.filter(({ account }) => among.includes(account))
+      const active = withoutDraining(few)
+      return orderOf(provider, active.length === 0 ? few : active, source, now)
+    },
+    ...changesOf(byId),
+    states: Effect.map(Clock.currentTimeMillis, (now) => tracked.map((it) => stateOf(it, now))),
+    details: Effect.map(Clock.currentTimeMillis, (now) =>
+      tracked.map((it) => detailsOf(it, draining.has(it.account.id), now))
+    ),
+    isDraining: ({ id }) => draining.has(id),
+    setDraining: (ids) => {
+      draining = ids
+    }
+  })
 }

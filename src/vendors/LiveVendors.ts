@@ -81,7 +81,7 @@ export const layer = (options: VendorOptions = {}) =>
         isServed: (entry) =>
           adapterOf(entry.adapter) === undefined ||
           isSandbox(entry.adapter) ||
-          having(entry).length > 0,
+          having(entry).some((account) => !accounts.isDraining(account)),
         owner: (accountId) => {
           if (accountId === simulator.accountId) return Effect.succeed(simulator)
           const at = accountId.indexOf(separator)

@@ -1,7 +1,46 @@
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import type { AccountChange } from "./AccountChange.ts"
-import type { CallSource } from "./Accounts.ts"
+import type { AccountRefusal } from "./AccountRefusal.ts"
 import { Circuit } from "./Circuit.ts"
+import type { Caller } from "./Circuit.ts"
+
+/** The state of an account in `/metrics`: the worst of its models. */
+export interface AccountState {
+  readonly id: string
+  readonly provider: Provider
+  readonly circuit: "Closed" | "Open" | "HalfOpen"
+  /** Rest of a pause, after a rate limit or a refused key. */
+  readonly pausedMillis: number
+}
+
+/** What the operator sees of an account. */
+export interface AccountDetails extends AccountState {
+  readonly account: AccountSetting
+  readonly isDraining: boolean
+  /** Models that had a pause or a failure. */
+  readonly models: ReadonlyArray<{
+    readonly model: string
+    readonly circuit: AccountState["circuit"]
+    readonly pausedMillis: number
+  }>
+  /** The latest refusal of the service's own account that this process has seen. */
+  readonly lastRefusal: Refusal | undefined
+}
+
+interface Refusal {
+  readonly atMillis: number
+  readonly model: string
+  readonly status: number
+  /** Its key or bill; or what the key may do. */
+  readonly concerns: AccountRefusal
+}
+
+/** What a call counts for. */
+export interface CallSource {
+  /** What the vendor counts its rates by: the upstream model, or a route without one. */
+  readonly model: string
+  readonly user: Caller
+}
 
 /** Unreachable, time-out, 5xx. */
 const failurePolicy = { failures: 5, openMillis: 10_000 }
@@ -27,6 +66,7 @@ export class TrackedAccount {
   /** Smooth weighted round robin: the account with the highest current weight is next. */
   currentWeight = 0
   readonly refusals = new Circuit(refusalPolicy)
+  lastRefusal: Refusal | undefined
   /** Only models that had a pause or a failure. */
   readonly models = new Map<string, ModelState>()
 
@@ -86,3 +126,32 @@ export class TrackedAccount {
     }
   }
 }
+
+export const stateOf = (
+  { account, models, refusals }: TrackedAccount,
+  now: number
+): AccountState => {
+  const states = [...models.values()]
+  const circuits = new Set(states.map(({ circuit }) => circuit.state(now)))
+  return {
+    id: account.id,
+    provider: account.provider,
+    circuit: (["Open", "HalfOpen"] as const).find((it) => circuits.has(it)) ?? "Closed",
+    pausedMillis: Math.max(
+      refusals.remaining(now),
+      ...states.map(({ pausedUntil }) => pausedUntil - now)
+    )
+  }
+}
+
+export const detailsOf = (it: TrackedAccount, isDraining: boolean, now: number): AccountDetails =>
+  Object.assign(stateOf(it, now), {
+    account: it.account,
+    isDraining,
+    models: Array.from(it.models, ([model, { circuit, pausedUntil }]) => ({
+      model,
+      circuit: circuit.state(now),
+      pausedMillis: Math.max(0, pausedUntil - now)
+    })),
+    lastRefusal: it.lastRefusal
+  })

@@ -41,13 +41,13 @@ export class Upstream extends Context.Service<
     Layer.effect(
       Upstream,
       Effect.gen(function* () {
-        const { upstream } = yield* Catalog
+        const catalog = yield* Catalog
         const origins = yield* makeOrigins(Duration.toMillis(options.timeout))
         return Upstream.of({
           send: (account, request) =>
             Effect.callback((resume) => Effect.sync(sendUnsafe(origins, account, request, resume))),
           sendUnsafe: (account, request, done) => sendUnsafe(origins, account, request, done),
-          simulate: makeSimulator(upstream)
+          simulate: makeSimulator(() => catalog.current().upstream)
         })
       })
     )

@@ -90,11 +90,11 @@ describe("the example of docs/catalog.md", () => {
       const folder = mkdtempSync(join(tmpdir(), "gateway-catalog-"))
       const file = join(folder, "catalog.json")
       writeFileSync(file, json)
-      const { all } = yield* Catalog.pipe(
+      const catalog = yield* Catalog.pipe(
         Effect.provide(Catalog.layerFile(file)),
         Effect.ensuring(Effect.sync(() => rmSync(folder, { recursive: true })))
       )
-      const models = all.map(({ model, vendor }) => `${vendor}/${model}`)
+      const models = catalog.current().all.map(({ model, vendor }) => `${vendor}/${model}`)
       assert.include(models, "fal/flux-dev")
       assert.notInclude(models, "alibaba/video-edit-plus")
     }).pipe(Effect.provide(NodeServices.layer))

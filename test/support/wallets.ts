@@ -162,7 +162,8 @@ export const callStart = (
   vendor: "openai",
   model: "gpt-4o",
   route: "POST /v1/chat/completions",
-  sandbox: false
+  sandbox: false,
+  catalogId: null
 })
 
 export const callEnd = (

@@ -1,9 +1,11 @@
 import { HttpApi, OpenApi } from "effect/http-api"
 import { bodyParseOptions } from "../../catalog/FieldFaults.ts"
+import { AccountsApi } from "./AccountsApi.ts"
 import { ApiKeysApi } from "./ApiKeysApi.ts"
 import { AuditApi } from "./AuditApi.ts"
 import { BillsApi } from "./BillsApi.ts"
 import { CallsApi } from "./CallsApi.ts"
+import { CatalogApi } from "./CatalogApi.ts"
 import { EventsApi } from "./EventsApi.ts"
 import { ManageGate, ManageProblems } from "./ManageGate.ts"
 import { ModelsApi } from "./ModelsApi.ts"
@@ -32,6 +34,8 @@ export class Api extends HttpApi.make("manage")
   .add(WebhookEndpointsApi)
   .add(TasksApi)
   .add(ModelsApi)
+  .add(CatalogApi)
+  .add(AccountsApi)
   .add(WebhookDeliveriesApi)
   .add(AuditApi)
   .add(PrivacyApi)

@@ -20,6 +20,8 @@ export const CallView = Schema.Struct({
   cost: CreditsFromString,
   usage: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
   sandbox: Schema.Boolean,
+  /** The hash of the catalog that it was priced by. */
+  catalog: Schema.NullOr(Schema.String),
   trace_id: Schema.NullOr(Schema.String),
   created_at: Timestamp,
   ended_at: Timestamp

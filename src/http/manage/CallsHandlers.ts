@@ -50,6 +50,7 @@ const showCall = (row: CallRow) => ({
   cost: row.captured,
   usage: row.usage,
   sandbox: row.sandbox,
+  catalog: row.catalog,
   trace_id: row.traceId,
   created_at: row.createdAt,
   ended_at: row.endedAt

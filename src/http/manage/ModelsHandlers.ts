@@ -1,99 +1,107 @@
 import { Effect, Option, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { Catalog } from "../../catalog/Catalog.ts"
-import { pricePeriods } from "../../catalog/OpenRoutes.ts"
-import type { TokenModel } from "../../catalog/OpenRoutes.ts"
-import type { TokenPrice } from "../../catalog/Price.ts"
+import { pathKey } from "../../catalog/CatalogContent.ts"
+import type { OpenRoute, TokenModel } from "../../catalog/OpenRoutes.ts"
+import { pricePeriods } from "../../catalog/PriceRow.ts"
+import { tokenModelKey } from "../../catalog/UpstreamCatalog.ts"
 import { UpstreamCalls } from "../../passthrough/UpstreamCalls.ts"
 import { Router } from "../../tasks/Router.ts"
 import type { RoutedModel } from "../../tasks/Router.ts"
+import { vendorBodySchema } from "../openapi/OpenApiVendors.ts"
 import { Api } from "./Api.ts"
 import { ModelKey } from "./ModelsApi.ts"
+import type { MediaModelView, TokenModelView } from "./ModelsApi.ts"
 import { readPage, toPage } from "./Paging.ts"
+import { showRow, showTokenPrice } from "./PriceRows.ts"
 
-/** The catalog, the same for every caller. */
+interface Row {
+  readonly key: string
+  readonly view: typeof MediaModelView.Type | typeof TokenModelView.Type
+}
+
+/** The models of the adopted catalog, the same for every caller. */
 export const layer = HttpApiBuilder.group(
   Api,
   "models",
   Effect.fnUntraced(function* (handlers) {
     const router = yield* Router
-    const { upstream } = yield* Catalog
+    const catalog = yield* Catalog
     const calls = yield* UpstreamCalls
-    const models = yield* Effect.orDie(Effect.forEach(router.models, show))
-    const tokenModels = upstream.tokenModels.flatMap((model) => {
-      const route = upstream.routes.find(({ vendor }) => vendor === model.vendor)
-      return route === undefined ? [] : showTokenModel(model, calls.isSandbox(route.provider))
+
+    const makeRows = Effect.gen(function* () {
+      const { routes, tokenModels } = catalog.current().upstream
+      const media = yield* Effect.orDie(Effect.forEach(router.models(), showMedia))
+      const tokens = tokenModels.flatMap((model) => {
+        const route = routes.find((route) => serves(route, model))
+        return route === undefined ? [] : showTokens(model, route, calls.isSandbox(route.provider))
+      })
+      return [...media.flat(), ...tokens].toSorted((a, b) => (a.key < b.key ? -1 : 1))
     })
+    // Schemas of all bodies are work, so that they are made once a catalog
+    let made = { hash: "", rows: yield* makeRows }
+
     return handlers.handleAll({
-      listModels: pages(models),
-      listTokenModels: pages(tokenModels)
+      listModels: Effect.fnUntraced(function* ({ query }) {
+        const { hash } = catalog.current()
+        if (made.hash !== hash) made = { hash, rows: yield* makeRows }
+        const { before, limit } = readPage(query, ModelKey)
+        const rest = Option.match(before, {
+          onNone: () => made.rows,
+          onSome: (last) => made.rows.filter(({ key }) => key > last)
+        })
+        return toPage(
+          rest.slice(0, limit + 1),
+          limit,
+          ({ key }) => key,
+          ({ view }) => view
+        )
+      })
     })
   })
 )
 
-interface PageRequest {
-  readonly query: { readonly cursor?: string; readonly limit?: number }
-}
-
-/** Pages of a list that never changes. */
-const pages = <View>(views: ReadonlyArray<View>) => {
-  const rows = views.map((view, index) => ({ view, index }))
-  return ({ query }: PageRequest) => {
-    const { before, limit } = readPage(query, ModelKey)
-    const from = Option.match(before, { onNone: () => 0, onSome: (index) => Number(index) + 1 })
-    return Effect.succeed(
-      toPage(
-        rows.slice(from, from + limit + 1),
-        limit,
-        ({ index }) => String(index),
-        ({ view }) => view
-      )
-    )
-  }
-}
-
 const decodeSchema = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Json))
 
-const show = ({ bodySchema, entry, sandbox }: RoutedModel) =>
-  Effect.map(decodeSchema(bodySchema), (body_schema) => ({
-    vendor: entry.vendor,
-    model: entry.model,
-    path: `/vendors/${entry.vendor}/v1/${entry.model}/${entry.action}`,
-    result: entry.result,
-    sandbox,
-    price: entry.price,
-    body_schema
-  }))
+const showMedia = ({ bodySchema, entry, sandbox }: RoutedModel) =>
+  Effect.map(decodeSchema(bodySchema), (body_schema) =>
+    pricePeriods(entry).map((period): Row => ({
+      key: `media ${pathKey(entry)} ${period.from ?? ""}`,
+      view: {
+        type: "media",
+        vendor: entry.vendor,
+        model: entry.model,
+        path: `/vendors/${pathKey(entry)}`,
+        sandbox,
+        result: entry.result,
+        price: period.price,
+        ...showRow(entry, period),
+        body_schema
+      }
+    }))
+  )
 
-const showTokenModel = (model: TokenModel, sandbox: boolean) =>
-  pricePeriods(model).map(({ from, price, until }) => ({
-    vendor: model.vendor,
-    model: model.model,
-    sandbox,
-    price: {
-      per: price.per,
-      ...showRates(price),
-      long: price.long === undefined ? null : { above: price.long.above, ...showRates(price.long) }
-    },
-    valid_from: from,
-    valid_until: until,
-    input_tokens_max: model.inputTokensMax,
-    output_tokens_max: model.outputTokensMax,
-    sunset: model.sunset ?? null,
-    replacement: model.replacement ?? null
-  }))
+/** Of a vendor's routes the first one that the model is made for. */
+const serves = ({ meter, vendor }: OpenRoute, model: TokenModel): boolean =>
+  vendor === model.vendor &&
+  meter.per === "tokens" &&
+  meter.protocol.endsWith("-embeddings") === (model.outputTokensMax === 0)
 
-/** With the rates that others stand for. */
-const showRates = (rates: Omit<TokenPrice, "per" | "long">) => {
-  const write = rates.cacheWrite ?? rates.input
-  return {
-    input: rates.input,
-    output: rates.output,
-    cached_input: rates.cachedInput ?? rates.input,
-    cache_write: write,
-    cache_write_long: rates.cacheWriteLong ?? write,
-    reasoning: rates.reasoning ?? rates.output,
-    audio_input: rates.audioInput ?? rates.input,
-    image_output: rates.imageOutput ?? rates.output
-  }
-}
+const decodeRecord = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Json))
+
+const showTokens = (model: TokenModel, route: OpenRoute, sandbox: boolean): ReadonlyArray<Row> =>
+  pricePeriods(model).map((period) => ({
+    key: `token ${tokenModelKey(model)} ${period.from ?? ""}`,
+    view: {
+      type: "token",
+      vendor: model.vendor,
+      model: model.model,
+      path: `/vendors/${model.vendor}${route.path.replace("{model}", model.model)}`,
+      sandbox,
+      price: showTokenPrice(period.price),
+      ...showRow(model, period),
+      input_tokens_max: model.inputTokensMax,
+      output_tokens_max: model.outputTokensMax,
+      body_schema: decodeRecord(vendorBodySchema(route))
+    }
+  }))

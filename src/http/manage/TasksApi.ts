@@ -26,6 +26,8 @@ const taskFields = {
   error: Schema.NullOr(TaskError),
   sandbox: Schema.Boolean,
   receipt: Receipt,
+  /** The hash of the catalog that it was accepted and priced with. */
+  catalog: Schema.NullOr(Schema.String),
   trace_id: Schema.NullOr(Schema.String),
   created_at: Timestamp,
   started_at: Schema.NullOr(Timestamp),

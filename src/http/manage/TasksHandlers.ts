@@ -64,6 +64,7 @@ export const showTask = (task: TaskSummary) => ({
   error: task.error,
   sandbox: task.sandbox,
   receipt: receiptOf(task),
+  catalog: task.catalog,
   trace_id: task.traceId,
   created_at: task.createdAt,
   started_at: task.startedAt,

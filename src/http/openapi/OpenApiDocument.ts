@@ -1,6 +1,6 @@
 import { OpenApi } from "effect/http-api"
 import type { Label } from "../../catalog/bodies/Bodies.ts"
-import type { Catalog } from "../../catalog/Catalog.ts"
+import type { CatalogVersion } from "../../catalog/CatalogContent.ts"
 import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
 import { Api } from "../manage/Api.ts"
 import { plainName, secureName } from "../server/SessionCookies.ts"
@@ -26,7 +26,7 @@ import { vendorParameters, vendorPaths } from "./OpenApiVendors.ts"
  * the vendors' routes that the catalog opens, the service's own endpoints and the webhooks.
  * `serviceName` is part of the names of headers. ADR 0042.
  */
-export const documentedApi = (catalog: Catalog["Service"], serviceName = "Service") =>
+export const documentedApi = (catalog: CatalogVersion, serviceName = "Service") =>
   Api.annotate(OpenApi.Transform, (document) =>
     renamed(complete(asRecord(document), catalog), serviceName)
   )
@@ -35,7 +35,7 @@ const title = "Generation Gateway"
 const description =
   "One address and one API key in front of many model vendors: asynchronous image and video generation, signed webhooks, a prepaid wallet."
 
-const complete = (document: Json, catalog: Catalog["Service"]): Json => {
+const complete = (document: Json, catalog: CatalogVersion): Json => {
   const components = asRecord(document["components"])
   const paths = {
     ...Object.assign({}, ...catalog.all.map(pathsOf)),

@@ -1,6 +1,13 @@
 import { examples } from "../../catalog/bodies/Examples.ts"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
-import { componentOf, jsonContent, problems, refTo, everyResponse } from "./OpenApiParts.ts"
+import {
+  componentOf,
+  endingHeaders,
+  jsonContent,
+  problems,
+  refTo,
+  everyResponse
+} from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 
 /** The paths of the models, each with the body of its own model. docs/reference/tasks.md#paths */
@@ -106,7 +113,11 @@ export const taskParameters: Json = {
   })
 }
 
-const ofTheTask = { ETag: refTo("headers", "ETag"), "X-Service-Cost": refTo("headers", "Cost") }
+const ofTheTask = {
+  ETag: refTo("headers", "ETag"),
+  "X-Service-Cost": refTo("headers", "Cost"),
+  ...endingHeaders
+}
 
 const ofTheCreate = {
   ...everyResponse,
@@ -114,7 +125,8 @@ const ofTheCreate = {
   "X-Service-Balance": refTo("headers", "Balance"),
   "X-Service-Budget-Remaining": refTo("headers", "BudgetRemaining"),
   "Idempotency-Replayed": refTo("headers", "IdempotencyReplayed"),
-  "Preference-Applied": refTo("headers", "PreferenceApplied")
+  "Preference-Applied": refTo("headers", "PreferenceApplied"),
+  ...endingHeaders
 }
 
 const operationName = (verb: string, { action, model, vendor }: CatalogEntry): string =>

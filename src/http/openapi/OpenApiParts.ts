@@ -116,6 +116,14 @@ export const headerComponents: Json = {
   Sandbox: textHeader("Present when the response comes from the simulator", "true"),
   IdempotencyReplayed: textHeader("Present when this is the first response again", "true"),
   PreferenceApplied: textHeader("The preference that was honoured", "wait=30"),
+  Deprecation: textHeader(
+    "Of a model that its vendor ends: since when it is advised against (RFC 9745)",
+    "@1795305600"
+  ),
+  Sunset: textHeader(
+    "Of a model that its vendor ends: when (RFC 8594)",
+    "Fri, 11 Dec 2026 00:00:00 GMT"
+  ),
   ETag: textHeader("Identifies this response, for `If-None-Match`", '"abc"'),
   RetryAfter: {
     description: "Seconds to wait before the next request",
@@ -129,6 +137,12 @@ export const headerComponents: Json = {
 export const everyResponse = {
   Traceparent: refTo("headers", "Traceparent"),
   "X-Service-Sandbox": refTo("headers", "Sandbox")
+}
+
+/** Headers of a model that its vendor ends. docs/catalog.md#models-that-end */
+export const endingHeaders = {
+  Deprecation: refTo("headers", "Deprecation"),
+  Sunset: refTo("headers", "Sunset")
 }
 
 /** Headers that only problems with this status have. */

@@ -1,7 +1,7 @@
 import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
 import { format } from "../../domain/Credits.ts"
 import { aliasVendorOf } from "../passthrough/PassthroughTarget.ts"
-import { jsonContent, problems, refTo, everyResponse } from "./OpenApiParts.ts"
+import { endingHeaders, jsonContent, problems, refTo, everyResponse } from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 
 /**
@@ -100,22 +100,25 @@ const bodies: Readonly<Record<string, { readonly properties: Json; readonly exam
   }
 }
 
-const bodyOf = ({ meter, path }: OpenRoute): Json => {
-  const known = meter.per === "tokens" ? bodies[meter.protocol] : undefined
-  const namesModel = known !== undefined && !path.includes("{model}")
+const knownOf = ({ meter }: OpenRoute) =>
+  meter.per === "tokens" ? bodies[meter.protocol] : undefined
+
+/** The JSON Schema of a body: what the gateway reads of it. */
+export const vendorBodySchema = (route: OpenRoute): Json => {
+  const known = knownOf(route)
+  const namesModel = known !== undefined && !route.path.includes("{model}")
   return {
-    required: true,
-    ...jsonContent(
-      {
-        type: "object",
-        ...(namesModel ? { required: ["model"] } : {}),
-        properties: { ...(namesModel ? { model: text } : {}), ...known?.properties },
-        additionalProperties: true
-      },
-      known?.example ?? {}
-    )
+    type: "object",
+    ...(namesModel ? { required: ["model"] } : {}),
+    properties: { ...(namesModel ? { model: text } : {}), ...known?.properties },
+    additionalProperties: true
   }
 }
+
+const bodyOf = (route: OpenRoute): Json => ({
+  required: true,
+  ...jsonContent(vendorBodySchema(route), knownOf(route)?.example ?? {})
+})
 
 const responseOf = (route: OpenRoute): Json => {
   const streams = route.meter.per === "tokens" && !route.meter.protocol.endsWith("-embeddings")
@@ -123,6 +126,7 @@ const responseOf = (route: OpenRoute): Json => {
     description: "The vendor's own response",
     headers: {
       ...everyResponse,
+      ...(route.meter.per === "tokens" ? endingHeaders : {}),
       ...(isMetered(route)
         ? {
             "X-Service-Cost": refTo("headers", "Cost"),

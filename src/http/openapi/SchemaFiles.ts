@@ -35,7 +35,7 @@ export const schemaFiles: Effect.Effect<ReadonlyMap<string, string>> = Effect.ma
   Catalog,
   (catalog) =>
     new Map([
-      ["openapi.json", textOf(OpenApi.fromApi(documentedApi(catalog)))],
+      ["openapi.json", textOf(OpenApi.fromApi(documentedApi(catalog.current())))],
       ...Object.entries(events).map(
         ([type, event]) => [`events/${type}.json`, textOf(eventSchema(type, event))] as const
       )

@@ -104,7 +104,13 @@ const makePathOf = (passthrough: Passthrough["Service"]) => {
       ? to.value
       : undefined
   }
+  let openFor = passthrough.openFor()
   return (url: string): OpenPath | undefined => {
+    const now = passthrough.openFor()
+    if (now !== openFor) {
+      cache.clear()
+      openFor = now
+    }
     const path = cache.get(url) ?? find(url)
     if (path !== undefined && !cache.has(url)) {
       if (cache.size >= cachedPathsMax) cache.clear()

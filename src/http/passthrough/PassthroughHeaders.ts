@@ -21,13 +21,17 @@ export const headerNames = (serviceName: string): HeaderNames => {
 
 /** The vendor's headers, and the gateway's own. */
 export const responseHeaders = (
-  { callId, cost, headers, left, sandbox }: Relayed,
+  { callId, cost, ending, headers, left, sandbox }: Relayed,
   names: HeaderNames
 ): Record<string, string> => {
   if (sandbox) headers[names.sandbox] = "true"
   if (callId !== undefined) headers[names.call] = callId
   if (cost !== undefined) headers[names.cost] = Credits.format(cost)
   if (left !== undefined) headers[names.left] = Credits.format(left)
+  if (ending !== undefined) {
+    headers["deprecation"] = ending.deprecation
+    headers["sunset"] = ending.sunset
+  }
   return headers
 }
 

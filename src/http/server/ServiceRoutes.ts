@@ -3,6 +3,7 @@ import { HttpRouter, HttpServerResponse } from "effect/http"
 import { OpenApi } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
 import { Catalog } from "../../catalog/Catalog.ts"
+import type { CatalogVersion } from "../../catalog/CatalogContent.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
@@ -23,10 +24,8 @@ import { signInPage } from "./SignInPage.ts"
 /** Health, metrics and documentation; none needs a key. docs/reference/http.md#service-routes */
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
-    const catalog = yield* Catalog
-    const { baseUrl, serviceName, signIn } = yield* AppConfig
-    const api = documentedApi(catalog, serviceName)
-    const document = HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
+    const { baseUrl, signIn } = yield* AppConfig
+    const { current: documents } = yield* makeDocuments
     const process = yield* Process
     const drain = yield* Drain
     const wallet = yield* Wallet
@@ -34,7 +33,6 @@ export const layer = Layer.unwrap(
     const slots = yield* ConcurrencyLimiter
     const secrets = yield* Secrets
     const ok = HttpServerResponse.jsonUnsafe({ status: "ok" })
-    const docsPage = yield* makeDocsPage(api)
     const errors = hardened(errorsPage)
     const page = signInPage(baseUrl, Option.isSome(signIn.oidc))
     return HttpRouter.addAll([
@@ -45,8 +43,8 @@ export const layer = Layer.unwrap(
           drain.isDraining() ? Effect.fail(stopping) : Effect.as(process.ping, ok)
         )
       }),
-      resource("/openapi.json", { GET: Effect.succeed(document) }),
-      resource("/docs", { GET: docsPage }),
+      resource("/openapi.json", { GET: Effect.map(documents, ({ document }) => document) }),
+      resource("/docs", { GET: Effect.flatMap(documents, ({ page }) => page) }),
       resource("/sign-in", { GET: Effect.succeed(page) }),
       resource("/docs/errors", { GET: Effect.succeed(errors) }),
       resource("/metrics", {
@@ -83,6 +81,28 @@ export const withoutNames = (text: string): string =>
         [...line.matchAll(/[{,](\w+)="/gu)].every(([, label = ""]) => openLabels.has(label))
     )
     .join("\n")
+
+/** The OpenAPI document and its page, of the catalog that is sold now: made by the first request after a reload. */
+const makeDocuments = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const { serviceName } = yield* AppConfig
+  const make = Effect.fnUntraced(function* (version: CatalogVersion) {
+    const api = documentedApi(version, serviceName)
+    const document = HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
+    return { hash: version.hash, document, page: yield* makeDocsPage(api) }
+  })
+  let made = yield* make(catalog.current())
+  const current = Effect.suspend(() => {
+    const version = catalog.current()
+    if (version.hash === made.hash) return Effect.succeed(made)
+    return Effect.tap(make(version), (next) =>
+      Effect.sync(() => {
+        made = next
+      })
+    )
+  })
+  return { current }
+})
 
 /**
  * Must be 0. The time of the last audit is exported too: an old 0 proves nothing.

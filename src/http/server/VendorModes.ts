@@ -6,10 +6,10 @@ import { Router } from "../../tasks/Router.ts"
 /** Vendors by name: with a key for any of their models or routes, and served by the simulator alone. */
 export const liveVendors = Effect.gen(function* () {
   const { models } = yield* Router
-  const { upstream } = yield* Catalog
+  const { upstream } = (yield* Catalog).current()
   const calls = yield* UpstreamCalls
   const parts = [
-    ...models.map(({ entry, sandbox }) => ({ vendor: entry.vendor, sandbox })),
+    ...models().map(({ entry, sandbox }) => ({ vendor: entry.vendor, sandbox })),
     ...upstream.routes.map(({ provider, vendor }) => ({
       vendor,
       sandbox: calls.isSandbox(provider)

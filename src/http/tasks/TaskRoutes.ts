@@ -1,11 +1,11 @@
 import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Headers } from "effect/http"
+import type { Ending } from "../../catalog/PriceRow.ts"
 import { AppConfig } from "../../config/Config.ts"
 import * as Credits from "../../domain/Credits.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import type { UserId } from "../../domain/Ids.ts"
-import { preferWaitSecondsMax } from "../../domain/Limits.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { taskBody } from "../../domain/TaskBody.ts"
@@ -25,6 +25,7 @@ import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { RequestTrace } from "../server/RequestTrace.ts"
 import { resource } from "../server/Resource.ts"
+import { preferredWait } from "./PreferredWait.ts"
 
 /** Create, get and cancel, on `/generation` and `/edit`. docs/reference/tasks.md#paths */
 export const layer = HttpRouter.use(
@@ -54,8 +55,8 @@ const makeHandlers = Effect.gen(function* () {
   const cancel = Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const { principal } = yield* admit(Option.none())
     const path = yield* modelPath(action)
-    const { task } = yield* router.cancel(principal.userId, path, yield* taskId)
-    return show(task)
+    const { ending, task } = yield* router.cancel(principal.userId, path, yield* taskId)
+    return HttpServerResponse.setHeaders(show(task), headersOf(ending))
   })
 
   return {
@@ -106,8 +107,11 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show, admi
 
 const quoted = Effect.fnUntraced(function* (router: Router["Service"], path: ModelPath) {
   const { value } = yield* readJsonBody
-  const amount = Credits.format(yield* router.quote(path, value))
-  return HttpServerResponse.jsonUnsafe({ quote: { amount, currency: "credits" } })
+  const { amount, ending } = yield* router.quote(path, value)
+  return HttpServerResponse.jsonUnsafe(
+    { quote: { amount: Credits.format(amount), currency: "credits" } },
+    { headers: headersOf(ending) }
+  )
 })
 
 const makeAccept = (router: Router["Service"], maxCostName: string) =>
@@ -150,7 +154,10 @@ const makeEndOf = Effect.gen(function* () {
 const makeAccepted = (header: Header, show: Show) => {
   const [cost, balance, left] = [header("cost"), header("balance"), header("budget-remaining")]
   return (created: Created, ended: Option.Option<TaskView>) => {
-    const headers: Record<string, string> = { [balance]: Credits.format(created.balance) }
+    const headers: Record<string, string> = {
+      [balance]: Credits.format(created.balance),
+      ...headersOf(created.ending)
+    }
     if (created.sandbox) headers[header("sandbox")] = "true"
     if (created.left !== null) headers[left] = Credits.format(created.left)
     if (created.replayed) headers["idempotency-replayed"] = "true"
@@ -163,6 +170,10 @@ const makeAccepted = (header: Header, show: Show) => {
         })
   }
 }
+
+/** RFC 9745 and RFC 8594. docs/catalog.md#models-that-end */
+const headersOf = (ending: Ending | undefined): Record<string, string> =>
+  ending === undefined ? {} : { deprecation: ending.deprecation, sunset: ending.sunset }
 
 type Show = (task: TaskView) => HttpServerResponse.HttpServerResponse
 
@@ -215,9 +226,14 @@ const makeGet = Effect.fnUntraced(function* (header: Header, show: Show, admit: 
           ? Effect.fail(noTask(text))
           : Effect.flatMap(
               router.matchPath({ vendor, model, action }, id.value, admitted.task),
-              ({ task }) =>
+              ({ ending, task }) =>
                 Effect.flatMap(HttpServerRequest.HttpServerRequest, (request) =>
-                  respond(request, task)
+                  ending === undefined
+                    ? respond(request, task)
+                    : Effect.map(
+                        respond(request, task),
+                        HttpServerResponse.setHeaders(headersOf(ending))
+                      )
                 )
             )
       )
@@ -268,18 +284,4 @@ const notModified = (
   return tag !== undefined && matches(headers["if-none-match"], tag)
     ? HttpServerResponse.empty({ status: 304, headers: response.headers })
     : response
-}
-
-const waitPreference = /^wait\s*=\s*"?(\d{1,9})"?\s*(?:;.*)?$/iu
-
-/**
- * Seconds of `Prefer: wait=N` (RFC 7240), at most 60; of several the first counts. A malformed
- * preference is ignored, as the RFC requires. docs/reference/tasks.md#waiting
- */
-export const preferredWait = (header: string | undefined): Option.Option<number> => {
-  for (const part of header?.split(",") ?? []) {
-    const seconds = waitPreference.exec(part.trim())?.[1]
-    if (seconds !== undefined) return Option.some(Math.min(Number(seconds), preferWaitSecondsMax))
-  }
-  return Option.none()
 }

@@ -1,9 +1,9 @@
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
-import { Catalog } from "../../catalog/Catalog.ts"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskRow } from "../../db/TaskRow.ts"
 import type { TaskId } from "../../domain/Ids.ts"
+import { CatalogVersions } from "../../process/CatalogVersions.ts"
 import { pollIntervalMax } from "../../vendors/Polling.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { Handle, Progress, VendorAccount } from "../../vendors/VendorClient.ts"
@@ -49,7 +49,7 @@ export class VendorWork extends Context.Service<
   static readonly layer = Layer.effect(
     VendorWork,
     Effect.gen(function* () {
-      const entryOf = entryWith(yield* Catalog)
+      const entryOf = entryWith(yield* CatalogVersions)
       const waitIn = waitWith(yield* TaskStore)
       const { poll, reportFaults } = yield* makePolling
       const submit = yield* makeSubmit(reportFaults)
@@ -176,11 +176,16 @@ const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFaults) {
   })
 })
 
-const entryWith = (catalog: Catalog["Service"]) => (task: TaskRow) =>
-  Effect.mapError(
-    Effect.fromOption(catalog.find(task.vendor, task.model, task.action)),
-    () => new VendorError({ class: "OPERATOR", message: "the model left the catalog" })
-  )
+/** As it was when the task was accepted, whatever was reloaded since. */
+const entryWith = (versions: CatalogVersions["Service"]) =>
+  Effect.fnUntraced(function* ({ action, catalogId, model, vendor }: TaskRow) {
+    const catalog = yield* retryStore(versions.withId(catalogId))
+    const entry = Option.flatMap(catalog, ({ find }) => find(vendor, model, action))
+    return yield* Effect.mapError(
+      Effect.fromOption(entry),
+      () => new VendorError({ class: "OPERATOR", message: "the model left the catalog" })
+    )
+  })
 
 const cancelWith = (tasks: TaskStore["Service"], vendors: VendorClient["Service"]) =>
   Effect.fn("VendorWork.cancel")(function* (id: TaskId) {

@@ -2,8 +2,12 @@ import { NodeFileSystem } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Option } from "effect"
 import { Label } from "../../../src/catalog/bodies/Bodies.ts"
-import { Catalog, CatalogError } from "../../../src/catalog/Catalog.ts"
+import { Catalog } from "../../../src/catalog/Catalog.ts"
+import { CatalogError } from "../../../src/catalog/CatalogSource.ts"
 import { format } from "../../../src/domain/Credits.ts"
+
+const current = Effect.map(Catalog, (catalog) => catalog.current())
+const builtIn = current.pipe(Effect.provide(Catalog.layer))
 
 const withFile = (content: unknown) =>
   Effect.gen(function* () {
@@ -13,7 +17,7 @@ const withFile = (content: unknown) =>
       path,
       typeof content === "string" ? content : JSON.stringify(content)
     )
-    return yield* Catalog.pipe(Effect.provide(Catalog.layerFile(path)))
+    return yield* current.pipe(Effect.provide(Catalog.layerFile(path)))
   }).pipe(Effect.scoped, Effect.provide(NodeFileSystem.layer))
 
 const failure = (content: unknown) => Effect.flip(withFile(content))
@@ -23,29 +27,29 @@ const shutDown = ["gemini-3-pro-image-preview", "gpt-image-1", "sora-2", "sora-2
 
 describe("Catalog.layer", () => {
   it.effect("names no upstream model that its vendor has shut down", () =>
-    Effect.map(Catalog, ({ all }) => {
+    Effect.map(builtIn, ({ all }) => {
       for (const { upstreamModel } of all) assert.notInclude(shutDown, upstreamModel)
-    }).pipe(Effect.provide(Catalog.layer))
+    })
   )
 
   it.effect("has each label once, under its name", () =>
-    Effect.map(Catalog, ({ all }) => {
+    Effect.map(builtIn, ({ all }) => {
       assert.sameMembers(
         all.map(({ label }) => label),
         [...Label.literals]
       )
       assert.isTrue(all.every(({ label, model }) => label === model))
-    }).pipe(Effect.provide(Catalog.layer))
+    })
   )
   it.effect("finds a model by vendor, name and action only", () =>
-    Effect.map(Catalog, ({ find }) => {
+    Effect.map(builtIn, ({ find }) => {
       assert.isTrue(Option.isSome(find("service", "text-to-video-spark", "generation")))
       assert.isTrue(Option.isSome(find("google", "image-edit-pro", "edit")))
       assert.isTrue(Option.isNone(find("google", "image-edit-pro", "generation")))
       assert.isTrue(Option.isNone(find("alibaba", "text-to-video-spark", "generation")))
       assert.isTrue(Option.isNone(find("alibaba", "image-edit", "edit")))
       assert.isTrue(Option.isNone(find("__proto__", "constructor", "edit")))
-    }).pipe(Effect.provide(Catalog.layer))
+    })
   )
 })
 

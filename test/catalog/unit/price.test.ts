@@ -2,8 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import * as fc from "fast-check"
 import type { Label } from "../../../src/catalog/bodies/Bodies.ts"
-import { builtInEntries } from "../../../src/catalog/Catalog.ts"
-import { priceAt } from "../../../src/catalog/OpenRoutes.ts"
+import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
 import {
   chargeHeld,
   chargeTokens,
@@ -12,6 +11,7 @@ import {
   quote,
   requestedOf
 } from "../../../src/catalog/Price.ts"
+import { priceAt } from "../../../src/catalog/PriceRow.ts"
 import { builtInTokenModels } from "../../../src/catalog/TokenModels.ts"
 import { mergeUsage, responderOf, usageOf } from "../../../src/catalog/Usage.ts"
 import { format, make } from "../../../src/domain/Credits.ts"
@@ -206,7 +206,7 @@ describe("token prices", () => {
       outputTokensMax: 1,
       inputTokensMax: 1
     } as const
-    const at = (time: string) => priceAt(model, Date.parse(time)).input
+    const at = (time: string) => priceAt(model, Date.parse(time))?.input
     assert.strictEqual(at("2026-11-30T23:59:59.999Z"), make(1n))
     assert.strictEqual(at("2026-12-01T00:00:00Z"), make(2n))
     assert.strictEqual(at("2026-12-31T23:59:59.999Z"), make(2n))
@@ -218,7 +218,7 @@ describe("token prices", () => {
       priceAt(
         builtInTokenModels.find(({ model }) => model === name)!,
         Date.parse(day)
-      ).input
+      )?.input
     for (const name of ["gemini-4-argon", "gemini-4-carbon"]) {
       assert.strictEqual(input(name, "2026-11-22"), make(200_000_000n))
       assert.strictEqual(input(name, "2026-12-01"), make(400_000_000n))

@@ -120,6 +120,8 @@ const renamed = (before: Rows): Rows => {
       slot_max: null,
       inputs: null
     },
+    tasks: { catalog_id: null },
+    calls: { catalog_id: null },
     vendor_turns: { spacing: null },
     users: {
       deleted_at: null,
@@ -142,7 +144,10 @@ const renamed = (before: Rows): Rows => {
   )
   const made = [
     "account_affinities",
+    "account_drains",
     "audit_entries",
+    "catalog_adoptions",
+    "catalogs",
     "key_budgets",
     "retention_marks",
     "sessions",
@@ -204,7 +209,8 @@ for (const [store, database] of Object.entries(former)) {
           "0005_key_budgets",
           "0006_usage",
           "0007_audit_and_erasure",
-          "0008_sessions"
+          "0008_sessions",
+          "0009_catalogs_and_drains"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from "node:fs"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "vitest"
-import { builtInEntries } from "../../../src/catalog/Catalog.ts"
+import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
 import { unsoldModels } from "../../../src/catalog/UnsoldModels.ts"
 import { makeUpstreamCatalog } from "../../../src/catalog/UpstreamCatalog.ts"
 

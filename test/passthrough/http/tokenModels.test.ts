@@ -9,6 +9,11 @@ import type { TestGateway } from "../../support/passthroughGateway.ts"
 /** docs/catalog.md#token-prices */
 
 interface Row {
+  readonly type: "media" | "token"
+  readonly path: string
+  readonly source: string | null
+  readonly deprecation: string | null
+  readonly body_schema: Readonly<Record<string, unknown>>
   readonly vendor: string
   readonly model: string
   readonly sandbox: boolean
@@ -27,7 +32,7 @@ let rows: ReadonlyArray<Row>
 const price = (input: string) => ({ per: "million_tokens", input, output: input })
 
 const page = async (query: string) => {
-  const answer = await fetch(`${gateway.origin}/manage/v1/token-models${query}`, {
+  const answer = await fetch(`${gateway.origin}/manage/v1/models${query}`, {
     headers: { authorization: `Bearer ${gateway.key}` }
   })
   assert.equal(answer.status, 200)
@@ -67,14 +72,14 @@ beforeAll(async () => {
     all.push(...data)
     cursor = next_cursor
   } while (cursor !== null)
-  rows = all
+  rows = all.filter(({ type }) => type === "token")
 })
 afterAll(() => gateway.stop())
 
 const of = (vendor: string, model: string) =>
   rows.filter((row) => row.vendor === vendor && row.model === model)
 
-describe("GET /manage/v1/token-models", () => {
+describe("GET /manage/v1/models, token models", () => {
   it("lists every model that can be called, a row for each period of its price", () => {
     const periods = builtInTokenModels.reduce(
       (sum, { laterPrices = [], model }) => sum + (model === "gpt-4o" ? 3 : 1 + laterPrices.length),
@@ -129,6 +134,20 @@ describe("GET /manage/v1/token-models", () => {
     assert.deepInclude(haiku?.price["long"], { above: 100_000, input: "50.00", output: "250.00" })
     assert.deepInclude(haiku, { input_tokens_max: 1_000_000, output_tokens_max: 128_000 })
     assert.isNull(of("openai", "gpt-5.2")[0]?.price["long"])
+  })
+})
+
+describe("a token model of the list", () => {
+  it("has the path and the body of a call, and where its price comes from", () => {
+    const [chat] = of("openai", "gpt-4o-mini")
+    assert.equal(chat?.path, "/vendors/openai/v1/chat/completions")
+    assert.deepInclude(chat?.body_schema, { type: "object", required: ["model"] })
+    assert.match(chat?.source ?? "", /2026-11-22/u)
+    const [embedding] = of("openai", "text-embedding-3-small")
+    assert.equal(embedding?.path, "/vendors/openai/v1/embeddings")
+    const [gemini] = of("google", "gemini-3.5-flash")
+    assert.equal(gemini?.path, "/vendors/google/v1beta/models/gemini-3.5-flash:generateContent")
+    assert.deepInclude(gemini, { sunset: "2026-10-08", deprecation: "2026-10-08" })
   })
 })
 

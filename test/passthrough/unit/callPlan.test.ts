@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as fc from "fast-check"
 import type { TokenModel } from "../../../src/catalog/OpenRoutes.ts"
-import { makeUpstreamCatalog } from "../../../src/catalog/UpstreamCatalog.ts"
+import { makeUpstreamCatalog, withBuiltIn } from "../../../src/catalog/UpstreamCatalog.ts"
 import { make } from "../../../src/domain/Credits.ts"
 import { planCall } from "../../../src/passthrough/CallPlan.ts"
 
@@ -24,9 +24,11 @@ const model = (vendor: string, reasoning?: bigint): TokenModel => ({
 })
 
 /** Both prices are a micro-credit a token: the hold is a count of tokens. */
-const catalog = makeUpstreamCatalog({
-  tokenModels: [model("openai"), model("anthropic"), model("google")]
-})
+const catalog = makeUpstreamCatalog(
+  withBuiltIn({
+    tokenModels: [model("openai"), model("anthropic"), model("google")]
+  })
+)
 
 const routes = {
   chat: ["openai", "/v1/chat/completions"],
@@ -78,7 +80,7 @@ describe("the hold of a call is the most that it can cost", () => {
     const { plan, text } = planOf(
       "chat",
       { max_tokens: 10 },
-      makeUpstreamCatalog({ tokenModels: [model("openai", 3_000_000n)] })
+      makeUpstreamCatalog(withBuiltIn({ tokenModels: [model("openai", 3_000_000n)] }))
     )
     assert.strictEqual(Number(Result.getOrThrow(plan).hold), text.length + 30)
   })
@@ -144,7 +146,7 @@ describe("the hold of a call is the most that it can cost", () => {
       model: "dear",
       price: { ...price, output: make(9_000_000n) }
     }
-    const prices = makeUpstreamCatalog({ tokenModels: [model("anthropic"), dear] })
+    const prices = makeUpstreamCatalog(withBuiltIn({ tokenModels: [model("anthropic"), dear] }))
     const held = (body: Readonly<Record<string, unknown>>) => {
       const { plan, text } = planOf("messages", body, prices)
       return Number(Result.getOrThrow(plan).hold) - text.length
@@ -198,7 +200,7 @@ describe("the hold of a call is the most that it can cost", () => {
 
   it("a member in JSON escapes is held as the same member without them", () => {
     const dear = { ...model("anthropic"), price: { ...price, cacheWriteLong: make(9_000_000n) } }
-    const prices = makeUpstreamCatalog({ tokenModels: [dear] })
+    const prices = makeUpstreamCatalog(withBuiltIn({ tokenModels: [dear] }))
     const match = prices.match("anthropic", "POST", "/v1/messages")
     assert(match._tag === "Open")
     const held = (text: string) => {
@@ -224,7 +226,7 @@ describe("the hold of a call is the most that it can cost", () => {
   })
 
   it("an input that stands for a stored item is held at all that the model reads", () => {
-    const prices = makeUpstreamCatalog({ tokenModels: [model("openai")] })
+    const prices = makeUpstreamCatalog(withBuiltIn({ tokenModels: [model("openai")] }))
     const match = prices.match("openai", "POST", "/v1/responses")
     assert(match._tag === "Open")
     const held = (item: object) => {

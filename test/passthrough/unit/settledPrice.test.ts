@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Context, Metric } from "effect"
 import type { TokenModel } from "../../../src/catalog/OpenRoutes.ts"
-import { makeUpstreamCatalog } from "../../../src/catalog/UpstreamCatalog.ts"
+import { makeUpstreamCatalog, withBuiltIn } from "../../../src/catalog/UpstreamCatalog.ts"
 import { make } from "../../../src/domain/Credits.ts"
 import { settledPrice } from "../../../src/passthrough/SettledPrice.ts"
 
@@ -14,17 +14,22 @@ const row = (model: string, input: bigint, more: Partial<TokenModel> = {}): Toke
   ...more
 })
 
-const catalog = makeUpstreamCatalog({
-  tokenModels: [
-    row("big", 100n),
-    row("big-2026-01-31", 90n),
-    row("small", 10n, {
-      laterPrices: [
-        { from: "2026-12-01", price: { per: "million_tokens", input: make(20n), output: make(0n) } }
-      ]
-    })
-  ]
-})
+const catalog = makeUpstreamCatalog(
+  withBuiltIn({
+    tokenModels: [
+      row("big", 100n),
+      row("big-2026-01-31", 90n),
+      row("small", 10n, {
+        laterPrices: [
+          {
+            from: "2026-12-01",
+            price: { per: "million_tokens", input: make(20n), output: make(0n) }
+          }
+        ]
+      })
+    ]
+  })
+)
 
 const settle = (
   requested: string,
@@ -36,7 +41,13 @@ const settle = (
   const fallbacks =
     fallback === undefined
       ? []
-      : [{ model: catalog.priced("openai", fallback)!, maxTokens: undefined }]
+      : [
+          {
+            model: catalog.priced("openai", fallback)!,
+            price: row("", 0n).price,
+            maxTokens: undefined
+          }
+        ]
   const metered = {
     _tag: "Tokens",
     protocol: "openai-chat",
@@ -115,7 +126,7 @@ describe("models without a price", () => {
   })
 
   it("a price in the catalog file sells them", () => {
-    const own = makeUpstreamCatalog({ tokenModels: [row("o4-mini", 5n)] })
+    const own = makeUpstreamCatalog(withBuiltIn({ tokenModels: [row("o4-mini", 5n)] }))
     assert.strictEqual(own.priced("openai", "o4-mini-2025-04-16")?.model, "o4-mini")
     assert.isUndefined(own.unsold("openai", "o4-mini"))
   })

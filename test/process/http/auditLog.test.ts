@@ -3,11 +3,13 @@ import { Effect } from "effect"
 import { HttpApi } from "effect/http-api"
 import { SqlClient } from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
+import { afterAll, beforeAll } from "vitest"
 import { Api } from "../../../src/http/manage/Api.ts"
 import { ownPage, signedIn } from "../../support/browser.ts"
 import { contents } from "../../support/catalog.ts"
 import { adminToken, callWith, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import type { HttpResult } from "../../support/gateway.ts"
+import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { describeStores } from "../../support/stores.ts"
 
 /** docs/reference/audit.md, for every route that writes, on both stores. */
@@ -23,6 +25,15 @@ const at =
       callWith(key)(method, `${manage}${path}`, body, headers)
     )
 const operator = at(adminToken)
+
+const vendor = await mockOpenAi()
+beforeAll(() => {
+  vendor.script = openAiScript
+})
+afterAll(() => vendor.close())
+const env = { OPENAI_API_KEY: `sk-secret-aaaa;name=a;base=${vendor.origin}/v1` }
+const accountId = "openai:a"
+const account = (suffix: string) => () => `/accounts/${accountId}${suffix}`
 
 /** A user with an endpoint and a delivery that has ended. */
 const makeWorld = Effect.gen(function* () {
@@ -42,6 +53,8 @@ const makeWorld = Effect.gen(function* () {
   yield* sql`UPDATE deliveries SET status = 'failed' WHERE id = ${delivery}`
   const other = yield* call("POST", "/api-keys", { name: "to revoke" })
   const otherKey: string = other.json.id
+  // Attempts to sign in are limited
+  yield* sql`DELETE FROM request_buckets`
   yield* TestClock.adjust("10 millis")
   const browser = yield* signedIn({ token: owner.key })
   return { owner, call, endpoint, delivery, otherKey, browser }
@@ -143,6 +156,30 @@ const writes: Readonly<Record<string, Write>> = {
     body: ({ owner: { id } }) => ({ user_id: id }),
     changes: ({ owner: { id } }) => ({ user_id: id }),
     resource: () => null
+  },
+  reloadCatalog: {
+    as: "operator",
+    path: () => "/catalog/reload",
+    resource: () => null,
+    ofNoUser: true
+  },
+  drainAccount: {
+    as: "operator",
+    path: account("/drain"),
+    resource: () => accountId,
+    ofNoUser: true
+  },
+  resumeAccount: {
+    as: "operator",
+    path: account("/resume"),
+    resource: () => accountId,
+    ofNoUser: true
+  },
+  checkAccount: {
+    as: "operator",
+    path: account("/check"),
+    resource: () => accountId,
+    ofNoUser: true
   },
   createApiKey: {
     as: "user",
@@ -259,7 +296,7 @@ const state = Effect.map(contents, (tables) => {
 })
 
 describeStores("the audit log", (database) => {
-  layer(layerGateway({ database }), { timeout: "120 seconds" })((it) => {
+  layer(layerGateway({ database, env }), { timeout: "120 seconds" })((it) => {
     it.effect("every operation that writes has a request in this test", () =>
       Effect.sync(() => {
         assert.deepStrictEqual(Object.keys(writes).sort(), [...operations().keys()].sort())

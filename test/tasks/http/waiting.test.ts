@@ -3,7 +3,7 @@ import { Effect, Fiber } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { wantsEventStream } from "../../../src/http/server/EventStream.ts"
-import { preferredWait } from "../../../src/http/tasks/TaskRoutes.ts"
+import { preferredWait } from "../../../src/http/tasks/PreferredWait.ts"
 import { advance, GatewayHttp, layerGateway, makeUser, eventually } from "../../support/gateway.ts"
 import { startedDatabase } from "../../support/stores.ts"
 

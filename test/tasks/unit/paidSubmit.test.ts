@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Deferred, Duration, Effect, Fiber, Layer, Option } from "effect"
 import { TestClock } from "effect/testing"
-import { builtInEntries } from "../../../src/catalog/Catalog.ts"
+import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
 import { TaskRow } from "../../../src/db/TaskRow.ts"
 import { zero } from "../../../src/domain/Credits.ts"
 import { TaskId, UserId } from "../../../src/domain/Ids.ts"
@@ -31,6 +31,7 @@ const owned: OwnedTask = {
     body: { prompt: "A lighthouse" },
     sandbox: false,
     price: zero,
+    catalogId: null,
     captured: null,
     result: null,
     error: null,

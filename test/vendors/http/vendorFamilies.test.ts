@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, beforeAll, beforeEach } from "vitest"
-import { builtInEntries } from "../../../src/catalog/Catalog.ts"
+import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
 import {
   bodyOf,
   catalogOfFamilies,

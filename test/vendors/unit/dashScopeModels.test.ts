@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Effect, Layer, Redacted } from "effect"
-import { builtInEntries } from "../../../src/catalog/Catalog.ts"
+import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
 import { providerBases } from "../../../src/domain/Provider.ts"
 import type { AccountSetting, Region } from "../../../src/domain/Provider.ts"
 import { Accounts } from "../../../src/vendors/Accounts.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Label } from "../../../src/catalog/bodies/Bodies.ts"
-import { builtInEntries } from "../../../src/catalog/Catalog.ts"
+import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
 import type { AdapterName, CatalogEntry } from "../../../src/catalog/CatalogEntry.ts"
 import { decodeRequest } from "../../../src/tasks/RequestBody.ts"
 import { bodySchemaOf } from "../../../src/vendors/BodyFaults.ts"

@@ -1,0 +1,79 @@
+import { Option, Result, Schema } from "effect"
+import { createHash } from "node:crypto"
+import { CatalogEntry } from "./CatalogEntry.ts"
+import type { Action } from "./CatalogEntry.ts"
+import { OpenRoute, TokenModel } from "./OpenRoutes.ts"
+import { makeUpstreamCatalog } from "./UpstreamCatalog.ts"
+import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
+
+/**
+ * All that is sold, whole: built-in models and prices with the changes of a file. Its text means the same to
+ * every process, whatever its file and its release.
+ */
+export const CatalogContent = Schema.Struct({
+  models: Schema.Array(CatalogEntry),
+  tokenModels: Schema.Array(TokenModel),
+  routes: Schema.Array(OpenRoute)
+})
+export type CatalogContent = typeof CatalogContent.Type
+
+/** A content with its text, and the hash that names both: SHA-256 in hex. */
+export interface HashedContent {
+  readonly content: CatalogContent
+  readonly text: string
+  readonly hash: string
+}
+
+const encode = Schema.encodeSync(CatalogContent)
+const decode = Schema.decodeUnknownOption(Schema.fromJsonString(CatalogContent), {
+  onExcessProperty: "error"
+})
+
+const hashOf = (text: string): string => createHash("sha256").update(text).digest("hex")
+
+/** Members in the order of their names, so that equal contents have one text. */
+const inOrder = (_name: string, value: unknown): unknown =>
+  typeof value === "object" && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    : value
+
+export const hashed = (content: CatalogContent): HashedContent => {
+  const text = JSON.stringify(encode(content), inOrder)
+  return { content, text, hash: hashOf(text) }
+}
+
+/** Reads a stored text; fails when it is not that of the hash, or names what this release does not know. */
+export const readStored = (hash: string, text: string): Result.Result<HashedContent, string> => {
+  if (hashOf(text) !== hash) return Result.fail("its text is not that of its hash")
+  return Option.match(decode(text), {
+    onNone: () => Result.fail("it has models or prices that this release does not know"),
+    onSome: (content) => Result.succeed({ content, text, hash })
+  })
+}
+
+/** A catalog that is sold, or was. It never changes: a reload makes another one. */
+export interface CatalogVersion extends HashedContent {
+  /** Its number in the store, which tasks, holds and receipts name; `null`: it is not stored yet. */
+  readonly id: number | null
+  readonly all: ReadonlyArray<CatalogEntry>
+  /** The model behind `/vendors/{vendor}/v1/{model}/{action}`. */
+  readonly find: (vendor: string, model: string, action: Action) => Option.Option<CatalogEntry>
+  /** The routes that are open to passthrough calls, and their prices. */
+  readonly upstream: UpstreamCatalog
+}
+
+export const pathKey = (entry: { vendor: string; model: string; action: Action }): string =>
+  `${entry.vendor}/v1/${entry.model}/${entry.action}`
+
+export const makeVersion = (source: HashedContent, id: number | null): CatalogVersion => {
+  const { models, routes, tokenModels } = source.content
+  const byPath = new Map(models.map((entry) => [pathKey(entry), entry]))
+  return {
+    ...source,
+    id,
+    all: models,
+    upstream: makeUpstreamCatalog({ routes, tokenModels }, id),
+    find: (vendor, model, action) =>
+      Option.fromUndefinedOr(byPath.get(pathKey({ vendor, model, action })))
+  }
+}

@@ -1,0 +1,97 @@
+import { Schema } from "effect"
+import { CatalogContent, pathKey } from "./CatalogContent.ts"
+import { pointerOf } from "./FieldFaults.ts"
+import { routeKey, tokenModelKey } from "./UpstreamCatalog.ts"
+
+/** A model that makes media, one that is paid by the token, or a route. */
+export interface RowName {
+  readonly type: "media" | "token" | "route"
+  /** Its path. */
+  readonly id: string
+}
+
+/** What another catalog changes. */
+export interface CatalogDifference {
+  readonly added: ReadonlyArray<RowName>
+  readonly removed: ReadonlyArray<RowName>
+  readonly changed: ReadonlyArray<
+    RowName & {
+      readonly changes: ReadonlyArray<{
+        /** Of the value in the row. */
+        readonly pointer: string
+        /** Null: it has none. */
+        readonly before: Schema.Json
+        readonly after: Schema.Json
+      }>
+    }
+  >
+}
+
+type Values = ReadonlyMap<string, Schema.Json>
+
+interface Row extends RowName {
+  readonly values: Values
+}
+
+const encode = Schema.encodeSync(CatalogContent)
+
+/** The values of a row by their pointers. */
+const valuesOf = (row: object): Values => {
+  const values = new Map<string, Schema.Json>()
+  const walk = (value: unknown, path: ReadonlyArray<string>): void => {
+    if (typeof value === "object" && value !== null) {
+      for (const [name, member] of Object.entries(value)) walk(member, [...path, name])
+    } else if (typeof value === "string" || typeof value === "number" || typeof value === "boolean")
+      values.set(pointerOf(path), value)
+  }
+  walk(row, [])
+  return values
+}
+
+const rowsOf = (content: CatalogContent): ReadonlyMap<string, Row> => {
+  const { models, routes, tokenModels } = encode(content)
+  const rows: ReadonlyArray<Row> = [
+    ...models.map((row, index) => ({
+      type: "media" as const,
+      id: idOf(content.models[index], pathKey),
+      values: valuesOf(row)
+    })),
+    ...tokenModels.map((row, index) => ({
+      type: "token" as const,
+      id: idOf(content.tokenModels[index], tokenModelKey),
+      values: valuesOf(row)
+    })),
+    ...routes.map((row, index) => ({
+      type: "route" as const,
+      id: idOf(content.routes[index], routeKey),
+      values: valuesOf(row)
+    }))
+  ]
+  return new Map(rows.map((row) => [`${row.type} ${row.id}`, row]))
+}
+
+const idOf = <A>(row: A | undefined, keyOf: (row: A) => string): string =>
+  row === undefined ? "" : keyOf(row)
+
+const nameOf = ({ id, type }: RowName): RowName => ({ type, id })
+
+const changesOf = (before: Values, after: Values) =>
+  [...new Set([...before.keys(), ...after.keys()])]
+    .filter((pointer) => before.get(pointer) !== after.get(pointer))
+    .map((pointer) => ({
+      pointer,
+      before: before.get(pointer) ?? null,
+      after: after.get(pointer) ?? null
+    }))
+
+export const differenceOf = (before: CatalogContent, after: CatalogContent): CatalogDifference => {
+  const [old, now] = [rowsOf(before), rowsOf(after)]
+  return {
+    added: [...now].flatMap(([key, row]) => (old.has(key) ? [] : [nameOf(row)])),
+    removed: [...old].flatMap(([key, row]) => (now.has(key) ? [] : [nameOf(row)])),
+    changed: [...now].flatMap(([key, row]) => {
+      const changes = changesOf(old.get(key)?.values ?? row.values, row.values)
+      return changes.length === 0 ? [] : [{ ...nameOf(row), changes }]
+    })
+  }
+}

@@ -1,0 +1,95 @@
+import { Array as Arr, Effect, FileSystem, Schema } from "effect"
+import { FieldFault } from "../domain/Problem.ts"
+import { builtInEntries } from "./BuiltInModels.ts"
+import { hashed, pathKey } from "./CatalogContent.ts"
+import type { CatalogContent, HashedContent } from "./CatalogContent.ts"
+import { CatalogFile } from "./CatalogEntry.ts"
+import type { CatalogEntry } from "./CatalogEntry.ts"
+import { bodyParseOptions, capFaults, faultsOf, pointerOf } from "./FieldFaults.ts"
+import { orderFaults } from "./PriceRow.ts"
+import type { PriceRow } from "./PriceRow.ts"
+import { tokenModelKey, withBuiltIn } from "./UpstreamCatalog.ts"
+
+/** `CATALOG_FILE` cannot be used: the places in the file and their faults. It stops the start, and no reload. */
+export class CatalogError extends Schema.TaggedError<CatalogError>()("CatalogError", {
+  file: Schema.String,
+  errors: Schema.NonEmptyArray(FieldFault)
+}) {
+  override get message(): string {
+    const faults = this.errors.map(({ detail, pointer }) => `${pointer}: ${detail}`).join("; ")
+    return `CATALOG_FILE ${this.file}: ${faults}. Correct the file, or unset CATALOG_FILE to use the built-in catalog`
+  }
+}
+
+const changed = (entry: CatalogEntry, change: Partial<CatalogEntry>): CatalogEntry => ({
+  ...entry,
+  ...change
+})
+
+/** The built-in catalog with the changes of a file. */
+const contentOf = (file: CatalogFile): CatalogContent => {
+  const removed = new Set(file.remove ?? [])
+  const kept = builtInEntries
+    .filter((entry) => !removed.has(entry.label))
+    .map((entry) => changed(entry, file.change?.[entry.label] ?? {}))
+  const added = (file.add ?? []).flatMap((addition) =>
+    builtInEntries
+      .filter((entry) => entry.label === addition.label)
+      .map((entry) => changed(entry, addition))
+  )
+  return { models: [...kept, ...added], ...withBuiltIn(file) }
+}
+
+export const builtIn: HashedContent = hashed(contentOf({}))
+
+const firstTwice = (keys: ReadonlyArray<string>): string | undefined =>
+  keys.find((key, index) => keys.indexOf(key) !== index)
+
+/** What the schema of the file cannot say. */
+const faultsIn = (file: CatalogFile, { models }: CatalogContent): ReadonlyArray<FieldFault> => {
+  const rows: ReadonlyArray<readonly [string, Omit<PriceRow<unknown>, "price">]> = [
+    ...Object.entries(file.change ?? {}).map(([label, row]) => [`change/${label}`, row] as const),
+    ...(file.add ?? []).map((row, index) => [`add/${index}`, row] as const),
+    ...(file.tokenModels ?? []).map((row, index) => [`tokenModels/${index}`, row] as const)
+  ]
+  const path = firstTwice(models.map(pathKey))
+  const model = firstTwice((file.tokenModels ?? []).map(tokenModelKey))
+  return [
+    ...rows.flatMap(([at, row]) =>
+      orderFaults(row).map(({ detail, field }) => ({
+        pointer: pointerOf([...at.split("/"), field]),
+        detail
+      }))
+    ),
+    ...(path === undefined
+      ? []
+      : [{ pointer: "#", detail: `Two models have the path /vendors/${path}` }]),
+    ...(model === undefined
+      ? []
+      : [{ pointer: "#/tokenModels", detail: `Two rows are of the model ${model}` }])
+  ]
+}
+
+// In two steps, so that the fault of a decoded value does not begin with "Expected a string"
+const decodeJson = Schema.decodeUnknownEffect(Schema.fromJsonString(Schema.Unknown))
+const decodeFile = Schema.decodeUnknownEffect(CatalogFile, bodyParseOptions)
+
+export const readFile = Effect.fn("CatalogSource.readFile")(function* (path: string) {
+  const fail = (errors: Arr.NonEmptyReadonlyArray<FieldFault>) =>
+    new CatalogError({ file: path, errors })
+  const files = yield* FileSystem.FileSystem
+  const text = yield* files
+    .readFileString(path)
+    .pipe(
+      Effect.mapError((error) =>
+        fail([{ pointer: "#", detail: `Cannot be read (${error.reason._tag})` }])
+      )
+    )
+  const value = yield* Effect.mapError(decodeJson(text), () =>
+    fail([{ pointer: "#", detail: "Expected valid JSON" }])
+  )
+  const file = yield* Effect.mapError(decodeFile(value), (error) => fail(faultsOf(error.issue)))
+  const content = contentOf(file)
+  const faults = faultsIn(file, content)
+  return Arr.isReadonlyArrayNonEmpty(faults) ? yield* fail(capFaults(faults)) : hashed(content)
+})

@@ -1,0 +1,35 @@
+import { Effect, Layer, Queue } from "effect"
+import { CatalogVersions } from "../process/CatalogVersions.ts"
+
+/**
+ * SIGHUP reads `CATALOG_FILE` anew, for all processes. A file with a fault is logged, and the adopted catalog
+ * stays. docs/catalog.md#reload
+ */
+export const layer = Layer.effectDiscard(
+  Effect.gen(function* () {
+    const versions = yield* CatalogVersions
+    // Signals that come during a reload are one more reload
+    const signals = yield* Queue.sliding<NodeJS.Signals>(1)
+    const notify = (signal: NodeJS.Signals) => {
+      Queue.offerUnsafe(signals, signal)
+    }
+    yield* Effect.acquireRelease(
+      Effect.sync(() => process.on("SIGHUP", notify)),
+      () => Effect.sync(() => process.off("SIGHUP", notify))
+    )
+    const reload = Effect.gen(function* () {
+      const { adopted, difference, hash } = yield* versions.reload(false)
+      const { added, changed, removed } = difference
+      yield* Effect.logInfo(
+        adopted
+          ? `SIGHUP: the catalog ${hash} adds ${added.length} rows, removes ${removed.length} and changes ${changed.length}`
+          : `SIGHUP: the catalog ${hash} is adopted already`
+      )
+    }).pipe(
+      Effect.catchCause((cause) =>
+        Effect.logError("SIGHUP: the catalog was not reloaded, the adopted one stays", cause)
+      )
+    )
+    yield* Queue.take(signals).pipe(Effect.andThen(reload), Effect.forever, Effect.forkScoped)
+  })
+)

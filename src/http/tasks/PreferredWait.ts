@@ -1,0 +1,16 @@
+import { Option } from "effect"
+import { preferWaitSecondsMax } from "../../domain/Limits.ts"
+
+const waitPreference = /^wait\s*=\s*"?(\d{1,9})"?\s*(?:;.*)?$/iu
+
+/**
+ * Seconds of `Prefer: wait=N` (RFC 7240), at most 60; of several the first counts. A malformed
+ * preference is ignored, as the RFC requires. docs/reference/tasks.md#waiting
+ */
+export const preferredWait = (header: string | undefined): Option.Option<number> => {
+  for (const part of header?.split(",") ?? []) {
+    const seconds = waitPreference.exec(part.trim())?.[1]
+    if (seconds !== undefined) return Option.some(Math.min(Number(seconds), preferWaitSecondsMax))
+  }
+  return Option.none()
+}

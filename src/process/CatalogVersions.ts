@@ -1,0 +1,215 @@
+import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schedule } from "effect"
+import { Catalog } from "../catalog/Catalog.ts"
+import { makeVersion, readStored } from "../catalog/CatalogContent.ts"
+import type { CatalogVersion } from "../catalog/CatalogContent.ts"
+import { differenceOf } from "../catalog/CatalogDifference.ts"
+import type { CatalogDifference } from "../catalog/CatalogDifference.ts"
+import type { CatalogError } from "../catalog/CatalogSource.ts"
+import { AppConfig } from "../config/Config.ts"
+import { catalogLookMillis, catalogsKeptMax, ownerDeadSeconds } from "../domain/Limits.ts"
+import type { StoreUnavailable } from "../domain/Problem.ts"
+import { CatalogStore } from "./CatalogStore.ts"
+import type { Adoption, StoredCatalog } from "./CatalogStore.ts"
+import { Process } from "./Process.ts"
+
+/** A catalog, and when it was adopted last; null: never. */
+export interface AdoptedCatalog {
+  readonly version: CatalogVersion
+  readonly adoptedAt: DateTime.Utc | null
+}
+
+export interface Reload {
+  readonly hash: string
+  readonly previousHash: string
+  /** False: it was only looked at, or is the one that was adopted already. */
+  readonly adopted: boolean
+  readonly difference: CatalogDifference
+}
+
+/** The adopted catalog and its changes over time, the same in all processes. docs/catalog.md#reload */
+export class CatalogVersions extends Context.Service<
+  CatalogVersions,
+  {
+    /**
+     * Reads `CATALOG_FILE` and has all processes adopt it. On any fault the adopted catalog stays, whole.
+     * `dryRun`: only says what would change.
+     */
+    readonly reload: (dryRun: boolean) => Effect.Effect<Reload, CatalogError | StoreUnavailable>
+    /**
+     * The catalog of a task, by the number that the task names; `null`: the adopted one. `None` of this and the
+     * next two: there is none, or this release cannot read it, which is logged.
+     */
+    readonly withId: (
+      id: number | null
+    ) => Effect.Effect<Option.Option<CatalogVersion>, StoreUnavailable>
+    readonly withHash: (
+      hash: string
+    ) => Effect.Effect<Option.Option<AdoptedCatalog>, StoreUnavailable>
+    /** The catalog that was adopted at a time. */
+    readonly at: (
+      time: DateTime.Utc
+    ) => Effect.Effect<Option.Option<AdoptedCatalog>, StoreUnavailable>
+    readonly current: () => AdoptedCatalog
+  }
+>()("gateway/process/CatalogVersions") {
+  /** Adopts at the start, and looks for adoptions of other processes. */
+  static readonly layer = Layer.effect(
+    CatalogVersions,
+    Effect.gen(function* () {
+      const catalog = yield* Catalog
+      const store = yield* CatalogStore
+      const { database } = yield* AppConfig
+      const { id: processId } = yield* Process
+      const adopted = yield* makeAdopted
+
+      const reload = Effect.fn("CatalogVersions.reload")(function* (dryRun: boolean) {
+        const next = yield* catalog.read
+        // Compared with what is adopted, not with what this process saw last
+        yield* adopted.look
+        const before = catalog.current()
+        const difference = differenceOf(before.content, next.content)
+        const isSame = next.hash === before.hash
+        if (!dryRun) {
+          const now = yield* DateTime.now
+          const request = { catalog: next, processId, isStart: false, aliveSince: now, now }
+          yield* adopted.become(yield* store.adopt(request))
+        }
+        return {
+          hash: next.hash,
+          previousHash: before.hash,
+          adopted: !dryRun && !isSame,
+          difference
+        }
+      })
+
+      // One process alone has an embedded store
+      if (database._tag === "Postgres") {
+        yield* adopted.look.pipe(
+          Effect.catchCause((cause) =>
+            Effect.logDebug("The catalog could not be looked at", cause)
+          ),
+          Effect.repeat(Schedule.spaced(Duration.millis(catalogLookMillis))),
+          Effect.forkScoped
+        )
+      }
+
+      return CatalogVersions.of({
+        reload: (dryRun) => Effect.uninterruptible(reload(dryRun)),
+        current: () => ({ version: catalog.current(), adoptedAt: adopted.since() }),
+        ...(yield* makeEarlier)
+      })
+    })
+  ).pipe(Layer.provide(CatalogStore.layer))
+}
+
+const versionOf = Effect.fnUntraced(function* ({ hash, id, text }: StoredCatalog) {
+  const read = readStored(hash, text)
+  if (Result.isSuccess(read)) return Option.some(makeVersion(read.success, id))
+  yield* Effect.logError(
+    `The catalog ${hash} cannot be used: ${read.failure}. Remedy: run the same release everywhere`
+  )
+  return Option.none<CatalogVersion>()
+})
+
+/** Follows the adoptions in the store, the process's own among them. */
+const makeAdopted = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const store = yield* CatalogStore
+  const { id: processId } = yield* Process
+  const now = yield* DateTime.now
+  let known = 0
+  let since = now
+
+  /** A catalog that this release cannot read is passed over, once. */
+  const become = Effect.fnUntraced(function* (adoption: Adoption) {
+    const { adoption: number, adoptedAt, catalog: id, hash, text } = adoption
+    if (number <= known) return
+    known = number
+    const before = catalog.current()
+    if (hash === before.hash && id === before.id) {
+      since = adoptedAt
+      return
+    }
+    const next =
+      hash === before.hash
+        ? Option.some(makeVersion(before, id))
+        : yield* versionOf({ id, hash, text: text ?? "", adoptedAt })
+    if (Option.isNone(next)) return
+    catalog.replace(next.value)
+    since = adoptedAt
+    if (hash !== before.hash) yield* Effect.logInfo(`The catalog ${hash} is adopted`)
+  })
+
+  const own = catalog.current()
+  const aliveSince = DateTime.subtract(now, { seconds: ownerDeadSeconds })
+  const latest = yield* store.adopt({ catalog: own, processId, isStart: true, aliveSince, now })
+  if (latest.hash !== own.hash) {
+    yield* Effect.logWarning(
+      `CATALOG_FILE of this process is one that was replaced: the catalog ${latest.hash}, which the other ` +
+        "processes have, is kept. Remedy: give all processes the same file, or reload"
+    )
+    // Until the other one is read, and for good when it cannot be
+    const stored = yield* store.byHash(own.hash)
+    catalog.replace(
+      makeVersion(own, Option.match(stored, { onNone: () => null, onSome: ({ id }) => id }))
+    )
+  }
+  yield* become(latest)
+
+  return {
+    become,
+    look: Effect.flatMap(
+      Effect.suspend(() => store.latest(known)),
+      Option.match({ onNone: () => Effect.void, onSome: become })
+    ),
+    since: () => since
+  }
+})
+
+/** Catalogs that were adopted before. The latest ones are kept. */
+const makeEarlier = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const store = yield* CatalogStore
+  const kept = new Map<number, CatalogVersion>()
+
+  const keep = (version: CatalogVersion): CatalogVersion => {
+    if (version.id === null) return version
+    kept.delete(version.id)
+    kept.set(version.id, version)
+    const [oldest] = kept.keys()
+    if (kept.size > catalogsKeptMax && oldest !== undefined) kept.delete(oldest)
+    return version
+  }
+  const known = (is: (version: CatalogVersion) => boolean): CatalogVersion | undefined =>
+    [catalog.current(), ...kept.values()].find(is)
+
+  const read = (stored: StoredCatalog) => {
+    const found = known(({ id }) => id === stored.id)
+    return found === undefined
+      ? Effect.map(versionOf(stored), Option.map(keep))
+      : Effect.succeedSome(found)
+  }
+  const readSome = (found: Option.Option<StoredCatalog>) =>
+    Option.match(found, { onNone: () => Effect.succeedNone, onSome: read })
+
+  const adopted = Effect.fnUntraced(function* (
+    find: Effect.Effect<Option.Option<StoredCatalog>, StoreUnavailable>
+  ) {
+    const stored = yield* find
+    const version = yield* readSome(stored)
+    return Option.zipWith(stored, version, ({ adoptedAt }, version) => ({ version, adoptedAt }))
+  })
+
+  return {
+    withId: (id: number | null) =>
+      Effect.suspend(() => {
+        if (id === null) return Effect.succeedSome(catalog.current())
+        const found = known((version) => version.id === id)
+        return found === undefined
+          ? Effect.flatMap(store.byId(id), readSome)
+          : Effect.succeedSome(found)
+      }),
+    withHash: (hash: string) => adopted(store.byHash(hash)),
+    at: (time: DateTime.Utc) => adopted(store.at(time))
+  }
+})

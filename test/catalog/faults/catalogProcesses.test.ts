@@ -1,0 +1,157 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
+import { migratedDatabaseUrl } from "../../support/stores.ts"
+
+/** docs/catalog.md#reload, docs/catalog.md#after-a-restart */
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+const priced = (amount: string) => ({
+  change: { "text-to-image-max": { price: { per: "image", amount } } }
+})
+
+/** A catalog file of a process's own. */
+const newFile = (content: unknown) => {
+  const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+  const write = (content: unknown) =>
+    writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content))
+  write(content)
+  return { file, write, env: { CATALOG_FILE: file } }
+}
+
+const quoteOf = async (gateway: GatewayProcess): Promise<string> => {
+  const { json } = await gateway.call("POST", `${path}?dry_run=true`, { prompt: "a" })
+  return json.quote?.amount ?? String(json.code)
+}
+
+const hashOf = async (gateway: GatewayProcess): Promise<string> =>
+  (await gateway.manage("GET", "/catalog")).json.hash
+
+/** The milliseconds until the process sells at the price. */
+const timeTo = async (gateway: GatewayProcess, amount: string): Promise<number> => {
+  const began = performance.now()
+  await until(async () => ((await quoteOf(gateway)) === amount ? true : undefined), {
+    millis: 5000,
+    what: `the price of ${amount}`
+  })
+  return performance.now() - began
+}
+
+const onPostgres = (name: string, scenario: (databaseUrl: string) => Promise<void>) =>
+  it.live(
+    name,
+    () => Effect.flatMap(migratedDatabaseUrl, ({ href }) => Effect.promise(() => scenario(href))),
+    180_000
+  )
+
+describe("several processes", () => {
+  onPostgres(
+    "all adopt within a second what one of them reads, by HTTP or by SIGHUP",
+    async (databaseUrl) => {
+      const [one, two] = [newFile({}), newFile({})]
+      await using first = await GatewayProcess.start({ databaseUrl, env: one.env })
+      await using second = await GatewayProcess.start({ databaseUrl, env: two.env })
+      second.useKey(await first.key())
+      assert.strictEqual(await hashOf(first), await hashOf(second))
+
+      one.write(priced("8.00"))
+      const reloaded = await first.manage("POST", "/catalog/reload")
+      assert.strictEqual(reloaded.json.adopted, true, reloaded.text)
+      assert.strictEqual(await quoteOf(first), "8.00")
+      assert.isBelow(await timeTo(second, "8.00"), 1000)
+      assert.strictEqual(await hashOf(second), reloaded.json.hash)
+
+      two.write(priced("9.00"))
+      process.kill(second.pid!, "SIGHUP")
+      assert.isBelow(await timeTo(second, "9.00"), 1000)
+      assert.isBelow(await timeTo(first, "9.00"), 1000)
+
+      two.write("{ broken")
+      process.kill(second.pid!, "SIGHUP")
+      await until(async () => (second.output.includes("Expected valid JSON") ? true : undefined), {
+        what: "the log of the fault"
+      })
+      assert.isTrue(second.isRunning)
+      assert.deepStrictEqual([await quoteOf(first), await quoteOf(second)], ["9.00", "9.00"])
+    }
+  )
+
+  onPostgres(
+    "one that starts beside others has what they have, and a new file is for all",
+    async (databaseUrl) => {
+      const [one, two] = [newFile({}), newFile({})]
+      await using first = await GatewayProcess.start({ databaseUrl, env: one.env })
+      await using second = await GatewayProcess.start({ databaseUrl, env: two.env })
+      second.useKey(await first.key())
+      one.write(priced("8.00"))
+      await first.manage("POST", "/catalog/reload")
+      await timeTo(second, "8.00")
+      // Its own file is the one that was replaced
+      await second.restart()
+      assert.deepStrictEqual([await quoteOf(first), await quoteOf(second)], ["8.00", "8.00"])
+      assert.include(second.output, "is one that was replaced")
+      two.write(priced("9.00"))
+      await second.restart("SIGTERM")
+      assert.strictEqual(await quoteOf(second), "9.00")
+      assert.isBelow(await timeTo(first, "9.00"), 1000)
+    }
+  )
+
+  onPostgres(
+    "one that starts alone has its file, also one that was replaced before",
+    async (databaseUrl) => {
+      const own = newFile(priced("8.00"))
+      await using gateway = await GatewayProcess.start({ databaseUrl, env: own.env })
+      own.write(priced("9.00"))
+      await gateway.restart("SIGTERM")
+      assert.strictEqual(await quoteOf(gateway), "9.00")
+      own.write(priced("8.00"))
+      await gateway.restart("SIGTERM")
+      assert.strictEqual(await quoteOf(gateway), "8.00")
+      // After kill -9 the same file is the adopted one
+      await gateway.restart("SIGKILL")
+      assert.strictEqual(await quoteOf(gateway), "8.00")
+    }
+  )
+})
+
+describe("a task that runs while its model leaves the catalog", () => {
+  const scenario = async (databaseUrl: string | undefined) => {
+    const own = newFile(priced("8.00"))
+    const store = databaseUrl === undefined ? {} : { databaseUrl }
+    await using gateway = await GatewayProcess.start({ ...store, env: own.env })
+    await gateway.key()
+    const created = await gateway.call("POST", path, { prompt: "a [[sim:slow=3s]]" })
+    assert.strictEqual(created.status, 202, created.text)
+    const { id } = created.json.task_info
+    const accepted = await hashOf(gateway)
+    await pause(500)
+    own.write({ remove: ["text-to-image-max"] })
+    await gateway.restart()
+    assert.notStrictEqual(await hashOf(gateway), accepted)
+    assert.strictEqual(await quoteOf(gateway), "2006")
+    const task = await until(
+      async () => {
+        const { json } = await gateway.call("GET", `${path}/${id}`)
+        return json.task_info?.status === "completed" || json.task_info?.status === "failed"
+          ? json
+          : undefined
+      },
+      { millis: 40_000, what: "the end of the task" }
+    )
+    assert.strictEqual(task.task_info.status, "completed", JSON.stringify(task))
+    const history = await gateway.call("GET", `/manage/v1/tasks/${id}`)
+    assert.strictEqual(history.json.catalog, accepted)
+    assert.strictEqual(history.json.receipt.captured, "8.00")
+  }
+
+  onPostgres("ends with the entry that it was accepted with (postgres)", scenario)
+  it.live(
+    "ends with the entry that it was accepted with (embedded)",
+    () => Effect.promise(() => scenario(undefined)),
+    180_000
+  )
+})

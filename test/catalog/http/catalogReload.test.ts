@@ -1,0 +1,335 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import {
+  adminToken,
+  advance,
+  callWith,
+  eventually,
+  layerGateway,
+  makeUser
+} from "../../support/gateway.ts"
+import { describeStores } from "../../support/stores.ts"
+
+/** docs/catalog.md#reload */
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+const chat = "/vendors/openai/v1/chat/completions"
+const operator = (method: string, route: string) =>
+  callWith(adminToken)(method, `/manage/v1${route}`)
+const price = (amount: string) => ({ per: "image", amount })
+const hash = /^[0-9a-f]{64}$/u
+const nothing = { added: [], removed: [], changed: [] }
+
+/** A row of a model that costs a credit a token. */
+const teller = (more: object) => ({
+  vendor: "openai",
+  model: "teller",
+  price: { per: "million_tokens", input: "1000000", output: "1000000" },
+  outputTokensMax: 10,
+  inputTokensMax: 1000,
+  ...more
+})
+const question = { model: "teller", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
+
+describeStores("the catalog of a running gateway", (database) => {
+  const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+  const write = (content: unknown) =>
+    writeFileSync(file, typeof content === "string" ? content : JSON.stringify(content))
+  const adopt = (content: unknown) =>
+    Effect.gen(function* () {
+      write(content)
+      const reloaded = yield* operator("POST", "/catalog/reload")
+      assert.strictEqual(reloaded.status, 200, reloaded.text)
+      return reloaded.json
+    })
+  write({})
+
+  layer(layerGateway({ database, env: { CATALOG_FILE: file } }), { timeout: "60 seconds" })(
+    (it) => {
+      it.effect(
+        "POST /catalog/reload?dry_run=true shows what would change, and changes nothing",
+        () =>
+          Effect.gen(function* () {
+            const before = yield* operator("GET", "/catalog")
+            assert.strictEqual(before.status, 200, before.text)
+            assert.match(before.json.hash, hash)
+            write({ change: { "text-to-image-max": { price: price("9.00") } } })
+            const looked = yield* operator("POST", "/catalog/reload?dry_run=true")
+            assert.strictEqual(looked.status, 200, looked.text)
+            assert.match(looked.json.hash, hash)
+            assert.notStrictEqual(looked.json.hash, before.json.hash)
+            assert.deepInclude(looked.json, {
+              previous_hash: before.json.hash,
+              adopted: false,
+              difference: {
+                ...nothing,
+                changed: [
+                  {
+                    type: "media",
+                    id: "alibaba/v1/text-to-image-max/generation",
+                    changes: [{ pointer: "#/price/amount", before: "7.50", after: "9.00" }]
+                  }
+                ]
+              }
+            })
+            assert.deepStrictEqual((yield* operator("GET", "/catalog")).json, before.json)
+            const { call } = yield* makeUser()
+            const quote = yield* call("POST", `${path}?dry_run=true`, { prompt: "a" })
+            assert.strictEqual(quote.json.quote.amount, "7.50")
+          })
+      )
+
+      it.effect(
+        "a file with any fault is refused whole, with every place, and the old one is kept",
+        () =>
+          Effect.gen(function* () {
+            const before = yield* operator("GET", "/catalog")
+            for (const [content, pointers] of [
+              ["{", ["#"]],
+              [
+                {
+                  change: {
+                    "text-to-image-max": { price: price("9.00") },
+                    "image-edit": { price: price("free"), validFrom: "2026-02-30" }
+                  }
+                },
+                ["#/change/image-edit/price/amount", "#/change/image-edit/validFrom"]
+              ],
+              [
+                { tokenModels: [teller({ validFrom: "2027-01-02", validUntil: "2027-01-01" })] },
+                ["#/tokenModels/0/validUntil"]
+              ],
+              [{ tokenModels: [teller({}), teller({})] }, ["#/tokenModels"]],
+              [{ add: [{ label: "image-edit", model: "image-edit" }] }, ["#"]]
+            ] as const) {
+              write(content)
+              for (const query of ["", "?dry_run=true"]) {
+                const refused = yield* operator("POST", `/catalog/reload${query}`)
+                assert.deepInclude(refused.json, { status: 400, code: 2001 })
+                assert.deepStrictEqual(
+                  refused.json.errors.map((it: { pointer: string }) => it.pointer),
+                  pointers
+                )
+              }
+              assert.deepStrictEqual((yield* operator("GET", "/catalog")).json, before.json)
+            }
+          })
+      )
+
+      it.effect("is the operator's alone", () =>
+        Effect.gen(function* () {
+          const { call } = yield* makeUser()
+          for (const [method, route] of [
+            ["GET", "/catalog"],
+            ["POST", "/catalog/reload"]
+          ] as const) {
+            const refused = yield* call(method, `/manage/v1${route}`)
+            assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004], route)
+          }
+        })
+      )
+
+      it.effect(
+        "new tasks have the new price; each names its catalog, and history the price of its day",
+        () =>
+          Effect.gen(function* () {
+            const user = yield* makeUser()
+            const timeline = (id: string) => user.call("GET", `/manage/v1/tasks/${id}`)
+            yield* adopt({})
+            const earlier = yield* user.call("POST", path, { prompt: "a" })
+            yield* advance("1 minute", "5 seconds")
+            const reloaded = yield* adopt({
+              change: {
+                "text-to-image-max": { price: price("9.125"), source: "the contract of 2026" }
+              }
+            })
+            assert.isTrue(reloaded.adopted)
+            const { adopted_at } = (yield* operator("GET", "/catalog")).json
+            const justBefore = new Date(Date.parse(adopted_at) - 1).toISOString()
+            const later = yield* user.call("POST", path, { prompt: "b" })
+            const ids = [earlier, later].map(({ json }) => String(json.task_info.id))
+            yield* advance("5 seconds")
+            const [old, now] = yield* Effect.forEach(ids, (id) =>
+              eventually(timeline(id), ({ json }) => json.status === "completed")
+            )
+            assert.strictEqual(old?.json.receipt.captured, "7.50")
+            assert.strictEqual(old?.json.catalog, reloaded.previous_hash)
+            assert.strictEqual(now?.json.receipt.captured, "9.12")
+            assert.strictEqual(now?.json.catalog, reloaded.hash)
+            const listed = yield* user.call("GET", "/manage/v1/tasks")
+            assert.deepStrictEqual(
+              listed.json.data.map((it: { catalog: string }) => it.catalog),
+              [reloaded.hash, reloaded.previous_hash]
+            )
+            const priceIn = (query: string) =>
+              Effect.map(operator("GET", `/catalog${query}`), ({ json }) => {
+                const row = json.data.find((it: { id: string }) =>
+                  it.id.includes("text-to-image-max")
+                )
+                return [json.hash, row.price.amount, row.source]
+              })
+            const built = (yield* priceIn(`?hash=${old?.json.catalog}`))[2]
+            assert.match(built, /2026-11-22/u)
+            for (const query of [`?hash=${now?.json.catalog}`, "", `?at=${adopted_at}`]) {
+              const row = [reloaded.hash, "9.125", "the contract of 2026"]
+              assert.deepStrictEqual(yield* priceIn(query), row, query)
+            }
+            for (const query of [`?hash=${old?.json.catalog}`, `?at=${justBefore}`]) {
+              const row = [reloaded.previous_hash, "7.50", built]
+              assert.deepStrictEqual(yield* priceIn(query), row, query)
+            }
+            const before = yield* operator("GET", "/catalog?at=1960-01-01T00:00:00Z")
+            assert.deepStrictEqual([before.status, before.json.code], [404, 2005])
+            const both = yield* operator("GET", `/catalog?at=${adopted_at}&hash=${reloaded.hash}`)
+            assert.deepStrictEqual([both.status, both.json.code], [400, 2001])
+          })
+      )
+
+      it.effect(
+        "calls are settled at the catalog that they began with, and their receipts name it",
+        () =>
+          Effect.gen(function* () {
+            const user = yield* makeUser({ credits: 1_000_000 })
+            const ask = Effect.gen(function* () {
+              const answer = yield* user.call("POST", chat, question)
+              assert.strictEqual(answer.status, 200, answer.text)
+              const id = answer.headers.get("x-service-call-id")
+              const receipt = yield* eventually(
+                user.call("GET", `/manage/v1/calls/${id}`),
+                ({ status }) => status === 200
+              )
+              const { usage } = receipt.json
+              return { ...receipt.json, tokens: usage.inputTokens + usage.outputTokens }
+            })
+            const one = yield* adopt({ tokenModels: [teller({})] })
+            const first = yield* ask
+            const half = { per: "million_tokens", input: "500000", output: "500000" }
+            const two = yield* adopt({ tokenModels: [teller({ price: half })] })
+            const second = yield* ask
+            assert.deepStrictEqual([first.catalog, second.catalog], [one.hash, two.hash])
+            assert.strictEqual(Number(first.cost), first.tokens)
+            assert.strictEqual(Number(second.cost), second.tokens / 2)
+            assert.notProperty(second.usage, "catalog")
+          })
+      )
+
+      it.effect("a model that ends says so: Deprecation and Sunset, on tasks and calls", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser({ credits: 1_000_000 })
+          const ends = {
+            deprecation: "2026-11-22",
+            sunset: "2026-12-11",
+            replacement: "image-edit-max"
+          }
+          yield* adopt({ change: { "text-to-image-max": ends }, tokenModels: [teller(ends)] })
+          const made = yield* user.call("POST", path, { prompt: "a" })
+          const task = `${path}/${made.json.task_info.id}`
+          for (const [method, route, body] of [
+            ["POST", path, { prompt: "a" }],
+            ["POST", `${path}?dry_run=true`, { prompt: "a" }],
+            ["GET", task, undefined],
+            ["DELETE", task, undefined],
+            ["POST", chat, question],
+            ["POST", chat, { ...question, stream: true }]
+          ] as const) {
+            const { headers, status, text } = yield* user.call(method, route, body)
+            assert.isBelow(status, 300, text)
+            assert.deepStrictEqual(
+              [headers.get("deprecation"), headers.get("sunset")],
+              ["@1795305600", "Fri, 11 Dec 2026 00:00:00 GMT"],
+              `${method} ${route}`
+            )
+          }
+          const other = "/vendors/alibaba/v1/text-to-image-preview/generation"
+          const { headers } = yield* user.call("POST", other, { prompt: "a" })
+          assert.isFalse(headers.has("deprecation") || headers.has("sunset"))
+          const listed = yield* user.call("GET", "/manage/v1/models?limit=100")
+          const rows = listed.json.data.filter(
+            (it: { sunset: unknown }) => it.sunset === ends.sunset
+          )
+          const ours = rows.filter(
+            (it: { replacement: unknown }) => it.replacement === "image-edit-max"
+          )
+          assert.deepStrictEqual(
+            ours.map((it: { type: string; model: string }) => [it.type, it.model]),
+            [
+              ["media", "text-to-image-max"],
+              ["token", "teller"]
+            ]
+          )
+          assert.isTrue(
+            ours.every((it: { deprecation: string }) => it.deprecation === "2026-11-22")
+          )
+        })
+      )
+
+      it.effect(
+        "what has no price is not sold: before its first day, after its last, when it has left",
+        () =>
+          Effect.gen(function* () {
+            const user = yield* makeUser({ credits: 1_000_000 })
+            yield* adopt({ tokenModels: [teller({})] })
+            const made = yield* user.call("POST", path, { prompt: "a" })
+            const held = (yield* user.call("GET", "/manage/v1/wallet")).json.held_balance
+            const sell = (days: object) =>
+              adopt({ change: { "text-to-image-max": days }, tokenModels: [teller(days)] })
+            const codes = Effect.gen(function* () {
+              const answers = yield* Effect.all([
+                user.call("POST", path, { prompt: "a" }),
+                user.call("POST", `${path}?dry_run=true`, { prompt: "a" }),
+                user.call("POST", chat, question)
+              ])
+              return answers.map(({ json, status }) => (status < 300 ? status : json.code))
+            })
+            // The test's clock is in the first hour of 1970
+            yield* sell({ validFrom: "1970-01-02", validUntil: "1970-01-03" })
+            assert.deepStrictEqual(yield* codes, [2006, 2006, 2006])
+            assert.strictEqual(
+              (yield* user.call("GET", "/manage/v1/wallet")).json.held_balance,
+              held
+            )
+            yield* sell({ validFrom: "1970-01-01", validUntil: "1970-01-02" })
+            assert.deepStrictEqual(yield* codes, [202, 200, 200])
+            yield* sell({ validUntil: "1970-01-01" })
+            assert.deepStrictEqual(yield* codes, [2006, 2006, 2006])
+            // A route without a model, and a model without a row
+            yield* adopt({ remove: ["text-to-image-max"] })
+            assert.deepStrictEqual(yield* codes, [2006, 2006, 2006])
+            const got = yield* user.call("GET", `${path}/${made.json.task_info.id}`)
+            assert.strictEqual(got.status, 200, "its tasks stay")
+          })
+      )
+
+      it.effect("the lists and the OpenAPI document are those of the adopted catalog", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const meter = { per: "call", amount: "1.50" }
+          const route = {
+            vendor: "openai",
+            provider: "openai",
+            method: "POST",
+            path: "/v1/audio/speech"
+          }
+          const { difference } = yield* adopt({
+            add: [{ label: "image-edit", model: "wan3-edit" }],
+            routes: [{ ...route, meter }]
+          })
+          assert.deepInclude(difference.added, { type: "route", id: "POST openai/v1/audio/speech" })
+          const added = "/vendors/alibaba/v1/wan3-edit/generation"
+          const { paths } = (yield* callWith(undefined)("GET", "/openapi.json")).json
+          assert.containsAllKeys(paths, [added, "/vendors/openai/v1/audio/speech"])
+          const models = (yield* user.call("GET", "/manage/v1/models")).json.data
+          assert.isTrue(models.some((it: { path: string }) => it.path === added))
+          const { data } = (yield* operator("GET", "/catalog")).json
+          const row = data.find((it: { type: string }) => it.type === "route")
+          assert.deepInclude(row, { id: "POST openai/v1/audio/speech", price: meter })
+          const again = yield* operator("POST", "/catalog/reload")
+          assert.deepInclude(again.json, { adopted: false, difference: nothing })
+        })
+      )
+    }
+  )
+})

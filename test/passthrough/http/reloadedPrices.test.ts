@@ -1,0 +1,145 @@
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { adminToken } from "../../support/gateway.ts"
+import { mockOpenAi } from "../../support/mockOpenAi.ts"
+import type { MockVendor } from "../../support/mockVendors.ts"
+import { startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+/** docs/catalog.md#reload, on the fast path and for keys that draw on a reservation. */
+
+let upstream: MockVendor
+let gateway: TestGateway
+const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+const speech = "/vendors/openai/v1/audio/speech"
+
+/** Credits for a million tokens and for a call. */
+const write = (tokens: string, call: string | undefined, more: object = {}) => {
+  const price = { per: "million_tokens", input: tokens, output: tokens }
+  const limits = { outputTokensMax: 1000, inputTokensMax: 10_000 }
+  const route = { vendor: "openai", provider: "openai", method: "POST", path: "/v1/audio/speech" }
+  writeFileSync(
+    file,
+    JSON.stringify({
+      tokenModels: [{ vendor: "openai", model: "teller", price, ...limits, ...more }],
+      routes: call === undefined ? [] : [{ ...route, meter: { per: "call", amount: call } }]
+    })
+  )
+}
+
+const reload = async (): Promise<string> => {
+  const response = await fetch(`${gateway.origin}/manage/v1/catalog/reload`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${adminToken}` }
+  })
+  const body = (await response.json()) as { hash: string }
+  assert.equal(response.status, 200, JSON.stringify(body))
+  return body.hash
+}
+
+beforeAll(async () => {
+  upstream = await mockOpenAi()
+  write("1000000", "1.00")
+  gateway = await startGateway(
+    {
+      OPENAI_API_KEY: "sk-vendor",
+      OPENAI_BASE_URL: `${upstream.origin}/v1`,
+      CATALOG_FILE: file,
+      ADMIN_TOKEN: adminToken
+    },
+    1_000_000n
+  )
+})
+afterAll(async () => {
+  await gateway.stop()
+  await upstream.close()
+})
+
+const chat = {
+  model: "teller",
+  max_tokens: 600,
+  messages: [{ role: "user", content: "x".repeat(1500) }]
+}
+
+/** The response of a call that was not handed to the routes. */
+const ask = async (path: string, body: unknown) => {
+  const routed = gateway.routed()
+  const response = await gateway.post(path, body)
+  await response.arrayBuffer()
+  return { response, isFast: gateway.routed() === routed }
+}
+
+const receipts = async () => {
+  await gateway.settled()
+  return gateway.calls()
+}
+
+describe("a reload beside the fast path", () => {
+  it("changes what the next call costs, and closes a route that has left", async () => {
+    const first = await reload()
+    await ask(speech, {})
+    const before = await ask(speech, {})
+    assert.equal(before.response.headers.get("x-service-cost"), "1.00")
+    write("1000000", "2.00")
+    const second = await reload()
+    const after = await ask(speech, {})
+    assert.equal(after.response.headers.get("x-service-cost"), "2.00")
+    assert.deepEqual([before.isFast, after.isFast], [true, true])
+    const named = (await receipts()).map(({ captured, catalog }) => [Number(captured), catalog])
+    assert.deepEqual(named.slice(0, 3), [
+      [2_000_000, second],
+      [1_000_000, first],
+      [1_000_000, first]
+    ])
+    write("1000000", undefined)
+    await reload()
+    assert.equal((await ask(speech, {})).response.status, 404)
+  })
+
+  it("a model that ends says so", async () => {
+    write("1000000", "1.00", { sunset: "2026-12-11", deprecation: "2026-11-22" })
+    await reload()
+    await ask("/v1/chat/completions", chat)
+    const { isFast, response } = await ask("/v1/chat/completions", chat)
+    assert.isTrue(isFast)
+    assert.equal(response.headers.get("sunset"), "Fri, 11 Dec 2026 00:00:00 GMT")
+    assert.equal(response.headers.get("deprecation"), "@1795305600")
+  })
+
+  it("each call of a key that calls often is settled at one catalog, which its receipt names", async () => {
+    const costOf = new Map<string, bigint>()
+    const before = (await receipts()).length
+    const callOften = async (times: number) => {
+      await Promise.all(
+        Array.from({ length: 8 }, async () => {
+          for (let call = 0; call < times; call += 1) {
+            assert.equal((await ask("/v1/chat/completions", chat)).response.status, 200)
+          }
+        })
+      )
+    }
+    for (const price of [1, 2, 3]) {
+      write(`${price}000000`, "1.00")
+      // While calls are running
+      const [hash] = await Promise.all([reload(), callOften(3)])
+      costOf.set(hash, BigInt(price))
+    }
+    const all = (await receipts()).slice(0, -before)
+    assert.equal(all.length, 72)
+    const known = new Set(costOf.keys())
+    const ours = all.filter(({ catalog }) => known.has(catalog ?? ""))
+    assert.isAbove(ours.length, 40)
+    for (const { captured, catalog, usage } of ours) {
+      const tokens = BigInt(Number(usage?.["inputTokens"]) + Number(usage?.["outputTokens"]))
+      assert.equal(captured, tokens * costOf.get(catalog ?? "")! * 1_000_000n)
+      assert.notProperty(usage, "catalog")
+    }
+    assert.isTrue(
+      (await gateway.entries()).some(({ note }) => note !== null),
+      "no call was drawn on a reservation"
+    )
+    assert.equal(await gateway.drift(), 0)
+  })
+})
