@@ -1,7 +1,8 @@
 /**
  * Whole tasks against a bare loop, alternating in one run; see README.md.
  * `node bench/lifecycle.ts [tasks] [rounds]`, options `--embedded` (the gateway on the embedded store),
- * `--webhooks` (two deliveries a task), `--waiting=1000,10000` (memory and polls of waiting tasks).
+ * `--webhooks` (two deliveries a task), `--waiting=1000,10000` (memory and polls of waiting tasks),
+ * `--open=100000` (a start with so many tasks whose polls are due).
  */
 import { Effect, Redacted } from "effect"
 import { fork } from "node:child_process"
@@ -31,6 +32,7 @@ const waitingCounts = (process.argv.find((it) => it.startsWith("--waiting="))?.s
   .split(",")
   .filter((it) => it !== "")
   .map(Number)
+const openCount = Number(process.argv.find((it) => it.startsWith("--open="))?.slice(7) ?? 0)
 const clients = 64
 const usersCount = 16
 const token = "operator-token-of-the-bench"
@@ -63,6 +65,8 @@ interface Contender {
   readonly create: (n: number, prompt: string) => Promise<string>
   /** Waits for the end of a task; milliseconds from its create. */
   readonly ended: (n: number, place: string) => Promise<number>
+  /** Stops it, does something with its database, starts it again; milliseconds until it is ready. */
+  readonly restart?: (meanwhile: (databaseUrl: string) => Promise<unknown>) => Promise<number>
   /** Transactions of its database so far. */
   readonly transactions: () => Promise<number>
 }
@@ -182,32 +186,46 @@ const startGateway = async (
   await writeFile(files.ca, ca)
   const port = await freePort()
   const origin = `http://127.0.0.1:${port}`
-  const child = start(here("../src/main.ts"), [], {
-    execArgv: startFlags,
-    stdio: ["ignore", "ignore", "inherit", "ipc"],
-    env: {
-      PATH: process.env.PATH,
-      ...(isEmbedded ? {} : { DATABASE_URL: href }),
-      DATA_DIR: dataDir,
-      HOST: "127.0.0.1",
-      PORT: `${port}`,
-      BASE_URL: origin,
-      ADMIN_TOKEN: token,
-      MASTER_KEY: Buffer.alloc(32, 1).toString("base64"),
-      EGRESS_ALLOW: "127.0.0.1",
-      NODE_EXTRA_CA_CERTS: files.ca,
-      CATALOG_FILE: files.catalog,
-      FAL_API_KEY: "a:b",
-      FAL_BASE_URL: vendorUrl,
-      LOG_LEVEL: "Error"
-    }
-  })
+  const spawn = () =>
+    start(here("../src/main.ts"), [], {
+      execArgv: startFlags,
+      stdio: ["ignore", "ignore", "inherit", "ipc"],
+      env: {
+        PATH: process.env.PATH,
+        ...(isEmbedded ? {} : { DATABASE_URL: href }),
+        DATA_DIR: dataDir,
+        HOST: "127.0.0.1",
+        PORT: `${port}`,
+        BASE_URL: origin,
+        ADMIN_TOKEN: token,
+        MASTER_KEY: Buffer.alloc(32, 1).toString("base64"),
+        EGRESS_ALLOW: "127.0.0.1",
+        NODE_EXTRA_CA_CERTS: files.ca,
+        CATALOG_FILE: files.catalog,
+        FAL_API_KEY: "a:b",
+        FAL_BASE_URL: vendorUrl,
+        LOG_LEVEL: "Error"
+      }
+    })
+  let child = spawn()
   await ready(child, origin)
   const keys = await makeKeys(origin)
   const authorization = (n: number) => ({ authorization: `Bearer ${keys[n % keys.length]}` })
   return {
     name: isEmbedded ? "gateway, embedded" : "gateway",
-    pid: child.pid!,
+    get pid() {
+      return child.pid!
+    },
+    restart: async (meanwhile) => {
+      const ended = new Promise((resolve) => child.once("exit", resolve))
+      child.kill("SIGTERM")
+      await ended
+      await meanwhile(href)
+      const from = performance.now()
+      child = spawn()
+      await ready(child, origin)
+      return performance.now() - from
+    },
     create: async (n, prompt) => {
       const { task_info } = await call(origin, path, authorization(n), { prompt, n: 1 })
       return `${path}/${task_info.id}`
@@ -345,6 +363,44 @@ const wait = async (contender: Contender, vendor: ChildProcess, counts: Readonly
   }
 }
 
+/** Copies of an unfinished task at the vendor, due over the next ten seconds, as the pace of an old job has it. */
+const copies = (count: number) => `
+  WITH made AS (SELECT gen_random_uuid() AS id, n FROM generate_series(1, ${count}) n),
+  task AS (
+    INSERT INTO tasks SELECT (t).* FROM (
+      SELECT jsonb_populate_record(t, jsonb_build_object('id', m.id)) AS t FROM tasks t, made m
+      WHERE t.status = 'processing') copied
+  ), attempt AS (
+    INSERT INTO vendor_attempts SELECT (a).* FROM (
+      SELECT jsonb_populate_record(a, jsonb_build_object('task_id', m.id)) AS a FROM vendor_attempts a, made m
+      WHERE a.state = 'submitted' AND a.task_id IN (SELECT task_id FROM runs)) copied
+  )
+  INSERT INTO runs SELECT (r).* FROM (
+    SELECT jsonb_populate_record(r, jsonb_build_object('task_id', m.id,
+      'due_at', now() + interval '10 seconds' * m.n / ${count})) AS r FROM runs r, made m) copied`
+
+/** A start with many tasks whose polls fall due: until it is ready, until the first poll, and then. */
+const open = async (contender: Contender, vendor: ChildProcess) => {
+  if (contender.restart === undefined || openCount === 0) return
+  await contender.create(0, "wait")
+  await pause(2000)
+  await askVendor(vendor, "look")
+  const readyMillis = await contender.restart((url) => query(url, copies(openCount)))
+  const from = performance.now()
+  let first = Number.NaN
+  for (let second = 1; second <= 60; second += 1) {
+    await pause(1000)
+    const { polls } = await askVendor(vendor, "look")
+    if (Number.isNaN(first) && polls > 1) first = (performance.now() - from) / 1000
+    if (second % 15 !== 0) continue
+    const mb = residentMb(contender.pid)
+    console.log(`${openCount} open tasks, after ${second} s: resident ${mb} MB, ${polls} polls/s`)
+  }
+  console.log(
+    `${openCount} open tasks: ready after ${readyMillis.toFixed(0)} ms, polls within ${first.toFixed(1)} s of it`
+  )
+}
+
 const askVendor = (vendor: ChildProcess, what: string) => {
   const response = message<{ readonly lateness: ReadonlyArray<number>; readonly polls: number }>(
     vendor
@@ -392,6 +448,7 @@ const main = async (folder: string) => {
   console.log(
     `resident, after: bare ${residentMb(bare.pid)}, gateway ${residentMb(gateway.pid)} MB`
   )
+  await open(gateway, vendor)
   if (waitingCounts.length === 0) return
   for (const contender of measured.keys()) {
     await wait(contender, vendor, waitingCounts)
