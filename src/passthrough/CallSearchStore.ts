@@ -26,6 +26,10 @@ export interface CallFilter {
 /** An id is made a moment before its call begins. */
 const idSkewMillis = 60_000
 
+/** Of a table named `t`: with the hash of the catalog that priced the call. */
+export const callColumns =
+  "t.*, (SELECT k.hash FROM catalogs k WHERE k.id = t.catalog_id) AS catalog"
+
 /** `CallStore.search`. */
 export const searchCalls =
   <S extends Schema.Constraint>(sql: PgClient.PgClient, row: S) =>
@@ -55,7 +59,7 @@ export const searchCalls =
       sql`(SELECT * FROM calls c WHERE ${sql.and([sql`c.trace_id = ${id}`, ...range])} OFFSET 0)`
     return scanList(sql)({
       row,
-      columns: sql.literal("t.*"),
+      columns: sql.literal(callColumns),
       key: "id",
       candidates:
         traceId === undefined

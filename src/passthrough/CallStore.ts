@@ -14,7 +14,7 @@ import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { overSpendLimit, SpendRefusal } from "../domain/SpendLimit.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
-import { searchCalls } from "./CallSearchStore.ts"
+import { callColumns, searchCalls } from "./CallSearchStore.ts"
 import type { CallFilter } from "./CallSearchStore.ts"
 
 /** A metered call before it goes upstream: its owner, its hold, and what its receipt will contain. */
@@ -130,8 +130,8 @@ export class CallStore extends Context.Service<
         search: searchCalls(sql, CallRow),
         find: (userId, id) =>
           sql`
-            SELECT c.*, ${sql.literal(catalogHash)} FROM calls c
-            WHERE c.id = ${id} AND c.user_id = ${userId}`.pipe(
+            SELECT ${sql.literal(callColumns)} FROM calls t
+            WHERE t.id = ${id} AND t.user_id = ${userId}`.pipe(
             rowsOf(CallRow),
             Effect.map(Array.head),
             storeFailures
@@ -140,8 +140,6 @@ export class CallStore extends Context.Service<
     )
   )
 }
-
-const catalogHash = "(SELECT k.hash FROM catalogs k WHERE k.id = c.catalog_id) AS catalog"
 
 const Orphan = Schema.Struct({ id: Schema.String, userId: UserId })
 

@@ -117,7 +117,7 @@ export function apiKeyChanges(sql: PgClient.PgClient) {
           ${rateLimitPerMinute ?? null}::int, ${concurrentTasks ?? null}::int,
           ${expiresAt ? toDate(expiresAt) : null}::timestamptz, ${toDate(now)})`.pipe(
         rowsOf(Schema.Struct({ reserved: Schema.Boolean })),
-        audited(sql, (rows) => (rows.length === 0 ? Option.none() : named())),
+        audited(sql, (rows) => (rows.length === 0 ? Option.none() : Option.some({ userId }))),
         Effect.map((rows) => Option.map(Array.head(rows), ({ reserved }) => reserved)),
         storeFailures
       )

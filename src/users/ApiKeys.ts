@@ -1,5 +1,4 @@
-import { Context, DateTime, Effect, Layer, Option, Schema } from "effect"
-import { hash } from "node:crypto"
+import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import type { TaskView } from "../db/TaskRow.ts"
 import { makeApiKeyId } from "../domain/Ids.ts"
@@ -13,7 +12,8 @@ import { Hints } from "../process/Hints.ts"
 import { AdmissionStore } from "./AdmissionStore.ts"
 import type { Admission, AdmissionRequest, AdmittedKey, Rate } from "./AdmissionStore.ts"
 import type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
-import { generateKey, hashKey, isWellFormed } from "./KeyText.ts"
+import { digestOf, generateKey, hashKey, isWellFormed } from "./KeyText.ts"
+import type { KeyDigest } from "./KeyText.ts"
 import { UserStore } from "./UserStore.ts"
 
 export type { Rate } from "./AdmissionStore.ts"
@@ -39,10 +39,6 @@ export const allowsModel = ({ limits }: Principal, names: ReadonlyArray<string>)
 
 export const modelNotAllowed = (model: string): Problem =>
   problem(1004, `This API key does not allow the model ${model.slice(0, 100)}`)
-
-/** Names a key in memory without holding it: SHA-256 as Base64. */
-export const KeyDigest = Schema.String.pipe(Schema.brand("KeyDigest"))
-export type KeyDigest = typeof KeyDigest.Type
 
 /** A request that may use a model. */
 export interface Admitted {
@@ -139,6 +135,10 @@ export class ApiKeys extends Context.Service<
         for (const [digest, { apiKeyId }] of cache) if (apiKeyId === id) cache.delete(digest)
       }
       hints.subscribe("key", forget)
+      const changed = (id: ApiKeyId) => {
+        forget(id)
+        hints.publishUnsafe("key", id)
+      }
       const cachedPrincipal = (digest: KeyDigest) => (isLimited ? undefined : cache.get(digest))
       return ApiKeys.of({
         create: Effect.fn("ApiKeys.create")(function* (request) {
@@ -184,21 +184,16 @@ export class ApiKeys extends Context.Service<
         },
         list: (userId, page) =>
           Effect.flatMap(DateTime.now, (now) => store.listKeys(userId, page, now)),
-        ...keyChanges(store),
-        revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
-          const revoked = yield* store.revokeKey(userId, id, yield* DateTime.now)
-          if (Option.isNone(revoked)) return yield* noKey(id)
-          forget(id)
-          hints.publishUnsafe("key", id)
-          // A process with a reservation may admit calls until it settles it
-          if (revoked.value) yield* Effect.sleep(reservationMillis)
-        })
+        ...keyChanges(store, changed)
       })
     })
   )
 }
 
-const keyChanges = (store: UserStore["Service"]): Pick<ApiKeys["Service"], "find" | "update"> => {
+const keyChanges = (
+  store: UserStore["Service"],
+  changed: (id: ApiKeyId) => void
+): Pick<ApiKeys["Service"], "find" | "update" | "revoke"> => {
   const find = Effect.fnUntraced(function* (userId: Option.Option<UserId>, id: ApiKeyId) {
     const found = yield* store.findKey(userId, id, yield* DateTime.now)
     return yield* Effect.mapError(Effect.fromOption(found), () => noKey(id))
@@ -209,9 +204,17 @@ const keyChanges = (store: UserStore["Service"]): Pick<ApiKeys["Service"], "find
       const { userId: owner } = yield* find(userId, id)
       const reserved = yield* store.updateKey(owner, id, change, yield* DateTime.now)
       if (Option.isNone(reserved)) return yield* noKey(id)
+      changed(id)
       // A process with a reservation may admit calls until it settles it
       if (reserved.value) yield* Effect.sleep(reservationMillis)
       return yield* find(userId, id)
+    }),
+    revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
+      const revoked = yield* store.revokeKey(userId, id, yield* DateTime.now)
+      if (Option.isNone(revoked)) return yield* noKey(id)
+      changed(id)
+      // A process with a reservation may admit calls until it settles it
+      if (revoked.value) yield* Effect.sleep(reservationMillis)
     })
   }
 }
@@ -293,5 +296,3 @@ const addToCache = (
   if (cache.size >= cachedKeysMax) cache.clear()
   cache.set(digest, principal)
 }
-
-export const digestOf = (key: string): KeyDigest => KeyDigest.make(hash("sha256", key, "base64"))

@@ -1,3 +1,4 @@
+import { Schema } from "effect"
 import { hash, randomBytes } from "node:crypto"
 import { crc32 } from "node:zlib"
 
@@ -41,3 +42,9 @@ export const isWellFormed = (key: string): boolean => {
  * safety, and an index finds it.
  */
 export const hashKey = (key: string): Uint8Array => hash("sha256", key, "buffer")
+
+/** Names a key in memory without holding it: SHA-256 as Base64. */
+export const KeyDigest = Schema.String.pipe(Schema.brand("KeyDigest"))
+export type KeyDigest = typeof KeyDigest.Type
+
+export const digestOf = (key: string): KeyDigest => KeyDigest.make(hash("sha256", key, "base64"))

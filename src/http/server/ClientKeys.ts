@@ -1,8 +1,8 @@
 import { Exit } from "effect"
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http"
 import type { Socket } from "node:net"
-import { digestOf } from "../../users/ApiKeys.ts"
-import type { KeyDigest } from "../../users/ApiKeys.ts"
+import { digestOf } from "../../users/KeyText.ts"
+import type { KeyDigest } from "../../users/KeyText.ts"
 import { clientTokenOf } from "./Authentication.ts"
 
 /** A client's key, and the digest that it is cached by. */

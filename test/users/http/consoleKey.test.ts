@@ -62,6 +62,26 @@ describeStores("inference by session", (database) => {
       })
     )
 
+    it.effect("a spend limit of the console key bounds what sessions spend", () =>
+      Effect.gen(function* () {
+        const { browser, call } = yield* makePerson
+        const create = browser.call("POST", image, { prompt: "A lighthouse" })
+        assert.strictEqual((yield* create).status, 202)
+        const console = (yield* call("GET", `${manage}/api-keys`)).json.data.find(
+          (it: { name: string }) => it.name === "Console"
+        )
+        const limit = { spend_limit: { amount: "0.01", reset: "monthly" } }
+        const limited = yield* browser.call("PATCH", `${manage}/api-keys/${console.id}`, limit)
+        assert.strictEqual(limited.status, 200, limited.text)
+        for (const refused of [
+          yield* create,
+          yield* browser.call("POST", "/v1/chat/completions", { ...chat, max_tokens: 10_000 })
+        ]) {
+          assert.deepStrictEqual([refused.status, refused.json.code], [402, 1102], refused.text)
+        }
+      })
+    )
+
     it.effect("no page of another site spends a credit, and no write without an origin", () =>
       Effect.gen(function* () {
         const { browser, call } = yield* makePerson

@@ -2,6 +2,7 @@ import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql/SqlClient"
 import { picture } from "../../support/bodies.ts"
+import { signedIn, signIn } from "../../support/browser.ts"
 import { contents } from "../../support/catalog.ts"
 import {
   adminToken,
@@ -147,6 +148,28 @@ describeStores("a user is deleted", (database) => {
           assert.deepStrictEqual(wallet, { held: 0n })
           assert.strictEqual((yield* operator("GET", `${world.at}/wallet`)).status, 200)
         })
+    )
+
+    it.effect("sessions, links and the OpenID identity end with the user", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        const { at, id, key } = yield* makeWorld
+        const browser = yield* signedIn({ token: key })
+        const link = yield* operator("POST", `${manage}/sign-in-links`, { user_id: id })
+        yield* sql`UPDATE users SET oidc_subject = 'marker' WHERE id = ${id}`
+        assert.strictEqual((yield* browser.call("GET", `${manage}/wallet`)).status, 200)
+        yield* operator("DELETE", at)
+        const ended = yield* browser.call("GET", `${manage}/wallet`)
+        assert.deepStrictEqual([ended.status, ended.json.code], [401, 1006])
+        const spending = yield* browser.call("POST", image, { prompt: "x" })
+        assert.deepStrictEqual([spending.status, spending.json.code], [401, 1006])
+        const token = new URLSearchParams(new URL(link.json.url).hash.slice(1)).get("token")
+        const refused = yield* signIn({ token })
+        assert.deepStrictEqual([refused.status, refused.json.code], [401, 1005])
+        assert.deepStrictEqual(yield* sql`SELECT id FROM sessions WHERE user_id = ${id}`, [])
+        const [user] = yield* sql`SELECT oidc_subject FROM users WHERE id = ${id}`
+        assert.deepStrictEqual(user, { oidcSubject: null })
+      })
     )
 
     it.effect("what was admitted before the deletion is erased too, and then it is over", () =>
