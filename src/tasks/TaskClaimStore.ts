@@ -26,7 +26,7 @@ const ClaimedRow = Schema.Struct({
 })
 
 const ownedTask = (queue: string, row: typeof ClaimedRow.Type): OwnedTask => ({
-  task: new TaskRow(row),
+  task: row,
   epoch: row.epoch,
   deadlineAt: row.deadlineAt,
   queue,

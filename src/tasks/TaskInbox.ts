@@ -3,6 +3,11 @@ import type { TaskId } from "../domain/Ids.ts"
 import { stepsPerQueueMax } from "../domain/Limits.ts"
 import type { OwnedTask } from "./TaskStore.ts"
 
+interface Scheduler {
+  readonly begin: (owned: OwnedTask) => void
+  readonly stop: (id: TaskId) => void
+}
+
 /**
  * The tasks that this process has in hand, by queue, and what its `TaskScheduler` is asked to do: volatile,
  * because the rows of the tasks say the same. To ask is one synchronous step, in any context.
@@ -16,10 +21,10 @@ export class TaskInbox extends Context.Service<
     readonly stop: (id: TaskId) => void
     /** A task falls due then: at once without a time, which is in Unix milliseconds. */
     readonly wake: (atMillis?: number) => void
-    readonly take: () => {
-      readonly starts: ReadonlyArray<OwnedTask>
-      readonly stops: ReadonlyArray<TaskId>
-    }
+    /** Receives what is asked, and what was asked before. */
+    readonly attach: (scheduler: Scheduler) => void
+    /** Forgets the wakes so far: the scheduler looks now. */
+    readonly clear: () => void
     /** How many more tasks of this queue this process takes in hand. */
     readonly room: (queue: string) => number
     readonly count: (queue: string, change: 1 | -1) => void
@@ -29,8 +34,12 @@ export class TaskInbox extends Context.Service<
 >()("gateway/tasks/TaskInbox") {
   static readonly layer = Layer.sync(TaskInbox, () => {
     const news = Latch.makeUnsafe()
-    let starts: Array<OwnedTask> = []
-    let stops: Array<TaskId> = []
+    const asked: Array<(scheduler: Scheduler) => void> = []
+    let attached: Scheduler | undefined
+    const ask = (request: (scheduler: Scheduler) => void) => {
+      if (attached === undefined) asked.push(request)
+      else request(attached)
+    }
     /** When the scheduler looks next; it sleeps until then at most. */
     let looksAt = Number.POSITIVE_INFINITY
     let isAsleep = false
@@ -43,14 +52,10 @@ export class TaskInbox extends Context.Service<
     }
     return {
       start: (owned) => {
-        starts.push(owned)
         count(owned.queue, 1)
-        news.openUnsafe()
+        ask(({ begin }) => begin(owned))
       },
-      stop: (id) => {
-        stops.push(id)
-        news.openUnsafe()
-      },
+      stop: (id) => ask(({ stop }) => stop(id)),
       wake: (atMillis = Number.NEGATIVE_INFINITY) => {
         if (atMillis >= looksAt) return
         looksAt = atMillis
@@ -58,13 +63,13 @@ export class TaskInbox extends Context.Service<
       },
       room,
       count,
-      take: () => {
+      attach: (scheduler) => {
+        attached = scheduler
+        for (const request of asked.splice(0)) request(scheduler)
+      },
+      clear: () => {
         news.closeUnsafe()
         looksAt = Number.POSITIVE_INFINITY
-        const taken = { starts, stops }
-        starts = []
-        stops = []
-        return taken
       },
       sleepUntil: (atMillis, nowMillis) =>
         Effect.suspend(() => {

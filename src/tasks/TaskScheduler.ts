@@ -44,13 +44,12 @@ export const layer = Layer.effectDiscard(
       })
       fork(Effect.ensuring(runner.step(owned), ended))
     }
+    inbox.attach({ begin, stop: (id) => fork(runner.stop(id)) })
     const { claimDue } = yield* makeClaims(begin)
 
     /** Returns when to look again. */
     const look = Effect.gen(function* () {
-      const { starts, stops } = inbox.take()
-      for (const owned of starts) begin(owned)
-      for (const id of stops) fork(runner.stop(id))
+      inbox.clear()
       // Other processes take what is due
       if (drain.isDraining()) return Number.POSITIVE_INFINITY
       const areWaiting = yield* slots.serve
