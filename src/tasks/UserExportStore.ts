@@ -44,6 +44,12 @@ const parts: ReadonlyArray<Part> = [
     columns: "id, preview, name, scopes, created_at, expires_at, revoked_at, last_used_at"
   },
   {
+    ...byText,
+    object: "session",
+    table: "sessions",
+    columns: "id, method, address, created_at, last_seen_at, expires_at"
+  },
+  {
     ...once,
     object: "wallet",
     table: "wallets",

@@ -222,6 +222,7 @@ describeStores("a user is deleted", (database) => {
         const world = yield* makeWorld
         const other = yield* makeUser()
         const path = `${world.at}/export`
+        yield* signedIn({ token: world.key })
         const answer = yield* operator("GET", path)
         assert.strictEqual(answer.status, 200, answer.text)
         assert.match(answer.headers.get("content-type")!, /^application\/x-ndjson/u)
@@ -232,6 +233,7 @@ describeStores("a user is deleted", (database) => {
         const count = (object: string) => lines.filter((it) => it.object === object).length
         assert.deepInclude(lines[0], { object: "user", id: world.id, email: world.email })
         assert.strictEqual(count("api_key"), 1)
+        assert.strictEqual(count("session"), 1)
         assert.strictEqual(count("task"), 3)
         assert.strictEqual(count("webhook_endpoint"), 1)
         assert.isAbove(count("wallet_entry"), 3)
