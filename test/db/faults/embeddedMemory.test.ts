@@ -45,21 +45,18 @@ const memoryAfterStart = async (dataDir: string) => {
 /** Measured: 245 MB. The rest is for other versions of Node and other machines. */
 const residentMax = 310
 
-describe.runIf(process.platform === "linux")(
-  "the memory of the service on the embedded store",
-  () => {
-    it("is small after the start, of a new store and of an existing one, without a peak", async () => {
-      const dataDir = mkdtempSync(join(tmpdir(), "embedded-memory-"))
-      try {
-        await compiled()
-        for (const store of ["new", "existing"]) {
-          const { highest, resident } = await memoryAfterStart(dataDir)
-          assert.isBelow(resident, residentMax, store)
-          assert.isBelow(highest, residentMax, store)
-        }
-      } finally {
-        rmSync(dataDir, { recursive: true })
+describe("the memory of the service on the embedded store", () => {
+  it("is small after the start, of a new store and of an existing one, without a peak", async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), "embedded-memory-"))
+    try {
+      await compiled()
+      for (const store of ["new", "existing"]) {
+        const { highest, resident } = await memoryAfterStart(dataDir)
+        assert.isBelow(resident, residentMax, store)
+        assert.isBelow(highest, residentMax, store)
       }
-    }, 240_000)
-  }
-)
+    } finally {
+      rmSync(dataDir, { recursive: true })
+    }
+  }, 240_000)
+})
