@@ -1,8 +1,8 @@
 import { Option, Schema } from "effect"
 import type { Clock } from "effect"
 import type { Hints } from "../process/Hints.ts"
-import { AccountChange } from "../vendors/AccountChange.ts"
-import type { Accounts } from "../vendors/Accounts.ts"
+import { AccountChange } from "../vendors/accounts/AccountChange.ts"
+import type { Accounts } from "../vendors/accounts/Accounts.ts"
 
 const ChangeJson = Schema.fromJsonString(AccountChange)
 const decodeChange = Schema.decodeUnknownOption(ChangeJson)

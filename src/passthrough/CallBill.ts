@@ -5,12 +5,13 @@ import { isCredible, mergeUsage, responderOf, usageOf } from "../catalog/Usage.t
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
+import type { StreamWatch } from "../vendors/upstream/UpstreamExchange.ts"
 import { released } from "./CallBatches.ts"
 import type { CallPlan } from "./CallPlan.ts"
 import type { CallEnd } from "./Metering.ts"
 import { settledPrice } from "./SettledPrice.ts"
 import { StreamMeter } from "./StreamMeter.ts"
-import type { Reached, StreamWatch } from "./UpstreamCalls.ts"
+import type { Reached } from "./UpstreamCalls.ts"
 
 const parseJson = (bytes: Uint8Array): unknown => {
   const text = textOf(bytes)

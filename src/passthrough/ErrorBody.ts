@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import { errorDetailCharactersMax } from "../domain/Limits.ts"
 import { hiddenText, hideSecrets, sanitize } from "../domain/VendorText.ts"
-import { isPage } from "../vendors/UpstreamExchange.ts"
+import { isPage } from "../vendors/upstream/UpstreamExchange.ts"
 
 /** A longer body is no error that a program reads: only its beginning is relayed, as a message. */
 const jsonBytesMax = 64 * 1024

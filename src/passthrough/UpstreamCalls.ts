@@ -4,18 +4,18 @@ import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { Hints } from "../process/Hints.ts"
-import { accountRefusal } from "../vendors/AccountRefusal.ts"
-import { Accounts } from "../vendors/Accounts.ts"
-import type { AccountState, NoAccountFree } from "../vendors/Accounts.ts"
-import { Upstream } from "../vendors/Upstream.ts"
-import type { UpstreamFailure } from "../vendors/Upstream.ts"
-import type { UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+import { accountRefusal } from "../vendors/accounts/AccountRefusal.ts"
+import { Accounts } from "../vendors/accounts/Accounts.ts"
+import type { AccountState, NoAccountFree } from "../vendors/accounts/Accounts.ts"
+import { Upstream } from "../vendors/upstream/Upstream.ts"
+import type { UpstreamFailure } from "../vendors/upstream/Upstream.ts"
+import type { UpstreamResponse, UpstreamRequest } from "../vendors/upstream/UpstreamExchange.ts"
 import { AccountAffinity } from "./AccountAffinity.ts"
 import type { Binding } from "./AccountAffinity.ts"
 import { shareChanges } from "./AccountHints.ts"
 
-export type { AccountState } from "../vendors/Accounts.ts"
-export type { StreamWatch, UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+export type { AccountState } from "../vendors/accounts/Accounts.ts"
+export type { UpstreamResponse, UpstreamRequest }
 
 /** A response and the account that it came from; none in the sandbox. */
 export interface Reached {

@@ -1,7 +1,7 @@
 import { Option, Schema } from "effect"
 import { createHash } from "node:crypto"
 import { at } from "../domain/Json.ts"
-import type { UpstreamRequest } from "../vendors/UpstreamExchange.ts"
+import type { UpstreamRequest } from "../vendors/upstream/UpstreamExchange.ts"
 import { structuredOutputOf } from "./StructuredOutput.ts"
 import { toolCallOf } from "./ToolCalls.ts"
 import type { ToolCall } from "./ToolCalls.ts"

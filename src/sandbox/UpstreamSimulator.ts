@@ -2,8 +2,12 @@ import { Effect, Result } from "effect"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { at } from "../domain/Json.ts"
 import type { Provider } from "../domain/Provider.ts"
-import type { StreamWatch, UpstreamResponse, UpstreamRequest } from "../vendors/UpstreamExchange.ts"
-import { RelayedStream } from "../vendors/UpstreamExchange.ts"
+import type {
+  StreamWatch,
+  UpstreamResponse,
+  UpstreamRequest
+} from "../vendors/upstream/UpstreamExchange.ts"
+import { RelayedStream } from "../vendors/upstream/UpstreamExchange.ts"
 import { anthropicMessage, anthropicMessageEvents } from "./AnthropicFormat.ts"
 import { parseRequest } from "./Completion.ts"
 import type { ParsedRequest } from "./Completion.ts"

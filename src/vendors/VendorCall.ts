@@ -1,8 +1,8 @@
 import { Clock, Duration, Effect, Option } from "effect"
 import type { Schema } from "effect"
+import { retryAfterMillis } from "./accounts/RateLimits.ts"
 import { noResponseError, readAs, responseError, unreadableError } from "./Faults.ts"
 import type { FaultRule, Purpose, ReportedError } from "./Faults.ts"
-import { retryAfterMillis } from "./RateLimits.ts"
 import type { VendorError } from "./VendorError.ts"
 import type { VendorHttp, VendorResponse } from "./VendorHttp.ts"
 

@@ -2,7 +2,7 @@ import { Duration, Effect, Fiber, Schema } from "effect"
 import type { Scope } from "effect"
 import { Agent, errors } from "undici"
 import type { Dispatcher } from "undici"
-import { SingleConnections } from "./SingleConnections.ts"
+import { SingleConnections } from "./upstream/SingleConnections.ts"
 
 /** There was no response. `sent` is false only when certainly no byte of the request was sent. */
 export class NoResponse extends Schema.TaggedError<NoResponse>()("NoResponse", {

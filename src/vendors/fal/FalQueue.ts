@@ -6,7 +6,7 @@ import { flatInput } from "../FlatInput.ts"
 import { optionalField } from "../OptionalField.ts"
 import { filesAt, usualFields } from "../OutputMedia.ts"
 import { pollIntervalAtAge } from "../Polling.ts"
-import { sameOriginJob, sameOriginUrl } from "../SameOrigin.ts"
+import { sameOriginJob, sameOriginUrl } from "../upstream/SameOrigin.ts"
 import { callVendor, failResponse, send } from "../VendorCall.ts"
 import type { VendorApi } from "../VendorCall.ts"
 import type {

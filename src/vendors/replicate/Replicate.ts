@@ -7,7 +7,7 @@ import { flatInput } from "../FlatInput.ts"
 import { optionalField } from "../OptionalField.ts"
 import { filesAt, filesIn } from "../OutputMedia.ts"
 import { pollIntervalAtAge } from "../Polling.ts"
-import { sameOriginJob, sameOriginUrl } from "../SameOrigin.ts"
+import { sameOriginJob, sameOriginUrl } from "../upstream/SameOrigin.ts"
 import { callVendor } from "../VendorCall.ts"
 import type { VendorApi } from "../VendorCall.ts"
 import type {

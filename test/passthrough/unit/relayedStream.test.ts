@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { RelayedStream } from "../../../src/vendors/UpstreamExchange.ts"
+import { RelayedStream } from "../../../src/vendors/upstream/UpstreamExchange.ts"
 
 describe("a relayed stream", () => {
   it("may break off before anything reads it: the process continues, and the stream ends as broken", async () => {

@@ -4,9 +4,12 @@ import { TestClock } from "effect/testing"
 import { builtInRoutes } from "../../../src/catalog/OpenRoutes.ts"
 import { AccountAffinity } from "../../../src/passthrough/AccountAffinity.ts"
 import { UpstreamCalls } from "../../../src/passthrough/UpstreamCalls.ts"
-import { Accounts } from "../../../src/vendors/Accounts.ts"
-import { Upstream, UpstreamFailure } from "../../../src/vendors/Upstream.ts"
-import type { UpstreamResponse, UpstreamRequest } from "../../../src/vendors/UpstreamExchange.ts"
+import { Accounts } from "../../../src/vendors/accounts/Accounts.ts"
+import { Upstream, UpstreamFailure } from "../../../src/vendors/upstream/Upstream.ts"
+import type {
+  UpstreamResponse,
+  UpstreamRequest
+} from "../../../src/vendors/upstream/UpstreamExchange.ts"
 
 const account = {
   id: "openai:one",

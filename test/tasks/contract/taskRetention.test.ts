@@ -4,8 +4,8 @@ import { SqlClient } from "effect/sql/SqlClient"
 import { TestClock } from "effect/testing"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { makeTaskId, makeUserId } from "../../../src/domain/Ids.ts"
-import { TaskRetention } from "../../../src/tasks/TaskRetention.ts"
-import { TaskRetentionStore } from "../../../src/tasks/TaskRetentionStore.ts"
+import { TaskRetention } from "../../../src/tasks/privacy/TaskRetention.ts"
+import { TaskRetentionStore } from "../../../src/tasks/privacy/TaskRetentionStore.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const user = makeUserId(1)

@@ -2,8 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import * as Credits from "../../../src/domain/Credits.ts"
 import { TaskId } from "../../../src/domain/Ids.ts"
-import { parseBill } from "../../../src/tasks/Bill.ts"
-import { BillReconciliation } from "../../../src/tasks/BillReconciliation.ts"
+import { parseBill } from "../../../src/tasks/bills/Bill.ts"
+import { BillReconciliation } from "../../../src/tasks/bills/BillReconciliation.ts"
 
 /** docs/reference/reconciliation.md#report */
 

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Redacted } from "effect"
 import * as fc from "fast-check"
 import type { AccountSetting } from "../../../src/domain/Provider.ts"
-import { MaskedStream, SecretMask } from "../../../src/vendors/SecretMask.ts"
+import { MaskedStream, SecretMask } from "../../../src/vendors/upstream/SecretMask.ts"
 
 /** docs/reference/passthrough.md#what-is-relayed */
 

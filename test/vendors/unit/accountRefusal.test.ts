@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { accountRefusal } from "../../../src/vendors/AccountRefusal.ts"
+import { accountRefusal } from "../../../src/vendors/accounts/AccountRefusal.ts"
 
 const answer = (status: number, error: object) => ({
   status,

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Redacted, Result } from "effect"
 import { TestClock } from "effect/testing"
 import type { Provider } from "../../../src/domain/Provider.ts"
-import { Accounts } from "../../../src/vendors/Accounts.ts"
+import { Accounts } from "../../../src/vendors/accounts/Accounts.ts"
 import { layer as liveVendors } from "../../../src/vendors/LiveVendors.ts"
 import { VendorClient } from "../../../src/vendors/VendorClient.ts"
 

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Circuit } from "../../../src/vendors/Circuit.ts"
+import { Circuit } from "../../../src/vendors/accounts/Circuit.ts"
 
 const circuit = () => new Circuit({ failures: 5, openMillis: 10_000 })
 const digest = (of: string) => () => of

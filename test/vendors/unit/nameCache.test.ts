@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { LookupAddress } from "node:dns"
 import type { LookupOptions } from "node:dns"
-import { NameCache } from "../../../src/vendors/NameCache.ts"
+import { NameCache } from "../../../src/vendors/upstream/NameCache.ts"
 
 /** A cache whose look-ups and clock are the test's. */
 const cacheOf = (answer: (host: string, nth: number) => Promise<ReadonlyArray<LookupAddress>>) => {

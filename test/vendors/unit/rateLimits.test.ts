@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { ratePauseOf, retryAfterMillis } from "../../../src/vendors/RateLimits.ts"
+import { ratePauseOf, retryAfterMillis } from "../../../src/vendors/accounts/RateLimits.ts"
 
 const now = Date.parse("2026-11-22T12:00:00Z")
 

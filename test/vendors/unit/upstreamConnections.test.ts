@@ -5,9 +5,9 @@ import type { IncomingMessage, ServerResponse } from "node:http"
 import type { AddressInfo, Socket } from "node:net"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import type { AccountSetting } from "../../../src/domain/Provider.ts"
-import { SecretMask } from "../../../src/vendors/SecretMask.ts"
-import { UpstreamConnections } from "../../../src/vendors/UpstreamConnections.ts"
-import { UpstreamExchange } from "../../../src/vendors/UpstreamExchange.ts"
+import { SecretMask } from "../../../src/vendors/upstream/SecretMask.ts"
+import { UpstreamConnections } from "../../../src/vendors/upstream/UpstreamConnections.ts"
+import { UpstreamExchange } from "../../../src/vendors/upstream/UpstreamExchange.ts"
 
 let answer: (request: IncomingMessage, response: ServerResponse) => void = () => {}
 /** The connection of each call that was received. */

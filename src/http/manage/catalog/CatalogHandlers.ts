@@ -1,0 +1,106 @@
+import { DateTime, Effect, Option } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import type { CatalogVersion } from "../../../catalog/CatalogContent.ts"
+import { pathKey } from "../../../catalog/CatalogContent.ts"
+import type { OpenRoute } from "../../../catalog/OpenRoutes.ts"
+import type { PriceRule, TokenPrice } from "../../../catalog/Price.ts"
+import { pricePeriods } from "../../../catalog/PriceRow.ts"
+import type { PricePeriod, PriceRow } from "../../../catalog/PriceRow.ts"
+import { routeKey, tokenModelKey } from "../../../catalog/UpstreamCatalog.ts"
+import { invalid, problem } from "../../../domain/Problem.ts"
+import { CatalogVersions } from "../../../process/CatalogVersions.ts"
+import { requireOperator } from "../../server/Authentication.ts"
+import { Api } from "../Api.ts"
+import { showRow, showTokenPrice } from "./PriceRows.ts"
+
+/** What is sold, what was sold, and the reload of `CATALOG_FILE`. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "catalog",
+  Effect.fnUntraced(function* (handlers) {
+    const versions = yield* CatalogVersions
+
+    const found = ({ at, hash }: { readonly at?: DateTime.Utc; readonly hash?: string }) => {
+      if (hash !== undefined) return versions.withHash(hash)
+      return at === undefined ? Effect.succeedSome(versions.current()) : versions.at(at)
+    }
+
+    return handlers.handleAll({
+      getCatalog: Effect.fnUntraced(function* ({ query }) {
+        yield* requireOperator
+        const { at, hash } = query
+        if (at !== undefined && hash !== undefined) {
+          return yield* invalid([{ pointer: "#/query/at", detail: "Expected no hash beside it" }])
+        }
+        const catalog = yield* found(query)
+        if (Option.isNone(catalog)) {
+          return yield* problem(2005, "There is no such catalog, or this release cannot read it")
+        }
+        const { adoptedAt, version } = catalog.value
+        return {
+          hash: version.hash,
+          adopted_at: adoptedAt,
+          data: rowsOf(version).filter(
+            ({ valid_from, valid_until }) =>
+              at === undefined || isWithin(DateTime.formatIsoDateUtc(at), valid_from, valid_until)
+          )
+        }
+      }),
+      reloadCatalog: Effect.fnUntraced(function* ({ query }) {
+        yield* requireOperator
+        const { adopted, difference, hash, previousHash } = yield* Effect.catchTag(
+          versions.reload(query.dry_run === "true"),
+          "CatalogError",
+          ({ errors }) => Effect.fail(invalid(errors))
+        )
+        return { hash, previous_hash: previousHash, adopted, difference }
+      })
+    })
+  })
+)
+
+const isWithin = (day: string, from: string | null, until: string | null): boolean =>
+  (from === null || from <= day) && (until === null || day < until)
+
+const rowsOf = ({ all, upstream }: CatalogVersion) => [
+  ...all.flatMap((row) => {
+    const id = pathKey(row)
+    return pricePeriods(row).map((period) => mediaRow(id, row, period))
+  }),
+  ...upstream.tokenModels.flatMap((row) => {
+    const id = tokenModelKey(row)
+    return pricePeriods(row).map((period) => tokenRow(id, row, period))
+  }),
+  ...upstream.routes.flatMap(routeRow)
+]
+
+type Days = Omit<PriceRow<unknown>, "price">
+
+const mediaRow = (id: string, row: Days, period: PricePeriod<PriceRule>) => ({
+  type: "media" as const,
+  id,
+  price: period.price,
+  ...showRow(row, period)
+})
+
+const tokenRow = (id: string, row: Days, period: PricePeriod<TokenPrice>) => ({
+  type: "token" as const,
+  id,
+  price: showTokenPrice(period.price),
+  ...showRow(row, period)
+})
+
+const always = { from: null, until: null, price: null, source: null }
+
+/** A route by the call. The price of others is that of the model, or there is none. */
+const routeRow = (route: OpenRoute) =>
+  route.meter.per === "call"
+    ? [
+        {
+          type: "route" as const,
+          id: routeKey(route),
+          price: route.meter,
+          ...showRow({}, always)
+        }
+      ]
+    : []

@@ -1,0 +1,52 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { PriceRule } from "../../../catalog/Price.ts"
+import { ResultKind } from "../../../domain/Task.ts"
+import { manageErrors as error } from "../ManageErrors.ts"
+import { pageOf, pageQuery } from "../Paging.ts"
+import { priceRowView, TokenPriceView } from "./PriceRows.ts"
+
+const modelView = {
+  vendor: Schema.String,
+  model: Schema.String,
+  /** Where a client creates tasks of the model, or calls it. */
+  path: Schema.String,
+  /** No vendor key is configured: the simulator serves it. */
+  sandbox: Schema.Boolean
+}
+
+/** JSON Schema (draft 2020-12) of the body. */
+const body_schema = Schema.Record(Schema.String, Schema.Json)
+
+/** A model that makes media as tasks, at the price of one period. */
+export const MediaModelView = Schema.Struct({
+  type: Schema.Literal("media"),
+  ...modelView,
+  result: ResultKind,
+  price: PriceRule,
+  ...priceRowView,
+  body_schema
+}).annotate({ identifier: "Model" })
+
+/** A model that is charged by the token, at the price of one period. docs/reference/wallet.md#price-of-a-call */
+export const TokenModelView = Schema.Struct({
+  type: Schema.Literal("token"),
+  ...modelView,
+  price: TokenPriceView,
+  ...priceRowView,
+  input_tokens_max: Schema.Int,
+  output_tokens_max: Schema.Int,
+  body_schema
+}).annotate({ identifier: "TokenModel" })
+
+/** Type, model and first day of a row: the rows are in this order, also after a reload. */
+export const ModelKey = Schema.String.check(Schema.isPattern(/^(?:media|token) \S{1,400} [\d-]*$/u))
+
+/** The models of the catalog. docs/reference/models.md#labels */
+export class ModelsApi extends HttpApiGroup.make("models").add(
+  HttpApiEndpoint.get("listModels", "/models", {
+    query: pageQuery(ModelKey),
+    success: pageOf(Schema.Union([MediaModelView, TokenModelView])),
+    error
+  })
+) {}

@@ -1,0 +1,107 @@
+import { Effect, Option, Schema } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Catalog } from "../../../catalog/Catalog.ts"
+import { pathKey } from "../../../catalog/CatalogContent.ts"
+import type { OpenRoute, TokenModel } from "../../../catalog/OpenRoutes.ts"
+import { pricePeriods } from "../../../catalog/PriceRow.ts"
+import { tokenModelKey } from "../../../catalog/UpstreamCatalog.ts"
+import { UpstreamCalls } from "../../../passthrough/UpstreamCalls.ts"
+import { Router } from "../../../tasks/Router.ts"
+import type { RoutedModel } from "../../../tasks/Router.ts"
+import { vendorBodySchema } from "../../openapi/OpenApiVendors.ts"
+import { Api } from "../Api.ts"
+import { readPage, toPage } from "../Paging.ts"
+import { ModelKey } from "./ModelsApi.ts"
+import type { MediaModelView, TokenModelView } from "./ModelsApi.ts"
+import { showRow, showTokenPrice } from "./PriceRows.ts"
+
+interface Row {
+  readonly key: string
+  readonly view: typeof MediaModelView.Type | typeof TokenModelView.Type
+}
+
+/** The models of the adopted catalog, the same for every caller. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "models",
+  Effect.fnUntraced(function* (handlers) {
+    const router = yield* Router
+    const catalog = yield* Catalog
+    const calls = yield* UpstreamCalls
+
+    const makeRows = Effect.gen(function* () {
+      const { routes, tokenModels } = catalog.current().upstream
+      const media = yield* Effect.orDie(Effect.forEach(router.models(), showMedia))
+      const tokens = tokenModels.flatMap((model) => {
+        const route = routes.find((route) => serves(route, model))
+        return route === undefined ? [] : showTokens(model, route, calls.isSandbox(route.provider))
+      })
+      return [...media.flat(), ...tokens].toSorted((a, b) => (a.key < b.key ? -1 : 1))
+    })
+    // Schemas of all bodies are work, so that they are made once a catalog
+    let made = { hash: "", rows: yield* makeRows }
+
+    return handlers.handleAll({
+      listModels: Effect.fnUntraced(function* ({ query }) {
+        const { hash } = catalog.current()
+        if (made.hash !== hash) made = { hash, rows: yield* makeRows }
+        const { before, limit } = readPage(query, ModelKey)
+        const rest = Option.match(before, {
+          onNone: () => made.rows,
+          onSome: (last) => made.rows.filter(({ key }) => key > last)
+        })
+        return toPage(
+          rest.slice(0, limit + 1),
+          limit,
+          ({ key }) => key,
+          ({ view }) => view
+        )
+      })
+    })
+  })
+)
+
+const decodeSchema = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Json))
+
+const showMedia = ({ bodySchema, entry, sandbox }: RoutedModel) =>
+  Effect.map(decodeSchema(bodySchema), (body_schema) =>
+    pricePeriods(entry).map((period): Row => ({
+      key: `media ${pathKey(entry)} ${period.from ?? ""}`,
+      view: {
+        type: "media",
+        vendor: entry.vendor,
+        model: entry.model,
+        path: `/vendors/${pathKey(entry)}`,
+        sandbox,
+        result: entry.result,
+        price: period.price,
+        ...showRow(entry, period),
+        body_schema
+      }
+    }))
+  )
+
+/** Of a vendor's routes the first one that the model is made for. */
+const serves = ({ meter, vendor }: OpenRoute, model: TokenModel): boolean =>
+  vendor === model.vendor &&
+  meter.per === "tokens" &&
+  meter.protocol.endsWith("-embeddings") === (model.outputTokensMax === 0)
+
+const decodeRecord = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Json))
+
+const showTokens = (model: TokenModel, route: OpenRoute, sandbox: boolean): ReadonlyArray<Row> =>
+  pricePeriods(model).map((period) => ({
+    key: `token ${tokenModelKey(model)} ${period.from ?? ""}`,
+    view: {
+      type: "token",
+      vendor: model.vendor,
+      model: model.model,
+      path: `/vendors/${model.vendor}${route.path.replace("{model}", model.model)}`,
+      sandbox,
+      price: showTokenPrice(period.price),
+      ...showRow(model, period),
+      input_tokens_max: model.inputTokensMax,
+      output_tokens_max: model.outputTokensMax,
+      body_schema: decodeRecord(vendorBodySchema(route))
+    }
+  }))

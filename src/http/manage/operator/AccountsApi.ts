@@ -1,0 +1,83 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Text } from "../../../catalog/bodies/Fields.ts"
+import { Timestamp } from "../../../domain/Task.ts"
+import { manageErrors as error } from "../ManageErrors.ts"
+
+const Circuit = Schema.Literals(["closed", "half_open", "open"])
+
+/** The key and the name of an account, from the configuration: no secret. */
+const AccountId = Text.check(Schema.isNonEmpty(), Schema.isMaxLength(200))
+
+/** A vendor account, as the process that responds knows it. */
+const AccountView = Schema.Struct({
+  id: Schema.String,
+  provider: Schema.String,
+  base_url: Schema.String,
+  weight: Schema.Int,
+  /** `draining`: it gets no new work, in any process. */
+  status: Schema.Literals(["active", "draining"]),
+  draining_since: Schema.NullOr(Timestamp),
+  /** The worst of its models. */
+  circuit: Circuit,
+  paused_seconds: Schema.Finite,
+  /** Models that had a pause or a failure. */
+  models: Schema.Array(
+    Schema.Struct({ model: Schema.String, circuit: Circuit, paused_seconds: Schema.Finite })
+  ),
+  /** Unfinished tasks of all processes; `limit`: that of the configuration. */
+  slots: Schema.Struct({
+    limit: Schema.NullOr(Schema.Int),
+    held: Schema.Int,
+    waiting: Schema.Int
+  }),
+  /** The latest refusal of the service's own account. */
+  last_fault: Schema.NullOr(
+    Schema.Struct({
+      at: Timestamp,
+      model: Schema.String,
+      http_status: Schema.Int,
+      remedy: Schema.String
+    })
+  )
+}).annotate({ identifier: "VendorAccount" })
+
+const CheckView = Schema.Struct({
+  ok: Schema.Boolean,
+  /** Null: there was no response. */
+  http_status: Schema.NullOr(Schema.Int),
+  duration_ms: Schema.Int,
+  detail: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "VendorAccountCheck" })
+
+const params = { id: AccountId }
+
+/** The operator's endpoints of vendor accounts. docs/reference/vendors.md#draining-an-account */
+export class AccountsApi extends HttpApiGroup.make("accounts")
+  .add(
+    HttpApiEndpoint.get("listAccounts", "/accounts", {
+      success: Schema.Struct({
+        data: Schema.Array(AccountView),
+        next_cursor: Schema.Null
+      }),
+      error
+    }),
+    HttpApiEndpoint.post("drainAccount", "/accounts/:id/drain", {
+      params,
+      success: AccountView,
+      error
+    }),
+    HttpApiEndpoint.post("resumeAccount", "/accounts/:id/resume", {
+      params,
+      success: AccountView,
+      error
+    }),
+    HttpApiEndpoint.post("checkAccount", "/accounts/:id/check", {
+      params,
+      success: CheckView,
+      error
+    })
+  )
+  .annotateMerge(
+    OpenApi.annotations({ title: "Vendor accounts", description: "The operator's endpoints" })
+  ) {}

@@ -1,0 +1,33 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { Timestamp } from "../../../domain/Task.ts"
+import { manageErrors as error } from "../ManageErrors.ts"
+
+export const Queues = Schema.Struct({
+  tasks: Schema.Struct({
+    unfinished: Schema.Int,
+    /** Of these: wait for a slot at the vendor. */
+    waiting_for_slot: Schema.Int,
+    /** Of these: no process runs them now. */
+    unowned: Schema.Int
+  }),
+  deliveries: Schema.Struct({
+    unfinished: Schema.Int,
+    /** Of these: their next attempt is due and has not begun. */
+    due: Schema.Int,
+    /** Of these: an attempt is under way. */
+    in_progress: Schema.Int,
+    /** How long the oldest one has been due, in milliseconds. */
+    lateness_ms: Schema.Int
+  }),
+  wallets: Schema.Struct({
+    /** Wallets that differ from their ledger or their holds; must be 0. */
+    drift: Schema.Int,
+    audited_at: Schema.NullOr(Timestamp)
+  })
+}).annotate({ identifier: "Queues" })
+
+/** The operator's view of what waits. docs/reference/http.md#queues */
+export class QueuesApi extends HttpApiGroup.make("queues").add(
+  HttpApiEndpoint.get("getQueues", "/queues", { success: Queues, error })
+) {}

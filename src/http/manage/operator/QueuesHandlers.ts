@@ -1,0 +1,39 @@
+import { Effect, Option } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Queues } from "../../../tasks/history/Queues.ts"
+import { Wallet } from "../../../wallet/Wallet.ts"
+import { requireOperator } from "../../server/Authentication.ts"
+import { Api } from "../Api.ts"
+
+/** The operator's view of what waits. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "queues",
+  Effect.fnUntraced(function* (handlers) {
+    const queues = yield* Queues
+    const wallet = yield* Wallet
+    return handlers.handleAll({
+      getQueues: Effect.fnUntraced(function* () {
+        yield* requireOperator
+        const now = yield* queues.depths
+        return {
+          tasks: {
+            unfinished: now.tasks,
+            waiting_for_slot: now.tasksWaiting,
+            unowned: now.tasksUnowned
+          },
+          deliveries: {
+            unfinished: now.deliveries,
+            due: now.deliveriesDue,
+            in_progress: now.deliveriesClaimed,
+            lateness_ms: now.latenessMillis
+          },
+          wallets: {
+            drift: yield* wallet.drift,
+            audited_at: Option.getOrNull(yield* wallet.auditedAt)
+          }
+        }
+      })
+    })
+  })
+)

@@ -1,0 +1,53 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { CreditsFromString } from "../../../domain/Credits.ts"
+import { ApiKeyId } from "../../../domain/Ids.ts"
+import { Timestamp } from "../../../domain/Task.ts"
+import { manageErrors as error } from "../ManageErrors.ts"
+import { costQuery, ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "../Paging.ts"
+
+export const CallId = Schema.String.check(Schema.isUUID())
+
+/** The receipt of a metered passthrough call. ADR 0072. */
+export const CallView = Schema.Struct({
+  id: Schema.String,
+  vendor: Schema.String,
+  model: Schema.NullOr(Schema.String),
+  route: Schema.String,
+  outcome: Schema.Literals(["settled", "released", "lost"]),
+  http_status: Schema.NullOr(Schema.Int),
+  held: CreditsFromString,
+  cost: CreditsFromString,
+  usage: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
+  sandbox: Schema.Boolean,
+  /** The hash of the catalog that it was priced by. */
+  catalog: Schema.NullOr(Schema.String),
+  trace_id: Schema.NullOr(Schema.String),
+  created_at: Timestamp,
+  ended_at: Timestamp
+}).annotate({ identifier: "Call" })
+
+/** A user's own metered calls, newest first. */
+export class CallsApi extends HttpApiGroup.make("calls").add(
+  HttpApiEndpoint.get("listCalls", "/calls", {
+    query: {
+      ...pageQuery(CallId),
+      ...ofUser,
+      ...timeQuery,
+      ...traceQuery,
+      ...costQuery,
+      outcome: Schema.optionalKey(CallView.fields.outcome),
+      api_key_id: Schema.optionalKey(ApiKeyId),
+      vendor: Schema.optionalKey(Schema.NonEmptyString),
+      model: Schema.optionalKey(Schema.NonEmptyString)
+    },
+    success: pageOf(CallView),
+    error
+  }),
+  HttpApiEndpoint.get("getCall", "/calls/:id", {
+    params: { id: CallId },
+    query: ofUser,
+    success: CallView,
+    error
+  })
+) {}

@@ -1,0 +1,57 @@
+import { Effect, Option } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { Metering } from "../../../passthrough/Metering.ts"
+import type { CallRow } from "../../../passthrough/Metering.ts"
+import { requireReader } from "../../server/Authentication.ts"
+import { Api } from "../Api.ts"
+import { readPage, toPage } from "../Paging.ts"
+import { CallId } from "./CallsApi.ts"
+
+/** Receipts of metered calls. ADR 0072. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "calls",
+  Effect.fnUntraced(function* (handlers) {
+    const metering = yield* Metering
+    return handlers.handleAll({
+      listCalls: Effect.fnUntraced(function* ({ query }) {
+        const userId = yield* requireReader(query)
+        const { before, limit } = readPage(query, CallId)
+        const { end, rows } = yield* metering.search(userId, {
+          before: Option.getOrUndefined(before),
+          limit: limit + 1,
+          outcome: query.outcome,
+          apiKeyId: query.api_key_id,
+          vendor: query.vendor,
+          model: query.model,
+          traceId: query.trace_id,
+          since: query.since,
+          until: query.until,
+          minCost: query.min_cost,
+          maxCost: query.max_cost
+        })
+        return toPage(rows, limit, (row) => row.id, showCall, end)
+      }),
+      getCall: Effect.fnUntraced(function* ({ params, query }) {
+        return showCall(yield* metering.find(yield* requireReader(query), params.id))
+      })
+    })
+  })
+)
+
+const showCall = (row: CallRow) => ({
+  id: row.id,
+  vendor: row.vendor,
+  model: row.model,
+  route: row.route,
+  outcome: row.outcome,
+  http_status: row.httpStatus,
+  held: row.held,
+  cost: row.captured,
+  usage: row.usage,
+  sandbox: row.sandbox,
+  catalog: row.catalog,
+  trace_id: row.traceId,
+  created_at: row.createdAt,
+  ended_at: row.endedAt
+})

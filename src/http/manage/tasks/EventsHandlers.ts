@@ -1,0 +1,121 @@
+import { Duration, Effect, Option, Schema, Stream } from "effect"
+import { HttpServerRequest } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import type { UserId } from "../../../domain/Ids.ts"
+import { Problem } from "../../../domain/Problem.ts"
+import {
+  userStreamItemsMax,
+  userStreamSeconds,
+  userStreamsMax
+} from "../../../domain/SignInLimits.ts"
+import { TaskHistory } from "../../../tasks/history/TaskHistory.ts"
+import { Deliveries } from "../../../webhooks/Deliveries.ts"
+import { makeAuthenticateManagement, requireReader } from "../../server/Authentication.ts"
+import { eventStream } from "../../server/EventStream.ts"
+import { Api } from "../Api.ts"
+import { WebhookDelivery } from "../webhooks/WebhookDeliveriesApi.ts"
+import { showDelivery } from "../webhooks/WebhookDeliveriesHandlers.ts"
+import { TaskListItem } from "./TasksApi.ts"
+import { showTask } from "./TasksHandlers.ts"
+
+/** Follows a user's newest tasks and deliveries. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "events",
+  Effect.fnUntraced(function* (handlers) {
+    const look = yield* makeLook
+    const authenticate = yield* makeAuthenticateManagement
+    const places = makePlaces()
+    return handlers.handleAll({
+      streamEvents: Effect.fnUntraced(function* ({ query, request }) {
+        const userId = yield* requireReader(query)
+        if (!places.hasPlace(userId)) return yield* tooMany
+        // A key or a session that has ended since then ends the stream
+        const mayStill = Effect.provideService(
+          authenticate(request),
+          HttpServerRequest.HttpServerRequest,
+          request
+        )
+        const texts = changes(Effect.andThen(mayStill, look(userId)))
+        return eventStream(Stream.scoped(Stream.unwrap(Effect.as(places.take(userId), texts))), {})
+      })
+    })
+  })
+)
+
+const tooMany = new Problem({
+  code: 1201,
+  detail: `This user has ${userStreamsMax} streams of events open in this process`,
+  retryAfterSeconds: 5
+})
+
+/** The open streams of each user in this process. */
+const makePlaces = () => {
+  const open = new Map<UserId, number>()
+  const add = (userId: UserId, n: number) =>
+    Effect.sync(() => {
+      const count = (open.get(userId) ?? 0) + n
+      if (count === 0) open.delete(userId)
+      else open.set(userId, count)
+    })
+  return {
+    hasPlace: (userId: UserId) => (open.get(userId) ?? 0) < userStreamsMax,
+    take: (userId: UserId) => Effect.acquireRelease(add(userId, 1), () => add(userId, -1))
+  }
+}
+
+/** A task or a delivery as it stands; `mark` changes with it. */
+interface Item {
+  readonly id: string
+  readonly mark: string
+  readonly text: () => string
+}
+
+const encodeTask = Schema.encodeSync(TaskListItem)
+const encodeDelivery = Schema.encodeSync(WebhookDelivery)
+
+/** The newest of each, oldest first: both lists are read by an index, however many there are. */
+const makeLook = Effect.gen(function* () {
+  const tasks = yield* TaskHistory
+  const deliveries = yield* Deliveries
+  const limit = userStreamItemsMax
+  return (userId: UserId) =>
+    Effect.gen(function* () {
+      const found = yield* tasks.search(userId, { limit })
+      const sent = yield* deliveries.search(userId, {}, { before: Option.none(), limit })
+      return [
+        ...found.rows.map((row): Item => ({
+          id: row.id,
+          mark: row.status,
+          text: () => JSON.stringify({ type: "task", data: encodeTask(showTask(row)) })
+        })),
+        ...sent.rows.map((row): Item => {
+          const shown = encodeDelivery(showDelivery(row))
+          const { attempt_count, next_attempt_at, status } = shown
+          return {
+            id: row.id,
+            mark: `${status} ${attempt_count} ${next_attempt_at}`,
+            text: () => JSON.stringify({ type: "delivery", data: shown })
+          }
+        })
+      ].toReversed()
+    })
+})
+
+/** All items as they stand, then each that has changed. Ends when the look fails. */
+const changes = <E, R>(look: Effect.Effect<ReadonlyArray<Item>, E, R>) =>
+  Stream.unfold<Marks | undefined, ReadonlyArray<string>, E, R>(undefined, (before) =>
+    Effect.map(before === undefined ? look : Effect.delay(look, pause), (items) => {
+      const changed = items.filter(({ id, mark }) => before?.get(id) !== mark)
+      const now = new Map(items.map(({ id, mark }) => [id, mark]))
+      return [changed.map(({ text }) => text()), now]
+    })
+  ).pipe(
+    Stream.flattenIterable,
+    Stream.catchCause(() => Stream.empty)
+  )
+
+/** What was sent last of each item. */
+type Marks = ReadonlyMap<string, string>
+
+const pause = Duration.seconds(userStreamSeconds)

@@ -1,0 +1,112 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { Text } from "../../../catalog/bodies/Fields.ts"
+import { CreditsFromString } from "../../../domain/Credits.ts"
+import { ApiKeyId, DeliveryId, EndpointId, EventId, TaskId } from "../../../domain/Ids.ts"
+import { ResultKind, TaskError, TaskStatus, Timestamp } from "../../../domain/Task.ts"
+import { DeliveryStatus, FailureClass } from "../../../domain/Webhook.ts"
+import { manageErrors as error } from "../ManageErrors.ts"
+import { costQuery, ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "../Paging.ts"
+import { WalletEntry } from "../wallet/WalletApi.ts"
+
+/** The money of a task: held while it runs, captured and released when it has ended. */
+export const Receipt = Schema.Struct({
+  held: CreditsFromString,
+  captured: CreditsFromString,
+  released: CreditsFromString,
+  currency: Schema.Literal("credits")
+}).annotate({ identifier: "Receipt" })
+
+const taskFields = {
+  id: TaskId,
+  vendor: Schema.String,
+  model: Schema.String,
+  action: Schema.Literals(["generation", "edit"]),
+  status: TaskStatus,
+  error: Schema.NullOr(TaskError),
+  sandbox: Schema.Boolean,
+  receipt: Receipt,
+  /** The hash of the catalog that it was accepted and priced with. */
+  catalog: Schema.NullOr(Schema.String),
+  trace_id: Schema.NullOr(Schema.String),
+  created_at: Timestamp,
+  started_at: Schema.NullOr(Timestamp),
+  ended_at: Schema.NullOr(Timestamp)
+}
+
+export const TaskListItem = Schema.Struct(taskFields).annotate({ identifier: "TaskListItem" })
+
+const Move = Schema.Struct({
+  status: TaskStatus,
+  at: Timestamp,
+  trace_id: Schema.NullOr(Schema.String)
+}).annotate({ identifier: "TaskMove" })
+
+const VendorAttempt = Schema.Struct({
+  n: Schema.Int,
+  vendor: Schema.String,
+  account_id: Schema.String,
+  state: Schema.Literals(["submitting", "submitted", "refused", "ambiguous"]),
+  failure_class: Schema.NullOr(Schema.String),
+  started_at: Timestamp,
+  answered_at: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "VendorAttempt" })
+
+const TaskDelivery = Schema.Struct({
+  id: DeliveryId,
+  endpoint_id: EndpointId,
+  event_id: EventId,
+  type: Schema.String,
+  status: DeliveryStatus,
+  trace_id: Schema.NullOr(Schema.String),
+  created_at: Timestamp,
+  updated_at: Timestamp,
+  attempts: Schema.Array(
+    Schema.Struct({
+      seq: Schema.Int,
+      due_at: Schema.NullOr(Timestamp),
+      started_at: Schema.NullOr(Timestamp),
+      ended_at: Schema.NullOr(Timestamp),
+      status: Schema.NullOr(Schema.Int),
+      failure: Schema.NullOr(FailureClass)
+    })
+  )
+}).annotate({ identifier: "TaskDelivery" })
+
+/** A task with its moves, attempts, ledger entries and deliveries, each in the order of time. */
+export const TaskTimeline = Schema.Struct({
+  ...taskFields,
+  /** As stored: inline media are replaced by references. */
+  body: Schema.Json,
+  result_kind: ResultKind,
+  result: Schema.NullOr(Schema.Array(Schema.String)),
+  moves: Schema.Array(Move),
+  attempts: Schema.Array(VendorAttempt),
+  entries: Schema.Array(WalletEntry),
+  deliveries: Schema.Array(TaskDelivery)
+}).annotate({ identifier: "TaskTimeline" })
+
+/** A user's own tasks. docs/reference/tasks.md#history */
+export class TasksApi extends HttpApiGroup.make("tasks").add(
+  HttpApiEndpoint.get("listTasks", "/tasks", {
+    query: {
+      ...pageQuery(TaskId),
+      ...timeQuery,
+      ...traceQuery,
+      ...costQuery,
+      ...ofUser,
+      status: Schema.optionalKey(TaskStatus),
+      api_key_id: Schema.optionalKey(ApiKeyId),
+      model: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
+      vendor: Schema.optionalKey(Text.check(Schema.isNonEmpty()))
+    },
+    success: pageOf(TaskListItem),
+    error
+  }),
+  HttpApiEndpoint.get("getTask", "/tasks/:id", {
+    params: { id: TaskId },
+    query: ofUser,
+    success: TaskTimeline,
+    error
+  })
+) {}

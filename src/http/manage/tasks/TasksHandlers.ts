@@ -1,0 +1,129 @@
+import { Effect, Option } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import * as Credits from "../../../domain/Credits.ts"
+import { TaskId } from "../../../domain/Ids.ts"
+import { isTerminal } from "../../../domain/Task.ts"
+import { TaskHistory } from "../../../tasks/history/TaskHistory.ts"
+import type { AttemptRow, History, TaskSummary } from "../../../tasks/history/TaskHistory.ts"
+import type { TaskDeliveryRow } from "../../../webhooks/Deliveries.ts"
+import { requireReader } from "../../server/Authentication.ts"
+import { Api } from "../Api.ts"
+import { readPage, toPage } from "../Paging.ts"
+import { showEntry } from "../wallet/WalletHandlers.ts"
+
+/** A user's own tasks. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "tasks",
+  Effect.fnUntraced(function* (handlers) {
+    const tasks = yield* TaskHistory
+    return handlers.handleAll({
+      listTasks: Effect.fnUntraced(function* ({ query }) {
+        const userId = yield* requireReader(query)
+        const { before, limit } = readPage(query, TaskId)
+        const { end, rows } = yield* tasks.search(userId, {
+          before: Option.getOrUndefined(before),
+          limit: limit + 1,
+          status: query.status,
+          apiKeyId: query.api_key_id,
+          model: query.model,
+          vendor: query.vendor,
+          traceId: query.trace_id,
+          since: query.since,
+          until: query.until,
+          minCost: query.min_cost,
+          maxCost: query.max_cost
+        })
+        return toPage(rows, limit, (row) => row.id, showTask, end)
+      }),
+      getTask: Effect.fnUntraced(function* ({ params, query }) {
+        return showHistory(yield* tasks.get(yield* requireReader(query), params.id))
+      })
+    })
+  })
+)
+
+/** The price is held until the task ends; then each part of it is captured or released. */
+const receiptOf = ({ captured, price, status }: TaskSummary) => {
+  const ended = isTerminal(status)
+  const charged = captured ?? Credits.zero
+  return {
+    held: ended ? Credits.zero : price,
+    captured: charged,
+    released: ended ? Credits.make(price - charged) : Credits.zero,
+    currency: "credits" as const
+  }
+}
+
+export const showTask = (task: TaskSummary) => ({
+  id: task.id,
+  vendor: task.vendor,
+  model: task.model,
+  action: task.action,
+  status: task.status,
+  error: task.error,
+  sandbox: task.sandbox,
+  receipt: receiptOf(task),
+  catalog: task.catalog,
+  trace_id: task.traceId,
+  created_at: task.createdAt,
+  started_at: task.startedAt,
+  ended_at: isTerminal(task.status) ? task.updatedAt : null
+})
+
+/** A task may end without having been processed. docs/reference/tasks.md#states */
+const movesOf = ({ createdAt, startedAt, status, traceId, updatedAt }: TaskSummary) => [
+  { status: "pending" as const, at: createdAt, trace_id: traceId },
+  ...(startedAt === null
+    ? []
+    : [{ status: "processing" as const, at: startedAt, trace_id: traceId }]),
+  ...(isTerminal(status) ? [{ status, at: updatedAt, trace_id: traceId }] : [])
+]
+
+const showAttempt = (row: AttemptRow) => ({
+  n: row.n,
+  vendor: row.vendor,
+  account_id: row.accountId,
+  state: row.state,
+  failure_class: row.failureClass,
+  started_at: row.startedAt,
+  answered_at: row.answeredAt
+})
+
+const showDelivery = (rows: ReadonlyArray<TaskDeliveryRow>, first: TaskDeliveryRow) => ({
+  id: first.id,
+  endpoint_id: first.endpointId,
+  event_id: first.eventId,
+  type: first.eventType,
+  status: first.status,
+  trace_id: first.traceId,
+  created_at: first.createdAt,
+  updated_at: first.updatedAt,
+  attempts: rows.flatMap((row) =>
+    row.seq === null
+      ? []
+      : [
+          {
+            seq: row.seq,
+            due_at: row.dueAt,
+            started_at: row.startedAt,
+            ended_at: row.endedAt,
+            status: row.httpStatus,
+            failure: row.failure
+          }
+        ]
+  )
+})
+
+const showHistory = ({ attempts, deliveries, entries, task }: History) => ({
+  ...showTask(task),
+  body: task.body,
+  result_kind: task.resultKind,
+  result: task.result,
+  moves: movesOf(task),
+  attempts: attempts.map(showAttempt),
+  entries: entries.map(showEntry),
+  deliveries: [...Map.groupBy(deliveries, (row) => row.id).values()].flatMap((rows) =>
+    rows[0] === undefined ? [] : [showDelivery(rows, rows[0])]
+  )
+})

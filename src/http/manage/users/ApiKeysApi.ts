@@ -1,0 +1,114 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { someOf, Text } from "../../../catalog/bodies/Fields.ts"
+import { CreditsFromString } from "../../../domain/Credits.ts"
+import { ApiKeyId } from "../../../domain/Ids.ts"
+import { Scope } from "../../../domain/Scope.ts"
+import { SpendReset } from "../../../domain/SpendLimit.ts"
+import { Timestamp } from "../../../domain/Task.ts"
+import { created, manageErrors as error } from "../ManageErrors.ts"
+import { ofUser, pageOf, pageQuery } from "../Paging.ts"
+
+const limitUpTo = (maximum: number) =>
+  Schema.Int.check(
+    Schema.isBetween(
+      { minimum: 1, maximum },
+      { message: `Expected a whole number from 1 to ${maximum}` }
+    )
+  )
+
+const apiKeyFields = {
+  preview: Schema.String,
+  name: Schema.String,
+  scopes: Schema.Array(Scope),
+  created_at: Timestamp,
+  expires_at: Schema.NullOr(Timestamp)
+}
+
+/** What a key may spend in a period of the calendar in UTC, and has counted in the current one. */
+const SpendLimit = Schema.Struct({
+  amount: CreditsFromString,
+  reset: SpendReset,
+  spent: CreditsFromString,
+  held: CreditsFromString,
+  remaining: CreditsFromString,
+  resets_at: Schema.NullOr(Timestamp)
+}).annotate({ identifier: "SpendLimit" })
+
+export const ApiKey = Schema.Struct({
+  id: ApiKeyId,
+  ...apiKeyFields,
+  last_used_at: Schema.NullOr(Timestamp),
+  spend_limit: Schema.NullOr(SpendLimit),
+  allowed_models: Schema.NullOr(Schema.Array(Schema.String)),
+  rate_limit_per_minute: Schema.NullOr(Schema.Int),
+  concurrent_tasks: Schema.NullOr(Schema.Int)
+}).annotate({ identifier: "ApiKey" })
+
+/** Only this response shows `key`. */
+export const CreatedApiKey = Schema.Struct({
+  id: ApiKeyId,
+  key: Schema.String,
+  ...apiKeyFields
+}).annotate({ identifier: "CreatedApiKey" })
+
+const Name = Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200))
+
+/** `null` removes a limit; what is absent stays. */
+export const ApiKeyChange = Schema.Struct({
+  name: Schema.optionalKey(Name),
+  spend_limit: Schema.optionalKey(
+    Schema.NullOr(
+      Schema.Struct({
+        amount: CreditsFromString.check(
+          Schema.isGreaterThanOrEqualToBigInt(0n, {
+            message: "Expected an amount that is not negative"
+          })
+        ),
+        reset: SpendReset
+      })
+    )
+  ),
+  allowed_models: Schema.optionalKey(
+    Schema.NullOr(someOf(Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200))))
+  ),
+  rate_limit_per_minute: Schema.optionalKey(Schema.NullOr(limitUpTo(1_000_000))),
+  concurrent_tasks: Schema.optionalKey(Schema.NullOr(limitUpTo(1_000_000))),
+  expires_at: Schema.optionalKey(Schema.NullOr(Timestamp))
+}).annotate({ identifier: "ApiKeyChange" })
+
+export const NewApiKey = Schema.Struct({
+  name: Name,
+  scopes: Schema.optionalKey(someOf(Scope)),
+  expires_at: Schema.optionalKey(Schema.NullOr(Timestamp))
+}).annotate({ identifier: "NewApiKey" })
+
+/** A user's own API keys. docs/reference/keys-and-limits.md#api-keys */
+export class ApiKeysApi extends HttpApiGroup.make("apiKeys").add(
+  HttpApiEndpoint.post("createApiKey", "/api-keys", {
+    payload: NewApiKey,
+    success: CreatedApiKey.pipe(created),
+    error
+  }),
+  HttpApiEndpoint.get("listApiKeys", "/api-keys", {
+    query: { ...pageQuery(ApiKeyId), ...ofUser },
+    success: pageOf(ApiKey),
+    error
+  }),
+  HttpApiEndpoint.get("getApiKey", "/api-keys/:id", {
+    params: { id: ApiKeyId },
+    success: ApiKey,
+    error
+  }),
+  HttpApiEndpoint.patch("updateApiKey", "/api-keys/:id", {
+    params: { id: ApiKeyId },
+    payload: ApiKeyChange,
+    success: ApiKey,
+    error
+  }),
+  HttpApiEndpoint.delete("revokeApiKey", "/api-keys/:id", {
+    params: { id: ApiKeyId },
+    success: HttpApiSchema.NoContent,
+    error
+  })
+) {}

@@ -1,0 +1,133 @@
+import { DateTime, Effect, Option } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import * as Credits from "../../../domain/Credits.ts"
+import { ApiKeyId } from "../../../domain/Ids.ts"
+import type { UserId } from "../../../domain/Ids.ts"
+import { invalid, problem } from "../../../domain/Problem.ts"
+import type { Scope } from "../../../domain/Scope.ts"
+import { resetAfter } from "../../../domain/SpendLimit.ts"
+import { ApiKeys } from "../../../users/ApiKeys.ts"
+import type { ApiKeyRow, KeyChange, KeyDetails } from "../../../users/ApiKeys.ts"
+import { CurrentCaller, requireReader, requireUser } from "../../server/Authentication.ts"
+import { Api } from "../Api.ts"
+import { readPage, toPage } from "../Paging.ts"
+import type { ApiKeyChange } from "./ApiKeysApi.ts"
+
+/** A user's own API keys. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "apiKeys",
+  Effect.fnUntraced(function* (handlers) {
+    const keys = yield* ApiKeys
+    return handlers.handleAll({
+      createApiKey: Effect.fnUntraced(function* ({ payload }) {
+        return yield* createKey(keys, yield* requireUser, payload)
+      }),
+      listApiKeys: Effect.fnUntraced(function* ({ query }) {
+        const userId = yield* requireReader(query)
+        const { before, limit } = readPage(query, ApiKeyId)
+        const rows = yield* keys.list(userId, { before, limit: limit + 1 })
+        const now = yield* DateTime.now
+        return toPage(rows, limit, (row) => row.id, showDetails(now))
+      }),
+      getApiKey: Effect.fnUntraced(function* ({ params }) {
+        const details = yield* keys.find(yield* ownerOfKeys, params.id)
+        return showDetails(yield* DateTime.now)(details)
+      }),
+      updateApiKey: Effect.fnUntraced(function* ({ params, payload }) {
+        const owner = yield* ownerOfKeys
+        const caller = yield* CurrentCaller
+        if (caller._tag === "User" && caller.apiKeyId === params.id) {
+          return yield* problem(1004, "An API key cannot change itself: use another one")
+        }
+        yield* checkExpiry(payload.expires_at)
+        const details = yield* keys.update(owner, params.id, changeOf(payload))
+        return showDetails(yield* DateTime.now)(details)
+      }),
+      revokeApiKey: Effect.fnUntraced(function* ({ params }) {
+        yield* keys.revoke(yield* requireUser, params.id)
+      })
+    })
+  })
+)
+
+const showKey = (row: ApiKeyRow) => ({
+  id: row.id,
+  preview: row.preview,
+  name: row.name,
+  scopes: row.scopes,
+  created_at: row.createdAt,
+  expires_at: row.expiresAt
+})
+
+/** The operator may look at and change the keys of all users. */
+const ownerOfKeys = Effect.map(CurrentCaller, (caller) =>
+  caller._tag === "User" ? Option.some(caller.userId) : Option.none()
+)
+
+const showDetails = (now: DateTime.Utc) => (row: KeyDetails) => ({
+  ...showKey(row),
+  last_used_at: row.lastUsedAt,
+  spend_limit: spendLimitOf(row, now),
+  allowed_models: row.allowedModels,
+  rate_limit_per_minute: row.rateLimitPerMinute,
+  concurrent_tasks: row.concurrentTasks
+})
+
+const spendLimitOf = (
+  { held, spendLimit: amount, spendReset: reset, spent }: KeyDetails,
+  now: DateTime.Utc
+) => {
+  if (amount === null || reset === null) return null
+  const remaining = amount - spent - held
+  return {
+    amount,
+    reset,
+    spent,
+    held,
+    remaining: Credits.make(remaining > 0n ? remaining : 0n),
+    resets_at: resetAfter(reset, now)
+  }
+}
+
+const changeOf = (payload: typeof ApiKeyChange.Type): KeyChange => ({
+  ...(payload.name === undefined ? {} : { name: payload.name }),
+  ...(payload.spend_limit === undefined ? {} : { spendLimit: payload.spend_limit }),
+  ...(payload.allowed_models === undefined ? {} : { allowedModels: payload.allowed_models }),
+  ...(payload.rate_limit_per_minute === undefined
+    ? {}
+    : { rateLimitPerMinute: payload.rate_limit_per_minute }),
+  ...(payload.concurrent_tasks === undefined ? {} : { concurrentTasks: payload.concurrent_tasks }),
+  ...(payload.expires_at === undefined ? {} : { expiresAt: payload.expires_at })
+})
+
+const checkExpiry = Effect.fnUntraced(function* (expiresAt: DateTime.Utc | null | undefined) {
+  const now = yield* DateTime.now
+  if (expiresAt && DateTime.isLessThanOrEqualTo(expiresAt, now)) {
+    return yield* invalid([{ pointer: "#/expires_at", detail: "Expected a time in the future" }])
+  }
+})
+
+/** The scopes of a key that is created without scopes. */
+const defaultScopes: ReadonlyArray<Scope> = ["inference"]
+
+/** Creates a key for a user; only this response shows it. A key that has already expired is refused. */
+export const createKey = Effect.fnUntraced(function* (
+  keys: ApiKeys["Service"],
+  userId: UserId,
+  payload: {
+    readonly name: string
+    readonly scopes?: ReadonlyArray<Scope>
+    readonly expires_at?: DateTime.Utc | null
+  }
+) {
+  const expiresAt = Option.fromNullishOr(payload.expires_at)
+  yield* checkExpiry(payload.expires_at)
+  const { key, row } = yield* keys.create({
+    userId,
+    name: payload.name,
+    scopes: payload.scopes ?? defaultScopes,
+    expiresAt
+  })
+  return { ...showKey(row), key }
+})

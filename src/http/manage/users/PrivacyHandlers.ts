@@ -1,0 +1,63 @@
+import { Effect, Stream } from "effect"
+import { HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import * as Credits from "../../../domain/Credits.ts"
+import type { UserId } from "../../../domain/Ids.ts"
+import { UserErasure } from "../../../tasks/privacy/UserErasure.ts"
+import { UserExport } from "../../../tasks/privacy/UserExport.ts"
+import type { UserDataRow } from "../../../tasks/privacy/UserExport.ts"
+import { CurrentCaller, requireOperator } from "../../server/Authentication.ts"
+import { Api } from "../Api.ts"
+
+/** A user's data: exported by the user or the operator, deleted by the operator. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "privacy",
+  Effect.fnUntraced(function* (handlers) {
+    const erasure = yield* UserErasure
+    const data = yield* UserExport
+    return handlers.handleAll({
+      deleteUser: Effect.fnUntraced(function* ({ params }) {
+        yield* requireOperator
+        const user = yield* erasure.delete(params.id)
+        return {
+          id: user.id,
+          deleted: true as const,
+          deleted_at: user.deletedAt,
+          erased_at: user.erasedAt
+        }
+      }),
+      exportUser: Effect.fnUntraced(function* ({ params }) {
+        yield* requireOwnerOrOperator(params.id)
+        return exportOf(yield* data.rows(params.id))
+      })
+    })
+  })
+)
+
+const requireOwnerOrOperator = (id: UserId) =>
+  Effect.flatMap(CurrentCaller, (caller) =>
+    caller._tag === "User" && caller.userId === id ? Effect.void : requireOperator
+  )
+
+/** One line of JSON a row, streamed while it is read. */
+const exportOf = <E>(rows: Stream.Stream<UserDataRow, E>) =>
+  HttpServerResponse.stream(
+    rows.pipe(
+      Stream.map((row) => `${JSON.stringify({ object: row.object, ...row.fields }, valueOf)}\n`),
+      Stream.encodeText,
+      // The status is already sent: the client sees a failure only by the broken connection
+      Stream.tapCause((cause) => Effect.logWarning("The export of a user broke off", cause))
+    ),
+    {
+      contentType: "application/x-ndjson",
+      headers: {
+        "content-disposition": 'attachment; filename="user.ndjson"',
+        "cache-control": "no-store"
+      }
+    }
+  )
+
+/** Amounts are the only `bigint`s; a `Date` writes itself. */
+const valueOf = (_: string, value: unknown): unknown =>
+  typeof value === "bigint" ? Credits.format(Credits.make(value)) : value

@@ -1,0 +1,46 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema, OpenApi } from "effect/http-api"
+import { SessionId, UserId } from "../../../domain/Ids.ts"
+import { Timestamp } from "../../../domain/Task.ts"
+import { SignInMethod } from "../../../users/Sessions.ts"
+import { created, manageErrors as error } from "../ManageErrors.ts"
+import { ofUser, pageOf, pageQuery } from "../Paging.ts"
+
+export const SessionView = Schema.Struct({
+  id: SessionId,
+  role: Schema.Literals(["user", "operator"]),
+  user_id: Schema.NullOr(UserId),
+  method: SignInMethod,
+  /** The session that asks. */
+  current: Schema.Boolean,
+  address: Schema.NullOr(Schema.String),
+  created_at: Timestamp,
+  last_seen_at: Timestamp,
+  /** When it ends if it is not used until then. */
+  expires_at: Timestamp
+}).annotate({ identifier: "Session" })
+
+/** Sessions of the caller. docs/reference/sessions.md */
+export class SessionsApi extends HttpApiGroup.make("sessions")
+  .add(
+    HttpApiEndpoint.get("getSession", "/session", { success: SessionView, error }),
+    HttpApiEndpoint.delete("signOut", "/session", { success: HttpApiSchema.NoContent, error }),
+    HttpApiEndpoint.get("listSessions", "/sessions", {
+      query: { ...pageQuery(SessionId), ...ofUser },
+      success: pageOf(SessionView),
+      error
+    }),
+    HttpApiEndpoint.delete("revokeSession", "/sessions/:id", {
+      params: { id: SessionId },
+      success: HttpApiSchema.NoContent,
+      error
+    }),
+    HttpApiEndpoint.post("createSignInLink", "/sign-in-links", {
+      payload: Schema.Struct({ user_id: Schema.optionalKey(Schema.NullOr(UserId)) }),
+      success: Schema.Struct({ url: Schema.String, expires_at: Timestamp })
+        .annotate({ identifier: "SignInLink" })
+        .pipe(created),
+      error
+    })
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Sessions" })) {}

@@ -1,0 +1,75 @@
+import { DateTime, Duration, Effect } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { AppConfig } from "../../../config/Config.ts"
+import { SessionId } from "../../../domain/Ids.ts"
+import { problem } from "../../../domain/Problem.ts"
+import { sessionIdleHours } from "../../../domain/SignInLimits.ts"
+import { Sessions } from "../../../users/Sessions.ts"
+import type { SessionRow } from "../../../users/Sessions.ts"
+import { CurrentCaller, requireOperator, requireReader } from "../../server/Authentication.ts"
+import { makeSessionCookies } from "../../server/SessionCookies.ts"
+import { signInUrl } from "../../server/SignInPage.ts"
+import { Api } from "../Api.ts"
+import { readPage, toPage } from "../Paging.ts"
+
+/** Sessions of the caller, and sign-in links. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "sessions",
+  Effect.fnUntraced(function* (handlers) {
+    const sessions = yield* Sessions
+    const cookies = yield* makeSessionCookies
+    const { baseUrl } = yield* AppConfig
+    return handlers.handleAll({
+      getSession: () => Effect.map(current, (row) => showSession(row, row.id)),
+      signOut: Effect.fnUntraced(function* () {
+        const { id, userId } = yield* current
+        yield* sessions.revoke(id, userId)
+        yield* cookies.clear
+      }),
+      listSessions: Effect.fnUntraced(function* ({ query }) {
+        const { _tag, session } = yield* CurrentCaller
+        const isOwn = _tag === "Operator" && query.user_id === undefined
+        const userId = isOwn ? null : yield* requireReader(query)
+        const { before, limit } = readPage(query, SessionId)
+        const rows = yield* sessions.list(userId, { before, limit: limit + 1 })
+        return toPage(
+          rows,
+          limit,
+          (row) => row.id,
+          (row) => showSession(row, session?.id)
+        )
+      }),
+      revokeSession: Effect.fnUntraced(function* ({ params }) {
+        const caller = yield* CurrentCaller
+        yield* sessions.revoke(params.id, caller._tag === "User" ? caller.userId : undefined)
+      }),
+      createSignInLink: Effect.fnUntraced(function* ({ payload }) {
+        yield* requireOperator
+        const { expiresAt, token } = yield* sessions.createLink(payload.user_id ?? null)
+        return { url: signInUrl(baseUrl, token), expires_at: expiresAt }
+      })
+    })
+  })
+)
+
+const current = Effect.flatMap(CurrentCaller, ({ session }) =>
+  session === undefined
+    ? Effect.fail(problem(2005, "This request has no session: it was sent with a key or a token"))
+    : Effect.succeed(session)
+)
+
+export const showSession = (row: SessionRow, currentId: SessionId | undefined) => ({
+  id: row.id,
+  role: row.userId === null ? ("operator" as const) : ("user" as const),
+  user_id: row.userId,
+  method: row.method,
+  current: row.id === currentId,
+  address: row.address,
+  created_at: row.createdAt,
+  last_seen_at: row.lastSeenAt,
+  expires_at: DateTime.min(
+    row.expiresAt,
+    DateTime.addDuration(row.lastSeenAt, Duration.hours(sessionIdleHours))
+  )
+})

@@ -1,0 +1,100 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
+import { Text } from "../../../catalog/bodies/Fields.ts"
+import { CreditsFromString } from "../../../domain/Credits.ts"
+import { UserId } from "../../../domain/Ids.ts"
+import { Timestamp } from "../../../domain/Task.ts"
+import { created, manageErrors as error } from "../ManageErrors.ts"
+import { pageOf, pageQuery } from "../Paging.ts"
+import { WalletView } from "../wallet/WalletApi.ts"
+import { CreatedApiKey, NewApiKey } from "./ApiKeysApi.ts"
+
+const Name = Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200))
+const Email = Text.check(
+  Schema.isPattern(/^[^\s@]+@[^\s@]+$/u, { expected: "an e-mail address" }),
+  Schema.isMaxLength(320)
+)
+
+/** The texts of its faults never contain the password. */
+const passwordFault = { message: "Expected a text of 8 to 1000 characters" }
+const Password = Schema.String.annotate(passwordFault).check(
+  Schema.isMinLength(8, passwordFault),
+  Schema.isMaxLength(1000, passwordFault)
+)
+
+export const User = Schema.Struct({
+  id: UserId,
+  email: Schema.String,
+  name: Schema.NullOr(Schema.String),
+  created_at: Timestamp,
+  disabled: Schema.Boolean
+}).annotate({ identifier: "User" })
+
+const PositiveAmount = CreditsFromString.check(
+  Schema.isGreaterThanBigInt(0n, { message: "Expected an amount above zero" })
+)
+
+const NonZeroAmount = CreditsFromString.check(
+  Schema.makeFilter<bigint>((amount) => amount !== 0n || "Expected an amount other than zero")
+)
+
+const IdempotencyKey = Schema.Struct({
+  "idempotency-key": Schema.optionalKey(Schema.NonEmptyString.check(Schema.isMaxLength(255)))
+})
+
+/** The operator's endpoints. docs/reference/keys-and-limits.md#users */
+export class UsersApi extends HttpApiGroup.make("users")
+  .add(
+    HttpApiEndpoint.post("createUser", "/users", {
+      payload: Schema.Struct({
+        email: Email,
+        name: Schema.optionalKey(Schema.NullOr(Name)),
+        password: Schema.optionalKey(Password)
+      }),
+      success: User.pipe(created),
+      error
+    }),
+    HttpApiEndpoint.get("listUsers", "/users", {
+      query: pageQuery(UserId),
+      success: pageOf(User),
+      error
+    }),
+    HttpApiEndpoint.get("getUser", "/users/:id", { params: { id: UserId }, success: User, error }),
+    HttpApiEndpoint.patch("updateUser", "/users/:id", {
+      params: { id: UserId },
+      payload: Schema.Struct({
+        email: Schema.optionalKey(Email),
+        name: Schema.optionalKey(Schema.NullOr(Name)),
+        password: Schema.optionalKey(Schema.NullOr(Password)),
+        disabled: Schema.optionalKey(Schema.Boolean)
+      }),
+      success: User,
+      error
+    }),
+    HttpApiEndpoint.post("createUserApiKey", "/users/:id/api-keys", {
+      params: { id: UserId },
+      payload: NewApiKey,
+      success: CreatedApiKey.pipe(created),
+      error
+    }),
+    HttpApiEndpoint.post("topUp", "/users/:id/top-ups", {
+      params: { id: UserId },
+      headers: IdempotencyKey,
+      payload: Schema.Struct({
+        amount: PositiveAmount,
+        note: Schema.optionalKey(Schema.NullOr(Name))
+      }),
+      success: WalletView.pipe(created),
+      error
+    }),
+    HttpApiEndpoint.post("adjust", "/users/:id/adjustments", {
+      params: { id: UserId },
+      headers: IdempotencyKey,
+      payload: Schema.Struct({ amount: NonZeroAmount, note: Name }),
+      success: WalletView.pipe(created),
+      error
+    })
+  )
+  .annotateMerge(
+    OpenApi.annotations({ title: "Users", description: "The operator's endpoints" })
+  ) {}

@@ -1,0 +1,99 @@
+import { Effect, Option } from "effect"
+import { SecureRandom } from "effect/crypto"
+import { HttpEffect, HttpServerResponse } from "effect/http"
+import { HttpApiBuilder } from "effect/http-api"
+import type { Credits } from "../../../domain/Credits.ts"
+import { UserId } from "../../../domain/Ids.ts"
+import { ApiKeys } from "../../../users/ApiKeys.ts"
+import { Users } from "../../../users/Users.ts"
+import type { UserRow } from "../../../users/Users.ts"
+import { Wallet } from "../../../wallet/Wallet.ts"
+import type { ChangedWallet } from "../../../wallet/Wallet.ts"
+import { requireOperator } from "../../server/Authentication.ts"
+import { RequestTrace } from "../../server/RequestTrace.ts"
+import { Api } from "../Api.ts"
+import { readPage, toPage } from "../Paging.ts"
+import { showWallet } from "../wallet/WalletHandlers.ts"
+import { createKey } from "./ApiKeysHandlers.ts"
+
+/** The operator's endpoints. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "users",
+  Effect.fnUntraced(function* (handlers) {
+    const users = yield* Users
+    const keys = yield* ApiKeys
+    const wallet = yield* Wallet
+
+    return handlers.handleAll({
+      createUser: Effect.fnUntraced(function* ({ payload }) {
+        yield* requireOperator
+        const user = yield* users.create({
+          email: payload.email,
+          name: Option.fromNullishOr(payload.name),
+          password: Option.fromUndefinedOr(payload.password)
+        })
+        return showUser(user)
+      }),
+      listUsers: Effect.fnUntraced(function* ({ query }) {
+        yield* requireOperator
+        const { before, limit } = readPage(query, UserId)
+        const rows = yield* users.list({ before, limit: limit + 1 })
+        return toPage(rows, limit, (row) => row.id, showUser)
+      }),
+      getUser: ({ params }) =>
+        Effect.andThen(requireOperator, Effect.map(users.get(params.id), showUser)),
+      updateUser: ({ params, payload }) =>
+        Effect.andThen(requireOperator, Effect.map(users.update(params.id, payload), showUser)),
+      createUserApiKey: Effect.fnUntraced(function* ({ params, payload }) {
+        yield* requireOperator
+        yield* users.get(params.id)
+        return yield* createKey(keys, params.id, payload)
+      }),
+      topUp: Effect.fnUntraced(function* ({ headers, params, payload }) {
+        yield* requireOperator
+        const change = yield* changeOf("top_up", params.id, payload, headers["idempotency-key"])
+        return yield* showChanged(yield* wallet.topUp(change))
+      }),
+      adjust: Effect.fnUntraced(function* ({ headers, params, payload }) {
+        yield* requireOperator
+        const change = yield* changeOf("adjustment", params.id, payload, headers["idempotency-key"])
+        return yield* showChanged(yield* wallet.adjust(change))
+      })
+    })
+  })
+)
+
+const showUser = (row: UserRow) => ({
+  id: row.id,
+  email: row.email,
+  name: row.name,
+  created_at: row.createdAt,
+  disabled: row.disabledAt !== null
+})
+
+/**
+ * A ledger entry keeps its key after the stored response has expired: a later
+ * repeat is marked too. ADR 0062.
+ */
+const showChanged = ({ repeated, wallet }: ChangedWallet) =>
+  Effect.as(repeated ? markReplayed : Effect.void, showWallet(wallet))
+
+const markReplayed = HttpEffect.appendPreResponseHandler((_request, response) =>
+  Effect.succeed(HttpServerResponse.setHeader(response, "idempotency-replayed", "true"))
+)
+
+/** The idempotency key becomes the operation id, so that a repeat has no effect. */
+const changeOf = (
+  kind: "top_up" | "adjustment",
+  userId: UserId,
+  payload: { readonly amount: Credits; readonly note?: string | null },
+  idempotencyKey: string | undefined
+) =>
+  Effect.map(RequestTrace, ({ traceId }) => ({
+    userId,
+    amount: payload.amount,
+    operationId: `${kind}:${userId}:${idempotencyKey ?? SecureRandom.uuidV4Unsafe()}`,
+    note: Option.fromNullishOr(payload.note),
+    traceId
+  }))

@@ -1,0 +1,86 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { CreditsFromString } from "../../../domain/Credits.ts"
+import { ApiKeyId, UserId } from "../../../domain/Ids.ts"
+import { usageGroups } from "../../../wallet/UsageReport.ts"
+import { manageErrors as error } from "../ManageErrors.ts"
+import { pageOf, pageQuery } from "../Paging.ts"
+
+/** A day in UTC that the calendar has. */
+const Day = Schema.String.check(
+  Schema.makeFilter<string>((text) => isDay(text) || "Expected a day such as 2030-01-31")
+).annotate({ description: "A day in UTC, inclusive", examples: ["2030-01-31"] })
+
+const isDay = (text: string): boolean =>
+  /^\d{4}-\d\d-\d\d$/u.test(text) &&
+  new Date(`${text}T00:00:00Z`).getTime() >= 0 &&
+  new Date(`${text}T00:00:00Z`).toISOString().startsWith(text)
+
+const groupNames: ReadonlySet<string> = new Set(usageGroups)
+
+const GroupBy = Schema.String.check(
+  Schema.makeFilter<string>((text) => {
+    const names = text.split(",")
+    return (
+      (names.every((name) => groupNames.has(name)) && new Set(names).size === names.length) ||
+      `Expected some of ${usageGroups.join(",")}`
+    )
+  })
+).annotate({
+  description: `Some of ${usageGroups.join(", ")}, separated by commas; day when absent`,
+  examples: ["day,key,model"]
+})
+
+/** The values of the groups of a row. */
+export const UsageKey = Schema.fromJsonString(Schema.Array(Schema.String))
+
+const UsageQuery = Schema.Struct({
+  from: Schema.optionalKey(Day),
+  to: Schema.optionalKey(Day),
+  group_by: Schema.optionalKey(GroupBy),
+  user_id: Schema.optionalKey(UserId.annotate({ description: "The operator's filter" })),
+  api_key_id: Schema.optionalKey(ApiKeyId),
+  vendor: Schema.optionalKey(Schema.NonEmptyString),
+  model: Schema.optionalKey(Schema.NonEmptyString),
+  sandbox: Schema.optionalKey(Schema.Literals(["true", "false"])),
+  format: Schema.optionalKey(
+    Schema.Literals(["json", "csv"]).annotate({
+      description: "`csv` returns all rows as a file; so does `Accept: text/csv`"
+    })
+  ),
+  ...pageQuery(UsageKey)
+})
+export type UsageQuery = typeof UsageQuery.Type
+
+/** The sums of a group; what rows are not grouped by is null. */
+export const Usage = Schema.Struct({
+  day: Schema.NullOr(Schema.String),
+  user_id: Schema.NullOr(Schema.String),
+  api_key_id: Schema.NullOr(Schema.String),
+  vendor: Schema.NullOr(Schema.String),
+  model: Schema.NullOr(Schema.String),
+  sandbox: Schema.NullOr(Schema.Boolean),
+  num_model_requests: Schema.Int,
+  input_tokens: Schema.Int,
+  input_cached_tokens: Schema.Int,
+  output_tokens: Schema.Int,
+  images: Schema.Int,
+  videos: Schema.Int,
+  audios: Schema.Int,
+  seconds: Schema.Int,
+  credits: CreditsFromString
+}).annotate({ identifier: "Usage" })
+
+/** What was charged, of a user or of all. docs/reference/usage.md */
+export class UsageApi extends HttpApiGroup.make("usage").add(
+  HttpApiEndpoint.get("listUsage", "/usage", {
+    query: UsageQuery,
+    success: pageOf(Usage),
+    error
+  }),
+  HttpApiEndpoint.post("rebuildUsage", "/usage/rebuild", {
+    payload: Schema.Struct({ from: Day, to: Day, user_id: Schema.optionalKey(UserId) }),
+    success: Schema.Struct({ corrected: Schema.Int }).annotate({ identifier: "UsageRebuild" }),
+    error
+  })
+) {}

@@ -1,0 +1,144 @@
+import { DateTime, Effect, Option, Stream } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { pointerOf } from "../../../catalog/FieldFaults.ts"
+import * as Credits from "../../../domain/Credits.ts"
+import { usageRebuildDaysMax } from "../../../domain/Limits.ts"
+import { invalid, problem } from "../../../domain/Problem.ts"
+import { usageGroups, UsageReport } from "../../../wallet/UsageReport.ts"
+import type { UsageGroup, UsageQuery, UsageRow } from "../../../wallet/UsageReport.ts"
+import { CurrentCaller, requireOperator } from "../../server/Authentication.ts"
+import { Api } from "../Api.ts"
+import { csvResponse, textCell, wantsCsv } from "../Csv.ts"
+import { readPage, toPage } from "../Paging.ts"
+import { UsageKey } from "./UsageApi.ts"
+import type { UsageQuery as Query } from "./UsageApi.ts"
+
+/** Without `from`: so many days before `to`. */
+const defaultDays = 29
+
+/** What was charged, by day, key and model. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "usage",
+  Effect.fnUntraced(function* (handlers) {
+    const usage = yield* UsageReport
+    return handlers.handleAll({
+      listUsage: Effect.fnUntraced(function* ({ query, request }) {
+        const read = yield* readQuery(query)
+        const show = showUsage(read.groups)
+        if (wantsCsv(query.format, request)) {
+          return csvResponse("usage.csv", columns, Stream.map(usage.all(read), show), lineOf)
+        }
+        const { before: after, limit } = readPage(query, UsageKey)
+        if (Option.isSome(after) && after.value.length !== read.groups.length) {
+          return yield* fault("cursor", "Expected next_cursor of the page before")
+        }
+        const rows = yield* usage.sums(read, { after, limit: limit + 1 })
+        return toPage(rows, limit, (row) => JSON.stringify(row.group), show)
+      }),
+      rebuildUsage: Effect.fnUntraced(function* ({ payload }) {
+        yield* requireOperator
+        const { from, to, user_id: user } = payload
+        const days = (Date.parse(to) - Date.parse(from)) / 86_400_000 + 1
+        if (days < 1 || days > usageRebuildDaysMax) {
+          const detail = `Expected 1 to ${usageRebuildDaysMax} days from the first`
+          return yield* invalid([{ pointer: pointerOf(["to"]), detail }])
+        }
+        return { corrected: yield* usage.rebuild({ from, to, user }) }
+      })
+    })
+  })
+)
+
+const fault = (name: string, detail: string) =>
+  invalid([{ pointer: pointerOf(["query", name]), detail }])
+
+const readQuery = Effect.fnUntraced(function* (query: Query) {
+  const caller = yield* CurrentCaller
+  const own = caller._tag === "User" ? caller.userId : undefined
+  if (own !== undefined && query.user_id !== undefined && query.user_id !== own) {
+    return yield* problem(1004, "The usage of another user is the operator's to read")
+  }
+  const to = query.to ?? DateTime.formatIsoDateUtc(yield* DateTime.now)
+  const from =
+    query.from ??
+    DateTime.formatIsoDateUtc(DateTime.subtract(DateTime.makeUnsafe(to), { days: defaultDays }))
+  if (from > to) return yield* fault("to", "Expected no day before `from`")
+  const names: ReadonlyArray<string> = (query.group_by ?? "day").split(",")
+  return {
+    from,
+    to,
+    groups: usageGroups.filter((group) => names.includes(group)),
+    user: own ?? query.user_id,
+    key: query.api_key_id,
+    vendor: query.vendor,
+    model: query.model,
+    sandbox: query.sandbox === undefined ? undefined : query.sandbox === "true"
+  } satisfies UsageQuery
+})
+
+const showUsage = (groups: ReadonlyArray<UsageGroup>) => {
+  const valueOf = (row: UsageRow, group: UsageGroup): string | null => {
+    const place = groups.indexOf(group)
+    // The group is -1, not asked for, or empty, because there is none
+    return (place < 0 ? undefined : row.group[place]) || null
+  }
+  return (row: UsageRow) => {
+    const sandbox = valueOf(row, "sandbox")
+    return {
+      day: valueOf(row, "day"),
+      user_id: valueOf(row, "user"),
+      api_key_id: valueOf(row, "key"),
+      vendor: valueOf(row, "vendor"),
+      model: valueOf(row, "model"),
+      sandbox: sandbox === null ? null : sandbox === "true",
+      num_model_requests: row.requests,
+      input_tokens: row.inputTokens,
+      input_cached_tokens: row.inputCachedTokens,
+      output_tokens: row.outputTokens,
+      images: row.images,
+      videos: row.videos,
+      audios: row.audios,
+      seconds: row.seconds,
+      credits: row.credits
+    }
+  }
+}
+
+type Shown = ReturnType<ReturnType<typeof showUsage>>
+
+const columns = [
+  "day",
+  "user_id",
+  "api_key_id",
+  "vendor",
+  "model",
+  "sandbox",
+  "num_model_requests",
+  "input_tokens",
+  "input_cached_tokens",
+  "output_tokens",
+  "images",
+  "videos",
+  "audios",
+  "seconds",
+  "credits"
+] satisfies ReadonlyArray<keyof Shown>
+
+const lineOf = (row: Shown): ReadonlyArray<string> => [
+  row.day ?? "",
+  row.user_id ?? "",
+  row.api_key_id ?? "",
+  textCell(row.vendor),
+  textCell(row.model),
+  String(row.sandbox ?? ""),
+  String(row.num_model_requests),
+  String(row.input_tokens),
+  String(row.input_cached_tokens),
+  String(row.output_tokens),
+  String(row.images),
+  String(row.videos),
+  String(row.audios),
+  String(row.seconds),
+  Credits.format(row.credits)
+]

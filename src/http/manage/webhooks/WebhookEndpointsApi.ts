@@ -1,0 +1,129 @@
+import { Schema } from "effect"
+import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
+import { someOf, Text } from "../../../catalog/bodies/Fields.ts"
+import { EventType } from "../../../domain/Event.ts"
+import { DeliveryId, EndpointId, EventId } from "../../../domain/Ids.ts"
+import { webhookDescriptionCharactersMax } from "../../../domain/Limits.ts"
+import { Timestamp } from "../../../domain/Task.ts"
+import { FindingCode } from "../../../domain/Webhook.ts"
+import { created, manageErrors as error } from "../ManageErrors.ts"
+import { ofUser, pageOf, pageQuery } from "../Paging.ts"
+
+const settings = {
+  id: EndpointId,
+  url: Schema.String,
+  events: Schema.Array(EventType),
+  description: Schema.NullOr(Schema.String),
+  enabled: Schema.Boolean
+}
+const metadata = { secret_preview: Schema.String, created_at: Timestamp, updated_at: Timestamp }
+
+export const WebhookEndpoint = Schema.Struct({ ...settings, ...metadata }).annotate({
+  identifier: "WebhookEndpoint"
+})
+
+/** Only create and rotate show `secret`. docs/reference/webhooks.md#secrets-and-rotation */
+export const WebhookEndpointWithSecret = Schema.Struct({
+  ...settings,
+  secret: Schema.String,
+  ...metadata
+}).annotate({ identifier: "WebhookEndpointWithSecret" })
+
+const Events = someOf(EventType)
+const Description = Text.check(Schema.isMaxCodePoints(webhookDescriptionCharactersMax))
+
+const NewWebhookEndpoint = Schema.Struct({
+  url: Text,
+  events: Events,
+  description: Schema.optionalKey(Schema.NullOr(Description)),
+  enabled: Schema.optionalKey(Schema.Boolean)
+}).annotate({ identifier: "NewWebhookEndpoint" })
+
+const WebhookEndpointChange = Schema.Struct({
+  url: Schema.optionalKey(Text),
+  events: Schema.optionalKey(Events),
+  description: Schema.optionalKey(Schema.NullOr(Description)),
+  enabled: Schema.optionalKey(Schema.Boolean)
+}).annotate({ identifier: "WebhookEndpointChange" })
+
+const Recover = Schema.Struct({
+  since: Timestamp.annotate({ description: "deliveries created at this time or later" })
+}).annotate({ identifier: "RecoverWebhookDeliveries" })
+
+const Recovered = Schema.Struct({
+  recovered: Schema.Int,
+  /** The limit was reached: call again for the rest. */
+  has_more: Schema.Boolean
+}).annotate({ identifier: "RecoveredWebhookDeliveries" })
+
+/** A delivery that a receiver could not verify. ADR 0055. */
+const ReceivedDelivery = Schema.Struct({
+  headers: Schema.Record(Schema.String, Schema.String),
+  /** The raw body as text, or as Base64 if it is not UTF-8. */
+  body: Schema.optionalKey(Schema.String),
+  body_base64: Schema.optionalKey(Schema.Uint8ArrayFromBase64),
+  /** The secret that the receiver verifies with. */
+  secret: Schema.optionalKey(Schema.String),
+  /** When it was received; default: now. */
+  received_at: Schema.optionalKey(Timestamp)
+}).annotate({ identifier: "ReceivedWebhookDelivery" })
+
+const SignatureReport = Schema.Struct({
+  valid: Schema.Boolean,
+  findings: Schema.Array(Schema.Struct({ code: FindingCode, detail: Schema.String }))
+}).annotate({ identifier: "WebhookSignatureReport" })
+
+/** A user's own webhook endpoints. docs/reference/webhooks.md#endpoints */
+export class WebhookEndpointsApi extends HttpApiGroup.make("webhookEndpoints").add(
+  HttpApiEndpoint.post("createWebhookEndpoint", "/webhook-endpoints", {
+    payload: NewWebhookEndpoint,
+    success: WebhookEndpointWithSecret.pipe(created),
+    error
+  }),
+  HttpApiEndpoint.get("listWebhookEndpoints", "/webhook-endpoints", {
+    query: { ...pageQuery(EndpointId), ...ofUser },
+    success: pageOf(WebhookEndpoint),
+    error
+  }),
+  HttpApiEndpoint.get("getWebhookEndpoint", "/webhook-endpoints/:id", {
+    params: { id: EndpointId },
+    query: ofUser,
+    success: WebhookEndpoint,
+    error
+  }),
+  HttpApiEndpoint.patch("updateWebhookEndpoint", "/webhook-endpoints/:id", {
+    params: { id: EndpointId },
+    payload: WebhookEndpointChange,
+    success: WebhookEndpoint,
+    error
+  }),
+  HttpApiEndpoint.delete("deleteWebhookEndpoint", "/webhook-endpoints/:id", {
+    params: { id: EndpointId },
+    success: HttpApiSchema.NoContent,
+    error
+  }),
+  HttpApiEndpoint.post("rotateWebhookEndpoint", "/webhook-endpoints/:id/rotate", {
+    params: { id: EndpointId },
+    success: WebhookEndpointWithSecret,
+    error
+  }),
+  HttpApiEndpoint.post("testWebhookEndpoint", "/webhook-endpoints/:id/test", {
+    params: { id: EndpointId },
+    success: Schema.Struct({ event_id: EventId, delivery_id: DeliveryId }).pipe(
+      HttpApiSchema.status(202)
+    ),
+    error
+  }),
+  HttpApiEndpoint.post("recoverWebhookEndpoint", "/webhook-endpoints/:id/recover", {
+    params: { id: EndpointId },
+    payload: Recover,
+    success: Recovered.pipe(HttpApiSchema.status(202)),
+    error
+  }),
+  HttpApiEndpoint.post("debugWebhookSignature", "/webhook-endpoints/:id/debug-signature", {
+    params: { id: EndpointId },
+    payload: ReceivedDelivery,
+    success: SignatureReport,
+    error
+  })
+) {}

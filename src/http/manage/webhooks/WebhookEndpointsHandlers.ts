@@ -1,0 +1,83 @@
+import { Effect, Option } from "effect"
+import { HttpApiBuilder } from "effect/http-api"
+import { EndpointId } from "../../../domain/Ids.ts"
+import { Deliveries } from "../../../webhooks/Deliveries.ts"
+import { Endpoints } from "../../../webhooks/Endpoints.ts"
+import type { EndpointRow } from "../../../webhooks/Endpoints.ts"
+import { SignatureDebug } from "../../../webhooks/SignatureDebug.ts"
+import { requireReader, requireUser } from "../../server/Authentication.ts"
+import { Api } from "../Api.ts"
+import { readPage, toPage } from "../Paging.ts"
+
+const utf8 = new TextEncoder()
+
+/** A user's own webhook endpoints. */
+export const layer = HttpApiBuilder.group(
+  Api,
+  "webhookEndpoints",
+  Effect.fnUntraced(function* (handlers) {
+    const endpoints = yield* Endpoints
+    const deliveries = yield* Deliveries
+    const signatures = yield* SignatureDebug
+    return handlers.handleAll({
+      createWebhookEndpoint: Effect.fnUntraced(function* ({ payload }) {
+        const { row, secret } = yield* endpoints.create({
+          userId: yield* requireUser,
+          url: payload.url,
+          events: payload.events,
+          description: Option.fromNullishOr(payload.description),
+          enabled: payload.enabled ?? true
+        })
+        return { ...show(row), secret }
+      }),
+      listWebhookEndpoints: Effect.fnUntraced(function* ({ query }) {
+        const userId = yield* requireReader(query)
+        const { before, limit } = readPage(query, EndpointId)
+        const rows = yield* endpoints.list(userId, { before, limit: limit + 1 })
+        return toPage(rows, limit, (row) => row.id, show)
+      }),
+      getWebhookEndpoint: Effect.fnUntraced(function* ({ params, query }) {
+        return show(yield* endpoints.get(yield* requireReader(query), params.id))
+      }),
+      updateWebhookEndpoint: Effect.fnUntraced(function* ({ params, payload }) {
+        return show(yield* endpoints.update(yield* requireUser, params.id, payload))
+      }),
+      deleteWebhookEndpoint: Effect.fnUntraced(function* ({ params }) {
+        yield* endpoints.remove(yield* requireUser, params.id)
+      }),
+      rotateWebhookEndpoint: Effect.fnUntraced(function* ({ params }) {
+        const { row, secret } = yield* endpoints.rotate(yield* requireUser, params.id)
+        return { ...show(row), secret }
+      }),
+      testWebhookEndpoint: Effect.fnUntraced(function* ({ params }) {
+        const sent = yield* endpoints.test(yield* requireUser, params.id)
+        return { event_id: sent.eventId, delivery_id: sent.deliveryId }
+      }),
+      recoverWebhookEndpoint: Effect.fnUntraced(function* ({ params, payload }) {
+        const userId = yield* requireUser
+        const { hasMore, recovered } = yield* deliveries.recover(userId, params.id, payload.since)
+        return { recovered, has_more: hasMore }
+      }),
+      debugWebhookSignature: Effect.fnUntraced(function* ({ params, payload }) {
+        return yield* signatures.explain(yield* requireUser, params.id, {
+          headers: payload.headers,
+          body: payload.body_base64 ?? utf8.encode(payload.body ?? ""),
+          secret: Option.fromUndefinedOr(payload.secret),
+          receivedAt: Option.fromUndefinedOr(payload.received_at)
+        })
+      })
+    })
+  })
+)
+
+/** Of the secret only a preview, its last four characters. */
+const show = (row: EndpointRow) => ({
+  id: row.id,
+  url: row.url,
+  events: row.events,
+  description: row.description,
+  enabled: row.enabled,
+  secret_preview: row.secretPreview,
+  created_at: row.createdAt,
+  updated_at: row.updatedAt
+})

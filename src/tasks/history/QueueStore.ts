@@ -1,0 +1,50 @@
+import { PgClient } from "@effect/sql-pg"
+import { Context, Effect, Layer, Schema } from "effect"
+import type { DateTime } from "effect"
+import { rowOf, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+
+/** The queues of tasks and deliveries, over all processes. */
+export const QueueDepths = Schema.Struct({
+  tasks: Schema.Int,
+  /** Wait for a slot at the vendor. */
+  tasksWaiting: Schema.Int,
+  /** No process runs them. */
+  tasksUnowned: Schema.Int,
+  deliveries: Schema.Int,
+  deliveriesDue: Schema.Int,
+  deliveriesClaimed: Schema.Int,
+  /** Of the delivery that has been due for longest; 0: none is. */
+  latenessMillis: Schema.Finite
+})
+export type QueueDepths = typeof QueueDepths.Type
+
+/** Read only; each table has unfinished work alone. */
+export class QueueStore extends Context.Service<
+  QueueStore,
+  { readonly depths: (now: DateTime.Utc) => Effect.Effect<QueueDepths, StoreUnavailable> }
+>()("gateway/tasks/QueueStore") {
+  static readonly layer = Layer.effect(
+    QueueStore,
+    Effect.map(PgClient.PgClient, (sql) =>
+      QueueStore.of({
+        depths: (now) =>
+          sql`
+            SELECT r.*, q.* FROM (
+              SELECT count(*)::int AS tasks,
+                (count(*) FILTER (WHERE slot_key IS NOT NULL AND NOT slot_held))::int AS tasks_waiting,
+                (count(*) FILTER (WHERE owner IS NULL))::int AS tasks_unowned
+              FROM runs
+            ) r CROSS JOIN (
+              SELECT count(*)::int AS deliveries,
+                (count(*) FILTER (WHERE owner IS NULL AND due_at <= ${toDate(now)}))::int AS deliveries_due,
+                (count(*) FILTER (WHERE owner IS NOT NULL))::int AS deliveries_claimed,
+                greatest(0, coalesce(floor(1000 * extract(epoch FROM
+                  ${toDate(now)}::timestamptz - min(due_at) FILTER (WHERE owner IS NULL))), 0))::float8 AS lateness_millis
+              FROM delivery_queue
+            ) q`.pipe(rowOf(QueueDepths), storeFailures)
+      })
+    )
+  )
+}

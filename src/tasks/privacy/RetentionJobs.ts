@@ -1,0 +1,26 @@
+import { Effect } from "effect"
+import { Artifacts } from "../../artifacts/Artifacts.ts"
+import { LogRetention } from "../../process/LogRetention.ts"
+import { RequestQuotas } from "../../users/RequestQuotas.ts"
+import { Sessions } from "../../users/Sessions.ts"
+import { Callbacks } from "../callbacks/Callbacks.ts"
+import { TaskRetention } from "./TaskRetention.ts"
+
+/** Deletes what has expired. docs/reference/privacy.md#retention */
+export const retentionJobs = Effect.gen(function* () {
+  const artifacts = yield* Artifacts
+  const callbacks = yield* Callbacks
+  const log = yield* LogRetention
+  const quotas = yield* RequestQuotas
+  const sessions = yield* Sessions
+  const tasks = yield* TaskRetention
+  return [
+    { name: "delivery log", run: log.maintain },
+    { name: "audit log", run: log.maintainAudit },
+    { name: "expired artifacts", run: artifacts.removeExpired },
+    { name: "old callbacks", run: callbacks.deleteExpired },
+    { name: "old tasks", run: tasks.maintain },
+    { name: "full request buckets", run: quotas.deleteFull },
+    { name: "ended sessions", run: sessions.deleteExpired }
+  ]
+})

@@ -1,0 +1,115 @@
+import { Context, DateTime, Duration, Effect, Layer, Option, Schedule } from "effect"
+import { Singleton } from "effect/cluster"
+import { Artifacts } from "../../artifacts/Artifacts.ts"
+import { firstTaskId } from "../../domain/Ids.ts"
+import type { TaskId, UserId } from "../../domain/Ids.ts"
+import {
+  artifactHours,
+  erasureGraceMinutes,
+  erasureRowsMax,
+  erasureSeconds,
+  reservationMillis
+} from "../../domain/Limits.ts"
+import { problem } from "../../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import { WorkNotifier } from "../../process/WorkNotifier.ts"
+import { TaskCompletion } from "../TaskCompletion.ts"
+import { TaskStore } from "../TaskStore.ts"
+import { UserErasureStore } from "./UserErasureStore.ts"
+import type { DeletedUser } from "./UserErasureStore.ts"
+
+/**
+ * Deletes users: access ends in one transaction, and passes that are repeated until they succeed cancel
+ * tasks and erase what is personal. docs/reference/privacy.md#deletion-of-a-user, ADR 0169.
+ */
+export class UserErasure extends Context.Service<
+  UserErasure,
+  {
+    /** Fails with 2005. When it returns, no process admits a request of this user any more. */
+    readonly delete: (id: UserId) => Effect.Effect<DeletedUser, Problem | StoreUnavailable>
+    /** Makes every pass that is due. One that fails is due again at the next call. */
+    readonly erase: Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/tasks/UserErasure") {
+  static readonly layer = Layer.effect(
+    UserErasure,
+    Effect.gen(function* () {
+      const store = yield* UserErasureStore
+      const pass = yield* makePass
+      return UserErasure.of({
+        delete: Effect.fn("UserErasure.delete")(function* (id) {
+          const deleted = yield* store.delete(id, yield* DateTime.now)
+          if (Option.isNone(deleted)) return yield* problem(2005, `There is no user ${id}`)
+          // As after the revocation of a key
+          if (deleted.value.reserved) yield* Effect.sleep(reservationMillis)
+          return deleted.value
+        }),
+        erase: Effect.gen(function* () {
+          const due = yield* store.due(yield* DateTime.now)
+          for (const { deletedAt, id } of due) {
+            yield* Effect.catchCause(pass(id, deletedAt), (cause) =>
+              Effect.logWarning(`The data of the deleted user ${id} were not erased yet`, cause)
+            )
+          }
+        })
+      })
+    })
+  )
+
+  /** Every process looks; a pass that two of them make is made twice. */
+  static readonly layerLoop = Singleton.make(
+    "UserErasure",
+    Effect.flatMap(UserErasure, ({ erase }) =>
+      erase.pipe(
+        Effect.catchCause((cause) => Effect.logWarning("Deleted users were not erased", cause)),
+        Effect.repeat(Schedule.spaced(Duration.seconds(erasureSeconds))),
+        Effect.asVoid
+      )
+    )
+  )
+}
+
+/** An artifact is made while its task runs, which may be for a day, and is kept for a day. */
+const artifactsSince = (now: DateTime.Utc): TaskId =>
+  firstTaskId(
+    Math.max(0, DateTime.toEpochMillis(DateTime.subtract(now, { hours: 2 * artifactHours })))
+  )
+
+const makePass = Effect.gen(function* () {
+  const store = yield* UserErasureStore
+  const tasks = yield* TaskStore
+  const completion = yield* TaskCompletion
+  const artifacts = yield* Artifacts
+  const notifier = yield* WorkNotifier
+
+  const cancel = Effect.fnUntraced(function* (id: TaskId) {
+    const task = yield* tasks.view(id)
+    if (Option.isNone(task)) return
+    yield* completion.fail(task.value, Option.none(), {
+      code: 4004,
+      title: "Cancelled",
+      detail: ""
+    })
+    yield* notifier.stopTask(id)
+  })
+
+  const inParts = (
+    part: (after: string) => Effect.Effect<Option.Option<string>, StoreUnavailable>,
+    first: string
+  ) =>
+    Effect.gen(function* () {
+      for (let after = Option.some(first); Option.isSome(after);) after = yield* part(after.value)
+    })
+
+  return Effect.fn("UserErasure.pass")(function* (id: UserId, deletedAt: DateTime.Utc) {
+    const now = yield* DateTime.now
+    const graceEnds = DateTime.add(deletedAt, { minutes: erasureGraceMinutes })
+    yield* Effect.forEach(yield* store.unfinishedTasks(id), cancel, { discard: true })
+    yield* artifacts.remove(yield* store.artifacts(id, artifactsSince(now)))
+    yield* inParts((after) => store.eraseTasks(id, after, erasureRowsMax), firstTaskId(0))
+    yield* inParts((after) => store.eraseDeliveries(id, after, erasureRowsMax), "")
+    const isLast = DateTime.isGreaterThanOrEqualTo(now, graceEnds)
+    const next = isLast ? DateTime.add(now, { seconds: erasureSeconds }) : graceEnds
+    yield* store.end(id, isLast, next, now)
+  })
+})

@@ -1,0 +1,122 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer, Option, Schema } from "effect"
+import type { DateTime } from "effect"
+import { audited, named } from "../../db/Audited.ts"
+import { rowOf, rowsOf, Time, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import { ArtifactId, TaskId, UserId } from "../../domain/Ids.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+
+/** A user that was deleted. `reserved`: a process may admit calls of a key until it has settled. */
+export const DeletedUser = Schema.Struct({
+  id: UserId,
+  deletedAt: Time,
+  erasedAt: Schema.NullOr(Time),
+  reserved: Schema.Boolean
+})
+export type DeletedUser = typeof DeletedUser.Type
+
+const DueRow = Schema.Struct({ id: UserId, deletedAt: Time })
+
+/** Deletions of users, and the passes that erase their data. docs/reference/privacy.md#deletion-of-a-user */
+export class UserErasureStore extends Context.Service<
+  UserErasureStore,
+  {
+    /** Ends all access and queues the erasure, in one transaction. `None`: there is no such user. */
+    readonly delete: (
+      id: UserId,
+      now: DateTime.Utc
+    ) => Effect.Effect<Option.Option<DeletedUser>, StoreUnavailable>
+    /** Deleted users whose next pass is due. */
+    readonly due: (
+      now: DateTime.Utc
+    ) => Effect.Effect<ReadonlyArray<typeof DueRow.Type>, StoreUnavailable>
+    readonly unfinishedTasks: (id: UserId) => Effect.Effect<ReadonlyArray<TaskId>, StoreUnavailable>
+    /** Media of tasks that are this young or younger. */
+    readonly artifacts: (
+      id: UserId,
+      since: TaskId
+    ) => Effect.Effect<ReadonlyArray<ArtifactId>, StoreUnavailable>
+    /** Erases a part of the tasks; returns where the next part begins. */
+    readonly eraseTasks: (
+      id: UserId,
+      after: string,
+      limit: number
+    ) => Effect.Effect<Option.Option<string>, StoreUnavailable>
+    readonly eraseDeliveries: (
+      id: UserId,
+      after: string,
+      limit: number
+    ) => Effect.Effect<Option.Option<string>, StoreUnavailable>
+    /** Erases the rest. `ends`: nothing of the user can be under way any more. */
+    readonly end: (
+      id: UserId,
+      ends: boolean,
+      next: DateTime.Utc,
+      now: DateTime.Utc
+    ) => Effect.Effect<void, StoreUnavailable>
+  }
+>()("gateway/tasks/UserErasureStore") {
+  static readonly layer = Layer.effect(
+    UserErasureStore,
+    Effect.map(PgClient.PgClient, (sql) => UserErasureStore.of({ ...finds(sql), ...erases(sql) }))
+  )
+}
+
+function finds(sql: PgClient.PgClient) {
+  return {
+    due: (now: DateTime.Utc) =>
+      sql`
+        SELECT id, deleted_at FROM users WHERE erasure_due_at <= ${toDate(now)}
+        ORDER BY erasure_due_at LIMIT 100`.pipe(rowsOf(DueRow), storeFailures),
+    unfinishedTasks: (id: UserId) =>
+      sql`
+        SELECT task_id AS id FROM runs
+        WHERE api_key_id = ANY (ARRAY(SELECT k.id FROM api_keys k WHERE k.user_id = ${id}))`.pipe(
+        rowsOf(Schema.Struct({ id: TaskId })),
+        Effect.map(Array.map((row) => row.id)),
+        storeFailures
+      ),
+    artifacts: (id: UserId, since: TaskId) =>
+      sql`
+        SELECT a.id FROM tasks t JOIN artifacts a ON a.task_id = t.id
+        WHERE t.user_id = ${id} AND t.id >= ${since}`.pipe(
+        rowsOf(Schema.Struct({ id: ArtifactId })),
+        Effect.map(Array.map((row) => row.id)),
+        storeFailures
+      )
+  }
+}
+
+function erases(sql: PgClient.PgClient) {
+  const Last = Schema.Struct({ last: Schema.NullOr(Schema.String) })
+  const last = <E>(statement: Effect.Effect<ReadonlyArray<unknown>, E>) =>
+    statement.pipe(
+      rowOf(Last),
+      Effect.map((row) => Option.fromNullOr(row.last))
+    )
+  return {
+    delete: (id: UserId, now: DateTime.Utc) =>
+      sql`SELECT * FROM user_delete(${id}::uuid, ${toDate(now)})`.pipe(
+        rowsOf(DeletedUser),
+        Effect.map(Array.head),
+        audited(sql, Option.flatMap(named)),
+        storeFailures
+      ),
+    eraseTasks: (id: UserId, after: string, limit: number) =>
+      last(
+        sql`SELECT user_tasks_erase(${id}::uuid, ${after}::uuid, ${limit}::int)::text AS last`
+      ).pipe(storeFailures),
+    eraseDeliveries: (id: UserId, after: string, limit: number) =>
+      last(
+        sql`SELECT user_deliveries_erase(${id}::uuid, ${after}::text, ${limit}::int) AS last`
+      ).pipe(storeFailures),
+    end: (id: UserId, ends: boolean, next: DateTime.Utc, now: DateTime.Utc) =>
+      sql`
+        SELECT user_erasure_end(
+          ${id}::uuid, ${ends}::boolean, ${toDate(next)}::timestamptz, ${toDate(now)}::timestamptz)`.pipe(
+        Effect.asVoid,
+        storeFailures
+      )
+  }
+}

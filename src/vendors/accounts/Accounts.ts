@@ -1,0 +1,229 @@
+import { Clock, Context, Effect, Layer, Option, Result, Schema } from "effect"
+import type { AccountSetting, Provider } from "../../domain/Provider.ts"
+import type { UpstreamResponse } from "../upstream/UpstreamExchange.ts"
+import type { AccountChange } from "./AccountChange.ts"
+import { accountRefusal } from "./AccountRefusal.ts"
+import { ratePauseOf } from "./RateLimits.ts"
+import { detailsOf, stateOf, TrackedAccount } from "./TrackedAccount.ts"
+import type { AccountDetails, AccountState, CallSource } from "./TrackedAccount.ts"
+
+export type { AccountDetails, AccountState, CallSource } from "./TrackedAccount.ts"
+
+/**
+ * No account of this provider may be called now: the rate of the model is used up at all of them
+ * (`rate`), or none is usable (`broken`: refused, or cut off by its circuit).
+ */
+export class NoAccountFree extends Schema.TaggedError<NoAccountFree>()("NoAccountFree", {
+  provider: Schema.String,
+  reason: Schema.Literals(["rate", "broken"]),
+  /** The account that is free first. */
+  soonest: Schema.optionalKey(Schema.String),
+  retryAfterMillis: Schema.Finite
+}) {}
+
+/** The part of a response that may pause an account. */
+export type AccountResponse = Pick<UpstreamResponse, "status" | "headers" | "body">
+
+/**
+ * The upstream accounts: which is next, which are paused. Rates and circuits are of one model, refusals of
+ * the whole account. ADR 0070 and ADR 0132.
+ */
+export class Accounts extends Context.Service<
+  Accounts,
+  {
+    /** There is a key for this provider; without one the simulator serves it. */
+    readonly isConfigured: (provider: Provider) => boolean
+    readonly find: (id: string) => Option.Option<AccountSetting>
+    readonly idsOf: (provider: Provider) => ReadonlyArray<string>
+    /**
+     * The accounts that a call may be sent to, in order, `among` these or all. One that drains gets no new
+     * work: it is left out, unless `among` are only such. The first place is shared by weight. When the rate
+     * is at its limit at all of them, the one that is free first.
+     */
+    readonly order: (
+      provider: Provider,
+      source: CallSource,
+      nowMillis: number,
+      among?: ReadonlyArray<AccountSetting>
+    ) => Result.Result<ReadonlyArray<AccountSetting>, NoAccountFree>
+    /** Right before the call is sent: `false` when the account was cut off since `order`. */
+    readonly admits: (
+      account: AccountSetting,
+      source: CallSource,
+      digest: () => string,
+      nowMillis: number
+    ) => boolean
+    /** Pauses the account after a 429, a refusal or an exhausted limit. */
+    readonly observe: (
+      account: AccountSetting,
+      source: CallSource,
+      response: AccountResponse,
+      nowMillis: number
+    ) => void
+    /** The circuit of the model counts different requests that failed. */
+    readonly failed: (
+      account: AccountSetting,
+      source: CallSource,
+      digest: string,
+      nowMillis: number
+    ) => void
+    /** The circuit of the model closes. */
+    readonly succeeded: (account: AccountSetting, source: CallSource) => void
+    /** Receives what the calls of this process change. */
+    readonly onChange: (handler: (change: AccountChange) => void) => void
+    /** A change that another process has made. */
+    readonly apply: (change: AccountChange, nowMillis: number) => void
+    readonly states: Effect.Effect<ReadonlyArray<AccountState>>
+    readonly details: Effect.Effect<ReadonlyArray<AccountDetails>>
+    readonly isDraining: (account: AccountSetting) => boolean
+    /** From now on these drain, and no others. */
+    readonly setDraining: (ids: ReadonlySet<string>) => void
+  }
+>()("gateway/vendors/Accounts") {
+  static readonly layer = (settings: ReadonlyArray<AccountSetting>) =>
+    Layer.sync(Accounts, () => make(settings))
+}
+
+/** Moves the round robin on and returns the accounts in order. */
+const nextOrder = (tracked: ReadonlyArray<TrackedAccount>): ReadonlyArray<AccountSetting> => {
+  const first = tracked[0]
+  if (tracked.length === 1 && first !== undefined) return [first.account]
+  let total = 0
+  for (const it of tracked) {
+    it.currentWeight += it.account.weight
+    total += it.account.weight
+  }
+  const sorted = [...tracked].sort((a, b) => b.currentWeight - a.currentWeight)
+  if (sorted[0] !== undefined) sorted[0].currentWeight -= total
+  return sorted.map(({ account }) => account)
+}
+
+const none: ReadonlyArray<string> = []
+
+type Waiting = readonly [TrackedAccount, number]
+
+const byWait = ([, a]: Waiting, [, b]: Waiting): number => a - b
+
+const noneFree = (
+  provider: Provider,
+  reason: "rate" | "broken",
+  waiting: ReadonlyArray<Waiting>
+): Result.Result<never, NoAccountFree> => {
+  const first = waiting.toSorted(byWait)[0]
+  const soonest = first === undefined ? {} : { soonest: first[0].account.id }
+  return Result.fail(
+    new NoAccountFree({ provider, reason, ...soonest, retryAfterMillis: first?.[1] ?? 0 })
+  )
+}
+
+const orderOf = (
+  provider: Provider,
+  all: ReadonlyArray<TrackedAccount>,
+  source: CallSource,
+  now: number
+): Result.Result<ReadonlyArray<AccountSetting>, NoAccountFree> => {
+  const usable = all.filter((it) => it.brokenMillis(source, now) === 0)
+  if (usable.length === 0) {
+    return noneFree(
+      provider,
+      "broken",
+      all.map((it): Waiting => [it, it.brokenMillis(source, now)])
+    )
+  }
+  const free = usable.filter((it) => it.pausedMillis(source.model, now) === 0)
+  if (free.length > 0) return Result.succeed(nextOrder(free))
+  // The vendor decides about the last one, unless it has said that nothing is left
+  const paused = usable.map((it): Waiting => [it, it.pausedMillis(source.model, now)])
+  const [last] = paused.filter(([it]) => it.model(source.model)?.isUsedUp !== true).toSorted(byWait)
+  return last === undefined ? noneFree(provider, "rate", paused) : Result.succeed([last[0].account])
+}
+
+type Changes = Pick<
+  Accounts["Service"],
+  "admits" | "observe" | "failed" | "succeeded" | "onChange" | "apply"
+>
+
+/** What calls change about the accounts. */
+const changesOf = (byId: ReadonlyMap<string, TrackedAccount>): Changes => {
+  const handlers: Array<(change: AccountChange) => void> = []
+  const apply = (change: AccountChange, now: number) => {
+    byId.get(change.id)?.apply(change, now)
+  }
+  const change = (made: AccountChange, now: number) => {
+    apply(made, now)
+    for (const handle of handlers) handle(made)
+  }
+  return {
+    admits: ({ id }, { model, user }, digest, now) => {
+      const found = byId.get(id)
+      return (
+        found === undefined ||
+        (found.refusals.admits(user, () => String(user), now) &&
+          (found.model(model)?.circuit.admits(user, digest, now) ?? true))
+      )
+    },
+    observe: ({ id }, { model, user }, response, now) => {
+      const found = byId.get(id)
+      if (found === undefined) return
+      const refusal = accountRefusal(response)
+      if (refusal !== undefined) {
+        const { status } = response
+        found.lastRefusal = { atMillis: now, model, status, concerns: refusal }
+      }
+      if (refusal === "account") return change({ _tag: "Refused", id, user }, now)
+      if (refusal === undefined && !found.refusals.isAtRest) {
+        change({ _tag: "Closed", id, model: null }, now)
+      }
+      const pause = ratePauseOf(response.status, response.headers, now)
+      if (pause !== undefined) change({ _tag: "Paused", id, model, ...pause }, now)
+    },
+    failed: ({ id }, { model, user }, digest, now) =>
+      change({ _tag: "Failed", id, model, user, digest }, now),
+    succeeded: ({ id }, { model }) => {
+      // Of every call: most have nothing to close
+      if (byId.get(id)?.model(model)?.circuit.isAtRest === false) {
+        change({ _tag: "Closed", id, model }, 0)
+      }
+    },
+    onChange: (handler) => {
+      handlers.push(handler)
+    },
+    apply
+  }
+}
+
+const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
+  const tracked = settings.map((account) => new TrackedAccount(account))
+  const byProvider = Map.groupBy(tracked, ({ account }) => account.provider)
+  const ids = new Map(
+    byProvider
+      .entries()
+      .map(([provider, all]) => [provider, all.map(({ account }) => account.id)] as const)
+  )
+  const byId = new Map(tracked.map((it) => [it.account.id, it]))
+  let draining: ReadonlySet<string> = new Set()
+  const withoutDraining = (all: ReadonlyArray<TrackedAccount>) =>
+    draining.size === 0 ? all : all.filter(({ account }) => !draining.has(account.id))
+
+  return Accounts.of({
+    isConfigured: (provider) => byProvider.has(provider),
+    find: (id) => Option.map(Option.fromUndefinedOr(byId.get(id)), ({ account }) => account),
+    idsOf: (provider) => ids.get(provider) ?? none,
+    order: (provider, source, now, among) => {
+      const all = byProvider.get(provider) ?? []
+      if (among === undefined) return orderOf(provider, withoutDraining(all), source, now)
+      const few = all.filter(({ account }) => among.includes(account))
+      const active = withoutDraining(few)
+      return orderOf(provider, active.length === 0 ? few : active, source, now)
+    },
+    ...changesOf(byId),
+    states: Effect.map(Clock.currentTimeMillis, (now) => tracked.map((it) => stateOf(it, now))),
+    details: Effect.map(Clock.currentTimeMillis, (now) =>
+      tracked.map((it) => detailsOf(it, draining.has(it.account.id), now))
+    ),
+    isDraining: ({ id }) => draining.has(id),
+    setDraining: (ids) => {
+      draining = ids
+    }
+  })
+}

@@ -1,0 +1,157 @@
+import type { AccountSetting, Provider } from "../../domain/Provider.ts"
+import type { AccountChange } from "./AccountChange.ts"
+import type { AccountRefusal } from "./AccountRefusal.ts"
+import { Circuit } from "./Circuit.ts"
+import type { Caller } from "./Circuit.ts"
+
+/** The state of an account in `/metrics`: the worst of its models. */
+export interface AccountState {
+  readonly id: string
+  readonly provider: Provider
+  readonly circuit: "Closed" | "Open" | "HalfOpen"
+  /** Rest of a pause, after a rate limit or a refused key. */
+  readonly pausedMillis: number
+}
+
+/** What the operator sees of an account. */
+export interface AccountDetails extends AccountState {
+  readonly account: AccountSetting
+  readonly isDraining: boolean
+  /** Models that had a pause or a failure. */
+  readonly models: ReadonlyArray<{
+    readonly model: string
+    readonly circuit: AccountState["circuit"]
+    readonly pausedMillis: number
+  }>
+  /** The latest refusal of the service's own account that this process has seen. */
+  readonly lastRefusal: Refusal | undefined
+}
+
+interface Refusal {
+  readonly atMillis: number
+  readonly model: string
+  readonly status: number
+  /** Its key or bill; or what the key may do. */
+  readonly concerns: AccountRefusal
+}
+
+/** What a call counts for. */
+export interface CallSource {
+  /** What the vendor counts its rates by: the upstream model, or a route without one. */
+  readonly model: string
+  readonly user: Caller
+}
+
+/** Unreachable, time-out, 5xx. */
+const failurePolicy = { failures: 5, openMillis: 10_000 }
+
+/** An account that is unpaid or whose key is refused, until the operator acts. */
+const refusalPolicy = { failures: 1, openMillis: 60_000 }
+
+/** These count all submits of an account together. docs/reference/vendors.md#accounts */
+const countsByAccount: ReadonlySet<Provider> = new Set(["fal", "replicate"])
+
+/** Models of one account that are remembered; clients may name models of free routes. */
+const modelsMax = 1000
+
+class ModelState {
+  readonly circuit = new Circuit(failurePolicy)
+  pausedUntil = 0
+  isUsedUp = false
+}
+
+/** What is known of an account: its circuits and its pauses. */
+export class TrackedAccount {
+  readonly account: AccountSetting
+  /** Smooth weighted round robin: the account with the highest current weight is next. */
+  currentWeight = 0
+  readonly refusals = new Circuit(refusalPolicy)
+  lastRefusal: Refusal | undefined
+  /** Only models that had a pause or a failure. */
+  readonly models = new Map<string, ModelState>()
+
+  constructor(account: AccountSetting) {
+    this.account = account
+  }
+
+  keyOf(model: string): string {
+    return model !== "" && countsByAccount.has(this.account.provider) ? "*" : model
+  }
+
+  model(model: string): ModelState | undefined {
+    return this.models.size === 0 ? undefined : this.models.get(this.keyOf(model))
+  }
+
+  changeModel(model: string): ModelState {
+    const key = this.keyOf(model)
+    const known = this.models.get(key)
+    if (known !== undefined) return known
+    const [oldest] = this.models.keys()
+    if (oldest !== undefined && this.models.size >= modelsMax) this.models.delete(oldest)
+    const made = new ModelState()
+    this.models.set(key, made)
+    return made
+  }
+
+  /** 0: it may be called. */
+  brokenMillis({ model, user }: CallSource, nowMillis: number): number {
+    const circuit = this.model(model)?.circuit
+    return Math.max(
+      this.refusals.isOpenFor(user, nowMillis) ? this.refusals.remaining(nowMillis) : 0,
+      circuit?.isOpenFor(user, nowMillis) === true ? circuit.remaining(nowMillis) : 0
+    )
+  }
+
+  pausedMillis(model: string, nowMillis: number): number {
+    return Math.max(0, (this.model(model)?.pausedUntil ?? 0) - nowMillis)
+  }
+
+  /** Of a call of this process or of another one. */
+  apply(change: AccountChange, now: number): void {
+    switch (change._tag) {
+      case "Failed":
+        return this.changeModel(change.model).circuit.fail(change.user, change.digest, now)
+      case "Refused":
+        return this.refusals.fail(change.user, String(change.user), now)
+      case "Paused": {
+        const state = this.changeModel(change.model)
+        state.pausedUntil = now + change.millis
+        state.isUsedUp = change.isUsedUp
+        return
+      }
+      case "Closed":
+        return change.model === null
+          ? this.refusals.succeed()
+          : this.model(change.model)?.circuit.succeed()
+    }
+  }
+}
+
+export const stateOf = (
+  { account, models, refusals }: TrackedAccount,
+  now: number
+): AccountState => {
+  const states = [...models.values()]
+  const circuits = new Set(states.map(({ circuit }) => circuit.state(now)))
+  return {
+    id: account.id,
+    provider: account.provider,
+    circuit: (["Open", "HalfOpen"] as const).find((it) => circuits.has(it)) ?? "Closed",
+    pausedMillis: Math.max(
+      refusals.remaining(now),
+      ...states.map(({ pausedUntil }) => pausedUntil - now)
+    )
+  }
+}
+
+export const detailsOf = (it: TrackedAccount, isDraining: boolean, now: number): AccountDetails =>
+  Object.assign(stateOf(it, now), {
+    account: it.account,
+    isDraining,
+    models: Array.from(it.models, ([model, { circuit, pausedUntil }]) => ({
+      model,
+      circuit: circuit.state(now),
+      pausedMillis: Math.max(0, pausedUntil - now)
+    })),
+    lastRefusal: it.lastRefusal
+  })

@@ -1,0 +1,163 @@
+import { Context, Duration, Effect, Exit, Layer, Redacted, Schema } from "effect"
+import { buildConnector } from "undici"
+import type { Client } from "undici"
+import { Catalog } from "../../catalog/Catalog.ts"
+import type { AccountSetting } from "../../domain/Provider.ts"
+import { makeSimulator } from "../../sandbox/UpstreamSimulator.ts"
+import { SecretMask } from "./SecretMask.ts"
+import { UpstreamConnections } from "./UpstreamConnections.ts"
+import { UpstreamExchange } from "./UpstreamExchange.ts"
+import type { FailureKind, UpstreamResponse, UpstreamRequest } from "./UpstreamExchange.ts"
+
+/** There was no response. `unsent`: certainly no byte was sent. */
+export class UpstreamFailure extends Schema.TaggedError<UpstreamFailure>()("UpstreamFailure", {
+  kind: Schema.Literals(["unsent", "timeout", "broken", "page"]),
+  /** For the log, without key and body. */
+  detail: Schema.String
+}) {}
+
+/** The raw upstream call: adds the key, retries nothing, is aborted when the caller is interrupted. */
+export class Upstream extends Context.Service<
+  Upstream,
+  {
+    readonly send: (
+      account: AccountSetting,
+      request: UpstreamRequest
+    ) => Effect.Effect<UpstreamResponse, UpstreamFailure>
+    /** As `send`, for a caller that is not a fiber; returns the abort. Does not throw. */
+    readonly sendUnsafe: (
+      account: AccountSetting,
+      request: UpstreamRequest,
+      done: (exit: Exit.Exit<UpstreamResponse, UpstreamFailure>) => void
+    ) => () => void
+    /** A simulated response in the vendor's format, without an account. docs/reference/vendors.md#sandbox */
+    readonly simulate: (
+      provider: AccountSetting["provider"],
+      request: UpstreamRequest
+    ) => Effect.Effect<UpstreamResponse>
+  }
+>()("gateway/vendors/Upstream") {
+  static readonly layer = (options: { readonly timeout: Duration.Duration }) =>
+    Layer.effect(
+      Upstream,
+      Effect.gen(function* () {
+        const catalog = yield* Catalog
+        const origins = yield* makeOrigins(Duration.toMillis(options.timeout))
+        return Upstream.of({
+          send: (account, request) =>
+            Effect.callback((resume) => Effect.sync(sendUnsafe(origins, account, request, resume))),
+          sendUnsafe: (account, request, done) => sendUnsafe(origins, account, request, done),
+          simulate: makeSimulator(() => catalog.current().upstream)
+        })
+      })
+    )
+}
+
+/** Time to connect; nothing was sent before that. */
+const connectMillis = 10_000
+
+/** Shorter than the keep-alive of most servers, so that none closes a connection during a call. */
+const keepAliveMillis = 4000
+
+type Origins = (origin: string) => UpstreamConnections
+
+const makeOrigins = Effect.fnUntraced(function* (timeoutMillis: number) {
+  const optionsOf = (): Client.Options => ({
+    allowH2: false,
+    pipelining: 1,
+    // Shared by the connections of an origin, so that they resume each other's TLS sessions
+    connect: buildConnector({
+      allowH2: false,
+      timeout: Math.min(connectMillis, timeoutMillis)
+    }),
+    headersTimeout: timeoutMillis,
+    bodyTimeout: timeoutMillis,
+    keepAliveTimeout: keepAliveMillis
+  })
+  const origins = new Map<string, UpstreamConnections>()
+  yield* Effect.addFinalizer(() =>
+    Effect.promise(() => Promise.all(Array.from(origins.values(), (it) => it.destroy())))
+  )
+  // One for each base URL in the settings
+  return (origin: string): UpstreamConnections => {
+    const known = origins.get(origin)
+    if (known !== undefined) return known
+    const made = new UpstreamConnections(origin, optionsOf())
+    origins.set(origin, made)
+    return made
+  }
+})
+
+const sendUnsafe = (
+  origins: Origins,
+  account: AccountSetting,
+  request: UpstreamRequest,
+  done: (exit: Exit.Exit<UpstreamResponse, UpstreamFailure>) => void
+): (() => void) => {
+  const target = targetOf(account.baseUrl, request.path)
+  const exchange = new UpstreamExchange(
+    {
+      onResponse: (response) => done(Exit.succeed(response)),
+      onFailure: (kind, error) =>
+        done(Exit.fail(new UpstreamFailure({ kind, detail: detailOf(kind, error) })))
+    },
+    request.watch,
+    SecretMask.of(account)
+  )
+  try {
+    exchange.begin(origins(target.origin), {
+      path: `${target.path}${request.query}`,
+      method: request.method,
+      headers: request.headers.concat(credentials(account)),
+      body: request.body.length === 0 ? null : request.body
+    })
+  } catch (defect) {
+    done(Exit.die(defect))
+  }
+  return () => exchange.abort()
+}
+
+/** The header of the key. docs/reference/vendors.md#accounts */
+const credentials = ({ key, provider }: AccountSetting): ReadonlyArray<string> => {
+  const value = Redacted.value(key)
+  switch (provider) {
+    case "anthropic":
+      return ["x-api-key", value]
+    case "gemini":
+      return ["x-goog-api-key", value]
+    default:
+      return ["authorization", `Bearer ${value}`]
+  }
+}
+
+interface Target {
+  readonly origin: string
+  readonly path: string
+}
+
+const bases = new Map<string, Target>()
+const version = /^\/v\d+(?:(?:alpha|beta)\d*)?(?=\/|$)/u
+
+/**
+ * Base and path: the version segment of the path replaces the one at the end of the base.
+ * docs/reference/configuration.md#vendor-bases
+ */
+const targetOf = (baseUrl: string, path: string): Target => {
+  let base = bases.get(baseUrl)
+  if (base === undefined) {
+    const url = new URL(baseUrl)
+    const trimmed = url.pathname.replace(/\/+$/u, "").replace(/\/v\d+(?:(?:alpha|beta)\d*)?$/u, "")
+    base = { origin: url.origin, path: trimmed }
+    bases.set(baseUrl, base)
+  }
+  return version.test(path)
+    ? { origin: base.origin, path: `${base.path}${path}` }
+    : { origin: base.origin, path: `${new URL(baseUrl).pathname.replace(/\/+$/u, "")}${path}` }
+}
+
+const detailOf = (kind: FailureKind, error: Error): string =>
+  kind === "page" ? "answered with a page instead of data" : describe(error)
+
+/** Name and code only, because messages of the transport quote addresses. */
+const describe = (error: Error): string =>
+  "code" in error && typeof error.code === "string" ? `${error.name} ${error.code}` : error.name

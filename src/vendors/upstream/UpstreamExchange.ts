@@ -1,0 +1,247 @@
+import { Readable } from "node:stream"
+import { errors } from "undici"
+import type { Client, Dispatcher } from "undici"
+import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
+import { MaskedStream } from "./SecretMask.ts"
+import type { SecretMask } from "./SecretMask.ts"
+import type { UpstreamConnections } from "./UpstreamConnections.ts"
+
+export type UpstreamHeaders = Readonly<Record<string, string | Array<string> | undefined>>
+
+/** A passthrough call, without credentials. */
+export interface UpstreamRequest {
+  readonly method: "GET" | "POST" | "DELETE"
+  /** Starts with the version segment. */
+  readonly path: string
+  /** With its question mark, or empty. */
+  readonly query: string
+  /** Names and values alternate. */
+  readonly headers: ReadonlyArray<string>
+  readonly body: Uint8Array
+  /** What the vendor counts its rates by: the model of a metered call, else the route. */
+  readonly model: string
+  /** Who calls, with which API key. */
+  readonly user: string
+  readonly key: string
+  /** The open route of the call. */
+  readonly route: OpenRoute
+  /** Present: an event stream is relayed as it arrives and observed by this watch. */
+  readonly watch: StreamWatch | undefined
+}
+
+/** The upstream's response: an event stream as a `Readable`, any other body whole. */
+export interface UpstreamResponse {
+  readonly status: number
+  readonly headers: UpstreamHeaders
+  readonly body: Uint8Array | Readable
+}
+
+/** Observes a call, and its stream when that is relayed; may remove parts of the stream. */
+export interface StreamWatch {
+  /** The request goes out: from now on the upstream may execute it. */
+  readonly sent: () => void
+  /** It was refused or it failed: nothing is charged for it. */
+  readonly refused: () => void
+  /** Receives a chunk, returns what is relayed. */
+  readonly push: (chunk: Buffer) => Buffer
+  /** Returns the rest at the regular end. */
+  readonly flush: () => Buffer
+  /** Called once: the stream ended, the upstream broke it, or the client went away. */
+  readonly ended: (how: "complete" | "broken" | "abandoned") => void
+}
+
+/**
+ * - `unsent`: no byte of the request was sent, so another account can be tried
+ * - `timeout`: sent, and no response in time
+ * - `broken`: sent, and the connection broke
+ * - `page`: a success with a page for a browser: not the vendor's answer
+ */
+export type FailureKind = "unsent" | "timeout" | "broken" | "page"
+
+/** One of the two is called, once. */
+export interface ExchangeHandlers {
+  readonly onResponse: (response: UpstreamResponse) => void
+  readonly onFailure: (kind: FailureKind, error: Error) => void
+}
+
+/** Bodies that are read whole are JSON; a larger one counts as broken. */
+const wholeBytesMax = 64 * 1024 * 1024
+
+/** Buffered for a slow client before the upstream is paused. */
+const streamBufferBytes = 64 * 1024
+
+const aborted = new errors.RequestAbortedError()
+
+/** A relayed stream: undici pushes, the client pulls, back pressure pauses the upstream. */
+export class RelayedStream extends Readable {
+  readonly #watch: StreamWatch
+  #controller: Dispatcher.DispatchController | undefined
+  #ended = false
+
+  constructor(watch: StreamWatch, controller?: Dispatcher.DispatchController) {
+    super({ highWaterMark: streamBufferBytes })
+    this.#watch = watch
+    this.#controller = controller
+    // Without a reader an error event would end the process
+    this.on("error", () => {})
+  }
+
+  /** Returns `false` when the upstream has to pause. */
+  receive(chunk: Buffer): boolean {
+    if (chunk.length === 0) return true
+    const relayed = this.#watch.push(chunk)
+    return relayed.length === 0 || this.push(relayed)
+  }
+
+  finish(): void {
+    const rest = this.#watch.flush()
+    if (rest.length > 0) this.push(rest)
+    this.#end("complete")
+    this.push(null)
+  }
+
+  breakOff(error: Error): void {
+    this.#end("broken")
+    this.destroy(error)
+  }
+
+  override _read(): void {
+    this.#controller?.resume()
+  }
+
+  override _destroy(error: Error | null, callback: (error?: Error | null) => void): void {
+    this.#end("abandoned")
+    this.#controller?.abort(aborted)
+    this.#controller = undefined
+    callback(error)
+  }
+
+  #end(how: "complete" | "broken" | "abandoned"): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#watch.ended(how)
+  }
+}
+
+/** One call, as a handler of undici. */
+export class UpstreamExchange implements Dispatcher.DispatchHandler {
+  readonly #handlers: ExchangeHandlers
+  readonly #watch: StreamWatch | undefined
+  #controller: Dispatcher.DispatchController | undefined
+  #aborted = false
+  #status = 0
+  #headers: UpstreamHeaders = {}
+  readonly #mask: SecretMask
+  #stream: RelayedStream | undefined
+  #masked: MaskedStream | undefined
+  #chunks: Array<Buffer> = []
+  #bytes = 0
+  #connections: UpstreamConnections | undefined
+  /** Used by this call, then given back. */
+  #client: Client | undefined
+
+  constructor(handlers: ExchangeHandlers, watch: StreamWatch | undefined, mask: SecretMask) {
+    this.#handlers = handlers
+    this.#watch = watch
+    this.#mask = mask
+  }
+
+  /** Called once. */
+  begin(connections: UpstreamConnections, options: Dispatcher.DispatchOptions): void {
+    this.#connections = connections
+    this.#client = connections.take()
+    this.#client.dispatch(options, this)
+  }
+
+  /** The client went away: stops sending and reading. */
+  abort(): void {
+    this.#aborted = true
+    this.#controller?.abort(aborted)
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#aborted) controller.abort(aborted)
+    else this.#watch?.sent()
+  }
+
+  onResponseStart(
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: UpstreamHeaders
+  ): void {
+    // Informational responses (1xx) come before the response.
+    if (status < 200) return
+    this.#status = status
+    this.#headers = this.#mask.headers(headers)
+    if (this.#watch !== undefined && status < 300 && isEventStream(headers)) {
+      this.#stream = new RelayedStream(this.#watch, controller)
+      this.#masked = new MaskedStream(this.#mask)
+      this.#handlers.onResponse({ status, headers: this.#headers, body: this.#stream })
+    }
+  }
+
+  onResponseData(controller: Dispatcher.DispatchController, chunk: Buffer): void {
+    if (this.#stream !== undefined && this.#masked !== undefined) {
+      if (!this.#stream.receive(this.#masked.push(chunk))) controller.pause()
+      return
+    }
+    this.#chunks.push(chunk)
+    this.#bytes += chunk.length
+    if (this.#bytes > wholeBytesMax) controller.abort(new Error("the answer is too large"))
+  }
+
+  onResponseEnd(): void {
+    if (this.#stream === undefined) this.#respondWhole()
+    else {
+      if (this.#masked !== undefined) this.#stream.receive(this.#masked.flush())
+      this.#stream.finish()
+    }
+    this.#giveBack()
+  }
+
+  onResponseError(_controller: unknown, error: Error): void {
+    if (this.#stream === undefined) this.#failed(error)
+    else this.#stream.breakOff(error)
+    this.#giveBack()
+  }
+
+  #respondWhole(): void {
+    const first = this.#chunks[0]
+    if (this.#status < 300 && isPage(this.#headers["content-type"])) {
+      return this.#failed(new Error("a page"), "page")
+    }
+    const body = this.#mask.bytes(
+      first !== undefined && this.#chunks.length === 1 ? first : Buffer.concat(this.#chunks)
+    )
+    if (this.#status >= 300) this.#watch?.refused()
+    this.#handlers.onResponse({ status: this.#status, headers: this.#headers, body })
+  }
+
+  #failed(error: Error, kind = this.#kindOf(error)): void {
+    this.#watch?.refused()
+    this.#handlers.onFailure(kind, error)
+  }
+
+  #kindOf(error: Error): FailureKind {
+    if (this.#controller === undefined) return "unsent"
+    return error instanceof errors.HeadersTimeoutError || error instanceof errors.BodyTimeoutError
+      ? "timeout"
+      : "broken"
+  }
+
+  #giveBack(): void {
+    if (this.#client === undefined) return
+    this.#connections?.giveBack(this.#client)
+    this.#client = undefined
+  }
+}
+
+/** A type that a browser shows as a page. */
+export const isPage = (type: UpstreamHeaders[string]): boolean =>
+  typeof type === "string" && /html|svg|xslt?\b/iu.test(type)
+
+const isEventStream = (headers: UpstreamHeaders): boolean => {
+  const type = headers["content-type"]
+  return typeof type === "string" && type.startsWith("text/event-stream")
+}
