@@ -122,6 +122,8 @@ export interface VendorAccount {
   readonly isSimulated?: boolean
   /** The vendor can list its jobs, so reconciliation can find one that is not listed yet by looking again. */
   readonly canList?: boolean
+  /** The operator wants no new jobs there. docs/reference/vendors.md#draining-an-account */
+  readonly isDraining?: () => boolean
   /** The documented rate of the vendor; `undefined` when none is known. */
   readonly rateOf?: (act: "submit" | "poll", upstreamModel: string) => Rate | undefined
   /** Jobs that may run at once: the operator's limit, else the vendor's; `undefined` means no limit. */
