@@ -15,8 +15,11 @@ const claimMax = 100
 /** The store is asked at this interval, for what other processes left. */
 const lookMillisMax = 5000
 
-/** Tasks that fall due within this time are claimed together: in real time, because it only spares work. */
-const lookMillisMin = 5
+/**
+ * Tasks that fall due within this time are claimed together; the more were claimed at once, the longer it is.
+ * In real time, because it only spares work.
+ */
+const gatherMillis = (claimed: number): number => Math.min(25, 5 + claimed)
 
 /**
  * At the end of the process a step may go on for so long. A submit that lasts longer is found unrecorded by
@@ -36,6 +39,7 @@ export const layer = Layer.effectDiscard(
     const slots = yield* ConcurrencyLimiter
     const fork = yield* makeFiberPlacesEndingWithin(endMillis)
 
+    let claimed = 0
     const begin = (owned: OwnedTask) => {
       const ended = Effect.sync(() => {
         inbox.count(owned.queue, -1)
@@ -45,11 +49,16 @@ export const layer = Layer.effectDiscard(
       fork(Effect.ensuring(runner.step(owned), ended))
     }
     inbox.attach({ begin, stop: (id) => fork(runner.stop(id)) })
-    const { claimDue } = yield* makeClaims(begin)
+    const { claimDue } = yield* makeClaims((owned) => {
+      claimed += 1
+      inbox.count(owned.queue, 1)
+      begin(owned)
+    })
 
     /** Returns when to look again. */
     const look = Effect.gen(function* () {
       inbox.clear()
+      claimed = 0
       // Other processes take what is due
       if (drain.isDraining()) return Number.POSITIVE_INFINITY
       const areWaiting = yield* slots.serve
@@ -59,7 +68,7 @@ export const layer = Layer.effectDiscard(
       return Math.min(latest, next)
     })
 
-    yield* paced(look).pipe(
+    yield* paced(look, () => gatherMillis(claimed)).pipe(
       Effect.catchCause((cause) =>
         Effect.andThen(
           Effect.logWarning("Due tasks were not read", cause),
@@ -75,7 +84,11 @@ export const layer = Layer.effectDiscard(
   })
 )
 
-const paced = <A, E, R>(look: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+/** Two looks start no sooner after each other than that. */
+const paced = <A, E, R>(
+  look: Effect.Effect<A, E, R>,
+  millis: () => number
+): Effect.Effect<A, E, R> => {
   let lookedAt = Number.NEGATIVE_INFINITY
   const rest = Effect.callback<void>((resume) => {
     const timer = setTimeout(
@@ -83,7 +96,7 @@ const paced = <A, E, R>(look: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
         lookedAt = performance.now()
         resume(Effect.void)
       },
-      Math.max(0, lookedAt + lookMillisMin - performance.now())
+      Math.max(0, lookedAt + millis() - performance.now())
     )
     return Effect.sync(() => clearTimeout(timer))
   })
@@ -105,10 +118,7 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: OwnedTask) => voi
       if (limit <= 0) return
       const now = yield* DateTime.now
       const claimed = yield* store.claim({ queue, limit, owner: id, now })
-      for (const owned of claimed) {
-        inbox.count(queue, 1)
-        begin(owned)
-      }
+      for (const owned of claimed) begin(owned)
       if (claimed.length < limit) return
     }
   })
@@ -130,7 +140,8 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: OwnedTask) => voi
       concurrency: claimsMax,
       discard: true
     })
-    return next(yield* open)
+    // The next look sees what is due then
+    return DateTime.toEpochMillis(now)
   })
   return { claimDue }
 })

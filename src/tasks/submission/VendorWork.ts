@@ -84,7 +84,7 @@ export class VendorWork extends Context.Service<
 
       return VendorWork.of({
         cancel: (id) => Effect.ignore(cancel(id)),
-        next: Effect.fn("VendorWork.next")(function* (owned) {
+        next: Effect.fnUntraced(function* (owned) {
           if (Option.isNone(owned.attempt)) {
             return yield* submit(owned, yield* entryOf(owned.task), 1)
           }
@@ -225,8 +225,8 @@ const makePolling = Effect.gen(function* () {
     const now = yield* DateTime.now
     const until = DateTime.addDuration(now, Duration.min(progress.pollAfter, pollIntervalMax))
     const next = { dueAt: until, queue: pollQueue(account, upstreamModel) }
-    const isWritten = yield* retryStore(store.endStep({ taskId: task.id, epoch, next, now }))
-    return isWritten ? ({ _tag: "Waits", until } as const) : yield* new Fenced()
+    yield* store.endPoll({ taskId: task.id, epoch, next, now })
+    return { _tag: "Waits", until } as const
   })
 
   return {

@@ -115,7 +115,7 @@ export const make = (context: AdapterContext): VendorAccount => {
       }
       return { _tag: "Accepted", handle, pollAfter: pollIntervalAtAge(0) }
     }),
-    poll: Effect.fn("FalQueue.poll")(function* (handle: Handle) {
+    poll: Effect.fnUntraced(function* (handle: Handle) {
       return yield* poll(api, yield* jobOf(base, handle))
     }),
     cancel: Effect.fn("FalQueue.cancel")(function* (handle: Handle) {

@@ -104,7 +104,7 @@ export const make = (context: AdapterContext): VendorAccount => {
         pollAfter: pollIntervalAtAge(0)
       }
     }),
-    poll: Effect.fn("OpenAiVideos.poll")(function* (handle: Handle) {
+    poll: Effect.fnUntraced(function* (handle: Handle) {
       const { id, submittedAtMillis } = yield* jobOf(handle)
       const url = `${base}/videos/${encodeURIComponent(id)}`
       const video = yield* callVendor(api, { purpose: "query", url, schema: Video })

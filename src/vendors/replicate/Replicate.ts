@@ -103,7 +103,7 @@ export const make = (context: AdapterContext): VendorAccount => {
       const handle = { ...urlsOf(base, prediction), ...outputOf(request), submittedAtMillis }
       return { _tag: "Accepted", handle, pollAfter: pollIntervalAtAge(0) }
     }),
-    poll: Effect.fn("Replicate.poll")(function* (handle: Handle) {
+    poll: Effect.fnUntraced(function* (handle: Handle) {
       const job = yield* jobOf(base, handle)
       const call = { purpose: "query", url: job.getUrl, schema: Prediction } as const
       return yield* progressOf(yield* callVendor(api, call), job, yield* Clock.currentTimeMillis)
