@@ -50,6 +50,8 @@ export class UserStore extends Context.Service<
     readonly create: (user: NewUser) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly find: (id: UserId) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
+    /** Whether there is a row, that of a deleted user too. */
+    readonly known: Effect.Effect<boolean, StoreUnavailable>
     readonly update: (id: UserId, change: UserChange) => Effect.Effect<UserUpdate, StoreUnavailable>
     /**
      * Disables the user with all keys, or ends that. `wait`: a process has a reservation for one of the
@@ -145,6 +147,10 @@ function users(sql: PgClient.PgClient) {
         WHERE deleted_at IS NULL
           AND (${Option.getOrNull(page.before)}::uuid IS NULL OR id < ${Option.getOrNull(page.before)}::uuid)
         ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(UserRow), storeFailures),
+    known: sql`SELECT FROM users LIMIT 1`.pipe(
+      Effect.map((rows) => rows.length > 0),
+      storeFailures
+    ),
     update: (id: UserId, change: UserChange) =>
       sql`
         UPDATE users SET
