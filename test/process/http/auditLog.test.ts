@@ -96,8 +96,20 @@ const writes: Readonly<Record<string, Write>> = {
   updateUser: {
     as: "operator",
     path: ofUser(""),
-    body: (world) => ({ name: "Personal", email: `new-personal-${world.endpoint}@example.com` }),
-    changes: () => ({ name: "[hidden]", email: "[hidden]" }),
+    body: (world) => ({
+      name: "Personal",
+      email: `new-personal-${world.endpoint}@example.com`,
+      disabled: true,
+      trigger_threshold: "12.00",
+      rate_limit_per_minute: 60
+    }),
+    changes: () => ({
+      name: "[hidden]",
+      email: "[hidden]",
+      disabled: true,
+      trigger_threshold: "12.00",
+      rate_limit_per_minute: 60
+    }),
     resource: owner
   },
   deleteUser: { as: "operator", path: ofUser(""), resource: owner },
@@ -203,6 +215,13 @@ const writes: Readonly<Record<string, Write>> = {
       allowed_models: ["openai/gpt-image-1"],
       concurrent_tasks: 2
     }),
+    resource: (world) => world.otherKey
+  },
+  rotateApiKey: {
+    as: "user",
+    path: (world) => `/api-keys/${world.otherKey}/rotate`,
+    body: () => ({ expires_in: 60 }),
+    changes: () => ({ expires_in: 60 }),
     resource: (world) => world.otherKey
   },
   revokeApiKey: {
