@@ -65,7 +65,8 @@ export const auditSignIn = (
       userId: null,
       resourceId: null,
       changes: {},
-      traceId: yield* traceId
+      traceId: yield* traceId,
+      isDone: false
     }
     return yield* log.around(entry)(signIn)
   })
@@ -98,7 +99,7 @@ export const auditRequest = (
     const params = yield* HttpRouter.params
     const userId = namedUser(endpoint.path, params["id"], request.url)
     const isRead = request.method === "GET" || request.method === "HEAD"
-    if (isRead && (actor.userId !== null || userId === null)) return yield* handled
+    if (isRead && actor.userId !== null) return yield* handled
     const entry = {
       type: endpoint.identifier,
       actor,
@@ -106,7 +107,9 @@ export const auditRequest = (
       userId: userId ?? actor.userId,
       resourceId: params["id"] ?? null,
       changes: isRead ? {} : changesOf(body),
-      traceId: yield* traceId
+      traceId: yield* traceId,
+      // Of a read that names no user the handler says whether it is one's
+      isDone: isRead && userId === null
     }
     return yield* log.around(entry)(handled)
   })

@@ -113,6 +113,7 @@ export class ApiKeysApi extends HttpApiGroup.make("apiKeys").add(
   }),
   HttpApiEndpoint.get("getApiKey", "/api-keys/:id", {
     params: { id: ApiKeyId },
+    query: ofUser,
     success: ApiKey,
     error
   }),

@@ -1,5 +1,6 @@
 import { DateTime, Duration, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { readsOf } from "../../../db/Audited.ts"
 import * as Credits from "../../../domain/Credits.ts"
 import { ApiKeyId } from "../../../domain/Ids.ts"
 import type { UserId } from "../../../domain/Ids.ts"
@@ -32,8 +33,13 @@ export const layer = HttpApiBuilder.group(
         const now = yield* DateTime.now
         return toPage(rows, limit, (row) => row.id, showDetails(now))
       }),
-      getApiKey: Effect.fnUntraced(function* ({ params }) {
-        const details = yield* keys.find(yield* ownerOfKeys, params.id)
+      getApiKey: Effect.fnUntraced(function* ({ params, query }) {
+        const owner =
+          query.user_id === undefined
+            ? yield* ownerOfKeys
+            : Option.some(yield* requireReader(query))
+        const details = yield* keys.find(owner, params.id)
+        yield* readsOf(details.userId)
         return showDetails(yield* DateTime.now)(details)
       }),
       updateApiKey: Effect.fnUntraced(function* ({ params, payload }) {
