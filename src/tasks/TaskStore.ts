@@ -149,7 +149,8 @@ export interface AttemptStart {
 /** The outcome of a submit, as it is stored. */
 export interface AttemptOutcome {
   readonly n: number
-  readonly state: "submitted" | "refused" | "ambiguous"
+  /** `submitting`: the response was lost, and the job is looked for. */
+  readonly state: "submitting" | "submitted" | "refused" | "ambiguous"
   readonly handle: Handle | null
   readonly failure: string | null
 }

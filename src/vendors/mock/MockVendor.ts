@@ -122,7 +122,6 @@ const accountOf = (
       if (step._tag === "Result") return { _tag: "Done", result: { items: step.items } }
       return yield* step.error
     }),
-    cancel: () => Effect.succeed("Canceled"),
-    reconcile: () => Effect.succeed([])
+    cancel: () => Effect.succeed("Canceled")
   }
 }
