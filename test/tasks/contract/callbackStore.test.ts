@@ -41,7 +41,10 @@ describeStores("callbacks that were taken", (database) => {
         Array.from({ length: 20 }, () => callbacks.accept(callback(1, 1))),
         { concurrency: "unbounded" }
       )
-      assert.deepEqual(taken.filter((outcome) => outcome !== "Repeated"), ["Due"])
+      assert.deepEqual(
+        taken.filter((outcome) => outcome !== "Repeated"),
+        ["Due"]
+      )
       assert.deepEqual(yield* due, ["none", 5])
     }).pipe(Effect.provide(store))
   )

@@ -86,7 +86,10 @@ describe("a vendor that calls", () => {
       const id = yield* createTask
       const sql = yield* SqlClient.SqlClient
       yield* eventually(
-        Effect.andThen(advance("100 millis", "100 millis"), sql`SELECT 1 FROM runs WHERE owner IS NULL`),
+        Effect.andThen(
+          advance("100 millis", "100 millis"),
+          sql`SELECT 1 FROM runs WHERE owner IS NULL`
+        ),
         (rows) => rows.length === 1
       )
       yield* (yield* Drain).begin
