@@ -70,7 +70,7 @@ const stepOf = Effect.fnUntraced(function* (
   const stubs = Layer.mergeAll(
     Layer.mock(CatalogVersions, {
       current: () => ({}) as never,
-      withId: () => Effect.succeed(Option.some({ find: () => Option.some(entry) } as never))
+      withId: () => Effect.succeedSome({ find: () => Option.some(entry) } as never)
     }),
     Layer.mock(TaskStore, {}),
     Layer.mock(Reconcile, {}),
