@@ -125,11 +125,7 @@ export const auditRequest = (
 const isUserId = Schema.is(UserId)
 
 /** The user that the path or `?user_id=` names. */
-const namedUser = (
-  path: string,
-  id: string | undefined,
-  query: URLSearchParams
-): string | null => {
+const namedUser = (path: string, id: string | undefined, query: URLSearchParams): string | null => {
   const given = /\/users\/:id(?:\/|$)/u.test(path) ? id : query.get("user_id")
   return isUserId(given) ? given : null
 }
