@@ -57,6 +57,10 @@ begin
     end if;
     limits := null;
     budget := null;
+    if w.key_limits then
+      -- The user's own limit stands in place of the configured one.
+      c.user_running_max := coalesce((select u.concurrent_tasks from users u where u.id = c.user_id), c.user_running_max);
+    end if;
     if c.api_key is not null then
       select * into limits from api_keys o where o.id = c.api_key;
       if limits.revoked_at is not null or limits.disabled_at is not null or limits.expires_at <= c.now then

@@ -54,7 +54,7 @@ const sendSlowly = Effect.fnUntraced(function* (
   then: (
     at: string,
     call: ReturnType<typeof callWith>
-  ) => Effect.Effect<{ readonly status: number }>
+  ) => Effect.Effect<{ readonly status: number }, never, GatewayHttp>
 ) {
   const http = yield* GatewayHttp
   const owner = yield* makeUser()
