@@ -217,6 +217,9 @@ export const walletAuditSeconds = 15
 export const walletAuditWalletsMax = 500
 export const walletAuditEntriesMax = 1000
 
+/** How often the counts of spend limits are compared with holds and usage. */
+export const budgetAuditSeconds = 300
+
 /**
  * How often withheld balance alerts are looked for, and how many one transaction reports.
  * docs/reference/wallet.md#balance-alert

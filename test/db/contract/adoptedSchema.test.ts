@@ -91,7 +91,7 @@ const renamed = (before: Rows): Rows => {
   /** Of the migrations since then. */
   const added: Record<string, Record<string, unknown>> = {
     wallets: { alert_withheld: false, key_limits: false },
-    wallet_audit_rounds: { drifting_budgets: 0 },
+    wallet_audit_rounds: { drifting_budgets: 0, budgets_checked_at: null },
     holds: { budget_epoch: null },
     api_keys: {
       spend_limit: null,
