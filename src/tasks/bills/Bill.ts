@@ -28,16 +28,14 @@ const dollars = (text: string): Credits.Credits | undefined => {
   return Credits.make(match[1] === "-" ? -micro : micro)
 }
 
-/** Unix seconds, or ISO 8601. */
-const timeOf = (text: string): number =>
-  /^\d{10}$/u.test(text) ? Number(text) * 1000 : Date.parse(text)
-
 /** Reads a bill as CSV (RFC 4180) in US dollars, with a first line of names. Fails with what is wrong. */
 export const parseBill = (
   text: string,
   { modelOf, names: columns }: ReturnType<typeof billFormat>
 ): Result.Result<ReadonlyArray<BillLine>, string> => {
-  const [names = [], ...records] = recordsOf(text)
+  const read = recordsOf(text)
+  if (Result.isFailure(read)) return Result.fail(`Line ${read.failure}: no CSV`)
+  const [names = [], ...records] = read.success
   const header = names.map((it) => it.trim())
   const place = (known: ReadonlyArray<string>) =>
     header.indexOf(known.find((name) => header.includes(name)) ?? "\0")
@@ -53,33 +51,57 @@ export const parseBill = (
   const lines: Array<BillLine> = []
   for (const [index, record] of records.entries()) {
     const amount = dollars(record[at.amount] ?? "")
-    const time = timeOf((record[at.date] ?? "").trim())
-    if (amount === undefined) return Result.fail(`Line ${index + 2}: no amount in US dollars`)
-    if (Number.isNaN(time)) return Result.fail(`Line ${index + 2}: no date`)
+    const day = dayOf(record[at.date] ?? "")
+    const fault = (what: string) => Result.fail(`Line ${index + 2}: ${what}`)
+    if (record.length !== names.length) {
+      return fault(`${record.length} cells, and not ${names.length}`)
+    }
+    if (amount === undefined) return fault("no amount in US dollars")
+    if (day === undefined) return fault("no date")
     const id = at.id < 0 ? "" : (record[at.id] ?? "").trim()
     lines.push({
       id: id === "" ? null : id,
       model: modelOf(record[at.model] ?? ""),
-      day: new Date(time).toISOString().slice(0, 10),
+      day,
       amount
     })
   }
   return Result.succeed(lines)
 }
 
-/** The records of a CSV text; empty lines are left out. */
-const recordsOf = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
+/** A cell and what ends it. Sticky: nothing between two cells is passed over. */
+const cell = /(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|$)/uy
+
+/** The records of a CSV text; empty lines are left out. Fails with the number of the record that is none. */
+const recordsOf = (text: string): Result.Result<ReadonlyArray<ReadonlyArray<string>>, number> => {
   const records: Array<ReadonlyArray<string>> = []
   let record: Array<string> = []
-  const end = () => {
-    if (record.some((cell) => cell !== "")) records.push(record)
-    record = []
-  }
-  for (const [, quoted, plain = "", separator] of text
-    .replace(/^\uFEFF/u, "")
-    .matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/gu)) {
+  cell.lastIndex = text.startsWith("\uFEFF") ? 1 : 0
+  for (let separator = ","; separator !== "";) {
+    const match = cell.exec(text)
+    if (match === null) return Result.fail(records.length + 1)
+    const [, quoted, plain = "", end = ""] = match
     record.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'))
-    if (separator !== ",") end()
+    if (end !== ",") {
+      if (record.some((it) => it !== "")) records.push(record)
+      record = []
+    }
+    separator = end
   }
-  return records
+  return Result.succeed(records)
+}
+
+const isoTime =
+  /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(Z|UTC|[+-]\d\d:?\d\d)?)?$/u
+
+const dayAt = (millis: number): string => new Date(millis).toISOString().slice(0, 10)
+
+/** The day in UTC of a day or a time, which is in UTC too unless it says another zone, or of Unix seconds. */
+const dayOf = (text: string): string | undefined => {
+  if (/^\d{10}$/u.test(text.trim())) return dayAt(Number(text) * 1000)
+  const match = isoTime.exec(text.trim())
+  if (match === null) return undefined
+  const [, day, clock = "00:00", zone = "Z"] = match
+  const time = Date.parse(`${day}T${clock}${zone === "UTC" ? "Z" : zone}`)
+  return Number.isNaN(time) ? undefined : dayAt(time)
 }
