@@ -64,28 +64,6 @@ export class Bills extends Context.Service<
         })
       })
 
-      /** A bill that names calls should name all of its days. */
-      const unbilled = Effect.fnUntraced(function* (
-        provider: string,
-        lines: ReadonlyArray<BillLine>,
-        from: string,
-        days: number
-      ) {
-        const items: Array<ChargedNotBought> = []
-        let [count, charged] = [0, 0n]
-        for (let n = 0; n < days; n += 1) {
-          const day = dayAfter(from, n)
-          const left = billItemsMax - items.length
-          const found = yield* store.otherCalls(provider, day, idsAround(lines, day), left)
-          count += found.count
-          charged += found.charged
-          for (const { callId, captured, model } of found.rows) {
-            items.push({ taskId: null, callId, model, day, charged: captured })
-          }
-        }
-        return { items, count, charged: Credits.make(charged) }
-      })
-
       return Bills.of({
         reconcile: Effect.fn("Bills.reconcile")(function* ({ columns, csv, provider }) {
           const lines = yield* read(csv, billFormat(provider, columns))
@@ -106,7 +84,9 @@ export class Bills extends Context.Service<
               namesCalls = true
             }
           }
-          const others = namesCalls ? yield* unbilled(provider, lines, from, days) : noCalls
+          const others = namesCalls
+            ? yield* unbilled(store, { provider, lines, from, days })
+            : noCalls
           const report = bill.end()
           const unnamed = yield* byModel(lines.filter(({ id }) => id === null))
           return {
@@ -130,7 +110,40 @@ const fault = (detail: string) => invalid([{ pointer: "#/bill", detail }])
 const read = (csv: string, format: ReturnType<typeof billFormat>) =>
   Effect.mapError(Effect.fromResult(parseBill(csv, format)), fault)
 
-const noCalls = { items: [] as ReadonlyArray<ChargedNotBought>, count: 0, charged: Credits.zero }
+interface OtherCalls {
+  readonly items: ReadonlyArray<ChargedNotBought>
+  readonly count: number
+  readonly charged: Credits.Credits
+}
+
+const noCalls: OtherCalls = { items: [], count: 0, charged: Credits.zero }
+
+interface Days {
+  readonly provider: string
+  readonly lines: ReadonlyArray<BillLine>
+  readonly from: string
+  readonly days: number
+}
+
+/** Calls that a bill does not name, though it names others: it should name all of its days. */
+const unbilled = Effect.fnUntraced(function* (
+  store: BillStore["Service"],
+  { days, from, lines, provider }: Days
+): Effect.fn.Return<OtherCalls, StoreUnavailable> {
+  const items: Array<ChargedNotBought> = []
+  let [count, charged] = [0, 0n]
+  for (let n = 0; n < days; n += 1) {
+    const day = dayAfter(from, n)
+    const ids = idsAround(lines, day)
+    const found = yield* store.otherCalls(provider, day, ids, billItemsMax - items.length)
+    count += found.count
+    charged += found.charged
+    for (const { callId, captured, model } of found.rows) {
+      items.push({ taskId: null, callId, model, day, charged: captured })
+    }
+  }
+  return { items, count, charged: Credits.make(charged) }
+})
 
 const dayAfter = (day: string, n: number): string =>
   DateTime.formatIsoDateUtc(DateTime.add(DateTime.makeUnsafe(day), { days: n }))
