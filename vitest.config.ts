@@ -19,7 +19,7 @@ export default defineConfig({
     projects: [
       project("faults", ["test/*/faults/**/*.test.ts"]),
       project("service", [
-        "test/*/{contract,http,time}/**/*.test.ts",
+        "test/*/{browser,contract,http,time}/**/*.test.ts",
         "test/http/*.test.ts",
         "examples/**/*.test.ts"
       ]),
