@@ -48,17 +48,20 @@ export interface Schemas {
   Usage: { readonly "day": string | null; readonly "user_id": string | null; readonly "api_key_id": string | null; readonly "vendor": string | null; readonly "model": string | null; readonly "sandbox": boolean | null; readonly "num_model_requests": number; readonly "input_tokens": number; readonly "input_cached_tokens": number; readonly "output_tokens": number; readonly "images": number; readonly "videos": number; readonly "audios": number; readonly "seconds": number; readonly "credits": string }
   Call: { readonly "id": string; readonly "vendor": string; readonly "model": string | null; readonly "route": string; readonly "outcome": "settled" | "released" | "lost"; readonly "http_status": number | null; readonly "held": string; readonly "cost": string; readonly "usage": Readonly<Record<string, unknown>> | null; readonly "sandbox": boolean; readonly "catalog": string | null; readonly "trace_id": string | null; readonly "created_at": string; readonly "ended_at": string }
   Wallet: { readonly "available_balance": string; readonly "settled_balance": string; readonly "held_balance": string; readonly "trigger_threshold": string; readonly "currency": "credits"; readonly "state": "NORMAL" | "ALERTED" }
-  ApiKey: { readonly "id": string; readonly "preview": string; readonly "name": string; readonly "scopes": Array<"inference" | "manage">; readonly "created_at": string; readonly "expires_at": string | null; readonly "last_used_at": string | null; readonly "spend_limit": Schemas["SpendLimit"] | null; readonly "allowed_models": Array<string> | null; readonly "rate_limit_per_minute": number | null; readonly "concurrent_tasks": number | null }
+  RotatedApiKey: { readonly "id": string; readonly "preview": string; readonly "name": string; readonly "scopes": Array<"inference" | "manage">; readonly "created_at": string; readonly "expires_at": string | null; readonly "last_used_at": string | null; readonly "spend_limit": Schemas["SpendLimit"] | null; readonly "allowed_models": Array<string> | null; readonly "rate_limit_per_minute": number | null; readonly "concurrent_tasks": number | null; readonly "old_key_expires_at": string | null; readonly "key": string }
   SpendLimit: { readonly "amount": string; readonly "reset": "daily" | "weekly" | "monthly" | "never"; readonly "spent": string; readonly "held": string; readonly "remaining": string; readonly "resets_at": string | null }
+  ApiKeyRotation: { readonly "expires_in": number }
+  ApiKey: { readonly "id": string; readonly "preview": string; readonly "name": string; readonly "scopes": Array<"inference" | "manage">; readonly "created_at": string; readonly "expires_at": string | null; readonly "last_used_at": string | null; readonly "spend_limit": Schemas["SpendLimit"] | null; readonly "allowed_models": Array<string> | null; readonly "rate_limit_per_minute": number | null; readonly "concurrent_tasks": number | null; readonly "old_key_expires_at": string | null }
   ApiKeyChange: { readonly "name"?: string; readonly "spend_limit"?: { readonly "amount": string; readonly "reset": "daily" | "weekly" | "monthly" | "never" } | null; readonly "allowed_models"?: Array<string> | null; readonly "rate_limit_per_minute"?: number | null; readonly "concurrent_tasks"?: number | null; readonly "expires_at"?: string | null }
   CreatedApiKey: { readonly "id": string; readonly "key": string; readonly "preview": string; readonly "name": string; readonly "scopes": Array<"inference" | "manage">; readonly "created_at": string; readonly "expires_at": string | null }
   NewApiKey: { readonly "name": string; readonly "scopes"?: Array<"inference" | "manage">; readonly "expires_at"?: string | null }
-  User: { readonly "id": string; readonly "email": string; readonly "name": string | null; readonly "created_at": string; readonly "disabled": boolean }
+  User: { readonly "id": string; readonly "email": string; readonly "name": string | null; readonly "created_at": string; readonly "disabled": boolean; readonly "trigger_threshold": string; readonly "rate_limit_per_minute": number | null; readonly "concurrent_tasks": number | null }
+  UserChange: { readonly "email"?: string; readonly "name"?: string | null; readonly "password"?: string | null; readonly "disabled"?: boolean; readonly "trigger_threshold"?: string; readonly "rate_limit_per_minute"?: number | null; readonly "concurrent_tasks"?: number | null }
   Problem: { readonly "type": string; readonly "title": string; readonly "status": number; readonly "detail": string; readonly "instance": string; readonly "code": 1001 | 1002 | 1003 | 1004 | 1005 | 1006 | 1007 | 1101 | 1102 | 1103 | 1201 | 1202 | 1203 | 2001 | 2002 | 2003 | 2004 | 2005 | 2006 | 2007 | 2008 | 2010 | 2011 | 2012 | 2013 | 2014 | 2015 | 2016 | 5000 | 5002 | 5003 | 5004; readonly "errors"?: Array<{ readonly "pointer": string; readonly "detail": string }>; readonly "remaining"?: string; readonly "error"?: { readonly "message": string; readonly "type": string; readonly "param": string | null; readonly "code": string } }
 }
 
 /** Their GET takes `user_id`, by which the operator reads what a user has. */
-export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/sessions", "/manage/v1/events"]
+export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/manage/v1/api-keys/{id}", "/manage/v1/wallet", "/manage/v1/wallet/entries", "/manage/v1/calls", "/manage/v1/calls/{id}", "/manage/v1/usage", "/manage/v1/webhook-endpoints", "/manage/v1/webhook-endpoints/{id}", "/manage/v1/tasks", "/manage/v1/tasks/{id}", "/manage/v1/webhook-deliveries", "/manage/v1/webhook-deliveries/{id}", "/manage/v1/audit-log", "/manage/v1/sessions", "/manage/v1/events"]
 
 export interface paths {
   "/manage/v1/users": {
@@ -81,7 +84,7 @@ export interface paths {
     }
     patch: {
       parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody: { content: { "application/json": { readonly "email"?: string; readonly "name"?: string | null; readonly "password"?: string | null; readonly "disabled"?: boolean } } }
+      requestBody: { content: { "application/json": Schemas["UserChange"] } }
       responses: { 200: { headers: Headers_; content: { "application/json": Schemas["User"] } }; default: Failure }
     }
     delete: {
@@ -125,7 +128,7 @@ export interface paths {
   }
   "/manage/v1/api-keys/{id}": {
     get: {
-      parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }
+      parameters: { query?: { readonly "user_id"?: string }; header?: never; path: { readonly "id": string }; cookie?: never }
       requestBody?: never
       responses: { 200: { headers: Headers_; content: { "application/json": Schemas["ApiKey"] } }; default: Failure }
     }
@@ -138,6 +141,13 @@ export interface paths {
       parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }
       requestBody?: never
       responses: { 204: { headers: Headers_; content?: never }; default: Failure }
+    }
+  }
+  "/manage/v1/api-keys/{id}/rotate": {
+    post: {
+      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }
+      requestBody: { content: { "application/json": Schemas["ApiKeyRotation"] } }
+      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["RotatedApiKey"] } }; default: Failure }
     }
   }
   "/manage/v1/wallet": {
