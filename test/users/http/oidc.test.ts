@@ -85,7 +85,7 @@ for (const inIdToken of [true, false]) {
           })
           assert.strictEqual(response.status, 200, response.text)
           // A page of ours leads on, because a redirect from another site would lose the cookie
-          assert.include(response.text, '<meta http-equiv="refresh" content="0;url=/">')
+          assert.include(response.text, '<meta http-equiv="refresh" content="0;url=/console">')
           assert.match(sessionOf(response)!, /; HttpOnly; SameSite=Strict$|SameSite=Strict/u)
           const cookie = sessionOf(response)!.split(";", 1)[0]!
           const shown = yield* browserWith(cookie).call("GET", "/manage/v1/session")
