@@ -75,6 +75,8 @@ export class UserStore extends Context.Service<
     readonly create: (user: NewUser) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly find: (id: UserId) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
+    /** Whether there is a row, that of a deleted user too. */
+    readonly known: Effect.Effect<boolean, StoreUnavailable>
     /** One transaction with its audit entry. ADR 0191. */
     readonly update: (
       id: UserId,
@@ -171,6 +173,10 @@ function users(sql: PgClient.PgClient) {
         WHERE u.deleted_at IS NULL
           AND (${Option.getOrNull(page.before)}::uuid IS NULL OR u.id < ${Option.getOrNull(page.before)}::uuid)
         ORDER BY u.id DESC LIMIT ${page.limit}`.pipe(rowsOf(UserRow), storeFailures),
+    known: sql`SELECT FROM users LIMIT 1`.pipe(
+      Effect.map((rows) => rows.length > 0),
+      storeFailures
+    ),
     update: update(sql)
   }
 }
