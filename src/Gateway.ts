@@ -23,6 +23,7 @@ import { Passthrough } from "./passthrough/Passthrough.ts"
 import { ReservationStore } from "./passthrough/ReservationStore.ts"
 import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
 import { AccountControl } from "./process/AccountControl.ts"
+import { AccountKeys } from "./process/AccountKeys.ts"
 import { AuditLog } from "./process/AuditLog.ts"
 import { AuditStore } from "./process/AuditStore.ts"
 import { CatalogVersions } from "./process/CatalogVersions.ts"
@@ -209,6 +210,7 @@ export const services = Layer.mergeAll(
       Wallet.layer
     )
   ),
+  Layer.provideMerge(AccountKeys.layer),
   Layer.provideMerge(Layer.merge(Drain.layer, Secrets.layer))
 )
 

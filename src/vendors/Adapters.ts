@@ -88,6 +88,11 @@ export const adapters: { readonly [name in AdapterName]: Adapter } = {
   replicate: { provider: "replicate", auth: bearer, make: Replicate.make, takes }
 }
 
+/** Their accounts run tasks. */
+export const taskProviders: ReadonlySet<Provider> = new Set(
+  Object.values(adapters).map(({ provider }) => provider)
+)
+
 const byName = new Map(Object.entries(adapters))
 
 export const adapterOf = (name: string): Adapter | undefined => byName.get(name)

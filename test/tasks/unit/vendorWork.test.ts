@@ -4,6 +4,7 @@ import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
 import { TaskRow } from "../../../src/db/TaskRow.ts"
 import { zero } from "../../../src/domain/Credits.ts"
 import { TaskId, UserId } from "../../../src/domain/Ids.ts"
+import { AccountKeys } from "../../../src/process/AccountKeys.ts"
 import { CatalogVersions } from "../../../src/process/CatalogVersions.ts"
 import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
 import { OperatorFaults } from "../../../src/tasks/submission/OperatorFaults.ts"
@@ -72,6 +73,7 @@ const stepOf = Effect.fnUntraced(function* (
       current: () => ({}) as never,
       withId: () => Effect.succeedSome({ find: () => Option.some(entry) } as never)
     }),
+    Layer.mock(AccountKeys, { ownerOf: () => Effect.die("not asked") }),
     Layer.mock(TaskStore, {}),
     Layer.mock(Reconcile, {}),
     Layer.mock(OperatorFaults, { clear: () => Effect.void, hasOpen: () => false }),
