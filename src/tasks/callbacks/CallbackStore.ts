@@ -13,6 +13,8 @@ export interface VerifiedCallback {
   /** From then on its timestamp is too old to be accepted. */
   readonly expiresAt: DateTime.Utc
   readonly taskId: TaskId
+  /** Whose job it is of. */
+  readonly accountId: string
   readonly now: DateTime.Utc
 }
 
@@ -22,7 +24,7 @@ export class CallbackStore extends Context.Service<
   {
     /**
      * Makes the task due; one that is in hand is due again when its step has ended. `false`: the callback
-     * was accepted before, nothing was changed.
+     * was accepted before, nothing was changed. The vendor is known to call for jobs of the account.
      */
     readonly accept: (callback: VerifiedCallback) => Effect.Effect<boolean, StoreUnavailable>
     readonly deleteExpired: (now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
@@ -32,7 +34,7 @@ export class CallbackStore extends Context.Service<
     CallbackStore,
     Effect.map(PgClient.PgClient, (sql) =>
       CallbackStore.of({
-        accept: ({ digest, expiresAt, now, taskId }) =>
+        accept: ({ accountId, digest, expiresAt, now, taskId }) =>
           sql`
             WITH accepted AS (
               INSERT INTO vendor_callbacks (digest, expires_at) VALUES (${digest}, ${toDate(expiresAt)})
@@ -40,6 +42,13 @@ export class CallbackStore extends Context.Service<
             ), notified AS (
               UPDATE runs SET callback_received = true, due_at = least(due_at, ${toDate(now)})
               WHERE task_id = ${taskId} AND EXISTS (SELECT FROM accepted)
+            ), called AS (
+              INSERT INTO callback_times (account_id, called_at)
+              SELECT ${accountId}, ${toDate(now)} FROM accepted WHERE NOT EXISTS (
+                SELECT FROM callback_times
+                WHERE account_id = ${accountId} AND called_at > ${toDate(now)}::timestamptz - interval '10 seconds'
+              )
+              ON CONFLICT (account_id) DO UPDATE SET called_at = excluded.called_at
             )
             SELECT count(*)::integer AS n FROM accepted`.pipe(
             rowsOf(Count),

@@ -146,6 +146,7 @@ const renamed = (before: Rows): Rows => {
     "account_affinities",
     "account_drains",
     "audit_entries",
+    "callback_times",
     "catalog_adoptions",
     "catalogs",
     "key_budgets",
@@ -210,7 +211,8 @@ for (const [store, database] of Object.entries(former)) {
           "0006_usage",
           "0007_audit_and_erasure",
           "0008_sessions",
-          "0009_catalogs_and_drains"
+          "0009_catalogs_and_drains",
+          "0010_callback_times"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState
