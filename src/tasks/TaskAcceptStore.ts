@@ -5,6 +5,7 @@ import { groupCommit, hex, outcomes, retryDeadlock } from "../db/BatchWrites.ts"
 import { Bytes, Micro, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EndpointId } from "../domain/Ids.ts"
+import { StoreUnavailable } from "../domain/Problem.ts"
 import { overSpendLimit, SpendRefusal } from "../domain/SpendLimit.ts"
 import type { Acceptance, AcceptOutcome, TaskStore } from "./TaskStore.ts"
 
@@ -37,7 +38,17 @@ export const makeAccept = (sql: PgClient.PgClient) =>
         retryDeadlock,
         storeFailures
       )
-  }).pipe(Effect.map(({ call }) => call))
+  }).pipe(
+    Effect.map(
+      (batcher) => (acceptance: Acceptance) =>
+        batcher.waiting < waitingMax
+          ? batcher.call(acceptance)
+          : Effect.fail(new StoreUnavailable({ cause: "Too many creates wait for the store" }))
+    )
+  )
+
+/** Creates that wait for a statement: eight of them, half a second or less. ADR 0196. */
+const waitingMax = 1024
 
 const ReplayRow = Schema.Struct({
   requestHash: Bytes,
