@@ -1,4 +1,4 @@
-import { Clock, DateTime, Effect, Layer } from "effect"
+import { Clock, DateTime, Effect, Exit, Layer } from "effect"
 import { slotRecheckSeconds } from "../domain/Limits.ts"
 import { Drain } from "../process/Drain.ts"
 import { makeFiberPlacesEndingWithin } from "../process/Places.ts"
@@ -108,6 +108,7 @@ const retryMillis = 1000
 
 /** Claims what is due in all queues, as much as this process takes; returns when the next task is due. */
 const makeClaims = Effect.fnUntraced(function* (begin: (owned: OwnedTask) => void) {
+  const drain = yield* Drain
   const inbox = yield* TaskInbox
   const store = yield* TaskStore
   const { id } = yield* Process
@@ -115,11 +116,13 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: OwnedTask) => voi
   const claimFrom = Effect.fnUntraced(function* (queue: string) {
     for (;;) {
       const limit = Math.min(claimMax, inbox.room(queue))
-      if (limit <= 0) return
+      if (limit <= 0) return inbox.setBehind(queue, true)
+      // What was claimed before is released, and due again
+      if (drain.isDraining()) return
       const now = yield* DateTime.now
       const claimed = yield* store.claim({ queue, limit, owner: id, now })
       for (const owned of claimed) begin(owned)
-      if (claimed.length < limit) return
+      if (claimed.length < limit) return inbox.setBehind(queue, false)
     }
   })
 
@@ -136,10 +139,12 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: OwnedTask) => voi
     const queues = yield* open
     const due = queues.filter(({ dueAt }) => DateTime.isLessThanOrEqualTo(dueAt, now))
     if (due.length === 0) return next(queues)
-    yield* Effect.forEach(due, ({ queue }) => claimFrom(queue), {
-      concurrency: claimsMax,
-      discard: true
+    // The others go on when one fails: a claim that is interrupted may have been committed
+    const exits = yield* Effect.forEach(due, ({ queue }) => Effect.exit(claimFrom(queue)), {
+      concurrency: claimsMax
     })
+    const failed = exits.find(Exit.isFailure)
+    if (failed !== undefined) return yield* Effect.failCause(failed.cause)
     // The next look sees what is due then
     return DateTime.toEpochMillis(now)
   })

@@ -120,6 +120,7 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
       ...made,
       rateOf: rateWith(adapter, account, made),
       ...operatorLimit(account),
+      isDraining: () => accounts.isDraining(account),
       download: downloads(account, auth)
     }
   }

@@ -136,6 +136,8 @@ export interface VendorAccount {
   readonly list?: (query: ListQuery) => Effect.Effect<ReadonlyArray<ListedJob>, VendorError>
   /** The simulator: its operator faults need no action of the operator. */
   readonly isSimulated?: boolean
+  /** The operator wants no new jobs there. docs/reference/vendors.md#draining-an-account */
+  readonly isDraining?: () => boolean
   /** The documented rate of the vendor; `undefined` when none is known. */
   readonly rateOf?: (act: "submit" | "poll", upstreamModel: string) => Rate | undefined
   /** Jobs that may run at once: the operator's limit, else the vendor's; `undefined` means no limit. */

@@ -1,7 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
-import { rowsOf, toDate } from "../../db/Rows.ts"
+import { rowOf, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
@@ -23,10 +23,12 @@ export class CallbackStore extends Context.Service<
   CallbackStore,
   {
     /**
-     * Makes the task due; one that is in hand is due again when its step has ended. `false`: the callback
-     * was accepted before, nothing was changed. The vendor is known to call for jobs of the account.
+     * Makes the task due; one that is in hand is due again when its step has ended. `Repeated`: the
+     * callback was accepted before, nothing was changed. The vendor is known to call for the account.
      */
-    readonly accept: (callback: VerifiedCallback) => Effect.Effect<boolean, StoreUnavailable>
+    readonly accept: (
+      callback: VerifiedCallback
+    ) => Effect.Effect<"Due" | "InHand" | "Repeated", StoreUnavailable>
     readonly deleteExpired: (now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/callbacks/CallbackStore") {
@@ -42,6 +44,7 @@ export class CallbackStore extends Context.Service<
             ), notified AS (
               UPDATE runs SET callback_received = true, due_at = least(due_at, ${toDate(now)})
               WHERE task_id = ${taskId} AND EXISTS (SELECT FROM accepted)
+              RETURNING owner
             ), called AS (
               INSERT INTO callback_times (account_id, called_at)
               SELECT ${accountId}, ${toDate(now)} FROM accepted WHERE NOT EXISTS (
@@ -50,9 +53,10 @@ export class CallbackStore extends Context.Service<
               )
               ON CONFLICT (account_id) DO UPDATE SET called_at = excluded.called_at
             )
-            SELECT count(*)::integer AS n FROM accepted`.pipe(
-            rowsOf(Count),
-            Effect.map((rows) => rows.some(({ n }) => n > 0)),
+            SELECT EXISTS (SELECT FROM accepted) AS is_new,
+              EXISTS (SELECT FROM notified WHERE owner IS NOT NULL) AS in_hand`.pipe(
+            rowOf(Accepted),
+            Effect.map(({ inHand, isNew }) => (!isNew ? "Repeated" : inHand ? "InHand" : "Due")),
             storeFailures
           ),
         deleteExpired: (now) =>
@@ -65,4 +69,4 @@ export class CallbackStore extends Context.Service<
   )
 }
 
-const Count = Schema.Struct({ n: Schema.Int })
+const Accepted = Schema.Struct({ isNew: Schema.Boolean, inHand: Schema.Boolean })

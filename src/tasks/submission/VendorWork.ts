@@ -158,8 +158,14 @@ const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFaults) {
     const { accountId } = owned
     const account = yield* accountId === null
       ? vendors.choose(entry)
-      : // It may have left the configuration while the task waited
-        Effect.catch(vendors.owner(accountId), () => vendors.choose(entry))
+      : // While the task waited, it may have left the configuration, or have begun to drain
+        vendors.owner(accountId).pipe(
+          Effect.filterOrElse(
+            ({ isDraining }) => isDraining?.() !== true,
+            () => vendors.choose(entry)
+          ),
+          Effect.catch(() => vendors.choose(entry))
+        )
     const { inputs: known, media } = yield* inputs.resolve(owned, entry)
     const until = yield* isAdmitted(owned, entry, account, known)
     if (Option.isSome(until)) return { _tag: "Waits", until: until.value } as const

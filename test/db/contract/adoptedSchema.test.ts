@@ -111,7 +111,11 @@ const renamed = (before: Rows): Rows => {
       rate_limit_per_minute: null,
       concurrent_tasks: null,
       disabled_at: null,
-      is_console: false
+      is_console: false,
+      rotations: 0,
+      previous_key_hash: null,
+      previous_key_until: null,
+      user_rate_limit_per_minute: null
     },
     runs: {
       due_at: "1970-01-01T00:00:00+00:00",
@@ -129,7 +133,9 @@ const renamed = (before: Rows): Rows => {
       erasure_due_at: null,
       disabled_at: null,
       session_epoch: 0,
-      oidc_subject: null
+      oidc_subject: null,
+      rate_limit_per_minute: null,
+      concurrent_tasks: null
     }
   }
   const row = (table: string, values: Record<string, unknown>) =>
@@ -212,7 +218,8 @@ for (const [store, database] of Object.entries(former)) {
           "0007_audit_and_erasure",
           "0008_sessions",
           "0009_catalogs_and_drains",
-          "0010_callback_times"
+          "0010_owners",
+          "0011_callback_times"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState
