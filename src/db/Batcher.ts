@@ -95,11 +95,6 @@ export class Batcher<Item, Outcome, E> {
       return this.#isDetached ? undefined : this.#withdraw(entry)
     })
 
-  /** Items that wait for a run. */
-  get waiting(): number {
-    return this.#waiting.length
-  }
-
   /** Adds an item that nobody waits for. */
   readonly add = (item: Item): void => {
     this.#add(item, undefined)

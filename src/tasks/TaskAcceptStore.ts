@@ -5,7 +5,6 @@ import { groupCommit, hex, outcomes, retryDeadlock } from "../db/BatchWrites.ts"
 import { Bytes, Micro, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EndpointId } from "../domain/Ids.ts"
-import { StoreUnavailable } from "../domain/Problem.ts"
 import { overSpendLimit, SpendRefusal } from "../domain/SpendLimit.ts"
 import type { Acceptance, AcceptOutcome, TaskStore } from "./TaskStore.ts"
 
@@ -17,6 +16,8 @@ const Row = Schema.Struct({
     "balance_too_low",
     "too_many_running",
     "too_many_running_of_user",
+    "key",
+    "model",
     ...SpendRefusal.literals
   ]),
   requestHash: Schema.NullOr(Bytes),
@@ -38,17 +39,7 @@ export const makeAccept = (sql: PgClient.PgClient) =>
         retryDeadlock,
         storeFailures
       )
-  }).pipe(
-    Effect.map(
-      (batcher) => (acceptance: Acceptance) =>
-        batcher.waiting < waitingMax
-          ? batcher.call(acceptance)
-          : Effect.fail(new StoreUnavailable({ cause: "Too many creates wait for the store" }))
-    )
-  )
-
-/** Creates that wait for a statement: eight of them, half a second or less. ADR 0196. */
-const waitingMax = 1024
+  }).pipe(Effect.map(({ call }) => call))
 
 const ReplayRow = Schema.Struct({
   requestHash: Bytes,
@@ -110,6 +101,8 @@ const isOverSpendLimit = Schema.is(SpendRefusal)
 const outcomeOf = (row: typeof Row.Type | undefined, { now }: Acceptance): AcceptOutcome => {
   if (row?.outcome === "too_many_running") return { _tag: "TooManyRunning", of: "API key" }
   if (row?.outcome === "too_many_running_of_user") return { _tag: "TooManyRunning", of: "user" }
+  if (row?.outcome === "key") return { _tag: "KeyRefused" }
+  if (row?.outcome === "model") return { _tag: "ModelNotAllowed" }
   if (row === undefined || row.balance === null) return { _tag: "BalanceTooLow" }
   if (row.outcome === "accepted") {
     const { balance, cost: left, endpoints } = row

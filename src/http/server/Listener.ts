@@ -1,5 +1,5 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Context, Duration, Effect, Layer, Metric } from "effect"
+import { Context, Duration, Effect, Layer } from "effect"
 import type { Scope } from "effect"
 import { createServer, IncomingMessage, ServerResponse, STATUS_CODES } from "node:http"
 import type { Server } from "node:http"
@@ -8,7 +8,6 @@ import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import { makeListenerDrain } from "./ListenerDrain.ts"
 import type { ListenerDrain } from "./ListenerDrain.ts"
-import { createBounds, loopBounds, Overload, sampleMillis } from "./Overload.ts"
 import { problemBody } from "./Problems.ts"
 import { traceOf } from "./RequestTrace.ts"
 
@@ -85,7 +84,6 @@ export const makeListener = (bounds: ListenerBounds = listenerBounds): Listener[
   const drain = makeListenerDrain(server, last)
   respondToMalformedRequests(server, last)
   const emit = server.emit.bind(server)
-  const admit = admissionOf(server, drain)
   let interceptor: Interceptor = () => false
   // An event reaches all of its listeners, so a request can only be withheld from the routes here
   server.emit = (event: string, ...args: ReadonlyArray<unknown>): boolean => {
@@ -96,10 +94,6 @@ export const makeListener = (bounds: ListenerBounds = listenerBounds): Listener[
       response instanceof ServerResponse
     ) {
       drain.onRequest(request, response)
-      if (!admit(request, response)) {
-        refuse(response, "The service is overloaded: try again")
-        return true
-      }
       if (interceptor(request, response)) return true
     }
     return emit(event, ...args)
@@ -117,64 +111,6 @@ export const makeListener = (bounds: ListenerBounds = listenerBounds): Listener[
     }
   }
 }
-
-/** Whether the process keeps up with a request; sampled while the server listens. ADR 0196. */
-const admissionOf = (server: Server, drain: ListenerDrain) => {
-  const loop = new Overload(loopBounds)
-  const creates = new Overload(createBounds)
-  const waiting = () => drain.open().filter(({ headersSent }) => !headersSent).length
-  let inHand = 0
-  let finished = 0
-  let perMilli = 0
-  const ended = () => {
-    inHand -= 1
-    finished += 1
-  }
-  const sample = (elapsedMillis: number) => {
-    loop.sample({ elapsedMillis, lateMillis: elapsedMillis - sampleMillis, waiting })
-    perMilli = perMilli * 0.8 + (finished / elapsedMillis) * 0.2
-    finished = 0
-    const lateMillis = inHand < inHandMin ? 0 : inHand / Math.max(perMilli, 0.01)
-    creates.sample({ elapsedMillis, lateMillis, waiting: () => inHand })
-  }
-  server.once("listening", () => {
-    let sampledAt = performance.now()
-    let counted = 0
-    const timer = setInterval(() => {
-      const now = performance.now()
-      sample(now - sampledAt)
-      sampledAt = now
-      const refused = loop.refused + creates.refused
-      if (refused > counted) refusedTotal.updateUnsafe(refused - counted, Context.empty())
-      counted = refused
-    }, sampleMillis)
-    timer.unref()
-    server.once("close", () => clearInterval(timer))
-  })
-  return (request: IncomingMessage, response: ServerResponse): boolean => {
-    if (!loop.admit()) return isEssential(request)
-    if (!isCreate(request)) return true
-    if (!creates.admit()) return false
-    inHand += 1
-    response.once("close", ended)
-    return true
-  }
-}
-
-/** With fewer creates in hand none waits behind others. */
-const inHandMin = 64
-
-/** A create that does not wait for the end of its task. */
-const isCreate = ({ headers, method, url = "" }: IncomingMessage): boolean =>
-  method === "POST" && headers.prefer === undefined && /\/(?:generation|edit)(?:\?|$)/u.test(url)
-
-const refusedTotal = Metric.counter("gateway_http_overload_refused_total", {
-  description: "Requests refused with 503 because the process did not keep up"
-})
-
-/** Probes, vendors' callbacks, and cancels: they cost little, or spare work. */
-const isEssential = ({ method, url = "" }: IncomingMessage): boolean =>
-  method === "DELETE" || /^\/(?:healthz|readyz|metrics|callbacks)(?:\?|$)/u.test(url)
 
 const servers = new WeakMap<Duplex, Server>()
 
@@ -263,20 +199,11 @@ export const refuseOpen = (open: ReadonlyArray<ServerResponse>): void => {
       response.destroy()
       continue
     }
-    refuse(response, "The process stops: try again")
+    const body = problemBody(problem(5003, "The process stops: try again"), pathOfUrl(response))
+    const headers = { traceparent: traceOf(response.req.headers).traceparent, "retry-after": "1" }
+    response.writeHead(body.status, { "content-type": "application/problem+json", ...headers })
+    response.end(JSON.stringify(body))
   }
-}
-
-const refuse = (response: ServerResponse, detail: string): void => {
-  const body = problemBody(problem(5003, detail), pathOfUrl(response))
-  const text = JSON.stringify(body)
-  response.writeHead(body.status, {
-    "content-type": "application/problem+json",
-    "content-length": Buffer.byteLength(text),
-    traceparent: traceOf(response.req.headers).traceparent,
-    "retry-after": "1"
-  })
-  response.end(text)
 }
 
 const pathOfUrl = ({ req }: ServerResponse): string => req.url?.split("?", 1)[0] ?? "/"
