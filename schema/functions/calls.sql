@@ -63,11 +63,11 @@ end $$;
 -- Settles the calls that have ended, then holds for those that start. Both are typed arrays, with one place for
 -- each call. Whoever deletes a hold settles it: an ended call without a hold is passed over. Of the calls that
 -- start on one wallet, the cheapest are held first, so that as many as possible can be paid. `p_receipts`: what
--- the receipt of a starting call will say (`holds.call`); `checked`, when the caller has read what else limits the
--- key for this call; else `rotation`, which secret the caller knows the key by. p_usages: with the vendor's id of the
--- request as `request`. Returns refusals (`key`, `balance`, and `budget_` with the reset of the spend limit), what is
--- left of spend limits, and balance alerts. Raises GW428 when an alert is due and the caller has no transaction to
--- publish it in (`p_alerts` is false).
+-- the receipt of a starting call will say (`holds.call`); `checked`, when the caller has checked what else limits the
+-- key: with the models that the key allowed then; else `rotation`, which secret the caller knows the key by. p_usages:
+-- with the vendor's id of the request as `request`. Returns refusals (`key`, `balance`, and `budget_` with the reset of
+-- the spend limit), what is left of spend limits, and balance alerts. Raises GW428 when an alert is due and the caller
+-- has no transaction to publish it in (`p_alerts` is false).
 create or replace function calls_write(
   p_ended uuid[], p_ended_users uuid[], p_captured bigint[], p_outcomes text[], p_statuses integer[],
   p_accounts text[], p_usages text[],
@@ -117,15 +117,19 @@ begin
   ), freed as (
     select user_id, sum(captured)::bigint as captured, sum(amount)::bigint as amount from ended group by user_id
   ), known as (
-    select x.*, k.id is not null and (x.receipt::json ->> 'checked' is not null
-        or k.unlimited and (k.rotations = 0 or coalesce((x.receipt::json ->> 'rotation')::integer = k.rotations, true)))
-        as alive,
+    select x.*, k.id is not null and case
+        when x.receipt::json ->> 'checked' is null then k.unlimited
+          and (k.rotations = 0 or coalesce((x.receipt::json ->> 'rotation')::integer = k.rotations, true))
+        -- Of a process of the release before: true
+        else x.receipt::json ->> 'checked' = 'true' or k.unlimited
+          or coalesce(x.receipt::jsonb #> '{checked,models}' = coalesce(to_jsonb(k.allowed_models), 'null'), false)
+        end as alive,
       k.last_used_at is null or k.last_used_at < p_now - interval '1 minute' as touch
     from unnest(p_started, p_started_users, p_keys, p_amounts, p_receipts, epochs, refusals)
       as x(id, user_id, key, amount, receipt, epoch, refusal)
     left join (
-      select k.id, k.last_used_at, k.rotations, k.allowed_models is null and k.rate_limit_per_minute is null
-        and k.user_rate_limit_per_minute is null as unlimited
+      select k.id, k.last_used_at, k.rotations, k.allowed_models, k.allowed_models is null
+        and k.rate_limit_per_minute is null and k.user_rate_limit_per_minute is null as unlimited
       from api_keys k
       where k.id = any (p_keys) and k.revoked_at is null and k.disabled_at is null
         and (k.expires_at is null or k.expires_at > p_now)

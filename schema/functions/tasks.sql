@@ -9,8 +9,10 @@
 -- Accepts tasks: hold, task, run, event, deliveries and idempotency record, in one transaction
 -- (ARCHITECTURE.md#rules-of-safety). `outcome`: accepted, replayed (the key was used before; the row contains
 -- the first response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks),
--- too_many_running_of_user (the user's keys together have `user_running_max`), and budget_ with the reset of the
--- key's spend limit, when that leaves less than the price. Exact, because all keys of a user share the wallet's lock.
+-- too_many_running_of_user (the user's keys together have `user_running_max`), key and model (the key was revoked or
+-- disabled, has expired or does not allow the model: the request was admitted before its body was read), and budget_
+-- with the reset of the key's spend limit, when that leaves less than the price. Exact, because all keys of a user
+-- share the wallet's lock.
 -- With a spend limit, `cost` of an accepted task and `balance` of one that the limit refuses are what is left of it.
 create or replace function task_accept_many(p_calls jsonb) returns setof task_accept_result language plpgsql as $$
 declare
@@ -59,9 +61,20 @@ begin
       -- The user's own limit stands in place of the configured one.
       c.user_running_max := coalesce((select u.concurrent_tasks from users u where u.id = c.user_id), c.user_running_max);
     end if;
-    if w.key_limits and c.api_key is not null then
-      perform key_budgets_renew(array[c.api_key], c.now);
+    if c.api_key is not null then
       select * into limits from api_keys o where o.id = c.api_key;
+      if limits.revoked_at is not null or limits.disabled_at is not null or limits.expires_at <= c.now then
+        a.outcome := 'key';
+      elsif not c.model = any (limits.allowed_models) then
+        a.outcome := 'model';
+      end if;
+      if a.outcome is not null then
+        return next a;
+        continue;
+      end if;
+    end if;
+    if w.key_limits and limits.id is not null then
+      perform key_budgets_renew(array[c.api_key], c.now);
       c.running_max := coalesce(least(nullif(c.running_max, 0), limits.concurrent_tasks), 0);
       if limits.spend_limit is not null then
         select * into strict budget from key_budgets o where o.api_key_id = c.api_key;
