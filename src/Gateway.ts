@@ -55,6 +55,8 @@ import { ConcurrencyLimiter } from "./tasks/submission/ConcurrencyLimiter.ts"
 import { ConcurrencySlotStore } from "./tasks/submission/ConcurrencySlotStore.ts"
 import { OperatorFaults } from "./tasks/submission/OperatorFaults.ts"
 import { PaidSubmit } from "./tasks/submission/PaidSubmit.ts"
+import { PollPacing } from "./tasks/submission/PollPacing.ts"
+import { PollPacingStore } from "./tasks/submission/PollPacingStore.ts"
 import { Reconcile } from "./tasks/submission/Reconcile.ts"
 import { VendorAttemptStore } from "./tasks/submission/VendorAttemptStore.ts"
 import { VendorFaultStore } from "./tasks/submission/VendorFaultStore.ts"
@@ -121,6 +123,7 @@ export const stores = Layer.mergeAll(
   AffinityStore.layer,
   CallStore.layer,
   VendorAttemptStore.layer,
+  PollPacingStore.layer,
   EndpointStore.layer,
   PartitionStore.layer,
   ProcessStore.layer,
@@ -187,6 +190,7 @@ export const services = Layer.mergeAll(
       TaskCompletion.layer,
       VendorWork.layer.pipe(
         Layer.provide([PaidSubmit.layer, Reconcile.layer, TaskMedia.layer]),
+        Layer.provide(PollPacing.layer),
         Layer.provide(TaskOutput.layer)
       )
     )

@@ -112,8 +112,10 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
       observeResponse,
       mayDisableInspection
     }
+    const made = adapter.make(context)
     return {
-      ...adapter.make(context),
+      ...made,
+      rateOf: rateWith(adapter, account, made),
       ...operatorLimit(account),
       isDraining: () => accounts.isDraining(account),
       download: downloads(account, auth)
@@ -133,6 +135,18 @@ const masked =
         ? response
         : { ...response, body: mask.bytes(response.body) }
     )
+
+/** Polls of all models of the account count together. */
+const rateWith =
+  (
+    { pollsPerSecond }: Adapter,
+    { id, polls = pollsPerSecond }: AccountSetting,
+    made: VendorAccount
+  ): NonNullable<VendorAccount["rateOf"]> =>
+  (act, upstreamModel) => {
+    if (act === "submit") return made.rateOf?.(act, upstreamModel)
+    return polls === undefined ? undefined : { key: `${id}/polls`, calls: polls, perMillis: 1000 }
+  }
 
 /** The operator's limit counts all models together and replaces the vendor's. ADR 0108. */
 const operatorLimit = ({

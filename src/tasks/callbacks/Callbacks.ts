@@ -70,6 +70,7 @@ export class Callbacks extends Context.Service<
           digest: createHash("sha256").update(seal.message).digest(),
           expiresAt: DateTime.makeUnsafe((seal.signedAtSeconds + recordSeconds) * 1000),
           taskId,
+          accountId: account.accountId,
           now: DateTime.makeUnsafe(now)
         })
         if (accepted === "Repeated") return yield* refused

@@ -18,6 +18,7 @@ import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 import { doneIn } from "./DoneHandle.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
 import { cancelJob, Fenced, isSubmittedAgain, isTransient, PaidSubmit } from "./PaidSubmit.ts"
+import { PollPacing } from "./PollPacing.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
 import { entryWith } from "./TaskEntry.ts"
 import { storedFailure } from "./VendorFailure.ts"
@@ -199,6 +200,7 @@ const cancelWith = (tasks: TaskStore["Service"], accounts: AccountKeys["Service"
 /** Polls, and reports faults of the service's own account. */
 const makePolling = Effect.gen(function* () {
   const faults = yield* OperatorFaults
+  const pacing = yield* PollPacing
   const store = yield* TaskStore
 
   const report = (account: VendorAccount, upstreamModel: string, error: VendorError) =>
@@ -235,11 +237,13 @@ const makePolling = Effect.gen(function* () {
         Effect.as(report(account, upstreamModel, error), refusedProgress)
       )
     )
+    const job = { account, upstreamModel, userId: task.userId }
     if (progress._tag === "Done") {
+      pacing.ended(job)
       return { _tag: "Done", job: { account, result: progress.result } } as const
     }
+    const until = yield* pacing.next({ ...job, after: progress.pollAfter })
     const now = yield* DateTime.now
-    const until = DateTime.addDuration(now, Duration.min(progress.pollAfter, pollIntervalMax))
     const next = { dueAt: until, queue: pollQueue(account, upstreamModel) }
     yield* store.endPoll({ taskId: task.id, epoch, next, now })
     return { _tag: "Waits", until } as const

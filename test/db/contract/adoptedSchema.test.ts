@@ -143,6 +143,7 @@ const renamed = (before: Rows): Rows => {
     "account_days",
     "account_drains",
     "audit_entries",
+    "callback_times",
     "catalog_adoptions",
     "catalogs",
     "key_budgets",
@@ -235,7 +236,8 @@ for (const [store, database] of Object.entries(former)) {
           "0008_sessions",
           "0009_catalogs_and_drains",
           "0010_owners",
-          "0011_vendor_accounts"
+          "0011_vendor_accounts",
+          "0012_callback_times"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState

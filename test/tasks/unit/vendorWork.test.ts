@@ -9,6 +9,7 @@ import { CatalogVersions } from "../../../src/process/CatalogVersions.ts"
 import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
 import { OperatorFaults } from "../../../src/tasks/submission/OperatorFaults.ts"
 import { PaidSubmit } from "../../../src/tasks/submission/PaidSubmit.ts"
+import { PollPacing } from "../../../src/tasks/submission/PollPacing.ts"
 import { Reconcile } from "../../../src/tasks/submission/Reconcile.ts"
 import { VendorWork } from "../../../src/tasks/submission/VendorWork.ts"
 import { TaskMedia } from "../../../src/tasks/TaskMedia.ts"
@@ -76,6 +77,7 @@ const stepOf = Effect.fnUntraced(function* (
     Layer.mock(AccountKeys, { ownerOf: () => Effect.die("not asked") }),
     Layer.mock(TaskStore, {}),
     Layer.mock(Reconcile, {}),
+    Layer.mock(PollPacing, { ended: () => {} }),
     Layer.mock(OperatorFaults, { clear: () => Effect.void, hasOpen: () => false }),
     Layer.mock(TaskMedia, { resolve: () => Effect.succeed({ media: [], inputs: {} }) }),
     Layer.mock(ConcurrencyLimiter, {
