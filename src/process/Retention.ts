@@ -1,6 +1,5 @@
-import { DateTime, Effect } from "effect"
+import { DateTime, Effect, Layer } from "effect"
 import type { Duration } from "effect"
-import { Singleton } from "effect/cluster"
 
 /** Removes rows or files at the end of their retention time. */
 export interface RetentionJob<E = unknown> {
@@ -17,20 +16,23 @@ const toNextHour = Effect.map(DateTime.now, (now): Duration.Duration => {
 
 /** Runs all jobs at the start and at every full hour. A job that fails does not stop the others. */
 export const layer = <R>(jobs: Effect.Effect<ReadonlyArray<RetentionJob>, never, R>) =>
-  Singleton.make(
-    "Retention",
-    Effect.flatMap(jobs, (all) => {
-      const runAll = Effect.forEach(
-        all,
-        ({ name, run }) =>
-          Effect.catchCause(run, (cause) => Effect.logWarning(`Retention: ${name} failed`, cause)),
-        { discard: true }
-      )
-      return Effect.forever(
-        Effect.andThen(
-          runAll,
-          Effect.flatMap(toNextHour, (wait) => Effect.sleep(wait))
+  Layer.effectDiscard(
+    Effect.forkScoped(
+      Effect.flatMap(jobs, (all) => {
+        const runAll = Effect.forEach(
+          all,
+          ({ name, run }) =>
+            Effect.catchCause(run, (cause) =>
+              Effect.logWarning(`Retention: ${name} failed`, cause)
+            ),
+          { discard: true }
         )
-      )
-    })
+        return Effect.forever(
+          Effect.andThen(
+            runAll,
+            Effect.flatMap(toNextHour, (wait) => Effect.sleep(wait))
+          )
+        )
+      })
+    )
   )

@@ -1,5 +1,4 @@
 import { Context, Duration, Effect, Layer, Schedule } from "effect"
-import { Singleton } from "effect/cluster"
 import { heartbeatSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Process } from "../process/Process.ts"
@@ -34,16 +33,17 @@ export class Rescuer extends Context.Service<
   )
 
   /** The loop, at the interval of heartbeats. It also deletes expired idempotency keys. */
-  static readonly layerLoop = Singleton.make(
-    "Rescuer",
-    Effect.gen(function* () {
-      const { rescue } = yield* Rescuer
-      const { deleteExpired } = yield* ManageReplays
-      return yield* Effect.andThen(rescue, deleteExpired).pipe(
-        Effect.catchCause((cause) => Effect.logWarning("A rescue failed", cause)),
-        Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),
-        Effect.asVoid
-      )
-    })
+  static readonly layerLoop = Layer.effectDiscard(
+    Effect.forkScoped(
+      Effect.gen(function* () {
+        const { rescue } = yield* Rescuer
+        const { deleteExpired } = yield* ManageReplays
+        return yield* Effect.andThen(rescue, deleteExpired).pipe(
+          Effect.catchCause((cause) => Effect.logWarning("A rescue failed", cause)),
+          Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),
+          Effect.asVoid
+        )
+      })
+    )
   )
 }

@@ -1,41 +1,17 @@
 import { Effect, Layer } from "effect"
-import type { EndpointId } from "../domain/Ids.ts"
 import { Hints } from "../process/Hints.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
-import { EndpointActor } from "../webhooks/EndpointActor.ts"
-import { LocalSenders } from "../webhooks/LocalSenders.ts"
+import { EndpointActors } from "../webhooks/EndpointActors.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 
-/** Endpoint actors that are started at once: each reads the last minute of its attempts. */
-const startsMax = 8
-
-/**
- * Tasks are left in the inbox of the `TaskScheduler`. Endpoints get volatile messages, or a call of their
- * sender if it is open in this process; deliveries whose message could not be sent are found by the
- * `DeliveryScheduler`.
- *
- * An actor runs in the context of this layer and not of the request that notified it: the request, its
- * body and its span would stay in memory as long.
- */
+/** Tasks are left in the inbox of the `TaskScheduler`, endpoints get a message to their actor. */
 export const layer = Layer.effect(
   WorkNotifier,
   Effect.gen(function* () {
     const inbox = yield* TaskInbox
-    const endpointActor = yield* EndpointActor.client
-    const senders = yield* LocalSenders
-    const context = yield* Effect.context<never>()
+    const endpoints = yield* EndpointActors
     const hints = yield* Hints
     hints.subscribe("run", () => inbox.wake())
-    const notifyEndpoints = Effect.fnUntraced(function* (ids: ReadonlyArray<EndpointId>) {
-      const needMessage = yield* Effect.filter(ids, (id) =>
-        Effect.map(senders.notify(id), (isNotified) => !isNotified)
-      )
-      yield* Effect.forEach(
-        needMessage,
-        (id) => Effect.ignore(endpointActor(id).Deliver(undefined, { discard: true })),
-        { discard: true, concurrency: startsMax }
-      )
-    })
     return WorkNotifier.of({
       notifyTask: () => Effect.sync(() => inbox.wake()),
       stopTask: (id) =>
@@ -44,7 +20,7 @@ export const layer = Layer.effect(
           inbox.stop(id)
         }),
       offerTask: (id) => Effect.sync(() => hints.publishUnsafe("run", id)),
-      notifyEndpoints: (ids) => Effect.setContext(notifyEndpoints(ids), context)
+      notifyEndpoints: endpoints.notify
     })
   })
-).pipe(Layer.provideMerge(Layer.mergeAll(LocalSenders.layer, TaskInbox.layer)))
+).pipe(Layer.provideMerge(Layer.mergeAll(EndpointActors.layer, TaskInbox.layer)))

@@ -1,5 +1,4 @@
-import { DateTime, Duration, Effect, Option, Schedule } from "effect"
-import { Singleton } from "effect/cluster"
+import { DateTime, Duration, Effect, Layer, Option, Schedule } from "effect"
 import { walletAuditSeconds } from "../domain/Limits.ts"
 import { Wallet } from "./Wallet.ts"
 
@@ -7,20 +6,21 @@ import { Wallet } from "./Wallet.ts"
  * Recomputes the balances from the ledger at an interval, for the drift gauge. Of several processes one
  * does it: the others see that a round has just ended. docs/reference/wallet.md#wallet-audit, ADR 0061.
  */
-export const layer = Singleton.make(
-  "WalletAudit",
-  Effect.flatMap(Wallet, (wallet) =>
-    wallet.auditedAt.pipe(
-      Effect.flatMap((last) => Effect.map(DateTime.now, (now) => isDue(last, now))),
-      Effect.flatMap((due) => (due ? wallet.audit : Effect.succeed(0))),
-      Effect.tap((drifting) =>
-        drifting > 0
-          ? Effect.logError(`${drifting} wallets differ from their ledger or their open holds`)
-          : Effect.void
-      ),
-      Effect.catchCause((cause) => Effect.logWarning("The wallet audit failed", cause)),
-      Effect.repeat(Schedule.spaced(Duration.seconds(walletAuditSeconds))),
-      Effect.asVoid
+export const layer = Layer.effectDiscard(
+  Effect.forkScoped(
+    Effect.flatMap(Wallet, (wallet) =>
+      wallet.auditedAt.pipe(
+        Effect.flatMap((last) => Effect.map(DateTime.now, (now) => isDue(last, now))),
+        Effect.flatMap((due) => (due ? wallet.audit : Effect.succeed(0))),
+        Effect.tap((drifting) =>
+          drifting > 0
+            ? Effect.logError(`${drifting} wallets differ from their ledger or their open holds`)
+            : Effect.void
+        ),
+        Effect.catchCause((cause) => Effect.logWarning("The wallet audit failed", cause)),
+        Effect.repeat(Schedule.spaced(Duration.seconds(walletAuditSeconds))),
+        Effect.asVoid
+      )
     )
   )
 )

@@ -1,5 +1,4 @@
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
-import { Singleton } from "effect/cluster"
 import { attemptLostSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Process } from "../process/Process.ts"
@@ -78,30 +77,31 @@ export class DeliveryScheduler extends Context.Service<
   )
 
   /** The loop: sleeps to the next due delivery and notifies its endpoint's sender. */
-  static readonly layerLoop = Singleton.make(
-    "DeliveryScheduler",
-    Effect.gen(function* () {
-      const { notifyDue } = yield* DeliveryScheduler
-      const scan = notifyDue.pipe(
-        Effect.catchCause((cause) =>
-          Effect.as(
-            Effect.logWarning("Due deliveries were not read", cause),
-            Option.none<DateTime.Utc>()
+  static readonly layerLoop = Layer.effectDiscard(
+    Effect.forkScoped(
+      Effect.gen(function* () {
+        const { notifyDue } = yield* DeliveryScheduler
+        const scan = notifyDue.pipe(
+          Effect.catchCause((cause) =>
+            Effect.as(
+              Effect.logWarning("Due deliveries were not read", cause),
+              Option.none<DateTime.Utc>()
+            )
           )
         )
-      )
-      return yield* Effect.forever(
-        Effect.gen(function* () {
-          const next = yield* scan
-          const now = yield* DateTime.now
-          const wait = Option.match(next, {
-            onNone: () => scanIntervalMax,
-            onSome: (due) => Duration.min(scanIntervalMax, DateTime.distance(now, due))
+        return yield* Effect.forever(
+          Effect.gen(function* () {
+            const next = yield* scan
+            const now = yield* DateTime.now
+            const wait = Option.match(next, {
+              onNone: () => scanIntervalMax,
+              onSome: (due) => Duration.min(scanIntervalMax, DateTime.distance(now, due))
+            })
+            yield* Effect.sleep(Duration.max(scanIntervalMin, wait))
           })
-          yield* Effect.sleep(Duration.max(scanIntervalMin, wait))
-        })
-      )
-    })
+        )
+      })
+    )
   )
 }
 

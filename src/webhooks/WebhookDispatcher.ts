@@ -10,7 +10,6 @@ import { makeFiberPlaces } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import type { ClaimedDelivery } from "./DeliveryStore.ts"
-import { LocalSenders } from "./LocalSenders.ts"
 import { SlidingWindow } from "./SlidingWindow.ts"
 import { makeAttempts, recordRunsMax } from "./WebhookAttempt.ts"
 import type { AttemptObserver } from "./WebhookAttempt.ts"
@@ -23,8 +22,8 @@ const windowMillis = 60_000
 /** How many attempts of an endpoint may start at this time. */
 type Capacity = (millis: number) => number
 
-/** Sends the deliveries of one endpoint; open as long as its actor. */
-export interface EndpointSender {
+/** Sends the deliveries of one endpoint in this process. Its one message is `deliver`. */
+export interface EndpointActor {
   /** Sends due deliveries in the background until none is due. Returns at once. */
   readonly deliver: Effect.Effect<void>
 }
@@ -36,8 +35,8 @@ export interface EndpointSender {
 export class WebhookDispatcher extends Context.Service<
   WebhookDispatcher,
   {
-    /** Only the endpoint's actor may open its sender, so that the sliding window is exact. */
-    readonly open: (id: EndpointId) => Effect.Effect<EndpointSender, StoreUnavailable, Scope.Scope>
+    /** Once for each endpoint, so that the sliding window is exact. For `EndpointActors`. */
+    readonly open: (id: EndpointId) => Effect.Effect<EndpointActor, StoreUnavailable, Scope.Scope>
   }
 >()("gateway/webhooks/WebhookDispatcher") {
   static readonly layer = Layer.effect(
@@ -47,7 +46,6 @@ export class WebhookDispatcher extends Context.Service<
       const claim = yield* makeClaim
       const attempts = yield* makeAttempts
       const drain = yield* Drain
-      const senders = yield* LocalSenders
       yield* Effect.forkScoped(warmUp(store))
 
       return WebhookDispatcher.of({
@@ -60,20 +58,19 @@ export class WebhookDispatcher extends Context.Service<
             windowMillis,
             ends.map(DateTime.toEpochMillis)
           )
-          const sender = yield* makeEndpointSender(
+          return yield* makeEndpointActor(
             id,
             window,
             (capacity) => claim({ endpointId: id, capacity }),
             attempts
           ).pipe(Effect.provideService(Drain, drain))
-          return { deliver: yield* senders.register(id, sender.deliver) }
         })
       })
     })
   )
 }
 
-const makeEndpointSender = Effect.fnUntraced(function* (
+const makeEndpointActor = Effect.fnUntraced(function* (
   id: EndpointId,
   window: SlidingWindow,
   claim: (capacity: Capacity) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>,
@@ -81,8 +78,7 @@ const makeEndpointSender = Effect.fnUntraced(function* (
 ) {
   const drain = yield* Drain
   yield* Effect.addFinalizer(() => attempts.written)
-  // In the background, with the context of the actor: a message that lasted as long as the sending would
-  // delay the actor's end
+  // In the background: a message that lasted as long as the sending would keep its sender waiting
   const run = yield* makeFiberPlaces
   const isClosing = yield* makeIsClosing
   const signals = yield* Queue.sliding<void>(1)
@@ -154,7 +150,7 @@ const makeEndpointSender = Effect.fnUntraced(function* (
     mustRecheck = true
     return start() ? Effect.void : signal
   })
-  return { deliver } satisfies EndpointSender
+  return { deliver } satisfies EndpointActor
 })
 
 /** Starts `send` in the background. `false`: it runs already, and rechecks before its end. */
@@ -219,7 +215,7 @@ const claimsMax = 1
 /** Shortest time between two claims, so that under load one serves many endpoints. ADR 0117. */
 const claimIntervalMillis = 10
 
-/** Claims for all endpoint senders of this process together. */
+/** Claims for all endpoint actors of this process together. */
 const makeClaim = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const process = yield* Process

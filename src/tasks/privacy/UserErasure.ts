@@ -1,5 +1,4 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Schedule } from "effect"
-import { Singleton } from "effect/cluster"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
 import { firstTaskId } from "../../domain/Ids.ts"
 import type { TaskId, UserId } from "../../domain/Ids.ts"
@@ -57,13 +56,14 @@ export class UserErasure extends Context.Service<
   )
 
   /** Every process looks; a pass that two of them make is made twice. */
-  static readonly layerLoop = Singleton.make(
-    "UserErasure",
-    Effect.flatMap(UserErasure, ({ erase }) =>
-      erase.pipe(
-        Effect.catchCause((cause) => Effect.logWarning("Deleted users were not erased", cause)),
-        Effect.repeat(Schedule.spaced(Duration.seconds(erasureSeconds))),
-        Effect.asVoid
+  static readonly layerLoop = Layer.effectDiscard(
+    Effect.forkScoped(
+      Effect.flatMap(UserErasure, ({ erase }) =>
+        erase.pipe(
+          Effect.catchCause((cause) => Effect.logWarning("Deleted users were not erased", cause)),
+          Effect.repeat(Schedule.spaced(Duration.seconds(erasureSeconds))),
+          Effect.asVoid
+        )
       )
     )
   )
