@@ -265,6 +265,29 @@ begin
   order by c.place;
 end $$;
 
+-- Frees at most p_limit tasks that processes without a heartbeat since then had in hand. Goes from owner to owner, and
+-- reads no task of a live one, nor one without an owner. One process at a time; returns how many.
+create or replace function task_orphans_release(p_alive_since timestamptz, p_limit integer, out released integer)
+language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  known text := '';
+  freed integer;
+begin
+  released := 0;
+  if not pg_try_advisory_xact_lock(811006) then return; end if;
+  loop
+    select r.owner into known from runs r where r.owner is not null and r.owner > known order by r.owner limit 1;
+    exit when not found or released >= p_limit;
+    continue when exists (select from processes p where p.id = known and p.heartbeat_at >= p_alive_since);
+    update runs r set owner = null where r.task_id = any (array(
+      select o.task_id from runs o where o.owner = known limit p_limit - released for update skip locked
+    ));
+    get diagnostics freed = row_count;
+    released := released + freed;
+  end loop;
+end $$;
+
 -- Begins paid submits: each attempt is recorded before its POST, and its task is `processing`
 -- (docs/reference/vendors.md#paid-submit-protocol). Its permit is used: who takes the task over finds it in `queue`.
 -- Returns the `n` of those that are in hand with this epoch.

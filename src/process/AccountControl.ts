@@ -1,4 +1,4 @@
-import { Clock, Context, DateTime, Effect, Layer, Option, Result, Schedule } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Option, Result } from "effect"
 import { Catalog } from "../catalog/Catalog.ts"
 import { AppConfig } from "../config/Config.ts"
 import { problem } from "../domain/Problem.ts"
@@ -9,6 +9,7 @@ import { Accounts } from "../vendors/accounts/Accounts.ts"
 import type { AccountDetails } from "../vendors/accounts/Accounts.ts"
 import { Upstream } from "../vendors/upstream/Upstream.ts"
 import { AccountDrainStore } from "./AccountDrainStore.ts"
+import { Process } from "./Process.ts"
 
 export interface ControlledAccount {
   readonly details: AccountDetails
@@ -44,6 +45,8 @@ export class AccountControl extends Context.Service<
       const accounts = yield* Accounts
       const store = yield* AccountDrainStore
       const { database } = yield* AppConfig
+      const process = yield* Process
+      const drainsChanged = yield* process.changed("drains")
       const send = yield* makeFreeCall
       let since = new Map<string, DateTime.Utc>()
 
@@ -56,7 +59,8 @@ export class AccountControl extends Context.Service<
       if (database._tag === "Postgres") {
         yield* refresh.pipe(
           Effect.catchCause((cause) => Effect.logDebug("Drains could not be looked at", cause)),
-          Effect.repeat(Schedule.spaced("1 second")),
+          (read) => Effect.andThen(drainsChanged, read),
+          Effect.forever,
           Effect.forkScoped
         )
       }
@@ -73,7 +77,12 @@ export class AccountControl extends Context.Service<
         )
       const changed = (id: string, change: Effect.Effect<void, StoreUnavailable>) =>
         Effect.uninterruptible(
-          find(id).pipe(Effect.andThen(change), Effect.andThen(refresh), Effect.andThen(find(id)))
+          find(id).pipe(
+            Effect.andThen(change),
+            Effect.tap(() => Effect.sync(() => process.publishChange("drains"))),
+            Effect.andThen(refresh),
+            Effect.andThen(find(id))
+          )
         )
 
       return AccountControl.of({

@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schedule } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Result } from "effect"
 import { Catalog } from "../catalog/Catalog.ts"
 import { makeVersion, readStored } from "../catalog/CatalogContent.ts"
 import type { CatalogVersion } from "../catalog/CatalogContent.ts"
@@ -6,7 +6,7 @@ import { differenceOf } from "../catalog/CatalogDifference.ts"
 import type { CatalogDifference } from "../catalog/CatalogDifference.ts"
 import type { CatalogError } from "../catalog/CatalogSource.ts"
 import { AppConfig } from "../config/Config.ts"
-import { catalogLookMillis, catalogsKeptMax, ownerDeadSeconds } from "../domain/Limits.ts"
+import { catalogsKeptMax, ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { CatalogStore } from "./CatalogStore.ts"
 import type { Adoption, StoredCatalog } from "./CatalogStore.ts"
@@ -59,7 +59,8 @@ export class CatalogVersions extends Context.Service<
       const catalog = yield* Catalog
       const store = yield* CatalogStore
       const { database } = yield* AppConfig
-      const { id: processId } = yield* Process
+      const { changed, id: processId, publishChange } = yield* Process
+      const catalogChanged = yield* changed("catalog")
       const adopted = yield* makeAdopted
 
       const reload = Effect.fn("CatalogVersions.reload")(function* (dryRun: boolean) {
@@ -73,6 +74,7 @@ export class CatalogVersions extends Context.Service<
           const now = yield* DateTime.now
           const request = { catalog: next, processId, isStart: false, aliveSince: now, now }
           yield* adopted.become(yield* store.adopt(request))
+          publishChange("catalog")
         }
         return {
           hash: next.hash,
@@ -88,7 +90,8 @@ export class CatalogVersions extends Context.Service<
           Effect.catchCause((cause) =>
             Effect.logDebug("The catalog could not be looked at", cause)
           ),
-          Effect.repeat(Schedule.spaced(Duration.millis(catalogLookMillis))),
+          (look) => Effect.andThen(catalogChanged, look),
+          Effect.forever,
           Effect.forkScoped
         )
       }
@@ -115,7 +118,7 @@ const versionOf = Effect.fnUntraced(function* ({ hash, id, text }: StoredCatalog
 const makeAdopted = Effect.gen(function* () {
   const catalog = yield* Catalog
   const store = yield* CatalogStore
-  const { id: processId } = yield* Process
+  const { id: processId, publishChange } = yield* Process
   const now = yield* DateTime.now
   let known = 0
   let since = now
@@ -155,6 +158,7 @@ const makeAdopted = Effect.gen(function* () {
     )
   }
   yield* become(latest)
+  publishChange("catalog")
 
   return {
     become,

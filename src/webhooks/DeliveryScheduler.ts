@@ -1,6 +1,8 @@
-import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
-import { attemptLostSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
+import { Clock, Context, DateTime, Duration, Effect, Latch, Layer, Option } from "effect"
+import { attemptLostSeconds, heartbeatSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import * as Duty from "../process/Duty.ts"
+import { Hints } from "../process/Hints.ts"
 import { Process } from "../process/Process.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
@@ -26,6 +28,12 @@ const scanIntervalMax = Duration.seconds(5)
 /** Rows that fall due within this time are served by one scan. */
 const scanIntervalMin = Duration.millis(10)
 
+/** Lost attempts that one statement queues again. */
+const lostMax = 1000
+
+/** For so long after its turn a process scans. The next turn comes before: of this process, or of another. */
+const turnMillis = fullScanMillis + 2 * heartbeatSeconds * 1000
+
 /** Notifies the senders of endpoints whose deliveries fall due. */
 export class DeliveryScheduler extends Context.Service<
   DeliveryScheduler,
@@ -42,6 +50,7 @@ export class DeliveryScheduler extends Context.Service<
       const deliveries = yield* DeliveryStore
       const process = yield* Process
       const notifier = yield* WorkNotifier
+      const hints = yield* Hints
       let lastScan = Option.none<DateTime.Utc>()
       let lastFullScan = Option.none<DateTime.Utc>()
       const isFull = (now: DateTime.Utc) =>
@@ -68,18 +77,32 @@ export class DeliveryScheduler extends Context.Service<
           const before = DateTime.subtract(since, {
             seconds: attemptLostSeconds - ownerDeadSeconds
           })
-          const lost = yield* deliveries.requeueLost(since, before, now)
-          if (lost > 0)
-            yield* Effect.logWarning(`${lost} webhook attempts were lost and are sent again`)
+          const requeue = Effect.gen(function* () {
+            const lost = yield* deliveries.requeueLost(since, before, now, lostMax)
+            if (lost.rescued === 0) return 0
+            yield* Effect.logWarning(
+              `${lost.rescued} webhook attempts were lost and are sent again`
+            )
+            // All processes share them
+            for (const id of lost.endpoints) hints.publishUnsafe("endpoint", id)
+            yield* notifier.notifyEndpoints(lost.endpoints)
+            return lost.rescued
+          })
+          yield* Effect.repeat(requeue, { while: (rescued) => rescued === lostMax })
         })
       })
     })
   )
 
-  /** The loop: sleeps to the next due delivery and notifies its endpoint's sender. */
-  static readonly layerLoop = Layer.effectDiscard(
-    Effect.forkScoped(
-      Effect.gen(function* () {
+  /**
+   * The loop of the process whose turn it is: sleeps to the next due delivery and notifies its endpoint's
+   * actor.
+   */
+  static readonly layerLoop = Layer.unwrap(
+    Effect.sync(() => {
+      let scansUntil = Number.NEGATIVE_INFINITY
+      const turn = Latch.makeUnsafe()
+      const loop = Effect.gen(function* () {
         const { notifyDue } = yield* DeliveryScheduler
         const scan = notifyDue.pipe(
           Effect.catchCause((cause) =>
@@ -91,8 +114,10 @@ export class DeliveryScheduler extends Context.Service<
         )
         return yield* Effect.forever(
           Effect.gen(function* () {
+            yield* turn.await
             const next = yield* scan
             const now = yield* DateTime.now
+            if (DateTime.toEpochMillis(now) >= scansUntil) yield* turn.close
             const wait = Option.match(next, {
               onNone: () => scanIntervalMax,
               onSome: (due) => Duration.min(scanIntervalMax, DateTime.distance(now, due))
@@ -101,7 +126,15 @@ export class DeliveryScheduler extends Context.Service<
           })
         )
       })
-    )
+      const begin = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        scansUntil = now + turnMillis
+        return turn.open
+      })
+      return Layer.mergeAll(
+        Layer.effectDiscard(Effect.forkScoped(loop)),
+        Duty.layer({ name: "due deliveries", seconds: fullScanMillis / 1000 }, begin)
+      )
+    })
   )
 }
 

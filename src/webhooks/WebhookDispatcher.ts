@@ -1,9 +1,12 @@
-import { Context, DateTime, Duration, Effect, Layer, Queue } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Queue } from "effect"
 import type { Scope } from "effect"
 import { Batcher } from "../db/Batcher.ts"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { EndpointId } from "../domain/Ids.ts"
-import { deliveriesPerEndpointPerMinuteMax } from "../domain/Limits.ts"
+import {
+  deliveriesPerEndpointAtOnceMax,
+  deliveriesPerEndpointPerMinuteMax
+} from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Drain } from "../process/Drain.ts"
 import { makeFiberPlaces } from "../process/Places.ts"
@@ -14,8 +17,8 @@ import { SlidingWindow } from "./SlidingWindow.ts"
 import { makeAttempts, recordRunsMax } from "./WebhookAttempt.ts"
 import type { AttemptObserver } from "./WebhookAttempt.ts"
 
-/** Attempts that run to one endpoint at once: a slow receiver slows down only its own deliveries. */
-const attemptsAtOnceMax = 16
+/** An endpoint whose places other processes have taken is looked at again after this time. */
+const busyMillis = 100
 
 const windowMillis = 60_000
 
@@ -61,7 +64,7 @@ export class WebhookDispatcher extends Context.Service<
           return yield* makeEndpointActor(
             id,
             window,
-            (capacity) => claim({ endpointId: id, capacity }),
+            (capacity, onBusy) => claim({ endpointId: id, capacity, onBusy }),
             attempts
           ).pipe(Effect.provideService(Drain, drain))
         })
@@ -73,7 +76,10 @@ export class WebhookDispatcher extends Context.Service<
 const makeEndpointActor = Effect.fnUntraced(function* (
   id: EndpointId,
   window: SlidingWindow,
-  claim: (capacity: Capacity) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>,
+  claim: (
+    capacity: Capacity,
+    onBusy: () => void
+  ) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>,
   attempts: Effect.Success<typeof makeAttempts>
 ) {
   const drain = yield* Drain
@@ -87,6 +93,8 @@ const makeEndpointActor = Effect.fnUntraced(function* (
   let running = 0
   let mustRecheck = false
   let mayHaveMore = true
+  /** Until then other processes have the places. */
+  let busyUntil = 0
   /** Of the last attempt; empty before the first. */
   let url = ""
 
@@ -110,7 +118,9 @@ const makeEndpointActor = Effect.fnUntraced(function* (
   }
 
   const capacityAt = (millis: number) => {
-    const atOnce = drain.isDraining() ? 0 : Math.min(attemptsAtOnceMax, attempts.fairShare(url))
+    const atOnce = drain.isDraining()
+      ? 0
+      : Math.min(deliveriesPerEndpointAtOnceMax, attempts.fairShare(url))
     return Math.max(0, Math.min(atOnce - running, window.capacity(millis)))
   }
 
@@ -118,8 +128,13 @@ const makeEndpointActor = Effect.fnUntraced(function* (
   const startDue = Effect.gen(function* () {
     mustRecheck = false
     let capacity = 0
-    const claimed = yield* claim((millis) => (capacity = capacityAt(millis)))
-    mayHaveMore = claimed.length === capacity
+    let isBusy = false
+    const claimed = yield* claim(
+      (millis) => (capacity = capacityAt(millis)),
+      () => (isBusy = true)
+    )
+    mayHaveMore = isBusy || claimed.length === capacity
+    if (isBusy) busyUntil = (yield* Clock.currentTimeMillis) + busyMillis
     url = claimed.at(-1)?.url ?? url
     if (isClosing()) return yield* attempts.releaseClaims(claimed)
     running += claimed.length
@@ -134,12 +149,13 @@ const makeEndpointActor = Effect.fnUntraced(function* (
     while (true) {
       const now = DateTime.toEpochMillis(yield* DateTime.now)
       const hasCapacity = capacityAt(now) > 0
-      if (hasCapacity && (mayHaveMore || mustRecheck)) {
+      const isBusy = Math.abs(busyUntil - now) <= busyMillis && busyUntil > now
+      if (hasCapacity && !isBusy && (mayHaveMore || mustRecheck)) {
         yield* startDue
         continue
       }
-      if (running === 0 && hasCapacity) return
-      const wait = window.waitMillis(now)
+      if (running === 0 && hasCapacity && !isBusy) return
+      const wait = isBusy ? busyUntil - now : window.waitMillis(now)
       const signalled = Queue.take(signals)
       yield* wait > 0 ? Effect.raceFirst(signalled, Effect.sleep(Duration.millis(wait))) : signalled
     }
@@ -237,7 +253,11 @@ const makeClaim = Effect.gen(function* () {
     runsMax: claimsMax,
     intervalMillis: claimIntervalMillis,
     run: Effect.fnUntraced(function* (
-      requests: ReadonlyArray<{ readonly endpointId: EndpointId; readonly capacity: Capacity }>
+      requests: ReadonlyArray<{
+        readonly endpointId: EndpointId
+        readonly capacity: Capacity
+        readonly onBusy: () => void
+      }>
     ) {
       const now = yield* DateTime.now
       const wanted = requests.map(({ capacity, endpointId }) => ({
@@ -245,7 +265,12 @@ const makeClaim = Effect.gen(function* () {
         limit: capacity(DateTime.toEpochMillis(now))
       }))
       const claimed = yield* store
-        .claim({ wanted, owner: process.id, now })
+        .claim({
+          wanted,
+          owner: process.id,
+          now,
+          onBusy: (id) => requests.find(({ endpointId }) => endpointId === id)?.onBusy()
+        })
         .pipe(Effect.tapError(() => abandonClaims(wanted, now)))
       const found = new Map<EndpointId, Array<ClaimedDelivery>>()
       for (const one of claimed) {

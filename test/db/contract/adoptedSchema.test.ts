@@ -258,7 +258,7 @@ for (const [store, database] of Object.entries(former)) {
         assert.lengthOf(yield* (yield* ReservationStore).lost(later, 10), 0)
 
         const deliveries = yield* DeliveryStore
-        assert.strictEqual(yield* deliveries.requeueLost(later, later, later), 2)
+        assert.strictEqual((yield* deliveries.requeueLost(later, later, later, 1000)).rescued, 2)
         const [endpoint] = yield* sql<{ id: string }>`
           SELECT id FROM webhook_endpoints WHERE enabled AND deleted_at IS NULL`
         const wanted = [{ endpointId: EndpointId.make(endpoint!.id), limit: 100 }]
