@@ -1,14 +1,12 @@
 import { Effect, Layer } from "effect"
 import { Process } from "./Process.ts"
+import type { DutyInterval } from "./ProcessStore.ts"
 
 /**
  * A loop that runs when this process has taken the duty: in each interval of so many seconds one process
  * does, at one of its heartbeats. A run that fails is logged. ADR 0202.
  */
-export const layer = <E, R>(
-  duty: { readonly name: string; readonly seconds: number; readonly afterDeath?: boolean },
-  run: Effect.Effect<unknown, E, R>
-) =>
+export const layer = <E, R>(duty: DutyInterval, run: Effect.Effect<unknown, E, R>) =>
   Layer.effectDiscard(
     Effect.gen(function* () {
       const turn = yield* (yield* Process).duty(duty)

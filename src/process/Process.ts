@@ -47,12 +47,11 @@ export class Process extends Context.Service<
     readonly callsAliveSince: Effect.Effect<DateTime.Utc, StoreUnavailable>
     /**
      * What one process does for all of them, once in each interval of so many seconds. Returns the wait for
-     * the next turn of this process, which comes with a heartbeat. `afterDeath`: also when another process
-     * has become dead, at once and in each process. ADR 0202.
+     * the next turn of this process, which comes with a heartbeat. ADR 0202.
      */
-    readonly duty: (
-      duty: DutyInterval & { readonly afterDeath?: boolean }
-    ) => Effect.Effect<Effect.Effect<void>>
+    readonly duty: (duty: DutyInterval) => Effect.Effect<Effect.Effect<void>>
+    /** The wait until another process has become dead; it ends in all processes, at once. */
+    readonly deaths: Effect.Effect<Effect.Effect<void>>
     /** The wait until something of this kind has changed: a hint says so, or a heartbeat. */
     readonly changed: (kind: NewsKind) => Effect.Effect<Effect.Effect<void>>
     /** Something of this kind was changed here. */
@@ -140,8 +139,8 @@ const deathMarginMillis = 20
 /** What heartbeats bring, for those who wait for it. */
 const makeNews = Effect.gen(function* () {
   const hints = yield* Hints
-  const duties: Array<DutyInterval & { readonly turns: Queue.Queue<void>; afterDeath: boolean }> =
-    []
+  const duties: Array<DutyInterval & { readonly turns: Queue.Queue<void> }> = []
+  const deaths: Array<Queue.Queue<void>> = []
   const changes = new Map<string, { last: string | undefined; waits: Array<Queue.Queue<void>> }>()
   const changesOf = (kind: string) => {
     const known = changes.get(kind)
@@ -158,7 +157,7 @@ const makeNews = Effect.gen(function* () {
 
   return {
     duties: () => duties,
-    died: () => duties.forEach(({ afterDeath, turns }) => afterDeath && offer(turns)),
+    died: () => deaths.forEach(offer),
     read: (found: Omit<News, "at">) => {
       for (const { name, turns } of duties) if (found.duties.includes(name)) offer(turns)
       for (const kind of newsKinds) {
@@ -170,11 +169,15 @@ const makeNews = Effect.gen(function* () {
       if (found.waiting) for (const handle of waiting) handle()
     },
     service: {
-      duty: ({ afterDeath = false, ...duty }: DutyInterval & { readonly afterDeath?: boolean }) =>
+      duty: (duty: DutyInterval) =>
         Effect.map(Queue.sliding<void>(1), (turns) => {
-          duties.push({ ...duty, afterDeath, turns })
+          duties.push({ ...duty, turns })
           return Queue.take(turns)
         }),
+      deaths: Effect.map(Queue.sliding<void>(1), (wait) => {
+        deaths.push(wait)
+        return Queue.take(wait)
+      }),
       changed: (kind: NewsKind) =>
         Effect.map(Queue.sliding<void>(1), (wait) => {
           changesOf(kind).waits.push(wait)

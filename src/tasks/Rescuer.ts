@@ -10,7 +10,7 @@ import { TaskInbox } from "./TaskInbox.ts"
 import { TaskStore } from "./TaskStore.ts"
 
 /** Tasks that one statement frees. */
-const orphansMax = 1000
+const orphansMax = 5000
 
 /** Finds the work that a dead process left behind. ARCHITECTURE.md#rules-of-safety */
 export class Rescuer extends Context.Service<
@@ -18,6 +18,8 @@ export class Rescuer extends Context.Service<
   {
     /** Frees what dead processes had in hand: it is due again at once. */
     readonly rescue: Effect.Effect<void, StoreUnavailable>
+    /** The same of this process's share of the tasks. */
+    readonly takeShare: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/Rescuer") {
   static readonly layer = Layer.effect(
@@ -28,33 +30,45 @@ export class Rescuer extends Context.Service<
       const process = yield* Process
       const inbox = yield* TaskInbox
       const hints = yield* Hints
-      /** In batches, so that all processes take of the first while the last are freed. */
-      const release = Effect.gen(function* () {
-        const freed = yield* tasks.releaseOrphans(yield* process.aliveSince, orphansMax)
-        if (freed > 0) {
-          inbox.wake()
-          hints.publishUnsafe("run", "")
-        }
-        return freed
-      })
-      return Rescuer.of({
-        rescue: Effect.all(
-          [
-            deliveries.requeueLost,
-            Effect.repeat(release, { while: (freed) => freed === orphansMax })
-          ],
-          { concurrency: "unbounded", discard: true }
-        )
-      })
+      /** In batches, so that the first are taken while the last are freed. */
+      const release = (share?: string) =>
+        Effect.gen(function* () {
+          const freed = yield* tasks.releaseOrphans(yield* process.aliveSince, orphansMax, share)
+          if (freed > 0) inbox.wake()
+          if (freed > 0 && share === undefined) hints.publishUnsafe("run", "")
+          return freed
+        }).pipe(Effect.repeat({ while: (freed) => freed === orphansMax }))
+      const both = (share?: string) =>
+        Effect.all([release(share), deliveries.requeueLost], {
+          concurrency: "unbounded",
+          discard: true
+        })
+      return Rescuer.of({ rescue: both(), takeShare: both(process.id) })
     })
   )
 
-  /** At the interval of heartbeats, and when a process has become dead. Deletes expired idempotency keys too. */
-  static readonly layerLoop = Duty.layer(
-    { name: "rescue", seconds: heartbeatSeconds, afterDeath: true },
-    Effect.gen(function* () {
-      yield* (yield* Rescuer).rescue
-      yield* (yield* ManageReplays).deleteExpired
-    })
+  /**
+   * All processes take their shares when one has become dead; at the interval of heartbeats one of them
+   * looks for the rest, and deletes expired idempotency keys.
+   */
+  static readonly layerLoop = Layer.merge(
+    Layer.effectDiscard(
+      Effect.gen(function* () {
+        const death = yield* (yield* Process).deaths
+        const { takeShare } = yield* Rescuer
+        yield* Effect.andThen(death, takeShare).pipe(
+          Effect.catchCause((cause) => Effect.logWarning("A rescue failed", cause)),
+          Effect.forever,
+          Effect.forkScoped
+        )
+      })
+    ),
+    Duty.layer(
+      { name: "rescue", seconds: heartbeatSeconds },
+      Effect.gen(function* () {
+        yield* (yield* Rescuer).rescue
+        yield* (yield* ManageReplays).deleteExpired
+      })
+    )
   )
 }

@@ -12,8 +12,8 @@ import type { OwnedTask } from "./TaskStore.ts"
 /** Tasks of one claim: a statement returns them with their bodies. */
 const claimMax = 100
 
-/** While tasks wait, the store is asked at about this interval, at a heartbeat, for what other processes left. */
-const lookMillis = 4000
+/** While tasks wait, the first heartbeat after this time looks for what other processes left: 5 s at most. */
+const lookMillis = 3000
 
 /** Tasks that fall due within this time are claimed together: in real time, because it only spares work. */
 const lookMillisMin = 5

@@ -67,8 +67,9 @@ function ownership(sql: PgClient.PgClient) {
         Effect.asVoid,
         storeFailures
       ),
-    releaseOrphans: (heartbeatSince: DateTime.Utc, limit: number) =>
-      sql`SELECT * FROM task_orphans_release(${toDate(heartbeatSince)}, ${limit}::int)`.pipe(
+    releaseOrphans: (heartbeatSince: DateTime.Utc, limit: number, process: string | null = null) =>
+      sql`
+        SELECT * FROM task_orphans_release(${toDate(heartbeatSince)}, ${limit}::int, ${process})`.pipe(
         rowOf(Schema.Struct({ released: Schema.Int })),
         Effect.map(({ released }) => released),
         storeFailures

@@ -1,4 +1,5 @@
 import { Clock, Context, DateTime, Duration, Effect, Latch, Layer, Option } from "effect"
+import type { EndpointId } from "../domain/Ids.ts"
 import { attemptLostSeconds, heartbeatSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import * as Duty from "../process/Duty.ts"
@@ -29,7 +30,7 @@ const scanIntervalMax = Duration.seconds(5)
 const scanIntervalMin = Duration.millis(10)
 
 /** Lost attempts that one statement queues again. */
-const lostMax = 1000
+const lostMax = 5000
 
 /** For so long after its turn a process scans. The next turn comes before: of this process, or of another. */
 const turnMillis = fullScanMillis + 2 * heartbeatSeconds * 1000
@@ -77,18 +78,20 @@ export class DeliveryScheduler extends Context.Service<
           const before = DateTime.subtract(since, {
             seconds: attemptLostSeconds - ownerDeadSeconds
           })
+          const endpoints = new Set<EndpointId>()
           const requeue = Effect.gen(function* () {
             const lost = yield* deliveries.requeueLost(since, before, now, lostMax)
             if (lost.rescued === 0) return 0
             yield* Effect.logWarning(
               `${lost.rescued} webhook attempts were lost and are sent again`
             )
-            // All processes share them
-            for (const id of lost.endpoints) hints.publishUnsafe("endpoint", id)
-            yield* notifier.notifyEndpoints(lost.endpoints)
+            for (const id of lost.endpoints) endpoints.add(id)
             return lost.rescued
           })
           yield* Effect.repeat(requeue, { while: (rescued) => rescued === lostMax })
+          // All processes share them
+          for (const id of endpoints) hints.publishUnsafe("endpoint", id)
+          yield* notifier.notifyEndpoints([...endpoints])
         })
       })
     })

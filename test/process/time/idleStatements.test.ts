@@ -31,11 +31,11 @@ const idleMinute = Effect.fnUntraced(function* (processes: number) {
     yield* advance("60 seconds", "1 second")
     return statements.slice(before)
   })
-  const processesOf = (left: number): typeof minute =>
-    left === 0
-      ? minute
-      : Effect.provide(processesOf(left - 1), layerGateway({ database, env }), { local: true })
-  return yield* processesOf(processes).pipe(Effect.provideService(Tracer.Tracer, tracer))
+  const start = Layer.build(Layer.fresh(layerGateway({ database, env })))
+  return yield* Effect.gen(function* () {
+    const [first] = yield* Effect.forEach(Array.from({ length: processes }), () => start)
+    return yield* Effect.provideContext(minute, first!)
+  }).pipe(Effect.provideService(Tracer.Tracer, tracer))
 }, Effect.scoped)
 
 /** docs/reference/processes.md#idle-processes */
