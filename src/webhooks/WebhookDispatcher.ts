@@ -18,7 +18,7 @@ import { makeAttempts, recordRunsMax } from "./WebhookAttempt.ts"
 import type { AttemptObserver } from "./WebhookAttempt.ts"
 
 /** An endpoint whose places other processes have taken is looked at again after this time. */
-const busyMillis = 100
+const busyMillis = 500
 
 const windowMillis = 60_000
 
