@@ -14,6 +14,7 @@ import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { overSpendLimit, SpendRefusal } from "../domain/SpendLimit.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
+import type { Principal } from "../users/ApiKeys.ts"
 import { callColumns, searchCalls } from "./CallSearchStore.ts"
 import type { CallFilter } from "./CallSearchStore.ts"
 
@@ -28,14 +29,16 @@ export interface CallStart {
   readonly model: string | null
   readonly route: string
   readonly sandbox: boolean
-  /** The models and the rate that its key allows were checked for this call. */
-  readonly checked?: true
+  /** Which secret of the key: the key may have been rotated since it was recognized. ADR 0190. */
+  readonly rotation: number
+  /** The rate of its key was checked for this call, and these models, which the key allowed. */
+  readonly checked?: Principal["limits"]
   /** The number of the catalog that it is priced by; `null`: that is not stored. */
   readonly catalogId: number | null
 }
 
 /**
- * Why a call may not go upstream: its key was revoked, has expired or has limits that were not checked, or the
+ * Why a call may not go upstream: its key was revoked, has expired or has other limits than were checked, or the
  * balance or the spend limit of the key is too low.
  */
 export type CallRefusal = "key" | "balance" | OverSpendLimit
@@ -206,6 +209,6 @@ const parametersOf = (
 
 /** What the receipt of a call contains, kept with its hold: another process may have to write it. */
 const noteOf = (start: CallStart): string => {
-  const { catalogId: catalog, checked, key, model, route, sandbox, trace, vendor } = start
-  return JSON.stringify({ key, vendor, model, route, sandbox, trace, catalog, checked })
+  const { catalogId: catalog, checked, key, model, rotation, route, sandbox, trace, vendor } = start
+  return JSON.stringify({ key, vendor, model, route, sandbox, trace, catalog, checked, rotation })
 }

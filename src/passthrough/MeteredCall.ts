@@ -54,7 +54,8 @@ export class MeteredCall implements ReachHandlers {
   begin(): void {
     const { metering } = this.#services
     const start = this.#start()
-    const drawn = start.checked === true ? undefined : metering.drawUnsafe(start, this.#nowMillis)
+    const drawn =
+      start.checked !== undefined ? undefined : metering.drawUnsafe(start, this.#nowMillis)
     if (drawn !== undefined) {
       this.#close = drawn.close
       this.#left = drawn.left
@@ -92,12 +93,13 @@ export class MeteredCall implements ReachHandlers {
   }
 
   #start(): CallStart {
-    const { apiKeyId: key, limits, userId: user } = this.#call.principal
+    const { apiKeyId: key, limits, rotation, userId: user } = this.#call.principal
     const { route } = this.#call.to
     const start: CallStart = {
       id: this.#id,
       user,
       key,
+      rotation,
       amount: this.#plan.hold,
       trace: this.#call.traceId,
       vendor: route.vendor,
@@ -106,7 +108,7 @@ export class MeteredCall implements ReachHandlers {
       sandbox: this.#services.upstream.isSandbox(route.provider),
       catalogId: this.#call.to.catalog.id
     }
-    return limits === undefined ? start : { ...start, checked: true }
+    return limits === undefined ? start : { ...start, checked: limits }
   }
 
   #reach(): void {

@@ -1,10 +1,13 @@
-import { Effect, Layer, Schema } from "effect"
+import { Effect, Layer, Schedule, Schema } from "effect"
 import { EndpointId } from "../domain/Ids.ts"
 import { Hints } from "../process/Hints.ts"
 import { makeFiberPlaces } from "../process/Places.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { EndpointActors } from "../webhooks/EndpointActors.ts"
 import { TaskInbox } from "./TaskInbox.ts"
+
+/** Looks for a task whose step is in hand, each after twice the time; later the scheduler looks by itself. */
+const looks = { schedule: Schedule.exponential("50 millis"), times: 6 } as const
 
 const isEndpointId = Schema.is(EndpointId)
 
@@ -15,13 +18,15 @@ export const layer = Layer.effect(
     const inbox = yield* TaskInbox
     const endpoints = yield* EndpointActors
     const hints = yield* Hints
+    const fork = yield* makeFiberPlaces
+    const wake = Effect.sync(() => inbox.wake())
     hints.subscribe("run", () => inbox.wake())
-    const run = yield* makeFiberPlaces
     hints.subscribe("endpoint", (id) => {
-      if (isEndpointId(id)) run(endpoints.notify([id]))
+      if (isEndpointId(id)) fork(endpoints.notify([id]))
     })
     return WorkNotifier.of({
-      notifyTask: () => Effect.sync(() => inbox.wake()),
+      notifyDue: (when) =>
+        when === "now" ? wake : Effect.sync(() => fork(Effect.repeat(wake, looks))),
       stopTask: (id) =>
         Effect.sync(() => {
           hints.publishUnsafe("stop", id)

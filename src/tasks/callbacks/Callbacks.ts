@@ -7,6 +7,7 @@ import { TaskId } from "../../domain/Ids.ts"
 import { signatureSkewSecondsMax } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import { Drain } from "../../process/Drain.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { WorkNotifier } from "../../process/WorkNotifier.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
@@ -31,6 +32,8 @@ export class Callbacks extends Context.Service<
     readonly isOn: boolean
     /** `undefined` when the vendor makes no callbacks, or `PUBLIC_URL` is not set. */
     readonly callbackUrl: (target: CallbackTarget) => string | undefined
+    /** The task that a callback URL of this service names; none for any other URL. */
+    readonly taskIn: (url: string) => Effect.Effect<Option.Option<TaskId>>
     /** Fails with 2012 for a token that this service did not make. Needs no body. */
     readonly readToken: (token: string) => Effect.Effect<CallbackTarget, Problem>
     /** Fails with 2012 (forged, old, replayed) or 5003; reveals nothing about the task. */
@@ -46,6 +49,7 @@ export class Callbacks extends Context.Service<
     Callbacks,
     Effect.gen(function* () {
       const { publicUrl } = yield* AppConfig
+      const drain = yield* Drain
       const notifier = yield* WorkNotifier
       const keys = yield* CallbackKeys
       const secrets = yield* Secrets
@@ -62,21 +66,26 @@ export class Callbacks extends Context.Service<
         const age = Math.abs(Math.floor(now / 1000) - seal.signedAtSeconds)
         if (age > signatureSkewSecondsMax) return yield* refused
         if (!(yield* keys.isSigned(account, seal))) return yield* refused
-        const isNew = yield* store.accept({
+        const accepted = yield* store.accept({
           digest: createHash("sha256").update(seal.message).digest(),
           expiresAt: DateTime.makeUnsafe((seal.signedAtSeconds + recordSeconds) * 1000),
           taskId,
           now: DateTime.makeUnsafe(now)
         })
-        if (!isNew) return yield* refused
-        yield* notifier.notifyTask(taskId)
+        if (accepted === "Repeated") return yield* refused
+        // A process that drains claims nothing
+        if (drain.isDraining()) return yield* notifier.offerTask(taskId)
+        yield* notifier.notifyDue(accepted === "Due" ? "now" : "after its step")
       })
 
-      const readToken = Effect.fnUntraced(function* (token: string) {
-        const bytes = yield* Effect.fromResult(Base64Url.decode(token))
+      const openToken = Effect.fnUntraced(function* (token: string) {
+        const bytes = yield* Effect.fromResult(Base64Url.decode(token.slice(0, tokenCharactersMax)))
         const [use, accountId = "", id] = (yield* secrets.decrypt(bytes)).split("\n")
         if (use !== purpose) return yield* refused
-        const taskId = yield* decodeTaskId(id)
+        return { taskId: yield* decodeTaskId(id), accountId }
+      })
+      const readToken = Effect.fnUntraced(function* (token: string) {
+        const { accountId, taskId } = yield* openToken(token)
         return { taskId, account: yield* vendors.owner(accountId) }
       })
 
@@ -87,8 +96,13 @@ export class Callbacks extends Context.Service<
           const text = [purpose, account.accountId, taskId].join("\n")
           return `${publicUrl.value}/callbacks?token=${Base64Url.encode(secrets.encrypt(text))}`
         },
+        taskIn: (url) =>
+          openToken(URL.parse(url)?.searchParams.get("token") ?? "").pipe(
+            Effect.map(({ taskId }) => taskId),
+            Effect.option
+          ),
         readToken: (token) =>
-          readToken(token.slice(0, tokenCharactersMax)).pipe(
+          readToken(token).pipe(
             Effect.mapError(() => refused),
             Effect.tapError(() => count("refused"))
           ),

@@ -82,6 +82,22 @@ describeStores("the catalog of a running gateway", (database) => {
           })
       )
 
+      it.effect("a repeat of a dry run is no reload, and a reload no repeat of it", () =>
+        Effect.gen(function* () {
+          write({ change: { "text-to-image-max": { price: price("9.50") } } })
+          const reload = (query: string) =>
+            callWith(adminToken)("POST", `/manage/v1/catalog/reload${query}`, undefined, {
+              "idempotency-key": "reload"
+            })
+          assert.strictEqual((yield* reload("?dry_run=true")).status, 200)
+          const other = yield* reload("")
+          assert.deepStrictEqual([other.status, other.json.code], [422, 2008], other.text)
+          const again = yield* reload("?dry_run=true")
+          assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
+          write({})
+        })
+      )
+
       it.effect(
         "a file with any fault is refused whole, with every place, and the old one is kept",
         () =>

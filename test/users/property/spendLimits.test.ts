@@ -285,6 +285,7 @@ const reserve =
             key: key.id,
             user: model.user,
             hold: randomUUID(),
+            rotation: 0,
             needs: credits(needs),
             extra: credits(extra)
           }
@@ -303,7 +304,8 @@ const reserve =
         ...(budget === undefined ? [] : [max(0n, budget - (isPast ? 0n : kept))])
       )
       const grown = isPast || free <= 0n ? 0n : min(wanted - kept, free / 16n)
-      assert.deepInclude(grants[0], { granted: Credits.make(kept + grown), alive: !isPast })
+      const alive = !isPast && (budget === undefined || kept <= budget)
+      assert.deepInclude(grants[0], { granted: Credits.make(kept + grown), alive })
       const epoch = isPast ? old.epoch : epochOf(key)
       key.reserved.set(process, { amount: kept + grown, epoch })
       model.held += kept + grown
@@ -455,7 +457,7 @@ describeStores("spend limits", (database, store) => {
               } else {
                 const processId = `prc_${n}`
                 const size = () => ({ key: apiKeyId, user, hold: randomUUID() as string })
-                const first = { ...size(), needs: credits(0), extra: credits(price) }
+                const first = { ...size(), rotation: 0, needs: credits(0), extra: credits(price) }
                 const { grants } = yield* writeReservations({ processId, sizes: [first] })
                 const granted = Number(grants[0]!.granted) / 1e6
                 const start = { ...callStart(user, granted), key: apiKeyId }
@@ -465,7 +467,7 @@ describeStores("spend limits", (database, store) => {
                 }
                 yield* writeReservations({
                   processId,
-                  sizes: [{ ...size(), needs: credits(0), extra: credits(0) }],
+                  sizes: [{ ...size(), rotation: 0, needs: credits(0), extra: credits(0) }],
                   ended: granted > 0 ? [drawnCall(start, granted / 2)] : []
                 })
               }
