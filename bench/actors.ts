@@ -116,7 +116,8 @@ const ids = Array.from({ length: actors }, (_, n) => `whe_${n}`)
 
 const arrived = (count: number) =>
   Effect.promise(async () => {
-    while (received < count) await new Promise((resolve) => setImmediate(resolve))
+    const hasArrived = () => received >= count
+    while (!hasArrived()) await new Promise((resolve) => setImmediate(resolve))
   })
 
 const heap = () => {

@@ -4,7 +4,7 @@ import { Batcher } from "../db/Batcher.ts"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import {
-  deliveriesPerEndpointAtOnceMax,
+  deliveriesPerEndpointAtOnceMax as atOnceMax,
   deliveriesPerEndpointPerMinuteMax
 } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
@@ -73,13 +73,31 @@ export class WebhookDispatcher extends Context.Service<
   )
 }
 
+type ClaimFor = (
+  capacity: Capacity,
+  onBusy: () => void
+) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>
+
+const claimUpTo = Effect.fnUntraced(function* (claim: ClaimFor, capacityAt: Capacity) {
+  let capacity = 0
+  let isBusy = false
+  const claimed = yield* claim(
+    (millis) => (capacity = capacityAt(millis)),
+    () => (isBusy = true)
+  )
+  return { capacity, claimed, isBusy }
+})
+
+/** Waits for a signal, at most so many milliseconds; 0: without a limit. */
+const signalled = (signals: Queue.Queue<void>, millis: number) => {
+  const signal = Queue.take(signals)
+  return millis > 0 ? Effect.raceFirst(signal, Effect.sleep(Duration.millis(millis))) : signal
+}
+
 const makeEndpointActor = Effect.fnUntraced(function* (
   id: EndpointId,
   window: SlidingWindow,
-  claim: (
-    capacity: Capacity,
-    onBusy: () => void
-  ) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>,
+  claim: ClaimFor,
   attempts: Effect.Success<typeof makeAttempts>
 ) {
   const drain = yield* Drain
@@ -117,22 +135,15 @@ const makeEndpointActor = Effect.fnUntraced(function* (
     })
   }
 
-  const capacityAt = (millis: number) => {
-    const atOnce = drain.isDraining()
-      ? 0
-      : Math.min(deliveriesPerEndpointAtOnceMax, attempts.fairShare(url))
+  const capacityAt: Capacity = (millis) => {
+    const atOnce = drain.isDraining() ? 0 : Math.min(atOnceMax, attempts.fairShare(url))
     return Math.max(0, Math.min(atOnce - running, window.capacity(millis)))
   }
 
   /** Claims and starts as many due attempts as there is capacity for when the claim runs. */
   const startDue = Effect.gen(function* () {
     mustRecheck = false
-    let capacity = 0
-    let isBusy = false
-    const claimed = yield* claim(
-      (millis) => (capacity = capacityAt(millis)),
-      () => (isBusy = true)
-    )
+    const { capacity, claimed, isBusy } = yield* claimUpTo(claim, capacityAt)
     mayHaveMore = isBusy || claimed.length === capacity
     if (isBusy) busyUntil = (yield* Clock.currentTimeMillis) + busyMillis
     url = claimed.at(-1)?.url ?? url
@@ -155,9 +166,7 @@ const makeEndpointActor = Effect.fnUntraced(function* (
         continue
       }
       if (running === 0 && hasCapacity && !isBusy) return
-      const wait = isBusy ? busyUntil - now : window.waitMillis(now)
-      const signalled = Queue.take(signals)
-      yield* wait > 0 ? Effect.raceFirst(signalled, Effect.sleep(Duration.millis(wait))) : signalled
+      yield* signalled(signals, isBusy ? busyUntil - now : window.waitMillis(now))
     }
   })
 
