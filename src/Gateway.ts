@@ -74,6 +74,7 @@ import * as LiveVendors from "./vendors/LiveVendors.ts"
 import { MockVendor } from "./vendors/mock/MockVendor.ts"
 import type { MockStep } from "./vendors/mock/MockVendor.ts"
 import { Upstream } from "./vendors/upstream/Upstream.ts"
+import * as UsageRebuild from "./wallet/UsageRebuild.ts"
 import { UsageReport } from "./wallet/UsageReport.ts"
 import { Wallet } from "./wallet/Wallet.ts"
 import * as WalletAudit from "./wallet/WalletAudit.ts"
@@ -217,6 +218,7 @@ export const actors = Layer.mergeAll(
   Rescuer.layerLoop,
   DeliveryScheduler.layerLoop,
   OwnershipReconciler.layer,
+  UsageRebuild.layer,
   WalletAudit.layer,
   WithheldAlerts.layer,
   UserErasure.layerLoop

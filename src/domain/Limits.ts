@@ -220,6 +220,9 @@ export const walletAuditSeconds = 15
 export const walletAuditWalletsMax = 500
 export const walletAuditEntriesMax = 1000
 
+/** How often the counts of spend limits are compared with holds and usage. */
+export const budgetAuditSeconds = 300
+
 /**
  * How often withheld balance alerts are looked for, and how many one transaction reports.
  * docs/reference/wallet.md#balance-alert
@@ -242,6 +245,10 @@ export const usageExportRowsMax = 1000
 
 /** Users whose usage a rebuild reads at a time, and days of one request: a day takes milliseconds. */
 export const usageRebuildUsersMax = 1000
+
+/** Between two days, and between two looks, of the rebuild after an upgrade. */
+export const usageRebuildPauseMillis = 10
+export const usageRebuildSeconds = 60
 export const usageRebuildDaysMax = 31
 
 /** While tasks wait for slots, the store is read this often, for slots freed by other processes (ADR 0108). */

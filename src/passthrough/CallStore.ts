@@ -52,6 +52,17 @@ export interface CallEnd {
   readonly status: number | null
   readonly account: string | null
   readonly usage: Readonly<Record<string, number | boolean | string>> | null
+  /** The vendor's id of the request, which its bill may name. */
+  readonly requestId?: string
+}
+
+/** The usage of a call as a parameter, with what belongs to its receipt beside it. */
+export const usageText = (
+  { requestId: request, usage }: CallEnd,
+  catalog: number | null = null
+): string | null => {
+  if (request === undefined && catalog === null) return usage && JSON.stringify(usage)
+  return JSON.stringify({ ...usage, request, catalog: catalog ?? undefined })
 }
 
 /** What goes into one transaction: the calls that have ended, and those that begin. */
@@ -195,7 +206,7 @@ const parametersOf = (
   texts(ends, ({ outcome }) => outcome),
   integers(ends, ({ status }) => status),
   texts(ends, ({ account }) => account),
-  texts(ends, ({ usage }) => (usage === null ? null : JSON.stringify(usage))),
+  texts(ends, (end) => usageText(end)),
   uuids(starts, ({ id }) => id),
   uuids(starts, ({ user }) => user),
   texts(starts, ({ key }) => key),

@@ -10,6 +10,7 @@ import type { Credits } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { usageText } from "./CallStore.ts"
 import type { CallEnd, CallStart } from "./CallStore.ts"
 import { UsageSums } from "./UsageSums.ts"
 
@@ -161,7 +162,8 @@ const parametersOf = (
     texts(ended, ({ end }) => end.outcome),
     integers(ended, ({ end }) => end.status),
     texts(ended, ({ end }) => end.account),
-    texts(ended, ({ end, start }) => usageOf(end, start)),
+    // With the catalog of the call, so that processes of the release before may call the function too
+    texts(ended, ({ end, start }) => usageText(end, start.catalogId)),
     texts(ended, ({ start }) => start.vendor),
     texts(ended, ({ start }) => start.model),
     texts(ended, ({ start }) => start.route),
@@ -175,12 +177,6 @@ const parametersOf = (
     toDate(now)
   ]
 }
-
-/** With the catalog of the call, so that processes of the release before may call the function too. */
-const usageOf = ({ usage }: DrawnCall["end"], { catalogId }: CallStart): string | null =>
-  catalogId === null
-    ? usage && JSON.stringify(usage)
-    : JSON.stringify({ ...usage, catalog: catalogId })
 
 /**
  * The number of each call's capture among those of its key, and their sum up to it, so that the server

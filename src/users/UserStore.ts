@@ -191,6 +191,12 @@ function update(sql: PgClient.PgClient) {
       .filter(([, value]) => value !== undefined)
       .map(([field]) => (field === "passwordHash" ? "password" : String.camelToSnake(field)))
     const refusesMore = change.disabled === true || change.rateLimitPerMinute !== undefined
+    const reserved = refusesMore
+      ? Effect.map(
+          sql`SELECT FROM holds WHERE kind = 'reservation' AND user_id = ${id} LIMIT 1`,
+          (open) => open.length > 0
+        )
+      : Effect.succeed(false)
     return sql`
       SELECT * FROM user_update(
         ${id}, ${fields}::text[], ${change.email ?? null}::text, ${change.name ?? null}::text,
@@ -203,12 +209,9 @@ function update(sql: PgClient.PgClient) {
         updated._tag === "Updated" ? Option.some(aboutUser(updated.user)) : Option.none()
       ),
       Effect.flatMap((updated) =>
-        updated._tag === "Updated" && refusesMore
-          ? Effect.map(
-              sql`SELECT FROM holds WHERE kind = 'reservation' AND user_id = ${id} LIMIT 1`,
-              (open): UserUpdate => ({ ...updated, wait: open.length > 0 })
-            )
-          : Effect.succeed(updated)
+        Effect.map(reserved, (wait): UserUpdate =>
+          updated._tag === "Updated" ? { ...updated, wait } : updated
+        )
       ),
       Effect.catchIf(emailTaken, () => Effect.succeed<UserUpdate>({ _tag: "EmailTaken" })),
       storeFailures

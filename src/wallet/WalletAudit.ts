@@ -17,6 +17,12 @@ export const layer = Duty.layer(
         drifting > 0
           ? Effect.logError(`${drifting} wallets differ from their ledger or their open holds`)
           : Effect.void
+      ),
+      Effect.andThen(wallet.budgetDrift),
+      Effect.tap((drifting) =>
+        drifting > 0
+          ? Effect.logError(`${drifting} spend limits of keys count what cannot be right`)
+          : Effect.void
       )
     )
   )

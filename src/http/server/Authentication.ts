@@ -230,3 +230,9 @@ export const requireOperator = Effect.flatMap(CurrentCaller, (caller) =>
     ? Effect.void
     : Effect.fail(problem(1004, "This endpoint is the operator's: call it with the ADMIN_TOKEN"))
 )
+
+/** What a user may see of itself, and the operator of everybody. */
+export const requireOwnerOrOperator = (id: UserId) =>
+  Effect.flatMap(CurrentCaller, (caller) =>
+    caller._tag === "User" && caller.userId === id ? Effect.void : requireOperator
+  )

@@ -82,20 +82,26 @@ describeStores("the catalog of a running gateway", (database) => {
           })
       )
 
-      it.effect("a repeat of a dry run is no reload, and a reload no repeat of it", () =>
-        Effect.gen(function* () {
-          write({ change: { "text-to-image-max": { price: price("9.50") } } })
-          const reload = (query: string) =>
-            callWith(adminToken)("POST", `/manage/v1/catalog/reload${query}`, undefined, {
-              "idempotency-key": "reload"
-            })
-          assert.strictEqual((yield* reload("?dry_run=true")).status, 200)
-          const other = yield* reload("")
-          assert.deepStrictEqual([other.status, other.json.code], [422, 2008], other.text)
-          const again = yield* reload("?dry_run=true")
-          assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
-          write({})
-        })
+      it.effect(
+        "a dry run is another request than a reload: to a repeat, and in no audit log",
+        () =>
+          Effect.gen(function* () {
+            write({ change: { "text-to-image-max": { price: price("9.50") } } })
+            const reload = (query: string) =>
+              callWith(adminToken)("POST", `/manage/v1/catalog/reload${query}`, undefined, {
+                "idempotency-key": "reload"
+              })
+            assert.strictEqual((yield* reload("?dry_run=true")).status, 200)
+            const other = yield* reload("")
+            assert.deepStrictEqual([other.status, other.json.code], [422, 2008], other.text)
+            const again = yield* reload("?dry_run=true")
+            assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
+            const log = yield* operator("GET", "/audit-log?type=reloadCatalog&limit=100")
+            assert.isEmpty(
+              log.json.data.filter(({ changes }: { changes: object }) => "dry_run" in changes)
+            )
+            write({})
+          })
       )
 
       it.effect(

@@ -72,20 +72,8 @@ const former: Readonly<Record<string, Layer.Layer<Database>>> = {
 }
 const fresh = { postgres: postgresDatabase, embedded: embeddedDatabase }
 
-/** Of days before there was usage. docs/reference/usage.md#rebuild */
-const rebuildUsage = Effect.flatMap(
-  SqlClient,
-  (sql) => sql`
-    SELECT usage_rebuild(user_id, day) FROM (
-      SELECT DISTINCT user_id, (created_at AT TIME ZONE 'UTC')::date AS day FROM wallet_entries
-    ) d`
-)
-
 const adopted = (database: Layer.Layer<Database>) =>
-  Layer.effectDiscard(Effect.andThen(Migrations.migrate(), rebuildUsage)).pipe(
-    Layer.provideMerge(database),
-    Layer.orDie
-  )
+  Layer.effectDiscard(Migrations.migrate()).pipe(Layer.provideMerge(database), Layer.orDie)
 
 type Rows = ReadonlyMap<string, ReadonlyArray<Record<string, unknown>>>
 
@@ -103,6 +91,7 @@ const renamed = (before: Rows): Rows => {
   /** Of the migrations since then. */
   const added: Record<string, Record<string, unknown>> = {
     wallets: { alert_withheld: false, key_limits: false },
+    wallet_audit_rounds: { drifting_budgets: 0, budgets_checked_at: null },
     holds: { budget_epoch: null },
     api_keys: {
       spend_limit: null,
@@ -111,7 +100,11 @@ const renamed = (before: Rows): Rows => {
       rate_limit_per_minute: null,
       concurrent_tasks: null,
       disabled_at: null,
-      is_console: false
+      is_console: false,
+      rotations: 0,
+      previous_key_hash: null,
+      previous_key_until: null,
+      user_rate_limit_per_minute: null
     },
     runs: {
       due_at: "1970-01-01T00:00:00+00:00",
@@ -121,7 +114,7 @@ const renamed = (before: Rows): Rows => {
       inputs: null
     },
     tasks: { catalog_id: null },
-    calls: { catalog_id: null },
+    calls: { catalog_id: null, request_id: null },
     vendor_turns: { spacing: null },
     users: {
       deleted_at: null,
@@ -129,7 +122,9 @@ const renamed = (before: Rows): Rows => {
       erasure_due_at: null,
       disabled_at: null,
       session_epoch: 0,
-      oidc_subject: null
+      oidc_subject: null,
+      rate_limit_per_minute: null,
+      concurrent_tasks: null
     }
   }
   const row = (table: string, values: Record<string, unknown>) =>
@@ -154,8 +149,12 @@ const renamed = (before: Rows): Rows => {
     "sign_in_links",
     "usage_days"
   ]
+  const charged = (before.get("wallets") ?? []).filter(
+    (wallet) => Number(wallet["entry_count"]) > 0
+  )
   return new Map<string, ReadonlyArray<Record<string, unknown>>>([
     ...kept,
+    ["usage_rebuilds", charged.map(({ user_id }) => ({ user_id, next_day: null }))],
     ...made.map((table) => [table, []] as const)
   ])
 }
@@ -189,6 +188,27 @@ const unfinished = Effect.gen(function* () {
   return rows.map(({ taskId }) => TaskId.make(taskId))
 })
 
+/** A step of what the upgrade has left to do; returns whether all was done. */
+const rebuildNext = Effect.flatMap(SqlClient, (sql) =>
+  Effect.map(
+    sql<{ done: boolean }>`SELECT NOT usage_rebuild_next AS done FROM usage_rebuild_next()`,
+    ([row]) => row!.done
+  )
+)
+
+/** Days of users whose usage is not what the ledger has captured. */
+const uncounted = Effect.flatMap(
+  SqlClient,
+  (sql) => sql`
+    SELECT coalesce(e.user_id, d.user_id) AS user_id, coalesce(e.day, d.day) AS day FROM (
+      SELECT user_id, (created_at AT TIME ZONE 'UTC')::date AS day, sum(amount) AS credits FROM wallet_entries
+      WHERE kind = 'capture' GROUP BY 1, 2
+    ) e FULL JOIN (
+      SELECT user_id, day, sum(credits) AS credits FROM usage_days GROUP BY 1, 2
+    ) d ON d.user_id = e.user_id AND d.day = e.day
+    WHERE coalesce(e.credits, 0) <> coalesce(d.credits, 0)`
+)
+
 for (const [store, database] of Object.entries(former)) {
   describe(`a database at the former migration 0017 (${store})`, () => {
     it.live("is adopted with every row, and has the schema of a new one", () =>
@@ -210,7 +230,8 @@ for (const [store, database] of Object.entries(former)) {
           "0006_usage",
           "0007_audit_and_erasure",
           "0008_sessions",
-          "0009_catalogs_and_drains"
+          "0009_catalogs_and_drains",
+          "0010_owners"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState
@@ -228,6 +249,7 @@ for (const [store, database] of Object.entries(former)) {
     it.live("works on: wallets, tasks, calls and deliveries", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
+        yield* Effect.repeat(rebuildNext, { until: (done) => done })
         assert.strictEqual(yield* breaches, 0)
         const [submitted, slotless, , pending] = yield* unfinished
         const ended = yield* finish(submitted!, 7.5, { epoch: Option.some(1) })
@@ -285,7 +307,28 @@ for (const [store, database] of Object.entries(former)) {
       )
     )
 
-    it.effect("its tasks are run to their end, and no wallet drifts", () =>
+    it.live("its usage is made anew once, day by day, whatever stops in between", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        yield* Migrations.migrate()
+        assert.lengthOf(yield* sql`SELECT FROM usage_days`, 0)
+        const before = yield* sql`SELECT * FROM usage_rebuilds`
+        // A process dies within a step
+        const died = Effect.flip(
+          sql.withTransaction(Effect.andThen(rebuildNext, Effect.fail("died")))
+        )
+        assert.strictEqual(yield* died, "died")
+        assert.deepStrictEqual(yield* sql`SELECT * FROM usage_rebuilds`, before)
+        assert.isFalse(yield* rebuildNext)
+        yield* Effect.repeat(rebuildNext, { until: (done) => done })
+        assert.lengthOf(yield* sql`SELECT FROM usage_rebuilds`, 0)
+        assert.deepStrictEqual(yield* uncounted, [])
+        assert.isAbove((yield* sql`SELECT FROM usage_days`).length, 0)
+        assert.strictEqual(yield* breaches, 0)
+      }).pipe(Effect.provide(database))
+    )
+
+    it.effect("its tasks are run to their end, its usage is right, and no wallet drifts", () =>
       Effect.gen(function* () {
         yield* TestClock.setTime(DateTime.toEpochMillis(later))
         yield* Effect.gen(function* () {
@@ -302,6 +345,7 @@ for (const [store, database] of Object.entries(former)) {
           assert.strictEqual(yield* wallets.drift, 0)
           const sql = yield* SqlClient
           assert.lengthOf(yield* sql`SELECT 1 FROM holds`, 0, "also of the process that was killed")
+          assert.deepStrictEqual(yield* uncounted, [])
           assert.strictEqual(yield* breaches, 0)
         }).pipe(Effect.provide(layerGateway({ database: adopted(database) })))
       })

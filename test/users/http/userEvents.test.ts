@@ -39,12 +39,18 @@ const listen = (headers: Record<string, string>, query = "") =>
     return {
       state,
       seen: () =>
-        [...state.text.matchAll(/^data: (.*)$/gmu)].map(([, text]) => {
-          const { data, type } = JSON.parse(text!)
-          return `${type} ${data.status}`
-        })
+        eventsIn(state.text)
+          .filter(({ type }) => type !== "wallet")
+          .map(({ data, type }) => `${type} ${data.status}`),
+      balances: () =>
+        eventsIn(state.text)
+          .filter(({ type }) => type === "wallet")
+          .map(({ data }) => `${data.available_balance} ${data.held_balance}`)
     }
   })
+
+const eventsIn = (text: string) =>
+  [...text.matchAll(/^data: (.*)$/gmu)].map(([, event]) => JSON.parse(event!))
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
@@ -66,6 +72,8 @@ describeStores("events of a user", (database) => {
         yield* user.call("POST", image, { prompt: "A lighthouse" })
         const earlier = yield* listen(bearer(user.key))
         yield* delivered(earlier, 1)
+        // The balance moves with the hold and with what is charged
+        assert.deepStrictEqual(earlier.balances().slice(-1), ["992.50 0.00"])
         const own = yield* listen(bearer(user.key))
         const foreign = yield* listen(bearer(stranger.key))
         const watching = yield* listen(bearer(adminToken), `?user_id=${user.id}`)
@@ -83,6 +91,8 @@ describeStores("events of a user", (database) => {
           them.filter((it) => /completed|succeeded/u.test(it)).toSorted()
         assert.deepStrictEqual(final(watching.seen()), final(own.seen()))
         assert.deepStrictEqual(foreign.seen(), [])
+        assert.deepStrictEqual(foreign.balances(), ["1000.00 0.00"])
+        assert.includeMembers([...own.balances()], ["992.50 0.00", "985.00 0.00"])
         const quiet = own.seen().length
         yield* advance("20 seconds")
         assert.lengthOf(own.seen(), quiet)
