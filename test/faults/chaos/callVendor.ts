@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net"
 import { chatCompletion, chatEvents } from "../../support/mockOpenAi.ts"
 import { pause } from "./processes.ts"
 import type { Random } from "./random.ts"
-import { tagPattern } from "./vendors.ts"
+import { tagPattern } from "./tags.ts"
 
 /** What the vendor knows of a call. */
 export interface SoldCall {

@@ -54,7 +54,12 @@ export class Clients {
   /** One request to one process, by chance. */
   async send(kind: Kind, path: string, request: Request): Promise<Answer> {
     const process = this.#random.pick(this.processes)
-    const { body, headers, method = body === undefined ? "GET" : "POST", timeout = 30_000 } = request
+    const {
+      body,
+      headers,
+      method = body === undefined ? "GET" : "POST",
+      timeout = 30_000
+    } = request
     const none = { status: 0, text: "", json: undefined, headers: undefined, process }
     let begun: Headers | undefined
     try {

@@ -38,7 +38,11 @@ export class Disk {
   async setReadOnly(isReadOnly: boolean): Promise<void> {
     // Busy while a file is open for writing
     for (let tries = 0; tries < 50; tries += 1) {
-      const done = await exec("mount", ["-o", `remount,${isReadOnly ? "ro" : "rw"}`, this.folder]).then(
+      const done = await exec("mount", [
+        "-o",
+        `remount,${isReadOnly ? "ro" : "rw"}`,
+        this.folder
+      ]).then(
         () => true,
         () => false
       )

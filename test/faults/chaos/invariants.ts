@@ -3,6 +3,8 @@ export interface Invariant {
   readonly name: string
   /** Returns a column `what`, one row a breach. */
   readonly sql: string
+  /** Counts from the release on that has it: not looked at where an older one has charged. */
+  readonly sinceRelease?: true
 }
 
 const terminal = "('completed', 'failed')"
@@ -64,6 +66,7 @@ export const always: ReadonlyArray<Invariant> = [
   },
   {
     name: "the rollup of usage is what the ledger captured",
+    sinceRelease: true,
     sql: `SELECT format('user %s on %s: usage %s, ledger %s', user_id, day, u.credits, l.captured) AS what
       FROM (SELECT user_id, (created_at AT TIME ZONE 'UTC')::date AS day, sum(amount) AS captured
         FROM wallet_entries WHERE kind = 'capture' GROUP BY 1, 2) l
@@ -72,6 +75,7 @@ export const always: ReadonlyArray<Invariant> = [
   },
   {
     name: "a budget is what its key captured and holds, and within its limit",
+    sinceRelease: true,
     sql: `SELECT format('key %s: spent %s held %s of %s, captured %s, holds %s', b.api_key_id, b.spent, b.held, k.spend_limit, s.spent, h.held) AS what
       FROM key_budgets b JOIN api_keys k ON k.id = b.api_key_id
       LEFT JOIN (SELECT api_key_id, sum(credits) AS spent FROM usage_days GROUP BY 1) s USING (api_key_id)
@@ -122,7 +126,9 @@ export const atRest: ReadonlyArray<Invariant> = [
   },
   {
     name: "no attempt is open",
-    sql: "SELECT format('task %s', task_id) AS what FROM vendor_attempts WHERE state = 'submitting'"
+    sql: `SELECT format('task %s: attempt %s of %s at %s, task %s %s since %s, %s', a.task_id, a.n, a.account_id,
+        a.started_at, t.status, t.error ->> 'code', t.updated_at, t.body ->> 'prompt') AS what
+      FROM vendor_attempts a JOIN tasks t ON t.id = a.task_id WHERE a.state = 'submitting'`
   },
   {
     name: "no account is left with a lease of permits that lies far ahead",

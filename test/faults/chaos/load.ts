@@ -47,7 +47,9 @@ export interface Rates {
   readonly callsPerSecond: number
 }
 
-const usable = families.filter(({ upstream }) => (jobVendors as ReadonlyArray<string>).includes(upstream))
+const usable = families.filter(({ upstream }) =>
+  (jobVendors as ReadonlyArray<string>).includes(upstream)
+)
 
 /** Clients that create tasks, wait for them, cancel them, make calls and pay in. */
 export class Load {
@@ -123,12 +125,20 @@ export class Load {
     if (made === undefined) return void (this.unanswered += 1)
     if (made.status !== 202) return this.#refused(made)
     const id = String(made.json.task_info.id)
-    const task: TaskSeen = { tag, path: `${path}/${id}`, adapter: family.adapter, user, id, ended: undefined }
+    const task: TaskSeen = {
+      tag,
+      path: `${path}/${id}`,
+      adapter: family.adapter,
+      user,
+      id,
+      ended: undefined
+    }
     this.tasks.set(tag, task)
     if (random.chance(0.1)) {
       const again = await this.#clients.surely("create", path, request)
       const replayed = again?.json?.task_info?.id
-      if (replayed !== undefined && replayed !== id) this.faults.push(`${tag}: two tasks, ${id} and ${replayed}`)
+      if (replayed !== undefined && replayed !== id)
+        this.faults.push(`${tag}: two tasks, ${id} and ${replayed}`)
     }
     await this.#follow(task, family)
   }
@@ -153,7 +163,10 @@ export class Load {
     }
     if (random.chance(0.3)) {
       const headers = { prefer: `wait=${Math.round(random.between(1, 30))}` }
-      this.#note(task, await this.#clients.send("read", task.path, { token, headers, timeout: 40_000 }))
+      this.#note(
+        task,
+        await this.#clients.send("read", task.path, { token, headers, timeout: 40_000 })
+      )
     } else if (random.chance(0.15) && adapter !== "gemini-image") {
       const headers = { accept: "text/event-stream" }
       await this.#clients.send("read", task.path, { token, headers, timeout: 20_000 })
@@ -207,7 +220,11 @@ export class Load {
       const amount = limited.limit + 40
       const path = `/manage/v1/api-keys/${limited.id}`
       const body = { spend_limit: { amount: String(amount), reset: "never" } }
-      const raised = await this.#clients.surely("manage", path, { token: user.key, method: "PATCH", body })
+      const raised = await this.#clients.surely("manage", path, {
+        token: user.key,
+        method: "PATCH",
+        body
+      })
       if (raised?.status === 200) limited.limit = amount
     }
     const headers = { "idempotency-key": this.#tag("p") }

@@ -12,6 +12,8 @@ const { values } = parseArgs({
     tasks: { type: "string", default: "1.5" },
     calls: { type: "string", default: "4" },
     standby: { type: "boolean", default: true },
+    pooler: { type: "boolean" },
+    media: { type: "string" },
     old: { type: "string" },
     reports: { type: "string", default: "data/chaos" }
   },
@@ -24,7 +26,8 @@ const name = `${stamp}-seed-${seed}`
 const logs = join(resolve(values.reports), "logs", name)
 mkdirSync(logs, { recursive: true })
 const git = (...words: ReadonlyArray<string>) => execFileSync("git", words).toString().trim()
-const commit = git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain") === "" ? "" : ", changed")
+const commit =
+  git("rev-parse", "--short", "HEAD") + (git("status", "--porcelain") === "" ? "" : ", changed")
 
 const result = await runChaos({
   seed,
@@ -37,6 +40,9 @@ const result = await runChaos({
   tasksPerSecond: Number(values.tasks),
   callsPerSecond: Number(values.calls),
   hasStandby: values.standby,
+  // What a run cannot have at the same time changes with the seed
+  hasPooler: values.pooler ?? seed % 4 > 1,
+  media: (values.media ?? (seed % 2 === 0 ? "bucket" : "disk")) === "bucket" ? "bucket" : "disk",
   logs,
   ...(values.old === undefined ? {} : { oldRelease: resolve(values.old) })
 })

@@ -5,7 +5,12 @@ import type { AddressInfo, Socket } from "node:net"
  * What happens on the way: everything passes, data vanish without a sign in one direction or both, or
  * connections are refused.
  */
-export type Weather = "passes" | "swallows requests" | "swallows responses" | "swallows all" | "refuses"
+export type Weather =
+  | "passes"
+  | "swallows requests"
+  | "swallows responses"
+  | "swallows all"
+  | "refuses"
 
 /** A TCP proxy on 127.0.0.1 before a port that may change. */
 export class Proxy {

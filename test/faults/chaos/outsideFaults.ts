@@ -1,10 +1,10 @@
+import type { Weather } from "./network.ts"
 import { pause } from "./processes.ts"
+import type { Mood } from "./receivers.ts"
 import { jobVendors } from "./vendors.ts"
 import type { Mood as VendorMood } from "./vendors.ts"
 import { freeProcess, holding } from "./world.ts"
 import type { Fault, World } from "./world.ts"
-import type { Weather } from "./network.ts"
-import type { Mood } from "./receivers.ts"
 
 const seconds = (millis: number) => `${(millis / 1000).toFixed(1)} s`
 
@@ -149,11 +149,11 @@ export const outsideFaults: ReadonlyArray<Fault> = [
     name: "full disk",
     weight: 2,
     run: (world) =>
-      holding(world, [world.disk], async () => {
+      holding(world, [world.media.disk], async () => {
         const millis = world.random.between(2000, 20_000)
-        await world.disk!.fill()
+        await world.media.disk!.fill()
         await pause(millis)
-        await world.disk!.free()
+        await world.media.disk!.free()
         return `media, for ${seconds(millis)}`
       })
   },
@@ -161,25 +161,45 @@ export const outsideFaults: ReadonlyArray<Fault> = [
     name: "read-only disk",
     weight: 1,
     run: (world) =>
-      holding(world, [world.disk], async () => {
+      holding(world, [world.media.disk], async () => {
         const millis = world.random.between(2000, 15_000)
-        await world.disk!.setReadOnly(true)
+        await world.media.disk!.setReadOnly(true)
         await pause(millis)
-        await world.disk!.setReadOnly(false)
+        await world.media.disk!.setReadOnly(false)
         return `media, for ${seconds(millis)}`
       })
+  },
+  {
+    name: "bucket away",
+    weight: 3,
+    run: (world) =>
+      holding(world, [world.media.proxy], async () => cut(world, world.media.proxy!, 20_000))
+  },
+  {
+    name: "PgBouncer restart",
+    weight: 2,
+    run: (world) => {
+      const { pooler, postgres } = world
+      return holding(world, [pooler, pooler === undefined ? undefined : postgres], async () => {
+        const away = world.random.pick([0, world.random.between(500, 8000)])
+        await pooler!.restart(away)
+        return `away for ${seconds(away)}`
+      })
+    }
   },
   {
     name: "Postgres: failover to a standby",
     weight: 1,
     run: (world) => {
-      const { postgres } = world
+      const { pooler, postgres } = world
       return holding(world, [postgres.hasStandby ? postgres : undefined], async () => {
         await postgres.failOver()
-        for (const proxy of world.databaseProxies.values()) {
-          proxy.target = postgres.port
-          proxy.reset()
-        }
+        if (pooler === undefined) {
+          for (const proxy of world.databaseProxies.values()) {
+            proxy.target = postgres.port
+            proxy.reset()
+          }
+        } else await pooler.restart(0, postgres.port)
         await pause(world.random.between(5000, 15_000))
         await postgres.addStandby()
         return "the standby was promoted, and has a new standby"

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process"
-import { mkdir, rm, writeFile } from "node:fs/promises"
-import { join } from "node:path"
+import { chown, mkdir, rm, stat, writeFile } from "node:fs/promises"
+import { join, resolve } from "node:path"
 import { promisify } from "node:util"
 import { Client } from "pg"
 import { newServer, stopServer } from "../../support/postgresProcess.ts"
@@ -10,7 +10,12 @@ import { pause } from "./processes.ts"
 const exec = promisify(execFile)
 
 /** What it has acknowledged survives a crash of the server; the machine does not crash. */
-const settings = ["synchronous_commit=on", "autovacuum=on", "max_connections=120", "log_statement=none"]
+const settings = [
+  "synchronous_commit=on",
+  "autovacuum=on",
+  "max_connections=120",
+  "wal_keep_size=256MB"
+]
 
 interface Running {
   readonly folder: string
@@ -58,7 +63,10 @@ export class Postgres {
   }
 
   /** Rows of a statement; asks again while the server is away. */
-  async query<A extends object>(text: string, values: ReadonlyArray<unknown> = []): Promise<Array<A>> {
+  async query<A extends object>(
+    text: string,
+    values: ReadonlyArray<unknown> = []
+  ): Promise<Array<A>> {
     for (let tries = 0; ; tries += 1) {
       try {
         const { rows } = await (await this.#connection()).query<A>(text, [...values])
@@ -91,6 +99,7 @@ export class Postgres {
     const from = this.#primary.server
     const server = await newServer(folder, settings, from)
     const client = new Client({ connectionString: this.url })
+    client.on("error", () => {})
     await client.connect()
     await client.query("SELECT pg_backup_start('standby', true)")
     await exec("cp", ["-a", `${from.data}/.`, server.data])
@@ -101,6 +110,11 @@ export class Postgres {
     const source = `host=127.0.0.1 port=${from.port} user=postgres application_name=standby`
     const auto = join(server.data, "postgresql.auto.conf")
     await writeFile(auto, `primary_conninfo = '${source}'\n`)
+    // The server does not run as root
+    const { gid, uid } = await stat(server.data)
+    for (const file of [auto, "backup_label", "standby.signal"]) {
+      await chown(resolve(server.data, file), uid, gid)
+    }
     await server.start()
     await client.query("ALTER SYSTEM SET synchronous_standby_names = 'standby'")
     await client.query("SELECT pg_reload_conf()")

@@ -31,7 +31,11 @@ export class Receivers {
   readonly #server
   readonly #random: Random
 
-  private constructor(caFile: string, tls: { readonly key: string; readonly cert: string }, random: Random) {
+  private constructor(
+    caFile: string,
+    tls: { readonly key: string; readonly cert: string },
+    random: Random
+  ) {
     this.caFile = caFile
     this.#random = random
     this.#server = createServer(tls, (request, response) => {

@@ -1,14 +1,30 @@
 import type { Result } from "./run.ts"
 
 const table = (head: string, rows: Iterable<readonly [string, string | number]>) =>
-  [`| ${head} | |`, "|---|---|", ...[...rows].map(([name, value]) => `| ${name} | ${value} |`)].join("\n")
+  [
+    `| ${head} | |`,
+    "|---|---|",
+    ...[...rows].map(([name, value]) => `| ${name} | ${value} |`)
+  ].join("\n")
 
 /** The report of a run, in Markdown. */
 export const reportOf = (result: Result, commit: string): string => {
-  const { began, breaches, checks, done, figures, missing, options, statuses, takeovers, taskErrors } = result
+  const {
+    began,
+    breaches,
+    checks,
+    done,
+    figures,
+    missing,
+    options,
+    statuses,
+    takeovers,
+    taskErrors
+  } = result
   const times = takeovers.map(({ seconds }) => seconds).sort((a, b) => a - b)
   const alone = takeovers.filter(({ beside }) => beside <= 0).map(({ seconds }) => seconds)
-  const most = (all: ReadonlyArray<number>) => (all.length === 0 ? "-" : `${Math.max(...all).toFixed(1)} s`)
+  const most = (all: ReadonlyArray<number>) =>
+    all.length === 0 ? "-" : `${Math.max(...all).toFixed(1)} s`
   const median = times[Math.floor(times.length / 2)]
   const counts = Map.groupBy(done, ({ fault }) => fault)
   return `# Chaos, seed ${options.seed}, ${began.toISOString()}
@@ -36,7 +52,10 @@ ${takeovers.length} times a process died with something in hand: median ${median
 
 ## Faults
 
-${table("Fault", [...counts].map(([name, all]) => [name, all.length] as const))}
+${table(
+  "Fault",
+  [...counts].map(([name, all]) => [name, all.length] as const)
+)}
 ${missing.length === 0 ? "" : `\nLeft out: ${missing.join("; ")}.\n`}
 ## Ends of tasks, by adapter and code
 
@@ -44,7 +63,10 @@ ${table("End", taskErrors)}
 
 ## Requests, by kind and status
 
-${table("Request", [...statuses].sort(([a], [b]) => a.localeCompare(b)))}
+${table(
+  "Request",
+  [...statuses].sort(([a], [b]) => a.localeCompare(b))
+)}
 
 ## In order
 

@@ -1,42 +1,17 @@
 import { chmod, mkdir, mkdtemp, rm } from "node:fs/promises"
 import { loadavg, tmpdir } from "node:os"
 import { join } from "node:path"
-import { compiled } from "../../support/compiled.ts"
-import { adminToken, masterKey } from "../../support/gateway.ts"
-import { Checker } from "./checker.ts"
-import type { Breach } from "./checker.ts"
-import { Clients, operatorToken } from "./clients.ts"
-import { Disk } from "./disk.ts"
-import { Load } from "./load.ts"
-import type { Rates, User } from "./load.ts"
-import { Proxy } from "./network.ts"
-import { outsideFaults } from "./outsideFaults.ts"
-import { Postgres } from "./postgres.ts"
-import { pause, ServiceProcess } from "./processes.ts"
-import { processFaults } from "./processFaults.ts"
+import { projectFolder } from "../../support/spawnService.ts"
+import { assemble } from "./assemble.ts"
+import type { Parts } from "./assemble.ts"
+import type { Breach, Checker } from "./checker.ts"
+import type { Options } from "./options.ts"
+import type { Postgres } from "./postgres.ts"
+import { pause } from "./processes.ts"
+import { upgrade } from "./processFaults.ts"
 import { makeRandom } from "./random.ts"
 import type { Random } from "./random.ts"
-import { Receivers } from "./receivers.ts"
-import { Vendors } from "./vendors.ts"
 import type { Fault, Takeover, World } from "./world.ts"
-
-export interface Options extends Rates {
-  readonly seed: number
-  /** How long faults come. The quiet end takes up to `quietSeconds` more. */
-  readonly seconds: number
-  readonly quietSeconds: number
-  readonly taskDeadline: string
-  /** Faults that come at the same time at most, and the rest between two of them in seconds. */
-  readonly atOnce: number
-  readonly restSeconds: readonly [number, number]
-  /** Names of faults that do not come. */
-  readonly without: ReadonlyArray<string>
-  /** Another checkout of the service. */
-  readonly oldRelease?: string
-  readonly hasStandby: boolean
-  /** Where logs are kept; otherwise they go with the temporary folder. */
-  readonly logs?: string
-}
 
 export interface Done {
   readonly fault: string
@@ -56,8 +31,6 @@ export interface Result {
   readonly figures: Readonly<Record<string, string | number>>
   readonly taskErrors: ReadonlyMap<string, number>
 }
-
-const events = ["task.created", "task.succeeded", "task.failed", "balance.low"]
 
 /** Everything of one run, from an empty store to the quiet end. */
 export const runChaos = async (options: Options): Promise<Result> => {
@@ -81,6 +54,7 @@ export const runChaos = async (options: Options): Promise<Result> => {
       done.push({ fault, what, atSeconds: Math.round((at - began.getTime()) / 1000) })
     const faults = parts.faults
     await Promise.all([
+      ...(options.oldRelease === undefined ? [] : [upgraded(world, note)]),
       ...Array.from({ length: options.atOnce }, (_, n) =>
         bringFaults(world, faults, makeRandom(options.seed, `faults ${n}`), options, end, note)
       ),
@@ -110,159 +84,16 @@ export const runChaos = async (options: Options): Promise<Result> => {
       }
     }
   } finally {
-    for (const close of closing.reverse()) await close().catch(() => {})
+    for (const close of closing.toReversed()) await close().catch(() => {})
   }
 }
 
-type Parts = Awaited<ReturnType<typeof assemble>>
+type Note = (fault: string, what: string, at: number) => unknown
 
-const assemble = async (
-  options: Options,
-  folder: string,
-  logs: string,
-  closing: Array<() => Promise<unknown>>
-) => {
-  const { seed } = options
-  const missing: Array<string> = []
-  await compiled()
-  const postgres = await Postgres.start(folder)
-  closing.push(() => postgres.stop())
-  const vendors = await Vendors.start(makeRandom(seed, "vendors"))
-  closing.push(() => vendors.close())
-  const receivers = await Receivers.start(folder, makeRandom(seed, "receivers"))
-  closing.push(() => receivers.close())
-  const disk = await Disk.mount(join(folder, "media"))
-  if (disk === undefined) missing.push("full and read-only disk: nothing may be mounted here")
-  closing.push(async () => disk?.unmount())
-  const random = makeRandom(seed, "world")
-
-  const databaseProxies = new Map<string, Proxy>()
-  const processes: Array<ServiceProcess> = []
-  const common = {
-    ...(await vendors.env(folder)),
-    ADMIN_TOKEN: adminToken,
-    MASTER_KEY: masterKey,
-    HOST: "127.0.0.1",
-    EGRESS_ALLOW: "127.0.0.1,::1,localhost",
-    NODE_EXTRA_CA_CERTS: receivers.caFile,
-    MANAGE_RATE_LIMIT_PER_MINUTE: "0",
-    DB_POOL: "6",
-    DATA_DIR: join(folder, "data"),
-    ARTIFACT_STORE: disk?.folder ?? join(folder, "media"),
-    TASK_DEADLINE: options.taskDeadline,
-    SHUTDOWN_DELAY: "500 millis",
-    SHUTDOWN_GRACE: "15 seconds",
-    LOG_FORMAT: "json",
-    LOG_LEVEL: "Info"
-  }
-  for (const name of ["a", "b", "c"]) {
-    const proxy = await Proxy.start(postgres.port)
-    closing.push(() => proxy.close())
-    databaseProxies.set(name, proxy)
-    const jump = Math.round(random.between(2000, 15_000)) * random.pick([1, -1])
-    const jumps = Array.from({ length: 400 }, (_, n) => (n % 2 === 0 ? jump : -jump))
-    const process = await ServiceProcess.make({
-      name,
-      folder: logs,
-      env: {
-        ...common,
-        PUBLIC_URL: "http://127.0.0.1:1",
-        DATABASE_URL: `postgres://postgres@127.0.0.1:${proxy.port}/postgres`,
-        CLOCK_JUMPS: jumps.join(",")
-      }
-    })
-    closing.push(() => process.end("SIGKILL"))
-    processes.push(process)
-  }
-  if (options.oldRelease !== undefined) {
-    // The schema begins as the old release has it, and is migrated beside its processes
-    for (const process of processes) process.root = options.oldRelease
-  } else missing.push("old release beside new ones: no checkout of one was given")
-  await processes[0]!.start()
-  await Promise.all(processes.slice(1).map((process) => process.start()))
-  vendors.callbackTargets = processes.map(({ url }) => url)
-
-  const clients = new Clients(processes, makeRandom(seed, "clients"))
-  const users = await makeUsers(clients, receivers)
-  const hooks = users.flatMap(({ hooks }) => hooks)
-  const load = new Load(seed, clients, users, makeRandom(seed, "load"))
-  if (options.hasStandby) await postgres.addStandby()
-  else missing.push("failover: no standby was asked for")
-  if (options.oldRelease !== undefined) {
-    for (const process of processes) {
-      process.root = projectRoot
-      await process.end("SIGTERM")
-      await process.start()
-    }
-  }
-  const state = { isOver: false }
-  const world: World = {
-    random,
-    postgres,
-    processes,
-    databaseProxies,
-    vendors,
-    receivers,
-    hooks,
-    disk,
-    oldRelease: options.oldRelease,
-    inHand: new Set(),
-    takeovers: [],
-    isOver: () => state.isOver
-  }
-  const { wrong: wrongAnswers } = clients
-  const beganAt = Date.now()
-  const checker = new Checker({ postgres, load, vendors, receivers, processes, wrongAnswers, beganAt })
-  const faults = [...processFaults, ...outsideFaults].filter(({ name }) => !options.without.includes(name))
-  return {
-    world,
-    checker,
-    clients,
-    load,
-    faults,
-    missing,
-    stop: () => {
-      state.isOver = true
-    }
-  }
-}
-
-const projectRoot = new URL("../../../", import.meta.url).pathname
-
-const makeUsers = async (clients: Clients, receivers: Receivers): Promise<ReadonlyArray<User>> => {
-  const post = async (path: string, body: unknown, token = operatorToken) => {
-    const made = await clients.surely("manage", `/manage/v1${path}`, { token, body })
-    if (made === undefined || made.status > 201) throw new Error(`${path}: ${made?.status} ${made?.text}`)
-    return made.json
-  }
-  const users: Array<User> = []
-  for (const [name, paid] of [
-    ["rich", 1_000_000],
-    ["limited", 1_000_000],
-    ["poor", 60]
-  ] as const) {
-    const user = await post("/users", { email: `${name}@example.com` })
-    await post(`/users/${user.id}/top-ups`, { amount: String(paid) })
-    const scopes = ["inference", "manage"]
-    const { key } = await post(`/users/${user.id}/api-keys`, { name, scopes })
-    const hooks = [`/${name}/1`, `/${name}/2`]
-    for (const hook of hooks) {
-      await post("/webhook-endpoints", { url: receivers.url(hook), events }, key)
-    }
-    if (name !== "limited") {
-      users.push({ id: user.id, name, key, hooks, paid })
-      continue
-    }
-    const made = await post("/api-keys", { name: "limited" }, key)
-    const limit = 100
-    await clients.surely("manage", `/manage/v1/api-keys/${made.id}`, {
-      token: key,
-      method: "PATCH",
-      body: { spend_limit: { amount: String(limit), reset: "never" } }
-    })
-    users.push({ id: user.id, name, key, hooks, paid, limited: { id: made.id, key: made.key, limit } })
-  }
-  return users
+const upgraded = async (world: World, note: Note): Promise<void> => {
+  await pause(15_000)
+  const at = Date.now()
+  note("upgrade of an old release", await upgrade(world, projectFolder), at)
 }
 
 const bringFaults = async (
@@ -271,15 +102,20 @@ const bringFaults = async (
   random: Random,
   options: Options,
   end: number,
-  note: (fault: string, what: string, at: number) => unknown
+  note: Note
 ): Promise<void> => {
   while (Date.now() < end) {
     await pause(Math.min(random.between(...options.restSeconds) * 1000, end - Date.now()))
     if (Date.now() >= end) return
-    const fault = random.weighted(faults)
-    const at = Date.now()
-    const what = await fault.run(world).catch((cause: unknown) => `went wrong: ${String(cause)}`)
-    if (what !== undefined) note(fault.name, what, at)
+    // What some of them need is in hand, or not there
+    for (let tries = 0; tries < 20; tries += 1) {
+      const fault = random.weighted(faults)
+      const at = Date.now()
+      const what = await fault.run(world).catch((cause: unknown) => `went wrong: ${String(cause)}`)
+      if (what === undefined) continue
+      note(fault.name, what, at)
+      break
+    }
   }
 }
 
@@ -290,11 +126,18 @@ const lookNowAndThen = async (checker: Checker, end: number): Promise<void> => {
   }
 }
 
-const heal = async ({ databaseProxies, disk, processes, receivers, vendors }: World): Promise<void> => {
+const heal = async ({
+  databaseProxies,
+  media,
+  processes,
+  receivers,
+  vendors
+}: World): Promise<void> => {
   vendors.heal()
   receivers.moods.clear()
   for (const proxy of databaseProxies.values()) proxy.weather = "passes"
-  await disk?.free()
+  await media.disk?.free()
+  if (media.proxy !== undefined) media.proxy.weather = "passes"
   await Promise.all(processes.map((process) => process.start()))
 }
 
@@ -344,6 +187,8 @@ const figuresOf = async ({ checker, load, world }: Parts) => {
     "callbacks sent (accepted)": `${vendors.counts.callbacks} (${vendors.counts.callbacksAccepted})`,
     "ledger entries": row?.["entries"] ?? 0,
     "starts of processes": processes.reduce((sum, { starts }) => sum + starts, 0),
-    "processor seconds of the service": Math.round(processes.reduce((sum, it) => sum + it.cpuSeconds, 0))
+    "processor seconds of the service": Math.round(
+      processes.reduce((sum, it) => sum + it.cpuSeconds, 0)
+    )
   }
 }

@@ -7,6 +7,7 @@ import type { Fault, Job, Seen, Upstream } from "../../support/upstreams/Upstrea
 import { CallVendor } from "./callVendor.ts"
 import { Proxy } from "./network.ts"
 import type { Random } from "./random.ts"
+import { tagPattern } from "./tags.ts"
 
 /** The families of the run; OpenAI's base belongs to the calls. */
 export const jobVendors = ["dashscope", "gemini", "fal", "replicate"] as const
@@ -15,16 +16,15 @@ export type JobVendor = (typeof jobVendors)[number]
 /** What a vendor does with most requests for now. */
 export type Mood = "well" | "refuses" | "breaks" | "slow" | "silent"
 
-const moods: Readonly<Record<Mood, { readonly rate: number; readonly faults: ReadonlyArray<Fault> }>> = {
+const moods: Readonly<
+  Record<Mood, { readonly rate: number; readonly faults: ReadonlyArray<Fault> }>
+> = {
   well: { rate: 0.02, faults: ["429", "unavailable", "drop-before", "edge-502"] },
   refuses: { rate: 0.6, faults: ["429", "429-wait", "unavailable"] },
   breaks: { rate: 0.5, faults: ["drop-before", "drop-after", "garbage", "edge-502", "edge-504"] },
   slow: { rate: 0.02, faults: ["drop-after"] },
   silent: { rate: 0.2, faults: ["hang", "stall"] }
 }
-
-/** Every text that marks a task or a call of this run. */
-export const tagPattern = /chaos-\d+-[a-z]+\d+/u
 
 /** The vendors of a run: what they sold stays known by the tag in the prompt. */
 export class Vendors {
@@ -130,7 +130,8 @@ export class Vendors {
     const body = JSON.stringify({ status: "OK", payload: {} })
     const at = Math.floor(Date.now() / 1000)
     const id = `call-${this.counts.callbacks}`
-    const headers = name === "fal" ? falHeaders({ at, body, id }) : replicateHeaders({ at, body, id })
+    const headers =
+      name === "fal" ? falHeaders({ at, body, id }) : replicateHeaders({ at, body, id })
     const status = await fetch(url, {
       method: "POST",
       headers: { "content-type": "application/json", ...headers },

@@ -1,5 +1,6 @@
-import type { Disk } from "./disk.ts"
+import type { Media } from "./media.ts"
 import type { Proxy } from "./network.ts"
+import type { PgBouncer } from "./pgBouncer.ts"
 import type { Postgres } from "./postgres.ts"
 import type { ServiceProcess } from "./processes.ts"
 import type { Random } from "./random.ts"
@@ -17,10 +18,9 @@ export interface World {
   readonly receivers: Receivers
   /** Paths of the webhook endpoints. */
   readonly hooks: ReadonlyArray<string>
-  /** Where media are kept, if it is a small disk of its own. */
-  readonly disk: Disk | undefined
-  /** Another checkout of the service, of an older release. */
-  readonly oldRelease: string | undefined
+  readonly media: Media
+  /** Between the proxies and Postgres. */
+  readonly pooler: PgBouncer | undefined
   /** What a fault has in hand now: no other one touches it. */
   readonly inHand: Set<unknown>
   readonly takeovers: Array<Takeover>
