@@ -108,6 +108,7 @@ export const assemble = async (
   const state = { isOver: false }
   const world: World = {
     random,
+    scale: options.scale,
     postgres,
     processes,
     databaseProxies,

@@ -35,6 +35,7 @@ const result = await runChaos({
   quietSeconds: 420,
   taskDeadline: "4 minutes",
   atOnce: 2,
+  scale: 1,
   restSeconds: [1, 12],
   without: [],
   tasksPerSecond: Number(values.tasks),

@@ -9,6 +9,8 @@ export interface Options extends Rates {
   /** Faults that come at the same time at most, and the rest between two of them in seconds. */
   readonly atOnce: number
   readonly restSeconds: readonly [number, number]
+  /** Stretches or shortens how long each of them lasts. */
+  readonly scale: number
   /** Names of faults that do not come. */
   readonly without: ReadonlyArray<string>
   /** A checkout of an older release, which the processes run before they are upgraded. */

@@ -3,7 +3,7 @@ import { pause } from "./processes.ts"
 import type { Mood } from "./receivers.ts"
 import { jobVendors } from "./vendors.ts"
 import type { Mood as VendorMood } from "./vendors.ts"
-import { freeProcess, holding } from "./world.ts"
+import { freeProcess, holding, lasting } from "./world.ts"
 import type { Fault, World } from "./world.ts"
 
 const seconds = (millis: number) => `${(millis / 1000).toFixed(1)} s`
@@ -18,7 +18,7 @@ const weathers: ReadonlyArray<Weather> = [
 const cut = async (world: World, proxy: { weather: Weather; reset: () => void }, most: number) => {
   const { random } = world
   const weather = random.pick(weathers)
-  const millis = random.between(1000, most)
+  const millis = lasting(world, 1000, most)
   proxy.weather = weather
   if (weather === "refuses") proxy.reset()
   await pause(millis)
@@ -35,7 +35,7 @@ export const outsideFaults: ReadonlyArray<Fault> = [
     weight: 3,
     run: (world) =>
       holding(world, [world.postgres], async () => {
-        const away = world.random.pick([0, 0, world.random.between(500, 12_000)])
+        const away = world.random.pick([0, 0, lasting(world, 500, 12_000)])
         await world.postgres.restart("SIGQUIT", away)
         return `away for ${seconds(away)}`
       })
@@ -70,7 +70,7 @@ export const outsideFaults: ReadonlyArray<Fault> = [
       const name = world.random.pick(jobVendors)
       const mood = world.random.pick<VendorMood>(["refuses", "breaks", "breaks", "slow", "silent"])
       return holding(world, [name], async () => {
-        const millis = world.random.between(3000, 25_000)
+        const millis = lasting(world, 3000, 25_000)
         world.vendors.moods.set(name, mood)
         await pause(millis)
         world.vendors.moods.set(name, "well")
@@ -86,7 +86,7 @@ export const outsideFaults: ReadonlyArray<Fault> = [
       const ending = world.random.pick(["failed", "content", "partial"] as const)
       return holding(world, [`${name} ending`], async () => {
         world.vendors.upstreams[name].ending = ending
-        await pause(world.random.between(3000, 15_000))
+        await pause(lasting(world, 3000, 15_000))
         world.vendors.upstreams[name].ending = "done"
         return `${name}: ${ending}`
       })
@@ -98,7 +98,7 @@ export const outsideFaults: ReadonlyArray<Fault> = [
     run: (world) =>
       holding(world, ["calls"], async () => {
         const mood = world.random.pick(["refuses", "breaks", "slow"] as const)
-        const millis = world.random.between(3000, 15_000)
+        const millis = lasting(world, 3000, 15_000)
         world.vendors.calls.mood = mood
         await pause(millis)
         world.vendors.calls.mood = "well"
@@ -112,7 +112,7 @@ export const outsideFaults: ReadonlyArray<Fault> = [
       const hook = world.random.pick(world.hooks)
       const mood = world.random.pick<Mood>(["fails", "hangs", "slow"])
       return holding(world, [hook], async () => {
-        const millis = world.random.between(3000, 20_000)
+        const millis = lasting(world, 3000, 20_000)
         world.receivers.moods.set(hook, mood)
         await pause(millis)
         world.receivers.moods.set(hook, "well")
@@ -150,7 +150,7 @@ export const outsideFaults: ReadonlyArray<Fault> = [
     weight: 2,
     run: (world) =>
       holding(world, [world.media.disk], async () => {
-        const millis = world.random.between(2000, 20_000)
+        const millis = lasting(world, 2000, 20_000)
         await world.media.disk!.fill()
         await pause(millis)
         await world.media.disk!.free()
@@ -162,7 +162,7 @@ export const outsideFaults: ReadonlyArray<Fault> = [
     weight: 1,
     run: (world) =>
       holding(world, [world.media.disk], async () => {
-        const millis = world.random.between(2000, 15_000)
+        const millis = lasting(world, 2000, 15_000)
         await world.media.disk!.setReadOnly(true)
         await pause(millis)
         await world.media.disk!.setReadOnly(false)
@@ -181,7 +181,7 @@ export const outsideFaults: ReadonlyArray<Fault> = [
     run: (world) => {
       const { pooler, postgres } = world
       return holding(world, [pooler, pooler === undefined ? undefined : postgres], async () => {
-        const away = world.random.pick([0, world.random.between(500, 8000)])
+        const away = world.random.pick([0, lasting(world, 500, 8000)])
         await pooler!.restart(away)
         return `away for ${seconds(away)}`
       })
@@ -200,7 +200,7 @@ export const outsideFaults: ReadonlyArray<Fault> = [
             proxy.reset()
           }
         } else await pooler.restart(0, postgres.port)
-        await pause(world.random.between(5000, 15_000))
+        await pause(lasting(world, 5000, 15_000))
         await postgres.addStandby()
         return "the standby was promoted, and has a new standby"
       })

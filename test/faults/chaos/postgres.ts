@@ -29,6 +29,7 @@ export class Postgres {
   #standby: Running | undefined
   #count = 1
   #client: Client | undefined
+  #turn: Promise<unknown> = Promise.resolve()
 
   private constructor(folder: string, primary: Running) {
     this.#folder = folder
@@ -62,11 +63,14 @@ export class Postgres {
     await this.#primary.server.start()
   }
 
-  /** Rows of a statement; asks again while the server is away. */
-  async query<A extends object>(
-    text: string,
-    values: ReadonlyArray<unknown> = []
-  ): Promise<Array<A>> {
+  /** Rows of a statement; asks again while the server is away. One statement goes at a time. */
+  query<A extends object>(text: string, values: ReadonlyArray<unknown> = []): Promise<Array<A>> {
+    const rows = this.#turn.then(() => this.#ask<A>(text, values))
+    this.#turn = rows.catch(() => {})
+    return rows
+  }
+
+  async #ask<A extends object>(text: string, values: ReadonlyArray<unknown>): Promise<Array<A>> {
     for (let tries = 0; ; tries += 1) {
       try {
         const { rows } = await (await this.#connection()).query<A>(text, [...values])

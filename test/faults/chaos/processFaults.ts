@@ -1,6 +1,6 @@
 import { pause } from "./processes.ts"
 import type { ServiceProcess } from "./processes.ts"
-import { freeProcess, holding } from "./world.ts"
+import { freeProcess, holding, lasting } from "./world.ts"
 import type { Fault, World } from "./world.ts"
 
 const seconds = (millis: number) => `${(millis / 1000).toFixed(1)} s`
@@ -47,7 +47,7 @@ export const processFaults: ReadonlyArray<Fault> = [
     weight: 6,
     run: (world) => {
       const process = freeProcess(world)
-      const away = world.random.pick([0, 0, world.random.between(1000, 25_000)])
+      const away = world.random.pick([0, 0, lasting(world, 1000, 25_000)])
       return holding(world, [process], async () => {
         await kill(world, process!, away)
         return `${process!.name}, started again after ${seconds(away)}`
@@ -59,7 +59,7 @@ export const processFaults: ReadonlyArray<Fault> = [
     weight: 1,
     run: (world) =>
       holding(world, world.processes, async () => {
-        const away = world.random.between(0, 5000)
+        const away = lasting(world, 0, 5000)
         await Promise.all(world.processes.map((process) => kill(world, process, away)))
         return `started again after ${seconds(away)}`
       })
@@ -75,7 +75,7 @@ export const processFaults: ReadonlyArray<Fault> = [
         const hit = hurries ? process!.hit("second SIGTERM") : undefined
         const ending = process!.end("SIGTERM")
         if (hurries) {
-          await pause(world.random.between(100, 2000))
+          await pause(lasting(world, 100, 2000))
           process!.signal("SIGTERM")
         }
         const took = await ending
@@ -102,10 +102,7 @@ export const processFaults: ReadonlyArray<Fault> = [
     weight: 3,
     run: (world) => {
       const process = freeProcess(world)
-      const millis = world.random.pick([
-        world.random.between(500, 9000),
-        world.random.between(9000, 40_000)
-      ])
+      const millis = world.random.pick([lasting(world, 500, 9000), lasting(world, 9000, 40_000)])
       return holding(world, [process], async () => {
         const hit = process!.hit("SIGSTOP")
         process!.signal("SIGSTOP")
@@ -126,7 +123,7 @@ export const processFaults: ReadonlyArray<Fault> = [
       return holding(world, [process], async () => {
         // Each second signal takes back what the one before did
         process!.signal("SIGUSR2")
-        const millis = world.random.between(3000, 25_000)
+        const millis = lasting(world, 3000, 25_000)
         await pause(millis)
         process!.signal("SIGUSR2")
         return `${process!.name} by ${process!.env["CLOCK_JUMPS"]?.split(",")[0]} ms for ${seconds(millis)}`
@@ -146,7 +143,7 @@ export const upgrade = async (world: World, root: string): Promise<string> => {
       await process.start()
       return ""
     })
-    await pause(world.random.between(10_000, 25_000))
+    await pause(lasting(world, 10_000, 25_000))
   }
   return "one process after the other"
 }

@@ -10,6 +10,8 @@ import type { Vendors } from "./vendors.ts"
 /** All that a fault can hit. */
 export interface World {
   readonly random: Random
+  /** Stretches or shortens how long faults last. */
+  readonly scale: number
   readonly postgres: Postgres
   readonly processes: ReadonlyArray<ServiceProcess>
   /** Between each process and its database, by the process's name. */
@@ -56,6 +58,10 @@ export const holding = async (
     things.forEach((it) => inHand.delete(it))
   }
 }
+
+/** Milliseconds that a fault lasts. */
+export const lasting = ({ random, scale }: World, least: number, most: number): number =>
+  random.between(least, most) * scale
 
 /** A process that no fault has in hand. */
 export const freeProcess = ({ inHand, processes, random }: World): ServiceProcess | undefined => {
