@@ -1,9 +1,29 @@
 import { defineConfig } from "vitest/config"
+import { BaseSequencer } from "vitest/node"
+import type { TestSpecification } from "vitest/node"
 
 const project = (name: string, include: ReadonlyArray<string>) => ({
   extends: true as const,
   test: { name, include: [...include] }
 })
+
+/**
+ * Fault tests mostly wait for processes, so that the machine has time for others beside them: every second
+ * file is one, until there are none left.
+ */
+class Interleaved extends BaseSequencer {
+  override async sort(files: Array<TestSpecification>) {
+    const sorted = await super.sort(files)
+    const isFault = ({ moduleId }: TestSpecification) => moduleId.includes("/faults/")
+    const faults = sorted.filter(isFault)
+    return sorted
+      .filter((file) => !isFault(file))
+      .flatMap((file) => [...faults.splice(0, isQuick(file) ? 0 : 1), file])
+      .concat(faults)
+  }
+}
+
+const isQuick = ({ project: { name } }: TestSpecification) => name === "quick"
 
 export default defineConfig({
   test: {
@@ -14,12 +34,12 @@ export default defineConfig({
     pool: "forks",
     isolate: false,
     maxWorkers: 4,
+    sequence: { sequencer: Interleaved },
     // What a test logged is shown when it fails
     silent: "passed-only",
     projects: [
-      project("faults", ["test/*/faults/**/*.test.ts"]),
       project("service", [
-        "test/*/{contract,http,time}/**/*.test.ts",
+        "test/*/{contract,faults,http,time}/**/*.test.ts",
         "test/http/*.test.ts",
         "examples/**/*.test.ts"
       ]),

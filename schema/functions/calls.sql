@@ -243,8 +243,8 @@ $$;
 -- be used. What was reserved before and is still requested stays reserved, because calls may be paid from it.
 --
 -- A reservation counts in the period of its key's spend limit in which it was opened. After that it only shrinks,
--- until its running calls have ended, and is then opened anew. `available` and `expires_at` regard the limit too;
--- `threshold` of a reservation is what is left of it.
+-- until its running calls have ended, and is then opened anew. So does one that is more than a lowered limit leaves.
+-- `available` and `expires_at` regard the limit too; `threshold` of a reservation is what is left of it.
 --
 -- The caller has counted, so that nothing is sorted or looked up here. For each key: p_captures and p_charged
 -- are the number and the sum of its captures. For each call: p_places is the place of its key in p_keys,
@@ -389,7 +389,8 @@ begin
     from numbered p where u.user_id = p.user_id and p.is_last
   )
   select
-    array_agg((p.key, p.granted, p.available, p.alive and not p.past, p.expires_at, null,
+    array_agg((p.key, p.granted, p.available,
+      p.alive and not p.past and coalesce(p.kept <= p.budget, true), p.expires_at, null,
       case when p.budget is not null then greatest(0, p.budget - case when p.past then 0 else p.granted end) end
     )::reservations_settle_result),
     bool_or(p.touch and p.alive),

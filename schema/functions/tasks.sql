@@ -329,7 +329,7 @@ begin
       account_id = c.account,
       inputs = coalesce(c.inputs, r.inputs),
       slot_key = case when c.state in ('refused', 'ambiguous') then null else r.slot_key end,
-      slot_held = r.slot_held and (c.state is null or c.state = 'submitted')
+      slot_held = r.slot_held and (c.state is null or c.state in ('submitting', 'submitted'))
     from c where r.task_id = c.task and r.epoch = c.epoch
     returning c.n, c.task, c.attempt, c.state, c.handle, c.failure, c.now
   ), recorded as (
@@ -338,4 +338,40 @@ begin
     from ended e where v.task_id = e.task and v.n = e.attempt and e.state is not null
   )
   select e.n from ended e;
+end $$;
+
+-- Settles submits whose outcome was unknown, of tasks that wait in p_queue without an owner, and of the task that is
+-- in hand with this epoch, which is given up. With a `state` the attempt has it from now on; `ambiguous` gives up the
+-- slot. The task goes on in `queue`. A task that another transaction has in hand is left out.
+create or replace function attempts_settle(p_queue text, p_task uuid, p_epoch integer, p_calls jsonb, p_now timestamptz)
+returns table (task_id uuid) language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+#variable_conflict use_column
+begin
+  return query
+  with c as materialized (
+    select * from jsonb_to_recordset(p_calls) as x (
+      task uuid, attempt integer, state text, handle jsonb, failure text, queue text, due timestamptz)
+  ), fence as materialized (
+    select c.* from c join runs r on r.task_id = c.task
+    where case
+      when r.task_id = p_task then r.epoch = p_epoch and r.owner is not null
+      else r.owner is null and r.queue = p_queue and r.attempt = c.attempt end
+    order by r.task_id for update of r skip locked
+  ), waiting as (
+    update runs r set
+      owner = null,
+      due_at = least(f.due, r.deadline_at),
+      queue = f.queue,
+      slot_key = case when f.state = 'ambiguous' then null else r.slot_key end,
+      slot_held = r.slot_held and f.state is distinct from 'ambiguous'
+    from fence f where r.task_id = f.task
+    returning f.*
+  ), recorded as (
+    update vendor_attempts v
+    set state = w.state, handle = w.handle, failure = w.failure,
+      answered_at = case when w.state = 'ambiguous' then v.answered_at else p_now end
+    from waiting w where v.task_id = w.task and v.n = w.attempt and w.state is not null and v.state = 'submitting'
+  )
+  select w.task from waiting w;
 end $$;

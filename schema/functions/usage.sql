@@ -41,8 +41,8 @@ begin
 end $$;
 
 -- Makes the rollup of a user's day anew from tasks and receipts, and returns whether it differed. A day whose
--- receipts are gone stays as it is when it agrees with the ledger; else what the ledger has more stands in a row
--- without key, vendor and model.
+-- receipts or bodies are gone stays as it is when it agrees with the ledger; else what the ledger has more stands in a
+-- row without key, vendor and model.
 create or replace function usage_rebuild(p_user uuid, p_day date) returns boolean language plpgsql as $$
 declare
   since constant timestamptz := p_day::timestamp at time zone 'UTC';
@@ -52,6 +52,7 @@ declare
   fresh usage_days[];
   charged bigint;
   rest bigint;
+  is_less boolean;
 begin
   w := wallet_lock(p_user);
   if w.user_id is null then return false; end if;
@@ -63,11 +64,12 @@ begin
   ), settled as (
     select t.api_key_id, t.vendor, t.model, t.sandbox, t.captured, t.result_kind as kind, null::jsonb as usage,
       jsonb_array_length(coalesce(t.result, '[]')) as items,
-      case when jsonb_typeof(t.body -> 'duration') = 'number' then (t.body ->> 'duration')::float8 else 5 end as seconds
+      case when jsonb_typeof(t.body -> 'duration') = 'number' then (t.body ->> 'duration')::float8 else 5 end as seconds,
+      t.body = 'null' as is_erased
     from (select distinct id from ended) e
     cross join lateral (select * from tasks o where o.id = e.id and o.status = 'completed' offset 0) t
     union all
-    select c.api_key_id, c.vendor, c.model, c.sandbox, c.captured, null, c.usage, 0, 0
+    select c.api_key_id, c.vendor, c.model, c.sandbox, c.captured, null, c.usage, 0, 0, false
     from calls c
     where c.user_id = p_user and c.outcome = 'settled' and c.ended_at >= since and c.ended_at < until
       and c.created_at >= since - interval '25 hours' and c.created_at < until + interval '1 hour'
@@ -79,18 +81,23 @@ begin
       coalesce(sum(items) filter (where kind = 'images'), 0) as images,
       coalesce(sum(items) filter (where kind = 'videos'), 0) as videos,
       coalesce(sum(items) filter (where kind = 'audios'), 0) as audios,
-      coalesce(sum(items * seconds) filter (where kind = 'videos'), 0) as seconds, sum(captured) as credits
+      coalesce(sum(items * seconds) filter (where kind = 'videos'), 0) as seconds, sum(captured) as credits,
+      bool_or(is_erased) as is_erased
     from settled group by 1, 2, 3, 4
   )
   select array_agg((p_user, p_day, key, vendor, model, sandbox, requests, input, cached, output, images, videos, audios,
       seconds, credits)::usage_days order by key, vendor, model, sandbox),
-    coalesce((select sum(amount) from ended where kind = 'capture'), 0), coalesce(sum(credits), 0)
-  into fresh, charged, rest from summed;
+    coalesce((select sum(amount) from ended where kind = 'capture'), 0), coalesce(sum(credits), 0),
+    coalesce(bool_or(is_erased), false)
+  into fresh, charged, rest, is_less from summed;
   rest := charged - rest;
   select array_agg(d order by api_key_id, vendor, model, sandbox) into former
   from usage_days d where d.user_id = p_user and d.day = p_day;
+  -- Free calls have no entries in the ledger: that their receipts are gone shows in the number of requests only.
+  is_less := is_less or rest <> 0 or (select coalesce(sum(f.requests), 0) from unnest(fresh) f)
+    < (select sum(k.requests) from unnest(former) k);
+  if is_less and charged = (select sum(k.credits) from unnest(former) k) then return false; end if;
   if rest <> 0 then
-    if charged = (select sum(k.credits) from unnest(former) k) then return false; end if;
     fresh := (p_user, p_day, '', '', '', false, 0, 0, 0, 0, 0, 0, 0, 0, rest)::usage_days || fresh;
   end if;
   if former is not distinct from fresh then return false; end if;

@@ -79,7 +79,8 @@ begin
 end $$;
 
 -- Gives the free slots of a limit to the oldest tasks that wait for one, and makes these due; task ids sort by time.
--- The limit is that of the newest waiting task. The caller holds the limit's lock. Returns how many got a slot.
+-- The limit is that of the newest waiting task; processes of the release before do not record theirs, and serve
+-- their tasks themselves. The caller holds the limit's lock. Returns how many got a slot.
 create or replace function slots_give(p_key text, p_now timestamptz) returns integer language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 declare
@@ -87,7 +88,7 @@ declare
   given integer;
 begin
   select r.slot_max into most from runs r
-    where r.slot_key = p_key and not r.slot_held order by r.task_id desc limit 1;
+    where r.slot_key = p_key and not r.slot_held and r.slot_max is not null order by r.task_id desc limit 1;
   if not found then return 0; end if;
   select most - count(*) into most from runs r where r.slot_key = p_key and r.slot_held;
   if most <= 0 then return 0; end if;

@@ -14,7 +14,7 @@ import { randomUUID } from "node:crypto"
 import { unlinkSync, writeFileSync } from "node:fs"
 import { dirname, join, resolve } from "node:path"
 import { Batcher } from "../db/Batcher.ts"
-import { makeFolder } from "../db/MakeFolder.ts"
+import { errorCode, makeFolder } from "../db/MakeFolder.ts"
 import type { ArtifactId } from "../domain/Ids.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
 
@@ -167,8 +167,21 @@ const isOlder = (folder: string, than: DateTime.Utc): boolean =>
  * next one.
  */
 const makeSyncFolder = Effect.fnUntraced(function* (fs: FileSystem.FileSystem, directory: string) {
+  let isWarned = false
+  const warn = (error: PlatformError.PlatformError) =>
+    Effect.suspend(() => {
+      if (isWarned) return Effect.void
+      isWarned = true
+      return Effect.logWarning(
+        "ARTIFACT_STORE: its file system syncs no folders, so a power cut may lose the newest media",
+        error
+      )
+    })
   const sync = (folder: string) =>
-    Effect.scoped(Effect.flatMap(fs.open(folder, { flag: "r" }), (opened) => opened.sync))
+    Effect.flatMap(fs.open(folder, { flag: "r" }), (opened) => opened.sync).pipe(
+      Effect.scoped,
+      Effect.catchIf(isFolderSyncUnknown, warn)
+    )
   // The latest whose own entry in the directory is durable
   let durable = ""
   const { call } = yield* Batcher.make({
@@ -204,6 +217,10 @@ const probe = (directory: string) =>
         message: `ARTIFACT_STORE: the folder ${resolve(directory)} cannot be written to (${cause instanceof Error ? cause.message : "unknown fault"}); make it a folder that this user may write to, or set s3://bucket/prefix`
       })
   })
+
+/** What file systems return that have no fsync of folders: network shares, Windows. */
+const isFolderSyncUnknown = ({ reason: { cause } }: PlatformError.PlatformError): boolean =>
+  /^(?:EINVAL|ENOTSUP|EOPNOTSUPP|ENOSYS|EBADF|EISDIR|EPERM|EACCES)$/u.test(errorCode(cause) ?? "")
 
 const isNotFound = (error: PlatformError.PlatformError): boolean => error.reason._tag === "NotFound"
 

@@ -10,6 +10,8 @@ export interface BatcherOptions<Item, Outcome, E> {
   readonly runsMax: number
   /** Shortest time between the starts of two runs, so that more items share a run. */
   readonly intervalMillis?: number
+  /** The interval is no longer than that for each item of the run before, so that few items wait less. */
+  readonly intervalMillisPerItem?: number
   /**
    * A batch that dies is run again item by item, so that only the broken item fails. For a `run` that
    * does nothing at all when it dies.
@@ -47,6 +49,8 @@ export class Batcher<Item, Outcome, E> {
   #added = 0
   #open = 0
   #startedAt = -Infinity
+  /** Items of the run before. */
+  #latest = 0
   #isClosed = false
 
   private constructor(
@@ -121,14 +125,17 @@ export class Batcher<Item, Outcome, E> {
 
   readonly #work: Effect.Effect<void> = Effect.uninterruptibleMask((restore) =>
     Effect.gen({ self: this }, function* () {
-      const { intervalMillis = 0, itemsMax } = this.#options
+      const { intervalMillis = 0, intervalMillisPerItem = intervalMillis, itemsMax } = this.#options
       while (true) {
         // Items that are added in the same turn join the batch
         yield* Effect.yieldNow
-        if (intervalMillis > 0 && this.#waiting.length > 0) yield* this.#interval(intervalMillis)
+        if (intervalMillis > 0 && this.#waiting.length > 0) {
+          yield* this.#interval(Math.min(intervalMillis, intervalMillisPerItem * this.#latest))
+        }
         const batch = this.#waiting.splice(0, itemsMax)
         if (batch.length === 0) break
         this.#startedAt = performance.now()
+        this.#latest = batch.length
         for (const entry of batch) entry.state = "running"
         yield* this.#run(batch, restore)
       }

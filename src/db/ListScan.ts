@@ -1,6 +1,7 @@
 import type { PgClient } from "@effect/sql-pg"
 import { Effect, Schema } from "effect"
 import type { Statement } from "effect/sql"
+import type { UserId } from "../domain/Ids.ts"
 import { listScanRowsMax } from "../domain/Limits.ts"
 import { rowsOf } from "./Rows.ts"
 import { storeFailures } from "./StoreFailures.ts"
@@ -13,6 +14,8 @@ export interface ScannedPage<Row> {
 }
 
 export interface ListScan<S extends Schema.Constraint> {
+  /** Whose list it is. */
+  readonly user: UserId
   readonly row: S
   /** Of a table named `t`. */
   readonly columns: Statement.Fragment
@@ -32,7 +35,15 @@ const End = Schema.Struct({ key: Schema.String })
  */
 export const scanList =
   (sql: PgClient.PgClient) =>
-  <S extends Schema.Constraint>({ candidates, columns, filters, key, limit, row }: ListScan<S>) => {
+  <S extends Schema.Constraint>({
+    candidates,
+    columns,
+    filters,
+    key,
+    limit,
+    row,
+    user
+  }: ListScan<S>) => {
     const name = sql.literal(key)
     return Effect.gen(function* () {
       const rows = yield* sql`
@@ -40,10 +51,10 @@ export const scanList =
         WHERE ${filters.length === 0 ? sql`true` : sql.and(filters)}
         ORDER BY t.${name} DESC LIMIT ${limit}`.pipe(rowsOf(row))
       if (rows.length >= limit || filters.length === 0) return { rows, end: null }
+      // Candidates that another user's key or endpoint selects are that user's: none of their ids is shown
       const [last] = yield* sql`
-        SELECT t.${name}::text AS key FROM (${candidates} LIMIT 1 OFFSET ${listScanRowsMax - 1}) t`.pipe(
-        rowsOf(End)
-      )
+        SELECT t.${name}::text AS key FROM (${candidates} LIMIT 1 OFFSET ${listScanRowsMax - 1}) t
+        WHERE t.user_id = ${user}`.pipe(rowsOf(End))
       return { rows, end: last?.key ?? null }
     }).pipe(storeFailures)
   }

@@ -58,6 +58,7 @@ export const searchCalls =
     const traced = (id: string) =>
       sql`(SELECT * FROM calls c WHERE ${sql.and([sql`c.trace_id = ${id}`, ...range])} OFFSET 0)`
     return scanList(sql)({
+      user: userId,
       row,
       columns: sql.literal(callColumns),
       key: "id",

@@ -1,11 +1,11 @@
-import { Context, Deferred, Effect, Latch, Layer, Option } from "effect"
+import { Context, Deferred, Effect, Latch, Layer } from "effect"
 
 /** Work that a drain lets end: it cannot be handed over to another process. */
 export type HeldWork = "submit" | "delivery"
 
 /**
- * Whether this process stops. Loops that claim work ask `isDraining`; what waits for something ends with
- * `untilBegun`; what may not be cut runs in `hold`. docs/operating.md#stopping
+ * Whether this process stops. Loops that claim work ask `isDraining`; steps of tasks are interrupted when
+ * it has `begun`; what may not be cut runs in `hold`. docs/operating.md#stopping
  */
 export class Drain extends Context.Service<
   Drain,
@@ -18,13 +18,6 @@ export class Drain extends Context.Service<
     /** Succeeds when the drain shall end soon: its grace is over, or a second signal came. */
     readonly hurried: Effect.Effect<void>
     readonly hurry: Effect.Effect<void>
-    /**
-     * Runs until the drain begins: then it is interrupted, except for an uninterruptible part, and
-     * `None` is returned. A drain that has begun starts nothing.
-     */
-    readonly untilBegun: <A, E, R>(
-      effect: Effect.Effect<A, E, R>
-    ) => Effect.Effect<Option.Option<A>, E, R>
     /** Runs; the drain waits for its end. */
     readonly hold: (
       kind: HeldWork
@@ -56,15 +49,6 @@ export class Drain extends Context.Service<
         begin: Effect.asVoid(Deferred.succeed(begun, undefined)),
         hurried: Deferred.await(hurried),
         hurry: Effect.asVoid(Deferred.succeed(hurried, undefined)),
-        untilBegun: (effect) =>
-          Effect.suspend(() =>
-            isDraining()
-              ? Effect.succeedNone
-              : Effect.raceFirst(
-                  Effect.asSome(effect),
-                  Effect.as(Deferred.await(begun), Option.none())
-                )
-          ),
         hold: (kind) => (effect) =>
           Effect.acquireUseRelease(
             Effect.sync(() => count(kind, 1)),

@@ -62,7 +62,7 @@ export const makeFiberPlacesEndingWithin = (
   makeWith((interrupted) => endWithin(interrupted, millis))
 
 /** In real time, whatever the clock of a test says: nobody moves it while a scope closes. */
-const endWithin = (work: Effect.Effect<void>, millis: number): Effect.Effect<void> =>
+export const endWithin = (work: Effect.Effect<void>, millis: number): Effect.Effect<void> =>
   Effect.callback((resume) => {
     const timer = setTimeout(() => resume(Effect.void), millis)
     Effect.runFork(work).addObserver(() => {

@@ -248,8 +248,7 @@ export const make = Effect.fnUntraced(function* (
       isSimulated: true,
       submit,
       poll: Effect.fn("Simulator.poll")((handle: Handle) => poll(handle, loadFont)),
-      cancel,
-      reconcile: () => Effect.succeed([])
+      cancel
     },
     paidSubmits: (taskId) => Effect.sync(() => log.of(taskId).paid)
   }

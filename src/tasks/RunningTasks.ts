@@ -1,14 +1,20 @@
-import { Context, Deferred, Effect, Layer, Result, Schema } from "effect"
+import { Context, Effect, Exit, Layer, Schema } from "effect"
+import type { TaskRow } from "../db/TaskRow.ts"
 import { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { Drain } from "../process/Drain.ts"
 import { Hints } from "../process/Hints.ts"
 import { makeFiberPlaces } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
 import { TaskStore } from "./TaskStore.ts"
-import type { OwnedTask, RunState } from "./TaskStore.ts"
+import type { OwnedTask } from "./TaskStore.ts"
 
-/** Why a run has to stop: another process ended its task, or owns it. */
-export type StopReason = Exclude<RunState, "Owned">
+interface Run {
+  readonly epoch: number
+  /** Another process has ended the task, or owns it. */
+  isLost: boolean
+  readonly interrupt: () => void
+}
 
 const isTaskId = Schema.is(TaskId)
 
@@ -21,13 +27,15 @@ export class RunningTasks extends Context.Service<
   RunningTasks,
   {
     /**
-     * Runs while the task is owned. When it no longer is, the run is interrupted, except for an
-     * uninterruptible part (a submit), and the reason is returned. ADR 0109.
+     * Takes a step while the task is owned and this process does not drain. The fiber is interrupted when
+     * that ends, except for an uninterruptible part (a submit), and `release` follows if the task is still
+     * owned. ADR 0109.
      */
-    readonly whileOwned: <A, E, R>(
-      owned: OwnedTask,
-      run: Effect.Effect<A, E, R>
-    ) => Effect.Effect<Result.Result<A, StopReason>, E, R>
+    readonly whileOwned: <E, R, R2>(
+      owned: Pick<OwnedTask, "epoch"> & { readonly task: Pick<TaskRow, "id"> },
+      step: Effect.Effect<void, E, R>,
+      release: Effect.Effect<void, never, R2>
+    ) => Effect.Effect<void, E, R | R2>
     /**
      * Stops the run now if the task is no longer owned; `false`: this
      * process does not run the task.
@@ -45,7 +53,8 @@ export class RunningTasks extends Context.Service<
     Effect.gen(function* () {
       const process = yield* Process
       const store = yield* TaskStore
-      const running = new Map<TaskId, { epoch: number; stopped: Deferred.Deferred<StopReason> }>()
+      const drain = yield* Drain
+      const running = new Map<TaskId, Run>()
       /** Owned and without a run at the last reconciliation: the run may be about to start. */
       let withoutRun = new Map<TaskId, number>()
 
@@ -53,9 +62,17 @@ export class RunningTasks extends Context.Service<
         const run = running.get(id)
         if (run === undefined) return false
         const state = yield* store.runState(id, run.epoch)
-        if (state !== "Owned") yield* Deferred.succeed(run.stopped, state)
+        if (state !== "Owned") {
+          run.isLost = true
+          run.interrupt()
+        }
         return true
       })
+
+      yield* drain.begun.pipe(
+        Effect.andThen(Effect.sync(() => running.forEach(({ interrupt }) => interrupt()))),
+        Effect.forkScoped
+      )
 
       // Another process has ended the task
       const run = yield* makeFiberPlaces
@@ -66,23 +83,16 @@ export class RunningTasks extends Context.Service<
 
       return RunningTasks.of({
         check,
-        whileOwned: (owned, run) =>
-          Effect.acquireUseRelease(
-            Effect.map(Deferred.make<StopReason>(), (stopped) => {
-              const entry = { epoch: owned.epoch, stopped }
-              running.set(owned.task.id, entry)
-              return entry
-            }),
-            ({ stopped }) =>
-              Effect.raceFirst(
-                Effect.map(run, Result.succeed),
-                Effect.map(Deferred.await(stopped), Result.fail)
-              ),
-            (entry) =>
-              Effect.sync(() => {
-                if (running.get(owned.task.id) === entry) running.delete(owned.task.id)
-              })
-          ),
+        whileOwned: ({ epoch, task }, step, release) =>
+          Effect.withFiber((fiber) => {
+            if (drain.isDraining()) return release
+            const entry = { epoch, isLost: false, interrupt: () => fiber.interruptUnsafe() }
+            running.set(task.id, entry)
+            return Effect.onExit(step, (exit) => {
+              if (running.get(task.id) === entry) running.delete(task.id)
+              return Exit.hasInterrupts(exit) && !entry.isLost ? release : Effect.void
+            })
+          }),
         reconcile: Effect.gen(function* () {
           const before = [...running.keys()]
           const owned = new Map(

@@ -93,7 +93,7 @@ export const makeAccept = Effect.gen(function* () {
       queue: submitQueue(path).name
     }
     // What this process has no room for, or accepts while it drains, waits in the store for any process
-    const isTaken = !drain.isDraining() && inbox.room(acceptance.queue) > 0
+    const isTaken = !drain.isDraining() && inbox.admits(acceptance.queue)
     const outcome = yield* tasks.accept({
       ...acceptance,
       ...(isTaken ? { owner: process.id } : {}),

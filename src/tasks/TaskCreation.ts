@@ -20,6 +20,7 @@ import { OperatorFaults } from "./submission/OperatorFaults.ts"
 import { idempotencySince, makeAccept } from "./TaskAcceptance.ts"
 import type { CreateRequest, ModelPath, SoldModel } from "./TaskAcceptance.ts"
 import { TaskInbox } from "./TaskInbox.ts"
+import { submitQueue } from "./TaskQueue.ts"
 import { TaskStore } from "./TaskStore.ts"
 import type { AcceptOutcome } from "./TaskStore.ts"
 
@@ -101,7 +102,10 @@ export class TaskCreation extends Context.Service<
         if (outcome._tag !== "Accepted") {
           return { ...(yield* replayOrFail(request, outcome)), sandbox, ending }
         }
-        if (owned === undefined) yield* notifier.offerTask(taskId)
+        if (owned === undefined) {
+          yield* notifier.offerTask(taskId)
+          if (inbox.room(submitQueue(request.path).name) > 0) inbox.wake()
+        }
         yield* notifier.notifyEndpoints(outcome.endpoints)
         return {
           body: responseBody,

@@ -28,6 +28,13 @@ export class TaskInbox extends Context.Service<
     /** How many more tasks of this queue this process takes in hand. */
     readonly room: (queue: string) => number
     readonly count: (queue: string, change: 1 | -1) => void
+    /**
+     * Whether a new task is taken in hand at once: there is room, and none that is older waits for it. One
+     * that is not admitted waits in the store, and so do those after it, until `setBehind`.
+     */
+    readonly admits: (queue: string) => boolean
+    /** Whether due tasks of this queue wait in the store for room in this process. */
+    readonly setBehind: (queue: string, isBehind: boolean) => void
     /** Waits until then, or until something comes before. */
     readonly sleepUntil: (atMillis: number, nowMillis: number) => Effect.Effect<void>
   }
@@ -50,6 +57,7 @@ export class TaskInbox extends Context.Service<
       if (next === 0) inHand.delete(queue)
       else inHand.set(queue, next)
     }
+    const behind = new Set<string>()
     return {
       start: (owned) => {
         count(owned.queue, 1)
@@ -63,6 +71,14 @@ export class TaskInbox extends Context.Service<
       },
       room,
       count,
+      admits: (queue) => {
+        if (room(queue) <= 0) behind.add(queue)
+        return !behind.has(queue)
+      },
+      setBehind: (queue, isBehind) => {
+        if (isBehind) behind.add(queue)
+        else behind.delete(queue)
+      },
       attach: (scheduler) => {
         attached = scheduler
         for (const request of asked.splice(0)) request(scheduler)

@@ -27,6 +27,15 @@ export const ratedQueue = (
     : { name: rate.key, spacingMillis: rate.perMillis / rate.calls }
 }
 
+/** Submits to an account whose outcome is unknown: one list looks for the jobs of all. ADR 0194. */
+export const listQueue = ({ accountId }: VendorAccount): TaskQueue => ({
+  name: `${accountId}/lists`,
+  spacingMillis: betweenListsMillis
+})
+
+/** Over all processes. */
+export const betweenListsMillis = 5000
+
 /** Polls of an account. */
 export const pollQueue = (account: VendorAccount, upstreamModel: string): TaskQueue =>
   ratedQueue(account, "poll", upstreamModel) ?? { name: `${account.accountId}/polls` }

@@ -1,9 +1,8 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schema, Tracer } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Tracer } from "effect"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskError } from "../domain/Task.ts"
-import { Drain } from "../process/Drain.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { RunningTasks } from "./RunningTasks.ts"
 import { taskErrorOf } from "./submission/VendorFailure.ts"
@@ -40,25 +39,26 @@ export class TaskRunner extends Context.Service<
       const inbox = yield* TaskInbox
       const notifier = yield* WorkNotifier
       const store = yield* TaskStore
-      const drain = yield* Drain
       const running = yield* RunningTasks
       const advance = yield* makeAdvance
       const work = yield* VendorWork
+      const isTraced = (yield* Effect.tracer) !== Tracer.Tracer.defaultValue()
       const step = Effect.fnUntraced(function* (owned: OwnedTask) {
         const { id } = owned.task
         const release = Effect.ignore(
           Effect.andThen(store.releaseRun(id, owned.epoch), notifier.offerTask(id))
         )
-        const taken = drain.untilBegun(running.whileOwned(owned, advance(owned)))
-        const ended = yield* Effect.onInterrupt(taken, () => release)
-        if (Option.isNone(ended)) return yield* release
-        const dueAt = Option.flatten(Result.getSuccess(ended.value))
-        if (Option.isSome(dueAt)) inbox.wake(DateTime.toEpochMillis(dueAt.value))
+        const taken = Effect.map(advance(owned), (dueAt) => {
+          if (Option.isSome(dueAt)) inbox.wake(DateTime.toEpochMillis(dueAt.value))
+        })
+        yield* running.whileOwned(owned, taken, release)
       })
       return TaskRunner.of({
         // The request that created the task is over: its trace is a link
         step: (owned) =>
-          Effect.withSpan(step(owned), "TaskRunner.step", { root: true, links: linksOf(owned) }),
+          isTraced
+            ? Effect.withSpan(step(owned), "TaskRunner.step", { root: true, links: linksOf(owned) })
+            : step(owned),
         stop: Effect.fn("TaskRunner.stop")(function* (id) {
           yield* running.check(id)
           yield* work.cancel(id)
@@ -76,6 +76,22 @@ const linksOf = ({ task: { traceId } }: OwnedTask): Array<Tracer.SpanLink> =>
 
 class DeadlinePassed extends Schema.TaggedError<DeadlinePassed>()("DeadlinePassed", {}) {}
 
+/** After its deadline a task submits nothing. */
+const before = <A, E, R>(deadlineAt: DateTime.Utc, effect: Effect.Effect<A, E, R>) =>
+  Effect.flatMap(DateTime.now, (now): Effect.Effect<A, E | DeadlinePassed, R> => {
+    const left = DateTime.distance(now, deadlineAt)
+    const passed = Effect.fail(new DeadlinePassed())
+    return Duration.isPositive(left)
+      ? Effect.timeoutOrElse(effect, { duration: left, orElse: () => passed })
+      : passed
+  })
+
+/** Longer than the queries of a poll together. */
+const farDeadline = Duration.minutes(5)
+
+const isPoll = ({ attempt }: OwnedTask): boolean =>
+  Option.exists(attempt, ({ state }) => state === "submitted")
+
 /** Takes the step; returns when the next one is due, if there is one. */
 const makeAdvance = Effect.gen(function* () {
   const completion = yield* TaskCompletion
@@ -87,9 +103,15 @@ const makeAdvance = Effect.gen(function* () {
     const epoch = Option.some(owned.epoch)
     const fail = (error: TaskError) => retryStore(completion.fail(task, epoch, error))
     const now = yield* DateTime.now
-    const left = DateTime.distance(now, deadlineAt)
-    const passed = Effect.fail(new DeadlinePassed())
-    const step = work.next(owned).pipe(
+    // Under a rate limit the claim came before its permit
+    const early = DateTime.distance(now, startsAt)
+    const next = Duration.isPositive(early)
+      ? Effect.delay(work.next(owned), early)
+      : work.next(owned)
+    // A poll ends by itself, long before that
+    const isFar = Duration.isGreaterThan(DateTime.distance(now, deadlineAt), farDeadline)
+    const inTime = isFar && isPoll(owned) ? next : before(deadlineAt, next)
+    return yield* inTime.pipe(
       Effect.flatMap((next) =>
         next._tag === "Waits"
           ? Effect.succeedSome(next.until)
@@ -97,19 +119,10 @@ const makeAdvance = Effect.gen(function* () {
               Effect.flatMap(({ captured, urls }) =>
                 retryStore(completion.complete(task, epoch, urls, captured))
               ),
-              Effect.as(Option.none<DateTime.Utc>())
+              Effect.as(Option.none<DateTime.Utc>()),
+              (end) => before(deadlineAt, end)
             )
-      )
-    )
-    // Under a rate limit the claim came before its permit
-    const early = DateTime.distance(now, startsAt)
-    const timely = Duration.isPositive(early) ? Effect.delay(step, early) : step
-    // After its deadline a task submits nothing
-    return yield* (
-      Duration.isPositive(left)
-        ? Effect.timeoutOrElse(timely, { duration: left, orElse: () => passed })
-        : passed
-    ).pipe(
+      ),
       Effect.catchTags({
         DeadlinePassed: () =>
           Effect.flatMap(fail(deadlinePassed), (ended) =>

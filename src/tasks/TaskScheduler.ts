@@ -1,4 +1,4 @@
-import { Clock, DateTime, Effect, Layer } from "effect"
+import { Clock, DateTime, Effect, Exit, Layer } from "effect"
 import { slotRecheckSeconds } from "../domain/Limits.ts"
 import { Drain } from "../process/Drain.ts"
 import { makeFiberPlacesEndingWithin } from "../process/Places.ts"
@@ -15,8 +15,11 @@ const claimMax = 100
 /** The store is asked at this interval, for what other processes left. */
 const lookMillisMax = 5000
 
-/** Tasks that fall due within this time are claimed together: in real time, because it only spares work. */
-const lookMillisMin = 5
+/**
+ * Tasks that fall due within this time are claimed together; the more were claimed at once, the longer it is.
+ * In real time, because it only spares work.
+ */
+const gatherMillis = (claimed: number): number => Math.min(25, 5 + claimed)
 
 /**
  * At the end of the process a step may go on for so long. A submit that lasts longer is found unrecorded by
@@ -36,6 +39,7 @@ export const layer = Layer.effectDiscard(
     const slots = yield* ConcurrencyLimiter
     const fork = yield* makeFiberPlacesEndingWithin(endMillis)
 
+    let claimed = 0
     const begin = (owned: OwnedTask) => {
       const ended = Effect.sync(() => {
         inbox.count(owned.queue, -1)
@@ -45,11 +49,16 @@ export const layer = Layer.effectDiscard(
       fork(Effect.ensuring(runner.step(owned), ended))
     }
     inbox.attach({ begin, stop: (id) => fork(runner.stop(id)) })
-    const { claimDue } = yield* makeClaims(begin)
+    const { claimDue } = yield* makeClaims((owned) => {
+      claimed += 1
+      inbox.count(owned.queue, 1)
+      begin(owned)
+    })
 
     /** Returns when to look again. */
     const look = Effect.gen(function* () {
       inbox.clear()
+      claimed = 0
       // Other processes take what is due
       if (drain.isDraining()) return Number.POSITIVE_INFINITY
       const areWaiting = yield* slots.serve
@@ -59,7 +68,7 @@ export const layer = Layer.effectDiscard(
       return Math.min(latest, next)
     })
 
-    yield* paced(look).pipe(
+    yield* paced(look, () => gatherMillis(claimed)).pipe(
       Effect.catchCause((cause) =>
         Effect.andThen(
           Effect.logWarning("Due tasks were not read", cause),
@@ -75,7 +84,11 @@ export const layer = Layer.effectDiscard(
   })
 )
 
-const paced = <A, E, R>(look: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> => {
+/** Two looks start no sooner after each other than that. */
+const paced = <A, E, R>(
+  look: Effect.Effect<A, E, R>,
+  millis: () => number
+): Effect.Effect<A, E, R> => {
   let lookedAt = Number.NEGATIVE_INFINITY
   const rest = Effect.callback<void>((resume) => {
     const timer = setTimeout(
@@ -83,7 +96,7 @@ const paced = <A, E, R>(look: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
         lookedAt = performance.now()
         resume(Effect.void)
       },
-      Math.max(0, lookedAt + lookMillisMin - performance.now())
+      Math.max(0, lookedAt + millis() - performance.now())
     )
     return Effect.sync(() => clearTimeout(timer))
   })
@@ -95,6 +108,7 @@ const retryMillis = 1000
 
 /** Claims what is due in all queues, as much as this process takes; returns when the next task is due. */
 const makeClaims = Effect.fnUntraced(function* (begin: (owned: OwnedTask) => void) {
+  const drain = yield* Drain
   const inbox = yield* TaskInbox
   const store = yield* TaskStore
   const { id } = yield* Process
@@ -102,14 +116,13 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: OwnedTask) => voi
   const claimFrom = Effect.fnUntraced(function* (queue: string) {
     for (;;) {
       const limit = Math.min(claimMax, inbox.room(queue))
-      if (limit <= 0) return
+      if (limit <= 0) return inbox.setBehind(queue, true)
+      // What was claimed before is released, and due again
+      if (drain.isDraining()) return
       const now = yield* DateTime.now
       const claimed = yield* store.claim({ queue, limit, owner: id, now })
-      for (const owned of claimed) {
-        inbox.count(queue, 1)
-        begin(owned)
-      }
-      if (claimed.length < limit) return
+      for (const owned of claimed) begin(owned)
+      if (claimed.length < limit) return inbox.setBehind(queue, false)
     }
   })
 
@@ -126,11 +139,14 @@ const makeClaims = Effect.fnUntraced(function* (begin: (owned: OwnedTask) => voi
     const queues = yield* open
     const due = queues.filter(({ dueAt }) => DateTime.isLessThanOrEqualTo(dueAt, now))
     if (due.length === 0) return next(queues)
-    yield* Effect.forEach(due, ({ queue }) => claimFrom(queue), {
-      concurrency: claimsMax,
-      discard: true
+    // The others go on when one fails: a claim that is interrupted may have been committed
+    const exits = yield* Effect.forEach(due, ({ queue }) => Effect.exit(claimFrom(queue)), {
+      concurrency: claimsMax
     })
-    return next(yield* open)
+    const failed = exits.find(Exit.isFailure)
+    if (failed !== undefined) return yield* Effect.failCause(failed.cause)
+    // The next look sees what is due then
+    return DateTime.toEpochMillis(now)
   })
   return { claimDue }
 })

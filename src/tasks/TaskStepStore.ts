@@ -3,8 +3,21 @@ import { DateTime, Effect, Schema } from "effect"
 import { Batcher } from "../db/Batcher.ts"
 import { groupCommit, hex, outcomes, retryDeadlock } from "../db/BatchWrites.ts"
 import { rowsOf } from "../db/Rows.ts"
-import { storeFailures } from "../db/StoreFailures.ts"
+import { retryStore, storeFailures } from "../db/StoreFailures.ts"
+import { endWithin } from "../process/Places.ts"
 import type { AttemptStart, StepEnd, TaskStore } from "./TaskStore.ts"
+
+/** Ends of polls wait for each other, the longer the more there are. */
+const gathered = {
+  itemsMax: 512,
+  runsMax: 1,
+  splitBatch: true,
+  intervalMillis: 25,
+  intervalMillisPerItem: 1
+} as const
+
+/** At the end of the process. */
+const lastWriteMillis = 500
 
 const Row = Schema.Struct({ n: Schema.Int })
 const isWritten = (row: typeof Row.Type | undefined): boolean => row !== undefined
@@ -21,17 +34,25 @@ export const makeSteps = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
         storeFailures
       )
   })
-  const end = yield* Batcher.make({
-    ...groupCommit,
-    run: (ends: ReadonlyArray<StepEnd>) =>
-      sql`SELECT * FROM task_steps_end(${sql.json(ends.map(endCall))})`.pipe(
-        rowsOf(Row),
-        Effect.map((rows) => outcomes(ends, rows, isWritten)),
-        retryDeadlock,
-        storeFailures
-      )
+  const write = (ends: ReadonlyArray<StepEnd>) =>
+    sql`SELECT * FROM task_steps_end(${sql.json(ends.map(endCall))})`.pipe(
+      rowsOf(Row),
+      Effect.map((rows) => outcomes(ends, rows, isWritten)),
+      retryDeadlock,
+      storeFailures
+    )
+  const end = yield* Batcher.make({ ...groupCommit, run: write })
+  const endPoll = yield* Batcher.make({
+    ...gathered,
+    run: (ends: ReadonlyArray<StepEnd>) => retryStore(write(ends))
   })
-  return { beginAttempt: begin.call, endStep: end.call } satisfies Partial<TaskStore["Service"]>
+  // What is not written has no owner that goes on, and is claimed when this process is known to have ended
+  yield* Effect.addFinalizer(() => endWithin(endPoll.settled, lastWriteMillis))
+  return {
+    beginAttempt: begin.call,
+    endStep: end.call,
+    endPoll: (step: StepEnd) => Effect.sync(() => endPoll.add(step))
+  } satisfies Partial<TaskStore["Service"]>
 })
 
 const startCall = (start: AttemptStart, n: number) => ({

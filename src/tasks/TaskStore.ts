@@ -149,7 +149,8 @@ export interface AttemptStart {
 /** The outcome of a submit, as it is stored. */
 export interface AttemptOutcome {
   readonly n: number
-  readonly state: "submitted" | "refused" | "ambiguous"
+  /** `submitting`: the response was lost, and the job is looked for. */
+  readonly state: "submitting" | "submitted" | "refused" | "ambiguous"
   readonly handle: Handle | null
   readonly failure: string | null
 }
@@ -223,6 +224,11 @@ export class TaskStore extends Context.Service<
     readonly beginAttempt: (start: AttemptStart) => Effect.Effect<boolean, StoreUnavailable>
     /** `false`: fenced, nothing was written. */
     readonly endStep: (end: StepEnd) => Effect.Effect<boolean, StoreUnavailable>
+    /**
+     * Ends the poll of a job that goes on. Nobody waits for the write: it shares a commit with others, and is
+     * tried again until the store is back.
+     */
+    readonly endPoll: (end: StepEnd) => Effect.Effect<void>
     readonly finish: (finish: Finish) => Effect.Effect<FinishOutcome, StoreUnavailable>
     readonly find: (id: TaskId) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
     /** The same without the body: what GET needs. */

@@ -5,5 +5,8 @@ export const withVersion = (baseUrl: string, version: `/${string}`): string => {
 }
 
 /** A key is sent to the origin of its account's base only. */
-export const isSameOrigin = (baseUrl: string, url: string): boolean =>
-  URL.parse(url)?.origin === new URL(baseUrl).origin
+export const isSameOrigin = (baseUrl: string, url: string): boolean => {
+  const { origin } = new URL(baseUrl)
+  // Nothing of a user or a port can follow the slash
+  return url.startsWith(`${origin}/`) || URL.parse(url)?.origin === origin
+}

@@ -5,6 +5,5 @@ import { VendorError } from "./VendorError.ts"
 export const blocking = {
   poll: () =>
     Effect.fail(new VendorError({ class: "LOST", message: "A blocking call cannot be asked for" })),
-  cancel: () => Effect.succeed("Unsupported" as const),
-  reconcile: () => Effect.succeed([])
+  cancel: () => Effect.succeed("Unsupported" as const)
 }

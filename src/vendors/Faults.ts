@@ -1,5 +1,4 @@
-import { Schema } from "effect"
-import type { Option } from "effect"
+import { Option, Schema } from "effect"
 import { failureCharactersMax } from "../domain/Limits.ts"
 import { sanitize } from "../domain/VendorText.ts"
 import { VendorError } from "./VendorError.ts"
@@ -151,8 +150,11 @@ export const emptyResult = (reported: ReportedError = {}): VendorError =>
 
 const utf8 = new TextDecoder()
 
-/** Decodes the JSON of a response. */
+const parseJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Unknown))
+
+/** Decodes the JSON of a response. The schema is no new one for each call: its decoder is made once. */
 export const readAs = <S extends Schema.ConstraintDecoder<unknown>>(schema: S) => {
-  const decode = Schema.decodeUnknownOption(Schema.fromJsonString(schema))
-  return (response: VendorResponse): Option.Option<S["Type"]> => decode(utf8.decode(response.body))
+  const decode = Schema.decodeUnknownOption(schema)
+  return (response: VendorResponse): Option.Option<S["Type"]> =>
+    Option.flatMap(parseJson(utf8.decode(response.body)), (json) => decode(json))
 }

@@ -27,6 +27,19 @@ export const flatInput = Effect.fnUntraced(function* (
   return upstreamInput(request.model, Object.fromEntries(withMedia), request.input)
 })
 
+/** The texts, numbers and switches of that input, without its media. */
+export const plainInput = (request: SubmitRequest): Readonly<Record<string, unknown>> => {
+  const { body, input, model } = request
+  const fields = typeof body === "object" && body !== null ? { ...body } : {}
+  return Object.fromEntries(
+    Object.entries(upstreamInput(model, fields, input)).filter(([, value]) =>
+      typeof value === "string"
+        ? !/^(?:artifact:|data:|https?:)/iu.test(value)
+        : typeof value === "number" || typeof value === "boolean"
+    )
+  )
+}
+
 /** Whether the catalog maps the field to the upstream model. ADR 0143. */
 export const takes = ({ input, label }: CatalogEntry, field: string): boolean =>
   isMapped(label, field, input)

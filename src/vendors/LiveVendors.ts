@@ -118,6 +118,7 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
     return {
       ...adapter.make(context),
       ...operatorLimit(account),
+      isDraining: () => accounts.isDraining(account),
       download: downloads(account, auth)
     }
   }

@@ -1,5 +1,8 @@
 import { Duration } from "effect"
 
+/** Given to a submit of a job that is polled; its job is created within this time. */
+export const submitTimeout = Duration.seconds(60)
+
 /** Bounds the interval that a vendor asks for. */
 export const pollIntervalMax = Duration.seconds(60)
 

@@ -79,11 +79,33 @@ export type Progress =
 
 export type CancelOutcome = "Canceled" | "TooLate" | "Unsupported"
 
-/** A job that may belong to a submit whose outcome was not recorded. */
-export interface Candidate {
-  readonly handle: Handle
+/**
+ * What is known of a job, against a request: `same`, because it shows the request; `open`, because it
+ * shows nothing that tells; `other`.
+ */
+export type Likeness = "same" | "open" | "other"
+
+/** A job in the vendor's list. */
+export interface ListedJob {
   /** The vendor's id of the job, unique within the account. */
   readonly jobId: string
+  readonly createdAtMillis: number
+  readonly compare: (request: SubmitRequest) => Likeness
+  /** For polls, as a submit of this request would have recorded it. */
+  readonly handle: (request: SubmitRequest) => Handle
+  /** The URL that the job was submitted with, if the list shows it. */
+  readonly callbackUrl?: string
+  /** The job with what its own record shows beyond the list. Absent: it shows nothing more. */
+  readonly read?: Effect.Effect<ListedJob, VendorError>
+}
+
+/** Which jobs to list. */
+export interface ListQuery {
+  /** At least the jobs that may be of one of these. */
+  readonly requests: ReadonlyArray<SubmitRequest>
+  /** When they were created, by the vendor's clock. Milliseconds. */
+  readonly from: number
+  readonly until: number
 }
 
 /** At most `calls` in `perMillis`, over all processes. */
@@ -110,18 +132,12 @@ export interface VendorAccount {
   /** Can be repeated at no cost. */
   readonly poll: (handle: Handle) => Effect.Effect<Progress, VendorError>
   readonly cancel: (handle: Handle) => Effect.Effect<CancelOutcome, VendorError>
-  /**
-   * The jobs that may belong to a submit that started then and was not recorded. Empty when the vendor
-   * cannot list jobs. The caller excludes the jobs of other tasks.
-   */
-  readonly reconcile: (
-    request: SubmitRequest,
-    startedAtMillis: number
-  ) => Effect.Effect<ReadonlyArray<Candidate>, VendorError>
+  /** All jobs of the query, or a failure. Absent when the vendor cannot list jobs. ADR 0194. */
+  readonly list?: (query: ListQuery) => Effect.Effect<ReadonlyArray<ListedJob>, VendorError>
   /** The simulator: its operator faults need no action of the operator. */
   readonly isSimulated?: boolean
-  /** The vendor can list its jobs, so reconciliation can find one that is not listed yet by looking again. */
-  readonly canList?: boolean
+  /** The operator wants no new jobs there. docs/reference/vendors.md#draining-an-account */
+  readonly isDraining?: () => boolean
   /** The documented rate of the vendor; `undefined` when none is known. */
   readonly rateOf?: (act: "submit" | "poll", upstreamModel: string) => Rate | undefined
   /** Jobs that may run at once: the operator's limit, else the vendor's; `undefined` means no limit. */

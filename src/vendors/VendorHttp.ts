@@ -1,7 +1,8 @@
-import { Duration, Effect, Fiber, Schema } from "effect"
-import type { Scope } from "effect"
+import { Clock, Duration, Effect, Schema, Scope } from "effect"
 import { Agent, errors } from "undici"
 import type { Dispatcher } from "undici"
+import { makeDeadlines } from "../domain/Deadlines.ts"
+import type { Deadline } from "../domain/Deadlines.ts"
 import { SingleConnections } from "./upstream/SingleConnections.ts"
 
 /** There was no response. `sent` is false only when certainly no byte of the request was sent. */
@@ -64,29 +65,33 @@ export const make = Effect.fnUntraced(function* (
     Effect.sync(() => new SingleConnections({ connectMillis, ...options })),
     (connections) => Effect.sync(() => connections.closeAll())
   )
-  return Effect.fnUntraced(function* (call: VendorRequest) {
-    const url = new URL(call.url)
-    const exchange = new Exchange(call)
-    // In a fiber of its own: Effect.timeout would interrupt, and a paid submit is uninterruptible
-    const watch = yield* Effect.forkDetach(
-      Effect.andThen(
-        Effect.sleep(call.timeout),
-        Effect.sync(() => exchange.expire())
-      )
-    )
-    if (call.method === "GET") {
-      return yield* Effect.ensuring(exchange.outcome(reused, url), Fiber.interrupt(watch))
-    }
-    const client = single.open(url)
-    return yield* exchange.outcome(client, url).pipe(
-      Effect.ensuring(
-        Effect.andThen(
-          Effect.sync(() => single.close(client)),
-          Fiber.interrupt(watch)
+  const scope = yield* Effect.scope
+  const deadlines = new Map<number, Deadline>()
+  const deadlineOf = (timeout: Duration.Duration): Effect.Effect<Deadline> => {
+    const known = deadlines.get(Duration.toMillis(timeout))
+    return known !== undefined
+      ? Effect.succeed(known)
+      : Effect.tap(Scope.provide(makeDeadlines(timeout), scope), (made) =>
+          Effect.sync(() => deadlines.set(Duration.toMillis(timeout), made))
         )
+  }
+  return (call) =>
+    Effect.flatMap(Effect.all([Clock.Clock, deadlineOf(call.timeout)]), ([clock, deadline]) => {
+      const url = new URL(call.url)
+      const exchange = new Exchange(call)
+      // Effect.timeout would interrupt, and a paid submit is uninterruptible
+      const done = deadline(clock, () => exchange.expire())
+      if (call.method === "GET") {
+        return Effect.onExit(exchange.outcome(reused, url), () => Effect.sync(done))
+      }
+      const client = single.open(url)
+      return Effect.onExit(exchange.outcome(client, url), () =>
+        Effect.sync(() => {
+          single.close(client)
+          done()
+        })
       )
-    )
-  })
+    })
 })
 
 /** One exchange, as a handler of undici. It settles once. */

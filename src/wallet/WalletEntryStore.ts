@@ -53,6 +53,7 @@ export const search = (sql: PgClient.PgClient) => (userId: UserId, page: EntryPa
     ...when(until, (at) => sql`c.seq < ${seqAt(DateTime.add(at, { minutes: skewMinutes }))}`)
   ]
   return scanList(sql)({
+    user: userId,
     row: EntryRow,
     columns: sql.literal("t.*"),
     key: "seq",

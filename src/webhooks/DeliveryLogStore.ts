@@ -170,6 +170,7 @@ function search(sql: PgClient.PgClient) {
       ...when(until, (at) => sql`c.id < ${deliveryIdAt(at)}`)
     ]
     return scanList(sql)({
+      user: userId,
       row: DeliveryRow,
       columns: sql.literal(deliveryColumns),
       key: "id",

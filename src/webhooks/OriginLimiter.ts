@@ -1,5 +1,5 @@
-import { LinkedList } from "./LinkedList.ts"
-import type { ListNode } from "./LinkedList.ts"
+import { LinkedList } from "../domain/LinkedList.ts"
+import type { ListNode } from "../domain/LinkedList.ts"
 
 interface WaitingAttempt {
   readonly url: string

@@ -72,7 +72,13 @@ for (const store of ["embedded", "postgres"] as const) {
             "calls?outcome=odd",
             "calls?since=yesterday",
             "webhook-deliveries?task_id=1",
-            "wallet/entries?max_amount=x"
+            "wallet/entries?max_amount=x",
+            // No row can have it, and Postgres refuses it
+            "calls?vendor=%00",
+            "calls?model=gpt%00",
+            "usage?vendor=%00",
+            "usage?model=gpt%00",
+            `usage?group_by=model&cursor=${Buffer.from(String.raw`["\u0000"]`).toString("base64url")}`
           ]) {
             const refused = yield* user.call("GET", `/manage/v1/${query}`)
             assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], query)

@@ -152,7 +152,6 @@ export const layerVendor = (account: Partial<VendorAccount>, isSandbox = false) 
     submit: unscripted("submit"),
     poll: unscripted("poll"),
     cancel: () => Effect.succeed("Unsupported"),
-    reconcile: () => Effect.succeed([]),
     ...account
   }
   return Layer.succeed(VendorClient, {

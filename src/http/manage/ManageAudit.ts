@@ -15,6 +15,7 @@ import { RequestTrace } from "../server/RequestTrace.ts"
 const shownFields = new Set([
   "allowed_models",
   "amount",
+  "dry_run",
   "endpoint_id",
   "events",
   "expires_at",
@@ -37,13 +38,19 @@ const hidden = "[hidden]"
 /** A longer value is hidden too. */
 const shownCharactersMax = 1000
 
-/** The fields of a request body as the audit log shows them. */
-export const changesOf = (body: unknown): Readonly<Record<string, unknown>> =>
-  typeof body !== "object" || body === null || Array.isArray(body)
-    ? {}
-    : Object.fromEntries(
-        Object.entries(body).map(([name, value]) => [name, shown(name, value) ? value : hidden])
-      )
+/** The query and the fields of the body of a request as the audit log shows them. */
+export const changesOf = (
+  body: unknown,
+  query = new URLSearchParams()
+): Readonly<Record<string, unknown>> => {
+  const isObject = typeof body === "object" && body !== null && !Array.isArray(body)
+  return Object.fromEntries(
+    [...query, ...(isObject ? Object.entries(body) : [])].map(([name, value]) => [
+      name,
+      shown(name, value) ? value : hidden
+    ])
+  )
+}
 
 const shown = (name: string, value: unknown): boolean =>
   value === null ||
@@ -96,7 +103,8 @@ export const auditRequest = (
   ) {
     const request = yield* HttpServerRequest.HttpServerRequest
     const params = yield* HttpRouter.params
-    const userId = namedUser(endpoint.path, params["id"], request.url)
+    const query = new URLSearchParams(request.url.split("?", 2)[1])
+    const userId = namedUser(endpoint.path, params["id"], query)
     const isRead = request.method === "GET" || request.method === "HEAD"
     if (isRead && (actor.userId !== null || userId === null)) return yield* handled
     const entry = {
@@ -105,7 +113,7 @@ export const auditRequest = (
       ipAddress: Option.getOrNull(ipAddress),
       userId: userId ?? actor.userId,
       resourceId: params["id"] ?? null,
-      changes: isRead ? {} : changesOf(body),
+      changes: isRead ? {} : changesOf(body, query),
       traceId: yield* traceId
     }
     return yield* log.around(entry)(handled)
@@ -114,9 +122,11 @@ export const auditRequest = (
 const isUserId = Schema.is(UserId)
 
 /** The user that the path or `?user_id=` names. */
-const namedUser = (path: string, id: string | undefined, url: string): string | null => {
-  const given = /\/users\/:id(?:\/|$)/u.test(path)
-    ? id
-    : new URLSearchParams(url.split("?", 2)[1]).get("user_id")
+const namedUser = (
+  path: string,
+  id: string | undefined,
+  query: URLSearchParams
+): string | null => {
+  const given = /\/users\/:id(?:\/|$)/u.test(path) ? id : query.get("user_id")
   return isUserId(given) ? given : null
 }

@@ -135,7 +135,8 @@ const replayed = <E, R>(
     if (request.method !== "POST" || request.headers["idempotency-key"] === undefined) {
       return yield* handled
     }
-    const key = yield* readIdempotencyKey(request, body)
+    const [, query] = request.originalUrl.split("?", 2)
+    const key = yield* readIdempotencyKey(request, body, query === undefined ? "" : `?${query}`)
     if (Option.isNone(key)) return yield* handled
     const claim = yield* replays.claim({ caller: nameOf(caller), ...key.value })
     if (claim._tag === "Replayed") {

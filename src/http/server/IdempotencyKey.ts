@@ -16,12 +16,13 @@ export interface IdempotencyKey extends RequestHash {
 }
 
 /**
- * The header `Idempotency-Key`, 1 to 255 characters, if there is one.
- * docs/reference/tasks.md#idempotency
+ * The header `Idempotency-Key`, 1 to 255 characters, if there is one. `query`, with its `?`: what of it makes
+ * another request. docs/reference/tasks.md#idempotency
  */
 export const readIdempotencyKey = (
   request: HttpServerRequest.HttpServerRequest,
-  body: JsonBody
+  body: JsonBody,
+  query = ""
 ): Effect.Effect<Option.Option<IdempotencyKey>, Problem> => {
   const key = request.headers["idempotency-key"]
   if (key === undefined) return Effect.succeedNone
@@ -29,7 +30,7 @@ export const readIdempotencyKey = (
     const detail = `Expected 1 to ${idempotencyKeyCharactersMax} characters`
     return Effect.fail(invalid([{ pointer: "#/headers/idempotency-key", detail }]))
   }
-  const target = `${request.method} ${pathOf(request)}\n`
+  const target = `${request.method} ${pathOf(request)}${query}\n`
   const bytesHash = createHash("sha256").update(target).update(body.bytes).digest()
   if (hasManyValues(body.bytes)) {
     return Effect.succeedSome({ key, requestHash: bytesHash, bytesHash })

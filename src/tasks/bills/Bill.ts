@@ -35,7 +35,9 @@ export const parseBill = (
   text: string,
   columns: BillColumns
 ): Result.Result<ReadonlyArray<BillLine>, string> => {
-  const [names = [], ...records] = recordsOf(text)
+  const read = recordsOf(text)
+  if (Result.isFailure(read)) return Result.fail(`Line ${read.failure}: no CSV`)
+  const [names = [], ...records] = read.success
   const place = (name: string) => names.findIndex((it) => it.trim() === name)
   const at = {
     id: place(columns.id),
@@ -49,33 +51,54 @@ export const parseBill = (
   const lines: Array<BillLine> = []
   for (const [index, record] of records.entries()) {
     const amount = dollars(record[at.amount] ?? "")
-    const time = Date.parse(record[at.date] ?? "")
-    if (amount === undefined) return Result.fail(`Line ${index + 2}: no amount in US dollars`)
-    if (Number.isNaN(time)) return Result.fail(`Line ${index + 2}: no date`)
+    const day = dayOf(record[at.date] ?? "")
+    const fault = (what: string) => Result.fail(`Line ${index + 2}: ${what}`)
+    if (record.length !== names.length) {
+      return fault(`${record.length} cells, and not ${names.length}`)
+    }
+    if (amount === undefined) return fault("no amount in US dollars")
+    if (day === undefined) return fault("no date")
     const id = at.id < 0 ? "" : (record[at.id] ?? "").trim()
     lines.push({
       id: id === "" ? null : id,
       model: record[at.model] ?? "",
-      day: new Date(time).toISOString().slice(0, 10),
+      day,
       amount
     })
   }
   return Result.succeed(lines)
 }
 
-/** The records of a CSV text; empty lines are left out. */
-const recordsOf = (text: string): ReadonlyArray<ReadonlyArray<string>> => {
+/** A cell and what ends it. Sticky: nothing between two cells is passed over. */
+const cell = /(?:"([^"]*(?:""[^"]*)*)"|([^",\r\n]*))(,|\r?\n|$)/uy
+
+/** The records of a CSV text; empty lines are left out. Fails with the number of the record that is none. */
+const recordsOf = (text: string): Result.Result<ReadonlyArray<ReadonlyArray<string>>, number> => {
   const records: Array<ReadonlyArray<string>> = []
   let record: Array<string> = []
-  const end = () => {
-    if (record.some((cell) => cell !== "")) records.push(record)
-    record = []
-  }
-  for (const [, quoted, plain = "", separator] of text
-    .replace(/^\uFEFF/u, "")
-    .matchAll(/(?:"((?:[^"]|"")*)"|([^",\r\n]*))(,|\r?\n|$)/gu)) {
+  cell.lastIndex = text.startsWith("\uFEFF") ? 1 : 0
+  for (let separator = ","; separator !== "";) {
+    const match = cell.exec(text)
+    if (match === null) return Result.fail(records.length + 1)
+    const [, quoted, plain = "", end = ""] = match
     record.push(quoted === undefined ? plain : quoted.replaceAll('""', '"'))
-    if (separator !== ",") end()
+    if (end !== ",") {
+      if (record.some((it) => it !== "")) records.push(record)
+      record = []
+    }
+    separator = end
   }
-  return records
+  return Result.succeed(records)
+}
+
+const isoTime =
+  /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(Z|UTC|[+-]\d\d:?\d\d)?)?$/u
+
+/** The day in UTC of a day or a time, which is in UTC too unless it says another zone. */
+const dayOf = (text: string): string | undefined => {
+  const match = isoTime.exec(text.trim())
+  if (match === null) return undefined
+  const [, day, clock = "00:00", zone = "Z"] = match
+  const time = Date.parse(`${day}T${clock}${zone === "UTC" ? "Z" : zone}`)
+  return Number.isNaN(time) ? undefined : new Date(time).toISOString().slice(0, 10)
 }

@@ -31,6 +31,8 @@ export class Callbacks extends Context.Service<
     readonly isOn: boolean
     /** `undefined` when the vendor makes no callbacks, or `PUBLIC_URL` is not set. */
     readonly callbackUrl: (target: CallbackTarget) => string | undefined
+    /** The task that a callback URL of this service names; none for any other URL. */
+    readonly taskIn: (url: string) => Effect.Effect<Option.Option<TaskId>>
     /** Fails with 2012 for a token that this service did not make. Needs no body. */
     readonly readToken: (token: string) => Effect.Effect<CallbackTarget, Problem>
     /** Fails with 2012 (forged, old, replayed) or 5003; reveals nothing about the task. */
@@ -72,11 +74,14 @@ export class Callbacks extends Context.Service<
         yield* notifier.notifyTask(taskId)
       })
 
-      const readToken = Effect.fnUntraced(function* (token: string) {
-        const bytes = yield* Effect.fromResult(Base64Url.decode(token))
+      const openToken = Effect.fnUntraced(function* (token: string) {
+        const bytes = yield* Effect.fromResult(Base64Url.decode(token.slice(0, tokenCharactersMax)))
         const [use, accountId = "", id] = (yield* secrets.decrypt(bytes)).split("\n")
         if (use !== purpose) return yield* refused
-        const taskId = yield* decodeTaskId(id)
+        return { taskId: yield* decodeTaskId(id), accountId }
+      })
+      const readToken = Effect.fnUntraced(function* (token: string) {
+        const { accountId, taskId } = yield* openToken(token)
         return { taskId, account: yield* vendors.owner(accountId) }
       })
 
@@ -87,8 +92,13 @@ export class Callbacks extends Context.Service<
           const text = [purpose, account.accountId, taskId].join("\n")
           return `${publicUrl.value}/callbacks?token=${Base64Url.encode(secrets.encrypt(text))}`
         },
+        taskIn: (url) =>
+          openToken(URL.parse(url)?.searchParams.get("token") ?? "").pipe(
+            Effect.map(({ taskId }) => taskId),
+            Effect.option
+          ),
         readToken: (token) =>
-          readToken(token.slice(0, tokenCharactersMax)).pipe(
+          readToken(token).pipe(
             Effect.mapError(() => refused),
             Effect.tapError(() => count("refused"))
           ),

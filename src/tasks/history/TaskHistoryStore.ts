@@ -130,6 +130,7 @@ function search(sql: PgClient.PgClient) {
       else if (filter.status === "failed") conditions.push(sql`c.error IS NOT NULL`)
     }
     return scanList(sql)({
+      user: userId,
       row: TaskSummary,
       columns: sql.literal(`${taskColumns}, t.trace_id, ${catalogHash}`),
       key: "id",

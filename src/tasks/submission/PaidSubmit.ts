@@ -17,7 +17,7 @@ import type { VendorError } from "../../vendors/VendorError.ts"
 import { Callbacks } from "../callbacks/Callbacks.ts"
 import { TaskChanges } from "../TaskChanges.ts"
 import { TaskOutput } from "../TaskOutput.ts"
-import { pollQueue, submitQueue } from "../TaskQueue.ts"
+import { listQueue, pollQueue, submitQueue } from "../TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
 import type { AttemptOutcome, NextStep, OwnedTask, StoredInputs } from "../TaskStore.ts"
 import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
@@ -39,8 +39,8 @@ export interface Submission {
 }
 
 /**
- * What became of a submit: the task waits for its job, or to be submitted again, or a blocking call has
- * returned the result.
+ * What became of a submit: the task waits for its job, or to be submitted again, or for its job to be
+ * found (`Refused`, both), or a blocking call has returned the result.
  */
 export type SubmitOutcome =
   | { readonly _tag: "Accepted"; readonly until: DateTime.Utc }
@@ -125,7 +125,8 @@ const makeRecording = Effect.gen(function* () {
     const now = yield* DateTime.now
     const end = { taskId: task.id, epoch, attempt, now, ...(next === undefined ? {} : { next }) }
     if (!(yield* retryStore(store.endStep(end)))) return yield* new Fenced()
-    if (attempt.state !== "submitted") yield* slots.notifyReleased
+    const isOver = attempt.state === "refused" || attempt.state === "ambiguous"
+    if (isOver) yield* slots.notifyReleased
   })
 
   return {
@@ -154,9 +155,13 @@ const makeRecording = Effect.gen(function* () {
     }),
 
     refused: Effect.fnUntraced(function* (submission: Submission, error: VendorError) {
-      const { n, owned } = submission
-      const state = error.class === "AMBIGUOUS" ? "ambiguous" : "refused"
-      const next = yield* nextSubmit(submission, error)
+      const { account, n, owned } = submission
+      const isAmbiguous = error.class === "AMBIGUOUS"
+      const isLookedFor = isAmbiguous && account.list !== undefined
+      const state = isLookedFor ? "submitting" : isAmbiguous ? "ambiguous" : "refused"
+      const next = isLookedFor
+        ? Option.some({ dueAt: yield* DateTime.now, queue: listQueue(account) })
+        : yield* nextSubmit(submission, error)
       const attempt = { n, state, handle: null, failure: failureText(error) } as const
       yield* record(owned, attempt, Option.getOrUndefined(next))
       return Option.isSome(next)

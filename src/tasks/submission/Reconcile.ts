@@ -1,71 +1,253 @@
-import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option, Result } from "effect"
 import { retryStore } from "../../db/StoreFailures.ts"
-import type { Handle, SubmitRequest, VendorAccount } from "../../vendors/VendorClient.ts"
+import type { TaskRow } from "../../db/TaskRow.ts"
+import type { TaskId } from "../../domain/Ids.ts"
+import { CatalogVersions } from "../../process/CatalogVersions.ts"
+import { submitTimeout } from "../../vendors/Polling.ts"
+import type { ListedJob, SubmitRequest, VendorAccount } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
+import { Callbacks } from "../callbacks/Callbacks.ts"
+import { betweenListsMillis, listQueue, pollQueue, submitQueue } from "../TaskQueue.ts"
 import type { OwnedTask } from "../TaskStore.ts"
+import { candidatesOf, certainJobs, skewMillis } from "./JobMatch.ts"
+import type { Claimant, FreeJob } from "./JobMatch.ts"
+import { Fenced, isTransient, requestOf } from "./PaidSubmit.ts"
+import { entryWith } from "./TaskEntry.ts"
 import { VendorAttemptStore } from "./VendorAttemptStore.ts"
-
-/** A submit that was started, and whose response was not recorded. */
-export interface UnrecordedSubmit {
-  readonly owned: OwnedTask
-  readonly startedAt: DateTime.Utc
-  readonly account: VendorAccount
-  readonly request: SubmitRequest
-}
+import type { Settled, Unsettled } from "./VendorAttemptStore.ts"
+import { failureText } from "./VendorFailure.ts"
 
 /**
- * Finds the job of a submit whose response was lost with its process, if the vendor can list jobs, and
- * only if exactly one job is there that no other task owns or may own.
- * docs/reference/vendors.md#reconciliation, ADR 0081.
+ * Finds the jobs of submits whose responses were lost, where the vendor can list: one list serves all tasks
+ * that wait for theirs at the account, over all processes. docs/reference/vendors.md#reconciliation, ADR 0194.
  */
 export class Reconcile extends Context.Service<
   Reconcile,
   {
-    /** Fails as `AMBIGUOUS` when there is no such unique job. Submits nothing. */
-    readonly find: (submit: UnrecordedSubmit) => Effect.Effect<Handle, VendorError>
+    /**
+     * One look, by a task that was claimed from the account's queue of lists. A task whose job is found is
+     * polled next; one that is given up fails. Returns when to look again. Submits nothing.
+     */
+    readonly look: (owned: OwnedTask, account: VendorAccount) => Effect.Effect<DateTime.Utc, Fenced>
   }
 >()("gateway/tasks/submission/Reconcile") {
   static readonly layer = Layer.effect(
     Reconcile,
-    Effect.map(VendorAttemptStore, (attempts) => {
-      const findOnce = Effect.fnUntraced(function* (submit: UnrecordedSubmit) {
-        const { account, owned, request, startedAt } = submit
-        const candidates = yield* account.reconcile(request, DateTime.toEpochMillis(startedAt))
-        if (candidates.length === 0) return Option.none<Handle>()
-        const others = yield* retryStore(
-          attempts.concurrent({
-            taskId: owned.task.id,
-            accountId: account.accountId,
-            from: DateTime.subtractDuration(startedAt, submitsOverlap),
-            until: DateTime.addDuration(startedAt, submitsOverlap)
-          })
-        )
-        const free = candidates.filter(({ jobId }) => !others.handleValues.has(jobId))
-        return free.length === 1 && others.unresolved === 0
-          ? Option.map(Option.fromUndefinedOr(free[0]), ({ handle }) => handle)
-          : Option.none<Handle>()
-      })
+    Effect.gen(function* () {
+      const attempts = yield* VendorAttemptStore
+      const listed = yield* makeListed
+      const { requestsOf } = yield* makeRequests
+
       return Reconcile.of({
-        find: Effect.fn("Reconcile.find")(function* (submit) {
-          if (submit.account.canList !== true) return yield* ambiguous
-          for (let tries = 1; tries <= triesMax; tries += 1) {
-            const found = yield* Effect.catch(findOnce(submit), () => Effect.succeedNone)
-            if (Option.isSome(found)) return found.value
-            if (tries < triesMax) yield* Effect.sleep(betweenTries)
-          }
-          return yield* ambiguous
+        look: Effect.fn("Reconcile.look")(function* (owned, account) {
+          const { name: queue } = listQueue(account)
+          const taskId = owned.task.id
+          const waiting = yield* retryStore(attempts.waiting({ queue, taskId, limit: waitingMax }))
+          const requests = yield* requestsOf(waiting.map((it) => it.taskId))
+          const list = yield* listed(account, waiting, requests)
+          const now = yield* DateTime.now
+          const next = DateTime.add(now, { milliseconds: betweenListsMillis })
+          const decided = waiting.flatMap((it): ReadonlyArray<Settled> => {
+            const known = requests.get(it.taskId)
+            if (known === undefined) return []
+            const found = list.found.get(it.taskId)
+            const { n, taskId: id } = it
+            if (found !== undefined) {
+              const outcome = {
+                state: "submitted",
+                handle: found.handle(known.request),
+                failure: null
+              } as const
+              const polls = pollQueue(account, known.request.upstreamModel).name
+              return [{ taskId: id, n, outcome, queue: polls, dueAt: now }]
+            }
+            if (DateTime.isLessThan(now, givenUpAt(it, list.hopeOf(it.taskId)))) return []
+            return [
+              { taskId: id, n, outcome: givenUp, queue: submitQueue(known.task).name, dueAt: now }
+            ]
+          })
+          const own = waiting.find((it) => it.taskId === taskId)
+          const settled = decided.some((it) => it.taskId === taskId)
+            ? decided
+            : [...decided, { taskId, n: own?.n ?? 0, queue, dueAt: next }]
+          const { epoch } = owned
+          const isWritten = yield* retryStore(
+            attempts.settle({ queue, taskId, epoch, settled, now })
+          )
+          if (!isWritten) return yield* new Fenced()
+          return decided.length > 0 ? now : next
         })
       })
     })
   )
 }
 
-/** A job that is found may belong to another submit that started within this time of this one. */
-const submitsOverlap = Duration.minutes(5)
+/** More wait for a later look; their submits count as unsettled. */
+const waitingMax = 500
 
-/** A list may show a new job late, and concurrent submits are recorded soon. */
-const triesMax = 3
-const betweenTries = Duration.seconds(5)
+interface Known {
+  readonly task: TaskRow
+  readonly request: SubmitRequest
+}
+
+const makeRequests = Effect.gen(function* () {
+  const attempts = yield* VendorAttemptStore
+  const entryOf = entryWith(yield* CatalogVersions)
+  return {
+    /** What was submitted for these tasks; those that cannot be known any more are left out. */
+    requestsOf: Effect.fnUntraced(function* (ids: ReadonlyArray<TaskId>) {
+      const known = new Map<TaskId, Known>()
+      if (ids.length === 0) return known
+      for (const task of yield* retryStore(attempts.tasks(ids))) {
+        const entry = yield* Effect.option(entryOf(task))
+        if (Option.isSome(entry)) {
+          known.set(task.id, { task, request: requestOf(task, entry.value, []) })
+        }
+      }
+      return known
+    })
+  }
+})
+
+/** What a later look may still bring for a task. */
+type Hope = "nothing" | "owners" | "more"
+
+interface Looked {
+  readonly found: ReadonlyMap<TaskId, ListedJob>
+  readonly hopeOf: (id: TaskId) => Hope
+}
+
+/** Lists the jobs, leaves out those of other tasks, and matches the others. */
+const makeListed = Effect.gen(function* () {
+  const attempts = yield* VendorAttemptStore
+  const callbacks = yield* Callbacks
+  const { requestsOf } = yield* makeRequests
+
+  /** Jobs without an owner, and all submits that may have bought them. Read after the list. */
+  const free = Effect.fnUntraced(function* (
+    { accountId }: VendorAccount,
+    jobs: ReadonlyArray<ListedJob>,
+    waiting: ReadonlyArray<Unsettled>,
+    requests: ReadonlyMap<TaskId, Known>
+  ) {
+    const times = jobs.map(({ createdAtMillis }) => createdAtMillis)
+    const around = yield* retryStore(
+      attempts.around({
+        accountId,
+        from: DateTime.makeUnsafe(Math.min(...times) - overlapMillis),
+        until: DateTime.makeUnsafe(Math.max(...times) + overlapMillis),
+        jobIds: jobs.map(({ jobId }) => jobId)
+      })
+    )
+    const isWaiting = new Set(waiting.map(({ taskId }) => taskId))
+    const others = around.unsettled.filter(({ taskId }) => !isWaiting.has(taskId))
+    const known = new Map([...requests, ...(yield* requestsOf(others.map(({ taskId }) => taskId)))])
+    const now = yield* Clock.currentTimeMillis
+    const claimants = [...waiting, ...others].map((it): Claimant =>
+      Object.assign(windowOf(it, now), {
+        taskId: it.taskId,
+        request: Option.map(Option.fromUndefinedOr(known.get(it.taskId)), ({ request }) => request),
+        isWaiting: isWaiting.has(it.taskId)
+      })
+    )
+    const ownerless = yield* Effect.forEach(
+      jobs.filter(({ jobId }) => !around.owned.has(jobId)),
+      (job) =>
+        Effect.map(
+          job.callbackUrl === undefined ? Effect.succeedNone : callbacks.taskIn(job.callbackUrl),
+          (calls): FreeJob => ({ job, calls })
+        )
+    )
+    return { claimants, ownerless }
+  })
+
+  return Effect.fnUntraced(function* (
+    account: VendorAccount,
+    waiting: ReadonlyArray<Unsettled>,
+    requests: ReadonlyMap<TaskId, Known>
+  ) {
+    const nothing: Looked = { found: new Map(), hopeOf: () => "nothing" }
+    if (account.list === undefined || requests.size === 0) return nothing
+    const now = yield* Clock.currentTimeMillis
+    const windows = waiting.map((it) => windowOf(it, now))
+    const list = yield* Effect.result(
+      account.list({
+        requests: [...requests.values()].map(({ request }) => request),
+        from: Math.min(...windows.map(({ from }) => from)) - skewMillis,
+        until: Math.max(...windows.map(({ until }) => until)) + skewMillis
+      })
+    )
+    if (Result.isFailure(list)) {
+      const error = list.failure
+      yield* Effect.logWarning(`The jobs of ${account.accountId} were not listed`, error)
+      return { ...nothing, hopeOf: () => (isTransient(error) ? "more" : "nothing") } as const
+    }
+    if (list.success.length === 0) return nothing
+    const { claimants, ownerless } = yield* free(account, list.success, waiting, requests)
+    const first = certainJobs(claimants, ownerless)
+    const jobs = yield* withRecords(claimants, ownerless, first)
+    const found = jobs === ownerless ? first : certainJobs(claimants, jobs)
+    return { found, hopeOf: hopeOf(claimants, jobs) } satisfies Looked
+  })
+})
+
+/** Reads records of jobs that may be several tasks', at most so many a look. */
+const recordsMax = 10
+
+const withRecords = Effect.fnUntraced(function* (
+  claimants: ReadonlyArray<Claimant>,
+  free: ReadonlyArray<FreeJob>,
+  found: ReadonlyMap<TaskId, ListedJob>
+) {
+  const unclear = new Set(
+    claimants
+      .filter((it) => it.isWaiting && !found.has(it.taskId))
+      .flatMap((it) => candidatesOf(it, free))
+      .filter(({ job }) => job.read !== undefined)
+      .slice(0, recordsMax)
+  )
+  if (unclear.size === 0) return free
+  return yield* Effect.forEach(free, (it) =>
+    it.job.read !== undefined && unclear.has(it)
+      ? Effect.map(
+          Effect.orElseSucceed(it.job.read, () => it.job),
+          (job): FreeJob => ({ ...it, job })
+        )
+      : Effect.succeed(it)
+  )
+})
+
+const hopeOf =
+  (claimants: ReadonlyArray<Claimant>, free: ReadonlyArray<FreeJob>) =>
+  (id: TaskId): Hope => {
+    const claimant = claimants.find(({ taskId }) => taskId === id)
+    const candidates = claimant === undefined ? [] : candidatesOf(claimant, free)
+    if (candidates.length === 0) return "nothing"
+    return candidates.some(({ job }) => job.read !== undefined) ? "more" : "owners"
+  }
+
+/** The job of a submit was created between its begin and the time that a vendor may take. */
+const windowOf = ({ answeredAt, startedAt }: Unsettled, now: number) => {
+  const from = DateTime.toEpochMillis(startedAt)
+  const end = answeredAt === null ? now : DateTime.toEpochMillis(answeredAt)
+  return { from, until: Math.max(end, from + Duration.toMillis(submitTimeout)) }
+}
+
+/** A job that is found may belong to another submit that started within this time of it. */
+const overlapMillis = Duration.toMillis(Duration.minutes(5))
+
+/**
+ * A list may show a new job late. Other submits of the time get their responses, and with them their jobs.
+ * A job may show its request only when it has ended.
+ */
+const patience: { readonly [hope in Hope]: Duration.Duration } = {
+  nothing: Duration.seconds(10),
+  owners: Duration.seconds(75),
+  more: Duration.minutes(10)
+}
+
+const givenUpAt = ({ answeredAt, startedAt }: Unsettled, hope: Hope): DateTime.Utc =>
+  DateTime.addDuration(answeredAt ?? startedAt, patience[hope])
 
 /**
  * A submit without a known outcome is never repeated.
@@ -75,3 +257,5 @@ export const ambiguous = new VendorError({
   class: "AMBIGUOUS",
   message: "It is not known whether the upstream took the job, so it was not submitted again"
 })
+
+const givenUp = { state: "ambiguous", handle: null, failure: failureText(ambiguous) } as const

@@ -1,48 +1,116 @@
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, Schema } from "effect"
-import type { DateTime } from "effect"
-import { rowsOf, toDate } from "../../db/Rows.ts"
+import { Context, DateTime, Effect, Layer, Schema } from "effect"
+import { rowsOf, Time, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
-import type { TaskId } from "../../domain/Ids.ts"
+import { TaskRow } from "../../db/TaskRow.ts"
+import { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
+import type { AttemptOutcome } from "../TaskStore.ts"
 
-/** Submits of other tasks to an account around a time. */
-export interface ConcurrentAttempts {
-  /** All values of their handles; the vendor's job ids are among them. */
-  readonly handleValues: ReadonlySet<string>
-  /** Submits whose outcome is unknown: any job without an owner may be theirs. */
-  readonly unresolved: number
+/** A submit whose outcome is unknown. */
+const Unsettled = Schema.Struct({
+  taskId: TaskId,
+  n: Schema.Int,
+  startedAt: Time,
+  /** When its response was missed; `null`: it may still be under way. */
+  answeredAt: Schema.NullOr(Time)
+})
+export type Unsettled = typeof Unsettled.Type
+
+/** What the submits of an account around a time say of some jobs. */
+export interface AttemptsAround {
+  readonly unsettled: ReadonlyArray<Unsettled>
+  /** Those of the jobs that belong to a task. */
+  readonly owned: ReadonlySet<string>
+}
+
+/** What became of the submit of a waiting task, or when it is looked for again. */
+export interface Settled {
+  readonly taskId: TaskId
+  readonly n: number
+  /** Absent: nothing yet. */
+  readonly outcome?: Pick<AttemptOutcome, "state" | "handle" | "failure">
+  /** Where and when the task goes on. */
+  readonly queue: string
+  readonly dueAt: DateTime.Utc
 }
 
 /** Vendor attempts across tasks, for reconciliation. docs/reference/vendors.md#reconciliation */
 export class VendorAttemptStore extends Context.Service<
   VendorAttemptStore,
   {
-    readonly concurrent: (of: {
+    /** Of the tasks that wait in this queue, the longest due first, and of this one, which is in hand. */
+    readonly waiting: (of: {
+      readonly queue: string
       readonly taskId: TaskId
+      readonly limit: number
+    }) => Effect.Effect<ReadonlyArray<Unsettled>, StoreUnavailable>
+    readonly around: (of: {
       readonly accountId: string
       readonly from: DateTime.Utc
       readonly until: DateTime.Utc
-    }) => Effect.Effect<ConcurrentAttempts, StoreUnavailable>
+      readonly jobIds: ReadonlyArray<string>
+    }) => Effect.Effect<AttemptsAround, StoreUnavailable>
+    readonly tasks: (
+      ids: ReadonlyArray<TaskId>
+    ) => Effect.Effect<ReadonlyArray<TaskRow>, StoreUnavailable>
+    /**
+     * In one transaction, each only if its task still waits in the queue, or is the one in hand with this
+     * epoch. `false`: that one is fenced.
+     */
+    readonly settle: (of: {
+      readonly queue: string
+      readonly taskId: TaskId
+      readonly epoch: number
+      readonly settled: ReadonlyArray<Settled>
+      readonly now: DateTime.Utc
+    }) => Effect.Effect<boolean, StoreUnavailable>
   }
 >()("gateway/tasks/submission/VendorAttemptStore") {
   static readonly layer = Layer.effect(
     VendorAttemptStore,
     Effect.map(PgClient.PgClient, (sql) =>
       VendorAttemptStore.of({
-        concurrent: ({ accountId, from, taskId, until }) =>
+        waiting: ({ limit, queue, taskId }) =>
           sql`
-            SELECT state, handle FROM vendor_attempts
-            WHERE started_at BETWEEN ${toDate(from)} AND ${toDate(until)}
-              AND account_id = ${accountId} AND task_id <> ${taskId}
-              AND state <> 'refused'`.pipe(
-            rowsOf(Row),
-            Effect.map((rows): ConcurrentAttempts => ({
-              handleValues: new Set(
-                rows.flatMap(({ handle }) => Object.values(handle ?? {}).map(String))
-              ),
-              unresolved: rows.filter(({ state }) => state !== "submitted").length
+            SELECT a.task_id, a.n, a.started_at, a.answered_at FROM (
+              SELECT task_id, attempt FROM runs WHERE task_id = ${taskId}
+              UNION ALL (
+                SELECT task_id, attempt FROM runs WHERE queue = ${queue} AND owner IS NULL
+                ORDER BY due_at, task_id LIMIT ${limit}
+              )
+            ) r
+            CROSS JOIN LATERAL (
+              SELECT * FROM vendor_attempts v WHERE v.task_id = r.task_id AND v.n = r.attempt OFFSET 0
+            ) a WHERE a.state = 'submitting'`.pipe(rowsOf(Unsettled), storeFailures),
+        around: ({ accountId, from, jobIds, until }) =>
+          sql`
+            SELECT v.task_id, v.n, v.state, v.started_at, v.answered_at, j.ids
+            FROM vendor_attempts v CROSS JOIN LATERAL (
+              SELECT array_agg(h.value) AS ids FROM jsonb_each_text(v.handle) h
+              WHERE h.value = ANY (${[...jobIds]})
+            ) j
+            WHERE v.started_at BETWEEN ${toDate(from)} AND ${toDate(until)}
+              AND v.account_id = ${accountId} AND v.state <> 'refused'
+              AND (v.state <> 'submitted' OR j.ids IS NOT NULL)`.pipe(
+            rowsOf(Around),
+            Effect.map((rows): AttemptsAround => ({
+              unsettled: rows.filter(({ state }) => state !== "submitted"),
+              owned: new Set(rows.flatMap(({ ids }) => ids ?? []))
             })),
+            storeFailures
+          ),
+        tasks: (ids) =>
+          sql`SELECT * FROM tasks WHERE id = ANY (${[...ids]}::uuid[])`.pipe(
+            rowsOf(TaskRow),
+            storeFailures
+          ),
+        settle: ({ epoch, now, queue, settled, taskId }) =>
+          sql`
+            SELECT task_id FROM attempts_settle(
+              ${queue}, ${taskId}, ${epoch}, ${sql.json(settled.map(settleCall))}, ${toDate(now)})`.pipe(
+            rowsOf(Schema.Struct({ taskId: TaskId })),
+            Effect.map((rows) => rows.some((row) => row.taskId === taskId)),
             storeFailures
           )
       })
@@ -50,7 +118,18 @@ export class VendorAttemptStore extends Context.Service<
   )
 }
 
-const Row = Schema.Struct({
+const Around = Schema.Struct({
+  ...Unsettled.fields,
   state: Schema.String,
-  handle: Schema.NullOr(Schema.Record(Schema.String, Schema.Json))
+  ids: Schema.NullOr(Schema.Array(Schema.String))
+})
+
+const settleCall = ({ dueAt, n, outcome, queue, taskId }: Settled) => ({
+  task: taskId,
+  attempt: n,
+  queue,
+  due: DateTime.formatIso(dueAt),
+  state: outcome?.state ?? null,
+  handle: outcome?.handle ?? null,
+  failure: outcome?.failure ?? null
 })

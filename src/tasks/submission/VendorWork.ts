@@ -1,7 +1,6 @@
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
-import type { TaskRow } from "../../db/TaskRow.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { CatalogVersions } from "../../process/CatalogVersions.ts"
 import { pollIntervalMax } from "../../vendors/Polling.ts"
@@ -10,22 +9,16 @@ import type { Handle, Progress, VendorAccount } from "../../vendors/VendorClient
 import { VendorError } from "../../vendors/VendorError.ts"
 import { TaskMedia } from "../TaskMedia.ts"
 import type { JobResult } from "../TaskOutput.ts"
-import { pollQueue, ratedQueue } from "../TaskQueue.ts"
+import { listQueue, pollQueue, ratedQueue } from "../TaskQueue.ts"
 import type { TaskQueue } from "../TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
 import type { NewestAttempt, NextStep, OwnedTask, StoredInputs } from "../TaskStore.ts"
 import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 import { doneIn } from "./DoneHandle.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
-import {
-  cancelJob,
-  Fenced,
-  isSubmittedAgain,
-  isTransient,
-  PaidSubmit,
-  requestOf
-} from "./PaidSubmit.ts"
+import { cancelJob, Fenced, isSubmittedAgain, isTransient, PaidSubmit } from "./PaidSubmit.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
+import { entryWith } from "./TaskEntry.ts"
 import { storedFailure } from "./VendorFailure.ts"
 
 /** What a step came to: the task waits in the store, or its job has a result. */
@@ -58,25 +51,26 @@ export class VendorWork extends Context.Service<
       const vendors = yield* VendorClient
       const cancel = cancelWith(yield* TaskStore, vendors)
 
-      /** For a task whose process died between a submit and its record: it is polled next. */
-      const reconciled = Effect.fnUntraced(function* (
+      /** For a task whose job may have been bought: it is looked for where the vendor can list. */
+      const unsettled = Effect.fnUntraced(function* (
         owned: OwnedTask,
-        { n, startedAt }: NewestAttempt,
+        { n }: NewestAttempt,
         account: VendorAccount
       ) {
-        const entry = yield* entryOf(owned.task)
-        const request = requestOf(owned.task, entry, [])
-        const handle = yield* reconcile.find({ owned, startedAt, account, request })
-        const until = yield* DateTime.now
-        const next = { dueAt: until, queue: pollQueue(account, entry.upstreamModel) }
-        yield* paid.record(owned, { n, state: "submitted", handle, failure: null }, next)
-        return { _tag: "Waits", until } as const
+        if (account.list === undefined) return yield* ambiguous
+        const queue = listQueue(account)
+        if (owned.queue === queue.name) return waits(yield* reconcile.look(owned, account))
+        // Its process died between the submit and its record
+        const dueAt = yield* DateTime.now
+        const attempt = { n, state: "submitting", handle: null, failure: null } as const
+        yield* paid.record(owned, attempt, { dueAt, queue })
+        return waits(dueAt)
       })
 
       /** Continues with a job that was submitted, or may have been. */
       const goOn = Effect.fnUntraced(function* (owned: OwnedTask, attempt: NewestAttempt) {
         const account = yield* vendors.owner(attempt.accountId)
-        if (attempt.handle === null) return yield* reconciled(owned, attempt, account)
+        if (attempt.handle === null) return yield* unsettled(owned, attempt, account)
         const done = doneIn(attempt.handle)
         if (Option.isSome(done)) {
           return { _tag: "Done", job: { account, result: done.value } } as const
@@ -90,7 +84,7 @@ export class VendorWork extends Context.Service<
 
       return VendorWork.of({
         cancel: (id) => Effect.ignore(cancel(id)),
-        next: Effect.fn("VendorWork.next")(function* (owned) {
+        next: Effect.fnUntraced(function* (owned) {
           if (Option.isNone(owned.attempt)) {
             return yield* submit(owned, yield* entryOf(owned.task), 1)
           }
@@ -106,6 +100,8 @@ export class VendorWork extends Context.Service<
     })
   )
 }
+
+const waits = (until: DateTime.Utc): VendorStep => ({ _tag: "Waits", until })
 
 /** Gives the task up until it is claimed from this queue, which is due at once. */
 const waitWith = (store: TaskStore["Service"]) =>
@@ -161,31 +157,26 @@ const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFaults) {
     const { accountId } = owned
     const account = yield* accountId === null
       ? vendors.choose(entry)
-      : // It may have left the configuration while the task waited
-        Effect.catch(vendors.owner(accountId), () => vendors.choose(entry))
+      : // While the task waited, it may have left the configuration, or have begun to drain
+        vendors.owner(accountId).pipe(
+          Effect.filterOrElse(
+            ({ isDraining }) => isDraining?.() !== true,
+            () => vendors.choose(entry)
+          ),
+          Effect.catch(() => vendors.choose(entry))
+        )
     const { inputs: known, media } = yield* inputs.resolve(owned, entry)
     const until = yield* isAdmitted(owned, entry, account, known)
     if (Option.isSome(until)) return { _tag: "Waits", until: until.value } as const
     const submission = { owned, entry, account, media, inputs: known, n }
     const outcome = yield* reportFaults(account, upstreamModel, paid.submit(submission))
-    if (outcome._tag === "Refused") return { _tag: "Waits", until: outcome.until } as const
+    if (outcome._tag === "Refused") return waits(outcome.until)
     yield* faults.clear(account.accountId, upstreamModel)
     return outcome._tag === "Accepted"
       ? ({ _tag: "Waits", until: outcome.until } as const)
       : ({ _tag: "Done", job: { account, result: outcome.result } } as const)
   })
 })
-
-/** As it was when the task was accepted, whatever was reloaded since. */
-const entryWith = (versions: CatalogVersions["Service"]) =>
-  Effect.fnUntraced(function* ({ action, catalogId, model, vendor }: TaskRow) {
-    const catalog = yield* retryStore(versions.withId(catalogId))
-    const entry = Option.flatMap(catalog, ({ find }) => find(vendor, model, action))
-    return yield* Effect.mapError(
-      Effect.fromOption(entry),
-      () => new VendorError({ class: "OPERATOR", message: "the model left the catalog" })
-    )
-  })
 
 const cancelWith = (tasks: TaskStore["Service"], vendors: VendorClient["Service"]) =>
   Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
@@ -240,8 +231,8 @@ const makePolling = Effect.gen(function* () {
     const now = yield* DateTime.now
     const until = DateTime.addDuration(now, Duration.min(progress.pollAfter, pollIntervalMax))
     const next = { dueAt: until, queue: pollQueue(account, upstreamModel) }
-    const isWritten = yield* retryStore(store.endStep({ taskId: task.id, epoch, next, now }))
-    return isWritten ? ({ _tag: "Waits", until } as const) : yield* new Fenced()
+    yield* store.endPoll({ taskId: task.id, epoch, next, now })
+    return { _tag: "Waits", until } as const
   })
 
   return {

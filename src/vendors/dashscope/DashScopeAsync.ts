@@ -4,7 +4,7 @@ import { emptyResult, jobFailed } from "../Faults.ts"
 import { mediaTexts, urlOrDataUri } from "../MediaTexts.ts"
 import type { MediumText } from "../MediaTexts.ts"
 import { optionalField } from "../OptionalField.ts"
-import { pollIntervalAtAge } from "../Polling.ts"
+import { pollIntervalAtAge, submitTimeout } from "../Polling.ts"
 import type {
   CancelOutcome,
   Handle,
@@ -18,7 +18,7 @@ import { VendorError } from "../VendorError.ts"
 import * as Bodies from "./DashScopeBodies.ts"
 import * as Calls from "./DashScopeCalls.ts"
 import { rules } from "./DashScopeFaults.ts"
-import { makeReconcile } from "./DashScopeList.ts"
+import { makeList } from "./DashScopeList.ts"
 import { inRegion } from "./DashScopeModels.ts"
 import { rateOf, slotsOf } from "./DashScopeRates.ts"
 import { urlOrUpload } from "./DashScopeUpload.ts"
@@ -59,7 +59,6 @@ const mediaForm = (label: string, upload: MediumText): MediumText =>
 export const make = (context: AdapterContext): VendorAccount => {
   const { account, accountId } = context
   const calls = Calls.make(context)
-  const reconcile = makeReconcile(calls)
 
   const submit = Effect.fn("DashScopeAsync.submit")(function* (
     ordered: SubmitRequest
@@ -80,7 +79,7 @@ export const make = (context: AdapterContext): VendorAccount => {
         ...Calls.inspection(context, request.body),
         ...(isUploaded ? { "x-dashscope-ossresourceresolve": "enable" } : {})
       },
-      timeout: Calls.createTimeout,
+      timeout: submitTimeout,
       schema: Created
     })
     const submittedAtMillis = yield* Clock.currentTimeMillis
@@ -121,8 +120,7 @@ export const make = (context: AdapterContext): VendorAccount => {
     submit,
     poll,
     cancel,
-    reconcile: (request, startedAtMillis) => reconcile(inRegion(account, request), startedAtMillis),
-    canList: true,
+    list: makeList(account, calls),
     rateOf: rateOf(account),
     slotsOf: slotsOf(account)
   }

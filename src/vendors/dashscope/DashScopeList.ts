@@ -1,22 +1,35 @@
 import { DateTime, Duration, Effect, Schema } from "effect"
+import type { AccountSetting } from "../../domain/Provider.ts"
+import { longList, promptIn } from "../JobList.ts"
 import { optionalField } from "../OptionalField.ts"
-import type { Candidate, SubmitRequest } from "../VendorClient.ts"
-import { createTimeout } from "./DashScopeCalls.ts"
+import type { ListedJob, ListQuery } from "../VendorClient.ts"
+import type { VendorError } from "../VendorError.ts"
 import type { Calls } from "./DashScopeCalls.ts"
+import { inRegion } from "./DashScopeModels.ts"
 
 const Listed = Schema.Struct({
   task_id: Schema.String,
   model_name: optionalField(Schema.String),
+  status: optionalField(Schema.String),
   gmt_create: Schema.Finite
 })
+type Listed = typeof Listed.Type
 
 const Page = Schema.Struct({
   data: optionalField(Schema.Array(Listed)),
   total_page: optionalField(Schema.Finite)
 })
 
-/** Clock skew between the gateway and the vendor. */
-const skewMillis = 10_000
+const Prompt = Schema.Struct({ orig_prompt: optionalField(Schema.String) })
+
+/** The record of a job that has succeeded: beside its video, or in each of its pictures. */
+const Task = Schema.Struct({
+  output: Schema.Struct({
+    task_status: Schema.String,
+    ...Prompt.fields,
+    results: optionalField(Schema.Array(Prompt))
+  })
+})
 
 /** Times of the list are UTC+8 without an offset. docs/reference/vendors.md#dashscope-lists */
 const listTime = (millis: number): string =>
@@ -24,31 +37,79 @@ const listTime = (millis: number): string =>
     .slice(0, 19)
     .replaceAll(/\D/gu, "")
 
-const pagesMax = 10
+/** Of 100 jobs. */
+const pagesMax = 20
 
-/**
- * The jobs of this model that were created while the submit was under way. The list has neither prompt
- * nor body, so the caller accepts a job only if it is the only one without another owner (ADR 0081).
- */
-export const makeReconcile = (calls: Calls) =>
-  Effect.fn("DashScope.reconcile")(function* (request: SubmitRequest, startedAtMillis: number) {
-    const from = startedAtMillis - skewMillis
-    const until = startedAtMillis + Duration.toMillis(createTimeout) + skewMillis
-    const found: Array<Candidate> = []
+/** The vendor forgets a job after a day; these are enough to read each one once. */
+const promptsMax = 1000
+
+/** The list has no prompts; the record of a job has one when the job has succeeded. */
+export const makeList = (account: AccountSetting, calls: Calls) => {
+  const prompts = new Map<string, string>()
+
+  const jobOf = (listed: Listed & { readonly model: string }): ListedJob => {
+    const { gmt_create: at, model, status, task_id: jobId } = listed
+    const prompt = prompts.get(jobId)
+    return {
+      jobId,
+      createdAtMillis: at,
+      handle: () => ({ taskId: jobId, submittedAtMillis: at }),
+      compare: (request) => {
+        if (inRegion(account, request).upstreamModel !== model) return "other"
+        if (prompt === undefined) return "open"
+        return promptIn(request)?.trim() === prompt.trim() ? "same" : "other"
+      },
+      ...(prompt !== undefined || hasEndedBadly(status) ? {} : { read: readJob(listed) })
+    }
+  }
+
+  const readJob = Effect.fn("DashScope.readJob")(function* (
+    listed: Listed & { readonly model: string }
+  ): Effect.fn.Return<ListedJob, VendorError> {
+    const path = `/tasks/${encodeURIComponent(listed.task_id)}`
+    const { output } = yield* calls({ purpose: "query", path, schema: Task })
+    const prompt =
+      output.orig_prompt ?? output.results?.find((it) => it.orig_prompt !== undefined)?.orig_prompt
+    if (prompt !== undefined) {
+      const [oldest] = prompts.keys()
+      if (oldest !== undefined && prompts.size >= promptsMax) prompts.delete(oldest)
+      prompts.set(listed.task_id, prompt)
+    }
+    // A job that has succeeded without a prompt never shows one
+    const isOver = output.task_status === "SUCCEEDED" || hasEndedBadly(output.task_status)
+    const { read, ...job } = jobOf({ ...listed, status: output.task_status })
+    return isOver || read === undefined ? job : { ...job, read }
+  })
+
+  const listModel = Effect.fnUntraced(function* (
+    model: string,
+    { from, until }: Omit<ListQuery, "requests">
+  ) {
+    const found: Array<ListedJob> = []
     for (let page = 1; page <= pagesMax; page += 1) {
       const query = new URLSearchParams({
         start_time: listTime(from),
         end_time: listTime(until + 1000),
-        model_name: request.upstreamModel,
+        model_name: model,
         page_no: String(page),
         page_size: "100"
       })
       const response = yield* calls({ purpose: "query", path: `/tasks/?${query}`, schema: Page })
-      for (const { gmt_create: at, task_id: jobId } of response.data ?? []) {
-        if (at < from || at > until) continue
-        found.push({ jobId, handle: { taskId: jobId, submittedAtMillis: at } })
+      for (const listed of response.data ?? []) {
+        const { gmt_create: at, model_name: name = model } = listed
+        if (at >= from && at <= until) found.push(jobOf({ ...listed, model: name }))
       }
-      if (page >= (response.total_page ?? 1)) break
+      if (page >= (response.total_page ?? 1)) return found
     }
-    return found
+    return yield* longList
   })
+
+  return Effect.fn("DashScope.list")(function* ({ requests, ...times }: ListQuery) {
+    const models = new Set(requests.map((it) => inRegion(account, it).upstreamModel))
+    const lists = yield* Effect.forEach(models, (model) => listModel(model, times))
+    return lists.flat()
+  })
+}
+
+const hasEndedBadly = (status: string | undefined): boolean =>
+  status === "FAILED" || status === "CANCELED" || status === "UNKNOWN"

@@ -1,11 +1,11 @@
-import { Clock, Duration, Effect, Option, Schema } from "effect"
+import { Clock, Effect, Option, Schema } from "effect"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { emptyResult, jobFailed, readAs, unreadableError } from "../Faults.ts"
 import type { FaultRule, ReportedError } from "../Faults.ts"
 import { flatInput } from "../FlatInput.ts"
 import { optionalField } from "../OptionalField.ts"
 import { filesAt, usualFields } from "../OutputMedia.ts"
-import { pollIntervalAtAge } from "../Polling.ts"
+import { pollIntervalAtAge, submitTimeout } from "../Polling.ts"
 import { sameOriginJob, sameOriginUrl } from "../upstream/SameOrigin.ts"
 import { callVendor, failResponse, send } from "../VendorCall.ts"
 import type { VendorApi } from "../VendorCall.ts"
@@ -20,8 +20,6 @@ import type {
 import type { VendorError } from "../VendorError.ts"
 import type { VendorResponse } from "../VendorHttp.ts"
 import { scheme } from "./FalCallbacks.ts"
-
-const createTimeout = Duration.seconds(60)
 
 const Created = Schema.Struct({
   request_id: Schema.NonEmptyString,
@@ -106,7 +104,7 @@ export const make = (context: AdapterContext): VendorAccount => {
         method: "POST",
         url: `${base}/${request.upstreamModel}${callbackIn(request)}`,
         json: yield* flatInput(request),
-        timeout: createTimeout,
+        timeout: submitTimeout,
         schema: Created
       })
       const submittedAtMillis = yield* Clock.currentTimeMillis
@@ -117,7 +115,7 @@ export const make = (context: AdapterContext): VendorAccount => {
       }
       return { _tag: "Accepted", handle, pollAfter: pollIntervalAtAge(0) }
     }),
-    poll: Effect.fn("FalQueue.poll")(function* (handle: Handle) {
+    poll: Effect.fnUntraced(function* (handle: Handle) {
       return yield* poll(api, yield* jobOf(base, handle))
     }),
     cancel: Effect.fn("FalQueue.cancel")(function* (handle: Handle) {
@@ -128,7 +126,6 @@ export const make = (context: AdapterContext): VendorAccount => {
       if (response.status >= 300) return yield* failResponse(api, "query", response)
       return "Canceled" satisfies CancelOutcome
     }),
-    reconcile: () => Effect.succeed([]),
     callbacks: scheme(account.jwksUrl)
   }
 }

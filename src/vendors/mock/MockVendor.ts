@@ -114,9 +114,7 @@ const accountOf = (
       const endsAtMillis = (yield* Clock.currentTimeMillis) + Duration.toMillis(after)
       return { _tag: "Accepted", handle: { step: index, endsAtMillis }, pollAfter: after }
     }),
-    poll: Effect.fn("MockVendor.poll")(function* (
-      handle: Handle
-    ): Effect.fn.Return<Progress, VendorError> {
+    poll: Effect.fnUntraced(function* (handle: Handle): Effect.fn.Return<Progress, VendorError> {
       const { endsAtMillis, step: index } = yield* Effect.orDie(decodeJob(handle))
       const left = endsAtMillis - (yield* Clock.currentTimeMillis)
       if (left > 0) return { _tag: "Running", pollAfter: Duration.millis(left) }
@@ -124,7 +122,6 @@ const accountOf = (
       if (step._tag === "Result") return { _tag: "Done", result: { items: step.items } }
       return yield* step.error
     }),
-    cancel: () => Effect.succeed("Canceled"),
-    reconcile: () => Effect.succeed([])
+    cancel: () => Effect.succeed("Canceled")
   }
 }

@@ -1,18 +1,20 @@
-import { Clock, Duration, Effect, Schema } from "effect"
+import { Clock, Effect, Option, Schema } from "effect"
 import { inspectImage } from "../../catalog/media/Image.ts"
 import type { ImageRules } from "../../catalog/media/MediaRules.ts"
 import type { AccountSetting } from "../../domain/Provider.ts"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { bodyFields } from "../BodyFields.ts"
 import { jobFailed } from "../Faults.ts"
+import { longList, promptIn } from "../JobList.ts"
 import { multipart } from "../Multipart.ts"
 import { optionalField } from "../OptionalField.ts"
-import { pollIntervalAtAge } from "../Polling.ts"
+import { pollIntervalAtAge, submitTimeout } from "../Polling.ts"
 import { callVendor } from "../VendorCall.ts"
 import type { VendorApi } from "../VendorCall.ts"
 import type {
-  Candidate,
   Handle,
+  ListedJob,
+  ListQuery,
   Progress,
   SubmitRequest,
   Submitted,
@@ -22,17 +24,14 @@ import { VendorError } from "../VendorError.ts"
 import { baseOf, apiOf, rules } from "./OpenAiCalls.ts"
 import { sizeOf } from "./OpenAiVideoSizes.ts"
 
-const createTimeout = Duration.seconds(60)
-const skewSeconds = 10
-
-const readFields = bodyFields(
-  Schema.Struct({
-    prompt: Schema.String,
-    duration: Schema.optionalKey(Schema.Finite),
-    size: Schema.optionalKey(Schema.NullOr(Schema.String)),
-    resolution: Schema.optionalKey(Schema.String)
-  })
-)
+const Fields = Schema.Struct({
+  prompt: Schema.String,
+  duration: Schema.optionalKey(Schema.Finite),
+  size: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  resolution: Schema.optionalKey(Schema.String)
+})
+const readFields = bodyFields(Fields)
+const readOption = Schema.decodeUnknownOption(Fields)
 
 /** The fields of a body that are sent. */
 export const taken: ReadonlySet<string> = new Set([
@@ -52,6 +51,7 @@ const Video = Schema.Struct({
   status: Schema.String,
   model: optionalField(Schema.String),
   prompt: optionalField(Schema.String),
+  seconds: optionalField(Schema.Union([Schema.String, Schema.Finite])),
   created_at: optionalField(Schema.Finite),
   error: optionalField(
     Schema.Struct({ code: optionalField(Schema.String), message: optionalField(Schema.String) })
@@ -65,7 +65,7 @@ const Page = Schema.Struct({
 })
 
 /** Pages of 100, newest first. */
-const pagesMax = 10
+const pagesMax = 20
 
 const Job = Schema.Struct({ id: Schema.NonEmptyString, submittedAtMillis: Schema.Finite })
 const decodeJob = Schema.decodeUnknownOption(Job)
@@ -94,7 +94,7 @@ export const make = (context: AdapterContext): VendorAccount => {
         method: "POST",
         url: `${base}/videos`,
         raw: form,
-        timeout: createTimeout,
+        timeout: submitTimeout,
         schema: Video
       })
       const submittedAtMillis = yield* Clock.currentTimeMillis
@@ -104,7 +104,7 @@ export const make = (context: AdapterContext): VendorAccount => {
         pollAfter: pollIntervalAtAge(0)
       }
     }),
-    poll: Effect.fn("OpenAiVideos.poll")(function* (handle: Handle) {
+    poll: Effect.fnUntraced(function* (handle: Handle) {
       const { id, submittedAtMillis } = yield* jobOf(handle)
       const url = `${base}/videos/${encodeURIComponent(id)}`
       const video = yield* callVendor(api, { purpose: "query", url, schema: Video })
@@ -112,18 +112,14 @@ export const make = (context: AdapterContext): VendorAccount => {
       return yield* progressOf(video, `${url}/content`, age)
     }),
     cancel: () => Effect.succeed("Unsupported"),
-    canList: true,
-    reconcile: makeReconcile(api, base)
+    list: makeList(api, base)
   }
 }
 
-/** The videos of this model and prompt that were created while the submit was under way. */
-const makeReconcile = (api: VendorApi, base: string) =>
-  Effect.fn("OpenAiVideos.reconcile")(function* (request: SubmitRequest, startedAtMillis: number) {
-    const { model, prompt } = yield* fieldsOf(request)
-    const from = startedAtMillis / 1000 - skewSeconds
-    const until = startedAtMillis / 1000 + Duration.toSeconds(createTimeout) + skewSeconds
-    const found: Array<Candidate> = []
+/** The list shows prompt, model and length of each video. */
+const makeList = (api: VendorApi, base: string) =>
+  Effect.fn("OpenAiVideos.list")(function* ({ from, until }: ListQuery) {
+    const found: Array<ListedJob> = []
     let after = ""
     for (let page = 1; page <= pagesMax; page += 1) {
       const url = `${base}/videos?limit=100&order=desc${after}`
@@ -132,17 +128,33 @@ const makeReconcile = (api: VendorApi, base: string) =>
         url,
         schema: Page
       })
-      for (const { created_at: at = 0, id, ...listed } of data) {
-        const isSame = listed.prompt === prompt && (listed.model ?? model) === model
-        if (!isSame || at < from || at > until) continue
-        found.push({ jobId: id, handle: { id, submittedAtMillis: at * 1000 } })
+      for (const video of data) {
+        const at = (video.created_at ?? 0) * 1000
+        // The vendor writes whole seconds
+        if (at >= from - 1000 && at <= until) found.push(listedOf(video, at))
       }
       const last = data.at(-1)
-      if (hasMore !== true || last === undefined || (last.created_at ?? 0) < from) break
+      if (hasMore !== true || last === undefined) return found
+      if ((last.created_at ?? 0) * 1000 < from - 1000) return found
       after = `&after=${encodeURIComponent(last.id)}`
     }
-    return found
+    return yield* longList
   })
+
+const listedOf = (video: Video, createdAtMillis: number): ListedJob => ({
+  jobId: video.id,
+  createdAtMillis,
+  handle: () => ({ id: video.id, submittedAtMillis: createdAtMillis }),
+  compare: (request) => {
+    const { model = request.upstreamModel, prompt, seconds } = video
+    if (model !== request.upstreamModel) return "other"
+    const fields = readOption(request.body)
+    const length = secondsOf(Option.getOrUndefined(fields)?.duration)
+    if (seconds !== undefined && String(seconds) !== length) return "other"
+    if (prompt === undefined) return "open"
+    return prompt === promptIn(request) ? "same" : "other"
+  }
+})
 
 const jobOf = (handle: Handle) =>
   Effect.mapError(
@@ -153,12 +165,14 @@ const jobOf = (handle: Handle) =>
 /** The lengths that the upstream offers; the next longer one is used. */
 const lengths = [4, 8, 12]
 
+const secondsOf = (duration = 5): string => String(lengths.find((it) => it >= duration) ?? 12)
+
 const fieldsOf = Effect.fnUntraced(function* (request: SubmitRequest, picture?: Uint8Array) {
-  const { duration = 5, prompt, ...sized } = yield* readFields(request)
+  const { duration, prompt, ...sized } = yield* readFields(request)
   return {
     model: request.upstreamModel,
     prompt,
-    seconds: String(lengths.find((it) => it >= duration) ?? 12),
+    seconds: secondsOf(duration),
     size: sizeOf(sized, picture === undefined ? undefined : yield* pixelsOf(picture))
   }
 })

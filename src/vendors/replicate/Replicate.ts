@@ -1,4 +1,4 @@
-import { Clock, Duration, Effect, Option, Schema } from "effect"
+import { Clock, Effect, Option, Schema } from "effect"
 import type { AdapterContext } from "../AdapterContext.ts"
 import { withVersion } from "../BaseUrl.ts"
 import { emptyResult, jobFailed, readAs } from "../Faults.ts"
@@ -6,14 +6,15 @@ import type { FaultRule, ReportedError } from "../Faults.ts"
 import { flatInput } from "../FlatInput.ts"
 import { optionalField } from "../OptionalField.ts"
 import { filesAt, filesIn } from "../OutputMedia.ts"
-import { pollIntervalAtAge } from "../Polling.ts"
+import { pollIntervalAtAge, submitTimeout } from "../Polling.ts"
 import { sameOriginJob, sameOriginUrl } from "../upstream/SameOrigin.ts"
 import { callVendor } from "../VendorCall.ts"
 import type { VendorApi } from "../VendorCall.ts"
 import type {
   CancelOutcome,
-  Candidate,
   Handle,
+  ListedJob,
+  ListQuery,
   Progress,
   SubmitRequest,
   Submitted,
@@ -23,9 +24,7 @@ import type { VendorError } from "../VendorError.ts"
 import type { VendorResponse } from "../VendorHttp.ts"
 import { scheme } from "./ReplicateCallbacks.ts"
 import { inlineOrUpload } from "./ReplicateFiles.ts"
-import { deploymentOf, listed } from "./ReplicateList.ts"
-
-const createTimeout = Duration.seconds(60)
+import { deploymentOf, likeness, listed } from "./ReplicateList.ts"
 
 /** There are no codes, so the message decides. docs/reference/vendors.md#replicate-errors */
 export const rules: ReadonlyArray<FaultRule> = [
@@ -97,14 +96,14 @@ export const make = (context: AdapterContext): VendorAccount => {
         method: "POST",
         url: `${base}${path}`,
         json: { ...fields, input: yield* flatInput(request, inline), ...callbackIn(request) },
-        timeout: createTimeout,
+        timeout: submitTimeout,
         schema: Prediction
       })
       const submittedAtMillis = yield* Clock.currentTimeMillis
       const handle = { ...urlsOf(base, prediction), ...outputOf(request), submittedAtMillis }
       return { _tag: "Accepted", handle, pollAfter: pollIntervalAtAge(0) }
     }),
-    poll: Effect.fn("Replicate.poll")(function* (handle: Handle) {
+    poll: Effect.fnUntraced(function* (handle: Handle) {
       const job = yield* jobOf(base, handle)
       const call = { purpose: "query", url: job.getUrl, schema: Prediction } as const
       return yield* progressOf(yield* callVendor(api, call), job, yield* Clock.currentTimeMillis)
@@ -115,20 +114,23 @@ export const make = (context: AdapterContext): VendorAccount => {
       const { status } = yield* callVendor(api, call)
       return (isCanceled(status) ? "Canceled" : "TooLate") satisfies CancelOutcome
     }),
-    canList: true,
-    reconcile: Effect.fn("Replicate.reconcile")(function* (
-      request: SubmitRequest,
-      startedAtMillis: number
-    ) {
-      const found = yield* listed(api, base, request, startedAtMillis, createTimeout)
-      return found.map(({ created_at: at, id }): Candidate => ({
-        jobId: id,
-        handle: {
-          ...urlsOf(base, { id }),
-          ...outputOf(request),
-          submittedAtMillis: Date.parse(at)
+    list: Effect.fn("Replicate.list")(function* (query: ListQuery) {
+      const found = yield* listed(api, base, query)
+      return found.map((it): ListedJob => {
+        const { created_at: at, id, webhook } = it
+        const submittedAtMillis = Date.parse(at)
+        const job: ListedJob = {
+          jobId: id,
+          createdAtMillis: submittedAtMillis,
+          compare: (request) => likeness(request, it),
+          handle: (request) => ({
+            ...urlsOf(base, { id }),
+            ...outputOf(request),
+            submittedAtMillis
+          })
         }
-      }))
+        return webhook === undefined ? job : Object.assign(job, { callbackUrl: webhook })
+      })
     }),
     callbacks: scheme(api, base)
   }

@@ -1,9 +1,11 @@
-import { Duration, Effect, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { isSameOrigin } from "../BaseUrl.ts"
+import { plainInput } from "../FlatInput.ts"
+import { longList, promptIn } from "../JobList.ts"
 import { optionalField } from "../OptionalField.ts"
 import { callVendor } from "../VendorCall.ts"
 import type { VendorApi } from "../VendorCall.ts"
-import type { SubmitRequest } from "../VendorClient.ts"
+import type { Likeness, ListQuery, SubmitRequest } from "../VendorClient.ts"
 
 /** One listed prediction; the vendor omits some fields after an hour. */
 const Listed = Schema.Struct({
@@ -12,67 +14,66 @@ const Listed = Schema.Struct({
   model: optionalField(Schema.String),
   version: optionalField(Schema.String),
   deployment: optionalField(Schema.String),
-  input: optionalField(Schema.Struct({ prompt: Schema.optionalKey(Schema.Unknown) }))
+  input: optionalField(Schema.Record(Schema.String, Schema.Unknown)),
+  webhook: optionalField(Schema.String)
 })
-type Listed = typeof Listed.Type
+export type Listed = typeof Listed.Type
 
 const Page = Schema.Struct({
   results: Schema.Array(Listed),
   next: optionalField(Schema.String)
 })
 
-const decodePrompt = Schema.decodeUnknownOption(Schema.Struct({ prompt: Schema.String }))
-
-/** Clock skew between the gateway and the vendor. */
-const skewMillis = 10_000
-const pagesMax = 10
-
-/** The time of the submit, by the vendor's clock; milliseconds. */
-interface Window {
-  readonly from: number
-  readonly until: number
-}
+/** Pages of 100, newest first. */
+const pagesMax = 20
 
 /**
- * The predictions that were created while the submit was under way, newest first. Listed model, version
- * and prompt must be equal to the request's; omitted ones are ignored.
+ * The predictions that were created then, newest first. What the list shows of model, version, deployment
+ * and input is compared; the vendor omits the input after an hour.
  */
 export const listed = Effect.fnUntraced(function* (
   api: VendorApi,
   base: string,
-  request: SubmitRequest,
-  startedAtMillis: number,
-  createTimeout: Duration.Duration
+  { from, until }: ListQuery
 ) {
-  const window = {
-    from: startedAtMillis - skewMillis,
-    until: startedAtMillis + Duration.toMillis(createTimeout) + skewMillis
-  }
   const found: Array<Listed> = []
-  let url: string | undefined = `${base}/predictions`
-  for (let page = 1; page <= pagesMax && url !== undefined; page += 1) {
+  let url = `${base}/predictions`
+  for (let page = 1; page <= pagesMax; page += 1) {
     const response: typeof Page.Type = yield* callVendor(api, {
       purpose: "query",
       url,
       schema: Page
     })
-    found.push(...response.results.filter((it) => isOf(request, it, window)))
+    found.push(
+      ...response.results.filter(({ created_at: createdAt }) => {
+        const at = Date.parse(createdAt)
+        return at >= from && at <= until
+      })
+    )
     const oldest = Date.parse(response.results.at(-1)?.created_at ?? "")
-    // The key is sent to the account's own origin only
     const { next } = response
-    url = oldest >= window.from && next !== undefined && isSameOrigin(base, next) ? next : undefined
+    if (next === undefined || !(oldest >= from)) return found
+    // The key is sent to the account's own origin only
+    if (!isSameOrigin(base, next)) return yield* longList
+    url = next
   }
-  return found
+  return yield* longList
 })
+
+/** Whether a listed prediction is of a request. */
+export const likeness = (request: SubmitRequest, it: Listed): Likeness => {
+  if (!isTarget(request, it)) return "other"
+  const { input: shown = {} } = it
+  const prompt = promptIn(request)
+  const isShown = (name: string) => Object.hasOwn(shown, name) && shown[name] !== null
+  const sent = Object.entries(plainInput(request)).filter(([name]) => isShown(name))
+  if (sent.some(([name, value]) => String(shown[name]) !== String(value))) return "other"
+  return sent.some(([, value]) => value === prompt) ? "same" : "open"
+}
 
 /** `owner/name` of an upstream model `deployments/owner/name`. */
 export const deploymentOf = (upstreamModel: string): string | undefined =>
   /^deployments\/([^/]+\/[^/]+)$/u.exec(upstreamModel)?.[1]
-
-const isOf = (request: SubmitRequest, it: Listed, { from, until }: Window): boolean => {
-  const at = Date.parse(it.created_at)
-  return at >= from && at <= until && isTarget(request, it) && isPrompt(request, it.input?.prompt)
-}
 
 const isTarget = ({ upstreamModel }: SubmitRequest, it: Listed): boolean => {
   const deployment = deploymentOf(upstreamModel)
@@ -84,11 +85,4 @@ const isTarget = ({ upstreamModel }: SubmitRequest, it: Listed): boolean => {
   const isVersion =
     version.includes("/") || it.version === undefined ? true : it.version === version
   return isModel && isVersion
-}
-
-const isPrompt = (request: SubmitRequest, listed: unknown): boolean => {
-  const requested = decodePrompt(request.body)
-  return (
-    typeof listed !== "string" || requested._tag === "None" || requested.value.prompt === listed
-  )
 }

@@ -431,8 +431,12 @@ describe("ArtifactBlobs.layerDirectory", () => {
   )
 })
 
-/** A file system that notes what makes files durable, and may fail to. */
-const observedDisk = (steps: Array<string>, failing?: (step: string) => boolean) =>
+/** A file system that notes what makes files durable, and may fail to, with the code of a system error. */
+const observedDisk = (
+  steps: Array<string>,
+  failing?: (step: string) => boolean,
+  code = "EIO"
+) =>
   Layer.effect(
     FileSystem.FileSystem,
     Effect.map(FileSystem.FileSystem, (fs) => {
@@ -441,7 +445,12 @@ const observedDisk = (steps: Array<string>, failing?: (step: string) => boolean)
           steps.push(step)
           return failing?.(step) === true
             ? Effect.fail(
-                PlatformError.systemError({ _tag: "Unknown", module: "FileSystem", method: "sync" })
+                PlatformError.systemError({
+                  _tag: "Unknown",
+                  module: "FileSystem",
+                  method: "sync",
+                  cause: Object.assign(new Error(code), { code })
+                })
               )
             : work
         })
@@ -522,6 +531,23 @@ describe("ArtifactBlobs.layerDirectory, after a power cut", () => {
       assert.strictEqual(of("rename"), count)
       assert.isBelow(of("sync folder"), count / 4)
       assert.strictEqual(of("sync directory"), 1)
+    }).pipe(Effect.provide(NodeServices.layer))
+  )
+
+  it.live("a file system that syncs no folders stores media all the same", () =>
+    Effect.gen(function* () {
+      const isFolder = (step: string) => step === "sync folder" || step === "sync directory"
+      for (const code of ["EINVAL", "ENOTSUP", "EBADF", "EISDIR", "EPERM"]) {
+        const steps: Array<string> = []
+        yield* onDisk(observedDisk(steps, isFolder, code), (blobs) =>
+          Effect.gen(function* () {
+            const id = makeArtifactId(16)
+            yield* blobs.put(id, Stream.succeed(bytes), Effect.void)
+            assert.isTrue(Option.isSome(yield* blobs.get(id)), code)
+          })
+        )
+        assert.include(steps, "sync file", code)
+      }
     }).pipe(Effect.provide(NodeServices.layer))
   )
 

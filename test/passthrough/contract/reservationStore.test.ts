@@ -189,6 +189,34 @@ describeStores("the reservation store", (database) => {
       })
     )
 
+    it.effect("nothing is drawn on one that is more than a lowered spend limit leaves", () =>
+      Effect.gen(function* () {
+        const users = yield* UserStore
+        const userId = yield* newCaller(1000)
+        const key = ApiKeyId.make(reservation(userId, 0).key)
+        const limitTo = (amount: number) =>
+          Effect.flatMap(DateTime.now, (now) =>
+            users.updateKey(
+              userId,
+              key,
+              { spendLimit: { amount: credits(amount), reset: "never" } },
+              now
+            )
+          )
+        yield* limitTo(160)
+        assert.deepInclude(yield* grantOf(userId, 0, 10), { alive: true, granted: credits(10) })
+        yield* limitTo(9)
+        // Calls may have been drawn meanwhile: it stays, and takes no others
+        assert.deepInclude(yield* grantOf(userId, 4, 6), { alive: false, granted: credits(10) })
+        assert.deepInclude(yield* grantOf(userId, 4), { alive: true, granted: credits(4) })
+        yield* limitTo(3)
+        assert.deepInclude(yield* grantOf(userId, 4), { alive: false, granted: credits(4) })
+        assert.deepInclude(yield* grantOf(userId, 0), { alive: true, granted: credits(0) })
+        assert.deepInclude(yield* grantOf(userId, 0, 1), { alive: true, granted: credits(3 / 16) })
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
+    )
+
     it.effect(
       "a revocation sees every reservation that is opened beside it, or keeps it closed",
       () =>

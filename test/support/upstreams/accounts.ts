@@ -4,7 +4,11 @@ import type { AccountSetting } from "../../../src/domain/Provider.ts"
 import type { AdapterContext } from "../../../src/vendors/AdapterContext.ts"
 import { adapters } from "../../../src/vendors/Adapters.ts"
 import * as Download from "../../../src/vendors/Download.ts"
-import type { SubmitMedium, SubmitRequest } from "../../../src/vendors/VendorClient.ts"
+import type {
+  SubmitMedium,
+  SubmitRequest,
+  VendorAccount
+} from "../../../src/vendors/VendorClient.ts"
 import * as VendorHttp from "../../../src/vendors/VendorHttp.ts"
 import { pixel } from "./Upstream.ts"
 
@@ -62,4 +66,16 @@ export const request = (
   result: "images",
   media: [],
   ...more
+})
+
+/** The listed jobs that may be of a request whose submit began then. */
+export const jobsLike = Effect.fnUntraced(function* (
+  { list }: Pick<VendorAccount, "list">,
+  request: SubmitRequest,
+  startedAtMillis: number
+) {
+  if (list === undefined) return []
+  const times = { from: startedAtMillis - 10_000, until: startedAtMillis + 70_000 }
+  const jobs = yield* list({ requests: [request], ...times })
+  return jobs.filter((it) => it.compare(request) !== "other")
 })

@@ -143,7 +143,7 @@ const task = (id: string, upstream: Upstream): Reply => {
   return output(
     {
       task_status: "SUCCEEDED",
-      results: [...made.map((url) => ({ url, orig_prompt: "p" })), ...failed],
+      results: [...made.map((url) => ({ url, orig_prompt: job.body.input.prompt })), ...failed],
       task_metrics: { TOTAL: job.count, SUCCEEDED: made.length, FAILED: failed.length }
     },
     { usage: { image_count: made.length } }
@@ -161,11 +161,11 @@ const list = ({ query }: Seen, upstream: Upstream): Reply => {
     .filter(({ body }) => body.model === query.get("model_name"))
     .filter(({ createdAt }) => stamp(createdAt) >= (query.get("start_time") ?? ""))
     .filter(({ createdAt }) => stamp(createdAt) <= (query.get("end_time") ?? ""))
-    .map(({ body, createdAt, id }) => ({
+    .map(({ body, createdAt, id, polls }) => ({
       task_id: id,
       request_id: "r",
       model_name: body.model,
-      status: "RUNNING",
+      status: polls < upstream.runningPolls ? "RUNNING" : "SUCCEEDED",
       api_key_id: "1",
       gmt_create: createdAt
     }))

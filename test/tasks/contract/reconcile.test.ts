@@ -1,22 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, DateTime, Effect, Fiber, Layer } from "effect"
-import { TestClock } from "effect/testing"
+import { Effect } from "effect"
 import { afterAll, beforeAll, beforeEach } from "vitest"
 import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
-import { Reconcile } from "../../../src/tasks/submission/Reconcile.ts"
-import type { UnrecordedSubmit } from "../../../src/tasks/submission/Reconcile.ts"
-import { VendorAttemptStore } from "../../../src/tasks/submission/VendorAttemptStore.ts"
-import type { ConcurrentAttempts } from "../../../src/tasks/submission/VendorAttemptStore.ts"
-import type { Candidate, Progress, SubmitRequest } from "../../../src/vendors/VendorClient.ts"
-import { VendorError } from "../../../src/vendors/VendorError.ts"
-import { accountAt, request } from "../../support/upstreams/accounts.ts"
+import type { ListedJob, Progress, SubmitRequest } from "../../../src/vendors/VendorClient.ts"
+import { accountAt, jobsLike, request } from "../../support/upstreams/accounts.ts"
 import { dashscope } from "../../support/upstreams/dashscope.ts"
 import { openai } from "../../support/upstreams/openai.ts"
 import { replicate } from "../../support/upstreams/replicate.ts"
 import { Upstream } from "../../support/upstreams/Upstream.ts"
 import type { Protocol } from "../../support/upstreams/Upstream.ts"
 
-/** docs/reference/vendors.md#reconciliation, ADR 0081: finds the job of a submit whose response was lost, where the vendor can list. */
+/** docs/reference/vendors.md#reconciliation, ADR 0194: what the lists of the vendors show. */
 
 interface Lister {
   readonly adapter: AdapterName
@@ -79,7 +73,7 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
       job.createdAt = at
       return job.id
     })
-    const ids = (candidates: ReadonlyArray<Candidate>) => candidates.map(({ jobId }) => jobId)
+    const ids = (jobs: ReadonlyArray<ListedJob>) => jobs.map(({ jobId }) => jobId)
 
     it.effect("shows the job of that time on any page, and the handle gives its result", () =>
       Effect.gen(function* () {
@@ -91,11 +85,10 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
         yield* submitAt("mine", now + hour / 2)
         upstream.pageSize = 2
         const account = yield* connect
-        const found = yield* account.reconcile(order("mine"), now)
+        const found = yield* jobsLike(account, order("mine"), now)
         assert.deepStrictEqual(ids(found), [mine])
-        assert.isTrue(account.canList)
         for (;;) {
-          const progress: Progress = yield* account.poll(found[0]!.handle)
+          const progress: Progress = yield* account.poll(found[0]!.handle(order("mine")))
           if (progress._tag === "Done") return assert.strictEqual(progress.result.items.length, 1)
         }
       })
@@ -110,7 +103,7 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
           yield* submitAt("mine", now)
         ]
         upstream.pageSize = 1
-        const found = yield* (yield* connect).reconcile(order("mine"), now)
+        const found = yield* jobsLike(yield* connect, order("mine"), now)
         const expected = tellsPrompt ? [jobs[0], jobs[2]] : jobs
         assert.sameMembers(ids(found), expected as Array<string>)
       })
@@ -121,108 +114,52 @@ for (const { adapter, base, order, protocol, tellsPrompt } of listers) {
         const now = Date.now()
         yield* submitAt("mine", now - hour)
         const account = yield* connect
-        assert.deepStrictEqual(yield* account.reconcile(order("mine"), now), [])
+        assert.deepStrictEqual(yield* jobsLike(account, order("mine"), now), [])
         yield* submitAt("mine", now)
         const other = { ...order("mine"), upstreamModel: "some/other-model" }
-        assert.deepStrictEqual(yield* account.reconcile(other, now), [])
+        assert.deepStrictEqual(yield* jobsLike(account, other, now), [])
+      })
+    )
+
+    it.effect("the request of a job is known: from the list, or from the job's own record", () =>
+      Effect.gen(function* () {
+        upstream.runningPolls = 0
+        const now = Date.now()
+        const mine = yield* submitAt("mine", now)
+        yield* submitAt("another's", now)
+        const jobs = yield* jobsLike(yield* connect, order("mine"), now)
+        const likenesses = yield* Effect.forEach(jobs, (job) =>
+          Effect.map(job.read ?? Effect.succeed(job), (it) => [
+            it.jobId === mine,
+            it.compare(order("mine")),
+            it.read
+          ])
+        )
+        const shown = likenesses.filter(([, likeness]) => likeness !== "other")
+        assert.deepStrictEqual(shown, [[true, "same", undefined]])
+        assert.strictEqual(jobs.length, tellsPrompt ? 1 : 2)
       })
     )
   })
 }
 
-describe("which task a job belongs to", () => {
-  const none: ConcurrentAttempts = { handleValues: new Set(), unresolved: 0 }
-  const job = (jobId: string): Candidate => ({ jobId, handle: { id: jobId } })
-
-  /** Reconciles with these lists, one after the other; returns the result and its seconds. */
-  const found = (
-    lists: ReadonlyArray<ReadonlyArray<Candidate> | VendorError>,
-    others = none,
-    canList = true
-  ) =>
+describe("a list that is longer than is read", () => {
+  it.effect("fails: a job that it does not show may be another's", () =>
     Effect.gen(function* () {
-      let looks = 0
-      const account = {
-        accountId: "a",
-        canList,
-        reconcile: () =>
-          Effect.suspend(() => {
-            const list = lists[Math.min(looks, lists.length - 1)]!
-            looks += 1
-            return list instanceof VendorError ? Effect.fail(list) : Effect.succeed(list)
-          })
-      }
-      const unrecorded = {
-        account,
-        owned: { task: { id: "0190a1b2-0000-7000-8000-000000000001" } },
-        startedAt: yield* DateTime.now,
-        request: {}
-      } as unknown as UnrecordedSubmit
-      const { find } = yield* Reconcile
-      const looking = Effect.result(find(unrecorded)).pipe(
-        Effect.flatMap((result) =>
-          Effect.map(Clock.currentTimeMillis, (now) => ({ result, seconds: now / 1000 }))
-        )
+      const upstream = yield* Effect.acquireRelease(
+        Effect.promise(() => Upstream.start(replicate)),
+        (it) => Effect.promise(() => it.close())
       )
-      const fiber = yield* Effect.forkChild(looking)
-      yield* TestClock.adjust("1 minute")
-      const { seconds, result } = yield* Fiber.join(fiber)
-      const what = result._tag === "Success" ? result.success["id"] : result.failure.class
-      return { what, seconds, looks }
-    }).pipe(
-      Effect.provide(
-        Reconcile.layer.pipe(
-          Layer.provide(
-            Layer.succeed(VendorAttemptStore, { concurrent: () => Effect.succeed(others) })
-          )
-        )
-      )
-    )
-
-  const slow = new VendorError({ class: "RETRYABLE", message: "busy" })
-  const cases: ReadonlyArray<
-    readonly [string, ReturnType<typeof found>, string, seconds: number, looks: number]
-  > = [
-    ["the only one is it", found([[job("j")]]), "j", 0, 1],
-    ["one that the list shows late is it", found([[], [job("j")]]), "j", 5, 2],
-    [
-      "a list that is unavailable for a moment is requested again",
-      found([slow, [job("j")]]),
-      "j",
-      5,
-      2
-    ],
-    ["none after three lists, 5 seconds apart: ambiguous", found([[]]), "AMBIGUOUS", 10, 3],
-    ["two alike: ambiguous", found([[job("j"), job("k")]]), "AMBIGUOUS", 10, 3],
-    [
-      "one of two belongs to another task: the other is it",
-      found([[job("j"), job("k")]], { handleValues: new Set(["k"]), unresolved: 0 }),
-      "j",
-      0,
-      1
-    ],
-    [
-      "the only one belongs to another task: ambiguous",
-      found([[job("j")]], { handleValues: new Set(["j"]), unresolved: 0 }),
-      "AMBIGUOUS",
-      10,
-      3
-    ],
-    [
-      "another submit of that time is not settled: ambiguous",
-      found([[job("j")]], { handleValues: new Set(), unresolved: 1 }),
-      "AMBIGUOUS",
-      10,
-      3
-    ],
-    ["a vendor that cannot list is not asked", found([[job("j")]], none, false), "AMBIGUOUS", 0, 0]
-  ]
-  for (const [what, looking, expected, seconds, looks] of cases) {
-    it.effect(what, () =>
-      Effect.gen(function* () {
-        const result = yield* looking
-        assert.deepStrictEqual(result, { what: expected, seconds, looks })
+      const account = yield* accountAt("replicate", `${upstream.url}/v1`, upstream.key)
+      const order = request("text-to-image-preview", "black-forest-labs/flux-schnell", {
+        prompt: "p"
       })
-    )
-  }
+      for (let n = 0; n < 21; n += 1) yield* account.submit(order)
+      upstream.pageSize = 1
+      const result = yield* Effect.result(jobsLike(account, order, Date.now()))
+      assert.strictEqual(result._tag === "Failure" ? result.failure.class : "listed", "RETRYABLE")
+      upstream.pageSize = 2
+      assert.strictEqual((yield* jobsLike(account, order, Date.now())).length, 21)
+    })
+  )
 })

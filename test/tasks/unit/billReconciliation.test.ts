@@ -35,9 +35,34 @@ describe("a vendor's bill", () => {
     for (const [text, fault] of [
       ["id,model,date\n", "The bill has no column amount"],
       ["model,date,amount\nm,2026-11-20,1e3\n", "Line 2: no amount in US dollars"],
-      ["model,date,amount\nm,soon,1\n", "Line 2: no date"]
+      ["model,date,amount\nm,soon,1\n", "Line 2: no date"],
+      // Not lines that are read as others
+      ['model,date,amount\na 7" screen,2026-11-20,1\nb 8" one,2026-11-20,2\n', "Line 2: no CSV"],
+      ['model,date,amount\nm,2026-11-20,1\n"m,2026-11-20,2\n', "Line 3: no CSV"],
+      ["model,date,amount\nm, 2,2026-11-20,1\n", "Line 2: 4 cells, and not 3"]
     ] as const) {
       assert.deepStrictEqual(parseBill(text, columns), Result.fail(fault))
+    }
+  })
+
+  it("has days in UTC, wherever the service runs", () => {
+    const zone = process.env["TZ"]
+    process.env["TZ"] = "America/New_York"
+    try {
+      for (const time of [
+        "2026-11-20",
+        "2026-11-20 23:30:00",
+        "2026-11-20T23:30",
+        "2026-11-20 23:30:00.123 UTC",
+        "2026-11-20T18:30:00-05:00",
+        "2026-11-21T01:30:00+0200"
+      ]) {
+        const [line] = read(`model,date,amount\nm,${time},1\n`)
+        assert.strictEqual(line?.day, day, time)
+      }
+    } finally {
+      if (zone === undefined) delete process.env["TZ"]
+      else process.env["TZ"] = zone
     }
   })
 

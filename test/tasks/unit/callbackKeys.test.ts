@@ -20,7 +20,6 @@ const account: VendorAccount = {
   submit: () => Effect.die("not asked"),
   poll: () => Effect.die("not asked"),
   cancel: () => Effect.die("not asked"),
-  reconcile: () => Effect.succeed([]),
   callbacks: {
     keys: { _tag: "Published", url, parse: (bytes) => new TextDecoder().decode(bytes).split(" ") },
     readSignature: () => undefined,

@@ -79,8 +79,7 @@ const bench = Effect.gen(function* () {
         return accepted
       }),
     poll: () => Effect.die("not asked"),
-    cancel: () => Effect.succeed("Unsupported"),
-    reconcile: () => Effect.succeed([])
+    cancel: () => Effect.succeed("Unsupported")
   }
   const stubs = stubsOf({
     beginAttempt: () =>
@@ -168,8 +167,7 @@ describe("the media of submits under way", () => {
             accountId: "a",
             submit: () => Deferred.await(answer),
             poll: () => Effect.die("not asked"),
-            cancel: () => Effect.succeed("Unsupported"),
-            reconcile: () => Effect.succeed([])
+            cancel: () => Effect.succeed("Unsupported")
           }
           const medium: SubmitMedium = {
             pointer: "#/images/0",

@@ -126,6 +126,12 @@ describeStores("a user is deleted", (database) => {
           assert.strictEqual((yield* operator("PATCH", world.at, { name: "x" })).status, 404)
           const keys = yield* operator("POST", `${world.at}/api-keys`, { name: "x" })
           assert.strictEqual(keys.status, 404)
+          // Nothing would erase these notes
+          for (const change of ["top-ups", "adjustments"]) {
+            const body = { amount: "5.00", note: "For the marker's widow" }
+            const refused = yield* operator("POST", `${world.at}/${change}`, body)
+            assert.deepStrictEqual([refused.status, refused.json.code], [404, 2005])
+          }
           const users = yield* operator("GET", `${manage}/users?limit=100`)
           assert.notInclude(users.text, world.id)
           // Whoever has that address may come back

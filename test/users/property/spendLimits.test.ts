@@ -303,7 +303,8 @@ const reserve =
         ...(budget === undefined ? [] : [max(0n, budget - (isPast ? 0n : kept))])
       )
       const grown = isPast || free <= 0n ? 0n : min(wanted - kept, free / 16n)
-      assert.deepInclude(grants[0], { granted: Credits.make(kept + grown), alive: !isPast })
+      const alive = !isPast && (budget === undefined || kept <= budget)
+      assert.deepInclude(grants[0], { granted: Credits.make(kept + grown), alive })
       const epoch = isPast ? old.epoch : epochOf(key)
       key.reserved.set(process, { amount: kept + grown, epoch })
       model.held += kept + grown

@@ -4,7 +4,7 @@ import type { AdapterName } from "../../../src/catalog/CatalogEntry.ts"
 import type { Handle, SubmitRequest, VendorAccount } from "../../../src/vendors/VendorClient.ts"
 import type { VendorError } from "../../../src/vendors/VendorError.ts"
 import type { VendorHttp } from "../../../src/vendors/VendorHttp.ts"
-import { accountAt, request } from "../../support/upstreams/accounts.ts"
+import { accountAt, jobsLike, request } from "../../support/upstreams/accounts.ts"
 
 /** Some vendors write an absent optional field as `null`: docs/reference/vendors.md#adapters. */
 
@@ -61,7 +61,7 @@ const acts: {
   submit: (account, { order }) => account.submit(order),
   poll: (account, { handle }) => account.poll(handle),
   cancel: (account, { handle }) => account.cancel(handle),
-  reconcile: (account, { order }) => account.reconcile(order, 0)
+  reconcile: (account, { order }) => jobsLike(account, order, 0)
 }
 
 /** `[adapter, request, status, response, expected text in the outcome]` */

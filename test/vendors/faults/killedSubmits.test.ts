@@ -44,8 +44,8 @@ const isInline = ({ adapter }: Family) => adapter === "gemini-image" || adapter 
 const isLinked = (family: Family) => !isInline(family)
 
 /**
- * Each kill meets tasks of all families at several points. Where jobs are listed, a second unsettled
- * submit of the account would make the list ambiguous (ADR 0081): so each has its own kill.
+ * Each kill meets tasks of all families at several points. Where jobs are listed, those of several
+ * unsettled submits are told apart by their requests (ADR 0194).
  */
 const kills: ReadonlyArray<ReadonlyArray<Point>> = [
   [

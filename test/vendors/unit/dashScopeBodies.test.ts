@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect, Redacted } from "effect"
 import { TestClock } from "effect/testing"
 import { afterAll, beforeAll, beforeEach } from "vitest"
-import { accountAt, picture, request } from "../../support/upstreams/accounts.ts"
+import { accountAt, jobsLike, picture, request } from "../../support/upstreams/accounts.ts"
 import { dashscope } from "../../support/upstreams/dashscope.ts"
 import { pixel, Upstream } from "../../support/upstreams/Upstream.ts"
 
@@ -138,7 +138,7 @@ describe("bodies of DashScope, field by field", () => {
         })
         yield* account.submit(job)
         const uploads = upstream.seen.find(({ path }) => path.endsWith("/uploads"))
-        const listed = yield* account.reconcile(job, yield* Clock.currentTimeMillis)
+        const listed = yield* jobsLike(account, job, yield* Clock.currentTimeMillis)
         found.push([
           upstream.lastSubmit.json.model,
           uploads?.query.get("model"),

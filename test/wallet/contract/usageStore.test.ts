@@ -187,6 +187,35 @@ describeStores("usage", (database) => {
       })
     )
 
+    it.effect("of a day whose bodies are gone, or whose free calls are, stays as it is", () =>
+      Effect.gen(function* () {
+        const user = yield* used
+        const usage = yield* UsageReport
+        const sql = yield* PgClient.PgClient
+        const rebuild = usage.rebuild({ from: day, to: next, user })
+        yield* sql`UPDATE tasks SET body = 'null', result = NULL WHERE user_id = ${user}`
+        assert.strictEqual(yield* rebuild, 0)
+        assert.deepStrictEqual(plain(yield* sums(user)), expected(user) as never)
+
+        const free = yield* newCaller(1000)
+        yield* writeReservations({ ...before, sizes: [reservation(free, 50)] })
+        const drawn = Object.assign(drawnCall(callStart(free, 5), 0), {
+          begunAt: DateTime.toEpochMillis(before.now)
+        })
+        yield* writeReservations({
+          ...before,
+          sizes: [reservation(free, 0)],
+          ended: [{ ...drawn, end: { ...drawn.end, outcome: "settled" } }]
+        })
+        const [row] = yield* sums(free)
+        assert.strictEqual(row?.requests, 1)
+        assert.strictEqual(yield* usage.rebuild({ from: day, to: next, user: free }), 0)
+        yield* sql`DELETE FROM calls WHERE user_id = ${free}`
+        assert.strictEqual(yield* usage.rebuild({ from: day, to: next, user: free }), 0)
+        assert.deepStrictEqual(plain(yield* sums(free)), plain([row!]))
+      })
+    )
+
     it.effect("costs no more to read when the ledger is long", () =>
       Effect.gen(function* () {
         const user = yield* used

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { Text } from "../../../catalog/bodies/Fields.ts"
 import { CreditsFromString } from "../../../domain/Credits.ts"
 import { ApiKeyId } from "../../../domain/Ids.ts"
 import { Timestamp } from "../../../domain/Task.ts"
@@ -38,8 +39,8 @@ export class CallsApi extends HttpApiGroup.make("calls").add(
       ...costQuery,
       outcome: Schema.optionalKey(CallView.fields.outcome),
       api_key_id: Schema.optionalKey(ApiKeyId),
-      vendor: Schema.optionalKey(Schema.NonEmptyString),
-      model: Schema.optionalKey(Schema.NonEmptyString)
+      vendor: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
+      model: Schema.optionalKey(Text.check(Schema.isNonEmpty()))
     },
     success: pageOf(CallView),
     error

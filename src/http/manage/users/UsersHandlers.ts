@@ -52,11 +52,13 @@ export const layer = HttpApiBuilder.group(
       }),
       topUp: Effect.fnUntraced(function* ({ headers, params, payload }) {
         yield* requireOperator
+        yield* users.get(params.id)
         const change = yield* changeOf("top_up", params.id, payload, headers["idempotency-key"])
         return yield* showChanged(yield* wallet.topUp(change))
       }),
       adjust: Effect.fnUntraced(function* ({ headers, params, payload }) {
         yield* requireOperator
+        yield* users.get(params.id)
         const change = yield* changeOf("adjustment", params.id, payload, headers["idempotency-key"])
         return yield* showChanged(yield* wallet.adjust(change))
       })

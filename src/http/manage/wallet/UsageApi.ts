@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { Text } from "../../../catalog/bodies/Fields.ts"
 import { CreditsFromString } from "../../../domain/Credits.ts"
 import { ApiKeyId, UserId } from "../../../domain/Ids.ts"
 import { usageGroups } from "../../../wallet/UsageReport.ts"
@@ -32,7 +33,7 @@ const GroupBy = Schema.String.check(
 })
 
 /** The values of the groups of a row. */
-export const UsageKey = Schema.fromJsonString(Schema.Array(Schema.String))
+export const UsageKey = Schema.fromJsonString(Schema.Array(Text))
 
 const UsageQuery = Schema.Struct({
   from: Schema.optionalKey(Day),
@@ -40,8 +41,8 @@ const UsageQuery = Schema.Struct({
   group_by: Schema.optionalKey(GroupBy),
   user_id: Schema.optionalKey(UserId.annotate({ description: "The operator's filter" })),
   api_key_id: Schema.optionalKey(ApiKeyId),
-  vendor: Schema.optionalKey(Schema.NonEmptyString),
-  model: Schema.optionalKey(Schema.NonEmptyString),
+  vendor: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
+  model: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
   sandbox: Schema.optionalKey(Schema.Literals(["true", "false"])),
   format: Schema.optionalKey(
     Schema.Literals(["json", "csv"]).annotate({

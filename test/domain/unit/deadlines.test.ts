@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Clock, Duration, Effect } from "effect"
 import { TestClock } from "effect/testing"
-import { makeDeadlines } from "../../../src/webhooks/Deadlines.ts"
+import { makeDeadlines } from "../../../src/domain/Deadlines.ts"
 
 describe("the time-outs of attempts", () => {
   it.effect("each ends at its own time, and one that has ended before never does", () =>

@@ -1,0 +1,194 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Clock, Duration, Effect } from "effect"
+import type { ListedJob, Progress, SubmitRequest } from "../../../src/vendors/VendorClient.ts"
+import { VendorError } from "../../../src/vendors/VendorError.ts"
+import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+
+/** docs/reference/vendors.md#reconciliation, ADR 0194: submits whose responses were lost in a living process. */
+
+const path = "/vendors/alibaba/v1/text-to-image-max/generation"
+
+const image: Progress = {
+  _tag: "Done",
+  result: { items: [{ _tag: "Bytes", bytes: new Uint8Array([1]), mime: "image/png" }] }
+}
+const lost = new VendorError({ class: "AMBIGUOUS", message: "The connection broke" })
+const busy = new VendorError({ class: "RETRYABLE", message: "busy" })
+
+interface Job {
+  readonly prompt: string
+  readonly at: number
+}
+
+const promptOf = ({ body }: SubmitRequest) => (body as { prompt: string }).prompt
+
+/** A vendor that loses the response of each submit; `free` are never bought. */
+const losingVendor = (options: {
+  readonly isBought?: (prompt: string) => boolean
+  /** What the n-th list shows of the jobs. */
+  readonly shown?: (list: number) => "all" | "none" | VendorError
+  /** The list has no prompts; a job's record has, from this list on. */
+  readonly readableFrom?: number
+}) => {
+  const jobs: Array<Job> = []
+  const submits: Array<string> = []
+  const polled: Array<string> = []
+  const lists: Array<number> = []
+  const { isBought = () => true, readableFrom, shown = () => "all" } = options
+
+  const listed = (job: Job, n: number, isShown: boolean): ListedJob => {
+    const jobId = `job ${n}`
+    const { read, ...rest }: ListedJob = {
+      jobId,
+      createdAtMillis: job.at,
+      handle: () => ({ jobId, prompt: job.prompt }),
+      compare: (request) =>
+        !isShown ? "open" : promptOf(request) === job.prompt ? "same" : "other",
+      read: Effect.suspend(() =>
+        Effect.succeed(listed(job, n, lists.length >= (readableFrom ?? 0)))
+      )
+    }
+    return isShown || read === undefined ? rest : { ...rest, read }
+  }
+
+  const vendor = {
+    submit: (request: SubmitRequest) =>
+      Effect.gen(function* () {
+        const prompt = promptOf(request)
+        submits.push(prompt)
+        if (isBought(prompt)) jobs.push({ prompt, at: yield* Clock.currentTimeMillis })
+        return yield* lost
+      }),
+    poll: (handle: object) =>
+      Effect.sync(() => {
+        polled.push((handle as { prompt: string }).prompt)
+        return image
+      }),
+    cancel: () => Effect.succeed("Canceled" as const),
+    list: () =>
+      Effect.gen(function* () {
+        lists.push(yield* Clock.currentTimeMillis)
+        const what = shown(lists.length)
+        if (what instanceof VendorError) return yield* what
+        return what === "none"
+          ? []
+          : jobs.map((job, n) => listed(job, n, readableFrom === undefined))
+      })
+  }
+  return { layer: layerGateway({ vendor }), lists, submits, polled }
+}
+
+const ordered = Effect.fnUntraced(function* (prompts: ReadonlyArray<string>) {
+  const user = yield* makeUser()
+  const created = yield* Effect.forEach(prompts, (prompt) => user.call("POST", path, { prompt }))
+  const ids = created.map(({ json, status, text }) => {
+    assert.strictEqual(status, 202, text)
+    return json.task_info.id as string
+  })
+  const ends = Effect.forEach(ids, (id) =>
+    Effect.map(
+      user.call("GET", `${path}/${id}`),
+      ({ json }) => (json.task_info.error?.code ?? json.task_info.status) as number | string
+    )
+  )
+  const held = Effect.map(
+    user.call("GET", "/manage/v1/wallet"),
+    ({ json }) => json.held_balance as string
+  )
+  return { ends, held }
+})
+
+const areOver = (ends: ReadonlyArray<number | string>) =>
+  ends.every((it) => it !== "processing" && it !== "pending")
+
+/** What became of the tasks, and after how many seconds all had ended. */
+const outcome = Effect.fnUntraced(function* (
+  prompts: ReadonlyArray<string>,
+  within: Duration.Input = "30 seconds"
+) {
+  const { ends, held } = yield* ordered(prompts)
+  const began = yield* Clock.currentTimeMillis
+  const until = began + Duration.toMillis(Duration.fromInputUnsafe(within))
+  while (!areOver(yield* ends) && (yield* Clock.currentTimeMillis) < until)
+    yield* advance("1 second")
+  const seconds = ((yield* Clock.currentTimeMillis) - began) / 1000
+  const all = yield* eventually(ends, areOver)
+  assert.strictEqual(yield* held, "0.00")
+  return { ends: all, seconds }
+})
+
+const prompts = Array.from({ length: 20 }, (_, n) => `prompt ${n}`)
+
+describe("submits whose responses were lost", () => {
+  it.effect("one list finds the jobs of all, and each task gets its own", () => {
+    const { layer, lists, polled, submits } = losingVendor({})
+    return Effect.gen(function* () {
+      const { ends, seconds } = yield* outcome(prompts)
+      assert.deepStrictEqual(new Set(ends), new Set(["completed"]))
+      assert.sameMembers(polled, prompts)
+      assert.sameMembers(submits, prompts)
+      assert.isAtMost(lists.length, 1 + Math.ceil(seconds / 5))
+      assert.isAtMost(seconds, 10)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("those that bought nothing fail with 3004 after 10 s, and hold up no other", () => {
+    const isBought = (prompt: string) => prompt === "prompt 7"
+    const { layer, lists, polled, submits } = losingVendor({ isBought })
+    return Effect.gen(function* () {
+      const { ends, seconds } = yield* outcome(prompts)
+      assert.deepStrictEqual(
+        ends,
+        prompts.map((it) => (isBought(it) ? "completed" : 3004))
+      )
+      assert.deepStrictEqual(polled, ["prompt 7"])
+      assert.strictEqual(submits.length, 20)
+      assert.isAtLeast(seconds, 10)
+      assert.isAtMost(seconds, 20)
+      assert.isAtMost(lists.length, 1 + Math.ceil(seconds / 5))
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("a list that shows jobs late, or is away for a moment, is requested again", () => {
+    const { layer, lists } = losingVendor({
+      shown: (list) => (list === 1 ? "none" : list < 6 ? busy : "all")
+    })
+    return Effect.gen(function* () {
+      const { ends, seconds } = yield* outcome(["a", "b"], "1 minute")
+      assert.deepStrictEqual(ends, ["completed", "completed"])
+      assert.isAtMost(seconds, 32)
+      assert.isAtMost(lists.length, 1 + Math.ceil(seconds / 5))
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("a list that is refused finds nothing: 3004", () => {
+    const refusal = new VendorError({ class: "OPERATOR", message: "no", httpStatus: 403 })
+    const { layer } = losingVendor({ shown: () => refusal })
+    return Effect.gen(function* () {
+      const { ends, seconds } = yield* outcome(["a"])
+      assert.deepStrictEqual(ends, [3004])
+      assert.isAtMost(seconds, 20)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("two of the same request: nobody's, 3004, and nothing is submitted again", () => {
+    const { layer, polled, submits } = losingVendor({ isBought: () => submits.length === 1 })
+    return Effect.gen(function* () {
+      const { ends, seconds } = yield* outcome(["same", "same"], "2 minutes")
+      assert.deepStrictEqual(ends, [3004, 3004])
+      assert.deepStrictEqual(polled, [])
+      assert.strictEqual(submits.length, 2)
+      assert.isAtMost(seconds, 90)
+    }).pipe(Effect.provide(layer))
+  })
+
+  it.effect("jobs that show their requests when they have ended are read then", () => {
+    const { layer, polled } = losingVendor({ readableFrom: 5 })
+    return Effect.gen(function* () {
+      const { ends, seconds } = yield* outcome(["a", "b", "c"], "2 minutes")
+      assert.deepStrictEqual(ends, ["completed", "completed", "completed"])
+      assert.sameMembers(polled, ["a", "b", "c"])
+      assert.isAtMost(seconds, 40)
+    }).pipe(Effect.provide(layer))
+  })
+})

@@ -1,0 +1,123 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Option } from "effect"
+import { TaskId } from "../../../src/domain/Ids.ts"
+import { candidatesOf, certainJobs } from "../../../src/tasks/submission/JobMatch.ts"
+import type { Claimant, FreeJob } from "../../../src/tasks/submission/JobMatch.ts"
+import type { SubmitRequest } from "../../../src/vendors/VendorClient.ts"
+
+/** docs/reference/vendors.md#reconciliation, ADR 0194: whose job it is. */
+
+const idOf = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
+const request = (prompt: string) => ({ body: { prompt } }) as unknown as SubmitRequest
+
+/** Task `n`, whose submit began then, in seconds, and lasted a second. */
+const claimant = (n: number, prompt: string, at = 100, isWaiting = true): Claimant => ({
+  taskId: idOf(n),
+  from: at * 1000,
+  until: (at + 1) * 1000,
+  request: prompt === "erased" ? Option.none() : Option.some(request(prompt)),
+  isWaiting
+})
+
+/** A job that shows this prompt, or nothing of its request. */
+const job = (jobId: string, prompt?: string, at = 100, calls?: number): FreeJob => ({
+  job: {
+    jobId,
+    createdAtMillis: at * 1000,
+    handle: () => ({ jobId }),
+    compare: ({ body }) =>
+      prompt === undefined
+        ? "open"
+        : (body as { prompt: string }).prompt === prompt
+          ? "same"
+          : "other"
+  },
+  calls: Option.map(Option.fromUndefinedOr(calls), idOf)
+})
+
+const found = (claimants: ReadonlyArray<Claimant>, free: ReadonlyArray<FreeJob>) =>
+  Array.from(certainJobs(claimants, free), ([id, { jobId }]) => `${Number(id.slice(-12))}:${jobId}`)
+
+describe("the job of a submit whose response was lost", () => {
+  const cases: ReadonlyArray<
+    readonly [string, ReadonlyArray<Claimant>, ReadonlyArray<FreeJob>, ReadonlyArray<string>]
+  > = [
+    ["is the only one that shows its request", [claimant(1, "a")], [job("j", "a")], ["1:j"]],
+    ["is the only one, where jobs show nothing", [claimant(1, "a")], [job("j")], ["1:j"]],
+    ["is none of another request", [claimant(1, "a")], [job("j", "b")], []],
+    [
+      "is each task's own, however many are unsettled",
+      [claimant(1, "a"), claimant(2, "b"), claimant(3, "c")],
+      [job("i", "c"), job("j", "a")],
+      ["1:j", "3:i"]
+    ],
+    [
+      "is nobody's where two tasks have the same request",
+      [claimant(1, "a"), claimant(2, "a")],
+      [job("j", "a")],
+      []
+    ],
+    ["is none of two that show the same", [claimant(1, "a")], [job("i", "a"), job("j", "a")], []],
+    [
+      "is not taken while another submit of that time may have bought it",
+      [claimant(1, "a"), claimant(2, "b", 100, false)],
+      [job("j")],
+      []
+    ],
+    [
+      "is taken when the other submit has another request",
+      [claimant(1, "a"), claimant(2, "b", 100, false)],
+      [job("j", "a")],
+      ["1:j"]
+    ],
+    [
+      "is not taken beside a task whose request is not known any more",
+      [claimant(1, "a"), claimant(2, "erased", 100, false)],
+      [job("j", "a")],
+      []
+    ],
+    [
+      "that shows nothing is taken when the other submit's own job is known",
+      [claimant(1, "a"), claimant(2, "b")],
+      [job("i", "b"), job("j")],
+      ["2:i", "1:j"]
+    ],
+    [
+      "that shows nothing is not taken beside one that shows the request",
+      [claimant(1, "a"), claimant(2, "a")],
+      [job("i", "a"), job("j")],
+      []
+    ],
+    ["was created while the submit lasted", [claimant(1, "a")], [job("j", "a", 112)], []],
+    [
+      "was created so, by a clock that differs by 10 s",
+      [claimant(1, "a")],
+      [job("j", "a", 111)],
+      ["1:j"]
+    ],
+    [
+      "is another's although the clocks differ by a minute",
+      [claimant(1, "a"), claimant(2, "b", 160)],
+      [job("j")],
+      []
+    ],
+    [
+      "is that whose callback names the task",
+      [claimant(1, "a"), claimant(2, "a")],
+      [job("j", "a", 100, 2)],
+      ["2:j"]
+    ],
+    ["is no task's whose callback names another", [claimant(1, "a")], [job("j", "a", 100, 9)], []]
+  ]
+  for (const [what, claimants, free, expected] of cases) {
+    it(what, () => assert.deepStrictEqual(found(claimants, free), expected))
+  }
+
+  it("may be each that was created in its time and shows nothing else", () => {
+    const free = [job("i"), job("j", "a"), job("k", "b"), job("l", "a", 200)]
+    assert.deepStrictEqual(
+      candidatesOf(claimant(1, "a"), free).map((it) => it.job.jobId),
+      ["i", "j"]
+    )
+  })
+})

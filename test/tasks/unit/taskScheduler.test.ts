@@ -1,0 +1,224 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, DateTime, Deferred, Effect, Layer, Option } from "effect"
+import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
+import { AppConfig } from "../../../src/config/Config.ts"
+import { TaskRow } from "../../../src/db/TaskRow.ts"
+import { zero } from "../../../src/domain/Credits.ts"
+import { makeTaskId, UserId } from "../../../src/domain/Ids.ts"
+import { stepsPerQueueMax } from "../../../src/domain/Limits.ts"
+import { StoreUnavailable } from "../../../src/domain/Problem.ts"
+import { Drain } from "../../../src/process/Drain.ts"
+import { Process } from "../../../src/process/Process.ts"
+import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
+import { makeAccept } from "../../../src/tasks/TaskAcceptance.ts"
+import { TaskInbox } from "../../../src/tasks/TaskInbox.ts"
+import { submitQueue } from "../../../src/tasks/TaskQueue.ts"
+import { TaskRunner } from "../../../src/tasks/TaskRunner.ts"
+import * as TaskScheduler from "../../../src/tasks/TaskScheduler.ts"
+import { TaskStore } from "../../../src/tasks/TaskStore.ts"
+import type { Acceptance, Claim, OwnedTask } from "../../../src/tasks/TaskStore.ts"
+import { VendorClient } from "../../../src/vendors/VendorClient.ts"
+
+const entry = builtInEntries.find(({ label }) => label === "text-to-image-max")!
+const epoch = DateTime.makeUnsafe(0)
+const userId = UserId.make("019a0000-0000-7000-8000-000000000002")
+
+const ownedIn = (queue: string): OwnedTask => ({
+  task: new TaskRow({
+    id: makeTaskId(0),
+    userId,
+    vendor: entry.vendor,
+    model: entry.model,
+    action: entry.action,
+    resultKind: entry.result,
+    status: "pending",
+    body: { prompt: "A lighthouse" },
+    sandbox: false,
+    price: zero,
+    catalogId: null,
+    captured: null,
+    result: null,
+    error: null,
+    traceId: null,
+    createdAt: epoch,
+    startedAt: null,
+    updatedAt: epoch
+  }),
+  epoch: 1,
+  deadlineAt: DateTime.add(epoch, { hours: 1 }),
+  attempt: Option.none(),
+  queue,
+  startsAt: epoch,
+  accountId: null,
+  slotHeld: false,
+  inputs: {}
+})
+
+const many = (claim: Claim, count = claim.limit) =>
+  Array.from({ length: Math.min(count, claim.limit) }, () => ownedIn(claim.queue))
+
+interface Bench {
+  /** Queues with due tasks. */
+  readonly queues: ReadonlyArray<string>
+  readonly claim: (claim: Claim) => Effect.Effect<ReadonlyArray<OwnedTask>, StoreUnavailable>
+  /** Default: as in a process that drains, a step ends at once. */
+  readonly step?: (owned: OwnedTask) => Effect.Effect<void>
+}
+
+/** A scheduler on a store and a runner of the test; records the claims and the accepted tasks. */
+const start = Effect.fnUntraced(function* ({ claim, queues, step }: Bench) {
+  const claims: Array<Claim> = []
+  const begun: Array<OwnedTask> = []
+  const accepted: Array<Acceptance> = []
+  const layer = TaskScheduler.layer.pipe(
+    Layer.provideMerge(
+      Layer.mergeAll(
+        AppConfig.layerOf({ DATA_DIR: "unused" }),
+        Drain.layer,
+        TaskInbox.layer,
+        Layer.mock(Process, { id: "proc_a" }),
+        Layer.mock(ConcurrencyLimiter, { serve: Effect.succeed(false) }),
+        Layer.mock(TaskRunner, {
+          step: (owned) =>
+            Effect.suspend(() => {
+              begun.push(owned)
+              return step?.(owned) ?? Effect.void
+            })
+        }),
+        Layer.mock(VendorClient, { isSandbox: () => true, isServed: () => true }),
+        Layer.mock(TaskStore, {
+          queues: () => Effect.succeed(queues.map((queue) => ({ queue, dueAt: epoch }))),
+          claim: (asked) =>
+            Effect.suspend(() => {
+              claims.push(asked)
+              return claim(asked)
+            }),
+          accept: (acceptance) =>
+            Effect.sync(() => {
+              accepted.push(acceptance)
+              return { _tag: "Accepted" as const, balance: zero, endpoints: [], left: null }
+            })
+        })
+      )
+    )
+  )
+  const context = yield* Layer.build(layer)
+  return { accepted, begun, claims, context }
+})
+
+/** Real time: the scheduler gathers what falls due for some milliseconds. */
+const settle = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 100)))
+
+describe("the scheduler of due tasks", () => {
+  it.effect("claims nothing more once the process drains, however many tasks are due", () =>
+    Effect.gen(function* () {
+      const draining = yield* Deferred.make<void>()
+      const { claims, context } = yield* start({
+        queues: ["q"],
+        // Tasks that are given back are due again
+        claim: (asked) => Effect.as(Deferred.await(draining), many(asked))
+      })
+      yield* settle
+      yield* Context.get(context, Drain).begin
+      yield* Deferred.succeed(draining, undefined)
+      yield* settle
+      assert.strictEqual(claims.length, 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("takes what it has claimed from one queue when the claim from another fails", () =>
+    Effect.gen(function* () {
+      const committed = yield* Deferred.make<void>()
+      const { begun } = yield* start({
+        queues: ["broken", "q"],
+        claim: (asked) =>
+          asked.queue === "broken"
+            ? Effect.fail(new StoreUnavailable({ cause: "test" }))
+            : Effect.as(Deferred.await(committed), many(asked, 1))
+      })
+      yield* settle
+      yield* Deferred.succeed(committed, undefined)
+      yield* settle
+      assert.deepStrictEqual(
+        begun.map(({ queue }) => queue),
+        ["q"]
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("takes no new task while older ones of its queue wait for room", () =>
+    Effect.gen(function* () {
+      const queue = submitQueue(entry).name
+      const ends: Array<Deferred.Deferred<void>> = []
+      let waiting = stepsPerQueueMax + 1
+      let isSlow = false
+      const { accepted, begun, context } = yield* start({
+        queues: [queue],
+        claim: (asked) =>
+          isSlow
+            ? Effect.never
+            : Effect.sync(() => {
+                const claimed = many(asked, waiting)
+                waiting -= claimed.length
+                return claimed
+              }),
+        step: () => {
+          const end = Deferred.makeUnsafe<void>()
+          ends.push(end)
+          return Deferred.await(end)
+        }
+      })
+      const accept = yield* Effect.provideContext(makeAccept, context)
+      const create = accept(
+        {
+          principal: { userId, apiKeyId: "key" } as never,
+          path: entry,
+          body: {},
+          traceId: "0".repeat(32),
+          idempotency: Option.none(),
+          maxCost: undefined
+        },
+        { entry, price: { per: "call", amount: zero }, catalogId: null },
+        makeTaskId(0),
+        { prompt: "A lighthouse" } as never
+      )
+      yield* settle
+      assert.deepStrictEqual([begun.length, waiting], [stepsPerQueueMax, 1])
+      // One has ended, and the store has not yet returned the task that waits longest
+      isSlow = true
+      yield* Deferred.succeed(ends[0]!, undefined)
+      yield* settle
+      assert.strictEqual(Context.get(context, TaskInbox).room(queue), 1)
+      yield* create
+      assert.deepStrictEqual(
+        accepted.map(({ owner }) => owner),
+        [undefined]
+      )
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("takes new tasks at once again when none waits any more", () =>
+    Effect.gen(function* () {
+      const queue = submitQueue(entry).name
+      let waiting = 0
+      const { context } = yield* start({
+        queues: [queue],
+        claim: (asked) =>
+          Effect.sync(() => {
+            const claimed = many(asked, waiting)
+            waiting -= claimed.length
+            return claimed
+          })
+      })
+      const inbox = Context.get(context, TaskInbox)
+      for (let n = 0; n < stepsPerQueueMax; n += 1) inbox.count(queue, 1)
+      assert.isFalse(inbox.admits(queue))
+      inbox.count(queue, -1)
+      assert.isFalse(inbox.admits(queue), "the task that was not admitted waits")
+      waiting = 1
+      inbox.wake()
+      yield* settle
+      assert.isTrue(inbox.admits(queue))
+    }).pipe(Effect.scoped)
+  )
+})

@@ -1,0 +1,128 @@
+import { assert, describe, it } from "@effect/vitest"
+import { DateTime, Effect, Layer, Option } from "effect"
+import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
+import { TaskRow } from "../../../src/db/TaskRow.ts"
+import { zero } from "../../../src/domain/Credits.ts"
+import { TaskId, UserId } from "../../../src/domain/Ids.ts"
+import { CatalogVersions } from "../../../src/process/CatalogVersions.ts"
+import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
+import { OperatorFaults } from "../../../src/tasks/submission/OperatorFaults.ts"
+import { PaidSubmit } from "../../../src/tasks/submission/PaidSubmit.ts"
+import { Reconcile } from "../../../src/tasks/submission/Reconcile.ts"
+import { VendorWork } from "../../../src/tasks/submission/VendorWork.ts"
+import { TaskMedia } from "../../../src/tasks/TaskMedia.ts"
+import { TaskStore } from "../../../src/tasks/TaskStore.ts"
+import type { OwnedTask } from "../../../src/tasks/TaskStore.ts"
+import { VendorClient } from "../../../src/vendors/VendorClient.ts"
+import type { VendorAccount } from "../../../src/vendors/VendorClient.ts"
+
+const entry = builtInEntries.find(({ label }) => label === "text-to-image-max")!
+const epoch = DateTime.makeUnsafe(0)
+
+/** It has waited for a slot of account `a`, and has been given one. */
+const woken: OwnedTask = {
+  task: new TaskRow({
+    id: TaskId.make("019a0000-0000-7000-8000-000000000001"),
+    userId: UserId.make("019a0000-0000-7000-8000-000000000002"),
+    vendor: entry.vendor,
+    model: entry.model,
+    action: entry.action,
+    resultKind: entry.result,
+    status: "pending",
+    body: { prompt: "A lighthouse" },
+    sandbox: false,
+    price: zero,
+    catalogId: null,
+    captured: null,
+    result: null,
+    error: null,
+    traceId: null,
+    createdAt: epoch,
+    startedAt: null,
+    updatedAt: epoch
+  }),
+  epoch: 3,
+  deadlineAt: DateTime.add(epoch, { hours: 1 }),
+  attempt: Option.none(),
+  queue: "submits",
+  startsAt: epoch,
+  accountId: "a",
+  slotHeld: true,
+  inputs: {}
+}
+
+const accountOf = (accountId: string, isDraining: boolean): VendorAccount => ({
+  accountId,
+  submit: () => Effect.die("not asked"),
+  poll: () => Effect.die("not asked"),
+  cancel: () => Effect.succeed("Unsupported"),
+  reconcile: () => Effect.succeed([]),
+  slotsOf: () => ({ line: accountId, max: 1 }),
+  isDraining: () => isDraining
+})
+
+/** Takes the next step of the task; returns what it did. `other` is chosen for new jobs. */
+const stepOf = Effect.fnUntraced(function* (
+  own: VendorAccount,
+  other: VendorAccount,
+  slot: "Held" | "Waits"
+) {
+  const did: Array<string> = []
+  const stubs = Layer.mergeAll(
+    Layer.mock(CatalogVersions, {
+      withId: () => Effect.succeed(Option.some({ find: () => Option.some(entry) } as never))
+    }),
+    Layer.mock(TaskStore, {}),
+    Layer.mock(Reconcile, {}),
+    Layer.mock(OperatorFaults, { clear: () => Effect.void, hasOpen: () => false }),
+    Layer.mock(TaskMedia, { resolve: () => Effect.succeed({ media: [], inputs: {} }) }),
+    Layer.mock(ConcurrencyLimiter, {
+      notifyReleased: Effect.void,
+      serve: Effect.succeed(false),
+      queues: Effect.succeed([]),
+      take: (_request, { line }) => Effect.sync(() => (did.push(`slot of ${line}`), slot))
+    }),
+    Layer.mock(PaidSubmit, {
+      submit: ({ account }) =>
+        Effect.sync(() => {
+          did.push(`submit to ${account.accountId}`)
+          return { _tag: "Accepted" as const, until: epoch }
+        })
+    }),
+    Layer.mock(VendorClient, {
+      isSandbox: () => false,
+      isServed: () => true,
+      choose: () => Effect.succeed(other),
+      owner: (id) => Effect.succeed(id === own.accountId ? own : other)
+    })
+  )
+  const { next } = yield* Effect.provide(VendorWork, VendorWork.layer.pipe(Layer.provide(stubs)))
+  yield* next(woken)
+  return did
+})
+
+/** docs/reference/vendors.md#draining-an-account */
+describe("a task that has waited for a slot of an account", () => {
+  it.effect("is submitted there", () =>
+    Effect.gen(function* () {
+      const did = yield* stepOf(accountOf("a", false), accountOf("b", false), "Held")
+      assert.deepStrictEqual(did, ["submit to a"])
+    })
+  )
+
+  it.effect("goes to another one when that account drains, and needs a slot there", () =>
+    Effect.gen(function* () {
+      const did = yield* stepOf(accountOf("a", true), accountOf("b", false), "Held")
+      assert.deepStrictEqual(did, ["slot of b", "submit to b"])
+      const waits = yield* stepOf(accountOf("a", true), accountOf("b", false), "Waits")
+      assert.deepStrictEqual(waits, ["slot of b"])
+    })
+  )
+
+  it.effect("is submitted there all the same when no other has the model", () =>
+    Effect.gen(function* () {
+      const only = accountOf("a", true)
+      assert.deepStrictEqual(yield* stepOf(only, only, "Held"), ["submit to a"])
+    })
+  )
+})
