@@ -278,17 +278,21 @@ const breachesOf = Effect.fnUntraced(function* (
   }
   const queued = yield* sql<{ id: string }>`SELECT id FROM delivery_queue`
   breaches.push(...queued.map(({ id }) => `delivery ${id} is left`))
-  const tasks = yield* sql<{ id: string; prompt: string; status: string }>`
-    SELECT id, body ->> 'prompt' AS prompt, status FROM tasks`
+  const tasks = yield* sql<{ id: string; prompt: string; status: string; code: string | null }>`
+    SELECT id, body ->> 'prompt' AS prompt, status, error ->> 'code' AS code FROM tasks`
   const tags = new Map(tasks.map((task) => [JSON.parse(task.prompt).tag as string, task]))
   if (tags.size !== tasks.length) breaches.push(`${tasks.length} tasks of ${tags.size} creates`)
   for (const [tag, id] of accepted) {
     if (tags.get(tag)?.id !== id)
       breaches.push(`${tag}: accepted as ${id}, is ${tags.get(tag)?.id}`)
   }
-  for (const [tag, { status }] of tags) {
+  for (const [tag, { code, prompt, status }] of tags) {
     const sold = world.vendor.sold(tag)
     if (sold > 1) breaches.push(`${tag}: bought ${sold} times`)
+    const { story } = JSON.parse(prompt) as { readonly story: TaskStory["vendor"] }
+    if (code === "3004" && sold > 0 && story.ending !== "lost") {
+      breaches.push(`${tag}: failed with 3004 although the vendor lists its job`)
+    }
     if (status === "completed" && sold !== 1) breaches.push(`${tag}: completed without a job`)
   }
   const known = yield* sql<{ id: string }>`SELECT id FROM deliveries WHERE status = 'succeeded'`

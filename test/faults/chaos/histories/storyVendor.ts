@@ -1,5 +1,9 @@
-import { Duration, Effect } from "effect"
-import type { SubmitRequest, VendorAccount } from "../../../../src/vendors/VendorClient.ts"
+import { Clock, Duration, Effect } from "effect"
+import type {
+  ListedJob,
+  SubmitRequest,
+  VendorAccount
+} from "../../../../src/vendors/VendorClient.ts"
 import { VendorError } from "../../../../src/vendors/VendorError.ts"
 import type { VendorErrorClass } from "../../../../src/vendors/VendorError.ts"
 
@@ -28,6 +32,7 @@ interface Job {
   polls: number
   readonly story: VendorStory
   isCancelled: boolean
+  readonly createdAtMillis: number
 }
 
 const failure = (kind: VendorErrorClass) => new VendorError({ class: kind, message: "as told" })
@@ -47,9 +52,9 @@ export class StoryVendor {
 
   /** The account as a process sees it; `alive` holds up what a dead or sleeping process would do. */
   account(alive: <A, E>(effect: Effect.Effect<A, E>) => Effect.Effect<A, E>): VendorAccount {
-    const sell = ({ story, tag }: ReturnType<typeof storyOf>): string => {
+    const sell = ({ story, tag }: ReturnType<typeof storyOf>, createdAtMillis: number): string => {
       const id = `job-${this.jobs.size + 1}`
-      this.jobs.set(id, { tag, polls: 0, story, isCancelled: false })
+      this.jobs.set(id, { tag, polls: 0, story, isCancelled: false, createdAtMillis })
       return id
     }
     const submit = ({ body }: SubmitRequest) =>
@@ -58,7 +63,9 @@ export class StoryVendor {
         const n = this.submits.get(asked.tag) ?? 0
         this.submits.set(asked.tag, n + 1)
         const answer = asked.story.submits[n] ?? "accepted"
-        const id = /accepted|, sold/u.test(answer) ? sell(asked) : undefined
+        const id = /accepted|, sold/u.test(answer)
+          ? sell(asked, yield* Clock.currentTimeMillis)
+          : undefined
         if (asked.story.slow > 0) yield* Effect.sleep(Duration.seconds(asked.story.slow))
         if (answer === "retryable") return yield* failure("RETRYABLE")
         if (answer === "limited") return yield* failure("RATE_LIMITED")
@@ -67,7 +74,6 @@ export class StoryVendor {
       })
     return {
       accountId: "story",
-      canList: true,
       submit: (request) => alive(submit(request)),
       poll: (handle) =>
         alive(
@@ -94,13 +100,18 @@ export class StoryVendor {
             return "Canceled" as const
           })
         ),
-      reconcile: ({ body }) =>
+      list: ({ from, until }) =>
         alive(
-          Effect.sync(() => {
-            const { tag } = storyOf(body)
-            const own = [...this.jobs].filter(([, job]) => job.tag === tag)
-            return own.map(([id]) => ({ jobId: id, handle: { id } }))
-          })
+          Effect.sync(() =>
+            [...this.jobs]
+              .filter(([, job]) => job.createdAtMillis >= from && job.createdAtMillis <= until)
+              .map(([id, job]): ListedJob => ({
+                jobId: id,
+                createdAtMillis: job.createdAtMillis,
+                compare: ({ body }) => (storyOf(body).tag === job.tag ? "same" : "other"),
+                handle: () => ({ id })
+              }))
+          )
         )
     }
   }
