@@ -197,7 +197,7 @@ export class Checker {
       free
         .filter(
           ({ from, process, to }) =>
-            !process.hits.some((hit) => hit.from < to + 5000 && hit.to > from)
+            !process.hits.some((hit) => hit.from < to + settleMillis && hit.to > from)
         )
         .map(({ callId, tag }) => `${tag} ${callId} ${JSON.stringify(receipts.get(callId!))}`)
     )
@@ -243,6 +243,9 @@ export class Checker {
     }
   }
 }
+
+/** While Postgres is away what was answered is settled later, if its process is still there then. */
+const settleMillis = 25_000
 
 /** Micro-credits of one call with the vendor's usage. */
 const callPrice = 700_000

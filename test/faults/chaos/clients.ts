@@ -92,7 +92,8 @@ export class Clients {
     while (Date.now() < end && this.isPatient) {
       const answer = await this.send(kind, path, request)
       const isPassing =
-        [0, 429, 503].includes(answer.status) || (answer.status === 409 && kind === "create")
+        // 409: the first request with the same idempotency key is under way, or died with its process
+        [0, 429, 503].includes(answer.status) || (answer.status === 409 && kind !== "cancel")
       if (!isPassing) return answer
       await pause(this.#random.between(200, 1500))
     }

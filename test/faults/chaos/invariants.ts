@@ -125,12 +125,6 @@ export const atRest: ReadonlyArray<Invariant> = [
       WHERE owner IS NOT NULL OR due_at < clock_timestamp() - interval '20 seconds'`
   },
   {
-    name: "no attempt is open",
-    sql: `SELECT format('task %s: attempt %s of %s at %s, task %s %s since %s, %s', a.task_id, a.n, a.account_id,
-        a.started_at, t.status, t.error ->> 'code', t.updated_at, t.body ->> 'prompt') AS what
-      FROM vendor_attempts a JOIN tasks t ON t.id = a.task_id WHERE a.state = 'submitting'`
-  },
-  {
     name: "no account is left with a lease of permits that lies far ahead",
     sql: `SELECT format('%s until %s', key, next_at) AS what FROM rate_leases
       WHERE next_at > clock_timestamp() + interval '5 minutes'`
