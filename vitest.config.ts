@@ -16,10 +16,13 @@ class Interleaved extends BaseSequencer {
     const sorted = await super.sort(files)
     const isFault = ({ moduleId }: TestSpecification) => moduleId.includes("/faults/")
     const faults = sorted.filter(isFault)
-    return sorted
-      .filter((file) => !isFault(file))
-      .flatMap((file) => [...faults.splice(0, isQuick(file) ? 0 : 1), file])
-      .concat(faults)
+    const mixed: Array<TestSpecification> = []
+    for (const file of sorted) {
+      const fault = isFault(file) || isQuick(file) ? undefined : faults.shift()
+      if (fault !== undefined) mixed.push(fault)
+      if (!isFault(file)) mixed.push(file)
+    }
+    return [...mixed, ...faults]
   }
 }
 

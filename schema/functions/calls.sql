@@ -64,7 +64,8 @@ end $$;
 -- each call. Whoever deletes a hold settles it: an ended call without a hold is passed over. Of the calls that
 -- start on one wallet, the cheapest are held first, so that as many as possible can be paid. `p_receipts`: what
 -- the receipt of a starting call will say (`holds.call`); `checked`, when the caller has read what else limits the
--- key for this call. Returns refusals (`key`, `balance`, and `budget_` with the reset of the spend limit), what is
+-- key for this call; else `rotation`, which secret the caller knows the key by. p_usages: with the vendor's id of the
+-- request as `request`. Returns refusals (`key`, `balance`, and `budget_` with the reset of the spend limit), what is
 -- left of spend limits, and balance alerts. Raises GW428 when an alert is due and the caller has no transaction to
 -- publish it in (`p_alerts` is false).
 create or replace function calls_write(
@@ -108,20 +109,23 @@ begin
   ), receipts as (
     insert into calls
       (id, user_id, api_key_id, vendor, model, route, account_id, outcome, http_status, held, captured,
-        usage, sandbox, trace_id, created_at, ended_at, catalog_id)
+        usage, sandbox, trace_id, created_at, ended_at, catalog_id, request_id)
     select id, user_id, key, vendor, model, route, account, outcome, status, amount, captured,
-      usage::jsonb, sandbox, trace, created_at, p_now, catalog
+      nullif(usage::jsonb - 'request', '{}'), sandbox, trace, created_at, p_now, catalog, usage::jsonb ->> 'request'
     from ended
     returning user_id, api_key_id, vendor, model, outcome, captured, usage, sandbox
   ), freed as (
     select user_id, sum(captured)::bigint as captured, sum(amount)::bigint as amount from ended group by user_id
   ), known as (
-    select x.*, k.id is not null and (k.unlimited or x.receipt::json ->> 'checked' is not null) as alive,
+    select x.*, k.id is not null and (x.receipt::json ->> 'checked' is not null
+        or k.unlimited and (k.rotations = 0 or coalesce((x.receipt::json ->> 'rotation')::integer = k.rotations, true)))
+        as alive,
       k.last_used_at is null or k.last_used_at < p_now - interval '1 minute' as touch
     from unnest(p_started, p_started_users, p_keys, p_amounts, p_receipts, epochs, refusals)
       as x(id, user_id, key, amount, receipt, epoch, refusal)
     left join (
-      select k.id, k.last_used_at, k.allowed_models is null and k.rate_limit_per_minute is null as unlimited
+      select k.id, k.last_used_at, k.rotations, k.allowed_models is null and k.rate_limit_per_minute is null
+        and k.user_rate_limit_per_minute is null as unlimited
       from api_keys k
       where k.id = any (p_keys) and k.revoked_at is null and k.disabled_at is null
         and (k.expires_at is null or k.expires_at > p_now)
@@ -208,7 +212,7 @@ begin
   end if;
 end $$;
 
--- Counts what reservations_write charges and releases, before it does. For each key, nulls without a spend limit:
+-- Counts what reservations_renew charges and releases, before it does. For each key, nulls without a spend limit:
 -- the current period, what is left in it, and when it ends.
 create or replace function reservations_budget_settle(
   p_keys text[], p_charged bigint[], p_process text, p_now timestamptz,
@@ -250,14 +254,15 @@ $$;
 -- are the number and the sum of its captures. For each call: p_places is the place of its key in p_keys,
 -- p_numbers the number of its capture among those of its key (0: the call costs nothing), and p_totals the sum
 -- of these captures up to it. p_started_ms is Unix time in milliseconds. p_usages: with the number of the call's
--- catalog as `catalog`. The arrays p_used_ are what the settled calls of each key and model add to the rollup
+-- catalog as `catalog` and the vendor's id of the request as `request`. p_rotations: which secret the process knows
+-- each key by (ADR 0190). The arrays p_used_ are what the settled calls of each key and model add to the rollup
 -- (docs/reference/usage.md#rollup).
 --
 -- Raises unique_violation when a call was settled before, GW409 when a reservation does not cover its calls,
 -- and GW428 when an alert is due and the caller has no transaction to publish it in (`p_alerts` is false). The
 -- caller then calls reservations_settle_again.
-create or replace function reservations_write(
-  p_keys text[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
+create or replace function reservations_renew(
+  p_keys text[], p_rotations integer[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
   p_charged bigint[],
   p_ended uuid[], p_places integer[], p_numbers bigint[], p_totals bigint[], p_started_ms bigint[], p_amounts bigint[],
   p_captured bigint[], p_outcomes text[], p_statuses integer[], p_accounts text[], p_usages text[],
@@ -309,15 +314,16 @@ begin
       k.last_used_at is null or k.last_used_at < p_now - interval '1 minute' as touch,
       -- The rest of the old reservation, as far as it is requested, needs no new balance.
       least(x.needs + x.extra, coalesce(g.amount, 0) - x.charged) as kept
-    from unnest(p_keys, p_users, p_holds, p_needs, p_extras, p_captures, p_charged, epochs, lefts, ends)
+    from unnest(p_keys, p_rotations, p_users, p_holds, p_needs, p_extras, p_captures, p_charged, epochs, lefts, ends)
       with ordinality
-      as x(key, user_id, hold, needs, extra, captures, charged, epoch, budget, period_end, place)
+      as x(key, rotation, user_id, hold, needs, extra, captures, charged, epoch, budget, period_end, place)
     join wallets w on w.user_id = x.user_id
     left join deleted g on g.key = x.key
     left join api_keys k on k.id = x.key and k.user_id = x.user_id and k.revoked_at is null and k.disabled_at is null
       and (k.expires_at is null or k.expires_at > p_now) and 'inference' = any (k.scopes)
       -- Calls of a key with one of these limits are checked one by one.
-      and k.allowed_models is null and k.rate_limit_per_minute is null
+      and k.allowed_models is null and k.rate_limit_per_minute is null and k.user_rate_limit_per_minute is null
+      and (k.rotations = 0 or k.rotations = x.rotation)
   ), free as (
     select t.*, least(
         t.settled - t.held + sum(t.rest - t.kept) over per_wallet,
@@ -354,10 +360,11 @@ begin
   ), receipts as (
     insert into calls
       (id, user_id, api_key_id, vendor, model, route, account_id, outcome, http_status, held, captured,
-        usage, sandbox, trace_id, created_at, ended_at, catalog_id)
+        usage, sandbox, trace_id, created_at, ended_at, catalog_id, request_id)
     select c.id, p_users[c.place], p_keys[c.place], c.vendor, c.model, c.route, c.account, c.outcome, c.status,
-      c.amount, c.captured, nullif(c.usage - 'catalog', '{}'), c.sandbox, c.trace,
-      timestamptz 'epoch' + c.started_ms * interval '1 millisecond', p_now, (c.usage ->> 'catalog')::integer
+      c.amount, c.captured, nullif(c.usage - '{catalog,request}'::text[], '{}'), c.sandbox, c.trace,
+      timestamptz 'epoch' + c.started_ms * interval '1 millisecond', p_now, (c.usage ->> 'catalog')::integer,
+      c.usage ->> 'request'
     from (
       select unnest(p_ended) as id, unnest(p_places) as place, unnest(p_vendors) as vendor, unnest(p_models) as model,
         unnest(p_routes) as route, unnest(p_accounts) as account, unnest(p_outcomes) as outcome,
@@ -417,8 +424,27 @@ begin
   return query select * from unnest(results);
 end $$;
 
--- The same for a caller that has not summed up what was used: a process of the release before, or
--- reservations_settle_again.
+-- Kept for processes of the release before.
+create or replace function reservations_write(
+  p_keys text[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
+  p_charged bigint[],
+  p_ended uuid[], p_places integer[], p_numbers bigint[], p_totals bigint[], p_started_ms bigint[], p_amounts bigint[],
+  p_captured bigint[], p_outcomes text[], p_statuses integer[], p_accounts text[], p_usages text[],
+  p_vendors text[], p_models text[], p_routes text[], p_sandboxes boolean[], p_traces text[],
+  p_used_places integer[], p_used_vendors text[], p_used_models text[], p_used_sandboxes boolean[],
+  p_used_requests bigint[], p_used_input bigint[], p_used_cached bigint[], p_used_output bigint[],
+  p_used_credits bigint[],
+  p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
+) returns setof reservations_settle_result language sql as $$
+  select * from reservations_renew(
+    p_keys, null, p_users, p_holds, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers, p_totals,
+    p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_vendors, p_models, p_routes,
+    p_sandboxes, p_traces, p_used_places, p_used_vendors, p_used_models, p_used_sandboxes, p_used_requests,
+    p_used_input, p_used_cached, p_used_output, p_used_credits, p_process, p_throttle, p_alerts, p_now)
+$$;
+
+-- The same for a caller that has not summed up what was used, and does not say by which secret it knows a key: a
+-- process of the release before, or reservations_settle_again. A key that was rotated gets no reservation from it.
 create or replace function reservations_settle(
   p_keys text[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
   p_charged bigint[],
@@ -443,14 +469,14 @@ create or replace function reservations_settle(
       array_agg(sandbox) as sandboxes, array_agg(requests) as requests, array_agg(input) as input,
       array_agg(cached) as cached, array_agg(output) as output, array_agg(credits) as credits
     from used
-  ) u cross join lateral reservations_write(
-    p_keys, p_users, p_holds, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers, p_totals,
+  ) u cross join lateral reservations_renew(
+    p_keys, null, p_users, p_holds, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers, p_totals,
     p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_vendors, p_models, p_routes,
     p_sandboxes, p_traces, u.places, u.vendors, u.models, u.sandboxes, u.requests, u.input, u.cached, u.output,
     u.credits, p_process, p_throttle, p_alerts, p_now) r
 $$;
 
--- The same for a batch that reservations_write refused, in a transaction that publishes its alerts. A call
+-- The same for a batch that reservations_renew refused, in a transaction that publishes its alerts. A call
 -- that was settled before is passed over. A call without cover (another process has closed the reservation,
 -- because it took this one for dead) is lost: nothing is charged. Amounts of reservations are absolute, so that
 -- a batch may be repeated, with more calls.

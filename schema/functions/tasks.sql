@@ -55,6 +55,10 @@ begin
     end if;
     limits := null;
     budget := null;
+    if w.key_limits then
+      -- The user's own limit stands in place of the configured one.
+      c.user_running_max := coalesce((select u.concurrent_tasks from users u where u.id = c.user_id), c.user_running_max);
+    end if;
     if w.key_limits and c.api_key is not null then
       perform key_budgets_renew(array[c.api_key], c.now);
       select * into limits from api_keys o where o.id = c.api_key;

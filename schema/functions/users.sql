@@ -27,8 +27,8 @@ begin
   );
 end $$;
 
--- Finds a key by its hash and, when it may be used for inference, takes a token from its bucket, and one from its
--- user's. 0: there is no such limit. A refusal for the key takes nothing from the user. `limited` is the limit that
+-- Finds a key by the hash of its secret, or of the secret before its rotation, and, when it may be used for inference,
+-- takes a token from its bucket, and one from its user's. 0: there is no such limit. A refusal for the key takes nothing from the user. `limited` is the limit that
 -- refused, or of which least remains; null when nothing was counted.
 create or replace function inference_admit(
   p_hash bytea, p_per_minute integer, p_user_per_minute integer, p_now timestamptz,
@@ -38,11 +38,15 @@ create or replace function inference_admit(
 declare
   taken record;
   per_minute integer;
+  user_per_minute integer;
 begin
   select * into k from api_keys where key_hash = p_hash;
-  if not found then return; end if;
+  if not found then
+    select * into k from api_keys where previous_key_hash = p_hash;
+    if not found then return; end if;
+  end if;
   if k.revoked_at is null and k.disabled_at is null and (k.expires_at is null or k.expires_at > p_now)
-    and 'inference' = any (k.scopes) then
+    and 'inference' = any (k.scopes) and (k.key_hash = p_hash or k.previous_key_until > p_now) then
     -- The key's own limit, where it is the lower one.
     per_minute := least(nullif(p_per_minute, 0), k.rate_limit_per_minute);
     if per_minute > 0 then
@@ -50,13 +54,15 @@ begin
       limited := per_minute;
       of_user := false;
     end if;
-    if p_user_per_minute > 0 and admitted is not false then
-      select * into taken from bucket_take('user:' || k.user_id, p_user_per_minute, 60, p_now);
+    -- The user's own limit stands in place of the configured one.
+    user_per_minute := coalesce(k.user_rate_limit_per_minute, p_user_per_minute);
+    if user_per_minute > 0 and admitted is not false then
+      select * into taken from bucket_take('user:' || k.user_id, user_per_minute, 60, p_now);
       if limited is null or not taken.admitted or taken.remaining < remaining then
         admitted := taken.admitted;
         remaining := taken.remaining;
         reset_seconds := taken.reset_seconds;
-        limited := p_user_per_minute;
+        limited := user_per_minute;
         of_user := true;
       end if;
     end if;
@@ -150,6 +156,53 @@ begin
   end if;
   reserved := exists (select from holds h where h.kind = 'reservation' and h.api_key_id = p_key);
   return next;
+end $$;
+
+-- Changes a user: each field whose name is in p_fields, null included. Locks the wallet, so that every later hold sees
+-- the limits, and then the user, so that every key made later has them too. Sessions end with a change of the password
+-- and when the user is disabled. Returns no row when there is no such user.
+create or replace function user_update(
+  p_user uuid, p_fields text[], p_email text, p_name text, p_password_hash text, p_disabled boolean,
+  p_threshold bigint, p_per_minute integer, p_concurrent integer, p_now timestamptz
+) returns table (
+  id uuid, email text, name text, created_at timestamptz, disabled_at timestamptz, trigger_threshold bigint,
+  rate_limit_per_minute integer, concurrent_tasks integer
+) language plpgsql as $$
+declare
+  u users;
+  w wallets;
+begin
+  w := wallet_lock(p_user);
+  select * into u from users x where x.id = p_user and x.deleted_at is null for update;
+  if not found then return; end if;
+  if 'email' = any (p_fields) then u.email := p_email; end if;
+  if 'name' = any (p_fields) then u.name := p_name; end if;
+  if 'password' = any (p_fields) then
+    u.password_hash := p_password_hash;
+    u.session_epoch := u.session_epoch + 1;
+  end if;
+  if 'disabled' = any (p_fields) then
+    u.disabled_at := case when p_disabled then coalesce(u.disabled_at, p_now) end;
+    if p_disabled then u.session_epoch := u.session_epoch + 1; end if;
+  end if;
+  if 'rate_limit_per_minute' = any (p_fields) then u.rate_limit_per_minute := p_per_minute; end if;
+  if 'concurrent_tasks' = any (p_fields) then u.concurrent_tasks := p_concurrent; end if;
+  update users x set
+      email = u.email, name = u.name, password_hash = u.password_hash, session_epoch = u.session_epoch,
+      disabled_at = u.disabled_at, rate_limit_per_minute = u.rate_limit_per_minute,
+      concurrent_tasks = u.concurrent_tasks
+    where x.id = p_user;
+  if p_fields && array['disabled', 'rate_limit_per_minute'] then
+    -- A statement of its own sees the keys that waited for the lock of the user.
+    update api_keys k set disabled_at = u.disabled_at, user_rate_limit_per_minute = u.rate_limit_per_minute
+      where k.user_id = p_user;
+  end if;
+  if u.concurrent_tasks is not null and not w.key_limits then
+    update wallets x set key_limits = true where x.user_id = p_user;
+  end if;
+  if 'trigger_threshold' = any (p_fields) then select * into w from wallet_threshold_set(p_user, p_threshold); end if;
+  return query select u.id, u.email, u.name, u.created_at, u.disabled_at, w.trigger_threshold, u.rate_limit_per_minute,
+    u.concurrent_tasks;
 end $$;
 
 -- Begins the periods of these keys' budgets that are due. The caller has locked the wallets. A clock that is behind

@@ -77,6 +77,15 @@ begin
   end if;
 end $$;
 
+-- Sets the threshold of the balance alert. Returns no row when there is no such wallet.
+create or replace function wallet_threshold_set(p_user uuid, p_threshold bigint) returns setof wallets language sql as $$
+  update wallets set trigger_threshold = p_threshold,
+      state = case when settled >= p_threshold then 'NORMAL' else state end,
+      alert_withheld = alert_withheld and settled < p_threshold
+    where user_id = p_user
+    returning *
+$$;
+
 -- A top-up, or an adjustment, which may be negative. The same operation again changes nothing: `repeated`, with
 -- the wallet as it was after the first. Raises GW404 (no wallet), GW422 (the operation id belongs to another
 -- change), GW409 (an adjustment would leave less than is held) and GW410 (more than a wallet can contain).

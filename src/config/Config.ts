@@ -87,6 +87,8 @@ export class AppConfig extends Context.Service<
     readonly concurrentTasksPerKey: number
     /** The same of all keys of a user together. */
     readonly concurrentTasksPerUser: number
+    /** The spend limit that a console key is made with; 0: none. */
+    readonly consoleCreditsPerMonth: number
     readonly signIn: SignInSettings
     readonly serviceName: string
     readonly logLevel: LogLevel.LogLevel
@@ -227,6 +229,7 @@ const limits = Effect.gen(function* () {
     manageRateLimitPerMinute: yield* count("MANAGE_RATE_LIMIT_PER_MINUTE", 600),
     concurrentTasksPerKey: yield* count("CONCURRENT_TASKS_PER_KEY"),
     concurrentTasksPerUser: yield* count("CONCURRENT_TASKS_PER_USER"),
+    consoleCreditsPerMonth: yield* count("CONSOLE_CREDITS_PER_MONTH", 1000),
     simulatorDelay: yield* delayRange(delay),
     maxBodyBytes: yield* byteCount(size),
     taskDeadline: yield* duration("TASK_DEADLINE"),

@@ -14,11 +14,11 @@ export interface PendingEntry {
   }
   readonly ipAddress: string | null
   /** Whose data are changed or read, as far as the request names it. */
-  readonly userId: string | null
+  userId: string | null
   readonly resourceId: string | null
   readonly changes: Readonly<Record<string, unknown>>
   readonly traceId: string | null
-  /** A store has written the entry, or has found that nothing was changed. */
+  /** A store has written the entry, or there is none to write: nothing was changed, nobody was looked at. */
   isDone: boolean
 }
 
@@ -57,6 +57,23 @@ export const audited =
       pending.isDone = true
       return outcome
     })
+
+const onPending = (set: (entry: PendingEntry) => void) =>
+  Effect.map(PendingAudit, (pending) => {
+    if (Option.isSome(pending)) set(pending.value)
+  })
+
+/** What the operator reads belongs to this user, whom the request does not name. */
+export const readsOf = (userId: string) =>
+  onPending((entry) => {
+    entry.userId = userId
+    entry.isDone = false
+  })
+
+/** The request changes nothing, though its method writes. */
+export const changesNothing = onPending((entry) => {
+  entry.isDone = true
+})
 
 /** The change always happened, to what the request names. */
 export const named = () => Option.some<AuditSubject>({})

@@ -268,6 +268,9 @@ export const callbackKeysBytesMax = 64 * 1024
  */
 export const reservationMillis = 100
 
+/** The longest time for which the old secret of a rotated key works too: as long as a session lives. */
+export const keyGraceDays = 7
+
 /** Text that names where a price was read. */
 export const sourceCharactersMax = 500
 

@@ -28,6 +28,8 @@ export interface CallStart {
   readonly model: string | null
   readonly route: string
   readonly sandbox: boolean
+  /** Which secret of the key: the key may have been rotated since it was recognized. ADR 0190. */
+  readonly rotation: number
   /** The models and the rate that its key allows were checked for this call. */
   readonly checked?: true
   /** The number of the catalog that it is priced by; `null`: that is not stored. */
@@ -210,6 +212,6 @@ const parametersOf = (
 
 /** What the receipt of a call contains, kept with its hold: another process may have to write it. */
 const noteOf = (start: CallStart): string => {
-  const { catalogId: catalog, checked, key, model, route, sandbox, trace, vendor } = start
-  return JSON.stringify({ key, vendor, model, route, sandbox, trace, catalog, checked })
+  const { catalogId: catalog, checked, key, model, rotation, route, sandbox, trace, vendor } = start
+  return JSON.stringify({ key, vendor, model, route, sandbox, trace, catalog, checked, rotation })
 }

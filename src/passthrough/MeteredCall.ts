@@ -92,12 +92,13 @@ export class MeteredCall implements ReachHandlers {
   }
 
   #start(): CallStart {
-    const { apiKeyId: key, limits, userId: user } = this.#call.principal
+    const { apiKeyId: key, limits, rotation, userId: user } = this.#call.principal
     const { route } = this.#call.to
     const start: CallStart = {
       id: this.#id,
       user,
       key,
+      rotation,
       amount: this.#plan.hold,
       trace: this.#call.traceId,
       vendor: route.vendor,

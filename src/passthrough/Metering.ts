@@ -81,7 +81,7 @@ export class Metering extends Context.Service<
         for (const { id, userId } of orphans) closeUnsafe(lost({ id, user: userId }))
         const left = yield* reservationStore.lost(aliveSince, orphansMax)
         for (const { key, processId, userId: user } of left) {
-          const size = { key, user, hold: makeCallId(DateTime.toEpochMillis(now)) }
+          const size = { key, rotation: 0, user, hold: makeCallId(DateTime.toEpochMillis(now)) }
           const sizes = [{ ...size, needs: zero, extra: zero }]
           yield* writes.reservations(processId)({ sizes, ended: [] })
         }

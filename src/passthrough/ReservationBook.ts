@@ -40,6 +40,8 @@ const quietRoundsMax = 5
 /** What this process may spend for a key without asking the store. Amounts in micro-credits. */
 interface Reservation {
   readonly key: string
+  /** Calls are drawn by this secret of the key alone. */
+  rotation: number
   readonly user: UserId
   /** Calls are drawn up to here: what the store holds at least, whether a write under way succeeds or not. */
   limit: bigint
@@ -102,8 +104,11 @@ export class ReservationBook {
   draw(start: CallStart, now: Moment): Drawn | undefined {
     const reservation = this.#reservations.get(start.key) ?? this.#count(start, now)
     if (reservation === undefined) return undefined
+    // The store has recognized the key by its newest secret
+    if (start.rotation > reservation.rotation) reservation.rotation = start.rotation
     reservation.begun += start.amount
     if (
+      start.rotation !== reservation.rotation ||
       reservation.open + start.amount > reservation.limit ||
       now.monotonic >= reservation.validUntil.monotonic ||
       now.wall >= reservation.validUntil.wall ||
@@ -127,7 +132,7 @@ export class ReservationBook {
     const sizes: Array<ReservationSize> = []
     const ended: Array<DrawnCall> = []
     for (const reservation of this.#reservations.values()) {
-      const { begun, key, running, user } = reservation
+      const { begun, key, rotation, running, user } = reservation
       reservation.begun = 0n
       reservation.pace = max(begun, reservation.pace - reservation.pace / 8n)
       reservation.quietRounds = begun > 0n ? 0 : reservation.quietRounds + 1
@@ -147,6 +152,7 @@ export class ReservationBook {
       reservation.stored = max(reservation.stored, running + extra)
       sizes.push({
         key,
+        rotation,
         user,
         hold: newId(),
         needs: Credits.make(running),
@@ -202,7 +208,7 @@ export class ReservationBook {
   }
 
   /** Counts the calls of a key without a reservation; creates one when it calls often. */
-  #count({ key, user }: CallStart, { monotonic }: Moment): Reservation | undefined {
+  #count({ key, rotation, user }: CallStart, { monotonic }: Moment): Reservation | undefined {
     if (monotonic - this.#countedSince >= oftenMillis) {
       this.#counts.clear()
       this.#countedSince = monotonic
@@ -212,6 +218,7 @@ export class ReservationBook {
     if (count < callsOften) return undefined
     const reservation: Reservation = {
       key,
+      rotation,
       user,
       limit: 0n,
       open: 0n,

@@ -16,6 +16,8 @@ import { UsageSums } from "./UsageSums.ts"
 /** The new size of a key's reservation: 0 and 0 close it. */
 export interface ReservationSize {
   readonly key: string
+  /** Which secret of the key its calls have. ADR 0190. */
+  readonly rotation: number
   readonly user: UserId
   /** Id of the hold that replaces the last one. */
   readonly hold: string
@@ -127,9 +129,9 @@ const grantOf = (row: typeof Notice.Type): ReadonlyArray<ReservationGrant> => {
     : [{ key: apiKeyId, granted, available, alive, expiresAt, left: threshold }]
 }
 
-const fastStatement = `SELECT * FROM reservations_write(
+const fastStatement = `SELECT * FROM reservations_renew(
   $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,
-  $26, $27, $28, $29, $30, $31, $32, $33, make_interval(secs => $34), $35, $36)`
+  $26, $27, $28, $29, $30, $31, $32, $33, $34, make_interval(secs => $35), $36, $37)`
 
 const carefulStatement = `SELECT * FROM reservations_settle_again(
   $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,
@@ -142,6 +144,8 @@ const parametersOf = (
   const { calls, keys, used } = numbered(ended, sizes)
   return [
     texts(sizes, ({ key }) => key),
+    // reservations_settle_again lets no call be drawn on the reservation of a key that was rotated
+    ...(alerts ? [] : [integers(sizes, ({ rotation }) => rotation)]),
     uuids(sizes, ({ user }) => user),
     uuids(sizes, ({ hold }) => hold),
     amounts(sizes, ({ needs }) => needs),

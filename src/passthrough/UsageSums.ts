@@ -37,7 +37,7 @@ export class UsageSums {
     sum.output += countOf(end.usage["outputTokens"])
   }
 
-  /** The parameters `p_used_` of `reservations_write`. */
+  /** The parameters `p_used_` of `reservations_renew`. */
   columns() {
     const sums = [...this.#sums.values()]
     return [

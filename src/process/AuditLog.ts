@@ -22,7 +22,7 @@ export class AuditLog extends Context.Service<
      * that no store has judged, the entry is written when it has succeeded.
      */
     readonly around: (
-      entry: Omit<PendingEntry, "isDone">
+      entry: PendingEntry
     ) => <A, E, R>(request: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     /** Newest first. */
     readonly list: (page: AuditPage) => Effect.Effect<ReadonlyArray<AuditRow>, StoreUnavailable>
@@ -35,17 +35,12 @@ export class AuditLog extends Context.Service<
     Effect.map(AuditStore, (store) =>
       AuditLog.of({
         around: (entry) => (request) =>
-          Effect.suspend(() => {
-            const pending: PendingEntry = { ...entry, isDone: false }
-            return request.pipe(
-              Effect.provideService(PendingAudit, Option.some(pending)),
-              Effect.tap(() =>
-                pending.isDone
-                  ? Effect.void
-                  : Effect.uninterruptible(retryStore(store.append(pending)))
-              )
+          request.pipe(
+            Effect.provideService(PendingAudit, Option.some(entry)),
+            Effect.tap(() =>
+              entry.isDone ? Effect.void : Effect.uninterruptible(retryStore(store.append(entry)))
             )
-          }),
+          ),
         list: store.list,
         all: (filters) =>
           Stream.paginate(Option.none<AuditId>(), (before) =>

@@ -75,7 +75,7 @@ const make = Effect.fnUntraced(function* (
   const handlers = new Map<string, Array<(key: string) => void>>()
   const waiting = new Map<HintTopic, Set<string>>()
   const busy = yield* Latch.make()
-  let aloneUntil = 0
+  let aloneAt = Number.NEGATIVE_INFINITY
 
   direct.onNotification((payload) => {
     const message = decodeMessage(payload)
@@ -92,7 +92,7 @@ const make = Effect.fnUntraced(function* (
     return Effect.map(
       direct.query(send, [notificationChannel, payloads, ownerDeadSeconds]),
       (sent) => {
-        if (sent.length === 0) aloneUntil = clock.currentTimeMillisUnsafe() + aloneMillis
+        if (sent.length === 0) aloneAt = clock.currentTimeMillisUnsafe()
       }
     )
   }).pipe(Effect.catchCause((cause) => Effect.logDebug("Hints were not sent", cause)))
@@ -109,7 +109,8 @@ const make = Effect.fnUntraced(function* (
 
   return {
     publishUnsafe: (topic, key) => {
-      if (clock.currentTimeMillisUnsafe() < aloneUntil) return
+      // Either way, because the clock may be set back
+      if (Math.abs(clock.currentTimeMillisUnsafe() - aloneAt) < aloneMillis) return
       const keys = waiting.get(topic)
       if (keys === undefined) waiting.set(topic, new Set([key]))
       else keys.add(key)

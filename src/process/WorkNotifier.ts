@@ -9,8 +9,8 @@ import type { EndpointId, TaskId } from "../domain/Ids.ts"
 export class WorkNotifier extends Context.Service<
   WorkNotifier,
   {
-    /** The task is due. */
-    readonly notifyTask: (id: TaskId) => Effect.Effect<void>
+    /** A task is due, or it will be at the end of its step, which some process has in hand. */
+    readonly notifyDue: (when: "now" | "after its step") => Effect.Effect<void>
     /** The task was ended from outside: its step stops, and the vendor is asked to cancel the job. */
     readonly stopTask: (id: TaskId) => Effect.Effect<void>
     /** The task is due, and this process does not take it: another one may. */
@@ -21,7 +21,7 @@ export class WorkNotifier extends Context.Service<
 >()("gateway/process/WorkNotifier") {
   /** Notifies nobody: for tests that call the services themselves. */
   static readonly layerNoop = Layer.succeed(WorkNotifier, {
-    notifyTask: () => Effect.void,
+    notifyDue: () => Effect.void,
     stopTask: () => Effect.void,
     offerTask: () => Effect.void,
     notifyEndpoints: () => Effect.void

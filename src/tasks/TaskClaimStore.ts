@@ -1,5 +1,5 @@
 import type { PgClient } from "@effect/sql-pg"
-import { Effect, Option, Schema } from "effect"
+import { Array, Effect, Option, Schema } from "effect"
 import type { DateTime } from "effect"
 import { rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
@@ -24,8 +24,9 @@ const ClaimedRow = Schema.Struct({
   handle: Schema.NullOr(Handle),
   attemptFailure: Schema.NullOr(Schema.String)
 })
+type ClaimedRow = typeof ClaimedRow.Type
 
-const ownedTask = (queue: string, row: typeof ClaimedRow.Type): OwnedTask => ({
+const ownedTask = (queue: string, row: ClaimedRow): OwnedTask => ({
   task: row,
   epoch: row.epoch,
   deadlineAt: row.deadlineAt,
@@ -50,6 +51,30 @@ const ownedTask = (queue: string, row: typeof ClaimedRow.Type): OwnedTask => ({
         })
 })
 
+const decodeRow = Schema.decodeUnknownEffect(ClaimedRow)
+const idOf = (row: unknown) => Option.map(decodeId(row), ({ id }) => id)
+const decodeId = Schema.decodeUnknownOption(Schema.Struct({ id: Schema.String }))
+const decodeRows = Schema.decodeUnknownEffect(Schema.Array(ClaimedRow))
+
+/**
+ * A row that this program cannot read, such as one of a newer release, keeps no other task waiting. Its task
+ * has no run here, so it is released, and due again, a reconciliation later.
+ */
+const readable = (rows: ReadonlyArray<unknown>): Effect.Effect<ReadonlyArray<ClaimedRow>> =>
+  Effect.catch(decodeRows(rows), () =>
+    Effect.map(
+      Effect.forEach(rows, (row) =>
+        Effect.catch(Effect.asSome(decodeRow(row)), ({ message }) =>
+          Effect.logError("A due task cannot be read").pipe(
+            Effect.annotateLogs({ task: Option.getOrNull(idOf(row)), fault: message }),
+            Effect.as(Option.none())
+          )
+        )
+      ),
+      Array.getSomes
+    )
+  )
+
 /** Claims of due tasks. `schema/functions/tasks.sql` */
 export const claims = (sql: PgClient.PgClient): Pick<TaskStore["Service"], "claim" | "queues"> => ({
   queues: (now: DateTime.Utc) =>
@@ -62,7 +87,7 @@ export const claims = (sql: PgClient.PgClient): Pick<TaskStore["Service"], "clai
         CASE WHEN c.attempt_state = 'submitted' THEN jsonb_build_object('n', t.body -> 'n') ELSE t.body END AS body
       FROM task_claim(${queue}, ${limit}, ${owner}, ${toDate(now)}) c
       CROSS JOIN LATERAL (SELECT * FROM tasks WHERE id = c.task_id OFFSET 0) t`.pipe(
-      rowsOf(ClaimedRow),
+      Effect.flatMap(readable),
       Effect.map((rows) => rows.map((row) => ownedTask(queue, row))),
       storeFailures
     )

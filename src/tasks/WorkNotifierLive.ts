@@ -1,6 +1,7 @@
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Schedule } from "effect"
 import type { EndpointId } from "../domain/Ids.ts"
 import { Hints } from "../process/Hints.ts"
+import { makeFiberPlaces } from "../process/Places.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { EndpointActor } from "../webhooks/EndpointActor.ts"
 import { LocalSenders } from "../webhooks/LocalSenders.ts"
@@ -8,6 +9,9 @@ import { TaskInbox } from "./TaskInbox.ts"
 
 /** Endpoint actors that are started at once: each reads the last minute of its attempts. */
 const startsMax = 8
+
+/** Looks for a task whose step is in hand, each after twice the time; later the scheduler looks by itself. */
+const looks = { schedule: Schedule.exponential("50 millis"), times: 6 } as const
 
 /**
  * Tasks are left in the inbox of the `TaskScheduler`. Endpoints get volatile messages, or a call of their
@@ -26,6 +30,8 @@ export const layer = Layer.effect(
     const context = yield* Effect.context<never>()
     const hints = yield* Hints
     hints.subscribe("run", () => inbox.wake())
+    const fork = yield* makeFiberPlaces
+    const wake = Effect.sync(() => inbox.wake())
     const notifyEndpoints = Effect.fnUntraced(function* (ids: ReadonlyArray<EndpointId>) {
       const needMessage = yield* Effect.filter(ids, (id) =>
         Effect.map(senders.notify(id), (isNotified) => !isNotified)
@@ -37,7 +43,8 @@ export const layer = Layer.effect(
       )
     })
     return WorkNotifier.of({
-      notifyTask: () => Effect.sync(() => inbox.wake()),
+      notifyDue: (when) =>
+        when === "now" ? wake : Effect.sync(() => fork(Effect.repeat(wake, looks))),
       stopTask: (id) =>
         Effect.sync(() => {
           hints.publishUnsafe("stop", id)

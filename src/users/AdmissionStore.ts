@@ -32,6 +32,12 @@ export interface AdmittedKey {
   readonly allowedModels: ReadonlyArray<string> | null
   /** `null`: only the limits of the request. */
   readonly rateLimitPerMinute: number | null
+  /** Of the user; `null`: that of the request. */
+  readonly userRateLimitPerMinute: number | null
+  /** How often the key was rotated. */
+  readonly rotations: number
+  /** Of the secret before the latest rotation: until when it opens the key; `null`: not any more. */
+  readonly previousUntil: DateTime.Utc | null | undefined
 }
 
 /** A limit after this request: of both that which refused, or of which least remains. */
@@ -81,11 +87,12 @@ export class AdmissionStore extends Context.Service<
       return AdmissionStore.of({
         admit: (request) =>
           Effect.flatMap(statementOf(sql, request, isCounted(request)), ([row]) => {
-            if (row === undefined) return Effect.succeedNone
-            const admission = admissionOf(row)
-            return isCounted(request) || admission.key.rateLimitPerMinute === null
+            // The function has looked for a secret that was rotated
+            if (row === undefined && isCounted(request)) return Effect.succeedNone
+            const admission = row && admissionOf(row)
+            return admission !== undefined && (isCounted(request) || !hasRate(admission.key))
               ? Effect.succeedSome(admission)
-              : // The key has a limit of its own
+              : // The key has a limit of its own, or it is known by another secret
                 Effect.map(statementOf(sql, request, true), ([row]) =>
                   row === undefined ? Option.none() : Option.some(admissionOf(row))
                 )
@@ -120,8 +127,11 @@ const KeyRow = Schema.Struct({
   disabledAt: Schema.NullOr(Schema.Date),
   lastUsedAt: Schema.NullOr(Schema.Date),
   allowedModels: Schema.NullOr(Schema.Array(Schema.String)),
-  rateLimitPerMinute: Schema.NullOr(Schema.Int)
+  rateLimitPerMinute: Schema.NullOr(Schema.Int),
+  userRateLimitPerMinute: Schema.NullOr(Schema.Int),
+  rotations: Schema.Int
 })
+const PreviousRow = Schema.Struct({ previousUntil: Schema.NullOr(Schema.Date) })
 const TakenRow = Schema.Struct({
   admitted: Schema.Boolean,
   remaining: Schema.Int,
@@ -137,14 +147,17 @@ const ViewRow = Schema.Struct({
 
 // A row that does not decode throws within the effect: a defect, as in every store
 const decodeKey = Schema.decodeUnknownSync(KeyRow)
+const decodePrevious = Schema.decodeUnknownSync(PreviousRow)
 const decodeRate = Schema.decodeUnknownSync(RateRow)
 const decodeTask = Schema.decodeUnknownSync(ViewRow)
 
 /** Named as the row's fields, so that this process need not rename the columns. */
 const keyColumns = `k.id AS "keyId", k.user_id AS "keyUserId", k.scopes, k.expires_at AS "expiresAt",
   k.revoked_at AS "revokedAt", k.disabled_at AS "disabledAt", k.last_used_at AS "lastUsedAt",
-  k.allowed_models AS "allowedModels", k.rate_limit_per_minute AS "rateLimitPerMinute"`
-const countedColumns = `${keyColumns}, k.limited, k.of_user AS "ofUser", k.admitted, k.remaining,
+  k.allowed_models AS "allowedModels", k.rate_limit_per_minute AS "rateLimitPerMinute",
+  k.user_rate_limit_per_minute AS "userRateLimitPerMinute", k.rotations`
+const countedColumns = `${keyColumns}, k.key_hash <> $1 AS "isPrevious",
+  k.previous_key_until AS "previousUntil", k.limited, k.of_user AS "ofUser", k.admitted, k.remaining,
   k.reset_seconds AS "resetSeconds"`
 const namedTaskColumns = taskColumns.replaceAll(
   /t\.(\w+_\w+)/gu,
@@ -162,6 +175,10 @@ const admittedBy = `FROM (
 const countedKey = `SELECT ${countedColumns} ${admittedBy}`
 const countedKeyAndTask = `SELECT ${countedColumns}, ${namedTaskColumns} ${admittedBy}
   LEFT JOIN tasks t ON t.id = $5 AND t.user_id = k.user_id`
+
+/** The key or its user has a rate of its own. */
+export const hasRate = ({ rateLimitPerMinute, userRateLimitPerMinute }: AdmittedKey): boolean =>
+  rateLimitPerMinute !== null || userRateLimitPerMinute !== null
 
 const isCounted = ({ perMinute, userPerMinute }: AdmissionRequest): boolean =>
   perMinute > 0 || userPerMinute > 0
@@ -196,7 +213,11 @@ const admissionOf = (row: Row): Admission => {
       disabledAt: utcOrNull(key.disabledAt),
       lastUsedAt: utcOrNull(key.lastUsedAt),
       allowedModels: key.allowedModels,
-      rateLimitPerMinute: key.rateLimitPerMinute
+      rateLimitPerMinute: key.rateLimitPerMinute,
+      userRateLimitPerMinute: key.userRateLimitPerMinute,
+      rotations: key.rotations,
+      previousUntil:
+        row["isPrevious"] === true ? utcOrNull(decodePrevious(row).previousUntil) : undefined
     },
     rate: (row["limited"] ?? null) === null ? Option.none() : Option.some(rateOf(decodeRate(row))),
     task: (row["id"] ?? null) === null ? Option.none() : Option.some(viewOf(decodeTask(row)))

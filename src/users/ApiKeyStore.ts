@@ -24,6 +24,16 @@ export class ApiKeyRow extends Schema.Class<ApiKeyRow>("ApiKeyRow")({
   lastUsedAt: Schema.NullOr(Time)
 }) {}
 
+/** A key as its secret finds it. */
+const FoundKey = Schema.Struct({
+  ...ApiKeyRow.fields,
+  rotations: Schema.Int,
+  /** The secret is the one before the latest rotation. */
+  isPrevious: Schema.Boolean,
+  previousKeyUntil: Schema.NullOr(Time)
+})
+export type FoundKey = typeof FoundKey.Type
+
 /** A key with its limits, and what its spend limit has counted. */
 export class KeyDetails extends Schema.Class<KeyDetails>("KeyDetails")({
   ...ApiKeyRow.fields,
@@ -34,7 +44,10 @@ export class KeyDetails extends Schema.Class<KeyDetails>("KeyDetails")({
   held: Micro,
   allowedModels: Schema.NullOr(Schema.Array(Schema.String)),
   rateLimitPerMinute: Schema.NullOr(Schema.Int),
-  concurrentTasks: Schema.NullOr(Schema.Int)
+  concurrentTasks: Schema.NullOr(Schema.Int),
+  isConsole: Schema.Boolean,
+  /** Until when the secret before the latest rotation opens the key too. */
+  previousKeyUntil: Schema.NullOr(Time)
 }) {}
 
 /** What of a key changes: an absent field stays, `null` removes a limit. */
@@ -45,6 +58,14 @@ export interface KeyChange {
   readonly rateLimitPerMinute?: number | null
   readonly concurrentTasks?: number | null
   readonly expiresAt?: DateTime.Utc | null
+}
+
+/** The new secret of a key. */
+export interface KeyRotation {
+  readonly keyHash: Uint8Array
+  readonly preview: string
+  /** Until when the old secret opens the key too; `null`: not any more. */
+  readonly oldUntil: DateTime.Utc | null
 }
 
 export interface NewApiKey {
@@ -68,10 +89,11 @@ export function apiKeys(sql: PgClient.PgClient) {
   return {
     createKey: (key: NewApiKey) =>
       sql`
-        INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, expires_at, disabled_at)
+        INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, expires_at, disabled_at,
+          user_rate_limit_per_minute)
         SELECT ${key.id}, u.id, ${key.keyHash}::bytea, ${key.preview}, ${key.name}, ${key.scopes}::text[],
           ${toDate(key.now)}::timestamptz, ${key.expiresAt === null ? null : toDate(key.expiresAt)}::timestamptz,
-          u.disabled_at
+          u.disabled_at, u.rate_limit_per_minute
         FROM users u WHERE u.id = ${key.userId} FOR SHARE OF u
         RETURNING *`.pipe(
         rowOf(ApiKeyRow),
@@ -79,8 +101,10 @@ export function apiKeys(sql: PgClient.PgClient) {
         storeFailures
       ),
     findKeyByHash: (hash: Uint8Array) =>
-      sql`SELECT * FROM api_keys WHERE key_hash = ${hash}`.pipe(
-        rowsOf(ApiKeyRow),
+      sql`
+        SELECT k.*, k.key_hash <> ${hash} AS is_previous FROM api_keys k
+        WHERE k.key_hash = ${hash} OR k.previous_key_hash = ${hash}`.pipe(
+        rowsOf(FoundKey),
         Effect.map(Array.head),
         storeFailures
       ),
@@ -127,15 +151,16 @@ export function apiKeyChanges(sql: PgClient.PgClient) {
         UPDATE api_keys SET revoked_at = coalesce(revoked_at, ${toDate(now)})
         WHERE id = ${id} AND user_id = ${userId} RETURNING id`.pipe(
         audited(sql, (rows) => (rows.length === 0 ? Option.none() : named())),
-        Effect.flatMap((rows) =>
-          rows.length === 0
-            ? Effect.succeedNone
-            : // A separate statement, so that it sees every reservation opened before the revocation
-              Effect.map(
-                sql`SELECT FROM holds WHERE kind = 'reservation' AND api_key_id = ${id} LIMIT 1`,
-                (open) => Option.some(open.length > 0)
-              )
-        ),
+        Effect.flatMap((rows) => (rows.length === 0 ? Effect.succeedNone : reservedBy(sql, id))),
+        storeFailures
+      ),
+    rotateKey: (userId: UserId, id: ApiKeyId, { keyHash, oldUntil, preview }: KeyRotation) =>
+      sql`
+        UPDATE api_keys SET previous_key_hash = key_hash, key_hash = ${keyHash}::bytea, preview = ${preview},
+          previous_key_until = ${oldUntil === null ? null : toDate(oldUntil)}::timestamptz, rotations = rotations + 1
+        WHERE id = ${id} AND user_id = ${userId} AND revoked_at IS NULL AND NOT is_console RETURNING id`.pipe(
+        audited(sql, (rows) => (rows.length === 0 ? Option.none() : Option.some({ userId }))),
+        Effect.flatMap((rows) => (rows.length === 0 ? Effect.succeedNone : reservedBy(sql, id))),
         storeFailures
       ),
     touchKey: (id: ApiKeyId, now: DateTime.Utc) =>
@@ -148,10 +173,22 @@ export function apiKeyChanges(sql: PgClient.PgClient) {
   }
 }
 
-interface ConsoleKey {
+/**
+ * Whether a process has a reservation for the key. A statement after the commit, so that it sees every
+ * reservation that was opened before the change.
+ */
+const reservedBy = (sql: PgClient.PgClient, id: ApiKeyId) =>
+  Effect.map(
+    sql`SELECT FROM holds WHERE kind = 'reservation' AND api_key_id = ${id} LIMIT 1`,
+    (open) => Option.some(open.length > 0)
+  )
+
+export interface ConsoleKey {
   readonly id: ApiKeyId
   readonly userId: UserId
   readonly keyHash: Uint8Array
+  /** Its spend limit of a month; `null`: none. */
+  readonly monthly: Credits | null
   readonly now: DateTime.Utc
 }
 
@@ -171,21 +208,37 @@ export function consoleKeys(sql: PgClient.PgClient) {
   return {
     keyHash: (id: ApiKeyId) =>
       first(sql`SELECT key_hash FROM api_keys WHERE id = ${id}`).pipe(storeFailures),
-    consoleKeyHash: ({ id, keyHash, now, userId }: ConsoleKey) =>
+    consoleKeyHash: (key: ConsoleKey) =>
       Effect.gen(function* () {
-        const found = yield* known(userId)
+        const found = yield* known(key.userId)
         if (Option.isSome(found)) return found
-        yield* sql`
-          INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, is_console)
-          SELECT ${id}, u.id, ${keyHash}::bytea, ${consolePreview}, ${consoleName}, '{inference}',
-            ${toDate(now)}::timestamptz, true
-          FROM users u WHERE u.id = ${userId} AND u.disabled_at IS NULL FOR SHARE OF u
-          ON CONFLICT (user_id) WHERE is_console AND revoked_at IS NULL DO NOTHING`
+        yield* sql.withTransaction(makeConsoleKey(sql, key))
         // Another request may have made it
-        return yield* known(userId)
+        return yield* known(key.userId)
       }).pipe(storeFailures)
   }
 }
+
+/** The key and its spend limit, in one transaction. */
+const makeConsoleKey = Effect.fnUntraced(function* (
+  sql: PgClient.PgClient,
+  { id, keyHash, monthly, now, userId }: ConsoleKey
+) {
+  // Wallets are locked first
+  yield* sql`SELECT FROM wallet_lock(${userId})`
+  const made = yield* sql`
+    INSERT INTO api_keys (id, user_id, key_hash, preview, name, scopes, created_at, is_console,
+      user_rate_limit_per_minute)
+    SELECT ${id}, u.id, ${keyHash}::bytea, ${consolePreview}, ${consoleName}, '{inference}',
+      ${toDate(now)}::timestamptz, true, u.rate_limit_per_minute
+    FROM users u WHERE u.id = ${userId} AND u.disabled_at IS NULL FOR SHARE OF u
+    ON CONFLICT (user_id) WHERE is_console AND revoked_at IS NULL DO NOTHING
+    RETURNING id`
+  if (made.length === 0 || monthly === null) return
+  yield* sql`
+    SELECT FROM api_key_update(${userId}, ${id}, '{spend_limit}', NULL, ${monthly}::bigint, 'monthly', NULL, NULL,
+      NULL, NULL, ${toDate(now)})`
+})
 
 /** In place of the characters of a key. */
 const consolePreview = "console"

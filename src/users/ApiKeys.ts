@@ -1,29 +1,34 @@
 import { Context, DateTime, Effect, Layer, Option } from "effect"
+import type { Duration } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import type { TaskView } from "../db/TaskRow.ts"
 import { makeApiKeyId } from "../domain/Ids.ts"
 import type { ApiKeyId, TaskId, UserId } from "../domain/Ids.ts"
-import { reservationMillis } from "../domain/Limits.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Scope } from "../domain/Scope.ts"
 import { Hints } from "../process/Hints.ts"
-import { AdmissionStore } from "./AdmissionStore.ts"
+import { AdmissionStore, hasRate } from "./AdmissionStore.ts"
 import type { Admission, AdmissionRequest, AdmittedKey, Rate } from "./AdmissionStore.ts"
 import type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
-import { digestOf, generateKey, hashKey, isWellFormed } from "./KeyText.ts"
+import { keyChanges } from "./KeyChanges.ts"
+import type { RotatedKey } from "./KeyChanges.ts"
+import { digestOf, generateKey, hashKey, isWellFormed, previewOf } from "./KeyText.ts"
 import type { KeyDigest } from "./KeyText.ts"
 import { UserStore } from "./UserStore.ts"
 
 export type { Rate } from "./AdmissionStore.ts"
 export type { ApiKeyRow, KeyChange, KeyDetails } from "./ApiKeyStore.ts"
+export type { RotatedKey } from "./KeyChanges.ts"
 
 /** Who calls: the user, through which key, allowed to do what. */
 export interface Principal {
   readonly userId: UserId
   readonly apiKeyId: ApiKeyId
   readonly scopes: ReadonlyArray<Scope>
+  /** Which secret of the key: how often the key had been rotated when it was made. ADR 0190. */
+  readonly rotation: number
   /** What is checked for each request: a key that has such limits is in no cache. */
   readonly limits?: {
     /** `null`: every model. */
@@ -111,6 +116,15 @@ export class ApiKeys extends Context.Service<
       id: ApiKeyId,
       change: KeyChange
     ) => Effect.Effect<KeyDetails, Problem | StoreUnavailable>
+    /**
+     * Gives the key a new secret; the old one opens it too for this long. Fails with 2005, or with 1004
+     * for a console key. When it returns, no process admits a call with an older secret.
+     */
+    readonly rotate: (
+      userId: Option.Option<UserId>,
+      id: ApiKeyId,
+      grace: Duration.Duration
+    ) => Effect.Effect<RotatedKey, Problem | StoreUnavailable>
     /** Fails with 2005. When it returns, no process admits a call with this key any more. */
     readonly revoke: (
       userId: UserId,
@@ -148,7 +162,7 @@ export class ApiKeys extends Context.Service<
             id: makeApiKeyId(DateTime.toEpochMillis(now)),
             userId: request.userId,
             keyHash: hashKey(key),
-            preview: `sk-...${key.slice(-4)}`,
+            preview: previewOf(key),
             name: request.name,
             scopes: request.scopes,
             expiresAt: Option.getOrNull(request.expiresAt),
@@ -160,10 +174,13 @@ export class ApiKeys extends Context.Service<
           if (!isWellFormed(key)) return yield* malformed
           const now = yield* DateTime.now
           const row = yield* known(yield* store.findKeyByHash(hashKey(key)))
-          const invalid = faultOf(row, now)
+          const { isPrevious, previousKeyUntil } = row
+          const previousUntil = isPrevious ? previousKeyUntil : undefined
+          const invalid = faultOf({ ...row, previousUntil }, now)
           if (invalid !== undefined) return yield* invalid
           if (!isRecentlyUsed(row, now)) yield* store.touchKey(row.id, now)
-          return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes }
+          const rotation = row.rotations - (isPrevious ? 1 : 0)
+          return { userId: row.userId, apiKeyId: row.id, scopes: row.scopes, rotation }
         }),
         admit,
         admitHash,
@@ -190,37 +207,6 @@ export class ApiKeys extends Context.Service<
   )
 }
 
-const keyChanges = (
-  store: UserStore["Service"],
-  changed: (id: ApiKeyId) => void
-): Pick<ApiKeys["Service"], "find" | "update" | "revoke"> => {
-  const find = Effect.fnUntraced(function* (userId: Option.Option<UserId>, id: ApiKeyId) {
-    const found = yield* store.findKey(userId, id, yield* DateTime.now)
-    return yield* Effect.mapError(Effect.fromOption(found), () => noKey(id))
-  })
-  return {
-    find,
-    update: Effect.fn("ApiKeys.update")(function* (userId, id, change) {
-      const { userId: owner } = yield* find(userId, id)
-      const reserved = yield* store.updateKey(owner, id, change, yield* DateTime.now)
-      if (Option.isNone(reserved)) return yield* noKey(id)
-      changed(id)
-      // A process with a reservation may admit calls until it settles it
-      if (reserved.value) yield* Effect.sleep(reservationMillis)
-      return yield* find(userId, id)
-    }),
-    revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
-      const revoked = yield* store.revokeKey(userId, id, yield* DateTime.now)
-      if (Option.isNone(revoked)) return yield* noKey(id)
-      changed(id)
-      // A process with a reservation may admit calls until it settles it
-      if (revoked.value) yield* Effect.sleep(reservationMillis)
-    })
-  }
-}
-
-const noKey = (id: ApiKeyId) => problem(2005, `There is no API key ${id}`)
-
 const malformed = problem(1002, "This API key is malformed: check that it was copied whole")
 
 const unknown = problem(1002, "This API key is unknown")
@@ -231,11 +217,18 @@ const known = <A>(found: Option.Option<A>): Effect.Effect<A, Problem> =>
 const outOfScope = Effect.fail(problem(1004, "This API key lacks the scope inference"))
 
 const faultOf = (
-  row: Pick<AdmittedKey, "disabledAt" | "expiresAt" | "revokedAt">,
+  row: Pick<AdmittedKey, "disabledAt" | "expiresAt" | "previousUntil" | "revokedAt">,
   now: DateTime.Utc
 ): Problem | undefined => {
   if (row.revokedAt !== null) return problem(1003, "This API key was revoked")
   if (row.disabledAt !== null) return problem(1003, "The user of this API key is disabled")
+  const { previousUntil } = row
+  if (
+    previousUntil !== undefined &&
+    (previousUntil === null || DateTime.isLessThanOrEqualTo(previousUntil, now))
+  ) {
+    return problem(1003, "This API key was replaced by a rotation")
+  }
   return row.expiresAt !== null && DateTime.isLessThanOrEqualTo(row.expiresAt, now)
     ? problem(1003, "This API key has expired")
     : undefined
@@ -269,9 +262,12 @@ const makeAdmit = (
 }
 
 const toAdmitted = ({ key, rate, task }: Admission): Admitted => {
-  const principal = { userId: key.userId, apiKeyId: key.id, scopes: key.scopes }
-  const { allowedModels: models, rateLimitPerMinute } = key
-  const isLimited = models !== null || rateLimitPerMinute !== null
+  const { allowedModels: models, previousUntil } = key
+  const isOld = previousUntil !== undefined
+  const rotation = key.rotations - (isOld ? 1 : 0)
+  const principal = { userId: key.userId, apiKeyId: key.id, scopes: key.scopes, rotation }
+  // An old secret is checked each time, as limits are: it ends by itself
+  const isLimited = models !== null || hasRate(key) || isOld
   return { principal: isLimited ? { ...principal, limits: { models } } : principal, rate, task }
 }
 

@@ -32,6 +32,9 @@ export const generateKey = (): string => {
   return `sk-${secret}${base62(crc32(secret), checkCharacters)}`
 }
 
+/** The few characters of a key that may be shown. */
+export const previewOf = (key: string): string => `sk-...${key.slice(-4)}`
+
 export const isWellFormed = (key: string): boolean => {
   const match = /^sk-([0-9A-Za-z]{40})([0-9A-Za-z]{6})$/u.exec(key)
   return match?.[1] !== undefined && base62(crc32(match[1]), checkCharacters) === match[2]

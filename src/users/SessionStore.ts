@@ -9,6 +9,7 @@ import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
 import { consoleKeys } from "./ApiKeyStore.ts"
+import type { ConsoleKey } from "./ApiKeyStore.ts"
 
 export const SignInMethod = Schema.Literals(["password", "api_key", "admin_token", "link", "oidc"])
 export type SignInMethod = typeof SignInMethod.Type
@@ -33,12 +34,18 @@ export type Owner =
   | { readonly _tag: "User"; readonly userId: UserId; readonly epoch: number }
   | { readonly _tag: "Operator"; readonly mac: string }
 
+/** The key that a session was exchanged for, and which of its secrets: the session ends with either. */
+export interface SessionKey {
+  readonly id: ApiKeyId
+  readonly rotation: number
+}
+
 export interface NewSession {
   readonly id: SessionId
   readonly tokenHash: Uint8Array
   readonly owner: Owner
   readonly method: SignInMethod
-  readonly apiKeyId: ApiKeyId | null
+  readonly key: SessionKey | null
   readonly address: string | null
   readonly now: DateTime.Utc
   readonly expiresAt: DateTime.Utc
@@ -116,12 +123,9 @@ export class SessionStore extends Context.Service<
     ) => Effect.Effect<Option.Option<Owner>, StoreUnavailable>
     readonly keyHash: (id: ApiKeyId) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     /** The hash of the user's console key; the given one when there was none. `None`: no such user. */
-    readonly consoleKeyHash: (key: {
-      readonly id: ApiKeyId
-      readonly userId: UserId
-      readonly keyHash: Uint8Array
-      readonly now: DateTime.Utc
-    }) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
+    readonly consoleKeyHash: (
+      key: ConsoleKey
+    ) => Effect.Effect<Option.Option<Uint8Array>, StoreUnavailable>
     readonly deleteExpired: (standing: Standing) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/users/SessionStore") {
@@ -182,7 +186,9 @@ function sessions(sql: PgClient.PgClient) {
       OR u.disabled_at IS NULL AND u.session_epoch = s.epoch)
     AND (s.api_key_id IS NULL
       OR k.revoked_at IS NULL AND (k.expires_at IS NULL OR k.expires_at > ${toDate(now)})
-        AND 'manage' = ANY (k.scopes))`
+        AND 'manage' = ANY (k.scopes)
+        AND (k.rotations = coalesce(s.key_rotations, 0)
+          OR k.rotations = coalesce(s.key_rotations, 0) + 1 AND k.previous_key_until > ${toDate(now)}))`
   const joined = sql.literal(
     "sessions s LEFT JOIN users u ON u.id = s.user_id LEFT JOIN api_keys k ON k.id = s.api_key_id"
   )
@@ -213,9 +219,9 @@ function sessionChanges(sql: PgClient.PgClient) {
             ORDER BY id DESC OFFSET ${max - 1}
           ))
         )
-        INSERT INTO sessions (id, token_hash, user_id, method, api_key_id, epoch, operator_mac, address,
+        INSERT INTO sessions (id, token_hash, user_id, method, api_key_id, key_rotations, epoch, operator_mac, address,
           created_at, last_seen_at, expires_at)
-        VALUES (${s.id}, ${s.tokenHash}, ${userId}, ${s.method}, ${s.apiKeyId},
+        VALUES (${s.id}, ${s.tokenHash}, ${userId}, ${s.method}, ${s.key?.id ?? null}, ${s.key?.rotation ?? null},
           ${s.owner._tag === "User" ? s.owner.epoch : null},
           ${s.owner._tag === "Operator" ? s.owner.mac : null}, ${s.address},
           ${toDate(s.now)}, ${toDate(s.now)}, ${toDate(s.expiresAt)})`.pipe(

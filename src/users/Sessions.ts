@@ -2,8 +2,9 @@ import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { hash, randomBytes } from "node:crypto"
 import { AppConfig } from "../config/Config.ts"
 import type { OidcSettings } from "../config/SignInSettings.ts"
+import * as Credits from "../domain/Credits.ts"
 import { makeApiKeyId, makeSessionId } from "../domain/Ids.ts"
-import type { ApiKeyId, SessionId, UserId } from "../domain/Ids.ts"
+import type { SessionId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
@@ -19,7 +20,7 @@ import { ApiKeys } from "./ApiKeys.ts"
 import { Passwords } from "./Passwords.ts"
 import { RequestQuotas } from "./RequestQuotas.ts"
 import { SessionStore } from "./SessionStore.ts"
-import type { Owner, SessionRow, SignInMethod, Standing } from "./SessionStore.ts"
+import type { Owner, SessionKey, SessionRow, SignInMethod, Standing } from "./SessionStore.ts"
 
 export { SignInMethod } from "./SessionStore.ts"
 export type { SessionRow } from "./SessionStore.ts"
@@ -89,7 +90,7 @@ export class Sessions extends Context.Service<
       const store = yield* SessionStore
       const secrets = yield* Secrets
       const quotas = yield* RequestQuotas
-      const { signIn } = yield* AppConfig
+      const { consoleCreditsPerMonth, signIn } = yield* AppConfig
       const operators = Option.map(signIn.oidc, (it) => it.operators)
       const mac = operatorMac(secrets, signIn.oidc)
       const operator = { _tag: "Operator", mac } as const
@@ -106,14 +107,11 @@ export class Sessions extends Context.Service<
         takeAttempt: (address) => quotas.takeSignIn(address, undefined),
         signInBySubject: Effect.fn("Sessions.signInBySubject")(function* (subject, email, address) {
           if (Option.exists(operators, (them) => them.includes(email.toLowerCase()))) {
-            return yield* open({ owner: operator, method: "oidc", apiKeyId: null }, address)
+            return yield* open({ owner: operator, method: "oidc", key: null }, address)
           }
           const user = yield* store.userBySubject(subject, email)
           if (Option.isNone(user)) return yield* nobody
-          return yield* open(
-            { owner: ownerOf(user.value), method: "oidc", apiKeyId: null },
-            address
-          )
+          return yield* open({ owner: ownerOf(user.value), method: "oidc", key: null }, address)
         }),
         find: Effect.fnUntraced(function* (token) {
           const at = yield* standing
@@ -129,7 +127,7 @@ export class Sessions extends Context.Service<
           const removed = yield* store.remove(id, owner)
           if (!removed) return yield* problem(2005, `There is no session ${id}`)
         }),
-        keyHashOf: keyHashOf(store),
+        keyHashOf: keyHashOf(store, consoleCreditsPerMonth),
         createLink: Effect.fn("Sessions.createLink")(function* (userId) {
           const owner = userId === null ? operator : yield* ownerWithId(store, userId)
           const token = `${linkPrefix}${newToken()}`
@@ -190,7 +188,8 @@ const ownerWithId = (store: SessionStore["Service"], id: UserId) =>
 interface Proof {
   readonly owner: Owner
   readonly method: SignInMethod
-  readonly apiKeyId: ApiKeyId | null
+  /** Which secret of which key. */
+  readonly key: SessionKey | null
 }
 
 const makeProve = Effect.fnUntraced(function* (operator: Owner & { readonly _tag: "Operator" }) {
@@ -205,26 +204,26 @@ const makeProve = Effect.fnUntraced(function* (operator: Owner & { readonly _tag
     const verdict = yield* passwords.verify(Option.fromNullOr(stored), password)
     if (user === undefined || stored === null || !verdict.isRight) return yield* wrongPassword
     if (verdict.isOutdated) yield* store.rehash(user.id, stored, yield* passwords.hash(password))
-    return { owner: ownerOf(user), method: "password", apiKeyId: null } satisfies Proof
+    return { owner: ownerOf(user), method: "password", key: null } satisfies Proof
   })
 
   const byToken = Effect.fnUntraced(function* (token: string) {
     if (secrets.isAdminToken(token)) {
-      return { owner: operator, method: "admin_token", apiKeyId: null } satisfies Proof
+      return { owner: operator, method: "admin_token", key: null } satisfies Proof
     }
     if (token.startsWith(linkPrefix)) {
       const at = standingAt(yield* DateTime.now, operator.mac)
       const owner = yield* store.takeLink(hashToken(token), at)
       if (Option.isNone(owner)) return yield* wrongToken
-      return { owner: owner.value, method: "link", apiKeyId: null } satisfies Proof
+      return { owner: owner.value, method: "link", key: null } satisfies Proof
     }
     if (!token.startsWith("sk-")) return yield* wrongToken
-    const { apiKeyId, scopes, userId } = yield* keys.authenticate(token)
+    const { apiKeyId, rotation, scopes, userId } = yield* keys.authenticate(token)
     if (!scopes.includes("manage")) {
       return yield* problem(1004, "This API key lacks the scope manage")
     }
     const owner = yield* ownerWithId(store, userId)
-    return { owner, method: "api_key", apiKeyId } satisfies Proof
+    return { owner, method: "api_key", key: { id: apiKeyId, rotation } } satisfies Proof
   })
 
   return (credential: Credential): Effect.Effect<Proof, Failure> =>
@@ -254,8 +253,9 @@ const opener = (store: SessionStore["Service"]) =>
     return { token, row: row.value }
   })
 
-const keyHashOf = (store: SessionStore["Service"]) =>
-  Effect.fnUntraced(function* ({ apiKeyId, userId }: SessionRow) {
+const keyHashOf = (store: SessionStore["Service"], creditsPerMonth: number) => {
+  const budget = BigInt(creditsPerMonth) * Credits.microPerCredit
+  return Effect.fnUntraced(function* ({ apiKeyId, userId }: SessionRow) {
     if (userId === null) {
       return yield* problem(1004, "The operator has no wallet: sign in as a user")
     }
@@ -266,6 +266,7 @@ const keyHashOf = (store: SessionStore["Service"]) =>
           userId,
           // The hash of no text that anybody has
           keyHash: randomBytes(32),
+          monthly: budget === 0n ? null : Credits.make(budget),
           now
         })
       : store.keyHash(apiKeyId)
@@ -273,3 +274,4 @@ const keyHashOf = (store: SessionStore["Service"]) =>
       problem(1006, "The session has ended: sign in again")
     )
   })
+}

@@ -1,23 +1,36 @@
 import { PgClient } from "@effect/sql-pg"
-import { Array, Context, Effect, Layer, Option, Schema } from "effect"
+import { Array, Context, Effect, Layer, Option, Schema, String } from "effect"
 import type { DateTime } from "effect"
 import { SqlError } from "effect/sql"
 import { audited } from "../db/Audited.ts"
-import { rowsOf, Time, toDate } from "../db/Rows.ts"
+import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
+import type { Credits } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
 import type { ApiKeyId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { apiKeyChanges, apiKeys } from "./ApiKeyStore.ts"
-import type { ApiKeyRow, KeyChange, KeyDetails, NewApiKey } from "./ApiKeyStore.ts"
+import type {
+  ApiKeyRow,
+  FoundKey,
+  KeyChange,
+  KeyDetails,
+  KeyRotation,
+  NewApiKey
+} from "./ApiKeyStore.ts"
 
 export class UserRow extends Schema.Class<UserRow>("UserRow")({
   id: UserId,
   email: Schema.String,
   name: Schema.NullOr(Schema.String),
   createdAt: Time,
-  disabledAt: Schema.NullOr(Time)
+  disabledAt: Schema.NullOr(Time),
+  /** Of the wallet. */
+  triggerThreshold: Micro,
+  /** `null`: the configured limits. */
+  rateLimitPerMinute: Schema.NullOr(Schema.Int),
+  concurrentTasks: Schema.NullOr(Schema.Int)
 }) {}
 
 export interface NewUser {
@@ -30,15 +43,27 @@ export interface NewUser {
 
 /** What is absent stays. */
 export interface UserChange {
-  readonly email?: string
-  readonly name?: string | null
-  /** Null: none. */
-  readonly passwordHash?: string | null
+  readonly email?: string | undefined
+  readonly name?: string | null | undefined
+  /** Null: none. Ends all sessions of the user. */
+  readonly passwordHash?: string | null | undefined
+  /** Refuses the user's keys and ends the sessions, or lets the keys in again. Running tasks go on. */
+  readonly disabled?: boolean | undefined
+  /** Below it `balance.low` is sent. */
+  readonly triggerThreshold?: Credits | undefined
+  /** Null: the configured limits. */
+  readonly rateLimitPerMinute?: number | null | undefined
+  readonly concurrentTasks?: number | null | undefined
 }
 
 /** The outcome of a change to a user. */
 export type UserUpdate =
-  | { readonly _tag: "Updated"; readonly user: UserRow }
+  | {
+      readonly _tag: "Updated"
+      readonly user: UserRow
+      /** A process has a reservation for one of the keys and may admit calls by what the user was before. */
+      readonly wait: boolean
+    }
   | { readonly _tag: "Unknown" }
   | { readonly _tag: "EmailTaken" }
 
@@ -50,22 +75,16 @@ export class UserStore extends Context.Service<
     readonly create: (user: NewUser) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly find: (id: UserId) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
-    readonly update: (id: UserId, change: UserChange) => Effect.Effect<UserUpdate, StoreUnavailable>
-    /**
-     * Disables the user with all keys, or ends that. `wait`: a process has a reservation for one of the
-     * keys and may still admit calls. `None`: no such user.
-     */
-    readonly setDisabled: (
+    /** One transaction with its audit entry. ADR 0191. */
+    readonly update: (
       id: UserId,
-      disabledAt: DateTime.Utc | null
-    ) => Effect.Effect<
-      Option.Option<{ readonly user: UserRow; readonly wait: boolean }>,
-      StoreUnavailable
-    >
+      change: UserChange,
+      now: DateTime.Utc
+    ) => Effect.Effect<UserUpdate, StoreUnavailable>
     readonly createKey: (key: NewApiKey) => Effect.Effect<ApiKeyRow, StoreUnavailable>
     readonly findKeyByHash: (
       hash: Uint8Array
-    ) => Effect.Effect<Option.Option<ApiKeyRow>, StoreUnavailable>
+    ) => Effect.Effect<Option.Option<FoundKey>, StoreUnavailable>
     readonly listKeys: (
       userId: UserId,
       page: PageRequest,
@@ -93,6 +112,12 @@ export class UserStore extends Context.Service<
       id: ApiKeyId,
       now: DateTime.Utc
     ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
+    /** A new secret beside the old one; otherwise as `revokeKey`. No console key is rotated. ADR 0190. */
+    readonly rotateKey: (
+      userId: UserId,
+      id: ApiKeyId,
+      rotation: KeyRotation
+    ) => Effect.Effect<Option.Option<boolean>, StoreUnavailable>
     /** Writes when the key was last used, at most once a minute. */
     readonly touchKey: (id: ApiKeyId, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
@@ -103,8 +128,7 @@ export class UserStore extends Context.Service<
       UserStore.of({
         ...users(sql),
         ...apiKeys(sql),
-        ...apiKeyChanges(sql),
-        setDisabled: setDisabled(sql)
+        ...apiKeyChanges(sql)
       })
     )
   )
@@ -124,9 +148,9 @@ function users(sql: PgClient.PgClient) {
           VALUES (${user.id}, ${user.email}, ${user.name}, ${user.passwordHash}, ${toDate(user.now)})
           RETURNING *
         ), new_wallet AS (
-          INSERT INTO wallets (user_id) SELECT id FROM new_user
+          INSERT INTO wallets (user_id) SELECT id FROM new_user RETURNING trigger_threshold
         )
-        SELECT * FROM new_user`.pipe(
+        SELECT * FROM new_user, new_wallet`.pipe(
         rowsOf(UserRow),
         Effect.map(Array.head),
         audited(sql, Option.map(aboutUser)),
@@ -134,66 +158,53 @@ function users(sql: PgClient.PgClient) {
         storeFailures
       ),
     find: (id: UserId) =>
-      sql`SELECT * FROM users WHERE id = ${id} AND deleted_at IS NULL`.pipe(
+      sql`
+        SELECT u.*, w.trigger_threshold FROM users u JOIN wallets w ON w.user_id = u.id
+        WHERE u.id = ${id} AND u.deleted_at IS NULL`.pipe(
         rowsOf(UserRow),
         Effect.map(Array.head),
         storeFailures
       ),
     list: (page: PageRequest) =>
       sql`
-        SELECT * FROM users
-        WHERE deleted_at IS NULL
-          AND (${Option.getOrNull(page.before)}::uuid IS NULL OR id < ${Option.getOrNull(page.before)}::uuid)
-        ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(UserRow), storeFailures),
-    update: (id: UserId, change: UserChange) =>
-      sql`
-        UPDATE users SET
-          email = coalesce(${change.email ?? null}::text, email),
-          name = CASE WHEN ${change.name !== undefined}::boolean THEN ${change.name ?? null}::text ELSE name END,
-          password_hash = CASE WHEN ${change.passwordHash !== undefined}::boolean
-            THEN ${change.passwordHash ?? null}::text ELSE password_hash END,
-          session_epoch = session_epoch + ${change.passwordHash === undefined ? 0 : 1}::int
-        WHERE id = ${id} AND deleted_at IS NULL RETURNING *`.pipe(
-        rowsOf(UserRow),
-        Effect.map(([user]): UserUpdate =>
-          user === undefined ? { _tag: "Unknown" } : { _tag: "Updated", user }
-        ),
-        audited(sql, (update) =>
-          update._tag === "Updated" ? Option.some(aboutUser(update.user)) : Option.none()
-        ),
-        Effect.catchIf(emailTaken, () => Effect.succeed<UserUpdate>({ _tag: "EmailTaken" })),
-        storeFailures
-      )
+        SELECT u.*, w.trigger_threshold FROM users u JOIN wallets w ON w.user_id = u.id
+        WHERE u.deleted_at IS NULL
+          AND (${Option.getOrNull(page.before)}::uuid IS NULL OR u.id < ${Option.getOrNull(page.before)}::uuid)
+        ORDER BY u.id DESC LIMIT ${page.limit}`.pipe(rowsOf(UserRow), storeFailures),
+    update: update(sql)
   }
 }
 
-function setDisabled(sql: PgClient.PgClient) {
-  return (id: UserId, disabledAt: DateTime.Utc | null) => {
-    const at = disabledAt === null ? null : toDate(disabledAt)
-    return Effect.gen(function* () {
-      const [user] = yield* sql`
-          UPDATE users SET
-            disabled_at = CASE WHEN ${at !== null}::boolean THEN coalesce(disabled_at, ${at}::timestamptz) END,
-            session_epoch = session_epoch + ${at === null ? 0 : 1}::int
-          WHERE id = ${id} AND deleted_at IS NULL RETURNING *`.pipe(rowsOf(UserRow))
-      if (user === undefined) return Option.none()
-      // A statement of its own sees the keys that waited for the lock of the user's row
-      yield* sql`UPDATE api_keys SET disabled_at = ${at}::timestamptz WHERE user_id = ${id}`
-      return Option.some(user)
-    }).pipe(
-      sql.withTransaction,
-      audited(sql, Option.map(aboutUser)),
-      Effect.flatMap(
-        Option.match({
-          onNone: () => Effect.succeedNone,
-          onSome: (user) =>
-            // After the commit, as for a revoked key
-            Effect.map(
-              sql`SELECT FROM holds WHERE kind = 'reservation' AND user_id = ${id} LIMIT 1`,
-              (open) => Option.some({ user, wait: at !== null && open.length > 0 })
-            )
-        })
+const updatedRow = (user: UserRow | undefined): UserUpdate =>
+  user === undefined ? { _tag: "Unknown" } : { _tag: "Updated", user, wait: false }
+
+/** One transaction, and after its commit a look at the reservations, as for a revoked key. */
+function update(sql: PgClient.PgClient) {
+  return (id: UserId, change: UserChange, now: DateTime.Utc) => {
+    const fields = Object.entries(change)
+      .filter(([, value]) => value !== undefined)
+      .map(([field]) => (field === "passwordHash" ? "password" : String.camelToSnake(field)))
+    const refusesMore = change.disabled === true || change.rateLimitPerMinute !== undefined
+    return sql`
+      SELECT * FROM user_update(
+        ${id}, ${fields}::text[], ${change.email ?? null}::text, ${change.name ?? null}::text,
+        ${change.passwordHash ?? null}::text, ${change.disabled ?? null}::boolean,
+        ${change.triggerThreshold ?? null}::bigint, ${change.rateLimitPerMinute ?? null}::int,
+        ${change.concurrentTasks ?? null}::int, ${toDate(now)})`.pipe(
+      rowsOf(UserRow),
+      Effect.map(([user]) => updatedRow(user)),
+      audited(sql, (updated) =>
+        updated._tag === "Updated" ? Option.some(aboutUser(updated.user)) : Option.none()
       ),
+      Effect.flatMap((updated) =>
+        updated._tag === "Updated" && refusesMore
+          ? Effect.map(
+              sql`SELECT FROM holds WHERE kind = 'reservation' AND user_id = ${id} LIMIT 1`,
+              (open): UserUpdate => ({ ...updated, wait: open.length > 0 })
+            )
+          : Effect.succeed(updated)
+      ),
+      Effect.catchIf(emailTaken, () => Effect.succeed<UserUpdate>({ _tag: "EmailTaken" })),
       storeFailures
     )
   }

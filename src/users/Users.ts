@@ -7,7 +7,7 @@ import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { Passwords } from "./Passwords.ts"
 import { UserStore } from "./UserStore.ts"
-import type { UserRow } from "./UserStore.ts"
+import type { UserChange, UserRow } from "./UserStore.ts"
 
 export interface UserFields {
   readonly email: string
@@ -25,19 +25,15 @@ export class Users extends Context.Service<
     readonly create: (fields: UserFields) => Effect.Effect<UserRow, Problem | StoreUnavailable>
     readonly get: (id: UserId) => Effect.Effect<UserRow, Problem | StoreUnavailable>
     readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
-    /** Fails with 2005, or with 2010 when the e-mail address is taken. */
+    /**
+     * Fails with 2005, or with 2010 when the e-mail address is taken. When it returns, every process goes
+     * by the change.
+     */
     readonly update: (
       id: UserId,
-      change: {
-        readonly email?: string | undefined
-        readonly name?: string | null | undefined
-        /** Null: none. Ends all sessions of the user. */
+      change: Omit<UserChange, "passwordHash"> & {
+        /** Null: none. */
         readonly password?: string | null | undefined
-        /**
-         * Refuses the user's keys and ends the sessions: when it returns, in every process. Running tasks
-         * go on.
-         */
-        readonly disabled?: boolean | undefined
       }
     ) => Effect.Effect<UserRow, Problem | StoreUnavailable>
   }
@@ -47,14 +43,6 @@ export class Users extends Context.Service<
     Effect.gen(function* () {
       const store = yield* UserStore
       const passwords = yield* Passwords
-      const setDisabled = Effect.fnUntraced(function* (id: UserId, disabled: boolean) {
-        const at = disabled ? yield* DateTime.now : null
-        const changed = yield* store.setDisabled(id, at)
-        if (Option.isNone(changed)) return yield* unknown(id)
-        // A process with a reservation may admit calls until it settles it
-        if (changed.value.wait) yield* Effect.sleep(reservationMillis)
-        return changed.value.user
-      })
       return Users.of({
         create: Effect.fn("Users.create")(function* (fields) {
           const now = yield* DateTime.now
@@ -77,21 +65,15 @@ export class Users extends Context.Service<
           return yield* Effect.mapError(Effect.fromOption(yield* store.find(id)), () => unknown(id))
         }),
         list: store.list,
-        update: Effect.fn("Users.update")(function* (id, change) {
+        update: Effect.fn("Users.update")(function* (id, { password, ...change }) {
           const passwordHash =
-            typeof change.password === "string"
-              ? yield* passwords.hash(change.password)
-              : change.password
-          const updated = yield* store.update(id, {
-            ...(change.email === undefined ? {} : { email: change.email }),
-            ...(change.name === undefined ? {} : { name: change.name }),
-            ...(passwordHash === undefined ? {} : { passwordHash })
-          })
+            typeof password === "string" ? yield* passwords.hash(password) : password
+          const updated = yield* store.update(id, { ...change, passwordHash }, yield* DateTime.now)
           switch (updated._tag) {
             case "Updated":
-              return change.disabled === undefined
-                ? updated.user
-                : yield* setDisabled(id, change.disabled)
+              // A process with a reservation may admit calls until it settles it
+              if (updated.wait) yield* Effect.sleep(reservationMillis)
+              return updated.user
             case "EmailTaken":
               return yield* taken(change.email)
             case "Unknown":

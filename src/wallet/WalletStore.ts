@@ -114,11 +114,7 @@ export class WalletStore extends Context.Service<
         search: search(sql),
         entriesOf: entriesOf(sql),
         setThreshold: (userId, threshold) =>
-          sql`
-            UPDATE wallets SET trigger_threshold = ${threshold},
-              state = CASE WHEN settled >= ${threshold} THEN 'NORMAL' ELSE state END,
-              alert_withheld = alert_withheld AND settled < ${threshold}
-            WHERE user_id = ${userId} RETURNING *`.pipe(
+          sql`SELECT * FROM wallet_threshold_set(${userId}, ${threshold})`.pipe(
             rowsOf(WalletRow),
             Effect.map(Array.head),
             audited(sql, Option.flatMap(named)),

@@ -157,6 +157,7 @@ export const callStart = (
   id,
   user: userId,
   key,
+  rotation: 0,
   amount: credits(amount),
   trace: "0123456789abcdef0123456789abcdef",
   vendor: "openai",
@@ -198,6 +199,7 @@ export const reservation = (userId: UserId, needs: number, extra = 0) => ({
   key: callKeyOf(userId),
   user: userId,
   hold: randomUUID() as string,
+  rotation: 0,
   needs: credits(needs),
   extra: credits(extra)
 })

@@ -72,7 +72,8 @@ export const auditSignIn = (
       userId: null,
       resourceId: null,
       changes: {},
-      traceId: yield* traceId
+      traceId: yield* traceId,
+      isDone: false
     }
     return yield* log.around(entry)(signIn)
   })
@@ -106,7 +107,7 @@ export const auditRequest = (
     const query = new URLSearchParams(request.url.split("?", 2)[1])
     const userId = namedUser(endpoint.path, params["id"], query)
     const isRead = request.method === "GET" || request.method === "HEAD"
-    if (isRead && (actor.userId !== null || userId === null)) return yield* handled
+    if (isRead && actor.userId !== null) return yield* handled
     const entry = {
       type: endpoint.identifier,
       actor,
@@ -114,7 +115,9 @@ export const auditRequest = (
       userId: userId ?? actor.userId,
       resourceId: params["id"] ?? null,
       changes: isRead ? {} : changesOf(body, query),
-      traceId: yield* traceId
+      traceId: yield* traceId,
+      // Of a read that names no user the handler says whether it is one's
+      isDone: isRead && userId === null
     }
     return yield* log.around(entry)(handled)
   })
@@ -122,11 +125,7 @@ export const auditRequest = (
 const isUserId = Schema.is(UserId)
 
 /** The user that the path or `?user_id=` names. */
-const namedUser = (
-  path: string,
-  id: string | undefined,
-  query: URLSearchParams
-): string | null => {
+const namedUser = (path: string, id: string | undefined, query: URLSearchParams): string | null => {
   const given = /\/users\/:id(?:\/|$)/u.test(path) ? id : query.get("user_id")
   return isUserId(given) ? given : null
 }

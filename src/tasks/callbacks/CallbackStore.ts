@@ -1,7 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
 import type { DateTime } from "effect"
-import { rowsOf, toDate } from "../../db/Rows.ts"
+import { rowOf, toDate } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
@@ -21,10 +21,12 @@ export class CallbackStore extends Context.Service<
   CallbackStore,
   {
     /**
-     * Makes the task due; one that is in hand is due again when its step has ended. `false`: the callback
-     * was accepted before, nothing was changed.
+     * Makes the task due; one that is in hand is due again when its step has ended. `Repeated`: the
+     * callback was accepted before, nothing was changed.
      */
-    readonly accept: (callback: VerifiedCallback) => Effect.Effect<boolean, StoreUnavailable>
+    readonly accept: (
+      callback: VerifiedCallback
+    ) => Effect.Effect<"Due" | "InHand" | "Repeated", StoreUnavailable>
     readonly deleteExpired: (now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/callbacks/CallbackStore") {
@@ -40,10 +42,12 @@ export class CallbackStore extends Context.Service<
             ), notified AS (
               UPDATE runs SET callback_received = true, due_at = least(due_at, ${toDate(now)})
               WHERE task_id = ${taskId} AND EXISTS (SELECT FROM accepted)
+              RETURNING owner
             )
-            SELECT count(*)::integer AS n FROM accepted`.pipe(
-            rowsOf(Count),
-            Effect.map((rows) => rows.some(({ n }) => n > 0)),
+            SELECT EXISTS (SELECT FROM accepted) AS is_new,
+              EXISTS (SELECT FROM notified WHERE owner IS NOT NULL) AS in_hand`.pipe(
+            rowOf(Accepted),
+            Effect.map(({ inHand, isNew }) => (!isNew ? "Repeated" : inHand ? "InHand" : "Due")),
             storeFailures
           ),
         deleteExpired: (now) =>
@@ -56,4 +60,4 @@ export class CallbackStore extends Context.Service<
   )
 }
 
-const Count = Schema.Struct({ n: Schema.Int })
+const Accepted = Schema.Struct({ isNew: Schema.Boolean, inHand: Schema.Boolean })

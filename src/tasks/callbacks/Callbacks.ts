@@ -7,6 +7,7 @@ import { TaskId } from "../../domain/Ids.ts"
 import { signatureSkewSecondsMax } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import { Drain } from "../../process/Drain.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { WorkNotifier } from "../../process/WorkNotifier.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
@@ -48,6 +49,7 @@ export class Callbacks extends Context.Service<
     Callbacks,
     Effect.gen(function* () {
       const { publicUrl } = yield* AppConfig
+      const drain = yield* Drain
       const notifier = yield* WorkNotifier
       const keys = yield* CallbackKeys
       const secrets = yield* Secrets
@@ -64,14 +66,16 @@ export class Callbacks extends Context.Service<
         const age = Math.abs(Math.floor(now / 1000) - seal.signedAtSeconds)
         if (age > signatureSkewSecondsMax) return yield* refused
         if (!(yield* keys.isSigned(account, seal))) return yield* refused
-        const isNew = yield* store.accept({
+        const accepted = yield* store.accept({
           digest: createHash("sha256").update(seal.message).digest(),
           expiresAt: DateTime.makeUnsafe((seal.signedAtSeconds + recordSeconds) * 1000),
           taskId,
           now: DateTime.makeUnsafe(now)
         })
-        if (!isNew) return yield* refused
-        yield* notifier.notifyTask(taskId)
+        if (accepted === "Repeated") return yield* refused
+        // A process that drains claims nothing
+        if (drain.isDraining()) return yield* notifier.offerTask(taskId)
+        yield* notifier.notifyDue(accepted === "Due" ? "now" : "after its step")
       })
 
       const openToken = Effect.fnUntraced(function* (token: string) {

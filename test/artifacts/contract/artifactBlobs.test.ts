@@ -432,11 +432,7 @@ describe("ArtifactBlobs.layerDirectory", () => {
 })
 
 /** A file system that notes what makes files durable, and may fail to, with the code of a system error. */
-const observedDisk = (
-  steps: Array<string>,
-  failing?: (step: string) => boolean,
-  code = "EIO"
-) =>
+const observedDisk = (steps: Array<string>, failing?: (step: string) => boolean, code = "EIO") =>
   Layer.effect(
     FileSystem.FileSystem,
     Effect.map(FileSystem.FileSystem, (fs) => {

@@ -82,22 +82,24 @@ describeStores("the catalog of a running gateway", (database) => {
           })
       )
 
-      it.effect("a dry run is another request than a reload: to a repeat, and in the audit log", () =>
-        Effect.gen(function* () {
-          write({ change: { "text-to-image-max": { price: price("9.50") } } })
-          const reload = (query: string) =>
-            callWith(adminToken)("POST", `/manage/v1/catalog/reload${query}`, undefined, {
-              "idempotency-key": "reload"
-            })
-          assert.strictEqual((yield* reload("?dry_run=true")).status, 200)
-          const other = yield* reload("")
-          assert.deepStrictEqual([other.status, other.json.code], [422, 2008], other.text)
-          const again = yield* reload("?dry_run=true")
-          assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
-          const log = yield* operator("GET", "/audit-log?type=reloadCatalog&limit=1")
-          assert.deepStrictEqual(log.json.data[0].changes, { dry_run: "true" })
-          write({})
-        })
+      it.effect(
+        "a dry run is another request than a reload: to a repeat, and in the audit log",
+        () =>
+          Effect.gen(function* () {
+            write({ change: { "text-to-image-max": { price: price("9.50") } } })
+            const reload = (query: string) =>
+              callWith(adminToken)("POST", `/manage/v1/catalog/reload${query}`, undefined, {
+                "idempotency-key": "reload"
+              })
+            assert.strictEqual((yield* reload("?dry_run=true")).status, 200)
+            const other = yield* reload("")
+            assert.deepStrictEqual([other.status, other.json.code], [422, 2008], other.text)
+            const again = yield* reload("?dry_run=true")
+            assert.strictEqual(again.headers.get("idempotency-replayed"), "true")
+            const log = yield* operator("GET", "/audit-log?type=reloadCatalog&limit=1")
+            assert.deepStrictEqual(log.json.data[0].changes, { dry_run: "true" })
+            write({})
+          })
       )
 
       it.effect(

@@ -541,10 +541,10 @@ describeStores("the stores", (database) => {
         const users = yield* UserStore
         const [a, b] = [yield* makeUser(0), yield* makeUser(0)]
         const email = `${a}@EXAMPLE.com`
-        assert.strictEqual((yield* users.update(b, { email }))._tag, "EmailTaken")
-        assert.strictEqual((yield* users.update(a, { email }))._tag, "Updated")
+        assert.strictEqual((yield* users.update(b, { email }, start))._tag, "EmailTaken")
+        assert.strictEqual((yield* users.update(a, { email }, start))._tag, "Updated")
         const unknown = makeUserId(moment())
-        assert.strictEqual((yield* users.update(unknown, { name: "x" }))._tag, "Unknown")
+        assert.strictEqual((yield* users.update(unknown, { name: "x" }, start))._tag, "Unknown")
         const again = { id: unknown, email, name: null, passwordHash: null, now: start }
         assert.isTrue(Option.isNone(yield* users.create(again)))
       })

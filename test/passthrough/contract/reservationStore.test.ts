@@ -1,6 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, layer } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
+import { randomUUID } from "node:crypto"
 import { ApiKeyId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
@@ -11,6 +12,7 @@ import { describeStores } from "../../support/stores.ts"
 import {
   breachesOf,
   callEnd,
+  callKeyOf,
   callStart,
   credits,
   drawnCall,
@@ -100,6 +102,32 @@ describeStores("the reservation store", (database) => {
           traceId: one!.trace,
           createdAt: DateTime.makeUnsafe(1_800_000_000_000)
         })
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
+    )
+
+    it.effect("a key that was rotated is drawn on by its newest secret alone", () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const userId = yield* newCaller(1000)
+        const alive = (rotation: number, needs = 5) =>
+          Effect.map(
+            writeReservations({ sizes: [{ ...reservation(userId, needs), rotation }] }),
+            ({ grants }) => grants.map((it) => [it.alive, it.granted])
+          )
+        assert.deepStrictEqual(yield* alive(0), [[true, credits(5)]])
+        yield* sql`UPDATE api_keys SET rotations = 1 WHERE user_id = ${userId}`
+        assert.deepStrictEqual(yield* alive(0), [[false, credits(5)]])
+        assert.deepStrictEqual(yield* alive(0, 6), [[false, credits(5)]])
+        assert.deepStrictEqual(yield* alive(1, 6), [[true, credits(6)]])
+        // A process of the release before does not say which secret it knows
+        const [row] = yield* sql<{ readonly alive: boolean }>`
+          SELECT alive FROM reservations_write(
+            ${[callKeyOf(userId)]}::text[], ${[userId]}::uuid[], ${[randomUUID()]}::uuid[], '{6000000}', '{0}', '{0}',
+            '{0}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}',
+            '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '{}', 'another', interval '1 hour', false, now())
+          WHERE api_key_id IS NOT NULL`
+        assert.strictEqual(row?.alive, false)
         assert.strictEqual(yield* breachesOf(userId), 0)
       })
     )

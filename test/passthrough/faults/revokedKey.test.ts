@@ -44,12 +44,26 @@ const busy = (gateway: GatewayProcess, key: string, state: { readonly isRevoked:
   return { calls, done: Promise.all(Array.from({ length: clients }, client)) }
 }
 
-/** A new key, busy at the first process and revoked at the second; returns the number of its charged calls. */
-const revokedWhileBusy = async (
+/** How the secret of a key is ended, with the status of that request. */
+type End = (second: GatewayProcess, at: string) => Promise<void>
+
+const revoke: End = async (second, at) => {
+  const revoked = await second.call("DELETE", at)
+  assert.strictEqual(revoked.status, 204, revoked.text)
+}
+
+const rotate: End = async (second, at) => {
+  const rotated = await second.call("POST", `${at}/rotate`, { expires_in: 0 })
+  assert.strictEqual(rotated.status, 200, rotated.text)
+}
+
+/** A new key, busy at the first process and ended at the second; returns the number of its charged calls. */
+const endedWhileBusy = async (
   first: GatewayProcess,
   second: GatewayProcess,
   seen: ReadonlyArray<Seen>,
-  reservations: () => Promise<number>
+  reservations: () => Promise<number>,
+  end: End
 ): Promise<number> => {
   const made = await second.call("POST", "/manage/v1/api-keys", { name: "busy" })
   assert.strictEqual(made.status, 201, made.text)
@@ -59,9 +73,8 @@ const revokedWhileBusy = async (
   await until(async () => (seen.length > before + 100 && (await reservations()) > 0) || undefined, {
     what: "a reservation that is drawn on"
   })
-  const revoked = await second.call("DELETE", `/manage/v1/api-keys/${made.json.id}`)
+  await end(second, `/manage/v1/api-keys/${made.json.id}`)
   state.isRevoked = true
-  assert.strictEqual(revoked.status, 204, revoked.text)
   await done
 
   const late = calls.filter(({ isLate }) => isLate)
@@ -81,7 +94,7 @@ const revokedWhileBusy = async (
 }
 
 /** The time until the first process reads its keys is random: so several keys, one after the other. */
-const rounds = 5
+const ends = [revoke, rotate, revoke, rotate, revoke, rotate, revoke, revoke]
 
 const revokeKeys = async (databaseUrl: string, reservations: () => Promise<number>) => {
   const upstream = await mockOpenAi()
@@ -90,8 +103,8 @@ const revokeKeys = async (databaseUrl: string, reservations: () => Promise<numbe
   await using second = await GatewayProcess.start({ databaseUrl, env })
   second.useKey((await first.makeUser("10000.00")).key)
   let charged = 0
-  for (let round = 0; round < rounds; round += 1) {
-    charged += await revokedWhileBusy(first, second, upstream.seen, reservations)
+  for (const end of ends) {
+    charged += await endedWhileBusy(first, second, upstream.seen, reservations, end)
   }
   await upstream.close()
   const wallet = await until(
@@ -108,7 +121,7 @@ const revokeKeys = async (databaseUrl: string, reservations: () => Promise<numbe
 
 describe("a key that calls often at one process", () => {
   it.live(
-    "and is revoked at another is refused after the response: nothing is sent or held, and the sums are exact",
+    "and is revoked or rotated at another is refused after the response: nothing is sent or held, and the sums are exact",
     () =>
       Effect.gen(function* () {
         const database = yield* migratedDatabaseUrl

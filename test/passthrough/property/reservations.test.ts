@@ -32,24 +32,29 @@ interface Ledger {
   /** The reservation of the process. */
   readonly reservation: Effect.Effect<bigint>
   readonly revoke: Effect.Effect<void>
+  /** Gives the key another secret. */
+  readonly rotate: Effect.Effect<void>
   readonly breaches: Effect.Effect<number>
 }
 
-/** What `reservations_write` promises, in memory. */
+/** What `reservations_renew` promises, in memory. */
 const memoryLedger = (balance: number): Ledger => {
   const captured = new Set<string>()
   let settled: bigint = credits(balance)
   let held = 0n
-  let alive = true
+  let isRevoked = false
+  let rotations = 0
   return {
     user: UserId.make(randomUUID()),
     wallet: Effect.sync(() => ({ settled, held })),
     reservation: Effect.sync(() => held),
-    revoke: Effect.sync(() => void (alive = false)),
+    revoke: Effect.sync(() => void (isRevoked = true)),
+    rotate: Effect.sync(() => void (rotations += 1)),
     breaches: Effect.sync(() => (settled >= held && held >= 0n ? 0 : 1)),
     write: ({ ended, sizes }) =>
       Effect.sync(() =>
-        sizes.map(({ extra, key, needs }) => {
+        sizes.map(({ extra, key, needs, rotation }) => {
+          const alive = !isRevoked && rotation === rotations
           for (const { end } of ended) {
             if (captured.has(end.id) || end.captured === 0n) continue
             assert.isTrue(end.captured <= held, "a call without cover")
@@ -76,7 +81,7 @@ const memoryLedger = (balance: number): Ledger => {
 }
 
 type Action =
-  | { readonly do: "draw"; readonly amount: number }
+  | { readonly do: "draw"; readonly amount: number; readonly isOld: boolean }
   | { readonly do: "close"; readonly which: number; readonly part: number }
   | {
       readonly do: "settle"
@@ -86,6 +91,7 @@ type Action =
   | { readonly do: "wait"; readonly millis: number }
   | { readonly do: "skew"; readonly which: "wall" | "monotonic" }
   | { readonly do: "revoke" }
+  | { readonly do: "rotate" }
 
 const actions = fc.array(
   fc.oneof(
@@ -93,7 +99,8 @@ const actions = fc.array(
       weight: 12,
       arbitrary: fc.record({
         do: fc.constant("draw" as const),
-        amount: fc.integer({ min: 0, max: 5 })
+        amount: fc.integer({ min: 0, max: 5 }),
+        isOld: fc.nat(3).map((n) => n === 0)
       })
     },
     {
@@ -131,7 +138,8 @@ const actions = fc.array(
         which: fc.constantFrom("wall" as const, "monotonic" as const)
       })
     },
-    { weight: 1, arbitrary: fc.record({ do: fc.constant("revoke" as const) }) }
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("revoke" as const) }) },
+    { weight: 1, arbitrary: fc.record({ do: fc.constant("rotate" as const) }) }
   ),
   { minLength: 30, maxLength: 120 }
 )
@@ -149,12 +157,18 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
   let late = { monotonic: 0, wall: 0 }
   const moment = () => ({ monotonic: now - late.monotonic, wall: now - late.wall })
   let revokedAt = Infinity
+  let rotation = 0
+  let rotatedAt = Infinity
   let count = 0
 
-  const draw = (amount: number) => {
-    const start = callStart(ledger.user, amount)
+  /** `isOld`: by the secret before, which the process still has in its cache. */
+  const draw = (amount: number, isOld = false) => {
+    const known = Math.max(0, rotation - (isOld ? 1 : 0))
+    const start = { ...callStart(ledger.user, amount), rotation: known }
     const drawn = book.draw(start, moment())
     if (drawn === undefined) return
+    const isStale = known < rotation && now >= rotatedAt + reservationMillis
+    assert.isFalse(isStale, "drawn by a secret that was replaced for long")
     assert.isTrue(now < revokedAt + reservationMillis, "drawn on a key that was revoked for long")
     running.push({ start, close: drawn.close })
     uncharged += start.amount
@@ -210,7 +224,7 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
   // Makes the key one that calls often
   for (let n = 0; n < 20; n += 1) draw(1)
   for (const step of steps) {
-    if (step.do === "draw") draw(step.amount)
+    if (step.do === "draw") draw(step.amount, step.isOld)
     else if (step.do === "close") close(step.which, step.part)
     else if (step.do === "settle") yield* settle(step.outcome, step.between)
     else if (step.do === "wait") now += step.millis
@@ -221,6 +235,10 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
           ? { ...before, wall: before.wall + 200 }
           : { ...before, monotonic: before.monotonic + 200 }
       now += 200
+    } else if (step.do === "rotate") {
+      yield* ledger.rotate
+      rotation += 1
+      rotatedAt = now
     } else {
       yield* ledger.revoke
       revokedAt = Math.min(revokedAt, now)
@@ -276,6 +294,9 @@ const storeLedger = Effect.fnUntraced(function* (balance: number) {
           sql`UPDATE api_keys SET revoked_at = ${DateTime.toDateUtc(now)} WHERE user_id = ${user}`
         )
       )
+    ),
+    rotate: Effect.asVoid(
+      Effect.orDie(sql`UPDATE api_keys SET rotations = rotations + 1 WHERE user_id = ${user}`)
     ),
     breaches: Effect.orDie(
       Effect.map(breachesOf(user), (it) => it ?? 1).pipe(

@@ -48,7 +48,8 @@ const forwarded = (
     const principal = {
       userId: UserId.make("019a0000-0000-7000-8000-000000000000"),
       apiKeyId: ApiKeyId.make("key_1"),
-      scopes: ["inference"] as const
+      scopes: ["inference"] as const,
+      rotation: 0
     }
     const giveUp = passthrough.forwardUnsafe(
       { principal, to, query: "", headers: {}, body, traceId: "0".repeat(32) },

@@ -1,6 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, it } from "@effect/vitest"
-import { Context, DateTime, Effect, Layer, Option, Redacted } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Option, Redacted } from "effect"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import * as DirectConnection from "../../../src/db/DirectConnection.ts"
@@ -120,6 +120,29 @@ describe("hints between processes", () => {
       yield* until(() => {
         only.hints.publishUnsafe("task", "two")
         return silent.received.includes("task two")
+      })
+    }).pipe(Effect.scoped)
+  )
+
+  it.live("are sent again soon when the clock of the process was set back", () =>
+    Effect.gen(function* () {
+      const url = yield* migratedDatabaseUrl
+      const real = yield* Clock.Clock
+      let shift = 0
+      const clock = Object.create(real, {
+        currentTimeMillisUnsafe: { value: () => real.currentTimeMillisUnsafe() + shift }
+      }) as Clock.Clock
+      const first = yield* startProcess(url, "proc_first").pipe(
+        Effect.provideService(Clock.Clock, clock)
+      )
+      // It is alone, and remembers that for a moment
+      first.hints.publishUnsafe("task", "alone")
+      yield* Effect.sleep("200 millis")
+      const second = yield* startProcess(url, "proc_second")
+      shift = -3_600_000
+      yield* until(() => {
+        first.hints.publishUnsafe("task", "later")
+        return second.received.includes("task later")
       })
     }).pipe(Effect.scoped)
   )

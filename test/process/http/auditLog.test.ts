@@ -7,7 +7,14 @@ import { afterAll, beforeAll } from "vitest"
 import { Api } from "../../../src/http/manage/Api.ts"
 import { ownPage, signedIn } from "../../support/browser.ts"
 import { contents } from "../../support/catalog.ts"
-import { adminToken, callWith, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import {
+  adminToken,
+  callWith,
+  eventually,
+  GatewayHttp,
+  layerGateway,
+  makeUser
+} from "../../support/gateway.ts"
 import type { HttpResult } from "../../support/gateway.ts"
 import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { describeStores } from "../../support/stores.ts"
@@ -15,6 +22,7 @@ import { describeStores } from "../../support/stores.ts"
 /** docs/reference/audit.md, for every route that writes, on both stores. */
 
 const manage = "/manage/v1"
+const imagePath = "/vendors/alibaba/v1/text-to-image-max/generation"
 
 /** Each request has its own time, so that entries have an order. */
 const at =
@@ -96,8 +104,20 @@ const writes: Readonly<Record<string, Write>> = {
   updateUser: {
     as: "operator",
     path: ofUser(""),
-    body: (world) => ({ name: "Personal", email: `new-personal-${world.endpoint}@example.com` }),
-    changes: () => ({ name: "[hidden]", email: "[hidden]" }),
+    body: (world) => ({
+      name: "Personal",
+      email: `new-personal-${world.endpoint}@example.com`,
+      disabled: true,
+      trigger_threshold: "12.00",
+      rate_limit_per_minute: 60
+    }),
+    changes: () => ({
+      name: "[hidden]",
+      email: "[hidden]",
+      disabled: true,
+      trigger_threshold: "12.00",
+      rate_limit_per_minute: 60
+    }),
     resource: owner
   },
   deleteUser: { as: "operator", path: ofUser(""), resource: owner },
@@ -205,6 +225,13 @@ const writes: Readonly<Record<string, Write>> = {
     }),
     resource: (world) => world.otherKey
   },
+  rotateApiKey: {
+    as: "user",
+    path: (world) => `/api-keys/${world.otherKey}/rotate`,
+    body: () => ({ expires_in: 60 }),
+    changes: () => ({ expires_in: 60 }),
+    resource: (world) => world.otherKey
+  },
   revokeApiKey: {
     as: "user",
     path: (world) => `/api-keys/${world.otherKey}`,
@@ -259,13 +286,14 @@ const writes: Readonly<Record<string, Write>> = {
   }
 }
 
-/** Every operation of the management API with a method that writes, and its method. */
-const operations = () => {
+/** Every operation of the management API that reads, or that has a method that writes, and its method. */
+const operations = (kind: "GET" | "write" = "write") => {
   const found = new Map<string, string>()
   HttpApi.reflect(Api, {
     onGroup: () => {},
     onEndpoint: ({ endpoint }) => {
-      if (endpoint.method !== "GET") found.set(endpoint.identifier, endpoint.method)
+      if ((endpoint.method === "GET") === (kind === "GET"))
+        found.set(endpoint.identifier, endpoint.method)
     }
   })
   return found
@@ -382,6 +410,92 @@ describeStores("the audit log", (database) => {
         const [second, first] = yield* logOf()
         assert.deepInclude(first, { type: "getUserWallet", user_id: world.owner.id, changes: {} })
         assert.deepInclude(second, { type: "listUserWalletEntries", user_id: world.owner.id })
+      })
+    )
+
+    it.effect("every route that reads of a user is recorded, named or not; others are not", () =>
+      Effect.gen(function* () {
+        const http = yield* GatewayHttp
+        const { call, delivery, endpoint, otherKey, owner } = yield* makeWorld
+        const image = yield* callWith(owner.key)("POST", imagePath, { prompt: "A lighthouse" })
+        const chat = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
+        yield* callWith(owner.key)("POST", "/v1/chat/completions", chat)
+        const calls = yield* eventually(call("GET", "/calls"), ({ json }) => json.data.length > 0)
+        const ofUser = {
+          listApiKeys: "/api-keys?",
+          getApiKey: `/api-keys/${otherKey}?`,
+          listSessions: "/sessions?",
+          listAuditLog: "/audit-log?",
+          listCalls: "/calls?",
+          getCall: `/calls/${calls.json.data[0].id}?`,
+          streamEvents: "/events?",
+          listTasks: "/tasks?",
+          getTask: `/tasks/${image.json.task_info.id}?`,
+          listUsage: "/usage?from=1970-01-01&to=1970-01-02&",
+          getWallet: "/wallet?",
+          listWalletEntries: "/wallet/entries?",
+          listWebhookDeliveries: "/webhook-deliveries?",
+          getWebhookDelivery: `/webhook-deliveries/${delivery}?`,
+          listWebhookEndpoints: "/webhook-endpoints?",
+          getWebhookEndpoint: `/webhook-endpoints/${endpoint}?`
+        }
+        const named = {
+          exportUser: `/users/${owner.id}/export`,
+          getUser: `/users/${owner.id}`,
+          getUserWallet: `/users/${owner.id}/wallet`,
+          listUserWalletEntries: `/users/${owner.id}/wallet/entries`,
+          ...Object.fromEntries(
+            Object.entries(ofUser).map(([name, path]) => [name, `${path}user_id=${owner.id}`])
+          )
+        }
+        const ofNobody = {
+          getCatalog: "/catalog",
+          listModels: "/models",
+          listUsers: "/users",
+          getSession: undefined,
+          getQueues: "/queues",
+          listAccounts: "/accounts"
+        }
+        // A route that is added needs a request here
+        const reads = [...operations("GET").keys()].sort()
+        assert.deepStrictEqual(Object.keys({ ...named, ...ofNobody }).sort(), reads)
+        for (const [type, path] of Object.entries(named)) {
+          yield* TestClock.adjust("10 millis")
+          const { body, status } = yield* http.fetch(`${manage}${path}`, {
+            headers: { authorization: `Bearer ${adminToken}` }
+          })
+          // A stream has no end
+          yield* Effect.promise(() => body!.cancel())
+          assert.strictEqual(status, 200, path)
+          const [entry] = yield* logOf()
+          assert.deepInclude(entry, { type, user_id: owner.id, changes: {} }, path)
+          assert.deepInclude(entry.actor, { type: "operator", id: null, user_id: null })
+        }
+        const unnamed = yield* operator("GET", `/api-keys/${otherKey}`)
+        assert.strictEqual(unnamed.status, 200)
+        const before = yield* logOf()
+        assert.deepInclude(before[0], {
+          type: "getApiKey",
+          user_id: owner.id,
+          resource_id: otherKey
+        })
+        for (const path of Object.values(ofNobody)) {
+          if (path !== undefined) yield* operator("GET", path)
+        }
+        yield* operator("GET", "/api-keys/key_unknown")
+        assert.deepStrictEqual(yield* logOf(), before)
+      })
+    )
+
+    it.effect("a dry run of a reload changes nothing and leaves no entry", () =>
+      Effect.gen(function* () {
+        const before = yield* logOf()
+        const dry = yield* operator("POST", "/catalog/reload?dry_run=true")
+        assert.strictEqual(dry.status, 200, dry.text)
+        assert.deepStrictEqual(yield* logOf(), before)
+        const real = yield* operator("POST", "/catalog/reload")
+        assert.strictEqual(real.status, 200, real.text)
+        assert.deepInclude((yield* logOf())[0], { type: "reloadCatalog" })
       })
     )
 

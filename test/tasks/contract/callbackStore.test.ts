@@ -41,7 +41,10 @@ describeStores("callbacks that were taken", (database) => {
         Array.from({ length: 20 }, () => callbacks.accept(callback(1, 1))),
         { concurrency: "unbounded" }
       )
-      assert.strictEqual(taken.filter((isNew) => isNew).length, 1)
+      assert.deepEqual(
+        taken.filter((outcome) => outcome !== "Repeated"),
+        ["Due"]
+      )
       assert.deepEqual(yield* due, ["none", 5])
     }).pipe(Effect.provide(store))
   )
@@ -51,9 +54,9 @@ describeStores("callbacks that were taken", (database) => {
     () =>
       Effect.gen(function* () {
         const { callbacks, due } = yield* withRuns
-        assert.isTrue(yield* callbacks.accept(callback(7, 2)))
+        assert.strictEqual(yield* callbacks.accept(callback(7, 2)), "Due")
         assert.deepEqual(yield* due, ["none", "none"])
-        assert.isTrue(yield* callbacks.accept(callback(0, 3)))
+        assert.strictEqual(yield* callbacks.accept(callback(0, 3)), "InHand")
         assert.deepEqual(yield* due, [5, "none"])
       }).pipe(Effect.provide(store))
   )
@@ -62,9 +65,9 @@ describeStores("callbacks that were taken", (database) => {
     Effect.gen(function* () {
       const { callbacks, due } = yield* withRuns
       const sql = yield* SqlClient.SqlClient
-      assert.isTrue(yield* callbacks.accept(callback(1, 1)))
+      assert.strictEqual(yield* callbacks.accept(callback(1, 1)), "Due")
       yield* sql`UPDATE runs SET callback_received = false`
-      assert.isFalse(yield* callbacks.accept(callback(1, 1)))
+      assert.strictEqual(yield* callbacks.accept(callback(1, 1)), "Repeated")
       assert.deepEqual(yield* due, ["none", "none"])
     }).pipe(Effect.provide(store))
   )
@@ -72,11 +75,11 @@ describeStores("callbacks that were taken", (database) => {
   it.effect("are removed once they are too old to be accepted, and not before", () =>
     Effect.gen(function* () {
       const { callbacks } = yield* withRuns
-      assert.isTrue(yield* callbacks.accept(callback(0, 1)))
+      assert.strictEqual(yield* callbacks.accept(callback(0, 1)), "InHand")
       yield* callbacks.deleteExpired(at(15))
-      assert.isFalse(yield* callbacks.accept(callback(0, 1)))
+      assert.strictEqual(yield* callbacks.accept(callback(0, 1)), "Repeated")
       yield* callbacks.deleteExpired(at(16))
-      assert.isTrue(yield* callbacks.accept(callback(0, 1)))
+      assert.strictEqual(yield* callbacks.accept(callback(0, 1)), "InHand")
     }).pipe(Effect.provide(store))
   )
 })

@@ -127,6 +127,18 @@ describeStores("claims of due tasks", (database) => {
     }).pipe(Effect.provide(store))
   )
 
+  it.effect("a task that this program cannot read keeps no other one waiting", () =>
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      yield* insert([1, 3], { queue: "q" })
+      yield* sql`UPDATE runs SET attempt = 1 WHERE task_id = ${idOf(1)}`
+      // As a newer release may write it
+      yield* sql`INSERT INTO vendor_attempts (task_id, n, vendor, account_id, body_hash, state, started_at, handle)
+        VALUES (${idOf(1)}, 1, 'v', 'a', '', 'submitted', to_timestamp(0), '["a handle of another form"]')`
+      assert.deepStrictEqual((yield* claim("q", 1)).map(numberOf), [2, 3])
+    }).pipe(Effect.provide(store))
+  )
+
   it.effect("a task that nobody has in hand begins no submit", () =>
     Effect.gen(function* () {
       const tasks = yield* TaskStore

@@ -56,7 +56,6 @@ const accountOf = (accountId: string, isDraining: boolean): VendorAccount => ({
   submit: () => Effect.die("not asked"),
   poll: () => Effect.die("not asked"),
   cancel: () => Effect.succeed("Unsupported"),
-  reconcile: () => Effect.succeed([]),
   slotsOf: () => ({ line: accountId, max: 1 }),
   isDraining: () => isDraining
 })
@@ -70,7 +69,8 @@ const stepOf = Effect.fnUntraced(function* (
   const did: Array<string> = []
   const stubs = Layer.mergeAll(
     Layer.mock(CatalogVersions, {
-      withId: () => Effect.succeed(Option.some({ find: () => Option.some(entry) } as never))
+      current: () => ({}) as never,
+      withId: () => Effect.succeedSome({ find: () => Option.some(entry) } as never)
     }),
     Layer.mock(TaskStore, {}),
     Layer.mock(Reconcile, {}),

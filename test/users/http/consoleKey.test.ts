@@ -62,6 +62,37 @@ describeStores("inference by session", (database) => {
       })
     )
 
+    it.effect("the console key is made with a budget, which its user changes", () =>
+      Effect.gen(function* () {
+        const { browser, call } = yield* makePerson
+        const made = yield* browser.call("POST", image, { prompt: "[[sim:hang]]" })
+        assert.strictEqual(made.headers.get("x-service-budget-remaining"), "992.50")
+        const shown = Effect.map(call("GET", `${manage}/api-keys`), ({ json }) =>
+          json.data.find((it: { name: string }) => it.name === "Console")
+        )
+        const console = yield* shown
+        assert.deepStrictEqual(console.spend_limit, {
+          amount: "1000.00",
+          reset: "monthly",
+          spent: "0.00",
+          held: "7.50",
+          remaining: "992.50",
+          resets_at: "1970-02-01T00:00:00.000Z"
+        })
+        // Made anew after a revocation, at once by many requests, it has one too
+        yield* call("DELETE", `${manage}/api-keys/${console.id}`)
+        yield* Effect.all(
+          Array.from({ length: 5 }, () => browser.call("POST", image, { prompt: "[[sim:hang]]" })),
+          { concurrency: "unbounded" }
+        )
+        assert.deepInclude((yield* shown).spend_limit, { amount: "1000.00", held: "37.50" })
+        const path = `${manage}/api-keys/${(yield* shown).id}`
+        yield* browser.call("PATCH", path, { spend_limit: null })
+        const more = yield* browser.call("POST", image, { prompt: "[[sim:hang]]" })
+        assert.isNull(more.headers.get("x-service-budget-remaining"))
+      })
+    )
+
     it.effect("a spend limit of the console key bounds what sessions spend", () =>
       Effect.gen(function* () {
         const { browser, call } = yield* makePerson

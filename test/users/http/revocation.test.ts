@@ -1,5 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
+import { randomBytes } from "node:crypto"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { builtInRoutes } from "../../../src/catalog/OpenRoutes.ts"
 import type { OpenRoute } from "../../../src/catalog/OpenRoutes.ts"
@@ -90,6 +91,16 @@ const endings = {
     code: 1003,
     end: (id: string) =>
       sql((sql) => sql`UPDATE api_keys SET expires_at = '2020-01-01' WHERE id = ${id}`)
+  },
+  // At another process, whose hint was lost
+  "is rotated": {
+    code: 1003,
+    end: (id: string) =>
+      sql(
+        (sql) => sql`
+          UPDATE api_keys SET previous_key_hash = key_hash, key_hash = ${randomBytes(32)}, rotations = rotations + 1
+          WHERE id = ${id}`
+      )
   },
   "has a user who is disabled": { code: 1003, end: () => setDisabled(true) }
 }

@@ -1,5 +1,6 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect, Option } from "effect"
+import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { makeEndpointId } from "../../../src/domain/Ids.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
@@ -207,6 +208,214 @@ describe("test events", () => {
         const refused = yield* Effect.flip(quotas.takeTestEvent(id, makeEndpointId(now)))
         assert.strictEqual(refused._tag === "Problem" ? refused.code : undefined, 1201)
         yield* quotas.takeTestEvent(other.id, makeEndpointId(now))
+      })
+    )
+  })
+})
+
+const manage = "/manage/v1"
+const chat = "/v1/chat/completions"
+const hello = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
+const operator = callWith(adminToken)
+
+/** A user with two keys, whose limits the operator sets. */
+const makeLimited = Effect.gen(function* () {
+  const user = yield* makeUser()
+  const at = `${manage}/users/${user.id}`
+  return {
+    ...user,
+    at,
+    second: yield* anotherKey(user),
+    set: Effect.fnUntraced(function* (change: unknown) {
+      // Each entry of the audit log has its own time
+      yield* TestClock.adjust("1 millis")
+      const answer = yield* operator("PATCH", at, change)
+      assert.strictEqual(answer.status, 200, answer.text)
+      return answer.json
+    })
+  }
+})
+
+describeStores("limits that the operator sets on one user", (database) => {
+  layer(
+    layerGateway({ database }),
+    timeout
+  )((it) => {
+    it.effect("are shown by PATCH, GET and the list; what is absent stays, null removes", () =>
+      Effect.gen(function* () {
+        const { at, call, id, set } = yield* makeLimited
+        const before = (yield* operator("GET", at)).json
+        assert.deepInclude(before, {
+          trigger_threshold: "1000.00",
+          rate_limit_per_minute: null,
+          concurrent_tasks: null
+        })
+        const limits = {
+          trigger_threshold: "12.50",
+          rate_limit_per_minute: 60,
+          concurrent_tasks: 3
+        }
+        const expected = { ...before, ...limits }
+        assert.deepStrictEqual(yield* set(limits), expected)
+        assert.deepStrictEqual((yield* operator("GET", at)).json, expected)
+        const listed = (yield* operator("GET", `${manage}/users?limit=100`)).json.data
+        assert.deepStrictEqual(
+          listed.find((it: { id: string }) => it.id === id),
+          expected
+        )
+        assert.strictEqual((yield* call("GET", `${manage}/wallet`)).json.trigger_threshold, "12.50")
+        assert.deepStrictEqual(yield* set({ name: "Named" }), { ...expected, name: "Named" })
+        assert.deepStrictEqual(
+          yield* set({ name: null, rate_limit_per_minute: null, concurrent_tasks: null }),
+          { ...before, trigger_threshold: "12.50" }
+        )
+        const log = (yield* operator("GET", `${manage}/audit-log?type=updateUser&user_id=${id}`))
+          .json.data
+        assert.deepStrictEqual(
+          log.map(({ changes }: { changes: unknown }) => changes),
+          [
+            { name: null, rate_limit_per_minute: null, concurrent_tasks: null },
+            { name: "[hidden]" },
+            limits
+          ]
+        )
+        for (const [pointer, change] of [
+          ["#/trigger_threshold", { trigger_threshold: "-1" }],
+          ["#/trigger_threshold", { trigger_threshold: null }],
+          ["#/rate_limit_per_minute", { rate_limit_per_minute: 0 }],
+          ["#/concurrent_tasks", { concurrent_tasks: 1.5 }]
+        ] as const) {
+          const { json } = yield* operator("PATCH", at, change)
+          assert.deepStrictEqual([json.code, json.errors[0].pointer], [2001, pointer])
+        }
+        const own = yield* call("PATCH", at, limits)
+        assert.deepStrictEqual([own.status, own.json.code], [403, 1004])
+      })
+    )
+
+    it.effect("rate_limit_per_minute: of all keys, also cached and new ones, tasks and calls", () =>
+      Effect.gen(function* () {
+        const { call, second, set, ...user } = yield* makeLimited
+        // In the cache, without a limit
+        for (const ask of [call, second]) {
+          assert.strictEqual((yield* ask("POST", chat, hello)).status, 200)
+        }
+        yield* set({ rate_limit_per_minute: 4 })
+        const third = yield* anotherKey({ call, ...user })
+        const answers = [
+          yield* call("POST", chat, hello),
+          yield* second("POST", path, body),
+          yield* third("POST", chat, hello),
+          yield* third("GET", "/v1/models")
+        ]
+        assert.deepStrictEqual(
+          answers.map(({ headers }) => headers.get("ratelimit-remaining")),
+          ["3", "2", "1", "0"]
+        )
+        for (const ask of [call, second, third]) {
+          for (const [at, payload] of [
+            [chat, hello],
+            [path, body]
+          ] as const) {
+            const refused = yield* ask("POST", at, payload)
+            assert.deepStrictEqual([refused.status, refused.json.code], [429, 1201])
+            assert.match(refused.json.detail, /user/u)
+          }
+        }
+        yield* set({ rate_limit_per_minute: null })
+        for (const ask of [call, second, third]) {
+          assert.strictEqual((yield* ask("POST", chat, hello)).status, 200)
+        }
+      })
+    )
+
+    it.effect("concurrent_tasks: of all keys together, exact when 20 creates come at once", () =>
+      Effect.gen(function* () {
+        const { call, second, set } = yield* makeLimited
+        yield* set({ concurrent_tasks: 3 })
+        const answers = yield* Effect.all(
+          Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? call : second)("POST", path, body)),
+          { concurrency: "unbounded" }
+        )
+        assert.strictEqual(answers.filter(({ status }) => status === 202).length, 3)
+        const refused = answers.filter(({ json }) => json.code === 1202)
+        assert.strictEqual(refused.length, 17)
+        assert.match(refused[0]!.json.detail, /user/u)
+        yield* set({ concurrent_tasks: null })
+        assert.strictEqual((yield* second("POST", path, body)).status, 202)
+      })
+    )
+
+    it.effect("trigger_threshold: a balance above it is NORMAL again", () =>
+      Effect.gen(function* () {
+        const { at, call, id, set } = yield* makeLimited
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`UPDATE wallets SET state = 'ALERTED' WHERE user_id = ${id}`
+        yield* set({ trigger_threshold: "0" })
+        assert.deepInclude((yield* call("GET", `${manage}/wallet`)).json, {
+          trigger_threshold: "0.00",
+          state: "NORMAL"
+        })
+        assert.strictEqual((yield* operator("GET", at)).json.trigger_threshold, "0.00")
+      })
+    )
+
+    it.effect("a change is whole or not made: fields of the user, keys, limits, audit entry", () =>
+      Effect.gen(function* () {
+        const { at, call, id } = yield* makeLimited
+        const other = yield* makeUser()
+        yield* operator("PATCH", `${manage}/users/${other.id}`, { email: `${other.id}@x.example` })
+        const before = (yield* operator("GET", at)).json
+        const entries = operator("GET", `${manage}/audit-log?type=updateUser&user_id=${id}`)
+        const change = { disabled: true, rate_limit_per_minute: 5, trigger_threshold: "1.00" }
+        const taken = yield* operator("PATCH", at, { ...change, email: `${other.id}@x.example` })
+        assert.deepStrictEqual([taken.status, taken.json.code], [409, 2010])
+        assert.deepStrictEqual((yield* operator("GET", at)).json, before)
+        assert.deepStrictEqual((yield* entries).json.data, [])
+        // Disabling is the last of the changes: what fails there undoes the others
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`
+          ALTER TABLE api_keys ADD CONSTRAINT refused CHECK (disabled_at IS NULL) NOT VALID`
+        const failed = yield* operator("PATCH", at, { ...change, name: "Half" })
+        yield* sql`ALTER TABLE api_keys DROP CONSTRAINT refused`
+        assert.strictEqual(failed.status, 500)
+        assert.deepStrictEqual((yield* operator("GET", at)).json, before)
+        assert.deepStrictEqual((yield* entries).json.data, [])
+        assert.strictEqual((yield* call("GET", `${manage}/wallet`)).status, 200)
+        assert.strictEqual((yield* operator("PATCH", at, { ...change, name: "Whole" })).status, 200)
+        assert.lengthOf((yield* entries).json.data, 1)
+        assert.strictEqual((yield* call("GET", `${manage}/wallet`)).json.code, 1003)
+      })
+    )
+  })
+
+  const env = { USER_RATE_LIMIT_PER_MINUTE: "2", CONCURRENT_TASKS_PER_USER: "1" }
+  layer(
+    layerGateway({ database, env }),
+    timeout
+  )((it) => {
+    it.effect("stand in place of the configured ones, lower or higher", () =>
+      Effect.gen(function* () {
+        const { call, set } = yield* makeLimited
+        yield* set({ rate_limit_per_minute: 5, concurrent_tasks: 2 })
+        const answers = [
+          yield* call("POST", path, body),
+          yield* call("POST", path, body),
+          yield* call("POST", path, body)
+        ]
+        assert.deepStrictEqual(
+          answers.map(({ headers }) => headers.get("ratelimit-limit")),
+          ["5", "5", "5"]
+        )
+        assert.deepStrictEqual(
+          answers.map(({ json, status }) => json.code ?? status),
+          [202, 202, 1202]
+        )
+        yield* set({ rate_limit_per_minute: 1 })
+        yield* TestClock.adjust("1 minute")
+        assert.strictEqual((yield* call("GET", nobody)).status, 404)
+        const refused = yield* call("GET", nobody)
+        assert.deepStrictEqual(rateOf(refused.headers).slice(0, 2), ["1", "0"])
       })
     )
   })

@@ -285,6 +285,7 @@ const reserve =
             key: key.id,
             user: model.user,
             hold: randomUUID(),
+            rotation: 0,
             needs: credits(needs),
             extra: credits(extra)
           }
@@ -456,7 +457,7 @@ describeStores("spend limits", (database, store) => {
               } else {
                 const processId = `prc_${n}`
                 const size = () => ({ key: apiKeyId, user, hold: randomUUID() as string })
-                const first = { ...size(), needs: credits(0), extra: credits(price) }
+                const first = { ...size(), rotation: 0, needs: credits(0), extra: credits(price) }
                 const { grants } = yield* writeReservations({ processId, sizes: [first] })
                 const granted = Number(grants[0]!.granted) / 1e6
                 const start = { ...callStart(user, granted), key: apiKeyId }
@@ -466,7 +467,7 @@ describeStores("spend limits", (database, store) => {
                 }
                 yield* writeReservations({
                   processId,
-                  sizes: [{ ...size(), needs: credits(0), extra: credits(0) }],
+                  sizes: [{ ...size(), rotation: 0, needs: credits(0), extra: credits(0) }],
                   ended: granted > 0 ? [drawnCall(start, granted / 2)] : []
                 })
               }

@@ -7,6 +7,7 @@ import type { PriceRule, TokenPrice } from "../../../catalog/Price.ts"
 import { pricePeriods } from "../../../catalog/PriceRow.ts"
 import type { PricePeriod, PriceRow } from "../../../catalog/PriceRow.ts"
 import { routeKey, tokenModelKey } from "../../../catalog/UpstreamCatalog.ts"
+import { changesNothing } from "../../../db/Audited.ts"
 import { invalid, problem } from "../../../domain/Problem.ts"
 import { CatalogVersions } from "../../../process/CatalogVersions.ts"
 import { requireOperator } from "../../server/Authentication.ts"
@@ -48,6 +49,7 @@ export const layer = HttpApiBuilder.group(
       }),
       reloadCatalog: Effect.fnUntraced(function* ({ query }) {
         yield* requireOperator
+        if (query.dry_run === "true") yield* changesNothing
         const { adopted, difference, hash, previousHash } = yield* Effect.catchTag(
           versions.reload(query.dry_run === "true"),
           "CatalogError",

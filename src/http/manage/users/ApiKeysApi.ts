@@ -3,19 +3,23 @@ import { HttpApiEndpoint, HttpApiGroup, HttpApiSchema } from "effect/http-api"
 import { someOf, Text } from "../../../catalog/bodies/Fields.ts"
 import { CreditsFromString } from "../../../domain/Credits.ts"
 import { ApiKeyId } from "../../../domain/Ids.ts"
+import { keyGraceDays } from "../../../domain/Limits.ts"
 import { Scope } from "../../../domain/Scope.ts"
 import { SpendReset } from "../../../domain/SpendLimit.ts"
 import { Timestamp } from "../../../domain/Task.ts"
 import { created, manageErrors as error } from "../ManageErrors.ts"
 import { ofUser, pageOf, pageQuery } from "../Paging.ts"
 
-const limitUpTo = (maximum: number) =>
+const wholeNumber = (minimum: number, maximum: number) =>
   Schema.Int.check(
     Schema.isBetween(
-      { minimum: 1, maximum },
-      { message: `Expected a whole number from 1 to ${maximum}` }
+      { minimum, maximum },
+      { message: `Expected a whole number from ${minimum} to ${maximum}` }
     )
   )
+
+/** A limit of a key or a user. */
+export const Limit = wholeNumber(1, 1_000_000)
 
 const apiKeyFields = {
   preview: Schema.String,
@@ -42,8 +46,20 @@ export const ApiKey = Schema.Struct({
   spend_limit: Schema.NullOr(SpendLimit),
   allowed_models: Schema.NullOr(Schema.Array(Schema.String)),
   rate_limit_per_minute: Schema.NullOr(Schema.Int),
-  concurrent_tasks: Schema.NullOr(Schema.Int)
+  concurrent_tasks: Schema.NullOr(Schema.Int),
+  /** Until when the secret before the rotation works too. */
+  old_key_expires_at: Schema.NullOr(Timestamp)
 }).annotate({ identifier: "ApiKey" })
+
+/** Only this response shows `key`. */
+const RotatedApiKey = Schema.Struct({ ...ApiKey.fields, key: Schema.String }).annotate({
+  identifier: "RotatedApiKey"
+})
+
+const Rotation = Schema.Struct({
+  /** Seconds for which the old secret works too; 0 ends it at once. */
+  expires_in: wholeNumber(0, keyGraceDays * 86_400)
+}).annotate({ identifier: "ApiKeyRotation" })
 
 /** Only this response shows `key`. */
 export const CreatedApiKey = Schema.Struct({
@@ -72,8 +88,8 @@ export const ApiKeyChange = Schema.Struct({
   allowed_models: Schema.optionalKey(
     Schema.NullOr(someOf(Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200))))
   ),
-  rate_limit_per_minute: Schema.optionalKey(Schema.NullOr(limitUpTo(1_000_000))),
-  concurrent_tasks: Schema.optionalKey(Schema.NullOr(limitUpTo(1_000_000))),
+  rate_limit_per_minute: Schema.optionalKey(Schema.NullOr(Limit)),
+  concurrent_tasks: Schema.optionalKey(Schema.NullOr(Limit)),
   expires_at: Schema.optionalKey(Schema.NullOr(Timestamp))
 }).annotate({ identifier: "ApiKeyChange" })
 
@@ -97,6 +113,7 @@ export class ApiKeysApi extends HttpApiGroup.make("apiKeys").add(
   }),
   HttpApiEndpoint.get("getApiKey", "/api-keys/:id", {
     params: { id: ApiKeyId },
+    query: ofUser,
     success: ApiKey,
     error
   }),
@@ -104,6 +121,12 @@ export class ApiKeysApi extends HttpApiGroup.make("apiKeys").add(
     params: { id: ApiKeyId },
     payload: ApiKeyChange,
     success: ApiKey,
+    error
+  }),
+  HttpApiEndpoint.post("rotateApiKey", "/api-keys/:id/rotate", {
+    params: { id: ApiKeyId },
+    payload: Rotation,
+    success: RotatedApiKey,
     error
   }),
   HttpApiEndpoint.delete("revokeApiKey", "/api-keys/:id", {

@@ -1,5 +1,6 @@
-import { DateTime, Effect, Option } from "effect"
+import { DateTime, Duration, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { readsOf } from "../../../db/Audited.ts"
 import * as Credits from "../../../domain/Credits.ts"
 import { ApiKeyId } from "../../../domain/Ids.ts"
 import type { UserId } from "../../../domain/Ids.ts"
@@ -21,7 +22,9 @@ export const layer = HttpApiBuilder.group(
     const keys = yield* ApiKeys
     return handlers.handleAll({
       createApiKey: Effect.fnUntraced(function* ({ payload }) {
-        return yield* createKey(keys, yield* requireUser, payload)
+        const userId = yield* requireUser
+        yield* requireNoLimits(keys)
+        return yield* createKey(keys, userId, payload)
       }),
       listApiKeys: Effect.fnUntraced(function* ({ query }) {
         const userId = yield* requireReader(query)
@@ -30,8 +33,13 @@ export const layer = HttpApiBuilder.group(
         const now = yield* DateTime.now
         return toPage(rows, limit, (row) => row.id, showDetails(now))
       }),
-      getApiKey: Effect.fnUntraced(function* ({ params }) {
-        const details = yield* keys.find(yield* ownerOfKeys, params.id)
+      getApiKey: Effect.fnUntraced(function* ({ params, query }) {
+        const owner =
+          query.user_id === undefined
+            ? yield* ownerOfKeys
+            : Option.some(yield* requireReader(query))
+        const details = yield* keys.find(owner, params.id)
+        yield* readsOf(details.userId)
         return showDetails(yield* DateTime.now)(details)
       }),
       updateApiKey: Effect.fnUntraced(function* ({ params, payload }) {
@@ -40,9 +48,19 @@ export const layer = HttpApiBuilder.group(
         if (caller._tag === "User" && caller.apiKeyId === params.id) {
           return yield* problem(1004, "An API key cannot change itself: use another one")
         }
+        yield* requireNoLimits(keys)
         yield* checkExpiry(payload.expires_at)
         const details = yield* keys.update(owner, params.id, changeOf(payload))
         return showDetails(yield* DateTime.now)(details)
+      }),
+      rotateApiKey: Effect.fnUntraced(function* ({ params, payload }) {
+        const owner = yield* ownerOfKeys
+        const grace = Duration.seconds(payload.expires_in)
+        const caller = yield* CurrentCaller
+        if (caller._tag === "Operator" || caller.apiKeyId !== params.id)
+          yield* requireNoLimits(keys)
+        const { details, key } = yield* keys.rotate(owner, params.id, grace)
+        return { ...showDetails(yield* DateTime.now)(details), key }
       }),
       revokeApiKey: Effect.fnUntraced(function* ({ params }) {
         yield* keys.revoke(yield* requireUser, params.id)
@@ -65,14 +83,38 @@ const ownerOfKeys = Effect.map(CurrentCaller, (caller) =>
   caller._tag === "User" ? Option.some(caller.userId) : Option.none()
 )
 
+/**
+ * A key that has limits, and a session that was exchanged for one, gets at no key without them.
+ * docs/reference/keys-and-limits.md#limits-of-a-key
+ */
+const requireNoLimits = Effect.fnUntraced(function* (keys: ApiKeys["Service"]) {
+  const caller = yield* CurrentCaller
+  if (caller._tag === "Operator" || caller.apiKeyId === undefined) return
+  const own = yield* keys.find(Option.some(caller.userId), caller.apiKeyId)
+  const limits = [
+    own.spendLimit,
+    own.allowedModels,
+    own.rateLimitPerMinute,
+    own.concurrentTasks,
+    own.expiresAt
+  ]
+  if (limits.some((limit) => limit !== null)) {
+    return yield* problem(1004, "An API key that has limits makes and changes no other keys")
+  }
+})
+
 const showDetails = (now: DateTime.Utc) => (row: KeyDetails) => ({
   ...showKey(row),
   last_used_at: row.lastUsedAt,
   spend_limit: spendLimitOf(row, now),
   allowed_models: row.allowedModels,
   rate_limit_per_minute: row.rateLimitPerMinute,
-  concurrent_tasks: row.concurrentTasks
+  concurrent_tasks: row.concurrentTasks,
+  old_key_expires_at: oldUntil(row, now)
 })
+
+const oldUntil = ({ previousKeyUntil: until }: KeyDetails, now: DateTime.Utc) =>
+  until !== null && DateTime.isLessThan(now, until) ? until : null
 
 const spendLimitOf = (
   { held, spendLimit: amount, spendReset: reset, spent }: KeyDetails,

@@ -6,8 +6,8 @@ import { UserId } from "../../../domain/Ids.ts"
 import { Timestamp } from "../../../domain/Task.ts"
 import { created, manageErrors as error } from "../ManageErrors.ts"
 import { pageOf, pageQuery } from "../Paging.ts"
-import { WalletView } from "../wallet/WalletApi.ts"
-import { CreatedApiKey, NewApiKey } from "./ApiKeysApi.ts"
+import { Threshold, WalletView } from "../wallet/WalletApi.ts"
+import { CreatedApiKey, Limit, NewApiKey } from "./ApiKeysApi.ts"
 
 const Name = Text.check(Schema.isNonEmpty(), Schema.isMaxCodePoints(200))
 const Email = Text.check(
@@ -27,8 +27,24 @@ export const User = Schema.Struct({
   email: Schema.String,
   name: Schema.NullOr(Schema.String),
   created_at: Timestamp,
-  disabled: Schema.Boolean
+  disabled: Schema.Boolean,
+  /** Of the wallet's balance alert. */
+  trigger_threshold: CreditsFromString,
+  /** `null`: the configured limit. */
+  rate_limit_per_minute: Schema.NullOr(Schema.Int),
+  concurrent_tasks: Schema.NullOr(Schema.Int)
 }).annotate({ identifier: "User" })
+
+/** What is absent stays; `null` leaves a limit to the configuration. */
+export const UserChange = Schema.Struct({
+  email: Schema.optionalKey(Email),
+  name: Schema.optionalKey(Schema.NullOr(Name)),
+  password: Schema.optionalKey(Schema.NullOr(Password)),
+  disabled: Schema.optionalKey(Schema.Boolean),
+  trigger_threshold: Schema.optionalKey(Threshold),
+  rate_limit_per_minute: Schema.optionalKey(Schema.NullOr(Limit)),
+  concurrent_tasks: Schema.optionalKey(Schema.NullOr(Limit))
+}).annotate({ identifier: "UserChange" })
 
 const PositiveAmount = CreditsFromString.check(
   Schema.isGreaterThanBigInt(0n, { message: "Expected an amount above zero" })
@@ -62,12 +78,7 @@ export class UsersApi extends HttpApiGroup.make("users")
     HttpApiEndpoint.get("getUser", "/users/:id", { params: { id: UserId }, success: User, error }),
     HttpApiEndpoint.patch("updateUser", "/users/:id", {
       params: { id: UserId },
-      payload: Schema.Struct({
-        email: Schema.optionalKey(Email),
-        name: Schema.optionalKey(Schema.NullOr(Name)),
-        password: Schema.optionalKey(Schema.NullOr(Password)),
-        disabled: Schema.optionalKey(Schema.Boolean)
-      }),
+      payload: UserChange,
       success: User,
       error
     }),

@@ -15,6 +15,7 @@ import { Api } from "../Api.ts"
 import { readPage, toPage } from "../Paging.ts"
 import { showWallet } from "../wallet/WalletHandlers.ts"
 import { createKey } from "./ApiKeysHandlers.ts"
+import type { UserChange } from "./UsersApi.ts"
 
 /** The operator's endpoints. */
 export const layer = HttpApiBuilder.group(
@@ -44,7 +45,10 @@ export const layer = HttpApiBuilder.group(
       getUser: ({ params }) =>
         Effect.andThen(requireOperator, Effect.map(users.get(params.id), showUser)),
       updateUser: ({ params, payload }) =>
-        Effect.andThen(requireOperator, Effect.map(users.update(params.id, payload), showUser)),
+        Effect.andThen(
+          requireOperator,
+          Effect.map(users.update(params.id, userChangeOf(payload)), showUser)
+        ),
       createUserApiKey: Effect.fnUntraced(function* ({ params, payload }) {
         yield* requireOperator
         yield* users.get(params.id)
@@ -71,8 +75,18 @@ const showUser = (row: UserRow) => ({
   email: row.email,
   name: row.name,
   created_at: row.createdAt,
-  disabled: row.disabledAt !== null
+  disabled: row.disabledAt !== null,
+  trigger_threshold: row.triggerThreshold,
+  rate_limit_per_minute: row.rateLimitPerMinute,
+  concurrent_tasks: row.concurrentTasks
 })
+
+const userChangeOf = ({
+  concurrent_tasks: concurrentTasks,
+  rate_limit_per_minute: rateLimitPerMinute,
+  trigger_threshold: triggerThreshold,
+  ...change
+}: typeof UserChange.Type) => ({ ...change, concurrentTasks, rateLimitPerMinute, triggerThreshold })
 
 /**
  * A ledger entry keeps its key after the stored response has expired: a later

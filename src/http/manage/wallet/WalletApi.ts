@@ -15,7 +15,7 @@ export const WalletView = Schema.Struct({
   state: Schema.Literals(["NORMAL", "ALERTED"])
 }).annotate({ identifier: "Wallet" })
 
-const Threshold = CreditsFromString.check(
+export const Threshold = CreditsFromString.check(
   Schema.isGreaterThanOrEqualToBigInt(0n, { message: "Expected an amount that is not negative" })
 )
 

@@ -1,0 +1,60 @@
+import { DateTime, Duration, Effect, Option } from "effect"
+import type { ApiKeyId, UserId } from "../domain/Ids.ts"
+import { reservationMillis } from "../domain/Limits.ts"
+import { problem } from "../domain/Problem.ts"
+import type { ApiKeys } from "./ApiKeys.ts"
+import type { KeyDetails } from "./ApiKeyStore.ts"
+import { generateKey, hashKey, previewOf } from "./KeyText.ts"
+import type { UserStore } from "./UserStore.ts"
+
+/** A key with its new secret, which is shown only now. */
+export interface RotatedKey {
+  readonly key: string
+  readonly details: KeyDetails
+}
+
+/** Changes of keys; `changed` takes one out of the caches of all processes. */
+export const keyChanges = (
+  store: UserStore["Service"],
+  changed: (id: ApiKeyId) => void
+): Pick<ApiKeys["Service"], "find" | "update" | "rotate" | "revoke"> => {
+  const find = Effect.fnUntraced(function* (userId: Option.Option<UserId>, id: ApiKeyId) {
+    const found = yield* store.findKey(userId, id, yield* DateTime.now)
+    return yield* Effect.mapError(Effect.fromOption(found), () => noKey(id))
+  })
+  const done = Effect.fnUntraced(function* (id: ApiKeyId, reserved: Option.Option<boolean>) {
+    if (Option.isNone(reserved)) return yield* noKey(id)
+    changed(id)
+    // A process with a reservation may admit calls until it settles it
+    if (reserved.value) yield* Effect.sleep(reservationMillis)
+  })
+  return {
+    find,
+    update: Effect.fn("ApiKeys.update")(function* (userId, id, change) {
+      const { userId: owner } = yield* find(userId, id)
+      yield* done(id, yield* store.updateKey(owner, id, change, yield* DateTime.now))
+      return yield* find(userId, id)
+    }),
+    rotate: Effect.fn("ApiKeys.rotate")(function* (userId, id, grace) {
+      const { isConsole, userId: owner } = yield* find(userId, id)
+      if (isConsole) return yield* noText
+      const key = generateKey()
+      const rotation = {
+        keyHash: hashKey(key),
+        preview: previewOf(key),
+        oldUntil: Duration.isZero(grace) ? null : DateTime.addDuration(yield* DateTime.now, grace)
+      }
+      yield* done(id, yield* store.rotateKey(owner, id, rotation))
+      return { key, details: yield* find(userId, id) }
+    }),
+    revoke: Effect.fn("ApiKeys.revoke")(function* (userId, id) {
+      yield* done(id, yield* store.revokeKey(userId, id, yield* DateTime.now))
+    })
+  }
+}
+
+const noKey = (id: ApiKeyId) => problem(2005, `There is no API key ${id}`)
+
+const noText = Effect.fail(
+  problem(1004, "Nobody has the text of a console key: revoke it, and the next use makes another")
+)

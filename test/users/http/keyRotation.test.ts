@@ -1,0 +1,258 @@
+import { assert, layer } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { SqlClient } from "effect/sql"
+import { TestClock } from "effect/testing"
+import { ApiKeys } from "../../../src/users/ApiKeys.ts"
+import { ownPage, signedIn } from "../../support/browser.ts"
+import { adminToken, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
+import { describeStores } from "../../support/stores.ts"
+
+/** `POST /manage/v1/api-keys/{id}/rotate`. docs/reference/keys-and-limits.md#rotation */
+
+const manage = "/manage/v1"
+const keys = `${manage}/api-keys`
+const image = "/vendors/alibaba/v1/text-to-image-max/generation"
+const chat = "/v1/chat/completions"
+const hang = { prompt: "[[sim:hang]]" }
+const hello = { model: "gpt-4o", max_tokens: 5, messages: [{ role: "user", content: "Hi" }] }
+
+/** A user with a key of scope `manage`, and a key that is rotated. */
+const makeKeys = Effect.gen(function* () {
+  const owner = yield* makeUser()
+  const { key, row } = yield* (yield* ApiKeys).create({
+    userId: owner.id,
+    name: "rotated",
+    scopes: ["inference", "manage"],
+    expiresAt: Option.none()
+  })
+  const at = `${keys}/${row.id}`
+  const rotate = Effect.fnUntraced(function* (expires_in: number) {
+    const answer = yield* owner.call("POST", `${at}/rotate`, { expires_in })
+    assert.strictEqual(answer.status, 200, answer.text)
+    return { answer, secret: answer.json.key as string, call: callWith(answer.json.key) }
+  })
+  return {
+    owner,
+    at,
+    id: row.id,
+    secret: key,
+    call: callWith(key),
+    rotate,
+    shown: Effect.map(owner.call("GET", at), ({ json }) => json)
+  }
+})
+
+type Call = Effect.Success<typeof makeKeys>["call"]
+
+/** On every path of a key: a call (twice, so that it would be cached), a task, and the management API. */
+const outcomes = Effect.fnUntraced(function* (call: Call) {
+  const answers = [
+    yield* call("POST", chat, hello),
+    yield* call("POST", chat, hello),
+    yield* call("GET", "/v1/models"),
+    yield* call("POST", `${image}?dry_run=true`, hang),
+    yield* call("GET", `${manage}/wallet`)
+  ]
+  return [...new Set(answers.map(({ json, status }) => (status < 300 ? status : json.code)))]
+})
+const works = [200]
+
+describeStores("the rotation of an API key", (database) => {
+  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+    it.effect(
+      "gives a new secret; id, limits and what was spent stay, and both work in the grace",
+      () =>
+        Effect.gen(function* () {
+          const { at, call, id, owner, rotate, secret, shown } = yield* makeKeys
+          const change = {
+            spend_limit: { amount: "20.00", reset: "monthly" },
+            allowed_models: ["text-to-image-max", "gpt-4o"],
+            concurrent_tasks: 5
+          }
+          yield* owner.call("PATCH", at, change)
+          assert.strictEqual((yield* call("POST", image, hang)).status, 202)
+          const before = yield* shown
+          assert.strictEqual(before.spend_limit.held, "7.50")
+          assert.isNull(before.old_key_expires_at)
+
+          const rotated = yield* rotate(3600)
+          const { key, ...details } = rotated.answer.json
+          assert.notStrictEqual(key, secret)
+          assert.match(key, /^sk-[0-9A-Za-z]{46}$/u)
+          const expected = {
+            ...before,
+            preview: `sk-...${key.slice(-4)}`,
+            old_key_expires_at: "1970-01-01T01:00:00.000Z"
+          }
+          assert.deepStrictEqual(details, expected)
+          assert.deepStrictEqual(yield* shown, expected)
+          assert.strictEqual(details.id, id)
+
+          // One budget for both secrets
+          const second = yield* rotated.call("POST", image, hang)
+          assert.strictEqual(second.headers.get("x-service-budget-remaining"), "5.00")
+          const third = yield* call("POST", image, hang)
+          assert.deepStrictEqual([third.status, third.json.code], [402, 1102])
+
+          yield* TestClock.adjust("1 hour")
+          const refused = yield* call("POST", image, hang)
+          assert.deepStrictEqual([refused.status, refused.json.code], [401, 1003])
+          assert.strictEqual((yield* rotated.call("GET", `${manage}/wallet`)).status, 200)
+          assert.isNull((yield* shown).old_key_expires_at)
+        })
+    )
+
+    it.effect("the old secret works until the grace ends, on every path, also when cached", () =>
+      Effect.gen(function* () {
+        const { call, rotate } = yield* makeKeys
+        assert.deepStrictEqual(yield* outcomes(call), works)
+        const next = yield* rotate(60)
+        assert.deepStrictEqual(yield* outcomes(call), works)
+        assert.deepStrictEqual(yield* outcomes(next.call), works)
+        yield* TestClock.adjust("59 seconds")
+        assert.deepStrictEqual(yield* outcomes(call), works)
+        yield* TestClock.adjust("1 second")
+        assert.deepStrictEqual(yield* outcomes(call), [1003])
+        assert.deepStrictEqual(yield* outcomes(next.call), works)
+      })
+    )
+
+    it.effect("a grace of 0 ends the old secret at once, also when nobody says so", () =>
+      Effect.gen(function* () {
+        const { call, id, rotate } = yield* makeKeys
+        assert.deepStrictEqual(yield* outcomes(call), works)
+        const next = yield* rotate(0)
+        assert.deepStrictEqual(yield* outcomes(call), [1003])
+        assert.deepStrictEqual(yield* outcomes(next.call), works)
+        // Another process has rotated it, and its hint was lost: the cache still has the key
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`
+          UPDATE api_keys SET previous_key_hash = key_hash, key_hash = 'x', rotations = rotations + 1
+          WHERE id = ${id}`
+        assert.deepStrictEqual(yield* outcomes(next.call), [1003])
+      })
+    )
+
+    it.effect("again in a grace: the newest two work at most; revoked, none does", () =>
+      Effect.gen(function* () {
+        const first = yield* makeKeys
+        const second = yield* first.rotate(3600)
+        const third = yield* first.rotate(3600)
+        assert.deepStrictEqual(yield* outcomes(first.call), [1002])
+        assert.deepStrictEqual(yield* outcomes(second.call), works)
+        assert.deepStrictEqual(yield* outcomes(third.call), works)
+        yield* first.rotate(0)
+        assert.deepStrictEqual(yield* outcomes(second.call), [1002])
+        assert.deepStrictEqual(yield* outcomes(third.call), [1003])
+        const last = yield* first.rotate(3600)
+        assert.strictEqual((yield* first.owner.call("DELETE", first.at)).status, 204)
+        for (const { call } of [third, last]) {
+          const [code] = yield* outcomes(call)
+          assert.include([1002, 1003], code)
+        }
+        assert.deepStrictEqual(yield* outcomes(last.call), [1003])
+        const gone = yield* first.owner.call("POST", `${first.at}/rotate`, { expires_in: 0 })
+        assert.deepStrictEqual([gone.status, gone.json.code], [404, 2005])
+      })
+    )
+
+    it.effect("a session ends with the secret that it was exchanged for", () =>
+      Effect.gen(function* () {
+        const { rotate, secret } = yield* makeKeys
+        const status = (page: { readonly call: Call }) =>
+          Effect.map(page.call("GET", `${manage}/session`, undefined, ownPage), (it) => it.status)
+        const before = yield* signedIn({ token: secret })
+        const next = yield* rotate(60)
+        const late = yield* signedIn({ token: secret })
+        const fresh = yield* signedIn({ token: next.secret })
+        for (const page of [before, late, fresh]) assert.strictEqual(yield* status(page), 200)
+        const made = yield* before.call("POST", image, hang, ownPage)
+        assert.strictEqual(made.status, 202, made.text)
+        yield* TestClock.adjust("60 seconds")
+        assert.strictEqual(yield* status(before), 401)
+        assert.strictEqual(yield* status(late), 401)
+        assert.strictEqual(yield* status(fresh), 200)
+        yield* rotate(0)
+        assert.strictEqual(yield* status(fresh), 401)
+      })
+    )
+
+    it.effect("is the user's, the operator's and the key's own; no console key has a secret", () =>
+      Effect.gen(function* () {
+        const { at, call, id, owner } = yield* makeKeys
+        const other = yield* makeUser()
+        const rotation = { expires_in: 60 }
+        const foreign = yield* other.call("POST", `${at}/rotate`, rotation)
+        assert.deepStrictEqual([foreign.status, foreign.json.code], [404, 2005])
+        for (const [body, pointer] of [
+          [{}, "#/expires_in"],
+          [{ expires_in: -1 }, "#/expires_in"],
+          [{ expires_in: 1.5 }, "#/expires_in"],
+          [{ expires_in: 7 * 86_400 + 1 }, "#/expires_in"]
+        ] as const) {
+          const { json } = yield* owner.call("POST", `${at}/rotate`, body)
+          assert.deepStrictEqual([json.code, json.errors[0].pointer], [2001, pointer])
+        }
+        const own = yield* call("POST", `${at}/rotate`, rotation)
+        assert.strictEqual(own.status, 200, own.text)
+        const again = { "idempotency-key": "rotate-once" }
+        const first = yield* callWith(adminToken)("POST", `${at}/rotate`, rotation, again)
+        const replayed = yield* callWith(adminToken)("POST", `${at}/rotate`, rotation, again)
+        assert.strictEqual(replayed.text, first.text)
+        assert.strictEqual(first.json.id, id)
+
+        const page = yield* signedIn({ token: adminToken })
+        const email = `${owner.id}@console.example.com`
+        const password = "correct horse battery"
+        yield* page.call("PATCH", `${manage}/users/${owner.id}`, { email, password }, ownPage)
+        const browser = yield* signedIn({ email, password })
+        yield* browser.call("POST", image, hang, ownPage)
+        const listed = (yield* owner.call("GET", keys)).json.data
+        const console = listed.find((it: { name: string }) => it.name === "Console")
+        const refused = yield* owner.call("POST", `${keys}/${console.id}/rotate`, rotation)
+        assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004])
+      })
+    )
+  })
+})
+
+describeStores("a key that has limits", (database) => {
+  layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+    const limits = {
+      spend_limit: { amount: "1.00", reset: "daily" },
+      allowed_models: ["gpt-4o"],
+      rate_limit_per_minute: 60,
+      concurrent_tasks: 1,
+      expires_at: "2099-01-01T00:00:00.000Z"
+    }
+    for (const [name, limit] of Object.entries(limits)) {
+      it.effect(`(${name}) makes, changes and rotates no other keys, by its session neither`, () =>
+        Effect.gen(function* () {
+          const { at, call, owner, rotate, secret } = yield* makeKeys
+          const other = (yield* owner.call("POST", keys, { name: "other" })).json.id
+          const page = yield* signedIn({ token: secret })
+          yield* owner.call("PATCH", at, { [name]: limit })
+          for (const ask of [call, page.call]) {
+            for (const [method, path, body] of [
+              ["POST", keys, { name: "free", scopes: ["inference"] }],
+              ["PATCH", `${keys}/${other}`, { spend_limit: null }],
+              ["POST", `${keys}/${other}/rotate`, { expires_in: 0 }]
+            ] as const) {
+              const refused = yield* ask(method, path, body, ownPage)
+              assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004], path)
+            }
+          }
+          // It may still look, revoke, and rotate itself
+          assert.strictEqual((yield* call("GET", keys)).status, 200)
+          assert.strictEqual((yield* call("DELETE", `${keys}/${other}`)).status, 204)
+          const own = yield* call("POST", `${at}/rotate`, { expires_in: 0 })
+          assert.strictEqual(own.status, 200, own.text)
+          assert.isNotNull(own.json[name])
+          yield* owner.call("PATCH", at, { [name]: null })
+          const next = yield* rotate(0)
+          assert.strictEqual((yield* next.call("POST", keys, { name: "free" })).status, 201)
+        })
+      )
+    }
+  })
+})
