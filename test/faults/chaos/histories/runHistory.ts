@@ -192,7 +192,10 @@ class World {
 
 const whileAlive = <A, E>(life: Life, effect: Effect.Effect<A, E>): Effect.Effect<A, E> =>
   Effect.suspend(() => {
-    if (life.isDead) return Effect.never
+    // Until the history is over: what cannot be interrupted would keep its scope open
+    if (life.isDead) {
+      return Effect.andThen(Deferred.await(life.over), Effect.die("this process is dead"))
+    }
     const { sleep } = life
     return sleep === undefined
       ? effect
