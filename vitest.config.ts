@@ -42,7 +42,7 @@ export default defineConfig({
     silent: "passed-only",
     projects: [
       project("service", [
-        "test/*/{contract,faults,http,time}/**/*.test.ts",
+        "test/*/{browser,contract,faults,http,time}/**/*.test.ts",
         "test/http/*.test.ts",
         "examples/**/*.test.ts"
       ]),

@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import { Headers, HttpRouter, UrlParams } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import { Drain } from "../process/Drain.ts"
+import * as ConsoleRoutes from "./console/ConsoleRoutes.ts"
 import { Api } from "./manage/Api.ts"
 import * as CatalogHandlers from "./manage/catalog/CatalogHandlers.ts"
 import * as ModelsHandlers from "./manage/catalog/ModelsHandlers.ts"
@@ -66,6 +67,7 @@ const layer = Layer.mergeAll(
   ArtifactRoutes.layer,
   CallbackRoutes.layer,
   ServiceRoutes.layer,
+  ConsoleRoutes.layer,
   ManageMethods.layer,
   OidcRoutes.layer,
   manage

@@ -33,7 +33,16 @@ const assertMembers = (answer: HttpResult, status: number, members: ReadonlyArra
   }
 }
 
-const user = ["id", "email", "name", "created_at", "disabled"]
+const user = [
+  "id",
+  "email",
+  "name",
+  "created_at",
+  "disabled",
+  "trigger_threshold",
+  "rate_limit_per_minute",
+  "concurrent_tasks"
+]
 const newKey = ["id", "key", "preview", "name", "scopes", "created_at", "expires_at"]
 const keyDetails = [
   "id",
@@ -42,7 +51,8 @@ const keyDetails = [
   "spend_limit",
   "allowed_models",
   "rate_limit_per_minute",
-  "concurrent_tasks"
+  "concurrent_tasks",
+  "old_key_expires_at"
 ]
 const spendLimit = ["amount", "reset", "spent", "held", "remaining", "resets_at"]
 const endpoint = ["id", "url", "events", "description", "enabled", "secret_preview"]
@@ -61,33 +71,38 @@ const hook = { url: "https://hooks.example.com/a", events: ["task.succeeded"] }
 
 describe("the management API", () => {
   layer(layerGateway(), { timeout: "60 seconds" })((it) => {
-    it.effect("users: POST, GET, GET one, PATCH; by the operator alone", () =>
-      Effect.gen(function* () {
-        const made = yield* operator("POST", "/users", { email: "a@example.com" })
-        assertMembers(made, 201, user)
-        assert.match(made.json.id, uuid)
-        assert.isNull(made.json.name)
-        const at = `/users/${made.json.id}`
-        const whole = { email: "b@example.com", name: "B", password: "long enough" }
-        assertMembers(yield* operator("POST", "/users", whole), 201, user)
-        assertMembers(yield* operator("GET", at), 200, user)
-        const changed = yield* operator("PATCH", at, { name: "A" })
-        assertMembers(changed, 200, user)
-        assert.deepStrictEqual(changed.json, { ...made.json, name: "A" })
-        const otherUser = yield* makeUser()
-        for (const [method, path, body] of [
-          ["POST", "/users", { email: "c@example.com" }],
-          ["GET", "/users", undefined],
-          ["GET", at, undefined],
-          ["PATCH", at, { name: "C" }],
-          ["POST", `${at}/api-keys`, { name: "k" }],
-          ["POST", `${at}/top-ups`, { amount: "1.00" }],
-          ["POST", `${at}/adjustments`, { amount: "1.00", note: "n" }]
-        ] as const) {
-          const refused = yield* otherUser.call(method, `${manage}${path}`, body)
-          assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004], path)
-        }
-      })
+    it.effect(
+      "users: POST, GET, GET one, PATCH; by the operator alone, GET one by the user too",
+      () =>
+        Effect.gen(function* () {
+          const made = yield* operator("POST", "/users", { email: "a@example.com" })
+          assertMembers(made, 201, user)
+          assert.match(made.json.id, uuid)
+          assert.isNull(made.json.name)
+          const at = `/users/${made.json.id}`
+          const whole = { email: "b@example.com", name: "B", password: "long enough" }
+          assertMembers(yield* operator("POST", "/users", whole), 201, user)
+          assertMembers(yield* operator("GET", at), 200, user)
+          const changed = yield* operator("PATCH", at, { name: "A" })
+          assertMembers(changed, 200, user)
+          assert.deepStrictEqual(changed.json, { ...made.json, name: "A" })
+          const otherUser = yield* makeUser()
+          for (const [method, path, body] of [
+            ["POST", "/users", { email: "c@example.com" }],
+            ["GET", "/users", undefined],
+            ["GET", at, undefined],
+            ["PATCH", at, { name: "C" }],
+            ["POST", `${at}/api-keys`, { name: "k" }],
+            ["POST", `${at}/top-ups`, { amount: "1.00" }],
+            ["POST", `${at}/adjustments`, { amount: "1.00", note: "n" }]
+          ] as const) {
+            const refused = yield* otherUser.call(method, `${manage}${path}`, body)
+            assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004], path)
+          }
+          const own = yield* otherUser.call("GET", `${manage}/users/${otherUser.id}`)
+          assertMembers(own, 200, user)
+          assert.strictEqual(own.json.id, otherUser.id)
+        })
     )
 
     it.effect("top-ups: 201 with the wallet, note optional; adjustments: note required", () =>

@@ -127,7 +127,8 @@ describe("openapi.json", () => {
       const schemes = path.startsWith("/manage/") ? ["bearer", "session"] : ["bearer"]
       assert.deepStrictEqual(
         operation.security?.flatMap((scheme) => Object.keys(scheme as object)),
-        isOpen || ["signIn", "beginOidc", "finishOidc"].includes(operation.operationId)
+        isOpen ||
+          ["signIn", "getService", "beginOidc", "finishOidc"].includes(operation.operationId)
           ? []
           : schemes,
         name

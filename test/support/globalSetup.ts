@@ -3,6 +3,7 @@ import { tmpdir } from "node:os"
 import { join } from "node:path"
 import type { TestProject } from "vitest/node"
 import { runFolderPrefix, stopServer, stopStaleServers } from "./postgresProcess.ts"
+import { stopBrowser } from "./stopBrowser.ts"
 
 /**
  * One Postgres a run. The first test that needs it starts it (`postgresServer.ts`) in the folder
@@ -13,6 +14,7 @@ export default async function setup(project: TestProject) {
   const folder = await mkdtemp(join(tmpdir(), `${runFolderPrefix}${process.pid}-`))
   project.provide("postgresFolder", folder)
   return async () => {
+    stopBrowser(folder)
     await stopServer(folder)
     await rm(folder, { recursive: true, force: true })
   }

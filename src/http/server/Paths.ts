@@ -5,6 +5,10 @@ export const exactPaths = {
   ignoreTrailingSlash: false
 }
 
+/** Of `BASE_URL`, without a slash at its end: a proxy may serve the gateway below a path of its own. */
+export const basePathOf = (baseUrl: string): string =>
+  new URL(baseUrl).pathname.replace(/\/+$/u, "").replaceAll(/[^\w/.~%-]/gu, encodeURIComponent)
+
 /** Task paths also start with `/vendors/`. */
 const task = /^\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)(?:\/|$)/u
 

@@ -1,5 +1,5 @@
 import { DateTime, Effect, Layer, Option } from "effect"
-import { HttpRouter, HttpServerResponse } from "effect/http"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import { OpenApi } from "effect/http-api"
 import { PrometheusMetrics } from "effect/observability"
 import { Catalog } from "../../catalog/Catalog.ts"
@@ -18,13 +18,13 @@ import { documentedApi } from "../openapi/OpenApiDocument.ts"
 import { hasOperatorToken } from "./Authentication.ts"
 import { hardened, makeDocsPage } from "./DocsPage.ts"
 import { errorsPage } from "./ErrorsPage.ts"
+import { basePathOf } from "./Paths.ts"
 import { resource } from "./Resource.ts"
-import { signInPage } from "./SignInPage.ts"
 
 /** Health, metrics and documentation; none needs a key. docs/reference/http.md#service-routes */
 export const layer = Layer.unwrap(
   Effect.gen(function* () {
-    const { baseUrl, signIn } = yield* AppConfig
+    const { baseUrl } = yield* AppConfig
     const { current: documents } = yield* makeDocuments
     const process = yield* Process
     const drain = yield* Drain
@@ -34,9 +34,15 @@ export const layer = Layer.unwrap(
     const secrets = yield* Secrets
     const ok = HttpServerResponse.jsonUnsafe({ status: "ok" })
     const errors = hardened(errorsPage)
-    const page = signInPage(baseUrl, Option.isSome(signIn.oidc))
+    const console = `${basePathOf(baseUrl)}/console`
     return HttpRouter.addAll([
-      resource("/", { GET: Effect.succeed(HttpServerResponse.redirect("/docs")) }),
+      resource("/", {
+        GET: Effect.map(HttpServerRequest.HttpServerRequest, ({ headers }) =>
+          HttpServerResponse.redirect(
+            /\btext\/html\b/iu.test(headers["accept"] ?? "") ? console : "/docs"
+          )
+        )
+      }),
       resource("/healthz", { GET: Effect.succeed(ok) }),
       resource("/readyz", {
         GET: Effect.suspend((): Effect.Effect<typeof ok, Problem | StoreUnavailable> =>
@@ -45,11 +51,14 @@ export const layer = Layer.unwrap(
       }),
       resource("/openapi.json", { GET: Effect.map(documents, ({ document }) => document) }),
       resource("/docs", { GET: Effect.flatMap(documents, ({ page }) => page) }),
-      resource("/sign-in", { GET: Effect.succeed(page) }),
+      // The browser keeps the fragment, in which a link has its secret
+      resource("/sign-in", {
+        GET: Effect.succeed(HttpServerResponse.redirect(`${console}/sign-in`))
+      }),
       resource("/docs/errors", { GET: Effect.succeed(errors) }),
       resource("/metrics", {
         GET: Effect.gen(function* () {
-          const drift = yield* wallet.drift
+          const drift = { wallets: yield* wallet.drift, budgets: yield* wallet.budgetDrift }
           const auditedAt = yield* wallet.auditedAt
           const text = yield* PrometheusMetrics.format()
           const accounts = accountGauges(yield* upstream.accounts)
@@ -108,11 +117,17 @@ const makeDocuments = Effect.gen(function* () {
  * Must be 0. The time of the last audit is exported too: an old 0 proves nothing.
  * docs/reference/wallet.md#wallet-audit
  */
-const driftGauge = (drift: number, auditedAt: Option.Option<DateTime.Utc>): string =>
+const driftGauge = (
+  drift: { readonly wallets: number; readonly budgets: number },
+  auditedAt: Option.Option<DateTime.Utc>
+): string =>
   [
     "# HELP gateway_wallet_drift Wallets that differ from their ledger or holds; must be 0.",
     "# TYPE gateway_wallet_drift gauge",
-    `gateway_wallet_drift ${drift}`,
+    `gateway_wallet_drift ${drift.wallets}`,
+    "# HELP gateway_key_budget_drift Spend limits of keys that count what cannot be right; must be 0.",
+    "# TYPE gateway_key_budget_drift gauge",
+    `gateway_key_budget_drift ${drift.budgets}`,
     "# HELP gateway_wallet_audit_timestamp_seconds When every wallet was last compared with its ledger.",
     "# TYPE gateway_wallet_audit_timestamp_seconds gauge",
     ...Option.toArray(

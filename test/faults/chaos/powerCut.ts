@@ -50,7 +50,7 @@ fs.writeSync = ((
   length?: number,
   at?: number | null
 ) => {
-  const count = length ?? buffer.byteLength - offset
+  const count = length ?? buffer.byteLength - (offset ?? 0)
   if (typeof at === "number") note(fd, at, count)
   return real.writeSync(fd, buffer, offset, count, at)
 }) as typeof fs.writeSync

@@ -1,5 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { signedIn } from "../../support/browser.ts"
 import {
   adminToken,
@@ -38,12 +39,18 @@ const listen = (headers: Record<string, string>, query = "") =>
     return {
       state,
       seen: () =>
-        [...state.text.matchAll(/^data: (.*)$/gmu)].map(([, text]) => {
-          const { data, type } = JSON.parse(text!)
-          return `${type} ${data.status}`
-        })
+        eventsIn(state.text)
+          .filter(({ type }) => type !== "wallet")
+          .map(({ data, type }) => `${type} ${data.status}`),
+      balances: () =>
+        eventsIn(state.text)
+          .filter(({ type }) => type === "wallet")
+          .map(({ data }) => `${data.available_balance} ${data.held_balance}`)
     }
   })
+
+const eventsIn = (text: string) =>
+  [...text.matchAll(/^data: (.*)$/gmu)].map(([, event]) => JSON.parse(event!))
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
@@ -65,6 +72,8 @@ describeStores("events of a user", (database) => {
         yield* user.call("POST", image, { prompt: "A lighthouse" })
         const earlier = yield* listen(bearer(user.key))
         yield* delivered(earlier, 1)
+        // The balance moves with the hold and with what is charged
+        assert.deepStrictEqual(earlier.balances().slice(-1), ["992.50 0.00"])
         const own = yield* listen(bearer(user.key))
         const foreign = yield* listen(bearer(stranger.key))
         const watching = yield* listen(bearer(adminToken), `?user_id=${user.id}`)
@@ -82,6 +91,8 @@ describeStores("events of a user", (database) => {
           them.filter((it) => /completed|succeeded/u.test(it)).toSorted()
         assert.deepStrictEqual(final(watching.seen()), final(own.seen()))
         assert.deepStrictEqual(foreign.seen(), [])
+        assert.deepStrictEqual(foreign.balances(), ["1000.00 0.00"])
+        assert.includeMembers([...own.balances()], ["992.50 0.00", "985.00 0.00"])
         const quiet = own.seen().length
         yield* advance("20 seconds")
         assert.lengthOf(own.seen(), quiet)
@@ -109,6 +120,28 @@ describeStores("events of a user", (database) => {
         const crossSite = { cookie: session.cookie, "sec-fetch-site": "cross-site" }
         const hostile = yield* callWith(undefined)("GET", path, undefined, crossSite)
         assert.strictEqual(hostile.json.code, 1007)
+      }).pipe(Effect.scoped)
+    )
+
+    it.effect("are no use of the session: one that only listens ends as an idle one", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const session = yield* signedIn({ token: user.key })
+        const stream = yield* listen({ cookie: session.cookie })
+        const read = Effect.map(
+          user.call("GET", "/manage/v1/sessions"),
+          ({ json }) => json.data[0].last_seen_at
+        )
+        const before = yield* read
+        yield* advance("3 minutes", "10 seconds")
+        assert.strictEqual(yield* read, before)
+        assert.isFalse(stream.state.isOver)
+        yield* session.call("GET", "/manage/v1/session")
+        assert.notStrictEqual(yield* read, before)
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`UPDATE sessions SET last_seen_at = last_seen_at - interval '12 hours' WHERE user_id = ${user.id}`
+        yield* advance("2 seconds")
+        assert.isTrue(stream.state.isOver)
       }).pipe(Effect.scoped)
     )
 

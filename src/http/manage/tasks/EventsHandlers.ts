@@ -9,16 +9,19 @@ import {
   userStreamsMax
 } from "../../../domain/SignInLimits.ts"
 import { TaskHistory } from "../../../tasks/history/TaskHistory.ts"
+import { Wallet } from "../../../wallet/Wallet.ts"
 import { Deliveries } from "../../../webhooks/Deliveries.ts"
 import { makeAuthenticateManagement, requireReader } from "../../server/Authentication.ts"
 import { eventStream } from "../../server/EventStream.ts"
 import { Api } from "../Api.ts"
+import { WalletView } from "../wallet/WalletApi.ts"
+import { showWallet } from "../wallet/WalletHandlers.ts"
 import { WebhookDelivery } from "../webhooks/WebhookDeliveriesApi.ts"
 import { showDelivery } from "../webhooks/WebhookDeliveriesHandlers.ts"
 import { TaskListItem } from "./TasksApi.ts"
 import { showTask } from "./TasksHandlers.ts"
 
-/** Follows a user's newest tasks and deliveries. */
+/** Follows a user's newest tasks and deliveries, and the wallet. */
 export const layer = HttpApiBuilder.group(
   Api,
   "events",
@@ -32,7 +35,7 @@ export const layer = HttpApiBuilder.group(
         if (!places.hasPlace(userId)) return yield* tooMany
         // A key or a session that has ended since then ends the stream
         const mayStill = Effect.provideService(
-          authenticate(request),
+          authenticate(request, false),
           HttpServerRequest.HttpServerRequest,
           request
         )
@@ -64,7 +67,7 @@ const makePlaces = () => {
   }
 }
 
-/** A task or a delivery as it stands; `mark` changes with it. */
+/** A task, a delivery or the wallet as it stands; `mark` changes with it. */
 interface Item {
   readonly id: string
   readonly mark: string
@@ -72,18 +75,26 @@ interface Item {
 }
 
 const encodeTask = Schema.encodeSync(TaskListItem)
+const encodeWallet = Schema.encodeSync(WalletView)
 const encodeDelivery = Schema.encodeSync(WebhookDelivery)
 
 /** The newest of each, oldest first: both lists are read by an index, however many there are. */
 const makeLook = Effect.gen(function* () {
   const tasks = yield* TaskHistory
   const deliveries = yield* Deliveries
+  const wallet = yield* Wallet
   const limit = userStreamItemsMax
   return (userId: UserId) =>
     Effect.gen(function* () {
       const found = yield* tasks.search(userId, { limit })
       const sent = yield* deliveries.search(userId, {}, { before: Option.none(), limit })
+      const shownWallet = encodeWallet(showWallet(yield* wallet.get(userId)))
       return [
+        {
+          id: "wallet",
+          mark: JSON.stringify(shownWallet),
+          text: () => JSON.stringify({ type: "wallet", data: shownWallet })
+        },
         ...found.rows.map((row): Item => ({
           id: row.id,
           mark: row.status,

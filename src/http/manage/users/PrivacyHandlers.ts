@@ -2,11 +2,10 @@ import { Effect, Stream } from "effect"
 import { HttpServerResponse } from "effect/http"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Credits from "../../../domain/Credits.ts"
-import type { UserId } from "../../../domain/Ids.ts"
 import { UserErasure } from "../../../tasks/privacy/UserErasure.ts"
 import { UserExport } from "../../../tasks/privacy/UserExport.ts"
 import type { UserDataRow } from "../../../tasks/privacy/UserExport.ts"
-import { CurrentCaller, requireOperator } from "../../server/Authentication.ts"
+import { requireOperator, requireOwnerOrOperator } from "../../server/Authentication.ts"
 import { Api } from "../Api.ts"
 
 /** A user's data: exported by the user or the operator, deleted by the operator. */
@@ -34,11 +33,6 @@ export const layer = HttpApiBuilder.group(
     })
   })
 )
-
-const requireOwnerOrOperator = (id: UserId) =>
-  Effect.flatMap(CurrentCaller, (caller) =>
-    caller._tag === "User" && caller.userId === id ? Effect.void : requireOperator
-  )
 
 /** One line of JSON a row, streamed while it is read. */
 const exportOf = <E>(rows: Stream.Stream<UserDataRow, E>) =>

@@ -40,6 +40,15 @@ const Secret = Text.check(Schema.isNonEmpty(), Schema.isMaxLength(1000)).annotat
   message: "Expected a text of 1 to 1000 characters"
 })
 
+/** What a page has to know before anybody has signed in. docs/reference/sessions.md#sign-in */
+const ServiceView = Schema.Struct({
+  name: Schema.String,
+  /** No vendor has a key: everything is simulated. */
+  sandbox: Schema.Boolean,
+  /** Whether an OpenID provider signs in. */
+  oidc: Schema.Boolean
+}).annotate({ identifier: "Service" })
+
 /** docs/reference/sessions.md#sign-in */
 export class SignInApi extends HttpApiGroup.make("signIn")
   .add(
@@ -51,7 +60,8 @@ export class SignInApi extends HttpApiGroup.make("signIn")
       }),
       success: SessionView.pipe(created),
       error
-    })
+    }),
+    HttpApiEndpoint.get("getService", "/service", { success: ServiceView, error })
   )
   .middleware(SignInGate)
   .annotateMerge(OpenApi.annotations({ title: "Sessions" })) {}

@@ -1,5 +1,6 @@
-import { Effect } from "effect"
+import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { AppConfig } from "../../../config/Config.ts"
 import { invalid } from "../../../domain/Problem.ts"
 import type { Problem } from "../../../domain/Problem.ts"
 import { AuditLog } from "../../../process/AuditLog.ts"
@@ -7,6 +8,7 @@ import { Sessions } from "../../../users/Sessions.ts"
 import type { Credential } from "../../../users/Sessions.ts"
 import { makeClientAddress } from "../../server/ClientAddress.ts"
 import { makeSessionCookies } from "../../server/SessionCookies.ts"
+import { liveVendors } from "../../server/VendorModes.ts"
 import { Api } from "../Api.ts"
 import { auditSignIn } from "../ManageAudit.ts"
 import { showSession } from "./SessionsHandlers.ts"
@@ -20,6 +22,13 @@ export const layer = HttpApiBuilder.group(
     const sessions = yield* Sessions
     const cookies = yield* makeSessionCookies
     const addressOf = yield* makeClientAddress
+    const { serviceName, signIn } = yield* AppConfig
+    const { live } = yield* liveVendors
+    const service = {
+      name: serviceName,
+      sandbox: live.size === 0,
+      oidc: Option.isSome(signIn.oidc)
+    }
     return handlers.handleAll({
       signIn: Effect.fnUntraced(function* ({ payload, request }) {
         const credential = yield* credentialOf(payload)
@@ -32,7 +41,8 @@ export const layer = HttpApiBuilder.group(
         if (before !== undefined) yield* sessions.end(before)
         yield* cookies.set(token)
         return showSession(row, row.id)
-      })
+      }),
+      getService: () => Effect.succeed(service)
     })
   })
 )

@@ -9,7 +9,7 @@ import { Users } from "../../../users/Users.ts"
 import type { UserRow } from "../../../users/Users.ts"
 import { Wallet } from "../../../wallet/Wallet.ts"
 import type { ChangedWallet } from "../../../wallet/Wallet.ts"
-import { requireOperator } from "../../server/Authentication.ts"
+import { requireOperator, requireOwnerOrOperator } from "../../server/Authentication.ts"
 import { RequestTrace } from "../../server/RequestTrace.ts"
 import { Api } from "../Api.ts"
 import { readPage, toPage } from "../Paging.ts"
@@ -43,7 +43,10 @@ export const layer = HttpApiBuilder.group(
         return toPage(rows, limit, (row) => row.id, showUser)
       }),
       getUser: ({ params }) =>
-        Effect.andThen(requireOperator, Effect.map(users.get(params.id), showUser)),
+        Effect.andThen(
+          requireOwnerOrOperator(params.id),
+          Effect.map(users.get(params.id), showUser)
+        ),
       updateUser: ({ params, payload }) =>
         Effect.andThen(
           requireOperator,

@@ -1,0 +1,105 @@
+import type { ComponentType } from "preact"
+import { useEffect } from "preact/hooks"
+import { useResource } from "./api/resource.ts"
+import { loadSession, session } from "./api/session.ts"
+import { Link } from "./components/Link.tsx"
+import { PageHeader } from "./components/PageHeader.tsx"
+import { Shell } from "./components/Shell.tsx"
+import { Loading, ProblemView } from "./components/States.tsx"
+import { SignInPage } from "./pages/signIn/SignInPage.tsx"
+import { hrefOf, location, navigate, root, viewedUser } from "./router/location.ts"
+import { matchPath } from "./router/match.ts"
+import { routes } from "./routes.ts"
+import type { PageProps, Route } from "./routes.ts"
+import { texts } from "./texts/en.ts"
+
+const signInPath = "/sign-in"
+
+/** Who is signed in sees the pages; anybody else signs in and comes back. */
+export const App = () => {
+  const loading = useResource("session", loadSession)
+  const isSignIn = location.value.path === signInPath
+  const who = session.value
+  const hasLink = isSignIn && globalThis.location.hash.startsWith("#token=")
+  useEffect(() => {
+    if (who === null && !isSignIn) navigate(signInHref(), true)
+    if (who != null && isSignIn && !hasLink) navigate(nextHref(), true)
+  }, [who, isSignIn, hasLink])
+  if (who === undefined) {
+    return (
+      <main class="alone">
+        {loading.cause === undefined ? (
+          <Loading />
+        ) : (
+          <ProblemView cause={loading.cause} onRetry={loading.reload} />
+        )}
+      </main>
+    )
+  }
+  if (isSignIn) return <SignInPage />
+  if (who === null) return <Loading />
+  return (
+    <Shell>
+      <CurrentPage role={who.role} />
+    </Shell>
+  )
+}
+
+/** With the way back. */
+const signInHref = (): string => {
+  const { path, query } = location.value
+  const search = query.toString()
+  const next = `${path}${search === "" ? "" : `?${search}`}`
+  return `${root}${signInPath}${next === "/" ? "" : `?next=${encodeURIComponent(next)}`}`
+}
+
+/** A page of the console, whatever the address says. */
+const nextHref = (): string => {
+  const next = location.value.query.get("next") ?? "/"
+  const isOwn = routes.some(({ path }) => matchPath(path, next.split("?")[0] ?? "") !== undefined)
+  return isOwn && next !== "/" ? `${root}${next}` : hrefOf("/", { next: "", user_id: "" })
+}
+
+const mayShow = (route: Route, role: "user" | "operator"): boolean =>
+  route.role === "both" ||
+  (role === "user"
+    ? route.role === "user"
+    : route.role === "operator" || viewedUser() !== undefined)
+
+const CurrentPage = ({ role }: { readonly role: "user" | "operator" }) => {
+  const { path } = location.value
+  for (const route of routes) {
+    const params = matchPath(route.path, path)
+    if (params !== undefined && mayShow(route, role)) {
+      return <LazyPage key={route.path + JSON.stringify(params)} route={route} params={params} />
+    }
+  }
+  return (
+    <>
+      <PageHeader title={texts.states.notFoundTitle} />
+      <p>{texts.states.notFoundDetail}</p>
+      <p>
+        <Link to="/">{texts.states.toHome}</Link>
+      </p>
+    </>
+  )
+}
+
+const loaded = new Map<string, ComponentType<PageProps>>()
+
+const LazyPage = ({ params, route }: PageProps & { readonly route: Route }) => {
+  const page = useResource(route.path, async () => {
+    const { default: Page } = await route.load()
+    loaded.set(route.path, Page)
+    return true
+  })
+  const Page = loaded.get(route.path)
+  if (Page !== undefined) return <Page params={params} />
+  // A newer console has other chunks
+  const reload = () => globalThis.location.reload()
+  return page.cause === undefined ? (
+    <Loading />
+  ) : (
+    <ProblemView cause={page.cause} onRetry={reload} />
+  )
+}

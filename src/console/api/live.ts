@@ -1,0 +1,106 @@
+import { signal } from "@preact/signals"
+import { useEffect, useRef } from "preact/hooks"
+import { viewedUser } from "../router/location.ts"
+import { basePath } from "./address.ts"
+import { api, dataOf } from "./client.ts"
+import type { Schemas } from "./schema.ts"
+
+export type LiveEvent =
+  | { readonly type: "task"; readonly data: Schemas["TaskListItem"] }
+  | { readonly type: "delivery"; readonly data: Schemas["WebhookDelivery"] }
+  | { readonly type: "wallet"; readonly data: Schemas["Wallet"] }
+  /** The stream fails: what is shown has to be read again. */
+  | { readonly type: "poll" }
+
+/** `off`: nobody is signed in who has a stream. */
+export const liveState = signal<"off" | "connecting" | "live" | "polling">("off")
+
+/** The wallet as it stands, from the stream or from polling. */
+export const wallet = signal<Schemas["Wallet"] | undefined>(undefined)
+
+const listeners = new Set<(event: LiveEvent) => void>()
+
+const publish = (event: LiveEvent): void => {
+  if (event.type === "wallet") wallet.value = event.data
+  for (const listener of listeners) listener(event)
+}
+
+const pollSeconds = 5
+/** A stream is tried again after so many polls. */
+const pollsBeforeRetry = 6
+
+const poll = async (): Promise<void> => {
+  const found = await dataOf(api.GET("/manage/v1/wallet", {})).catch(() => undefined)
+  if (found !== undefined) publish({ type: "wallet", data: found })
+  publish({ type: "poll" })
+}
+
+/**
+ * Follows the events of the user until it is stopped. A page that nobody sees has no stream: a browser opens
+ * a few connections to a host only. Each new stream begins with all that stands, so nothing is missed.
+ */
+export const followLive = (): (() => void) => {
+  let source: EventSource | undefined
+  let timer: ReturnType<typeof setInterval> | undefined
+  const stopPolling = () => {
+    clearInterval(timer)
+    timer = undefined
+  }
+  const fallBack = () => {
+    source?.close()
+    liveState.value = "polling"
+    let polls = 0
+    const next = () => {
+      polls += 1
+      if (polls > pollsBeforeRetry) open()
+      else void poll()
+    }
+    stopPolling()
+    timer = setInterval(next, pollSeconds * 1000)
+    next()
+  }
+  const open = () => {
+    stopPolling()
+    if (liveState.value !== "polling") liveState.value = "connecting"
+    const user = viewedUser()
+    const query = user === undefined ? "" : `?user_id=${encodeURIComponent(user)}`
+    source = new EventSource(`${basePath}/manage/v1/events${query}`)
+    source.addEventListener("open", () => {
+      liveState.value = "live"
+    })
+    source.addEventListener("message", ({ data }) => {
+      publish(JSON.parse(String(data)))
+    })
+    source.addEventListener("error", fallBack)
+  }
+  const close = () => {
+    source?.close()
+    source = undefined
+    stopPolling()
+  }
+  const whenSeen = () => {
+    close()
+    if (document.visibilityState === "visible") open()
+  }
+  document.addEventListener("visibilitychange", whenSeen)
+  whenSeen()
+  return () => {
+    document.removeEventListener("visibilitychange", whenSeen)
+    close()
+    liveState.value = "off"
+    wallet.value = undefined
+  }
+}
+
+/** Calls the function with each event while the component is shown. */
+export const useLive = (handle: (event: LiveEvent) => void): void => {
+  const newest = useRef(handle)
+  newest.current = handle
+  useEffect(() => {
+    const listener = (event: LiveEvent) => newest.current(event)
+    listeners.add(listener)
+    return () => {
+      listeners.delete(listener)
+    }
+  }, [])
+}

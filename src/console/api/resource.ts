@@ -1,0 +1,55 @@
+import { useCallback, useEffect, useRef, useState } from "preact/hooks"
+
+/** What a page shows of something that it loads. What was there stays while it is loaded again. */
+export interface Resource<T> {
+  readonly data: T | undefined
+  readonly cause: unknown
+  readonly isLoading: boolean
+  readonly reload: () => void
+  /** Puts a newer state in its place, as of a live event. */
+  readonly set: (data: T) => void
+}
+
+/** Loads at first and whenever the key changes; an answer to an earlier key is dropped. */
+export const useResource = <T>(key: string, load: () => Promise<T>): Resource<T> => {
+  const [state, setState] = useState<{ key: string; data?: T; cause?: unknown; done: boolean }>({
+    key,
+    done: false
+  })
+  const newest = useRef({ load, round: 0 })
+  newest.current.load = load
+  const reload = useCallback(() => {
+    newest.current.round += 1
+    const { round } = newest.current
+    const end = (part: { data: T } | { cause: unknown }) => {
+      if (newest.current.round !== round) return
+      setState((before) => ({
+        ...("cause" in part && before.key === key && before.data !== undefined
+          ? { data: before.data }
+          : {}),
+        ...part,
+        key,
+        done: true
+      }))
+    }
+    newest.current.load().then(
+      (data) => end({ data }),
+      (cause: unknown) => end({ cause })
+    )
+  }, [key])
+  useEffect(() => {
+    reload()
+    return () => {
+      newest.current.round += 1
+    }
+  }, [reload])
+  const set = useCallback((data: T) => setState({ key, data, done: true }), [key])
+  const isCurrent = state.key === key
+  return {
+    data: isCurrent ? state.data : undefined,
+    cause: isCurrent ? state.cause : undefined,
+    isLoading: !isCurrent || !state.done,
+    reload,
+    set
+  }
+}

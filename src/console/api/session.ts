@@ -1,0 +1,42 @@
+import { signal } from "@preact/signals"
+import { api, dataOf, whenSignedOut } from "./client.ts"
+import type { Schemas } from "./schema.ts"
+
+export type Session = Schemas["Session"]
+
+/** `undefined`: not known yet; `null`: nobody is signed in. */
+export const session = signal<Session | null | undefined>(undefined)
+
+/** What may be known before sign-in: the name of the service, sandbox, OIDC. */
+export const service = signal<Schemas["Service"] | undefined>(undefined)
+
+whenSignedOut(() => {
+  session.value = null
+})
+
+/** Who is signed in, by the cookie. A refusal sets `session` to `null`. */
+export const loadSession = async (): Promise<void> => {
+  const found = await Promise.all([
+    dataOf(api.GET("/manage/v1/service", {})),
+    dataOf(api.GET("/manage/v1/session", {})).catch((cause: unknown) => {
+      if (session.value === null) return null
+      throw cause
+    })
+  ])
+  service.value = found[0]
+  session.value = found[1]
+}
+
+export type Credential =
+  | { readonly email: string; readonly password: string }
+  | { readonly token: string }
+
+/** Exchanges it for the cookie, which scripts cannot read. */
+export const signIn = async (body: Credential): Promise<void> => {
+  session.value = await dataOf(api.POST("/manage/v1/session", { body }))
+}
+
+export const signOut = async (): Promise<void> => {
+  await dataOf(api.DELETE("/manage/v1/session", {}))
+  session.value = null
+}

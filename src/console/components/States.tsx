@@ -1,0 +1,107 @@
+import type { ComponentChildren } from "preact"
+import { basePath } from "../api/address.ts"
+import { ApiFailure, Offline } from "../api/problem.ts"
+import { texts } from "../texts/en.ts"
+import { CopyButton } from "./CopyButton.tsx"
+
+/** How a page looks while it loads, when it has nothing, and when it failed. */
+
+export const Loading = () => (
+  <p class="loading" role="status">
+    {texts.states.loading}
+  </p>
+)
+
+interface EmptyProps {
+  readonly title: string
+  readonly children?: ComponentChildren
+}
+
+export const Empty = ({ children, title }: EmptyProps) => (
+  <div class="empty">
+    <p class="empty-title">{title}</p>
+    {children}
+  </div>
+)
+
+interface ProblemProps {
+  readonly cause: unknown
+  readonly onRetry?: () => void
+}
+
+/** What the gateway said: title, detail and the trace id by which the operator finds it. */
+export const ProblemView = ({ cause, onRetry }: ProblemProps) => {
+  const { detail, title } = wordsOf(cause)
+  return (
+    <div class="problem" role="alert">
+      <p class="problem-title">{title}</p>
+      {detail !== "" && <p>{detail}</p>}
+      {cause instanceof ApiFailure && <Particulars failure={cause} />}
+      {onRetry !== undefined && (
+        <button type="button" onClick={onRetry}>
+          {texts.states.retry}
+        </button>
+      )}
+    </div>
+  )
+}
+
+const wordsOf = (cause: unknown) => {
+  if (cause instanceof ApiFailure) return cause.problem
+  if (cause instanceof Offline) {
+    return { title: texts.states.offlineTitle, detail: texts.states.offlineDetail }
+  }
+  return {
+    title: texts.states.failedTitle,
+    detail: cause instanceof Error ? cause.message : String(cause)
+  }
+}
+
+const Particulars = ({ failure: { problem, traceId } }: { readonly failure: ApiFailure }) => (
+  <>
+    {problem.errors !== undefined && (
+      <ul>
+        {problem.errors.map(({ detail, pointer }) => (
+          <li key={pointer + detail}>
+            <code>{pointer}</code> {detail}
+          </li>
+        ))}
+      </ul>
+    )}
+    <p class="faint">
+      <a href={`${basePath}/docs/errors#${problem.code}`} title={texts.states.codeHelp}>
+        {texts.states.code(problem.code)}
+      </a>
+      {traceId !== undefined && (
+        <>
+          {" · "}
+          {texts.states.traceId} <code>{traceId}</code>{" "}
+          <CopyButton text={traceId} what={texts.states.traceId} />
+        </>
+      )}
+    </p>
+  </>
+)
+
+interface LoadedProps<T> {
+  readonly of: {
+    readonly data: T | undefined
+    readonly cause: unknown
+    readonly reload: () => void
+  }
+  readonly children: (data: T) => ComponentChildren
+}
+
+/** What was loaded, or its state. What is there stays when it cannot be loaded again. */
+export const Loaded = <T,>({ children, of }: LoadedProps<T>) => {
+  const { cause, data, reload } = of
+  if (data === undefined) {
+    return cause === undefined ? <Loading /> : <ProblemView cause={cause} onRetry={reload} />
+  }
+  return (
+    <>
+      {cause !== undefined && <ProblemView cause={cause} onRetry={reload} />}
+      {children(data)}
+    </>
+  )
+}

@@ -1,0 +1,52 @@
+import { showCredits } from "../format/credits.ts"
+import { millisBetween, showDuration, showTime, utcOf } from "../format/time.ts"
+import { texts } from "../texts/en.ts"
+
+/** An amount, exact. */
+export const Credits = ({ amount }: { readonly amount: string }) => (
+  <span class="number">{showCredits(amount)}</span>
+)
+
+/** In the viewer's zone; UTC on hover. */
+export const Time = ({ at }: { readonly at: string | null }) =>
+  at === null ? (
+    <>{texts.none}</>
+  ) : (
+    <time dateTime={at} title={utcOf(at)}>
+      {showTime(at)}
+    </time>
+  )
+
+interface DurationProps {
+  readonly from: string | null
+  readonly to: string | null
+}
+
+export const Duration = ({ from, to }: DurationProps) => (
+  <span class="number">
+    {from === null || to === null ? texts.none : showDuration(millisBetween(from, to))}
+  </span>
+)
+
+const tones: Readonly<Record<string, string>> = {
+  completed: "good",
+  succeeded: "good",
+  submitted: "good",
+  failed: "bad",
+  refused: "bad",
+  ambiguous: "bad"
+}
+
+export type StatusName = keyof typeof texts.status
+
+/** A word with a colour; the word alone says it. */
+export const Status = ({ of }: { readonly of: StatusName }) => (
+  <span class={`status ${tones[of] ?? "going"}`}>{texts.status[of]}</span>
+)
+
+/** A value as JSON, as text. */
+export const Json = ({ label, value }: { readonly label: string; readonly value: unknown }) => (
+  <pre class="json" tabIndex={0} role="region" aria-label={label}>
+    {JSON.stringify(value, null, 2)}
+  </pre>
+)

@@ -1,0 +1,38 @@
+/** Amounts of credits: decimal texts of the API, computed as whole millionths. No floats. */
+
+const decimals = 6
+const unit = 10n ** BigInt(decimals)
+
+/** Millionths of a credit. */
+export const parseCredits = (text: string): bigint => {
+  const [, sign = "", whole = "", fraction = ""] = /^(-?)(\d+)(?:\.(\d{1,6}))?$/u.exec(text) ?? []
+  if (whole === "") throw new RangeError(`No amount of credits: ${text}`)
+  const micro = BigInt(whole) * unit + BigInt(fraction.padEnd(decimals, "0"))
+  return sign === "-" ? -micro : micro
+}
+
+export const isCredits = (text: string): boolean => /^-?\d+(?:\.\d{1,6})?$/u.test(text)
+
+/** As the API writes it: at least two decimals, no more than it needs. */
+export const textOfCredits = (micro: bigint): string => {
+  const absolute = micro < 0n ? -micro : micro
+  const fraction = String(absolute % unit)
+    .padStart(decimals, "0")
+    .replace(/0{1,4}$/u, "")
+  return `${micro < 0n ? "-" : ""}${absolute / unit}.${fraction}`
+}
+
+/** For people: groups of three digits. */
+export const showCredits = (text: string): string => {
+  const [whole = "", fraction = "00"] = textOfCredits(parseCredits(text)).split(".")
+  return `${whole.replaceAll(/\B(?=(?:\d{3})+$)/gu, ",")}.${fraction}`
+}
+
+export const sumCredits = (texts: ReadonlyArray<string>): string =>
+  textOfCredits(texts.reduce((sum, it) => sum + parseCredits(it), 0n))
+
+/** How much of the second the first is, from 0 to 1, for the length of a bar alone. */
+export const shareOfCredits = (part: string, whole: string): number => {
+  const all = parseCredits(whole)
+  return all <= 0n ? 0 : Number((parseCredits(part) * 10_000n) / all) / 10_000
+}

@@ -1,0 +1,92 @@
+import { useState } from "preact/hooks"
+import { send } from "../../api/client.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { CopyButton } from "../../components/CopyButton.tsx"
+import { Confirm } from "../../components/Dialog.tsx"
+import { hrefOf, navigate, viewedUser } from "../../router/location.ts"
+import { texts } from "../../texts/en.ts"
+
+type Task = Schemas["TaskTimeline"]
+
+const words = texts.task
+
+const pathOf = ({ action, model, vendor }: Task): string =>
+  `/vendors/${encodeURIComponent(vendor)}/v1/${encodeURIComponent(model)}/${action}`
+
+/** The stored body has artifact ids in place of its inline media. */
+const hasStoredMedia = (body: unknown): boolean => /"art_[0-9a-f]{32}"/u.test(JSON.stringify(body))
+
+interface Created {
+  readonly task_info: { readonly id: string }
+}
+
+interface Quote {
+  readonly quote: { readonly amount: string }
+}
+
+/** What one does with a task. The operator who views as a user changes nothing. */
+export const TaskActions = ({ task }: { readonly task: Task }) => {
+  const [asked, setAsked] = useState<"cancel" | "again" | undefined>(undefined)
+  const [quote, setQuote] = useState(task.receipt.held)
+  const isReadOnly = viewedUser() !== undefined
+  const isRunning = task.status === "pending" || task.status === "processing"
+  const close = () => setAsked(undefined)
+  const askAgain = async () => {
+    const priced = await send<Quote>("POST", `${pathOf(task)}?dry_run=true`, task.body).catch(
+      () => undefined
+    )
+    if (priced !== undefined) setQuote(priced.body.quote.amount)
+    setAsked("again")
+  }
+  const runAgain = async () => {
+    const { body } = await send<Created>("POST", pathOf(task), task.body, {
+      "idempotency-key": crypto.randomUUID()
+    })
+    navigate(hrefOf(`/tasks/${body.task_info.id}`))
+  }
+  const cancel = async () => {
+    await send("DELETE", `${pathOf(task)}/${task.id}`)
+  }
+  const isBlocked = hasStoredMedia(task.body)
+  return (
+    <>
+      {task.trace_id !== null && (
+        <CopyButton text={task.trace_id} what={texts.states.traceId} label={words.copyTrace} />
+      )}
+      {isRunning && !isReadOnly && (
+        <button type="button" class="danger" onClick={() => setAsked("cancel")}>
+          {words.cancelTask}
+        </button>
+      )}
+      {!isReadOnly && (
+        <button
+          type="button"
+          disabled={isBlocked}
+          title={isBlocked ? words.runAgainBlocked : undefined}
+          onClick={() => void askAgain()}
+        >
+          {words.runAgain}
+        </button>
+      )}
+      {asked === "again" && (
+        <Confirm
+          title={words.runAgainTitle}
+          detail={words.runAgainDetail(quote)}
+          action={words.runAgain}
+          onConfirm={runAgain}
+          onClose={close}
+        />
+      )}
+      {asked === "cancel" && (
+        <Confirm
+          title={words.cancelTitle}
+          detail={words.cancelDetail}
+          action={words.cancelTask}
+          isDangerous
+          onConfirm={cancel}
+          onClose={close}
+        />
+      )}
+    </>
+  )
+}

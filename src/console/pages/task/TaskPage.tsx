@@ -1,0 +1,132 @@
+import { api, dataOf } from "../../api/client.ts"
+import { useLive } from "../../api/live.ts"
+import { useResource } from "../../api/resource.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { CopyButton } from "../../components/CopyButton.tsx"
+import { Media } from "../../components/Media.tsx"
+import { PageHeader } from "../../components/PageHeader.tsx"
+import { Loaded } from "../../components/States.tsx"
+import { Timeline } from "../../components/Timeline.tsx"
+import { Credits, Json, Status } from "../../components/Values.tsx"
+import type { PageProps } from "../../routes.ts"
+import { texts } from "../../texts/en.ts"
+import { TaskActions } from "./TaskActions.tsx"
+import { timelineOf } from "./timeline.ts"
+
+type Task = Schemas["TaskTimeline"]
+
+const words = texts.task
+
+/** `/tasks/:id`: one task with all that happened to it. */
+export default function TaskPage({ params: { id = "" } }: PageProps) {
+  const task = useResource(id, () =>
+    dataOf(api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } }))
+  )
+  useLive((event) => {
+    const isOwn =
+      event.type === "poll" ||
+      (event.type === "task" && event.data.id === id && event.data.status !== task.data?.status) ||
+      (event.type === "delivery" && event.data.task_id === id && isNews(task.data, event.data))
+    if (isOwn) task.reload()
+  })
+  return (
+    <>
+      <PageHeader title={texts.pages.task}>
+        {task.data !== undefined && <TaskActions task={task.data} />}
+      </PageHeader>
+      <Loaded of={task}>{(it) => <TaskView task={it} />}</Loaded>
+    </>
+  )
+}
+
+/** A new stream tells everything once more. */
+const isNews = (task: Task | undefined, delivery: Schemas["WebhookDelivery"]): boolean =>
+  task?.deliveries.find(({ id }) => id === delivery.id)?.updated_at !== delivery.updated_at
+
+const TaskView = ({ task }: { readonly task: Task }) => (
+  <>
+    <p class="task-head">
+      <Status of={task.status} />{" "}
+      <span>
+        {task.vendor}/{task.model}
+      </span>{" "}
+      {task.sandbox && <span class="badge">{texts.sandbox}</span>}
+    </p>
+    {task.error !== null && (
+      <div class="problem">
+        <p class="problem-title">{task.error.title}</p>
+        <p>{task.error.detail}</p>
+        <p class="faint">{texts.states.code(task.error.code)}</p>
+      </div>
+    )}
+    <div class="columns">
+      <section>
+        <h2>{words.result}</h2>
+        {task.result === null ? (
+          <p class="faint">{task.status === "failed" ? texts.none : words.noResult}</p>
+        ) : (
+          <Media kind={task.result_kind} urls={task.result} />
+        )}
+        <h2>{words.input}</h2>
+        <Json label={words.input} value={task.body} />
+      </section>
+      <section>
+        <h2>{words.timeline}</h2>
+        <Timeline moments={timelineOf(task)} />
+      </section>
+      <section>
+        <h2>{words.receipt}</h2>
+        <Receipt {...task.receipt} />
+        <h2>{words.details}</h2>
+        <Details task={task} />
+      </section>
+    </div>
+  </>
+)
+
+const Receipt = ({ captured, held, released }: Task["receipt"]) => (
+  <dl class="pairs">
+    {(
+      [
+        [words.held, held],
+        [words.captured, captured],
+        [words.released, released]
+      ] as const
+    ).map(([name, amount]) => (
+      <div key={name}>
+        <dt>{name}</dt>
+        <dd>
+          <Credits amount={amount} /> {texts.credits}
+        </dd>
+      </div>
+    ))}
+  </dl>
+)
+
+const Details = ({ task: { action, catalog, id, model, trace_id, vendor } }: { task: Task }) => (
+  <dl class="pairs">
+    {(
+      [
+        [words.id, id],
+        [texts.states.traceId, trace_id],
+        [words.vendor, vendor],
+        [words.model, model],
+        [words.action, action],
+        [words.catalog, catalog]
+      ] as const
+    ).map(([name, value]) => (
+      <div key={name}>
+        <dt>{name}</dt>
+        <dd>
+          {value === null ? (
+            texts.none
+          ) : (
+            <>
+              <code>{value}</code> <CopyButton text={value} what={name} />
+            </>
+          )}
+        </dd>
+      </div>
+    ))}
+  </dl>
+)

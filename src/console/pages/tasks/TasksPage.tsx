@@ -1,0 +1,117 @@
+import { useState } from "preact/hooks"
+import { api, dataOf } from "../../api/client.ts"
+import { useLive } from "../../api/live.ts"
+import { usePages } from "../../api/pages.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { Filters, filterValues } from "../../components/Filters.tsx"
+import type { Filter } from "../../components/Filters.tsx"
+import { PagedTable } from "../../components/PagedTable.tsx"
+import { PageHeader } from "../../components/PageHeader.tsx"
+import { Empty } from "../../components/States.tsx"
+import { texts } from "../../texts/en.ts"
+import { taskColumns } from "./taskColumns.tsx"
+
+type Task = Schemas["TaskListItem"]
+
+const statuses = ["pending", "processing", "completed", "failed"] as const
+
+const filters: ReadonlyArray<Filter> = [
+  {
+    name: "status",
+    label: texts.filters.status,
+    kind: "choice",
+    options: statuses.map((it) => [it, texts.status[it]])
+  },
+  { name: "model", label: texts.filters.model, kind: "text" },
+  { name: "vendor", label: texts.filters.vendor, kind: "text" },
+  { name: "api_key_id", label: texts.filters.key, kind: "text" },
+  { name: "trace_id", label: texts.filters.traceId, kind: "text" },
+  { name: "since", label: texts.filters.since, kind: "time" },
+  { name: "until", label: texts.filters.until, kind: "time" },
+  { name: "min_cost", label: texts.filters.minCost, kind: "amount" },
+  { name: "max_cost", label: texts.filters.maxCost, kind: "amount" }
+]
+
+const names = [
+  "model",
+  "vendor",
+  "api_key_id",
+  "trace_id",
+  "since",
+  "until",
+  "min_cost",
+  "max_cost"
+] as const
+
+const pageSize = 50
+
+/** `/tasks`: every task, by filters that stand in the address. */
+export default function TasksPage() {
+  const { status: chosen } = filterValues(["status"])
+  const status = statuses.find((it) => it === chosen)
+  const search = { ...filterValues(names), ...(status === undefined ? {} : { status }) }
+  const key = JSON.stringify(search)
+  const pages = usePages<Task>(
+    key,
+    (cursor) =>
+      dataOf(
+        api.GET("/manage/v1/tasks", {
+          params: {
+            query: { ...search, limit: pageSize, ...(cursor === undefined ? {} : { cursor }) }
+          }
+        })
+      ),
+    ({ id }) => id
+  )
+  const [fresh, setFresh] = useState<{ key: string; ids: ReadonlySet<string> }>({
+    key,
+    ids: new Set()
+  })
+  useLive((event) => {
+    if (event.type === "poll" && !pages.isLoading && pages.rows.length <= pageSize) pages.reload()
+    if (event.type !== "task" || pages.isLoading) return
+    const task = event.data
+    if (pages.update(task) || !isNewer(task, pages.rows[0]) || !matches(task, search)) return
+    setFresh((it) => ({ key, ids: new Set([...(it.key === key ? it.ids : []), task.id]) }))
+  })
+  const showFresh = () => {
+    setFresh({ key, ids: new Set() })
+    pages.reload()
+  }
+  const isSearch = key !== "{}"
+  return (
+    <>
+      <PageHeader title={texts.tasks.title} />
+      <Filters filters={filters} />
+      <PagedTable
+        caption={texts.tasks.caption}
+        columns={taskColumns}
+        pages={pages}
+        idOf={({ id }) => id}
+        fresh={fresh.key === key ? fresh.ids.size : 0}
+        onFresh={showFresh}
+        empty={
+          isSearch ? (
+            <Empty title={texts.tasks.noMatch} />
+          ) : (
+            <Empty title={texts.tasks.empty}>
+              <p>{texts.tasks.emptyDetail}</p>
+            </Empty>
+          )
+        }
+      />
+    </>
+  )
+}
+
+const isNewer = (task: Task, first: Task | undefined): boolean =>
+  first === undefined || task.created_at > first.created_at
+
+/** What a list of new tasks can tell of the filters without asking the gateway. */
+const matches = (
+  task: Task,
+  search: { readonly status?: string; readonly model?: string; readonly vendor?: string }
+): boolean =>
+  (search.status === undefined || search.status === task.status) &&
+  (search.model === undefined || search.model === task.model) &&
+  (search.vendor === undefined || search.vendor === task.vendor)

@@ -1,0 +1,44 @@
+import type { ComponentType } from "preact"
+import { texts } from "./texts/en.ts"
+
+export interface PageProps {
+  /** What the address has in place of `:name`. */
+  readonly params: Readonly<Record<string, string>>
+}
+
+export interface Route {
+  /** Below `/console`. `:name` is one part of the path. */
+  readonly path: string
+  readonly title: string
+  /** Whose page it is. The operator sees a user's pages when viewing as one. */
+  readonly role: "user" | "operator" | "both"
+  /** Whether the navigation has it. */
+  readonly isInNavigation: boolean
+  /** The page, a chunk of its own. */
+  readonly load: () => Promise<{ readonly default: ComponentType<PageProps> }>
+}
+
+/** All pages, in the order of the navigation. */
+export const routes: ReadonlyArray<Route> = [
+  {
+    path: "/",
+    title: texts.pages.home,
+    role: "both",
+    isInNavigation: true,
+    load: () => import("./pages/home/HomePage.tsx")
+  },
+  {
+    path: "/tasks",
+    title: texts.pages.tasks,
+    role: "user",
+    isInNavigation: true,
+    load: () => import("./pages/tasks/TasksPage.tsx")
+  },
+  {
+    path: "/tasks/:id",
+    title: texts.pages.task,
+    role: "user",
+    isInNavigation: false,
+    load: () => import("./pages/task/TaskPage.tsx")
+  }
+]

@@ -1,0 +1,52 @@
+import { Effect, FileSystem, Path } from "effect"
+
+/** `[name]-[hash]`: another content has another name. */
+const hashed = /-[0-9A-Z]{8}\.\w+$/u
+
+const types: Readonly<Record<string, string>> = {
+  css: "text/css; charset=utf-8",
+  js: "text/javascript; charset=utf-8",
+  svg: "image/svg+xml"
+}
+
+/** Encodings that the build writes beside each file, the smallest first. */
+const encodings = [
+  { name: "br", extension: ".br" },
+  { name: "gzip", extension: ".gz" }
+] as const
+
+export interface ConsoleFile {
+  readonly bytes: Uint8Array
+  readonly contentType: string
+  /** Undefined: as it is. */
+  readonly encoding: string | undefined
+}
+
+/** The built console. `npm run console` writes the folder. ADR 0205 */
+export const makeConsoleFiles = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const folder = yield* path.fromFileUrl(new URL("dist", import.meta.url))
+  const names = new Set(yield* fs.readDirectory(folder))
+  const index = yield* fs.readFileString(path.join(folder, "index.html"))
+  /** A file with a hash in its name. `undefined`: there is none. */
+  const read = (name: string, accepted: string): Effect.Effect<ConsoleFile> | undefined => {
+    const contentType = types[name.slice(name.lastIndexOf(".") + 1)]
+    if (!hashed.test(name) || !names.has(name) || contentType === undefined) return undefined
+    const smaller = encodings.find(
+      ({ extension, name: encoding }) => accepts(accepted, encoding) && names.has(name + extension)
+    )
+    return Effect.map(
+      Effect.orDie(fs.readFile(path.join(folder, name + (smaller?.extension ?? "")))),
+      (bytes) => ({ bytes, contentType, encoding: smaller?.name })
+    )
+  }
+  return { index, read }
+}).pipe(Effect.orDie)
+
+/** RFC 9110, 12.5.3; a weight of 0 refuses. */
+export const accepts = (header: string, encoding: string): boolean =>
+  header.split(",").some((part) => {
+    const [name = "", ...parameters] = part.trim().toLowerCase().split(";")
+    return name.trim() === encoding && !parameters.some((it) => /^\s*q=0(?:\.0*)?\s*$/u.test(it))
+  })

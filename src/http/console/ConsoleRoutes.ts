@@ -1,0 +1,76 @@
+import { Effect, Layer } from "effect"
+import type { FileSystem, Path } from "effect"
+import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
+import { AppConfig } from "../../config/Config.ts"
+import { problem } from "../../domain/Problem.ts"
+import { basePathOf } from "../server/Paths.ts"
+import { resource } from "../server/Resource.ts"
+import { makeConsoleFiles } from "./ConsoleFiles.ts"
+
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data: blob:",
+  "media-src 'self' blob:",
+  "connect-src 'self'",
+  "base-uri 'none'",
+  "form-action 'self'",
+  "frame-ancestors 'none'"
+].join("; ")
+
+const hardening = {
+  "content-security-policy": policy,
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY"
+}
+
+/**
+ * The console: one page for all its paths, which the page reads itself, and files whose names change with
+ * their content. docs/reference/http.md#console
+ */
+export const layer = Layer.unwrap(
+  Effect.gen(function* () {
+    const { baseUrl } = yield* AppConfig
+    const basePath = basePathOf(baseUrl)
+    // By the first request: a layer of routes that waits loses requests that arrive meanwhile
+    const consoleFiles = yield* Effect.cached(yield* withPlatform(makeConsoleFiles))
+    const index = Effect.map(consoleFiles, (files) =>
+      // A proxy may serve the gateway below a path of its own
+      HttpServerResponse.text(files.index.replaceAll('="/console', `="${basePath}/console`), {
+        contentType: "text/html; charset=utf-8",
+        headers: { ...hardening, "cache-control": "no-cache" }
+      })
+    )
+    const asset = Effect.gen(function* () {
+      const { name = "" } = yield* HttpRouter.params
+      const { headers } = yield* HttpServerRequest.HttpServerRequest
+      const found = (yield* consoleFiles).read(name, headers["accept-encoding"] ?? "")
+      if (found === undefined) return yield* noFile
+      const { bytes, contentType, encoding } = yield* found
+      return HttpServerResponse.uint8Array(bytes, {
+        contentType,
+        headers: {
+          ...hardening,
+          "cache-control": "public, max-age=31536000, immutable",
+          vary: "accept-encoding",
+          ...(encoding === undefined ? {} : { "content-encoding": encoding })
+        }
+      })
+    })
+    return HttpRouter.addAll([
+      // `/console` too
+      resource("/console/*", { GET: index }),
+      resource("/console/assets/:name", { GET: asset })
+    ])
+  })
+)
+
+/** The effect with the file system of the process. */
+const withPlatform = <A>(effect: Effect.Effect<A, never, FileSystem.FileSystem | Path.Path>) =>
+  Effect.map(Effect.context<FileSystem.FileSystem | Path.Path>(), (context) =>
+    Effect.provideContext(effect, context)
+  )
+
+const noFile = Effect.fail(problem(2006, "The console has no such file: load its page again"))

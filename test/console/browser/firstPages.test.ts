@@ -1,0 +1,176 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { consoleGateway, consolePage, signInByLink } from "../../support/consolePage.ts"
+import type { ConsolePage } from "../../support/consolePage.ts"
+import { adminToken } from "../../support/gateway.ts"
+import { Running } from "../../support/running.ts"
+
+const create = Effect.gen(function* () {
+  const { key, url } = yield* Running
+  return yield* Effect.promise(async () => {
+    const response = await fetch(`${url}/vendors/alibaba/v1/text-to-image-max/generation`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify({ prompt: "<img src=x onerror=alert(1)> A lighthouse" })
+    })
+    const created = (await response.json()) as { readonly task_info: { readonly id: string } }
+    return created.task_info.id
+  })
+})
+
+const looks = (it: ConsolePage) =>
+  Effect.promise(async () => {
+    assert.deepStrictEqual(await it.axeFindings(), [], it.page.url())
+    await it.assertFits()
+  })
+
+const heading = (it: ConsolePage, name: string) =>
+  Effect.promise(() => it.page.getByRole("heading", { level: 1, name, exact: true }).waitFor())
+
+describe("the first pages of the console", () => {
+  layer(consoleGateway(), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+    it.effect(
+      "sign in by link, home, tasks, one task: nothing foreign, no report, no finding",
+      () =>
+        Effect.gen(function* () {
+          const { userId } = yield* Running
+          const screen = yield* consolePage()
+          const { open, page } = screen
+          // A deep link leads to sign-in, and back
+          yield* Effect.promise(() => open("/tasks?status=completed"))
+          yield* heading(screen, "Sign in")
+          yield* looks(screen)
+          assert.include(page.url(), "/console/sign-in?next=")
+          yield* signInByLink(screen, adminToken, userId)
+          yield* heading(screen, "Home")
+          assert.notInclude(page.url(), "#")
+          yield* Effect.promise(() => page.getByText("Make your first picture").waitFor())
+          yield* looks(screen)
+          const id = yield* create
+          // Home learns of it by itself
+          yield* Effect.promise(async () => {
+            await page.getByRole("link", { name: "alibaba/text-to-image-max" }).waitFor()
+            await page.getByRole("link", { name: "Tasks", exact: true }).first().click()
+          })
+          yield* heading(screen, "Tasks")
+          yield* Effect.promise(async () => {
+            await page.getByRole("cell", { name: "Completed" }).waitFor()
+            await page.getByText("Filters").click()
+            await page.getByLabel("Status").selectOption("failed")
+            await page.getByText("No task matches these filters").waitFor()
+            assert.match(page.url(), /\?status=failed$/u)
+            await page.getByLabel("Status").selectOption("completed")
+            await page.getByRole("cell", { name: "Completed" }).waitFor()
+          })
+          yield* looks(screen)
+          yield* Effect.promise(() =>
+            page.getByRole("link", { name: "alibaba/text-to-image-max" }).click()
+          )
+          yield* heading(screen, "Task")
+          yield* Effect.promise(async () => {
+            assert.include(page.url(), id)
+            const image = page.getByRole("img", { name: "Result image 1" })
+            await image.scrollIntoViewIfNeeded()
+            assert.isTrue(
+              await image.evaluate((it) => it.decode().then(() => it.naturalWidth > 0)),
+              "the image is shown"
+            )
+            // What a prompt says stays text
+            await page.getByText("onerror=alert(1)").waitFor()
+            await page.getByText("Credits charged").waitFor()
+            await page.getByText("Attempt 1 at alibaba").waitFor()
+          })
+          yield* looks(screen)
+          yield* Effect.promise(async () => {
+            await page.getByRole("button", { name: "Run again" }).click()
+            const dialog = page.getByRole("dialog")
+            await dialog.getByText("It costs 7.50 credits").waitFor()
+            assert.deepStrictEqual(await screen.axeFindings(), [])
+            await dialog.getByRole("button", { name: "Run again" }).click()
+            await page.waitForURL((to) => !to.pathname.endsWith(id))
+            await page.getByRole("img", { name: "Result image 1" }).waitFor()
+          })
+          // What is kept: the cookie, which no script can read
+          const kept = yield* Effect.promise(() =>
+            page.evaluate("document.cookie + localStorage.length")
+          )
+          assert.strictEqual(kept, "0")
+          yield* Effect.promise(() => page.getByRole("button", { name: "Sign out" }).click())
+          yield* heading(screen, "Sign in")
+          assert.deepStrictEqual(screen.faults, [])
+        })
+    )
+
+    it.effect("dark and 360 px wide: the same pages, by the menu, by key and password form", () =>
+      Effect.gen(function* () {
+        const { key } = yield* Running
+        yield* create
+        const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
+        const { open, page } = screen
+        yield* Effect.promise(() => open("/tasks"))
+        yield* heading(screen, "Sign in")
+        yield* looks(screen)
+        yield* Effect.promise(async () => {
+          await page.getByLabel("E-mail address").fill("nobody@example.com")
+          await page.getByLabel("Password").fill("wrong")
+          await page.keyboard.press("Enter")
+          await page.getByRole("alert").getByText("Trace id").waitFor()
+        })
+        yield* looks(screen)
+        yield* Effect.promise(async () => {
+          await page.getByText("Use an API key").click()
+          await page.getByLabel("API key or operator's token").fill(key)
+          await page.keyboard.press("Enter")
+        })
+        yield* heading(screen, "Tasks")
+        yield* Effect.promise(() => page.getByRole("table").waitFor())
+        yield* looks(screen)
+        yield* Effect.promise(async () => {
+          await page.getByText("Menu").click()
+          await page.getByRole("link", { name: "Home", exact: true }).click()
+          await page.getByRole("heading", { name: "Latest tasks" }).waitFor()
+        })
+        yield* heading(screen, "Home")
+        yield* looks(screen)
+        yield* Effect.promise(async () => {
+          await page
+            .getByRole("link", { name: /text-to-image-max/u })
+            .first()
+            .click()
+          await page.getByRole("heading", { name: "Timeline" }).waitFor()
+        })
+        yield* looks(screen)
+        assert.deepStrictEqual(screen.faults, [])
+      })
+    )
+
+    it.effect("a session that ends elsewhere leads to sign-in, and back to the page", () =>
+      Effect.gen(function* () {
+        const { userId } = yield* Running
+        const screen = yield* consolePage()
+        const { context, page } = screen
+        yield* signInByLink(screen, adminToken, userId)
+        yield* Effect.promise(async () => {
+          await page.getByRole("link", { name: "Tasks", exact: true }).first().click()
+          const task = page.getByRole("link", { name: "alibaba/text-to-image-max" }).first()
+          await task.waitFor()
+          await context.clearCookies()
+          await task.click()
+        })
+        yield* heading(screen, "Sign in")
+        assert.include(page.url(), `next=${encodeURIComponent("/tasks/")}`)
+        yield* Effect.promise(async () => {
+          await page.getByText("Use an API key").click()
+          await page.getByLabel("API key or operator's token").fill(adminToken)
+          await page.keyboard.press("Enter")
+        })
+        // The operator has no tasks of its own
+        yield* heading(screen, "There is no such page")
+        yield* Effect.promise(() => page.getByRole("link", { name: "Go to the home page" }).click())
+        yield* Effect.promise(() => page.getByText("Unfinished tasks").waitFor())
+        yield* looks(screen)
+        assert.deepStrictEqual(screen.faults, [])
+      })
+    )
+  })
+})

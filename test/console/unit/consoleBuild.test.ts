@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { brotliDecompressSync, gunzipSync } from "node:zlib"
+import { assert, describe, it } from "vitest"
+import {
+  buildConsole,
+  distFolder,
+  makeTypes,
+  typesFile
+} from "../../../src/cli/console/buildConsole.ts"
+
+const remedy = "run npm run console"
+const firstPaintBytes = 90_000
+
+describe("the built console", async () => {
+  const built = await buildConsole()
+  const committed = (name: string) => readFileSync(join(distFolder, name))
+
+  it("is what the sources give, byte for byte", () => {
+    assert.sameMembers(readdirSync(distFolder), [...built.files.keys()], remedy)
+    for (const [name, contents] of built.files) {
+      // Another processor may compress otherwise
+      if (/\.(?:br|gz)$/u.test(name)) continue
+      assert.isTrue(committed(name).equals(contents), `${name}: ${remedy}`)
+    }
+  })
+
+  it("has each file compressed, with the same content", () => {
+    for (const name of built.files.keys()) {
+      const original = name.replace(/\.(?:br|gz)$/u, "")
+      if (original === name) continue
+      const unpack = name.endsWith(".br") ? brotliDecompressSync : gunzipSync
+      assert.isTrue(unpack(committed(name)).equals(committed(original)), name)
+    }
+  })
+
+  it("needs at most 90 kB for the first paint, gzipped", () => {
+    const sizes = built.firstPaint.map((name) =>
+      name === "index.html" ? committed(name).length : committed(`${name}.gz`).length
+    )
+    const bytes = sizes.reduce((sum, it) => sum + it, 0)
+    assert.isAtMost(bytes, firstPaintBytes)
+    assert.isAtLeast(bytes, 10_000, "it is really counted")
+  })
+
+  it("calls the API by types that are made from its document", () => {
+    assert.strictEqual(readFileSync(typesFile, "utf8"), makeTypes(), remedy)
+  })
+
+  it("names nothing of another host", () => {
+    for (const name of readdirSync(distFolder).filter((it) => /\.(?:css|html|js)$/u.test(it))) {
+      const hosts = [
+        ...committed(name)
+          .toString()
+          .matchAll(/https?:\/\/[\w.-]+/gu)
+      ]
+      // Namespaces of XML are names, not addresses
+      const foreign = hosts.map(([it]) => it).filter((it) => it !== "http://www.w3.org")
+      assert.deepStrictEqual(foreign, [], name)
+    }
+  })
+})

@@ -1,0 +1,107 @@
+import axe from "axe-core"
+import { Effect } from "effect"
+import type { BrowserContext, Page } from "playwright-core"
+import { assert } from "vitest"
+import { browser } from "./chromium.ts"
+import { Running, runningGateway } from "./running.ts"
+
+export interface ConsolePage {
+  readonly page: Page
+  readonly context: BrowserContext
+  /** Opens a path below `/console`. */
+  readonly open: (path: string) => Promise<void>
+  /** What a page must not have done: violations of the policy, errors, requests to another host. */
+  readonly faults: ReadonlyArray<string>
+  /** What axe finds on the page as it stands. */
+  readonly axeFindings: () => Promise<ReadonlyArray<string>>
+  /** No element is wider than the screen. */
+  readonly assertFits: () => Promise<void>
+}
+
+interface Options {
+  readonly width?: number
+  readonly height?: number
+  readonly colorScheme?: "light" | "dark"
+}
+
+const watchPolicy = `document.addEventListener("securitypolicyviolation", (event) =>
+  console.error("CSP " + event.violatedDirective + " " + event.blockedURI + " " + event.sourceFile))`
+
+const axeTags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+const runAxe = `axe.run(document, { runOnly: ${JSON.stringify(axeTags)} }).then(({ violations }) =>
+  violations.map(({ id, nodes }) => id + ": " + nodes.map((it) => it.html.slice(0, 200)).join(" | ")))`
+
+/** Overflow of the page itself; tables scroll within themselves. */
+const overflow = `document.documentElement.scrollWidth - document.documentElement.clientWidth`
+
+/** Statuses that a page asks for, such as who is signed in; the browser reports each as an error. */
+const expected =
+  /Failed to load resource: the server responded with a status of (?:401|402|404|409|429)/u
+
+/** A browser of its own: no cookie, nothing kept. It ends with the test. */
+export const consolePage = (options: Options = {}) =>
+  Effect.gen(function* () {
+    const { url } = yield* Running
+    const { colorScheme = "light", height = 900, width = 1280 } = options
+    const context = yield* Effect.acquireRelease(
+      Effect.promise(async () =>
+        (await browser()).newContext({ viewport: { width, height }, colorScheme, locale: "en-US" })
+      ),
+      (it) => Effect.promise(() => it.close())
+    )
+    return yield* Effect.promise(() => watched(context, url))
+  })
+
+const watched = async (context: BrowserContext, url: string): Promise<ConsolePage> => {
+  const faults: Array<string> = []
+  const page = await context.newPage()
+  page.setDefaultTimeout(15_000)
+  await page.addInitScript(watchPolicy)
+  page.on("console", (message) => {
+    const text = message.text()
+    if (message.type() === "error" && !expected.test(text)) faults.push(text)
+  })
+  page.on("pageerror", (error) => faults.push(String(error)))
+  context.on("request", (request) => {
+    const to = request.url()
+    if (!to.startsWith(`${url}/`) && !/^(?:data|blob):/u.test(to)) faults.push(`foreign: ${to}`)
+  })
+  return {
+    page,
+    context,
+    faults,
+    open: async (path) => {
+      await page.goto(`${url}/console${path}`)
+    },
+    axeFindings: async () => {
+      await page.evaluate(axe.source)
+      return page.evaluate(runAxe)
+    },
+    assertFits: async () => {
+      const over = await page.evaluate<number>(overflow)
+      assert.isAtMost(over, 0, `${page.url()} is wider than the screen`)
+    }
+  }
+}
+
+/** Signs in by a one-time link of the operator's, as the first start prints one. */
+export const signInByLink = (it: ConsolePage, adminToken: string, userId: string | null) =>
+  Effect.gen(function* () {
+    const { url } = yield* Running
+    yield* Effect.promise(async () => {
+      const response = await fetch(`${url}/manage/v1/sign-in-links`, {
+        method: "POST",
+        headers: { authorization: `Bearer ${adminToken}`, "content-type": "application/json" },
+        body: JSON.stringify(userId === null ? {} : { user_id: userId })
+      })
+      const { url: link } = (await response.json()) as { readonly url: string }
+      await it.page.goto(link)
+      await it.page.getByRole("button", { name: "Sign in with this link" }).click()
+      await it.page.getByRole("navigation").waitFor()
+    })
+  })
+
+/** A gateway with the sandbox, as pages see it. */
+export const consoleGateway = (env: Record<string, string> = {}) =>
+  runningGateway({ SIMULATOR_DELAY: "200 millis", ...env })

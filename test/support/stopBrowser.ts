@@ -1,0 +1,14 @@
+import { readFileSync } from "node:fs"
+import { join } from "node:path"
+
+/** Names the browser of a run. */
+export const browserPidFile = (folder: string) => join(folder, "chromium.pid")
+
+/** Ends the browser of the run with all its processes, if a test has started one. */
+export const stopBrowser = (folder: string): void => {
+  try {
+    process.kill(-Number(readFileSync(browserPidFile(folder), "utf8")), "SIGKILL")
+  } catch {
+    // None was started
+  }
+}
