@@ -93,7 +93,7 @@ export class Clients {
       const answer = await this.send(kind, path, request)
       const isPassing =
         // 409: the first request with the same idempotency key is under way, or died with its process
-        [0, 429, 503].includes(answer.status) || (answer.status === 409 && kind !== "cancel")
+        [0, 408, 429, 503].includes(answer.status) || (answer.status === 409 && kind !== "cancel")
       if (!isPassing) return answer
       await pause(this.#random.between(200, 1500))
     }
@@ -107,7 +107,8 @@ export class Clients {
 
   #judge(kind: Kind, what: string, status: number, text: string): void {
     const known: ReadonlyArray<number> = allowed[kind]
-    if (known.includes(status)) return
+    // 408: the request arrived while its process was stopped; nothing was done
+    if (status === 408 || known.includes(status)) return
     this.wrong.push(`${what}: ${status} ${text.slice(0, 300)}`)
   }
 }
