@@ -30,9 +30,9 @@ const begun = Effect.fnUntraced(function* (count: number) {
       'generation', 'images', 'processing', '{"prompt":"x"}', true, 0, to_timestamp(0), to_timestamp(0)
     FROM generate_series(1, ${count}::int) n`
   yield* sql`
-    INSERT INTO runs (task_id, deadline_at, queue, due_at, slot_key, slot_held)
+    INSERT INTO runs (task_id, deadline_at, queue, due_at, slot_key, slot_held, account_id)
     SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, to_timestamp(1e6), 'q',
-      to_timestamp(0), 'slots', true FROM generate_series(1, ${count}::int) n`
+      to_timestamp(0), 'slots', true, ${account} FROM generate_series(1, ${count}::int) n`
   const owned = yield* tasks.claim({ queue: "q", limit: count, owner: "proc_a", now: at(1) })
   yield* Effect.forEach(owned, ({ epoch, task: { id } }) =>
     tasks.beginAttempt({
