@@ -36,6 +36,6 @@ describe("the core through processes that die, stores that fail and vendors that
       }
       assert.isAtLeast(done.tasks, 50)
     },
-    Math.max(120_000, minutes * 60_000 * 3)
+    Math.max(240_000, minutes * 60_000 * 3)
   )
 })
