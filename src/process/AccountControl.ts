@@ -58,6 +58,7 @@ export class AccountControl extends Context.Service<
       const accounts = yield* Accounts
       const store = yield* AccountDrainStore
       const figures = yield* AccountFiguresStore
+      const keys = yield* AccountKeys
       const { database } = yield* AppConfig
       const process = yield* Process
       const drainsChanged = yield* process.changed("drains")
@@ -79,7 +80,7 @@ export class AccountControl extends Context.Service<
         )
       }
 
-      const list = yield* makeList(() => since)
+      const list = Effect.suspend(() => listAll(accounts, figures, keys, since))
       const find = (id: string) =>
         Effect.flatMap(list, (all) =>
           Effect.mapError(
@@ -120,24 +121,24 @@ export class AccountControl extends Context.Service<
 }
 
 /** All accounts with their figures; `since`: when each began to drain. */
-const makeList = Effect.fnUntraced(function* (since: () => ReadonlyMap<string, DateTime.Utc>) {
-  const accounts = yield* Accounts
-  const figures = yield* AccountFiguresStore
-  const keys = yield* AccountKeys
-  return Effect.gen(function* () {
-    const departed = yield* keys.departed
-    const now = yield* DateTime.now
-    const charged = new Map(
-      (yield* figures.charged(now)).map(({ accountId, credits }) => [accountId, credits])
-    )
-    const rates = yield* figures.rates(now)
-    return (yield* accounts.details).map((details) => ({
-      details,
-      drainingSince: since().get(details.id) ?? departed.get(details.id) ?? null,
-      charged: charged.get(details.id) ?? Credits.zero,
-      rates: rates.filter(({ key }) => key.startsWith(`${details.id}/`))
-    }))
-  })
+const listAll = Effect.fnUntraced(function* (
+  accounts: Accounts["Service"],
+  figures: AccountFiguresStore["Service"],
+  keys: AccountKeys["Service"],
+  since: ReadonlyMap<string, DateTime.Utc>
+) {
+  const departed = yield* keys.departed
+  const now = yield* DateTime.now
+  const charged = new Map(
+    (yield* figures.charged(now)).map(({ accountId, credits }) => [accountId, credits])
+  )
+  const rates = yield* figures.rates(now)
+  return (yield* accounts.details).map((details) => ({
+    details,
+    drainingSince: since.get(details.id) ?? departed.get(details.id) ?? null,
+    charged: charged.get(details.id) ?? Credits.zero,
+    rates: rates.filter(({ key }) => key.startsWith(`${details.id}/`))
+  }))
 })
 
 /** A call that costs nothing: the list of models of a provider with routes, else one of its own. */
