@@ -40,6 +40,7 @@ export const texts = {
   },
   copy: "Copy",
   copied: "Copied",
+  notCopied: "Not copied: select it and copy",
   copyWhat: (what: string) => `Copy ${what}`,
   cancel: "Cancel",
   save: "Save",
