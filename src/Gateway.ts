@@ -23,6 +23,7 @@ import { Passthrough } from "./passthrough/Passthrough.ts"
 import { ReservationStore } from "./passthrough/ReservationStore.ts"
 import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
 import { AccountControl } from "./process/AccountControl.ts"
+import { AccountKeys } from "./process/AccountKeys.ts"
 import { AuditLog } from "./process/AuditLog.ts"
 import { AuditStore } from "./process/AuditStore.ts"
 import { CatalogVersions } from "./process/CatalogVersions.ts"
@@ -54,6 +55,8 @@ import { ConcurrencyLimiter } from "./tasks/submission/ConcurrencyLimiter.ts"
 import { ConcurrencySlotStore } from "./tasks/submission/ConcurrencySlotStore.ts"
 import { OperatorFaults } from "./tasks/submission/OperatorFaults.ts"
 import { PaidSubmit } from "./tasks/submission/PaidSubmit.ts"
+import { PollPacing } from "./tasks/submission/PollPacing.ts"
+import { PollPacingStore } from "./tasks/submission/PollPacingStore.ts"
 import { Reconcile } from "./tasks/submission/Reconcile.ts"
 import { VendorAttemptStore } from "./tasks/submission/VendorAttemptStore.ts"
 import { VendorFaultStore } from "./tasks/submission/VendorFaultStore.ts"
@@ -75,6 +78,7 @@ import * as LiveVendors from "./vendors/LiveVendors.ts"
 import { MockVendor } from "./vendors/mock/MockVendor.ts"
 import type { MockStep } from "./vendors/mock/MockVendor.ts"
 import { Upstream } from "./vendors/upstream/Upstream.ts"
+import * as UsageRebuild from "./wallet/UsageRebuild.ts"
 import { UsageReport } from "./wallet/UsageReport.ts"
 import { Wallet } from "./wallet/Wallet.ts"
 import * as WalletAudit from "./wallet/WalletAudit.ts"
@@ -119,6 +123,7 @@ export const stores = Layer.mergeAll(
   AffinityStore.layer,
   CallStore.layer,
   VendorAttemptStore.layer,
+  PollPacingStore.layer,
   EndpointStore.layer,
   PartitionStore.layer,
   ProcessStore.layer,
@@ -185,6 +190,7 @@ export const services = Layer.mergeAll(
       TaskCompletion.layer,
       VendorWork.layer.pipe(
         Layer.provide([PaidSubmit.layer, Reconcile.layer, TaskMedia.layer]),
+        Layer.provide(PollPacing.layer),
         Layer.provide(TaskOutput.layer)
       )
     )
@@ -208,6 +214,7 @@ export const services = Layer.mergeAll(
       Wallet.layer
     )
   ),
+  Layer.provideMerge(AccountKeys.layer),
   Layer.provideMerge(Layer.merge(Drain.layer, Secrets.layer))
 )
 
@@ -219,6 +226,7 @@ export const actors = Layer.mergeAll(
   Rescuer.layerLoop,
   DeliveryScheduler.layerLoop,
   OwnershipReconciler.layer,
+  UsageRebuild.layer,
   WalletAudit.layer,
   WithheldAlerts.layer,
   UserErasure.layerLoop

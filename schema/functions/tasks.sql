@@ -9,8 +9,10 @@
 -- Accepts tasks: hold, task, run, event, deliveries and idempotency record, in one transaction
 -- (ARCHITECTURE.md#rules-of-safety). `outcome`: accepted, replayed (the key was used before; the row contains
 -- the first response), balance_too_low, too_many_running (the API key has `running_max` unfinished tasks),
--- too_many_running_of_user (the user's keys together have `user_running_max`), and budget_ with the reset of the
--- key's spend limit, when that leaves less than the price. Exact, because all keys of a user share the wallet's lock.
+-- too_many_running_of_user (the user's keys together have `user_running_max`), key and model (the key was revoked or
+-- disabled, has expired or does not allow the model: the request was admitted before its body was read), and budget_
+-- with the reset of the key's spend limit, when that leaves less than the price. Exact, because all keys of a user
+-- share the wallet's lock.
 -- With a spend limit, `cost` of an accepted task and `balance` of one that the limit refuses are what is left of it.
 create or replace function task_accept_many(p_calls jsonb) returns setof task_accept_result language plpgsql as $$
 declare
@@ -59,9 +61,20 @@ begin
       -- The user's own limit stands in place of the configured one.
       c.user_running_max := coalesce((select u.concurrent_tasks from users u where u.id = c.user_id), c.user_running_max);
     end if;
-    if w.key_limits and c.api_key is not null then
-      perform key_budgets_renew(array[c.api_key], c.now);
+    if c.api_key is not null then
       select * into limits from api_keys o where o.id = c.api_key;
+      if limits.revoked_at is not null or limits.disabled_at is not null or limits.expires_at <= c.now then
+        a.outcome := 'key';
+      elsif not c.model = any (limits.allowed_models) then
+        a.outcome := 'model';
+      end if;
+      if a.outcome is not null then
+        return next a;
+        continue;
+      end if;
+    end if;
+    if w.key_limits and limits.id is not null then
+      perform key_budgets_renew(array[c.api_key], c.now);
       c.running_max := coalesce(least(nullif(c.running_max, 0), limits.concurrent_tasks), 0);
       if limits.spend_limit is not null then
         select * into strict budget from key_budgets o where o.api_key_id = c.api_key;
@@ -134,6 +147,7 @@ declare
   w wallets;
   settlement record;
   used usage_days[];
+  charged account_days[];
   made bigint;
 begin
   for c in
@@ -171,6 +185,10 @@ begin
         case c.result_kind when 'images' then made else 0 end, case c.result_kind when 'videos' then made else 0 end,
         case c.result_kind when 'audios' then made else 0 end,
         case c.result_kind when 'videos' then made * c.seconds else 0 end, c.captured)::usage_days;
+      charged := charged || ((c.now at time zone 'UTC')::date, (
+        -- The account behind its adapter; the simulator has none.
+        select split_part(v.account_id, '@', 2) from vendor_attempts v where v.task_id = c.task order by v.n desc limit 1
+      ), 0, c.captured)::account_days;
     end if;
     alert := settlement.alert;
     n := c.n;
@@ -184,6 +202,7 @@ begin
   end loop;
   if w.user_id is not null then perform wallet_write(w); end if;
   if used is not null then perform usage_add(used); end if;
+  if charged is not null then perform account_days_add(charged); end if;
 end $$;
 
 -- The queues that have waiting tasks, each with the time of its next claim: when its first task is due and, under
@@ -254,7 +273,10 @@ begin
   select array_agg(o.task_id order by o.due_at, o.task_id) into claimed from owned o;
   if claimed is null then return; end if;
   if lease.key is not null then
-    update rate_leases l set next_at = first_at + cardinality(claimed) * lease.spacing where l.key = p_queue;
+    update rate_leases l set next_at = first_at + cardinality(claimed) * lease.spacing,
+      minute = date_trunc('minute', p_now),
+      used = cardinality(claimed) + case when l.minute = date_trunc('minute', p_now) then l.used else 0 end
+    where l.key = p_queue;
   end if;
   -- A statement of its own, so that it sees what the earlier owners have written.
   return query
@@ -271,6 +293,7 @@ end $$;
 
 -- Begins paid submits: each attempt is recorded before its POST, and its task is `processing`
 -- (docs/reference/vendors.md#paid-submit-protocol). Its permit is used: who takes the task over finds it in `queue`.
+-- It gives up its slot, or its wait for one, at another account than this.
 -- Returns the `n` of those that are in hand with this epoch.
 create or replace function task_attempts_begin(p_calls jsonb) returns table (n integer) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -282,8 +305,10 @@ begin
       n integer, task uuid, epoch integer, attempt integer, vendor text, account text, body_hash bytea,
       queue text, now timestamptz)
   ), fence as (
-    update runs r set attempt = c.attempt, queue = c.queue from c
-    where r.task_id = c.task and r.epoch = c.epoch and r.owner is not null
+    update runs r set attempt = c.attempt, queue = c.queue,
+      slot_key = case when r.account_id = c.account then r.slot_key end,
+      slot_held = r.slot_held and coalesce(r.account_id = c.account, false)
+    from c where r.task_id = c.task and r.epoch = c.epoch and r.owner is not null
     returning c.*
   ), started as (
     update tasks t set status = 'processing', started_at = f.now, updated_at = f.now

@@ -219,6 +219,28 @@ create or replace function key_budget_settle(h holds, p_captured bigint) returns
   where b.api_key_id = h.api_key_id and b.epoch = h.budget_epoch
 $$;
 
+-- How many spend limits count what cannot be right. What is held is the sum of the period's open holds. What is spent is
+-- at most what the key was charged since the day before the period (usage whose key is not known any more included),
+-- and at least what it was charged from the fourth day on: a hold lives for a day, so that all of that began in the
+-- period.
+create or replace function key_budgets_drift() returns bigint language sql stable as $$
+  select count(*)
+  from key_budgets b
+  join api_keys k on k.id = b.api_key_id
+  left join (
+    select h.api_key_id, h.budget_epoch, sum(h.amount) as amount from holds h
+    where h.budget_epoch is not null group by h.api_key_id, h.budget_epoch
+  ) o on o.api_key_id = b.api_key_id and o.budget_epoch = b.epoch
+  cross join lateral (
+    select coalesce(sum(d.credits), 0) as most,
+      coalesce(sum(d.credits) filter (where d.api_key_id = k.id and d.day >= (b.since at time zone 'UTC')::date + 3), 0)
+        as least
+    from usage_days d
+    where d.user_id = k.user_id and d.day >= (b.since at time zone 'UTC')::date - 1 and d.api_key_id in (k.id, '')
+  ) u
+  where b.held <> coalesce(o.amount, 0) or b.spent > u.most or k.spend_limit is not null and b.spent < u.least
+$$;
+
 -- Deletes a user, at once and for good: no key and no endpoint works any more, and the row names nobody. What the user
 -- has left elsewhere is erased by passes, the first of which is due now. A deleted user is disabled too, so that whoever
 -- was let in before gets no key and no session. No row: there is no such user. A repeat changes nothing.

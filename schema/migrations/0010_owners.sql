@@ -29,5 +29,7 @@ create table usage_rebuilds (
 );
 insert into usage_rebuilds (user_id) select w.user_id from wallets w where w.entry_count > 0;
 
--- Spend limits whose counts cannot be right, in the latest round of the audit.
-alter table wallet_audit_rounds add column drifting_budgets integer not null default 0;
+-- Spend limits whose counts cannot be right (docs/reference/wallet.md#wallet-audit), and when that was looked at.
+alter table wallet_audit_rounds
+  add column drifting_budgets integer not null default 0,
+  add column budgets_checked_at timestamptz;

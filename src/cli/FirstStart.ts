@@ -34,9 +34,7 @@ export const layer = Layer.effectDiscard(
     const users = yield* Users
     const marker = yield* makeMarker
     const vendors = yield* liveVendors
-    const isEmpty =
-      database._tag === "Embedded" &&
-      (yield* users.list({ before: Option.none(), limit: 1 })).length === 0
+    const isEmpty = database._tag === "Embedded" && !(yield* users.known)
     if (isEmpty) yield* marker.set
     const isFirst = isEmpty || (database._tag === "Embedded" && (yield* marker.isSet))
     // With a JSON log the server logs its address itself

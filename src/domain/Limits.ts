@@ -217,6 +217,9 @@ export const walletAuditSeconds = 15
 export const walletAuditWalletsMax = 500
 export const walletAuditEntriesMax = 1000
 
+/** How often the counts of spend limits are compared with holds and usage. */
+export const budgetAuditSeconds = 300
+
 /**
  * How often withheld balance alerts are looked for, and how many one transaction reports.
  * docs/reference/wallet.md#balance-alert
@@ -239,6 +242,10 @@ export const usageExportRowsMax = 1000
 
 /** Users whose usage a rebuild reads at a time, and days of one request: a day takes milliseconds. */
 export const usageRebuildUsersMax = 1000
+
+/** Between two days, and between two looks, of the rebuild after an upgrade. */
+export const usageRebuildPauseMillis = 10
+export const usageRebuildSeconds = 60
 export const usageRebuildDaysMax = 31
 
 /** While tasks wait for slots, the store is read this often, for slots freed by other processes (ADR 0108). */
@@ -276,6 +283,15 @@ export const sourceCharactersMax = 500
 
 /** How often a process asks which catalog is adopted. docs/catalog.md#reload */
 export const catalogLookMillis = 400
+
+/** How often a process says which vendor accounts it has (ADR 0186). */
+export const accountKeepSeconds = 10
+
+/** No process has such an account any more: several times the interval. */
+export const accountLeftSeconds = 30
+
+/** The key of such an account is kept for so long: a process that was paused may still have it. */
+export const accountForgottenSeconds = 600
 
 /** Catalogs that a process keeps for tasks that were accepted with them. */
 export const catalogsKeptMax = 20

@@ -5,7 +5,7 @@ import { isCredible, mergeUsage, responderOf, usageOf } from "../catalog/Usage.t
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
-import type { StreamWatch } from "../vendors/upstream/UpstreamExchange.ts"
+import type { StreamWatch, UpstreamHeaders } from "../vendors/upstream/UpstreamExchange.ts"
 import { released } from "./CallBatches.ts"
 import type { CallPlan } from "./CallPlan.ts"
 import type { CallEnd } from "./Metering.ts"
@@ -35,6 +35,15 @@ const bytesPerToken = 4
 /** Of a stream without a chunk. */
 const nothingRead = { isFinal: false, pieces: 0, responder: undefined, usage: undefined }
 
+/** Longer ids, and what is no plain text, are not kept. */
+const requestIdPattern = /^[\x21-\x7E]{1,128}$/u
+
+/** OpenAI's name of the header, and Anthropic's. docs/reference/vendors.md#bills */
+const requestIdOf = (headers: UpstreamHeaders): string | undefined => {
+  const id = headers["x-request-id"] ?? headers["request-id"]
+  return typeof id === "string" && requestIdPattern.test(id) ? id : undefined
+}
+
 interface BilledCall {
   readonly id: string
   readonly user: UserId
@@ -56,6 +65,7 @@ export class CallBill implements StreamWatch {
   #isSent = false
   #status: number | null = null
   #account: string | null = null
+  #requestId: string | undefined
 
   constructor(
     call: BilledCall,
@@ -103,6 +113,7 @@ export class CallBill implements StreamWatch {
   onResponse({ accountId, response }: Reached): Credits | undefined {
     this.#status = response.status
     this.#account = accountId
+    this.#requestId = requestIdOf(response.headers)
     if (!(response.body instanceof Uint8Array)) return undefined
     if (response.status >= 300) {
       this.release(response.status)
@@ -200,6 +211,6 @@ export class CallBill implements StreamWatch {
   #end(end: CallEnd): void {
     if (this.#closed) return
     this.#closed = true
-    this.#close(end)
+    this.#close(this.#requestId === undefined ? end : { ...end, requestId: this.#requestId })
   }
 }

@@ -14,6 +14,7 @@ import type { EndpointId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { overSpendLimit, SpendRefusal } from "../domain/SpendLimit.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
+import type { Principal } from "../users/ApiKeys.ts"
 import { callColumns, searchCalls } from "./CallSearchStore.ts"
 import type { CallFilter } from "./CallSearchStore.ts"
 
@@ -30,14 +31,14 @@ export interface CallStart {
   readonly sandbox: boolean
   /** Which secret of the key: the key may have been rotated since it was recognized. ADR 0190. */
   readonly rotation: number
-  /** The models and the rate that its key allows were checked for this call. */
-  readonly checked?: true
+  /** The rate of its key was checked for this call, and these models, which the key allowed. */
+  readonly checked?: Principal["limits"]
   /** The number of the catalog that it is priced by; `null`: that is not stored. */
   readonly catalogId: number | null
 }
 
 /**
- * Why a call may not go upstream: its key was revoked, has expired or has limits that were not checked, or the
+ * Why a call may not go upstream: its key was revoked, has expired or has other limits than were checked, or the
  * balance or the spend limit of the key is too low.
  */
 export type CallRefusal = "key" | "balance" | OverSpendLimit
@@ -51,6 +52,17 @@ export interface CallEnd {
   readonly status: number | null
   readonly account: string | null
   readonly usage: Readonly<Record<string, number | boolean | string>> | null
+  /** The vendor's id of the request, which its bill may name. */
+  readonly requestId?: string
+}
+
+/** The usage of a call as a parameter, with what belongs to its receipt beside it. */
+export const usageText = (
+  { requestId: request, usage }: CallEnd,
+  catalog: number | null = null
+): string | null => {
+  if (request === undefined && catalog === null) return usage && JSON.stringify(usage)
+  return JSON.stringify({ ...usage, request, catalog: catalog ?? undefined })
 }
 
 /** What goes into one transaction: the calls that have ended, and those that begin. */
@@ -194,7 +206,7 @@ const parametersOf = (
   texts(ends, ({ outcome }) => outcome),
   integers(ends, ({ status }) => status),
   texts(ends, ({ account }) => account),
-  texts(ends, ({ usage }) => (usage === null ? null : JSON.stringify(usage))),
+  texts(ends, (end) => usageText(end)),
   uuids(starts, ({ id }) => id),
   uuids(starts, ({ user }) => user),
   texts(starts, ({ key }) => key),

@@ -54,7 +54,8 @@ export class MeteredCall implements ReachHandlers {
   begin(): void {
     const { metering } = this.#services
     const start = this.#start()
-    const drawn = start.checked === true ? undefined : metering.drawUnsafe(start, this.#nowMillis)
+    const drawn =
+      start.checked !== undefined ? undefined : metering.drawUnsafe(start, this.#nowMillis)
     if (drawn !== undefined) {
       this.#close = drawn.close
       this.#left = drawn.left
@@ -107,7 +108,7 @@ export class MeteredCall implements ReachHandlers {
       sandbox: this.#services.upstream.isSandbox(route.provider),
       catalogId: this.#call.to.catalog.id
     }
-    return limits === undefined ? start : { ...start, checked: true }
+    return limits === undefined ? start : { ...start, checked: limits }
   }
 
   #reach(): void {

@@ -16,6 +16,8 @@ const Row = Schema.Struct({
     "balance_too_low",
     "too_many_running",
     "too_many_running_of_user",
+    "key",
+    "model",
     ...SpendRefusal.literals
   ]),
   requestHash: Schema.NullOr(Bytes),
@@ -99,6 +101,8 @@ const isOverSpendLimit = Schema.is(SpendRefusal)
 const outcomeOf = (row: typeof Row.Type | undefined, { now }: Acceptance): AcceptOutcome => {
   if (row?.outcome === "too_many_running") return { _tag: "TooManyRunning", of: "API key" }
   if (row?.outcome === "too_many_running_of_user") return { _tag: "TooManyRunning", of: "user" }
+  if (row?.outcome === "key") return { _tag: "KeyRefused" }
+  if (row?.outcome === "model") return { _tag: "ModelNotAllowed" }
   if (row === undefined || row.balance === null) return { _tag: "BalanceTooLow" }
   if (row.outcome === "accepted") {
     const { balance, cost: left, endpoints } = row

@@ -13,6 +13,7 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { isRepeat } from "../domain/RequestHash.ts"
 import { spendLimitProblem } from "../domain/SpendLimit.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
+import { modelNotAllowed } from "../users/ApiKeys.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
 import { storeInputs, withReferences } from "./InputMedia.ts"
 import { decodeRequest } from "./RequestBody.ts"
@@ -48,8 +49,9 @@ export class TaskCreation extends Context.Service<
   TaskCreation,
   {
     /**
-     * Fails with 2001 (body), 1101 (balance), 1102 (spend limit of the key), 1103 (maximum of the request),
-     * 1202 (running tasks), 2008 (idempotency key) or 5003 (operator fault); then nothing is stored.
+     * Fails with 1003 or 1004 (the key has changed since), 2001 (body), 1101 (balance), 1102 (spend limit of the
+     * key), 1103 (maximum of the request), 1202 (running tasks), 2008 (idempotency key) or 5003 (operator fault);
+     * then nothing is stored.
      */
     readonly create: (
       sold: SoldModel,
@@ -190,6 +192,10 @@ const replayOrFail = Effect.fnUntraced(function* (
   if (outcome._tag === "BalanceTooLow") {
     return yield* problem(1101, "The available balance is lower than the price: top up the wallet")
   }
+  if (outcome._tag === "KeyRefused") {
+    return yield* problem(1003, "This API key was revoked or has expired")
+  }
+  if (outcome._tag === "ModelNotAllowed") return yield* modelNotAllowed(request.path.model)
   if (outcome._tag === "OverSpendLimit") return yield* spendLimitProblem(outcome)
   if (outcome._tag === "TooManyRunning") {
     return yield* new Problem({

@@ -100,6 +100,10 @@ export type AcceptOutcome =
   | Replayed
   | { readonly _tag: "BalanceTooLow" }
   | OverSpendLimit
+  /** The API key was revoked or disabled, or has expired, since the request was admitted. */
+  | { readonly _tag: "KeyRefused" }
+  /** The API key does not allow the model any more. */
+  | { readonly _tag: "ModelNotAllowed" }
   /** The API key has the maximum of unfinished tasks. */
   | { readonly _tag: "TooManyRunning"; readonly of: "API key" | "user" }
 

@@ -60,8 +60,11 @@ export class Sessions extends Context.Service<
       email: string,
       address: Option.Option<string>
     ) => Effect.Effect<OpenedSession, Failure>
-    /** The session of a cookie; `None` when it has ended. */
-    readonly find: (token: string) => Effect.Effect<Option.Option<SessionRow>, StoreUnavailable>
+    /** The session of a cookie; `None` when it has ended. Unless `isUse`, it goes on to be idle. */
+    readonly find: (
+      token: string,
+      isUse?: boolean
+    ) => Effect.Effect<Option.Option<SessionRow>, StoreUnavailable>
     /** Ends the session of a cookie, if it has not ended. */
     readonly end: (token: string) => Effect.Effect<void, StoreUnavailable>
     /** Of a user; null: of the operator. */
@@ -113,10 +116,10 @@ export class Sessions extends Context.Service<
           if (Option.isNone(user)) return yield* nobody
           return yield* open({ owner: ownerOf(user.value), method: "oidc", key: null }, address)
         }),
-        find: Effect.fnUntraced(function* (token) {
+        find: Effect.fnUntraced(function* (token, isUse = true) {
           const at = yield* standing
           const row = yield* store.find(hashToken(token), at)
-          if (Option.isSome(row) && isTouchDue(row.value, at.now)) {
+          if (isUse && Option.isSome(row) && isTouchDue(row.value, at.now)) {
             yield* store.touch(row.value.id, at.now)
           }
           return row

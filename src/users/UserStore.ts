@@ -75,6 +75,8 @@ export class UserStore extends Context.Service<
     readonly create: (user: NewUser) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly find: (id: UserId) => Effect.Effect<Option.Option<UserRow>, StoreUnavailable>
     readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
+    /** Whether there is a row, that of a deleted user too. */
+    readonly known: Effect.Effect<boolean, StoreUnavailable>
     /** One transaction with its audit entry. ADR 0191. */
     readonly update: (
       id: UserId,
@@ -171,6 +173,10 @@ function users(sql: PgClient.PgClient) {
         WHERE u.deleted_at IS NULL
           AND (${Option.getOrNull(page.before)}::uuid IS NULL OR u.id < ${Option.getOrNull(page.before)}::uuid)
         ORDER BY u.id DESC LIMIT ${page.limit}`.pipe(rowsOf(UserRow), storeFailures),
+    known: sql`SELECT FROM users LIMIT 1`.pipe(
+      Effect.map((rows) => rows.length > 0),
+      storeFailures
+    ),
     update: update(sql)
   }
 }
@@ -185,6 +191,12 @@ function update(sql: PgClient.PgClient) {
       .filter(([, value]) => value !== undefined)
       .map(([field]) => (field === "passwordHash" ? "password" : String.camelToSnake(field)))
     const refusesMore = change.disabled === true || change.rateLimitPerMinute !== undefined
+    const reserved = refusesMore
+      ? Effect.map(
+          sql`SELECT FROM holds WHERE kind = 'reservation' AND user_id = ${id} LIMIT 1`,
+          (open) => open.length > 0
+        )
+      : Effect.succeed(false)
     return sql`
       SELECT * FROM user_update(
         ${id}, ${fields}::text[], ${change.email ?? null}::text, ${change.name ?? null}::text,
@@ -197,12 +209,9 @@ function update(sql: PgClient.PgClient) {
         updated._tag === "Updated" ? Option.some(aboutUser(updated.user)) : Option.none()
       ),
       Effect.flatMap((updated) =>
-        updated._tag === "Updated" && refusesMore
-          ? Effect.map(
-              sql`SELECT FROM holds WHERE kind = 'reservation' AND user_id = ${id} LIMIT 1`,
-              (open): UserUpdate => ({ ...updated, wait: open.length > 0 })
-            )
-          : Effect.succeed(updated)
+        Effect.map(reserved, (wait): UserUpdate =>
+          updated._tag === "Updated" ? { ...updated, wait } : updated
+        )
       ),
       Effect.catchIf(emailTaken, () => Effect.succeed<UserUpdate>({ _tag: "EmailTaken" })),
       storeFailures

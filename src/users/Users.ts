@@ -25,6 +25,8 @@ export class Users extends Context.Service<
     readonly create: (fields: UserFields) => Effect.Effect<UserRow, Problem | StoreUnavailable>
     readonly get: (id: UserId) => Effect.Effect<UserRow, Problem | StoreUnavailable>
     readonly list: (page: PageRequest) => Effect.Effect<ReadonlyArray<UserRow>, StoreUnavailable>
+    /** Whether there is a user, or was one that is deleted. */
+    readonly known: Effect.Effect<boolean, StoreUnavailable>
     /**
      * Fails with 2005, or with 2010 when the e-mail address is taken. When it returns, every process goes
      * by the change.
@@ -65,6 +67,7 @@ export class Users extends Context.Service<
           return yield* Effect.mapError(Effect.fromOption(yield* store.find(id)), () => unknown(id))
         }),
         list: store.list,
+        known: store.known,
         update: Effect.fn("Users.update")(function* (id, { password, ...change }) {
           const passwordHash =
             typeof password === "string" ? yield* passwords.hash(password) : password

@@ -65,6 +65,11 @@ export class UsageStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<UsageRow>, StoreUnavailable>
     /** Makes a day of a user anew from tasks and receipts; returns whether it differed. */
     readonly rebuild: (userId: UserId, day: string) => Effect.Effect<boolean, StoreUnavailable>
+    /**
+     * One step of what an upgrade has left to do: the next day of a user who was charged before usage was
+     * summed up. False: nothing is left.
+     */
+    readonly rebuildNext: Effect.Effect<boolean, StoreUnavailable>
     /** Users in the order of their ids. */
     readonly users: (
       after: Option.Option<UserId>,
@@ -83,6 +88,11 @@ export class UsageStore extends Context.Service<
             Effect.map(({ changed }) => changed),
             storeFailures
           ),
+        rebuildNext: sql`SELECT usage_rebuild_next AS changed FROM usage_rebuild_next()`.pipe(
+          rowOf(Rebuilt),
+          Effect.map(({ changed }) => changed),
+          storeFailures
+        ),
         users: (after, limit) =>
           sql`
             SELECT user_id FROM wallets

@@ -6,6 +6,7 @@ import type { EndpointId, UserId } from "../domain/Ids.ts"
 import {
   ledgerExportRowsMax,
   walletAuditEntriesMax,
+  budgetAuditSeconds,
   walletAuditWalletsMax,
   withheldAlertsMax
 } from "../domain/Limits.ts"
@@ -76,6 +77,8 @@ export class Wallet extends Context.Service<
     ) => Stream.Stream<EntryRow, StoreUnavailable>
     /** Wallets that the last audit found to differ from their ledger or holds; must be 0. Cheap. */
     readonly drift: Effect.Effect<number, StoreUnavailable>
+    /** Spend limits of keys that count what cannot be right; must be 0. Cheap. */
+    readonly budgetDrift: Effect.Effect<number, StoreUnavailable>
     /** When the last audit of all wallets ended. */
     readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
     /** One round: compares every wallet with its ledger and its open holds. Returns how many differ. */
@@ -127,6 +130,7 @@ export class Wallet extends Context.Service<
         reportWithheld: (alerting) => store.reportWithheld(alerting, withheldAlertsMax),
         ledger: ledger(store),
         drift: store.drift,
+        budgetDrift: store.budgetDrift,
         auditedAt: store.auditedAt,
         audit: audit(store)
       })
@@ -163,6 +167,7 @@ const audit = (store: WalletStore["Service"]) =>
       after = page.last
     } while (Option.isSome(after))
     yield* store.endAudit(wallets, yield* DateTime.now)
+    yield* store.auditBudgets(yield* DateTime.now, budgetAuditSeconds)
     return yield* store.drift
   })
 

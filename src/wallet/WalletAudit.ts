@@ -18,6 +18,12 @@ export const layer = Singleton.make(
           ? Effect.logError(`${drifting} wallets differ from their ledger or their open holds`)
           : Effect.void
       ),
+      Effect.andThen(wallet.budgetDrift),
+      Effect.tap((drifting) =>
+        drifting > 0
+          ? Effect.logError(`${drifting} spend limits of keys count what cannot be right`)
+          : Effect.void
+      ),
       Effect.catchCause((cause) => Effect.logWarning("The wallet audit failed", cause)),
       Effect.repeat(Schedule.spaced(Duration.seconds(walletAuditSeconds))),
       Effect.asVoid

@@ -33,6 +33,20 @@ export const audits = (sql: PgClient.PgClient) => ({
     Effect.map((rows) => rows[0]?.n ?? 0),
     storeFailures
   ),
+  budgetDrift: sql`SELECT drifting_budgets AS n FROM wallet_audit_rounds`.pipe(
+    rowsOf(Count),
+    Effect.map((rows) => rows[0]?.n ?? 0),
+    storeFailures
+  ),
+  auditBudgets: (now: DateTime.Utc, seconds: number) =>
+    sql`
+      UPDATE wallet_audit_rounds SET budgets_checked_at = ${toDate(now)},
+        drifting_budgets = (SELECT key_budgets_drift FROM key_budgets_drift())
+      WHERE budgets_checked_at IS NULL
+        OR abs(extract(epoch FROM ${toDate(now)}::timestamptz - budgets_checked_at)) >= ${seconds}`.pipe(
+      Effect.asVoid,
+      storeFailures
+    ),
   auditedAt: sql`SELECT finished_at FROM wallet_audit_rounds`.pipe(
     rowsOf(Finished),
     Effect.map((rows) => Option.map(Array.head(rows), (row) => row.finishedAt)),

@@ -92,6 +92,13 @@ export class WalletStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
     /** How many wallets the audit found to differ from their ledger or holds; must be 0. */
     readonly drift: Effect.Effect<number, StoreUnavailable>
+    /** How many spend limits of keys were found to count what cannot be right; must be 0. */
+    readonly budgetDrift: Effect.Effect<number, StoreUnavailable>
+    /** Compares spend limits with holds and usage, unless that was done in the last `seconds`. */
+    readonly auditBudgets: (
+      now: DateTime.Utc,
+      seconds: number
+    ) => Effect.Effect<void, StoreUnavailable>
     /** When the last audit of all wallets ended. */
     readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
     /** Compares the next page of wallets with their new ledger entries and open holds (ADR 0061). */

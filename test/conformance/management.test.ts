@@ -33,7 +33,16 @@ const assertMembers = (answer: HttpResult, status: number, members: ReadonlyArra
   }
 }
 
-const user = ["id", "email", "name", "created_at", "disabled"]
+const user = [
+  "id",
+  "email",
+  "name",
+  "created_at",
+  "disabled",
+  "trigger_threshold",
+  "rate_limit_per_minute",
+  "concurrent_tasks"
+]
 const newKey = ["id", "key", "preview", "name", "scopes", "created_at", "expires_at"]
 const keyDetails = [
   "id",
@@ -42,7 +51,8 @@ const keyDetails = [
   "spend_limit",
   "allowed_models",
   "rate_limit_per_minute",
-  "concurrent_tasks"
+  "concurrent_tasks",
+  "old_key_expires_at"
 ]
 const spendLimit = ["amount", "reset", "spent", "held", "remaining", "resets_at"]
 const endpoint = ["id", "url", "events", "description", "enabled", "secret_preview"]

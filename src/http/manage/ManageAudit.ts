@@ -15,7 +15,6 @@ import { RequestTrace } from "../server/RequestTrace.ts"
 const shownFields = new Set([
   "allowed_models",
   "amount",
-  "dry_run",
   "endpoint_id",
   "events",
   "expires_at",
@@ -38,19 +37,13 @@ const hidden = "[hidden]"
 /** A longer value is hidden too. */
 const shownCharactersMax = 1000
 
-/** The query and the fields of the body of a request as the audit log shows them. */
-export const changesOf = (
-  body: unknown,
-  query = new URLSearchParams()
-): Readonly<Record<string, unknown>> => {
-  const isObject = typeof body === "object" && body !== null && !Array.isArray(body)
-  return Object.fromEntries(
-    [...query, ...(isObject ? Object.entries(body) : [])].map(([name, value]) => [
-      name,
-      shown(name, value) ? value : hidden
-    ])
-  )
-}
+/** The fields of a request body as the audit log shows them. */
+export const changesOf = (body: unknown): Readonly<Record<string, unknown>> =>
+  typeof body !== "object" || body === null || Array.isArray(body)
+    ? {}
+    : Object.fromEntries(
+        Object.entries(body).map(([name, value]) => [name, shown(name, value) ? value : hidden])
+      )
 
 const shown = (name: string, value: unknown): boolean =>
   value === null ||
@@ -114,7 +107,7 @@ export const auditRequest = (
       ipAddress: Option.getOrNull(ipAddress),
       userId: userId ?? actor.userId,
       resourceId: params["id"] ?? null,
-      changes: isRead ? {} : changesOf(body, query),
+      changes: isRead ? {} : changesOf(body),
       traceId: yield* traceId,
       // Of a read that names no user the handler says whether it is one's
       isDone: isRead && userId === null

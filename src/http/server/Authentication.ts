@@ -160,9 +160,9 @@ export const makeAuthenticateManagement = Effect.gen(function* () {
     return { _tag: "User", userId, apiKeyId, session: undefined } satisfies Caller
   })
 
-  const bySession = Effect.fnUntraced(function* (request: Request, token: string) {
+  const bySession = Effect.fnUntraced(function* (request: Request, token: string, isUse: boolean) {
     yield* cookies.refuseForeign(request)
-    const found = yield* sessions.find(token)
+    const found = yield* sessions.find(token, isUse)
     if (Option.isNone(found)) {
       yield* cookies.clear
       return yield* sessionEnded
@@ -170,10 +170,11 @@ export const makeAuthenticateManagement = Effect.gen(function* () {
     return callerOf(found.value)
   })
 
-  return Effect.fnUntraced(function* (request: Request) {
+  /** `isUse`: false where nobody asks, and an open response goes on. */
+  return Effect.fnUntraced(function* (request: Request, isUse = true) {
     const cookie = cookies.tokenOf(request)
     return request.headers["authorization"] === undefined && cookie !== undefined
-      ? yield* bySession(request, cookie)
+      ? yield* bySession(request, cookie, isUse)
       : yield* byToken(yield* tokenOf(request.headers))
   })
 })

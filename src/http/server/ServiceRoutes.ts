@@ -58,7 +58,7 @@ export const layer = Layer.unwrap(
       resource("/docs/errors", { GET: Effect.succeed(errors) }),
       resource("/metrics", {
         GET: Effect.gen(function* () {
-          const drift = yield* wallet.drift
+          const drift = { wallets: yield* wallet.drift, budgets: yield* wallet.budgetDrift }
           const auditedAt = yield* wallet.auditedAt
           const text = yield* PrometheusMetrics.format()
           const accounts = accountGauges(yield* upstream.accounts)
@@ -117,11 +117,17 @@ const makeDocuments = Effect.gen(function* () {
  * Must be 0. The time of the last audit is exported too: an old 0 proves nothing.
  * docs/reference/wallet.md#wallet-audit
  */
-const driftGauge = (drift: number, auditedAt: Option.Option<DateTime.Utc>): string =>
+const driftGauge = (
+  drift: { readonly wallets: number; readonly budgets: number },
+  auditedAt: Option.Option<DateTime.Utc>
+): string =>
   [
     "# HELP gateway_wallet_drift Wallets that differ from their ledger or holds; must be 0.",
     "# TYPE gateway_wallet_drift gauge",
-    `gateway_wallet_drift ${drift}`,
+    `gateway_wallet_drift ${drift.wallets}`,
+    "# HELP gateway_key_budget_drift Spend limits of keys that count what cannot be right; must be 0.",
+    "# TYPE gateway_key_budget_drift gauge",
+    `gateway_key_budget_drift ${drift.budgets}`,
     "# HELP gateway_wallet_audit_timestamp_seconds When every wallet was last compared with its ledger.",
     "# TYPE gateway_wallet_audit_timestamp_seconds gauge",
     ...Option.toArray(

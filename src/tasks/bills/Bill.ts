@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import * as Credits from "../../domain/Credits.ts"
+import type { billFormat } from "./BillFormats.ts"
 
 /** A line of a vendor's bill. */
 export interface BillLine {
@@ -11,34 +12,33 @@ export interface BillLine {
   readonly amount: Credits.Credits
 }
 
-/** The names of a bill's columns. */
-export interface BillColumns {
-  readonly id: string
-  readonly model: string
-  readonly date: string
-  readonly amount: string
-}
-
 /** 1 US dollar is 100 credits. */
 const decimalsOfDollar = 8
 
 const dollars = (text: string): Credits.Credits | undefined => {
-  const match = /^(-?)\$?(\d{1,9})(?:\.(\d{1,18}))?$/u.exec(text.trim())
+  // Floating point of small amounts: 1.2e-05
+  const match = /^(-?)\$?(\d{1,9})(?:\.(\d{1,30}))?(?:e-(\d{1,2}))?$/iu.exec(text.trim())
   if (match === null) return undefined
-  const fraction = (match[3] ?? "").padEnd(decimalsOfDollar, "0").slice(0, decimalsOfDollar)
-  const micro = BigInt(`${match[2]}${fraction}`)
+  const shift = Number(match[4] ?? "0")
+  const whole = (match[2] ?? "").padStart(shift + 1, "0")
+  const point = whole.length - shift
+  const decimals = `${whole.slice(point)}${match[3] ?? ""}`
+  const fraction = decimals.padEnd(decimalsOfDollar, "0").slice(0, decimalsOfDollar)
+  const micro = BigInt(`${whole.slice(0, point)}${fraction}`)
   return Credits.make(match[1] === "-" ? -micro : micro)
 }
 
 /** Reads a bill as CSV (RFC 4180) in US dollars, with a first line of names. Fails with what is wrong. */
 export const parseBill = (
   text: string,
-  columns: BillColumns
+  { modelOf, names: columns }: ReturnType<typeof billFormat>
 ): Result.Result<ReadonlyArray<BillLine>, string> => {
   const read = recordsOf(text)
   if (Result.isFailure(read)) return Result.fail(`Line ${read.failure}: no CSV`)
   const [names = [], ...records] = read.success
-  const place = (name: string) => names.findIndex((it) => it.trim() === name)
+  const header = names.map((it) => it.trim())
+  const place = (known: ReadonlyArray<string>) =>
+    header.indexOf(known.find((name) => header.includes(name)) ?? "\0")
   const at = {
     id: place(columns.id),
     model: place(columns.model),
@@ -46,7 +46,7 @@ export const parseBill = (
     amount: place(columns.amount)
   }
   for (const name of ["model", "date", "amount"] as const) {
-    if (at[name] < 0) return Result.fail(`The bill has no column ${columns[name]}`)
+    if (at[name] < 0) return Result.fail(`The bill has no column ${columns[name].join(" or ")}`)
   }
   const lines: Array<BillLine> = []
   for (const [index, record] of records.entries()) {
@@ -61,7 +61,7 @@ export const parseBill = (
     const id = at.id < 0 ? "" : (record[at.id] ?? "").trim()
     lines.push({
       id: id === "" ? null : id,
-      model: record[at.model] ?? "",
+      model: modelOf(record[at.model] ?? ""),
       day,
       amount
     })
@@ -94,11 +94,14 @@ const recordsOf = (text: string): Result.Result<ReadonlyArray<ReadonlyArray<stri
 const isoTime =
   /^(\d{4}-\d\d-\d\d)(?:[ T](\d\d:\d\d(?::\d\d(?:\.\d+)?)?) ?(Z|UTC|[+-]\d\d:?\d\d)?)?$/u
 
-/** The day in UTC of a day or a time, which is in UTC too unless it says another zone. */
+const dayAt = (millis: number): string => new Date(millis).toISOString().slice(0, 10)
+
+/** The day in UTC of a day or a time, which is in UTC too unless it says another zone, or of Unix seconds. */
 const dayOf = (text: string): string | undefined => {
+  if (/^\d{10}$/u.test(text.trim())) return dayAt(Number(text) * 1000)
   const match = isoTime.exec(text.trim())
   if (match === null) return undefined
   const [, day, clock = "00:00", zone = "Z"] = match
   const time = Date.parse(`${day}T${clock}${zone === "UTC" ? "Z" : zone}`)
-  return Number.isNaN(time) ? undefined : new Date(time).toISOString().slice(0, 10)
+  return Number.isNaN(time) ? undefined : dayAt(time)
 }

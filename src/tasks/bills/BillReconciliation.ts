@@ -1,16 +1,27 @@
 import * as Credits from "../../domain/Credits.ts"
 import type { BillLine } from "./Bill.ts"
-import type { JobRow } from "./BillStore.ts"
+import type { CallRow, JobRow } from "./BillStore.ts"
 
-/** A line whose job has charged nothing. `taskId` null: no job has this id. */
+/** What was bought: a job of a task, or a call. */
+interface Purchase {
+  readonly taskId: string | null
+  readonly callId: string | null
+  readonly model: string
+  /** `null`: not known yet. */
+  readonly captured: Credits.Credits | null
+}
+
+/** A line whose job or call has charged nothing. Both null: none has this id. */
 export interface BoughtNotCharged {
   readonly line: BillLine
   readonly taskId: string | null
+  readonly callId: string | null
 }
 
-/** A job whose task has charged, and that the bill does not name. */
+/** A job whose task has charged, or a call that has, and that the bill does not name. */
 export interface ChargedNotBought {
-  readonly taskId: string
+  readonly taskId: string | null
+  readonly callId: string | null
   readonly model: string
   readonly day: string
   readonly charged: Credits.Credits
@@ -31,11 +42,11 @@ export interface Reconciled {
   readonly differences: ReadonlyArray<PriceDifference>
 }
 
-/** Compares a bill with jobs, given a day at a time. docs/reference/reconciliation.md */
+/** Compares a bill with jobs and calls, given a day at a time. docs/reference/reconciliation.md */
 export class BillReconciliation {
   readonly #lines: ReadonlyArray<BillLine>
   readonly #byId = new Map<string, Array<BillLine>>()
-  readonly #jobs = new Map<string, JobRow>()
+  readonly #purchases = new Map<string, Purchase>()
   readonly #unbought = new Map<string, ChargedNotBought>()
   readonly #bought = new Set<string>()
 
@@ -53,11 +64,16 @@ export class BillReconciliation {
   add(job: JobRow, day: string, isJudged: boolean): void {
     const { captured, model, taskId } = job
     const ids = idsOf(job.handle).filter((id) => this.#byId.has(id))
-    for (const id of ids) this.#jobs.set(id, job)
+    for (const id of ids) this.#purchases.set(id, { taskId, callId: null, model, captured })
     if (ids.length > 0) this.#bought.add(taskId)
     else if (isJudged && captured !== null && captured > 0n) {
-      this.#unbought.set(taskId, { taskId, model, day, charged: captured })
+      this.#unbought.set(taskId, { taskId, callId: null, model, day, charged: captured })
     }
+  }
+
+  /** A call that the bill names. */
+  addCall({ callId, captured, model, requestId }: CallRow): void {
+    this.#purchases.set(requestId, { taskId: null, callId, model, captured })
   }
 
   end(): Reconciled {
@@ -67,31 +83,35 @@ export class BillReconciliation {
     let matched = 0
     for (const line of this.#lines) {
       if (line.id === null) continue
-      const job = this.#jobs.get(line.id)
+      const job = this.#purchases.get(line.id)
       if (job === undefined) {
-        boughtNotCharged.push({ line, taskId: null })
+        boughtNotCharged.push({ line, taskId: null, callId: null })
         continue
       }
       matched += 1
       // What an unfinished task will charge is not known yet
       if (job.captured === null) continue
       if (job.captured === 0n) {
-        if (line.amount > 0n) boughtNotCharged.push({ line, taskId: job.taskId })
+        const { callId, taskId } = job
+        if (line.amount > 0n) boughtNotCharged.push({ line, taskId, callId })
         continue
       }
       const name = `${line.day} ${job.model}`
       const sum = sums.get(name) ?? { day: line.day, model: job.model, billed: 0n, charged: 0n }
       sum.billed += line.amount
       // A task is charged once, whatever number of lines it has
-      if (!charged.has(job.taskId)) sum.charged += job.captured
-      charged.add(job.taskId)
+      const subject = job.taskId ?? job.callId ?? line.id
+      if (!charged.has(subject)) sum.charged += job.captured
+      charged.add(subject)
       sums.set(name, sum)
     }
     return {
       matched,
       boughtNotCharged,
       // Another attempt of the task may be the one that the bill names
-      chargedNotBought: [...this.#unbought.values()].filter((it) => !this.#bought.has(it.taskId)),
+      chargedNotBought: [...this.#unbought.values()].filter(
+        (it) => !this.#bought.has(it.taskId ?? "")
+      ),
       differences: [...sums.values()]
         .filter((it) => it.billed !== it.charged)
         .map(({ billed, charged, day, model }) => ({

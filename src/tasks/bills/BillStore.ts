@@ -1,7 +1,8 @@
 import { PgClient } from "@effect/sql-pg"
 import { Context, Effect, Layer, Schema } from "effect"
-import { Micro, rowsOf } from "../../db/Rows.ts"
+import { Micro, rowOf, rowsOf } from "../../db/Rows.ts"
 import { storeFailures } from "../../db/StoreFailures.ts"
+import type { Credits } from "../../domain/Credits.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { TaskStatus } from "../../domain/Task.ts"
@@ -16,7 +17,25 @@ export const JobRow = Schema.Struct({
 })
 export type JobRow = typeof JobRow.Type
 
-/** Jobs bought at a provider, to compare with its bill. docs/reference/reconciliation.md */
+/** A metered call of which the vendor's request id is known. */
+export const CallRow = Schema.Struct({
+  callId: Schema.String,
+  requestId: Schema.String,
+  model: Schema.String,
+  captured: Micro
+})
+export type CallRow = typeof CallRow.Type
+
+/** Calls that have charged and that a bill does not name: some of them, and all of them summed up. */
+export interface UnbilledCalls {
+  readonly count: number
+  readonly charged: Credits
+  readonly rows: ReadonlyArray<CallRow>
+}
+
+const SumRow = Schema.Struct({ count: Schema.Int, charged: Micro })
+
+/** Jobs and calls bought at a provider, to compare with its bill. docs/reference/reconciliation.md */
 export class BillStore extends Context.Service<
   BillStore,
   {
@@ -25,6 +44,19 @@ export class BillStore extends Context.Service<
       provider: string,
       day: string
     ) => Effect.Effect<ReadonlyArray<JobRow>, StoreUnavailable>
+    /** Calls that began on this day and that have one of these request ids. */
+    readonly calls: (
+      provider: string,
+      day: string,
+      ids: ReadonlyArray<string>
+    ) => Effect.Effect<ReadonlyArray<CallRow>, StoreUnavailable>
+    /** Calls that began on this day, have charged, and have another request id than these. */
+    readonly otherCalls: (
+      provider: string,
+      day: string,
+      ids: ReadonlyArray<string>,
+      limit: number
+    ) => Effect.Effect<UnbilledCalls, StoreUnavailable>
   }
 >()("gateway/tasks/BillStore") {
   static readonly layer = Layer.effect(
@@ -41,8 +73,42 @@ export class BillStore extends Context.Service<
             WHERE a.started_at >= ${`${day}T00:00:00Z`}::timestamptz
               AND a.started_at < ${`${day}T00:00:00Z`}::timestamptz + interval '1 day'
               AND split_part(a.account_id, ':', 1) = ${provider} AND a.handle IS NOT NULL
-            ORDER BY a.task_id, a.n`.pipe(rowsOf(JobRow), storeFailures)
+            ORDER BY a.task_id, a.n`.pipe(rowsOf(JobRow), storeFailures),
+        ...calls(sql)
       })
     )
   )
+}
+
+/** A day's partition is read once; the ids are hashed. */
+function calls(sql: PgClient.PgClient) {
+  const ofDay = (provider: string, day: string) => sql`
+    c.created_at >= ${`${day}T00:00:00Z`}::timestamptz
+    AND c.created_at < ${`${day}T00:00:00Z`}::timestamptz + interval '1 day'
+    AND NOT c.sandbox AND c.request_id IS NOT NULL AND split_part(c.account_id, ':', 1) = ${provider}`
+  const columns = sql.literal(
+    "c.id AS call_id, c.request_id, coalesce(c.model, c.route) AS model, c.captured"
+  )
+  return {
+    calls: (provider: string, day: string, ids: ReadonlyArray<string>) =>
+      sql`
+        SELECT ${columns} FROM calls c JOIN (SELECT DISTINCT unnest(${ids}::text[]) AS id) i ON i.id = c.request_id
+        WHERE ${ofDay(provider, day)}`.pipe(rowsOf(CallRow), storeFailures),
+    otherCalls: Effect.fnUntraced(
+      function* (provider: string, day: string, ids: ReadonlyArray<string>, limit: number) {
+        const others = sql`
+          FROM calls c LEFT JOIN (SELECT DISTINCT unnest(${ids}::text[]) AS id) i ON i.id = c.request_id
+          WHERE ${ofDay(provider, day)} AND c.captured > 0 AND i.id IS NULL`
+        const sums = yield* sql`
+          SELECT count(*)::int AS count, coalesce(sum(c.captured), 0)::bigint AS charged ${others}`.pipe(
+          rowOf(SumRow)
+        )
+        const rows = yield* sql`SELECT ${columns} ${others} ORDER BY c.id LIMIT ${limit}`.pipe(
+          rowsOf(CallRow)
+        )
+        return { ...sums, rows }
+      },
+      (effect) => storeFailures(effect)
+    )
+  }
 }

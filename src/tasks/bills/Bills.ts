@@ -1,19 +1,21 @@
 import { Context, DateTime, Effect, Layer, Stream } from "effect"
 import * as Credits from "../../domain/Credits.ts"
-import { billDaysMax } from "../../domain/Limits.ts"
+import { billDaysMax, billItemsMax } from "../../domain/Limits.ts"
 import { invalid } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
 import { UsageReport } from "../../wallet/UsageReport.ts"
 import { parseBill } from "./Bill.ts"
-import type { BillColumns, BillLine } from "./Bill.ts"
+import type { BillLine } from "./Bill.ts"
+import { billFormat } from "./BillFormats.ts"
 import { BillReconciliation } from "./BillReconciliation.ts"
-import type { PriceDifference, Reconciled } from "./BillReconciliation.ts"
+import type { ChargedNotBought, PriceDifference, Reconciled } from "./BillReconciliation.ts"
 import { BillStore } from "./BillStore.ts"
 
 export interface Bill {
   readonly provider: string
   readonly csv: string
-  readonly columns: BillColumns
+  /** Names of columns, where they are neither this service's nor the vendor's. */
+  readonly columns: Parameters<typeof billFormat>[1]
 }
 
 export interface BillReport extends Reconciled {
@@ -22,6 +24,8 @@ export interface BillReport extends Reconciled {
   readonly from: string
   readonly to: string
   readonly billed: Credits.Credits
+  /** Of all calls that have charged and that the bill does not name; `chargedNotBought` has some of them. */
+  readonly unbilledCalls: { readonly count: number; readonly charged: Credits.Credits }
 }
 
 /** Compares vendors' bills with what was bought and charged. docs/reference/reconciliation.md */
@@ -62,23 +66,33 @@ export class Bills extends Context.Service<
 
       return Bills.of({
         reconcile: Effect.fn("Bills.reconcile")(function* ({ columns, csv, provider }) {
-          const lines = yield* read(csv, columns)
+          const lines = yield* read(csv, billFormat(provider, columns))
           const [from, to] = daysOf(lines)
           if (from === undefined || to === undefined) return yield* fault("The bill has no lines")
           const days = (Date.parse(to) - Date.parse(from)) / 86_400_000 + 1
           if (days > billDaysMax) return yield* fault(`Expected at most ${billDaysMax} days`)
           const bill = new BillReconciliation(lines)
+          let namesCalls = false
           // A job of the day before may have ended, and been billed, on the first day
           for (let n = -1; n < days; n += 1) {
-            const day = DateTime.formatIsoDateUtc(
-              DateTime.add(DateTime.makeUnsafe(from), { days: n })
-            )
+            const day = dayAfter(from, n)
             for (const job of yield* store.jobs(provider, day)) bill.add(job, day, n >= 0)
+            const named = idsAround(lines, day)
+            if (named.length === 0) continue
+            for (const call of yield* store.calls(provider, day, named)) {
+              bill.addCall(call)
+              namesCalls = true
+            }
           }
+          const others = namesCalls
+            ? yield* unbilled(store, { provider, lines, from, days })
+            : noCalls
           const report = bill.end()
           const unnamed = yield* byModel(lines.filter(({ id }) => id === null))
           return {
             ...report,
+            chargedNotBought: [...report.chargedNotBought, ...others.items],
+            unbilledCalls: others,
             differences: [...report.differences, ...unnamed],
             lines: lines.length,
             from,
@@ -93,8 +107,54 @@ export class Bills extends Context.Service<
 
 const fault = (detail: string) => invalid([{ pointer: "#/bill", detail }])
 
-const read = (csv: string, columns: BillColumns) =>
-  Effect.mapError(Effect.fromResult(parseBill(csv, columns)), fault)
+const read = (csv: string, format: ReturnType<typeof billFormat>) =>
+  Effect.mapError(Effect.fromResult(parseBill(csv, format)), fault)
+
+interface OtherCalls {
+  readonly items: ReadonlyArray<ChargedNotBought>
+  readonly count: number
+  readonly charged: Credits.Credits
+}
+
+const noCalls: OtherCalls = { items: [], count: 0, charged: Credits.zero }
+
+interface Days {
+  readonly provider: string
+  readonly lines: ReadonlyArray<BillLine>
+  readonly from: string
+  readonly days: number
+}
+
+/** Calls that a bill does not name, though it names others: it should name all of its days. */
+const unbilled = Effect.fnUntraced(function* (
+  store: BillStore["Service"],
+  { days, from, lines, provider }: Days
+): Effect.fn.Return<OtherCalls, StoreUnavailable> {
+  const items: Array<ChargedNotBought> = []
+  let [count, charged] = [0, 0n]
+  for (let n = 0; n < days; n += 1) {
+    const day = dayAfter(from, n)
+    const ids = idsAround(lines, day)
+    const found = yield* store.otherCalls(provider, day, ids, billItemsMax - items.length)
+    count += found.count
+    charged += found.charged
+    for (const { callId, captured, model } of found.rows) {
+      items.push({ taskId: null, callId, model, day, charged: captured })
+    }
+  }
+  return { items, count, charged: Credits.make(charged) }
+})
+
+const dayAfter = (day: string, n: number): string =>
+  DateTime.formatIsoDateUtc(DateTime.add(DateTime.makeUnsafe(day), { days: n }))
+
+/** The ids of lines that may be about a call of this day: of that day and those beside it. */
+const idsAround = (lines: ReadonlyArray<BillLine>, day: string): ReadonlyArray<string> => {
+  const [first, last] = [dayAfter(day, -1), dayAfter(day, 1)]
+  return lines.flatMap((line) =>
+    line.id !== null && line.day >= first && line.day <= last ? [line.id] : []
+  )
+}
 
 /** The first and the last day of some lines. */
 const daysOf = (

@@ -2,6 +2,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Console, Effect, Layer, Option } from "effect"
 import * as FirstStart from "../../../src/cli/FirstStart.ts"
+import { UserErasure } from "../../../src/tasks/privacy/UserErasure.ts"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
 import { Sessions } from "../../../src/users/Sessions.ts"
 import { Users } from "../../../src/users/Users.ts"
@@ -70,6 +71,17 @@ describe("the first start", () => {
       assert.deepStrictEqual(yield* state, complete)
       assert.notInclude(yield* start, "sk-")
       yield* (yield* ApiKeys).authenticate(key)
+    }).pipe(Effect.provide(place))
+  )
+
+  it.effect("is not repeated after its user was deleted", () =>
+    Effect.gen(function* () {
+      yield* start
+      const users = yield* Users
+      const [owner] = yield* users.list({ before: Option.none(), limit: 1 })
+      yield* (yield* UserErasure).delete(owner!.id)
+      assert.notInclude(yield* start, "sk-")
+      assert.deepStrictEqual(yield* users.list({ before: Option.none(), limit: 1 }), [])
     }).pipe(Effect.provide(place))
   )
 

@@ -72,20 +72,8 @@ const former: Readonly<Record<string, Layer.Layer<Database>>> = {
 }
 const fresh = { postgres: postgresDatabase, embedded: embeddedDatabase }
 
-/** Of days before there was usage. docs/reference/usage.md#rebuild */
-const rebuildUsage = Effect.flatMap(
-  SqlClient,
-  (sql) => sql`
-    SELECT usage_rebuild(user_id, day) FROM (
-      SELECT DISTINCT user_id, (created_at AT TIME ZONE 'UTC')::date AS day FROM wallet_entries
-    ) d`
-)
-
 const adopted = (database: Layer.Layer<Database>) =>
-  Layer.effectDiscard(Effect.andThen(Migrations.migrate(), rebuildUsage)).pipe(
-    Layer.provideMerge(database),
-    Layer.orDie
-  )
+  Layer.effectDiscard(Migrations.migrate()).pipe(Layer.provideMerge(database), Layer.orDie)
 
 type Rows = ReadonlyMap<string, ReadonlyArray<Record<string, unknown>>>
 
@@ -103,7 +91,8 @@ const renamed = (before: Rows): Rows => {
   /** Of the migrations since then. */
   const added: Record<string, Record<string, unknown>> = {
     wallets: { alert_withheld: false, key_limits: false },
-    holds: { budget_epoch: null },
+    wallet_audit_rounds: { drifting_budgets: 0, budgets_checked_at: null },
+    holds: { budget_epoch: null, catalog_id: null },
     api_keys: {
       spend_limit: null,
       spend_reset: null,
@@ -111,7 +100,11 @@ const renamed = (before: Rows): Rows => {
       rate_limit_per_minute: null,
       concurrent_tasks: null,
       disabled_at: null,
-      is_console: false
+      is_console: false,
+      rotations: 0,
+      previous_key_hash: null,
+      previous_key_until: null,
+      user_rate_limit_per_minute: null
     },
     runs: {
       due_at: "1970-01-01T00:00:00+00:00",
@@ -121,15 +114,18 @@ const renamed = (before: Rows): Rows => {
       inputs: null
     },
     tasks: { catalog_id: null },
-    calls: { catalog_id: null },
-    vendor_turns: { spacing: null },
+    calls: { catalog_id: null, request_id: null },
+    vendor_turns: { spacing: null, minute: null, used: 0 },
+    vendor_faults: { account_id: null, model: null, at: null, http_status: null, remedy: null },
     users: {
       deleted_at: null,
       erased_at: null,
       erasure_due_at: null,
       disabled_at: null,
       session_epoch: 0,
-      oidc_subject: null
+      oidc_subject: null,
+      rate_limit_per_minute: null,
+      concurrent_tasks: null
     }
   }
   const row = (table: string, values: Record<string, unknown>) =>
@@ -144,18 +140,25 @@ const renamed = (before: Rows): Rows => {
   )
   const made = [
     "account_affinities",
+    "account_days",
     "account_drains",
     "audit_entries",
+    "callback_times",
     "catalog_adoptions",
     "catalogs",
     "key_budgets",
     "retention_marks",
     "sessions",
     "sign_in_links",
-    "usage_days"
+    "usage_days",
+    "vendor_accounts"
   ]
+  const charged = (before.get("wallets") ?? []).filter(
+    (wallet) => Number(wallet["entry_count"]) > 0
+  )
   return new Map<string, ReadonlyArray<Record<string, unknown>>>([
     ...kept,
+    ["usage_rebuilds", charged.map(({ user_id }) => ({ user_id, next_day: null }))],
     ...made.map((table) => [table, []] as const)
   ])
 }
@@ -189,6 +192,27 @@ const unfinished = Effect.gen(function* () {
   return rows.map(({ taskId }) => TaskId.make(taskId))
 })
 
+/** A step of what the upgrade has left to do; returns whether all was done. */
+const rebuildNext = Effect.flatMap(SqlClient, (sql) =>
+  Effect.map(
+    sql<{ done: boolean }>`SELECT NOT usage_rebuild_next AS done FROM usage_rebuild_next()`,
+    ([row]) => row!.done
+  )
+)
+
+/** Days of users whose usage is not what the ledger has captured. */
+const uncounted = Effect.flatMap(
+  SqlClient,
+  (sql) => sql`
+    SELECT coalesce(e.user_id, d.user_id) AS user_id, coalesce(e.day, d.day) AS day FROM (
+      SELECT user_id, (created_at AT TIME ZONE 'UTC')::date AS day, sum(amount) AS credits FROM wallet_entries
+      WHERE kind = 'capture' GROUP BY 1, 2
+    ) e FULL JOIN (
+      SELECT user_id, day, sum(credits) AS credits FROM usage_days GROUP BY 1, 2
+    ) d ON d.user_id = e.user_id AND d.day = e.day
+    WHERE coalesce(e.credits, 0) <> coalesce(d.credits, 0)`
+)
+
 for (const [store, database] of Object.entries(former)) {
   describe(`a database at the former migration 0017 (${store})`, () => {
     it.live("is adopted with every row, and has the schema of a new one", () =>
@@ -210,7 +234,10 @@ for (const [store, database] of Object.entries(former)) {
           "0006_usage",
           "0007_audit_and_erasure",
           "0008_sessions",
-          "0009_catalogs_and_drains"
+          "0009_catalogs_and_drains",
+          "0010_owners",
+          "0011_vendor_accounts",
+          "0012_callback_times"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState
@@ -228,6 +255,7 @@ for (const [store, database] of Object.entries(former)) {
     it.live("works on: wallets, tasks, calls and deliveries", () =>
       Effect.gen(function* () {
         const sql = yield* SqlClient
+        yield* Effect.repeat(rebuildNext, { until: (done) => done })
         assert.strictEqual(yield* breaches, 0)
         const [submitted, slotless, , pending] = yield* unfinished
         const ended = yield* finish(submitted!, 7.5, { epoch: Option.some(1) })
@@ -285,7 +313,28 @@ for (const [store, database] of Object.entries(former)) {
       )
     )
 
-    it.effect("its tasks are run to their end, and no wallet drifts", () =>
+    it.live("its usage is made anew once, day by day, whatever stops in between", () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient
+        yield* Migrations.migrate()
+        assert.lengthOf(yield* sql`SELECT FROM usage_days`, 0)
+        const before = yield* sql`SELECT * FROM usage_rebuilds`
+        // A process dies within a step
+        const died = Effect.flip(
+          sql.withTransaction(Effect.andThen(rebuildNext, Effect.fail("died")))
+        )
+        assert.strictEqual(yield* died, "died")
+        assert.deepStrictEqual(yield* sql`SELECT * FROM usage_rebuilds`, before)
+        assert.isFalse(yield* rebuildNext)
+        yield* Effect.repeat(rebuildNext, { until: (done) => done })
+        assert.lengthOf(yield* sql`SELECT FROM usage_rebuilds`, 0)
+        assert.deepStrictEqual(yield* uncounted, [])
+        assert.isAbove((yield* sql`SELECT FROM usage_days`).length, 0)
+        assert.strictEqual(yield* breaches, 0)
+      }).pipe(Effect.provide(database))
+    )
+
+    it.effect("its tasks are run to their end, its usage is right, and no wallet drifts", () =>
       Effect.gen(function* () {
         yield* TestClock.setTime(DateTime.toEpochMillis(later))
         yield* Effect.gen(function* () {
@@ -302,6 +351,7 @@ for (const [store, database] of Object.entries(former)) {
           assert.strictEqual(yield* wallets.drift, 0)
           const sql = yield* SqlClient
           assert.lengthOf(yield* sql`SELECT 1 FROM holds`, 0, "also of the process that was killed")
+          assert.deepStrictEqual(yield* uncounted, [])
           assert.strictEqual(yield* breaches, 0)
         }).pipe(Effect.provide(layerGateway({ database: adopted(database) })))
       })

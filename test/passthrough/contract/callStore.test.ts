@@ -134,6 +134,44 @@ describeStores("the call store", (database) => {
       })
     )
 
+    it.effect("a key whose models are others than were checked for the call holds nothing", () =>
+      Effect.gen(function* () {
+        const users = yield* UserStore
+        const now = yield* DateTime.now
+        const userId = yield* newCaller(1000)
+        const allow = (allowedModels: ReadonlyArray<string> | null) =>
+          users.updateKey(
+            userId,
+            ApiKeyId.make(callStart(userId, 1).key),
+            { allowedModels, rateLimitPerMinute: 60 },
+            now
+          )
+        const held = (models: ReadonlyArray<string> | null | undefined) =>
+          Effect.map(
+            writeCalls({
+              starts: [
+                {
+                  ...callStart(userId, 1),
+                  ...(models === undefined ? {} : { checked: { models } })
+                }
+              ]
+            }),
+            ({ refused }) => refused.size === 0
+          )
+        const listed = ['gpt-4o "é"', "o3"]
+        yield* allow(listed)
+        assert.isTrue(yield* held(listed))
+        for (const models of [undefined, null, [], ["o3"], listed.toReversed()]) {
+          assert.isFalse(yield* held(models))
+        }
+        yield* allow(null)
+        assert.isTrue(yield* held(null))
+        assert.isFalse(yield* held(listed))
+        assert.isFalse(yield* held(undefined))
+        assert.strictEqual(yield* breachesOf(userId), 0)
+      })
+    )
+
     it.effect("a call ends once, at most at its hold, and has one receipt", () =>
       Effect.gen(function* () {
         const calls = yield* CallStore

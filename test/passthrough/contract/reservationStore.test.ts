@@ -5,6 +5,7 @@ import { randomUUID } from "node:crypto"
 import { ApiKeyId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
+import type { CallStart } from "../../../src/passthrough/CallStore.ts"
 import { ReservationStore } from "../../../src/passthrough/ReservationStore.ts"
 import { UserStore } from "../../../src/users/UserStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
@@ -129,6 +130,46 @@ describeStores("the reservation store", (database) => {
           WHERE api_key_id IS NOT NULL`
         assert.strictEqual(row?.alive, false)
         assert.strictEqual(yield* breachesOf(userId), 0)
+      })
+    )
+
+    it.effect("the vendor's request id stands in the receipt, drawn or held, seen or not", () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const userId = yield* newCaller(1000)
+        const [held, bare, drawn, again] = [1, 1, 5, 5].map((price) => callStart(userId, price))
+        yield* writeCalls({ starts: [held!, bare!] })
+        yield* writeCalls({
+          ends: [
+            { ...callEnd(held!, 1), requestId: "req_held" },
+            { ...callEnd(bare!, 0), usage: null, requestId: "req_bare" }
+          ]
+        })
+        yield* writeReservations({ sizes: [reservation(userId, 20)] })
+        const ended = (start: CallStart, requestId: string) => {
+          const call = drawnCall(start, 2)
+          return { ...call, end: { ...call.end, requestId } }
+        }
+        const first = ended(drawn!, "req_drawn")
+        yield* writeReservations({ sizes: [reservation(userId, 10)], ended: [first] })
+        // The first call is repeated, so that the careful function writes the second
+        const batch = [first, ended(again!, "req_again")]
+        yield* writeReservations({ sizes: [reservation(userId, 0)], ended: batch })
+        const rows = yield* sql<{ id: string; requestId: string; usage: object | null }>`
+          SELECT id, request_id, usage FROM calls WHERE user_id = ${userId}`
+        assert.deepStrictEqual(
+          new Map(rows.map((row) => [row.id, row.requestId])),
+          new Map([
+            [held!.id, "req_held"],
+            [bare!.id, "req_bare"],
+            [drawn!.id, "req_drawn"],
+            [again!.id, "req_again"]
+          ])
+        )
+        const usage = { inputTokens: 20, outputTokens: 40, counted: false }
+        for (const row of rows) {
+          assert.deepStrictEqual(row.usage, row.id === bare!.id ? null : usage)
+        }
       })
     )
 

@@ -1,10 +1,11 @@
+import { PgClient } from "@effect/sql-pg"
 import { Effect, Option } from "effect"
 import { mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
-import { chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { chatCompletion, chatEvents, mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
 import { events, json } from "../../support/mockVendors.ts"
 import type { MockVendor } from "../../support/mockVendors.ts"
 import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
@@ -65,6 +66,16 @@ const newest = async () => {
   await gateway.settled()
   return (await gateway.calls())[0]!
 }
+
+const requestIds = () =>
+  gateway.run(
+    Effect.flatMap(
+      PgClient.PgClient,
+      (sql) =>
+        sql<{ id: string | null; usage: object | null }>`
+          SELECT request_id AS id, usage FROM calls ORDER BY created_at DESC, id DESC`
+    ) as Effect.Effect<ReadonlyArray<{ id: string | null; usage: object | null }>>
+  )
 
 describe("metering", () => {
   it("holds the most that the call can cost, settles what it cost, and releases the rest", async () => {
@@ -300,5 +311,57 @@ describe("metering", () => {
     const page = (await (await read("?limit=1")).json()) as { data: Array<{ id: string }> }
     assert.equal(page.data[0]!.id, id)
     assert.equal((await read("/01a1fdf6-b9b8-7edc-88b3-1d552f1e44f4")).status, 404)
+  })
+})
+
+describe("the vendor's id of a request", () => {
+  const answerWith = (headers: Record<string, string>) => {
+    upstream.script = (_, response) => json(response, 200, chatCompletion("gpt-4o"), headers)
+  }
+  const newestId = async () => {
+    await gateway.settled()
+    return (await requestIds())[0]!
+  }
+
+  it("stands in the receipt, of whole answers and of streams, and not in its usage", async () => {
+    answerWith({ "x-request-id": "req_whole" })
+    await gateway.post("/v1/chat/completions", chat)
+    const { id, usage } = await newestId()
+    assert.equal(id, "req_whole")
+    assert.notProperty(usage, "request")
+    answerWith({ "request-id": "req_anthropic" })
+    await gateway.post("/v1/chat/completions", chat)
+    assert.equal((await newestId()).id, "req_anthropic")
+    upstream.script = openAiScript
+    const streamed = await gateway.post("/v1/chat/completions", { ...chat, stream: true })
+    await streamed.text()
+    assert.equal((await newestId()).id, "req_mock")
+  })
+
+  it("is kept while it is a short plain text", async () => {
+    for (const id of ["x".repeat(129), "a b", "ü"]) {
+      answerWith({ "x-request-id": id })
+      await gateway.post("/v1/chat/completions", chat)
+      assert.isNull((await newestId()).id)
+    }
+    answerWith({ "x-request-id": "x".repeat(128) })
+    await gateway.post("/v1/chat/completions", chat)
+    assert.lengthOf((await newestId()).id!, 128)
+  })
+
+  it("stands in the receipts of calls that are drawn on a reservation too", async () => {
+    answerWith({ "x-request-id": "req_drawn" })
+    const before = (await requestIds()).length
+    for (let n = 0; n < 4; n += 1) {
+      await Promise.all(
+        Array.from({ length: 20 }, () =>
+          gateway.post("/v1/chat/completions", { model: "gpt-4o", max_tokens: 5, messages: [] })
+        )
+      )
+    }
+    await gateway.settled()
+    const ids = (await requestIds()).slice(0, -before)
+    assert.lengthOf(ids, 80)
+    assert.deepEqual(new Set(ids.map(({ id }) => id)), new Set(["req_drawn"]))
   })
 })

@@ -1,7 +1,7 @@
 import { assert, describe, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlClient } from "effect/sql"
-import { makeTaskId } from "../../../src/domain/Ids.ts"
+import { makeCallId, makeTaskId } from "../../../src/domain/Ids.ts"
 import { adminToken, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
@@ -72,14 +72,36 @@ for (const store of ["embedded", "postgres"] as const) {
                 count: 2,
                 billed: "5.00",
                 data: [
-                  { id: "failed", model: "f", day: "2026-11-20", billed: "4.00", task_id: failed },
-                  { id: "unknown", model: "f", day: "2026-11-20", billed: "1.00", task_id: null }
+                  {
+                    id: "failed",
+                    model: "f",
+                    day: "2026-11-20",
+                    billed: "4.00",
+                    task_id: failed,
+                    call_id: null
+                  },
+                  {
+                    id: "unknown",
+                    model: "f",
+                    day: "2026-11-20",
+                    billed: "1.00",
+                    task_id: null,
+                    call_id: null
+                  }
                 ]
               },
               charged_not_bought: {
                 count: 1,
                 charged: "7.50",
-                data: [{ task_id: unbilled, model: "flux", day: "2026-11-21", charged: "7.50" }]
+                data: [
+                  {
+                    task_id: unbilled,
+                    call_id: null,
+                    model: "flux",
+                    day: "2026-11-21",
+                    charged: "7.50"
+                  }
+                ]
               },
               differences: [
                 {
@@ -99,6 +121,99 @@ for (const store of ["embedded", "postgres"] as const) {
               ]
             })
           })
+      )
+
+      it.effect("name calls by the vendor's request id, which is stored with the receipt", () =>
+        Effect.gen(function* () {
+          const sql = yield* SqlClient.SqlClient
+          const user = yield* makeUser()
+          const called = Effect.fnUntraced(function* (
+            request: string | null,
+            captured: number,
+            day: string,
+            account = "openai:0123456789",
+            sandbox = false
+          ) {
+            const at = new Date(`${day}T12:00:00Z`)
+            const id = makeCallId(at.getTime())
+            yield* sql`
+              INSERT INTO calls (id, user_id, vendor, model, route, account_id, outcome, held, captured, sandbox,
+                created_at, ended_at, request_id)
+              VALUES (${id}, ${user.id}, 'openai', 'gpt-4o', 'POST /v1/chat/completions', ${account}, 'settled',
+                10000000, ${captured}, ${sandbox}, ${at}, ${at}, ${request})`
+            return id
+          })
+          yield* called("req_same", 5_000_000, "2026-10-20")
+          yield* called("req_dear", 5_000_000, "2026-10-21")
+          const free = yield* called("req_free", 0, "2026-10-20")
+          const unbilled = yield* called("req_unbilled", 7_500_000, "2026-10-21")
+          yield* called("req_other", 5_000_000, "2026-10-20", "anthropic:0123456789")
+          yield* called("req_simulated", 5_000_000, "2026-10-20", "openai:0123456789", true)
+          yield* called(null, 5_000_000, "2026-10-20")
+          // It began on the day before, and was billed on the first
+          yield* called("req_night", 2_000_000, "2026-10-19")
+          const bill = [
+            "request_id,model,date,amount",
+            "req_same,gpt-4o,2026-10-20,0.05",
+            "req_dear,gpt-4o,2026-10-21,0.07",
+            "req_free,gpt-4o,2026-10-20,0.04",
+            "req_night,gpt-4o,2026-10-20,0.02",
+            "req_unknown,gpt-4o,2026-10-20,0.01"
+          ].join("\n")
+          const columns = { id: "request_id" }
+          const { json } = yield* operator("POST", path, { vendor: "openai", bill, columns })
+          assert.deepInclude(json, { lines: 5, matched: 4, billed: "19.00" })
+          assert.deepStrictEqual(json.bought_not_charged, {
+            count: 2,
+            billed: "5.00",
+            data: [
+              {
+                id: "req_free",
+                model: "gpt-4o",
+                day: "2026-10-20",
+                billed: "4.00",
+                task_id: null,
+                call_id: free
+              },
+              {
+                id: "req_unknown",
+                model: "gpt-4o",
+                day: "2026-10-20",
+                billed: "1.00",
+                task_id: null,
+                call_id: null
+              }
+            ]
+          })
+          assert.deepStrictEqual(json.charged_not_bought, {
+            count: 1,
+            charged: "7.50",
+            data: [
+              {
+                task_id: null,
+                call_id: unbilled,
+                model: "gpt-4o",
+                day: "2026-10-21",
+                charged: "7.50"
+              }
+            ]
+          })
+          assert.deepStrictEqual(json.differences, [
+            {
+              day: "2026-10-21",
+              model: "gpt-4o",
+              billed: "7.00",
+              charged: "5.00",
+              difference: "-2.00"
+            }
+          ])
+          // A bill that names no call is not judged by calls
+          const sums = yield* operator("POST", path, {
+            vendor: "openai",
+            bill: "id,model,date,amount\n,gpt-4o,2026-10-20,0.05"
+          })
+          assert.deepInclude(sums.json.charged_not_bought, { count: 0, data: [] })
+        })
       )
 
       it.effect("are the operator's, and refused when they cannot be read", () =>

@@ -3,12 +3,13 @@ import { Result } from "effect"
 import * as Credits from "../../../src/domain/Credits.ts"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import { parseBill } from "../../../src/tasks/bills/Bill.ts"
+import { billFormat } from "../../../src/tasks/bills/BillFormats.ts"
 import { BillReconciliation } from "../../../src/tasks/bills/BillReconciliation.ts"
 
 /** docs/reference/reconciliation.md#report */
 
-const columns = { id: "id", model: "model", date: "date", amount: "amount" }
-const read = (text: string) => Result.getOrThrow(parseBill(text, columns))
+const plain = billFormat("replicate")
+const read = (text: string) => Result.getOrThrow(parseBill(text, plain))
 const task = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
 const job = (n: number, id: string, captured: number | null, model = "flux") => ({
   taskId: task(n),
@@ -28,7 +29,7 @@ describe("a vendor's bill", () => {
       [{ id: "x1", model: 'a "b", c', day, amount: Credits.make(7_500_000n) }]
     )
     const other = { id: "request_id", model: "endpoint", date: "time", amount: "cost_usd" }
-    const mapped = parseBill("time,endpoint,cost_usd\n2026-11-20,m,-1\n", other)
+    const mapped = parseBill("time,endpoint,cost_usd\n2026-11-20,m,-1\n", billFormat("fal", other))
     assert.deepStrictEqual(Result.getOrThrow(mapped), [
       { id: null, model: "m", day, amount: Credits.make(-100_000_000n) }
     ])
@@ -41,8 +42,64 @@ describe("a vendor's bill", () => {
       ['model,date,amount\nm,2026-11-20,1\n"m,2026-11-20,2\n', "Line 3: no CSV"],
       ["model,date,amount\nm, 2,2026-11-20,1\n", "Line 2: 4 cells, and not 3"]
     ] as const) {
-      assert.deepStrictEqual(parseBill(text, columns), Result.fail(fault))
+      assert.deepStrictEqual(parseBill(text, plain), Result.fail(fault))
     }
+  })
+
+  // Headers and values as the exports have them: docs/reference/vendors.md#bills
+  const exports = {
+    openai: {
+      text: [
+        "start_time,end_time,start_time_iso,end_time_iso,amount_value,amount_currency,quantity,line_item,project_id",
+        '1795132800,1795219200,2026-11-20T00:00:00+00:00,2026-11-21T00:00:00+00:00,1.25e-05,usd,1,"gpt-4o-2024-08-06, input",p',
+        '1795132800,1795219200,2026-11-20T00:00:00+00:00,2026-11-21T00:00:00+00:00,0.06,usd,1,"gpt-4o-2024-08-06, output",p'
+      ],
+      lines: [
+        { id: null, model: "gpt-4o-2024-08-06", day, amount: Credits.make(1250n) },
+        { id: null, model: "gpt-4o-2024-08-06", day, amount: Credits.make(6_000_000n) }
+      ]
+    },
+    anthropic: {
+      text: [
+        "usage_date_utc,model,workspace,api_key,usage_type,context_window,token_type,cost_usd,list_price_usd,cost_type",
+        "2026-11-20,Claude Haiku 4.5,Default,key,message,≤ 200k,input_no_cache,0.05,0.05,token"
+      ],
+      lines: [{ id: null, model: "claude-haiku-4-5", day, amount: Credits.make(5_000_000n) }]
+    },
+    fal: {
+      text: [
+        "request_id,endpoint_id,timestamp,output_units,unit_price,cost_subtotal,cost_discount,cost_total",
+        "req-1,fal-ai/flux/dev,2026-11-20T10:00:00Z,1,0.025,0.025,0.005,0.02"
+      ],
+      lines: [{ id: "req-1", model: "fal-ai/flux/dev", day, amount: Credits.make(2_000_000n) }]
+    },
+    dashscope: {
+      text: [
+        "BillingCycle,BillingDate,ProductCode,InstanceID,PretaxGrossAmount,PretaxAmount,Currency",
+        "2026-11,2026-11-20,sfm,12345;llm-1;qwen-max;output_token;app,0.02,0.01,USD"
+      ],
+      lines: [{ id: null, model: "qwen-max", day, amount: Credits.make(1_000_000n) }]
+    }
+  } as const
+  for (const [vendor, { lines, text }] of Object.entries(exports)) {
+    it(`is read as ${vendor} exports it, without naming columns`, () => {
+      assert.deepStrictEqual(
+        parseBill(text.join("\n"), billFormat(vendor)),
+        Result.succeed(lines as never)
+      )
+    })
+  }
+
+  it("of OpenAI may have Unix times alone; names that are given go before all others", () => {
+    const text = "start_time,amount_value,line_item,cost\n1795132800,1,gpt-4o,2\n"
+    assert.deepStrictEqual(
+      parseBill(text, billFormat("openai", { amount: "cost" })),
+      Result.succeed([{ id: null, model: "gpt-4o", day, amount: Credits.make(200_000_000n) }])
+    )
+    assert.deepStrictEqual(
+      parseBill("usage_date_utc,model\n", billFormat("anthropic")),
+      Result.fail("The bill has no column amount or cost_usd")
+    )
   })
 
   it("has days in UTC, wherever the service runs", () => {

@@ -1,9 +1,16 @@
 import { assert, layer } from "@effect/vitest"
-import { DateTime, Effect, Option } from "effect"
+import { DateTime, Effect, Fiber, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { ApiKeys } from "../../../src/users/ApiKeys.ts"
-import { adminToken, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
+import {
+  adminToken,
+  callWith,
+  eventually,
+  GatewayHttp,
+  layerGateway,
+  makeUser
+} from "../../support/gateway.ts"
 import { describeStores } from "../../support/stores.ts"
 
 /** `PATCH /manage/v1/api-keys/{id}`: names, spend limits, models, rates, tasks and expiry of one key. */
@@ -40,8 +47,67 @@ const secondsUntil = (day: string) =>
     String(Math.ceil((Date.parse(day) - DateTime.toEpochMillis(now)) / 1000))
   )
 
+/** A key of its own, and a POST whose body goes on after `then`, when its key was looked at. */
+const sendSlowly = Effect.fnUntraced(function* (
+  path: string,
+  content: unknown,
+  then: (
+    at: string,
+    call: ReturnType<typeof callWith>
+  ) => Effect.Effect<{ readonly status: number }, never, GatewayHttp>
+) {
+  const http = yield* GatewayHttp
+  const owner = yield* makeUser()
+  const { key, row } = yield* (yield* ApiKeys).create({
+    userId: owner.id,
+    name: "slow",
+    scopes: ["inference"],
+    expiresAt: Option.none()
+  })
+  const at = `${keys}/${row.id}`
+  yield* owner.call("PATCH", at, { allowed_models: ["gpt-4o", "text-to-image-max"] })
+  const text = new TextEncoder().encode(JSON.stringify(content))
+  let go = () => {}
+  const stream = new ReadableStream<Uint8Array>({
+    start: (to) => {
+      to.enqueue(text.subarray(0, 5))
+      go = () => {
+        to.enqueue(text.subarray(5))
+        to.close()
+      }
+    }
+  })
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
+  const sending = yield* Effect.forkChild(
+    http.fetch(path, { method: "POST", headers, body: stream, duplex: "half" } as RequestInit)
+  )
+  yield* eventually(owner.call("GET", at), ({ json }) => json.last_used_at !== null)
+  const changed = yield* then(at, owner.call)
+  assert.isBelow(changed.status, 300)
+  go()
+  const response = yield* Fiber.join(sending)
+  const { code } = (yield* Effect.promise(() => response.json())) as { code: number }
+  return [response.status, code]
+})
+
 describeStores("a change of an API key", (database) => {
   layer(layerGateway({ database }), { timeout: "60 seconds" })((it) => {
+    it.effect("holds for requests whose bodies come after it", () =>
+      Effect.gen(function* () {
+        for (const [path, content] of [
+          [image, body],
+          [chat, hello]
+        ] as const) {
+          const narrowed = yield* sendSlowly(path, content, (at, call) =>
+            call("PATCH", at, { allowed_models: ["o3"] })
+          )
+          assert.deepStrictEqual(narrowed, [403, 1004], path)
+          const revoked = yield* sendSlowly(path, content, (at, call) => call("DELETE", at))
+          assert.deepStrictEqual(revoked, [401, 1003], path)
+        }
+      })
+    )
+
     it.effect(
       "returns the key as GET and the list show it; what is absent stays, null removes",
       () =>

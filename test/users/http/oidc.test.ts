@@ -103,6 +103,43 @@ for (const inIdToken of [true, false]) {
         })
       )
 
+      it.effect("a sign-in leaves one entry of the audit log, a refusal none", () =>
+        Effect.gen(function* () {
+          const user = yield* makeUser()
+          const email = `audited-${inIdToken}@example.com`
+          yield* callWith(adminToken)("PATCH", `/manage/v1/users/${user.id}`, { email })
+          const entries = Effect.map(
+            callWith(adminToken)("GET", "/manage/v1/audit-log?type=signInByOidc&limit=100"),
+            ({ json }) => json.data
+          )
+          const before = yield* entries
+          const sub = `audited-${inIdToken}`
+          assertRefused(yield* signInAs({ sub, email, email_verified: false }))
+          assert.deepStrictEqual(yield* entries, before)
+          yield* TestClock.adjust("1 second")
+          const response = yield* signInAs({ sub, email, email_verified: true })
+          const cookie = sessionOf(response)!.split(";", 1)[0]!
+          const { json } = yield* browserWith(cookie).call("GET", "/manage/v1/session")
+          const [entry, ...rest] = yield* entries
+          assert.deepStrictEqual(rest, before)
+          assert.deepInclude(entry, {
+            type: "signInByOidc",
+            user_id: user.id,
+            resource_id: json.id,
+            changes: {},
+            trace_id: response.headers.get("traceparent")!.slice(3, 35)
+          })
+          assert.deepInclude(entry.actor, { type: "session", id: json.id, user_id: user.id })
+          assert.notInclude(JSON.stringify(entry), email)
+          // Of the operator's session too
+          yield* TestClock.adjust("1 second")
+          yield* signInAs({ sub: "c", email: "chief@example.com", email_verified: true })
+          const [chief] = yield* entries
+          assert.deepInclude(chief, { type: "signInByOidc", user_id: null })
+          assert.deepInclude(chief.actor, { type: "session", user_id: null })
+        })
+      )
+
       it.effect("an operator's address opens the operator's session; others nothing", () =>
         Effect.gen(function* () {
           const chief = yield* signInAs({

@@ -1,5 +1,6 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { signedIn } from "../../support/browser.ts"
 import {
   adminToken,
@@ -119,6 +120,28 @@ describeStores("events of a user", (database) => {
         const crossSite = { cookie: session.cookie, "sec-fetch-site": "cross-site" }
         const hostile = yield* callWith(undefined)("GET", path, undefined, crossSite)
         assert.strictEqual(hostile.json.code, 1007)
+      }).pipe(Effect.scoped)
+    )
+
+    it.effect("are no use of the session: one that only listens ends as an idle one", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const session = yield* signedIn({ token: user.key })
+        const stream = yield* listen({ cookie: session.cookie })
+        const read = Effect.map(
+          user.call("GET", "/manage/v1/sessions"),
+          ({ json }) => json.data[0].last_seen_at
+        )
+        const before = yield* read
+        yield* advance("3 minutes", "10 seconds")
+        assert.strictEqual(yield* read, before)
+        assert.isFalse(stream.state.isOver)
+        yield* session.call("GET", "/manage/v1/session")
+        assert.notStrictEqual(yield* read, before)
+        const sql = yield* SqlClient.SqlClient
+        yield* sql`UPDATE sessions SET last_seen_at = last_seen_at - interval '12 hours' WHERE user_id = ${user.id}`
+        yield* advance("2 seconds")
+        assert.isTrue(stream.state.isOver)
       }).pipe(Effect.scoped)
     )
 

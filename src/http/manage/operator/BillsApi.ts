@@ -22,8 +22,9 @@ const Reconciliation = Schema.Struct({
         model: Schema.String,
         day: Schema.String,
         billed: CreditsFromString,
-        /** The task that charged nothing for it; null: no task is known. */
-        task_id: Schema.NullOr(Schema.String)
+        /** The task or the call that charged nothing for it; both null: none is known. */
+        task_id: Schema.NullOr(Schema.String),
+        call_id: Schema.NullOr(Schema.String)
       })
     )
   }),
@@ -32,7 +33,8 @@ const Reconciliation = Schema.Struct({
     charged: CreditsFromString,
     data: Schema.Array(
       Schema.Struct({
-        task_id: Schema.String,
+        task_id: Schema.NullOr(Schema.String),
+        call_id: Schema.NullOr(Schema.String),
         model: Schema.String,
         day: Schema.String,
         charged: CreditsFromString

@@ -7,8 +7,6 @@ import type { BillReport } from "../../../tasks/bills/Bills.ts"
 import { requireOperator } from "../../server/Authentication.ts"
 import { Api } from "../Api.ts"
 
-const columns = { id: "id", model: "model", date: "date", amount: "amount" }
-
 /** Comparison with vendors' bills. */
 export const layer = HttpApiBuilder.group(
   Api,
@@ -21,7 +19,7 @@ export const layer = HttpApiBuilder.group(
         const bill = {
           provider: payload.vendor,
           csv: payload.bill,
-          columns: { ...columns, ...payload.columns }
+          columns: payload.columns
         }
         return show(payload.vendor, yield* bills.reconcile(bill))
       })
@@ -31,6 +29,22 @@ export const layer = HttpApiBuilder.group(
 
 const sumOf = (amounts: ReadonlyArray<Credits.Credits>) =>
   Credits.make(amounts.reduce((sum, amount) => sum + amount, 0n))
+
+/** Of calls some are listed, and all are counted. */
+const unbought = ({ chargedNotBought: listed, unbilledCalls: calls }: BillReport) => {
+  const tasks = listed.filter(({ taskId }) => taskId !== null)
+  return {
+    count: tasks.length + calls.count,
+    charged: sumOf([calls.charged, ...tasks.map(({ charged }) => charged)]),
+    data: listed.slice(0, billItemsMax).map(({ callId, charged, day, model, taskId }) => ({
+      task_id: taskId,
+      call_id: callId,
+      model,
+      day,
+      charged
+    }))
+  }
+}
 
 const show = (vendor: string, report: BillReport) => ({
   vendor,
@@ -42,24 +56,16 @@ const show = (vendor: string, report: BillReport) => ({
   bought_not_charged: {
     count: report.boughtNotCharged.length,
     billed: sumOf(report.boughtNotCharged.map(({ line }) => line.amount)),
-    data: report.boughtNotCharged.slice(0, billItemsMax).map(({ line, taskId }) => ({
+    data: report.boughtNotCharged.slice(0, billItemsMax).map(({ callId, line, taskId }) => ({
       id: line.id,
       model: line.model,
       day: line.day,
       billed: line.amount,
-      task_id: taskId
-    }))
-  },
-  charged_not_bought: {
-    count: report.chargedNotBought.length,
-    charged: sumOf(report.chargedNotBought.map(({ charged }) => charged)),
-    data: report.chargedNotBought.slice(0, billItemsMax).map(({ charged, day, model, taskId }) => ({
       task_id: taskId,
-      model,
-      day,
-      charged
+      call_id: callId
     }))
   },
+  charged_not_bought: unbought(report),
   differences: report.differences.map(({ billed, charged, day, model }) => ({
     day,
     model,

@@ -23,6 +23,8 @@ export const Queues = Schema.Struct({
   wallets: Schema.Struct({
     /** Wallets that differ from their ledger or their holds; must be 0. */
     drift: Schema.Int,
+    /** Spend limits of keys that count what cannot be right; must be 0. */
+    budget_drift: Schema.Int,
     audited_at: Schema.NullOr(Timestamp)
   })
 }).annotate({ identifier: "Queues" })

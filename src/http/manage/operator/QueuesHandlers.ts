@@ -30,6 +30,7 @@ export const layer = HttpApiBuilder.group(
           },
           wallets: {
             drift: yield* wallet.drift,
+            budget_drift: yield* wallet.budgetDrift,
             audited_at: Option.getOrNull(yield* wallet.auditedAt)
           }
         }

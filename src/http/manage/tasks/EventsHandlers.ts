@@ -35,7 +35,7 @@ export const layer = HttpApiBuilder.group(
         if (!places.hasPlace(userId)) return yield* tooMany
         // A key or a session that has ended since then ends the stream
         const mayStill = Effect.provideService(
-          authenticate(request),
+          authenticate(request, false),
           HttpServerRequest.HttpServerRequest,
           request
         )

@@ -1,0 +1,65 @@
+/** The names of a bill's columns; the first that the bill has is read. */
+export interface BillNames {
+  readonly id: ReadonlyArray<string>
+  readonly model: ReadonlyArray<string>
+  readonly date: ReadonlyArray<string>
+  readonly amount: ReadonlyArray<string>
+}
+
+interface BillFormat extends Partial<BillNames> {
+  /** The model as its API names it. */
+  readonly modelOf?: (text: string) => string
+}
+
+/** What the vendors' own exports call their columns. docs/reference/vendors.md#bills */
+const formats: Readonly<Record<string, BillFormat>> = {
+  openai: {
+    model: ["line_item"],
+    date: ["start_time_iso", "start_time"],
+    amount: ["amount_value"],
+    // "gpt-4o-2024-08-06, input"
+    modelOf: (text) => text.split(",", 1)[0] ?? text
+  },
+  anthropic: {
+    date: ["usage_date_utc"],
+    amount: ["cost_usd"],
+    // "Claude Haiku 4.5"
+    modelOf: (text) => text.toLowerCase().replaceAll(/[ .]+/gu, "-")
+  },
+  fal: {
+    id: ["request_id"],
+    model: ["endpoint_id"],
+    date: ["timestamp"],
+    amount: ["cost_total"]
+  },
+  dashscope: {
+    model: ["InstanceID", "Instance ID"],
+    date: ["BillingDate", "Billing Date", "UsageStartTime"],
+    amount: ["PretaxAmount", "Pretax Amount"],
+    // "12xxx;llm-xxx;qwen-max;output_token;app"
+    modelOf: (text) => text.split(";")[2] ?? text
+  }
+}
+
+const own = { id: ["id"], model: ["model"], date: ["date"], amount: ["amount"] } as const
+
+/** The columns of a vendor's bill: those that the caller names, else this service's names, else the vendor's. */
+export const billFormat = (
+  vendor: string,
+  given: { readonly [member in keyof BillNames]?: string | undefined } = {}
+): { readonly names: BillNames; readonly modelOf: (text: string) => string } => {
+  const { modelOf = (text: string) => text, ...theirs } = formats[vendor] ?? {}
+  const namesOf = (member: keyof BillNames): ReadonlyArray<string> => {
+    const name = given[member]
+    return name === undefined ? [...own[member], ...(theirs[member] ?? [])] : [name]
+  }
+  return {
+    names: {
+      id: namesOf("id"),
+      model: namesOf("model"),
+      date: namesOf("date"),
+      amount: namesOf("amount")
+    },
+    modelOf
+  }
+}
