@@ -155,19 +155,40 @@ const models = async (it: ConsolePage) => {
   await looks(it)
 }
 
-/** A receipt of a call as one that the gateway has is shown. */
-const calls = async (it: ConsolePage) => {
+const calls = async (it: ConsolePage, url: string, key: string) => {
   const { page } = it
   await goTo(it, "Calls")
   await page.getByText("No call yet").waitFor()
   await looks(it)
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      model: "gpt-5-mini",
+      messages: [{ role: "user", content: "Hello" }],
+      max_completion_tokens: 50
+    })
+  })
+  assert.strictEqual(response.status, 200, await response.text())
+  await page.getByRole("button", { name: "Read again" }).click()
+  const call = page.getByRole("table").getByRole("link", { name: "openai/gpt-5-mini" })
+  await call.waitFor()
+  await page.getByRole("cell", { name: "Charged" }).waitFor()
+  await looks(it)
+  await call.click()
+  await opened(it, "Call")
+  await page.getByText("Output tokens").waitFor()
+  await looks(it)
+  await page.getByRole("link", { name: "Its entries in the ledger" }).click()
+  await opened(it, "Wallet")
+  await page.getByRole("cell", { name: "Credits charged" }).waitFor()
 }
 
 describe("keys, usage, wallet, models and calls in the console", () => {
   layer(consoleGateway(), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
     it.effect("a key from its making to its end, and what it spent, to the rows", () =>
       Effect.gen(function* () {
-        const { url, userId } = yield* Running
+        const { key, url, userId } = yield* Running
         const screen = yield* consolePage()
         yield* signInByLink(screen, adminToken, userId)
         yield* Effect.promise(async () => {
@@ -175,7 +196,7 @@ describe("keys, usage, wallet, models and calls in the console", () => {
           await usage(screen)
           await wallet(screen)
           await models(screen)
-          await calls(screen)
+          await calls(screen, url, key)
         })
         assert.deepStrictEqual(screen.faults, [])
       })
