@@ -7,7 +7,6 @@ const words = texts.usage
 
 /** What rows are sums of, as `group_by` has it. */
 export const groupings = ["model", "key", "day", "key,model", "day,model", "day,key"] as const
-export type Grouping = (typeof groupings)[number]
 
 export const measures = [
   "credits",
