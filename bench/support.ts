@@ -13,7 +13,6 @@ import * as Migrations from "../src/db/Migrations.ts"
 import { parseEgressAllow } from "../src/egress/EgressAllow.ts"
 import { EgressGuard } from "../src/egress/EgressGuard.ts"
 import { stores } from "../src/Gateway.ts"
-import * as Cluster from "../src/process/Cluster.ts"
 import { Drain } from "../src/process/Drain.ts"
 import { Process } from "../src/process/Process.ts"
 import { Secrets } from "../src/process/Secrets.ts"
@@ -22,7 +21,6 @@ import * as WorkNotifierLive from "../src/tasks/WorkNotifierLive.ts"
 import { ManageReplays } from "../src/users/ManageReplays.ts"
 import { ManageReplayStore } from "../src/users/ManageReplayStore.ts"
 import { DeliveryScheduler } from "../src/webhooks/DeliveryScheduler.ts"
-import * as EndpointActor from "../src/webhooks/EndpointActor.ts"
 import { WebhookDispatcher } from "../src/webhooks/WebhookDispatcher.ts"
 import { WebhookSender } from "../src/webhooks/WebhookSender.ts"
 import { makeAuthority } from "../test/support/certificates.ts"
@@ -93,17 +91,16 @@ export const sending = (url: string, ca: string) => {
     MASTER_KEY: Buffer.alloc(32, 7).toString("base64")
   })
   const guard = EgressGuard.layer({ allow: Result.getOrThrow(parseEgressAllow("127.0.0.1")) })
-  return Layer.mergeAll(EndpointActor.layer, DeliveryScheduler.layerLoop, Rescuer.layerLoop).pipe(
+  return Layer.mergeAll(DeliveryScheduler.layerLoop, Rescuer.layerLoop).pipe(
     Layer.provideMerge(
       Layer.mergeAll(
-        WebhookDispatcher.layer,
         Rescuer.layer.pipe(Layer.provideMerge(DeliveryScheduler.layer)),
         Layer.provide(ManageReplays.layer, ManageReplayStore.layer)
       )
     ),
-    Layer.provideMerge(Layer.mergeAll(Drain.layer, Process.layer, Secrets.layer)),
     Layer.provideMerge(WorkNotifierLive.layer),
-    Layer.provideMerge(Cluster.layerSingle),
+    Layer.provideMerge(WebhookDispatcher.layer),
+    Layer.provideMerge(Layer.mergeAll(Drain.layer, Process.layer, Secrets.layer)),
     Layer.provideMerge(stores),
     Layer.provideMerge(WebhookSender.layer({ ca }).pipe(Layer.provide(guard))),
     Layer.provideMerge(Migrations.layer()),

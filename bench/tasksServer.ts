@@ -8,7 +8,6 @@ import { layerPostgres } from "../src/db/Database.ts"
 import * as Gateway from "../src/Gateway.ts"
 import { WorkNotifier } from "../src/process/WorkNotifier.ts"
 import { TaskInbox } from "../src/tasks/TaskInbox.ts"
-import { LocalSenders } from "../src/webhooks/LocalSenders.ts"
 
 /**
  * The servers under the load of `tasks.ts`, each in a process of its own: `gateway` is everything but the
@@ -17,7 +16,7 @@ import { LocalSenders } from "../src/webhooks/LocalSenders.ts"
  */
 const gateway = Gateway.http.pipe(
   Layer.provide(Gateway.services),
-  Layer.provide([WorkNotifier.layerNoop, LocalSenders.layer, TaskInbox.layer]),
+  Layer.provide([WorkNotifier.layerNoop, TaskInbox.layer, Gateway.process]),
   Layer.provide(Gateway.stores),
   Layer.provide(Gateway.adapters),
   Layer.provide(Gateway.database)

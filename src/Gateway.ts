@@ -27,7 +27,6 @@ import { AccountKeys } from "./process/AccountKeys.ts"
 import { AuditLog } from "./process/AuditLog.ts"
 import { AuditStore } from "./process/AuditStore.ts"
 import { CatalogVersions } from "./process/CatalogVersions.ts"
-import * as Cluster from "./process/Cluster.ts"
 import { Drain } from "./process/Drain.ts"
 import { LogRetention } from "./process/LogRetention.ts"
 import { PartitionStore } from "./process/PartitionStore.ts"
@@ -87,7 +86,6 @@ import { Deliveries } from "./webhooks/Deliveries.ts"
 import { DeliveryLogStore } from "./webhooks/DeliveryLogStore.ts"
 import { DeliveryScheduler } from "./webhooks/DeliveryScheduler.ts"
 import * as DeliveryStore from "./webhooks/DeliveryStoreLive.ts"
-import * as EndpointActor from "./webhooks/EndpointActor.ts"
 import { Endpoints } from "./webhooks/Endpoints.ts"
 import { EndpointStore } from "./webhooks/EndpointStore.ts"
 import { SignatureDebug } from "./webhooks/SignatureDebug.ts"
@@ -163,6 +161,9 @@ export const adapters = Layer.unwrap(
   })
 )
 
+/** What a process is: its id and heartbeat, its end, its secrets. */
+export const process = Layer.mergeAll(Drain.layer, Process.layer, Secrets.layer)
+
 /** The services that HTTP routes and actors call. */
 export const services = Layer.mergeAll(
   Passthrough.layer,
@@ -175,8 +176,7 @@ export const services = Layer.mergeAll(
   PrivacyLayers.services,
   Queues.layer,
   TaskRunner.layer,
-  TaskWatch.layer,
-  WebhookDispatcher.layer
+  TaskWatch.layer
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(Deliveries.layer, DeliveryScheduler.layer)),
   Layer.provideMerge(Endpoints.layer),
@@ -208,7 +208,7 @@ export const services = Layer.mergeAll(
       UserLayers.services,
       Artifacts.layer,
       OperatorFaults.layer,
-      CatalogVersions.layer.pipe(Layer.provideMerge(Process.layer)),
+      CatalogVersions.layer,
       TaskChanges.layer,
       UsageReport.layer,
       Wallet.layer
@@ -218,10 +218,9 @@ export const services = Layer.mergeAll(
   Layer.provideMerge(Layer.merge(Drain.layer, Secrets.layer))
 )
 
-/** The actors and the background loops. */
+/** The background loops; the actors of endpoints are opened by `EndpointActors`. */
 export const actors = Layer.mergeAll(
   TaskScheduler.layer,
-  EndpointActor.layer,
   Retention.layer(retentionJobs),
   Rescuer.layerLoop,
   DeliveryScheduler.layerLoop,
@@ -236,7 +235,8 @@ export const actors = Layer.mergeAll(
 export const core = actors.pipe(
   Layer.provideMerge(services),
   Layer.provideMerge(WorkNotifierLive.layer),
-  Layer.provideMerge(Cluster.layerSingle)
+  Layer.provideMerge(WebhookDispatcher.layer),
+  Layer.provideMerge(process)
 )
 
 /** The HTTP server on `HOST` and `PORT`. */

@@ -291,6 +291,36 @@ begin
   order by c.place;
 end $$;
 
+-- Frees at most p_limit tasks that processes without a heartbeat since then had in hand. Goes from owner to owner, and
+-- reads no task of a live one, nor one without an owner. With p_process only its share: the tasks for which it is the
+-- first of the live processes by a hash of both. Without, all of them, one process at a time. Returns how many.
+create or replace function task_orphans_release(
+  p_alive_since timestamptz, p_limit integer, p_process text, out released integer
+) language plpgsql
+set enable_seqscan = off set enable_bitmapscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
+declare
+  known text := '';
+  alive text[];
+  freed integer;
+begin
+  released := 0;
+  if p_process is null and not pg_try_advisory_xact_lock(811006) then return; end if;
+  select array_agg(p.id) into alive from processes p where p.heartbeat_at >= p_alive_since;
+  loop
+    select r.owner into known from runs r where r.owner is not null and r.owner > known order by r.owner limit 1;
+    exit when not found or released >= p_limit;
+    continue when known = any (alive);
+    update runs r set owner = null where r.task_id = any (array(
+      select o.task_id from runs o
+      where o.owner = known and (p_process is null or p_process = (
+        select a.id from unnest(alive) as a (id) order by hashtext(a.id || o.task_id), a.id limit 1))
+      limit p_limit - released for update skip locked
+    ));
+    get diagnostics freed = row_count;
+    released := released + freed;
+  end loop;
+end $$;
+
 -- Begins paid submits: each attempt is recorded before its POST, and its task is `processing`
 -- (docs/reference/vendors.md#paid-submit-protocol). Its permit is used: who takes the task over finds it in `queue`.
 -- It gives up its slot, or its wait for one, at another account than this.

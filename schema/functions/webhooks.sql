@@ -44,11 +44,11 @@ begin
 end $$;
 
 -- How many deliveries each endpoint may be sent now, as the upper bound for delivery_claim: the number asked
--- for, or what all processes together leave of the rate limit (ADR 0104). A process that was alone for the last
--- two minutes knows its own attempts, and reads nothing here. The locks, taken in one order, are kept until the
--- claim is committed, so that two processes do not both take the last delivery of the limit.
-create or replace function delivery_quota(
-  p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz, p_per_minute integer
+-- for, or what all processes together leave of the rate limit and of the attempts at once (ADR 0104, ADR 0203). A
+-- process that was alone for the last two minutes knows its own attempts, and reads nothing here. The locks, taken in
+-- one order, are kept until the claim is committed, so that two processes do not both take the last place.
+create or replace function delivery_places(
+  p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz, p_per_minute integer, p_at_once integer
 ) returns integer[] language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
 as $$
@@ -66,14 +66,20 @@ begin
     perform pg_advisory_xact_lock(811003, lock_key);
   end loop;
   return array(
-    select least(w.most, greatest(0, p_per_minute - (
-      select count(*)::integer from (
-        select 1 from attempts_and_claims a
-        where a.endpoint_id = w.endpoint and a.started_at > p_now - interval '2 minutes'
-          and (a.ended_at is null or a.ended_at > p_now - interval '1 minute')
-        limit p_per_minute
-      ) counted
-    )))
+    select least(
+      w.most,
+      greatest(0, p_at_once - (
+        select count(*)::integer from delivery_queue q where q.endpoint_id = w.endpoint and q.owner is not null
+      )),
+      greatest(0, p_per_minute - (
+        select count(*)::integer from (
+          select 1 from attempts_and_claims a
+          where a.endpoint_id = w.endpoint and a.started_at > p_now - interval '2 minutes'
+            and (a.ended_at is null or a.ended_at > p_now - interval '1 minute')
+          limit p_per_minute
+        ) counted
+      ))
+    )
     from unnest(p_endpoints, p_limits) with ordinality as w (endpoint, most, n) order by w.n
   );
 end $$;
@@ -188,18 +194,21 @@ begin
 end $$;
 
 -- Attempts whose process is dead, or that were claimed before p_claimed_before, are `lost`: not counted, and
--- due again now (ADR 0003). Returns how many.
-create or replace function delivery_rescue(
-  p_alive_since timestamptz, p_claimed_before timestamptz, p_now timestamptz, out rescued integer
+-- due again now (ADR 0003). At most p_limit; one process at a time. Returns how many, and the endpoints to notify.
+create or replace function delivery_rescue_some(
+  p_alive_since timestamptz, p_claimed_before timestamptz, p_now timestamptz, p_limit integer,
+  out rescued integer, out endpoints text[]
 ) language sql as $$
-  with lost as materialized (
+  with sweeper as materialized (
+    select pg_try_advisory_xact_lock(811007) as is_alone
+  ), lost as materialized (
     select q.id, q.seq, q.created_at, q.endpoint_id, q.due_at, q.claimed_at,
       e.enabled or (q.manual and e.deleted_at is null) as continues
-    from delivery_queue q join webhook_endpoints e on e.id = q.endpoint_id
-    where q.owner is not null and (
+    from sweeper cross join delivery_queue q join webhook_endpoints e on e.id = q.endpoint_id
+    where sweeper.is_alone and q.owner is not null and (
       q.claimed_at < p_claimed_before
       or not exists (select 1 from processes p where p.id = q.owner and p.heartbeat_at >= p_alive_since))
-    for update of q skip locked
+    limit p_limit for update of q skip locked
   ), requeued as (
     update delivery_queue q set owner = null, due_at = p_now from lost where q.id = lost.id and lost.continues
   ), deleted as (
@@ -212,7 +221,7 @@ create or replace function delivery_rescue(
     select id, seq, endpoint_id, due_at, claimed_at, p_now, 'lost', 'the process ended during this attempt' from lost
     on conflict do nothing
   )
-  select count(*)::integer from lost
+  select count(*)::integer, coalesce(array_agg(distinct endpoint_id) filter (where continues), '{}') from lost
 $$;
 
 -- Queues finished deliveries again, with the same id and a new schedule; the numbers of their attempts
@@ -238,3 +247,62 @@ begin
   )
   select coalesce(array_agg(distinct endpoint_id), '{}') into endpoints from requeued;
 end $$;
+
+-- Kept for processes of the release before.
+create or replace function delivery_quota(
+  p_endpoints text[], p_limits integer[], p_owner text, p_now timestamptz, p_per_minute integer
+) returns integer[] language plpgsql
+set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off set plan_cache_mode = force_generic_plan
+as $$
+declare lock_key integer;
+begin
+  -- Heartbeats are of the clock of the database: the newest of them is its time.
+  if not exists (
+    select 1 from processes
+    where id <> p_owner
+      and greatest(heartbeat_at, left_at) > (select max(heartbeat_at) from processes) - interval '2 minutes'
+  ) then
+    return p_limits;
+  end if;
+  for lock_key in select distinct hashtext(e) from unnest(p_endpoints) as w (e) order by 1 loop
+    perform pg_advisory_xact_lock(811003, lock_key);
+  end loop;
+  return array(
+    select least(w.most, greatest(0, p_per_minute - (
+      select count(*)::integer from (
+        select 1 from attempts_and_claims a
+        where a.endpoint_id = w.endpoint and a.started_at > p_now - interval '2 minutes'
+          and (a.ended_at is null or a.ended_at > p_now - interval '1 minute')
+        limit p_per_minute
+      ) counted
+    )))
+    from unnest(p_endpoints, p_limits) with ordinality as w (endpoint, most, n) order by w.n
+  );
+end $$;
+
+-- Kept for processes of the release before.
+create or replace function delivery_rescue(
+  p_alive_since timestamptz, p_claimed_before timestamptz, p_now timestamptz, out rescued integer
+) language sql as $$
+  with lost as materialized (
+    select q.id, q.seq, q.created_at, q.endpoint_id, q.due_at, q.claimed_at,
+      e.enabled or (q.manual and e.deleted_at is null) as continues
+    from delivery_queue q join webhook_endpoints e on e.id = q.endpoint_id
+    where q.owner is not null and (
+      q.claimed_at < p_claimed_before
+      or not exists (select 1 from processes p where p.id = q.owner and p.heartbeat_at >= p_alive_since))
+    for update of q skip locked
+  ), requeued as (
+    update delivery_queue q set owner = null, due_at = p_now from lost where q.id = lost.id and lost.continues
+  ), deleted as (
+    delete from delivery_queue q using lost where q.id = lost.id and not lost.continues
+  ), updated as (
+    update deliveries d set status = case when lost.continues then 'pending' else 'skipped' end, updated_at = p_now
+    from lost where d.id = lost.id and d.created_at = lost.created_at
+  ), recorded as (
+    insert into delivery_attempts (delivery_id, seq, endpoint_id, due_at, started_at, ended_at, failure, detail)
+    select id, seq, endpoint_id, due_at, claimed_at, p_now, 'lost', 'the process ended during this attempt' from lost
+    on conflict do nothing
+  )
+  select count(*)::integer from lost
+$$;

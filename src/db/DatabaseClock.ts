@@ -10,7 +10,11 @@ import { storeFailures } from "./StoreFailures.ts"
  */
 export const DatabaseClock = Context.Reference<{
   readonly now: Effect.Effect<DateTime.Utc, StoreUnavailable>
-}>("gateway/db/DatabaseClock", { defaultValue: () => ({ now: DateTime.now }) })
+  /** The time for a statement that has to know it; `None`: the statement asks the server. */
+  readonly asParameter: Effect.Effect<Option.Option<DateTime.Utc>>
+}>("gateway/db/DatabaseClock", { defaultValue: () => local })
+
+const local = { now: DateTime.now, asParameter: Effect.asSome(DateTime.now) }
 
 const Now = Schema.Struct({ now: Time })
 
@@ -20,13 +24,14 @@ export const layer = Layer.effect(
   Effect.map(
     DirectConnection,
     Option.match({
-      onNone: () => ({ now: DateTime.now }),
+      onNone: () => local,
       onSome: ({ query }) => ({
         now: query("SELECT clock_timestamp() AS now", []).pipe(
           rowOf(Now),
           storeFailures,
           Effect.map(({ now }) => now)
-        )
+        ),
+        asParameter: Effect.succeedNone
       })
     })
   )

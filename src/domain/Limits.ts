@@ -88,6 +88,9 @@ export const webhookPayloadBytesMax = 64 * 1024
 /** docs/reference/webhooks.md#rate-limit */
 export const deliveriesPerEndpointPerMinuteMax = 600
 
+/** Attempts that run to one endpoint at once: a slow receiver slows down only its own deliveries (ADR 0203). */
+export const deliveriesPerEndpointAtOnceMax = 16
+
 /** docs/reference/webhooks.md#test-event */
 export const testEventsPerEndpointPerDayMax = 100
 export const testEventsPerUserPerDayMax =
@@ -280,9 +283,6 @@ export const keyGraceDays = 7
 
 /** Text that names where a price was read. */
 export const sourceCharactersMax = 500
-
-/** How often a process asks which catalog is adopted. docs/catalog.md#reload */
-export const catalogLookMillis = 400
 
 /** How often a process says which vendor accounts it has (ADR 0186). */
 export const accountKeepSeconds = 10

@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Schedule, Schema } from "effect"
+import { Context, DateTime, Duration, Effect, Exit, Layer, Option, Schema } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import type { Alerting } from "../db/BatchWrites.ts"
 import { zero } from "../domain/Credits.ts"
@@ -73,6 +73,7 @@ export class Metering extends Context.Service<
       const reservations = yield* makeReservations(writes.reservations(process.id))
       const { closeUnsafe } = batches
 
+      const turn = yield* process.duty({ name: "calls", seconds: callRescueSeconds })
       const rescue = Effect.gen(function* () {
         const now = yield* DateTime.now
         const before = DateTime.subtract(now, { hours: callHoursMax })
@@ -93,7 +94,8 @@ export class Metering extends Context.Service<
       })
       yield* rescue.pipe(
         Effect.catchCause((cause) => Effect.logWarning("The rescue of calls failed", cause)),
-        Effect.repeat(Schedule.spaced(Duration.seconds(callRescueSeconds))),
+        (next) => Effect.andThen(turn, next),
+        Effect.forever,
         Effect.forkScoped
       )
 

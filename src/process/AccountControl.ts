@@ -1,4 +1,4 @@
-import { Clock, Context, DateTime, Effect, Layer, Option, Redacted, Result, Schedule } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Catalog } from "../catalog/Catalog.ts"
 import { AppConfig } from "../config/Config.ts"
 import * as Credits from "../domain/Credits.ts"
@@ -15,6 +15,7 @@ import { AccountDrainStore } from "./AccountDrainStore.ts"
 import { AccountFiguresStore } from "./AccountFiguresStore.ts"
 import type { LeasedRate } from "./AccountFiguresStore.ts"
 import { AccountKeys } from "./AccountKeys.ts"
+import { Process } from "./Process.ts"
 
 export interface ControlledAccount {
   readonly details: AccountDetails
@@ -59,6 +60,8 @@ export class AccountControl extends Context.Service<
       const figures = yield* AccountFiguresStore
       const keys = yield* AccountKeys
       const { database } = yield* AppConfig
+      const process = yield* Process
+      const drainsChanged = yield* process.changed("drains")
       const send = yield* makeFreeCall
       let since = new Map<string, DateTime.Utc>()
 
@@ -71,7 +74,8 @@ export class AccountControl extends Context.Service<
       if (database._tag === "Postgres") {
         yield* refresh.pipe(
           Effect.catchCause((cause) => Effect.logDebug("Drains could not be looked at", cause)),
-          Effect.repeat(Schedule.spaced("1 second")),
+          (read) => Effect.andThen(drainsChanged, read),
+          Effect.forever,
           Effect.forkScoped
         )
       }
@@ -99,7 +103,12 @@ export class AccountControl extends Context.Service<
         )
       const changed = (id: string, change: Effect.Effect<void, StoreUnavailable>) =>
         Effect.uninterruptible(
-          find(id).pipe(Effect.andThen(change), Effect.andThen(refresh), Effect.andThen(find(id)))
+          find(id).pipe(
+            Effect.andThen(change),
+            Effect.tap(() => Effect.sync(() => process.publishChange("drains"))),
+            Effect.andThen(refresh),
+            Effect.andThen(find(id))
+          )
         )
 
       return AccountControl.of({

@@ -1,4 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Result, Schedule } from "effect"
+import { Context, DateTime, Effect, Layer, Option, Result } from "effect"
 import { Catalog } from "../catalog/Catalog.ts"
 import { makeVersion, readStored } from "../catalog/CatalogContent.ts"
 import type { CatalogVersion } from "../catalog/CatalogContent.ts"
@@ -7,7 +7,7 @@ import type { CatalogDifference } from "../catalog/CatalogDifference.ts"
 import type { CatalogError } from "../catalog/CatalogSource.ts"
 import { AppConfig } from "../config/Config.ts"
 import { DatabaseClock } from "../db/DatabaseClock.ts"
-import { catalogLookMillis, catalogsKeptMax, ownerDeadSeconds } from "../domain/Limits.ts"
+import { catalogsKeptMax, ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { CatalogStore } from "./CatalogStore.ts"
 import type { Adoption, StoredCatalog } from "./CatalogStore.ts"
@@ -60,7 +60,8 @@ export class CatalogVersions extends Context.Service<
       const catalog = yield* Catalog
       const store = yield* CatalogStore
       const { database } = yield* AppConfig
-      const { id: processId } = yield* Process
+      const { changed, id: processId, publishChange } = yield* Process
+      const catalogChanged = yield* changed("catalog")
       const clock = yield* DatabaseClock
       const adopted = yield* makeAdopted
 
@@ -75,6 +76,7 @@ export class CatalogVersions extends Context.Service<
           const now = yield* clock.now
           const request = { catalog: next, processId, isStart: false, aliveSince: now, now }
           yield* adopted.become(yield* store.adopt(request))
+          publishChange("catalog")
         }
         return {
           hash: next.hash,
@@ -90,7 +92,8 @@ export class CatalogVersions extends Context.Service<
           Effect.catchCause((cause) =>
             Effect.logDebug("The catalog could not be looked at", cause)
           ),
-          Effect.repeat(Schedule.spaced(Duration.millis(catalogLookMillis))),
+          (look) => Effect.andThen(catalogChanged, look),
+          Effect.forever,
           Effect.forkScoped
         )
       }
@@ -117,7 +120,7 @@ const versionOf = Effect.fnUntraced(function* ({ hash, id, text }: StoredCatalog
 const makeAdopted = Effect.gen(function* () {
   const catalog = yield* Catalog
   const store = yield* CatalogStore
-  const { id: processId } = yield* Process
+  const { id: processId, publishChange } = yield* Process
   // Heartbeats are judged by it, and all processes date adoptions by it. ADR 0176
   const now = yield* (yield* DatabaseClock).now
   let known = 0
@@ -158,6 +161,7 @@ const makeAdopted = Effect.gen(function* () {
     )
   }
   yield* become(latest)
+  publishChange("catalog")
 
   return {
     become,

@@ -11,6 +11,10 @@ export type HintTopic =
   | "run"
   /** A task that was ended from outside. */
   | "stop"
+  /** Endpoints with due deliveries. */
+  | "endpoint"
+  /** What has changed: the adopted catalog, drained accounts, faults of accounts. */
+  | "news"
   /** An API key that was revoked. */
   | "key"
   /** JSON: what the response of an account has shown. */

@@ -1,4 +1,15 @@
-import { Clock, Context, DateTime, Duration, Effect, Layer, Metric, Schedule } from "effect"
+import {
+  Clock,
+  Context,
+  DateTime,
+  Duration,
+  Effect,
+  Layer,
+  Metric,
+  Option,
+  Queue,
+  Schedule
+} from "effect"
 import { SecureRandom } from "effect/crypto"
 import { AppConfig } from "../config/Config.ts"
 import { DatabaseClock } from "../db/DatabaseClock.ts"
@@ -9,10 +20,16 @@ import {
   ownerDeadSeconds
 } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { Hints } from "./Hints.ts"
+import { makeFiberPlaces } from "./Places.ts"
 import { ProcessStore } from "./ProcessStore.ts"
+import type { DutyInterval, News } from "./ProcessStore.ts"
 
 /** Rows of processes are kept for so long after their end (ADR 0104). */
 const processRowHours = 24
+
+const newsKinds = ["catalog", "drains", "faults"] as const
+export type NewsKind = (typeof newsKinds)[number]
 
 /** This process: its id owns tasks and attempts while its heartbeat is recent. */
 export class Process extends Context.Service<
@@ -28,6 +45,21 @@ export class Process extends Context.Service<
     readonly aliveSince: Effect.Effect<DateTime.Utc, StoreUnavailable>
     /** The same for calls and reservations, whose leases last longer. ADR 0177. */
     readonly callsAliveSince: Effect.Effect<DateTime.Utc, StoreUnavailable>
+    /**
+     * What one process does for all of them, once in each interval of so many seconds. Returns the wait for
+     * the next turn of this process, which comes with a heartbeat. ADR 0202.
+     */
+    readonly duty: (duty: DutyInterval) => Effect.Effect<Effect.Effect<void>>
+    /** The wait until another process has become dead; it ends in all processes, at once. */
+    readonly deaths: Effect.Effect<Effect.Effect<void>>
+    /** The wait until something of this kind has changed: a hint says so, or a heartbeat. */
+    readonly changed: (kind: NewsKind) => Effect.Effect<Effect.Effect<void>>
+    /** Something of this kind was changed here. */
+    readonly publishChange: (kind: NewsKind) => void
+    /** Called at each heartbeat while tasks wait for their next step. */
+    readonly onWaiting: (handler: () => void) => void
+    /** At the last heartbeat this process had tasks in hand. */
+    readonly ownedTasks: () => boolean
     /** Succeeds when the store responds. For `/readyz`. */
     readonly ping: Effect.Effect<void, StoreUnavailable>
   }
@@ -51,18 +83,33 @@ export class Process extends Context.Service<
         yield* store.deleteOld(old)
       }
       const own = { newest: -Infinity, steadySince: 0 }
-      const heartbeat = Effect.gen(function* () {
-        const now = yield* measureSkew(clock.now)
-        yield* store.heartbeat(id, now)
-        const millis = DateTime.toEpochMillis(now)
+      const fork = yield* makeFiberPlaces
+      const news = yield* makeNews
+      const beat = Effect.fnUntraced(function* (takes: boolean) {
+        const { at, ...found } = yield* measureSkew(
+          Effect.flatMap(clock.asParameter, (now) =>
+            store.heartbeat(id, Option.getOrNull(now), takes ? news.duties() : [])
+          )
+        )
+        const millis = DateTime.toEpochMillis(at)
         if (!isSteady(own.newest, millis)) own.steadySince = millis
         own.newest = millis
+        news.read(found)
+        if (found.silent === null) return
+        const untilDeath = DateTime.toEpochMillis(found.silent) + ownerDeadSeconds * 1000 - millis
+        // Else the next heartbeat sees it
+        if (untilDeath < heartbeatSeconds * 1000) {
+          fork(
+            Effect.delay(Effect.sync(news.died), Duration.millis(untilDeath + deathMarginMillis))
+          )
+        }
       })
       const leave = Effect.flatMap(clock.now, (now) => store.leave(id, now))
-      yield* Effect.acquireRelease(heartbeat, () => Effect.ignore(leave))
-      yield* heartbeat.pipe(
+      yield* Effect.acquireRelease(beat(false), () => Effect.ignore(leave))
+      yield* beat(true).pipe(
         Effect.catchCause((cause) => Effect.logWarning("The heartbeat failed", cause)),
         Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),
+        Effect.delay(firstTurn),
         Effect.forkScoped
       )
       const since = (leaseSeconds: number) =>
@@ -76,11 +123,74 @@ export class Process extends Context.Service<
         id,
         aliveSince: since(ownerDeadSeconds),
         callsAliveSince: since(callLeaseSeconds),
+        ...news.service,
         ping: store.ping
       })
     })
   )
 }
+
+/** The loops of all nouns have begun by then. */
+const firstTurn = Duration.millis(200)
+
+/** A timer may be early by so much. */
+const deathMarginMillis = 20
+
+/** What heartbeats bring, for those who wait for it. */
+const makeNews = Effect.gen(function* () {
+  const hints = yield* Hints
+  const duties: Array<DutyInterval & { readonly turns: Queue.Queue<void> }> = []
+  const deaths: Array<Queue.Queue<void>> = []
+  const changes = new Map<string, { last: string | undefined; waits: Array<Queue.Queue<void>> }>()
+  const changesOf = (kind: string) => {
+    const known = changes.get(kind)
+    if (known !== undefined) return known
+    const made = { last: undefined, waits: [] }
+    changes.set(kind, made)
+    return made
+  }
+  const waiting: Array<() => void> = []
+  let owns = false
+  const offer = (queue: Queue.Queue<void>) => Queue.offerUnsafe(queue, undefined)
+  const tell = (kind: string) => changesOf(kind).waits.forEach(offer)
+  hints.subscribe("news", tell)
+
+  return {
+    duties: () => duties,
+    died: () => deaths.forEach(offer),
+    read: (found: Omit<News, "at">) => {
+      for (const { name, turns } of duties) if (found.duties.includes(name)) offer(turns)
+      for (const kind of newsKinds) {
+        const change = changesOf(kind)
+        if (change.last !== undefined && change.last !== found[kind]) tell(kind)
+        change.last = found[kind]
+      }
+      owns = found.owns
+      if (found.waiting) for (const handle of waiting) handle()
+    },
+    service: {
+      duty: (duty: DutyInterval) =>
+        Effect.map(Queue.sliding<void>(1), (turns) => {
+          duties.push({ ...duty, turns })
+          return Queue.take(turns)
+        }),
+      deaths: Effect.map(Queue.sliding<void>(1), (wait) => {
+        deaths.push(wait)
+        return Queue.take(wait)
+      }),
+      changed: (kind: NewsKind) =>
+        Effect.map(Queue.sliding<void>(1), (wait) => {
+          changesOf(kind).waits.push(wait)
+          return Queue.take(wait)
+        }),
+      publishChange: (kind: NewsKind) => hints.publishUnsafe("news", kind),
+      onWaiting: (handler: () => void) => {
+        waiting.push(handler)
+      },
+      ownedTasks: () => owns
+    }
+  }
+})
 
 /** Two heartbeats further apart than this, or a clock that was set back, are more than a late timer. */
 const gapMillis = (ownerDeadSeconds * 1000) / 2
@@ -94,9 +204,10 @@ const clockSkew = Metric.gauge("gateway_clock_skew_seconds", {
 /** Compares the clocks with each reading; logs when they begin and when they cease to differ. */
 const makeMeasureSkew = () => {
   let isSkewed = false
-  return Effect.fnUntraced(function* <E>(read: Effect.Effect<DateTime.Utc, E>) {
+  return Effect.fnUntraced(function* <E>(read: Effect.Effect<News, E>) {
     const before = yield* Clock.currentTimeMillis
-    const now = yield* read
+    const news = yield* read
+    const now = news.at
     const after = yield* Clock.currentTimeMillis
     // The reading was made at some time between the two
     const skew = ((before + after) / 2 - DateTime.toEpochMillis(now)) / 1000
@@ -111,6 +222,6 @@ const makeMeasureSkew = () => {
           )
         : Effect.logInfo("The clock of this process agrees with the database's again")
     }
-    return now
+    return news
   })
 }

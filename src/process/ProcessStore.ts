@@ -1,21 +1,53 @@
 import { PgClient } from "@effect/sql-pg"
-import { Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
 import { DirectConnection } from "../db/DirectConnection.ts"
-import { toDate } from "../db/Rows.ts"
+import { rowOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
+import { ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 
+/** A duty of all processes, and the interval in which one of them does it. */
+export interface DutyInterval {
+  readonly name: string
+  readonly seconds: number
+}
+
+/** What a heartbeat returns, with columns of one word. */
+const News = Schema.Struct({
+  /** Now, by the clock of heartbeats. */
+  at: Time,
+  /** The duties that this process has taken. */
+  duties: Schema.Array(Schema.String),
+  /** The oldest heartbeat of another process that is not dead yet. */
+  silent: Schema.NullOr(Time),
+  /** Tasks wait for their next step. */
+  waiting: Schema.Boolean,
+  /** This process has tasks in hand. */
+  owns: Schema.Boolean,
+  catalog: Schema.String,
+  drains: Schema.String,
+  faults: Schema.String
+})
+export type News = typeof News.Type
+
 const heartbeat = `
-  INSERT INTO processes (id, started_at, heartbeat_at) VALUES ($1, $2, $2)
-  ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`
+  SELECT * FROM process_heartbeat(
+    $1, coalesce($2::timestamptz, clock_timestamp()), $3, $4::text[], $5::float8[])`
 
 /** Heartbeats of the processes of the service. */
 export class ProcessStore extends Context.Service<
   ProcessStore,
   {
-    /** Waits behind no other statement of this process. */
-    readonly heartbeat: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
+    /**
+     * Takes the duties that are due. Without a time it is the server's. Waits behind no other statement
+     * of this process.
+     */
+    readonly heartbeat: (
+      id: string,
+      now: DateTime.Utc | null,
+      duties?: ReadonlyArray<DutyInterval>
+    ) => Effect.Effect<News, StoreUnavailable>
     /**
      * This process has ended; the next rescue frees what it owned. Its row stays, because what it sent
      * still counts in the sliding minute (ADR 0104).
@@ -38,7 +70,14 @@ export class ProcessStore extends Context.Service<
         onSome: (direct) => direct.query
       })
       return ProcessStore.of({
-        heartbeat: (id, now) => Effect.asVoid(query(heartbeat, [id, toDate(now)])),
+        heartbeat: (id, now, duties = []) =>
+          query(heartbeat, [
+            id,
+            now === null ? null : toDate(now),
+            ownerDeadSeconds,
+            duties.map(({ name }) => name),
+            duties.map(({ seconds }) => seconds)
+          ]).pipe(rowOf(News), storeFailures),
         leave: (id, now) =>
           sql`
             UPDATE processes SET heartbeat_at = '-infinity', left_at = ${toDate(now)}

@@ -1,6 +1,5 @@
-import { DateTime, Effect } from "effect"
-import type { Duration } from "effect"
-import { Singleton } from "effect/cluster"
+import { Effect } from "effect"
+import * as Duty from "./Duty.ts"
 
 /** Removes rows or files at the end of their retention time. */
 export interface RetentionJob<E = unknown> {
@@ -9,28 +8,16 @@ export interface RetentionJob<E = unknown> {
   readonly run: Effect.Effect<unknown, E>
 }
 
-/** From now to the next full hour. Every process runs at the same instants, without jitter. */
-const toNextHour = Effect.map(DateTime.now, (now): Duration.Duration => {
-  const next = DateTime.add(DateTime.startOf(now, "hour"), { hours: 1 })
-  return DateTime.distance(now, next)
-})
-
-/** Runs all jobs at the start and at every full hour. A job that fails does not stop the others. */
+/** One process runs all jobs: at the first start, and after every full hour. A job that fails does not stop the others. */
 export const layer = <R>(jobs: Effect.Effect<ReadonlyArray<RetentionJob>, never, R>) =>
-  Singleton.make(
-    "Retention",
-    Effect.flatMap(jobs, (all) => {
-      const runAll = Effect.forEach(
-        all,
+  Duty.layer(
+    { name: "retention", seconds: 3600 },
+    Effect.flatMap(
+      jobs,
+      Effect.forEach(
         ({ name, run }) =>
           Effect.catchCause(run, (cause) => Effect.logWarning(`Retention: ${name} failed`, cause)),
         { discard: true }
       )
-      return Effect.forever(
-        Effect.andThen(
-          runAll,
-          Effect.flatMap(toNextHour, (wait) => Effect.sleep(wait))
-        )
-      )
-    })
+    )
   )

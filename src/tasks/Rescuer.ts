@@ -1,12 +1,16 @@
-import { Context, Duration, Effect, Layer, Schedule } from "effect"
-import { Singleton } from "effect/cluster"
+import { Context, Effect, Layer } from "effect"
 import { heartbeatSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import * as Duty from "../process/Duty.ts"
+import { Hints } from "../process/Hints.ts"
 import { Process } from "../process/Process.ts"
 import { ManageReplays } from "../users/ManageReplays.ts"
 import { DeliveryScheduler } from "../webhooks/DeliveryScheduler.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 import { TaskStore } from "./TaskStore.ts"
+
+/** Tasks that one statement frees. */
+const orphansMax = 5000
 
 /** Finds the work that a dead process left behind. ARCHITECTURE.md#rules-of-safety */
 export class Rescuer extends Context.Service<
@@ -14,6 +18,8 @@ export class Rescuer extends Context.Service<
   {
     /** Frees what dead processes had in hand: it is due again at once. */
     readonly rescue: Effect.Effect<void, StoreUnavailable>
+    /** The same of this process's share of the tasks. */
+    readonly takeShare: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/tasks/Rescuer") {
   static readonly layer = Layer.effect(
@@ -23,27 +29,46 @@ export class Rescuer extends Context.Service<
       const deliveries = yield* DeliveryScheduler
       const process = yield* Process
       const inbox = yield* TaskInbox
-      return Rescuer.of({
-        rescue: Effect.gen(function* () {
-          yield* deliveries.requeueLost
-          const freed = yield* tasks.releaseOrphans(yield* process.aliveSince)
+      const hints = yield* Hints
+      /** In batches, so that the first are taken while the last are freed. */
+      const release = (share?: string) =>
+        Effect.gen(function* () {
+          const freed = yield* tasks.releaseOrphans(yield* process.aliveSince, orphansMax, share)
           if (freed > 0) inbox.wake()
+          if (freed > 0 && share === undefined) hints.publishUnsafe("run", "")
+          return freed
+        }).pipe(Effect.repeat({ while: (freed) => freed === orphansMax }))
+      const both = (share?: string) =>
+        Effect.all([release(share), deliveries.requeueLost], {
+          concurrency: "unbounded",
+          discard: true
         })
-      })
+      return Rescuer.of({ rescue: both(), takeShare: both(process.id) })
     })
   )
 
-  /** The loop, at the interval of heartbeats. It also deletes expired idempotency keys. */
-  static readonly layerLoop = Singleton.make(
-    "Rescuer",
-    Effect.gen(function* () {
-      const { rescue } = yield* Rescuer
-      const { deleteExpired } = yield* ManageReplays
-      return yield* Effect.andThen(rescue, deleteExpired).pipe(
-        Effect.catchCause((cause) => Effect.logWarning("A rescue failed", cause)),
-        Effect.repeat(Schedule.spaced(Duration.seconds(heartbeatSeconds))),
-        Effect.asVoid
-      )
-    })
+  /**
+   * All processes take their shares when one has become dead; at the interval of heartbeats one of them
+   * looks for the rest, and deletes expired idempotency keys.
+   */
+  static readonly layerLoop = Layer.merge(
+    Layer.effectDiscard(
+      Effect.gen(function* () {
+        const death = yield* (yield* Process).deaths
+        const { takeShare } = yield* Rescuer
+        yield* Effect.andThen(death, takeShare).pipe(
+          Effect.catchCause((cause) => Effect.logWarning("A rescue failed", cause)),
+          Effect.forever,
+          Effect.forkScoped
+        )
+      })
+    ),
+    Duty.layer(
+      { name: "rescue", seconds: heartbeatSeconds },
+      Effect.gen(function* () {
+        yield* (yield* Rescuer).rescue
+        yield* (yield* ManageReplays).deleteExpired
+      })
+    )
   )
 }

@@ -94,6 +94,8 @@ export class RunningTasks extends Context.Service<
             })
           }),
         reconcile: Effect.gen(function* () {
+          // Nothing to compare, and no statement
+          if (running.size === 0 && !process.ownedTasks()) return
           const before = [...running.keys()]
           const owned = new Map(
             (yield* store.ownedBy(process.id)).map((run) => [run.taskId, run.epoch])

@@ -12,8 +12,8 @@ import type { OwnedTask } from "./TaskStore.ts"
 /** Tasks of one claim: a statement returns them with their bodies. */
 const claimMax = 100
 
-/** The store is asked at this interval, for what other processes left. */
-const lookMillisMax = 5000
+/** While tasks wait, the first heartbeat after this time looks for what other processes left: 5 s at most. */
+const lookMillis = 3000
 
 /**
  * Tasks that fall due within this time are claimed together; the more were claimed at once, the longer it is.
@@ -34,6 +34,7 @@ const endMillis = 500
 export const layer = Layer.effectDiscard(
   Effect.gen(function* () {
     const drain = yield* Drain
+    const process = yield* Process
     const inbox = yield* TaskInbox
     const runner = yield* TaskRunner
     const slots = yield* ConcurrencyLimiter
@@ -55,6 +56,12 @@ export const layer = Layer.effectDiscard(
       begin(owned)
     })
 
+    let lookedAt = Number.NEGATIVE_INFINITY
+    const clock = yield* Clock.Clock
+    process.onWaiting(() => {
+      if (Math.abs(clock.currentTimeMillisUnsafe() - lookedAt) >= lookMillis) inbox.wake()
+    })
+
     /** Returns when to look again. */
     const look = Effect.gen(function* () {
       inbox.clear()
@@ -64,8 +71,8 @@ export const layer = Layer.effectDiscard(
       const areWaiting = yield* slots.serve
       const next = yield* claimDue
       const now = yield* Clock.currentTimeMillis
-      const latest = now + (areWaiting ? slotRecheckSeconds * 1000 : lookMillisMax)
-      return Math.min(latest, next)
+      lookedAt = now
+      return areWaiting ? Math.min(now + slotRecheckSeconds * 1000, next) : next
     })
 
     yield* paced(look, () => gatherMillis(claimed)).pipe(

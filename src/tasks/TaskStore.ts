@@ -239,9 +239,14 @@ export class TaskStore extends Context.Service<
     readonly view: (id: TaskId) => Effect.Effect<Option.Option<TaskView>, StoreUnavailable>
     /** The vendor's job that was last submitted for a task, if its handle is known. */
     readonly job: (id: TaskId) => Effect.Effect<Option.Option<VendorJob>, StoreUnavailable>
-    /** Frees the tasks of owners without a heartbeat since then; returns how many. */
+    /**
+     * Frees tasks of owners without a heartbeat since then, at most so many; returns how many. With a
+     * process only its share, so that all take theirs at once.
+     */
     readonly releaseOrphans: (
-      heartbeatSince: DateTime.Utc
+      heartbeatSince: DateTime.Utc,
+      limit: number,
+      process?: string
     ) => Effect.Effect<number, StoreUnavailable>
   }
 >()("gateway/tasks/TaskStore") {}

@@ -1,7 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Effect, Layer, Schema } from "effect"
 import type * as DateTime from "effect/DateTime"
-import { rowsOf, toDate } from "../db/Rows.ts"
+import { rowOf, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { taskColumns, TaskRow, TaskView } from "../db/TaskRow.ts"
 import { TaskId } from "../domain/Ids.ts"
@@ -67,13 +67,11 @@ function ownership(sql: PgClient.PgClient) {
         Effect.asVoid,
         storeFailures
       ),
-    releaseOrphans: (heartbeatSince: DateTime.Utc) =>
+    releaseOrphans: (heartbeatSince: DateTime.Utc, limit: number, process: string | null = null) =>
       sql`
-        UPDATE runs SET owner = NULL
-        WHERE owner IS NOT NULL AND NOT EXISTS (
-          SELECT 1 FROM processes p WHERE p.id = runs.owner AND p.heartbeat_at >= ${toDate(heartbeatSince)}
-        ) RETURNING task_id`.pipe(
-        Effect.map((rows) => rows.length),
+        SELECT * FROM task_orphans_release(${toDate(heartbeatSince)}, ${limit}::int, ${process})`.pipe(
+        rowOf(Schema.Struct({ released: Schema.Int })),
+        Effect.map(({ released }) => released),
         storeFailures
       )
   }

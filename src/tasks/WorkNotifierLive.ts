@@ -1,46 +1,28 @@
-import { Effect, Layer, Schedule } from "effect"
-import type { EndpointId } from "../domain/Ids.ts"
+import { Effect, Layer, Schedule, Schema } from "effect"
+import { EndpointId } from "../domain/Ids.ts"
 import { Hints } from "../process/Hints.ts"
 import { makeFiberPlaces } from "../process/Places.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
-import { EndpointActor } from "../webhooks/EndpointActor.ts"
-import { LocalSenders } from "../webhooks/LocalSenders.ts"
+import { EndpointActors } from "../webhooks/EndpointActors.ts"
 import { TaskInbox } from "./TaskInbox.ts"
-
-/** Endpoint actors that are started at once: each reads the last minute of its attempts. */
-const startsMax = 8
 
 /** Looks for a task whose step is in hand, each after twice the time; later the scheduler looks by itself. */
 const looks = { schedule: Schedule.exponential("50 millis"), times: 6 } as const
 
-/**
- * Tasks are left in the inbox of the `TaskScheduler`. Endpoints get volatile messages, or a call of their
- * sender if it is open in this process; deliveries whose message could not be sent are found by the
- * `DeliveryScheduler`.
- *
- * An actor runs in the context of this layer and not of the request that notified it: the request, its
- * body and its span would stay in memory as long.
- */
+const isEndpointId = Schema.is(EndpointId)
+
+/** Tasks are left in the inbox of the `TaskScheduler`, endpoints get a message to their actor. */
 export const layer = Layer.effect(
   WorkNotifier,
   Effect.gen(function* () {
     const inbox = yield* TaskInbox
-    const endpointActor = yield* EndpointActor.client
-    const senders = yield* LocalSenders
-    const context = yield* Effect.context<never>()
+    const endpoints = yield* EndpointActors
     const hints = yield* Hints
-    hints.subscribe("run", () => inbox.wake())
     const fork = yield* makeFiberPlaces
     const wake = Effect.sync(() => inbox.wake())
-    const notifyEndpoints = Effect.fnUntraced(function* (ids: ReadonlyArray<EndpointId>) {
-      const needMessage = yield* Effect.filter(ids, (id) =>
-        Effect.map(senders.notify(id), (isNotified) => !isNotified)
-      )
-      yield* Effect.forEach(
-        needMessage,
-        (id) => Effect.ignore(endpointActor(id).Deliver(undefined, { discard: true })),
-        { discard: true, concurrency: startsMax }
-      )
+    hints.subscribe("run", () => inbox.wake())
+    hints.subscribe("endpoint", (id) => {
+      if (isEndpointId(id)) fork(endpoints.notify([id]))
     })
     return WorkNotifier.of({
       notifyDue: (when) =>
@@ -51,7 +33,7 @@ export const layer = Layer.effect(
           inbox.stop(id)
         }),
       offerTask: (id) => Effect.sync(() => hints.publishUnsafe("run", id)),
-      notifyEndpoints: (ids) => Effect.setContext(notifyEndpoints(ids), context)
+      notifyEndpoints: endpoints.notify
     })
   })
-).pipe(Layer.provideMerge(Layer.mergeAll(LocalSenders.layer, TaskInbox.layer)))
+).pipe(Layer.provideMerge(Layer.mergeAll(EndpointActors.layer, TaskInbox.layer)))

@@ -1,14 +1,14 @@
-import { DateTime, Duration, Effect, Option, Schedule } from "effect"
-import { Singleton } from "effect/cluster"
-import { walletAuditSeconds } from "../domain/Limits.ts"
+import { DateTime, Duration, Effect, Option } from "effect"
+import { heartbeatSeconds, walletAuditSeconds } from "../domain/Limits.ts"
+import * as Duty from "../process/Duty.ts"
 import { Wallet } from "./Wallet.ts"
 
 /**
- * Recomputes the balances from the ledger at an interval, for the drift gauge. Of several processes one
- * does it: the others see that a round has just ended. docs/reference/wallet.md#wallet-audit, ADR 0061.
+ * Recomputes the balances from the ledger at an interval, for the drift gauge. One process does it.
+ * docs/reference/wallet.md#wallet-audit, ADR 0061.
  */
-export const layer = Singleton.make(
-  "WalletAudit",
+export const layer = Duty.layer(
+  { name: "wallet audit", seconds: walletAuditSeconds },
   Effect.flatMap(Wallet, (wallet) =>
     wallet.auditedAt.pipe(
       Effect.flatMap((last) => Effect.map(DateTime.now, (now) => isDue(last, now))),
@@ -23,17 +23,18 @@ export const layer = Singleton.make(
         drifting > 0
           ? Effect.logError(`${drifting} spend limits of keys count what cannot be right`)
           : Effect.void
-      ),
-      Effect.catchCause((cause) => Effect.logWarning("The wallet audit failed", cause)),
-      Effect.repeat(Schedule.spaced(Duration.seconds(walletAuditSeconds))),
-      Effect.asVoid
+      )
     )
   )
 )
 
+/** Turns come with heartbeats, so that two are not exactly an interval apart. */
+const turnSeconds = walletAuditSeconds - heartbeatSeconds
+
+/** A process of an earlier release audits too. */
 const isDue = (last: Option.Option<DateTime.Utc>, now: DateTime.Utc): boolean =>
   Option.match(last, {
     onNone: () => true,
     // A time in the future was written by a clock that was ahead
-    onSome: (at) => Math.abs(Duration.toSeconds(DateTime.distance(at, now))) >= walletAuditSeconds
+    onSome: (at) => Math.abs(Duration.toSeconds(DateTime.distance(at, now))) >= turnSeconds
   })

@@ -1,7 +1,9 @@
-import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
-import { Singleton } from "effect/cluster"
-import { attemptLostSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
+import { Clock, Context, DateTime, Duration, Effect, Latch, Layer, Option } from "effect"
+import type { EndpointId } from "../domain/Ids.ts"
+import { attemptLostSeconds, heartbeatSeconds, ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import * as Duty from "../process/Duty.ts"
+import { Hints } from "../process/Hints.ts"
 import { Process } from "../process/Process.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
@@ -27,6 +29,12 @@ const scanIntervalMax = Duration.seconds(5)
 /** Rows that fall due within this time are served by one scan. */
 const scanIntervalMin = Duration.millis(10)
 
+/** Lost attempts that one statement queues again. */
+const lostMax = 5000
+
+/** For so long after its turn a process scans. The next turn comes before: of this process, or of another. */
+const turnMillis = fullScanMillis + 2 * heartbeatSeconds * 1000
+
 /** Notifies the senders of endpoints whose deliveries fall due. */
 export class DeliveryScheduler extends Context.Service<
   DeliveryScheduler,
@@ -43,6 +51,7 @@ export class DeliveryScheduler extends Context.Service<
       const deliveries = yield* DeliveryStore
       const process = yield* Process
       const notifier = yield* WorkNotifier
+      const hints = yield* Hints
       let lastScan = Option.none<DateTime.Utc>()
       let lastFullScan = Option.none<DateTime.Utc>()
       const isFull = (now: DateTime.Utc) =>
@@ -69,37 +78,64 @@ export class DeliveryScheduler extends Context.Service<
           const before = DateTime.subtract(since, {
             seconds: attemptLostSeconds - ownerDeadSeconds
           })
-          const lost = yield* deliveries.requeueLost(since, before, now)
-          if (lost > 0)
-            yield* Effect.logWarning(`${lost} webhook attempts were lost and are sent again`)
+          const endpoints = new Set<EndpointId>()
+          const requeue = Effect.gen(function* () {
+            const lost = yield* deliveries.requeueLost(since, before, now, lostMax)
+            if (lost.rescued === 0) return 0
+            yield* Effect.logWarning(
+              `${lost.rescued} webhook attempts were lost and are sent again`
+            )
+            for (const id of lost.endpoints) endpoints.add(id)
+            return lost.rescued
+          })
+          yield* Effect.repeat(requeue, { while: (rescued) => rescued === lostMax })
+          // All processes share them
+          for (const id of endpoints) hints.publishUnsafe("endpoint", id)
+          yield* notifier.notifyEndpoints([...endpoints])
         })
       })
     })
   )
 
-  /** The loop: sleeps to the next due delivery and notifies its endpoint's sender. */
-  static readonly layerLoop = Singleton.make(
-    "DeliveryScheduler",
-    Effect.gen(function* () {
-      const { notifyDue } = yield* DeliveryScheduler
-      const scan = notifyDue.pipe(
-        Effect.catchCause((cause) =>
-          Effect.as(
-            Effect.logWarning("Due deliveries were not read", cause),
-            Option.none<DateTime.Utc>()
+  /**
+   * The loop of the process whose turn it is: sleeps to the next due delivery and notifies its endpoint's
+   * actor.
+   */
+  static readonly layerLoop = Layer.unwrap(
+    Effect.sync(() => {
+      let scansUntil = Number.NEGATIVE_INFINITY
+      const turn = Latch.makeUnsafe()
+      const loop = Effect.gen(function* () {
+        const { notifyDue } = yield* DeliveryScheduler
+        const scan = notifyDue.pipe(
+          Effect.catchCause((cause) =>
+            Effect.as(
+              Effect.logWarning("Due deliveries were not read", cause),
+              Option.none<DateTime.Utc>()
+            )
           )
         )
-      )
-      return yield* Effect.forever(
-        Effect.gen(function* () {
-          const next = yield* scan
-          const now = yield* DateTime.now
-          const wait = Option.match(next, {
-            onNone: () => scanIntervalMax,
-            onSome: (due) => Duration.min(scanIntervalMax, DateTime.distance(now, due))
+        return yield* Effect.forever(
+          Effect.gen(function* () {
+            yield* turn.await
+            const next = yield* scan
+            const now = yield* DateTime.now
+            if (DateTime.toEpochMillis(now) >= scansUntil) yield* turn.close
+            const wait = Option.match(next, {
+              onNone: () => scanIntervalMax,
+              onSome: (due) => Duration.min(scanIntervalMax, DateTime.distance(now, due))
+            })
+            yield* Effect.sleep(Duration.max(scanIntervalMin, wait))
           })
-          yield* Effect.sleep(Duration.max(scanIntervalMin, wait))
-        })
+        )
+      })
+      const begin = Effect.flatMap(Clock.currentTimeMillis, (now) => {
+        scansUntil = now + turnMillis
+        return turn.open
+      })
+      return Layer.mergeAll(
+        Layer.effectDiscard(Effect.forkScoped(loop)),
+        Duty.layer({ name: "due deliveries", seconds: fullScanMillis / 1000 }, begin)
       )
     })
   )

@@ -42,12 +42,15 @@ export class DeliveryStore extends Context.Service<
   {
     /**
      * Claims due deliveries of many endpoints, oldest first; of a disabled endpoint only those that
-     * were requested by hand. Never more than the sliding minute of all processes allows. ADR 0104.
+     * were requested by hand. Never more than the sliding minute and the attempts at once of all processes
+     * allow. ADR 0104, ADR 0203.
      */
     readonly claim: (claim: {
       readonly wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
       readonly owner: string
       readonly now: DateTime.Utc
+      /** Called for each endpoint that gets less than its limit because of what other processes send. */
+      readonly onBusy?: (id: EndpointId) => void
     }) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>
     /**
      * Gives up a claim whose statement failed, and which may have been committed. Its deliveries
@@ -89,13 +92,18 @@ export class DeliveryStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<DateTime.Utc>, StoreUnavailable>
     /**
      * Attempts whose process died, or that were claimed before `claimedBefore`, are recorded as `lost`.
-     * They do not count and are due again at once. Returns how many. ADR 0003.
+     * They do not count and are due again at once. At most so many; returns how many, and their endpoints.
+     * ADR 0003.
      */
     readonly requeueLost: (
       heartbeatSince: DateTime.Utc,
       claimedBefore: DateTime.Utc,
-      now: DateTime.Utc
-    ) => Effect.Effect<number, StoreUnavailable>
+      now: DateTime.Utc,
+      limit: number
+    ) => Effect.Effect<
+      { readonly rescued: number; readonly endpoints: ReadonlyArray<EndpointId> },
+      StoreUnavailable
+    >
     /** Skips deliveries that were queued while the transaction that disabled their endpoint ran. */
     readonly skipDisabled: (
       disabledSince: DateTime.Utc,

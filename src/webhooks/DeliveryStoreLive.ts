@@ -6,7 +6,11 @@ import { storeFailures } from "../db/StoreFailures.ts"
 import type { EventBody } from "../domain/Event.ts"
 import { DeliveryId, EndpointId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
-import { deliveriesPerEndpointPerMinuteMax, webhookTimeoutSeconds } from "../domain/Limits.ts"
+import {
+  deliveriesPerEndpointAtOnceMax,
+  deliveriesPerEndpointPerMinuteMax,
+  webhookTimeoutSeconds
+} from "../domain/Limits.ts"
 import { ClaimedDelivery, DeliveryStore } from "./DeliveryStore.ts"
 import type { AttemptRecord } from "./DeliveryStore.ts"
 
@@ -28,22 +32,33 @@ export const layer: Layer.Layer<DeliveryStore, never, PgClient.PgClient> = Layer
 )
 
 function claim(sql: PgClient.PgClient) {
-  return (c: {
-    readonly wanted: ReadonlyArray<{ readonly endpointId: EndpointId; readonly limit: number }>
-    readonly owner: string
-    readonly now: DateTime.Utc
-  }) =>
+  return (c: Parameters<DeliveryStore["Service"]["claim"]>[0]) =>
     Effect.suspend(() => {
       const endpoints = c.wanted.map((wanted) => wanted.endpointId)
       const limits = c.wanted.map((wanted) => wanted.limit)
+      // The first row says how many each endpoint could get, also when it is the only one and has no delivery
       return sql`
-        SELECT * FROM delivery_claim(
-          ${endpoints}::text[],
-          delivery_quota(${endpoints}::text[], ${limits}::int[], ${c.owner}, ${toDate(c.now)},
-            ${deliveriesPerEndpointPerMinuteMax}::int),
-          ${c.owner}, ${toDate(c.now)}
-        )`
-    }).pipe(rowsOf(ClaimedDelivery), storeFailures)
+        SELECT CASE WHEN row_number() OVER () = 1 THEN p.places END AS places, c.*
+        FROM (
+          SELECT delivery_places(${endpoints}::text[], ${limits}::int[], ${c.owner}, ${toDate(c.now)},
+            ${deliveriesPerEndpointPerMinuteMax}::int, ${deliveriesPerEndpointAtOnceMax}::int) AS places OFFSET 0
+        ) p
+        LEFT JOIN LATERAL delivery_claim(
+          ${endpoints}::text[], p.places, ${c.owner}, ${toDate(c.now)}) c ON true`
+    }).pipe(
+      Effect.tap((rows) =>
+        Effect.sync(() => {
+          const places = rows[0]?.["places"]
+          if (c.onBusy === undefined || !Array.isArray(places)) return
+          for (const [n, { endpointId, limit }] of c.wanted.entries()) {
+            if (Number(places[n]) < limit) c.onBusy(endpointId)
+          }
+        })
+      ),
+      Effect.map((rows) => rows.filter((row) => row["id"] !== null)),
+      rowsOf(ClaimedDelivery),
+      storeFailures
+    )
 }
 
 /** No process has this id, so the next rescue finds an owner without a heartbeat. */
@@ -145,13 +160,17 @@ function schedule(sql: PgClient.PgClient) {
 const attemptSecondsMax = 2 * webhookTimeoutSeconds
 
 function requeueLost(sql: PgClient.PgClient) {
-  const Rescued = Schema.Struct({ rescued: Schema.Int })
-  return (heartbeatSince: DateTime.Utc, claimedBefore: DateTime.Utc, now: DateTime.Utc) =>
+  const Rescued = Schema.Struct({ rescued: Schema.Int, endpoints: Schema.Array(EndpointId) })
+  return (
+    heartbeatSince: DateTime.Utc,
+    claimedBefore: DateTime.Utc,
+    now: DateTime.Utc,
+    limit: number
+  ) =>
     sql`
-      SELECT * FROM delivery_rescue(
-        ${toDate(heartbeatSince)}, ${toDate(claimedBefore)}, ${toDate(now)})`.pipe(
-      rowsOf(Rescued),
-      Effect.map((rows) => rows[0]?.rescued ?? 0),
+      SELECT * FROM delivery_rescue_some(
+        ${toDate(heartbeatSince)}, ${toDate(claimedBefore)}, ${toDate(now)}, ${limit}::int)`.pipe(
+      rowOf(Rescued),
       storeFailures
     )
 }

@@ -1,30 +1,32 @@
-import { Context, DateTime, Duration, Effect, Layer, Queue } from "effect"
+import { Clock, Context, DateTime, Duration, Effect, Layer, Queue } from "effect"
 import type { Scope } from "effect"
 import { Batcher } from "../db/Batcher.ts"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { EndpointId } from "../domain/Ids.ts"
-import { deliveriesPerEndpointPerMinuteMax } from "../domain/Limits.ts"
+import {
+  deliveriesPerEndpointAtOnceMax as atOnceMax,
+  deliveriesPerEndpointPerMinuteMax
+} from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Drain } from "../process/Drain.ts"
 import { makeFiberPlaces } from "../process/Places.ts"
 import { Process } from "../process/Process.ts"
 import { DeliveryStore } from "./DeliveryStore.ts"
 import type { ClaimedDelivery } from "./DeliveryStore.ts"
-import { LocalSenders } from "./LocalSenders.ts"
 import { SlidingWindow } from "./SlidingWindow.ts"
 import { makeAttempts, recordRunsMax } from "./WebhookAttempt.ts"
 import type { AttemptObserver } from "./WebhookAttempt.ts"
 
-/** Attempts that run to one endpoint at once: a slow receiver slows down only its own deliveries. */
-const attemptsAtOnceMax = 16
+/** An endpoint whose places other processes have taken is looked at again after this time. */
+const busyMillis = 500
 
 const windowMillis = 60_000
 
 /** How many attempts of an endpoint may start at this time. */
 type Capacity = (millis: number) => number
 
-/** Sends the deliveries of one endpoint; open as long as its actor. */
-export interface EndpointSender {
+/** Sends the deliveries of one endpoint in this process. Its one message is `deliver`. */
+export interface EndpointActor {
   /** Sends due deliveries in the background until none is due. Returns at once. */
   readonly deliver: Effect.Effect<void>
 }
@@ -36,8 +38,8 @@ export interface EndpointSender {
 export class WebhookDispatcher extends Context.Service<
   WebhookDispatcher,
   {
-    /** Only the endpoint's actor may open its sender, so that the sliding window is exact. */
-    readonly open: (id: EndpointId) => Effect.Effect<EndpointSender, StoreUnavailable, Scope.Scope>
+    /** Once for each endpoint, so that the sliding window is exact. For `EndpointActors`. */
+    readonly open: (id: EndpointId) => Effect.Effect<EndpointActor, StoreUnavailable, Scope.Scope>
   }
 >()("gateway/webhooks/WebhookDispatcher") {
   static readonly layer = Layer.effect(
@@ -47,7 +49,6 @@ export class WebhookDispatcher extends Context.Service<
       const claim = yield* makeClaim
       const attempts = yield* makeAttempts
       const drain = yield* Drain
-      const senders = yield* LocalSenders
       yield* Effect.forkScoped(warmUp(store))
 
       return WebhookDispatcher.of({
@@ -60,29 +61,48 @@ export class WebhookDispatcher extends Context.Service<
             windowMillis,
             ends.map(DateTime.toEpochMillis)
           )
-          const sender = yield* makeEndpointSender(
+          return yield* makeEndpointActor(
             id,
             window,
-            (capacity) => claim({ endpointId: id, capacity }),
+            (capacity, onBusy) => claim({ endpointId: id, capacity, onBusy }),
             attempts
           ).pipe(Effect.provideService(Drain, drain))
-          return { deliver: yield* senders.register(id, sender.deliver) }
         })
       })
     })
   )
 }
 
-const makeEndpointSender = Effect.fnUntraced(function* (
+type ClaimFor = (
+  capacity: Capacity,
+  onBusy: () => void
+) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>
+
+const claimUpTo = Effect.fnUntraced(function* (claim: ClaimFor, capacityAt: Capacity) {
+  let capacity = 0
+  let isBusy = false
+  const claimed = yield* claim(
+    (millis) => (capacity = capacityAt(millis)),
+    () => (isBusy = true)
+  )
+  return { capacity, claimed, isBusy }
+})
+
+/** Waits for a signal, at most so many milliseconds; 0: without a limit. */
+const signalled = (signals: Queue.Queue<void>, millis: number) => {
+  const signal = Queue.take(signals)
+  return millis > 0 ? Effect.raceFirst(signal, Effect.sleep(Duration.millis(millis))) : signal
+}
+
+const makeEndpointActor = Effect.fnUntraced(function* (
   id: EndpointId,
   window: SlidingWindow,
-  claim: (capacity: Capacity) => Effect.Effect<ReadonlyArray<ClaimedDelivery>, StoreUnavailable>,
+  claim: ClaimFor,
   attempts: Effect.Success<typeof makeAttempts>
 ) {
   const drain = yield* Drain
   yield* Effect.addFinalizer(() => attempts.written)
-  // In the background, with the context of the actor: a message that lasted as long as the sending would
-  // delay the actor's end
+  // In the background: a message that lasted as long as the sending would keep its sender waiting
   const run = yield* makeFiberPlaces
   const isClosing = yield* makeIsClosing
   const signals = yield* Queue.sliding<void>(1)
@@ -91,6 +111,8 @@ const makeEndpointSender = Effect.fnUntraced(function* (
   let running = 0
   let mustRecheck = false
   let mayHaveMore = true
+  /** Until then other processes have the places. */
+  let busyUntil = 0
   /** Of the last attempt; empty before the first. */
   let url = ""
 
@@ -113,17 +135,17 @@ const makeEndpointSender = Effect.fnUntraced(function* (
     })
   }
 
-  const capacityAt = (millis: number) => {
-    const atOnce = drain.isDraining() ? 0 : Math.min(attemptsAtOnceMax, attempts.fairShare(url))
+  const capacityAt: Capacity = (millis) => {
+    const atOnce = drain.isDraining() ? 0 : Math.min(atOnceMax, attempts.fairShare(url))
     return Math.max(0, Math.min(atOnce - running, window.capacity(millis)))
   }
 
   /** Claims and starts as many due attempts as there is capacity for when the claim runs. */
   const startDue = Effect.gen(function* () {
     mustRecheck = false
-    let capacity = 0
-    const claimed = yield* claim((millis) => (capacity = capacityAt(millis)))
-    mayHaveMore = claimed.length === capacity
+    const { capacity, claimed, isBusy } = yield* claimUpTo(claim, capacityAt)
+    mayHaveMore = isBusy || claimed.length === capacity
+    if (isBusy) busyUntil = (yield* Clock.currentTimeMillis) + busyMillis
     url = claimed.at(-1)?.url ?? url
     if (isClosing()) return yield* attempts.releaseClaims(claimed)
     running += claimed.length
@@ -138,14 +160,13 @@ const makeEndpointSender = Effect.fnUntraced(function* (
     while (true) {
       const now = DateTime.toEpochMillis(yield* DateTime.now)
       const hasCapacity = capacityAt(now) > 0
-      if (hasCapacity && (mayHaveMore || mustRecheck)) {
+      const isBusy = Math.abs(busyUntil - now) <= busyMillis && busyUntil > now
+      if (hasCapacity && !isBusy && (mayHaveMore || mustRecheck)) {
         yield* startDue
         continue
       }
-      if (running === 0 && hasCapacity) return
-      const wait = window.waitMillis(now)
-      const signalled = Queue.take(signals)
-      yield* wait > 0 ? Effect.raceFirst(signalled, Effect.sleep(Duration.millis(wait))) : signalled
+      if (running === 0 && hasCapacity && !isBusy) return
+      yield* signalled(signals, isBusy ? busyUntil - now : window.waitMillis(now))
     }
   })
 
@@ -154,7 +175,7 @@ const makeEndpointSender = Effect.fnUntraced(function* (
     mustRecheck = true
     return start() ? Effect.void : signal
   })
-  return { deliver } satisfies EndpointSender
+  return { deliver } satisfies EndpointActor
 })
 
 /** Starts `send` in the background. `false`: it runs already, and rechecks before its end. */
@@ -219,7 +240,7 @@ const claimsMax = 1
 /** Shortest time between two claims, so that under load one serves many endpoints. ADR 0117. */
 const claimIntervalMillis = 10
 
-/** Claims for all endpoint senders of this process together. */
+/** Claims for all endpoint actors of this process together. */
 const makeClaim = Effect.gen(function* () {
   const store = yield* DeliveryStore
   const process = yield* Process
@@ -241,7 +262,11 @@ const makeClaim = Effect.gen(function* () {
     runsMax: claimsMax,
     intervalMillis: claimIntervalMillis,
     run: Effect.fnUntraced(function* (
-      requests: ReadonlyArray<{ readonly endpointId: EndpointId; readonly capacity: Capacity }>
+      requests: ReadonlyArray<{
+        readonly endpointId: EndpointId
+        readonly capacity: Capacity
+        readonly onBusy: () => void
+      }>
     ) {
       const now = yield* DateTime.now
       const wanted = requests.map(({ capacity, endpointId }) => ({
@@ -249,7 +274,12 @@ const makeClaim = Effect.gen(function* () {
         limit: capacity(DateTime.toEpochMillis(now))
       }))
       const claimed = yield* store
-        .claim({ wanted, owner: process.id, now })
+        .claim({
+          wanted,
+          owner: process.id,
+          now,
+          onBusy: (id) => requests.find(({ endpointId }) => endpointId === id)?.onBusy()
+        })
         .pipe(Effect.tapError(() => abandonClaims(wanted, now)))
       const found = new Map<EndpointId, Array<ClaimedDelivery>>()
       for (const one of claimed) {

@@ -1,5 +1,4 @@
-import { Context, DateTime, Duration, Effect, Layer, Option, Schedule } from "effect"
-import { Singleton } from "effect/cluster"
+import { Context, DateTime, Effect, Layer, Option } from "effect"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
 import { firstTaskId } from "../../domain/Ids.ts"
 import type { TaskId, UserId } from "../../domain/Ids.ts"
@@ -12,6 +11,7 @@ import {
 } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import * as Duty from "../../process/Duty.ts"
 import { WorkNotifier } from "../../process/WorkNotifier.ts"
 import { TaskCompletion } from "../TaskCompletion.ts"
 import { TaskStore } from "../TaskStore.ts"
@@ -56,16 +56,9 @@ export class UserErasure extends Context.Service<
     })
   )
 
-  /** Every process looks; a pass that two of them make is made twice. */
-  static readonly layerLoop = Singleton.make(
-    "UserErasure",
-    Effect.flatMap(UserErasure, ({ erase }) =>
-      erase.pipe(
-        Effect.catchCause((cause) => Effect.logWarning("Deleted users were not erased", cause)),
-        Effect.repeat(Schedule.spaced(Duration.seconds(erasureSeconds))),
-        Effect.asVoid
-      )
-    )
+  static readonly layerLoop = Duty.layer(
+    { name: "erasure", seconds: erasureSeconds },
+    Effect.flatMap(UserErasure, ({ erase }) => erase)
   )
 }
 

@@ -1,5 +1,6 @@
-import { Context, DateTime, Duration, Effect, Layer, Metric, Option, Schedule } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Metric, Option } from "effect"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
+import { Process } from "../../process/Process.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
 import { VendorFaultStore } from "./VendorFaultStore.ts"
 import type { LastFault } from "./VendorFaultStore.ts"
@@ -35,6 +36,8 @@ export class OperatorFaults extends Context.Service<
     OperatorFaults,
     Effect.gen(function* () {
       const store = yield* VendorFaultStore
+      const { changed, publishChange } = yield* Process
+      const faultsChanged = yield* changed("faults")
       const open = new Map<string, DateTime.Utc>()
 
       /** Reads what other processes opened and closed. */
@@ -44,7 +47,12 @@ export class OperatorFaults extends Context.Service<
         for (const { key, until } of rows) open.set(key, until)
       })
       yield* bestEffort(refresh).pipe(
-        Effect.repeat(Schedule.spaced(refreshEvery)),
+        Effect.andThen(
+          Effect.suspend(() =>
+            open.size === 0 ? faultsChanged : Effect.timeoutOption(faultsChanged, refreshEvery)
+          )
+        ),
+        Effect.forever,
         Effect.forkScoped
       )
 
@@ -63,12 +71,14 @@ export class OperatorFaults extends Context.Service<
           yield* bestEffort(
             store.openFault({ key, until, accountId, model: upstreamModel, at, httpStatus, remedy })
           )
+          publishChange("faults")
         }),
         clear: Effect.fnUntraced(function* (accountId, upstreamModel) {
           const keys = [accountId, modelKey(accountId, upstreamModel)].filter((it) => open.has(it))
           if (keys.length === 0) return
           for (const key of keys) open.delete(key)
           yield* bestEffort(store.closeFaults(keys))
+          publishChange("faults")
         }),
         last: store.lastFaults,
         hasOpen: () => open.size > 0,

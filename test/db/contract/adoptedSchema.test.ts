@@ -237,7 +237,8 @@ for (const [store, database] of Object.entries(former)) {
           "0009_catalogs_and_drains",
           "0010_owners",
           "0011_vendor_accounts",
-          "0012_callback_times"
+          "0012_callback_times",
+          "0013_duties"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState
@@ -286,7 +287,7 @@ for (const [store, database] of Object.entries(former)) {
         assert.lengthOf(yield* (yield* ReservationStore).lost(later, 10), 0)
 
         const deliveries = yield* DeliveryStore
-        assert.strictEqual(yield* deliveries.requeueLost(later, later, later), 2)
+        assert.strictEqual((yield* deliveries.requeueLost(later, later, later, 1000)).rescued, 2)
         const [endpoint] = yield* sql<{ id: string }>`
           SELECT id FROM webhook_endpoints WHERE enabled AND deleted_at IS NULL`
         const wanted = [{ endpointId: EndpointId.make(endpoint!.id), limit: 100 }]

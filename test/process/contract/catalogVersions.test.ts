@@ -28,11 +28,22 @@ describeStores("a start with a catalog that was replaced", (database) => {
           id: "proc_new",
           aliveSince: Effect.succeed(noon),
           callsAliveSince: Effect.succeed(noon),
+          duty: () => Effect.succeed(Effect.never),
+          deaths: Effect.succeed(Effect.never),
+          changed: () => Effect.succeed(Effect.never),
+          publishChange: () => {},
+          onWaiting: () => {},
+          ownedTasks: () => false,
           ping: Effect.void
         })
       ),
       Layer.provideMerge(Catalog.layer),
-      Layer.provide(Layer.succeed(DatabaseClock, { now: Effect.succeed(noon) })),
+      Layer.provide(
+        Layer.succeed(DatabaseClock, {
+          now: Effect.succeed(noon),
+          asParameter: Effect.succeedSome(noon)
+        })
+      ),
       Layer.provide(AppConfig.layerOf({})),
       Layer.provide(NodeServices.layer)
     )

@@ -2,6 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TaskId } from "../../../src/domain/Ids.ts"
+import { ProcessStore } from "../../../src/process/ProcessStore.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { NextStep, OwnedTask } from "../../../src/tasks/TaskStore.ts"
 import * as TaskStoreLive from "../../../src/tasks/TaskStoreLive.ts"
@@ -100,6 +101,49 @@ describeStores("claims of due tasks", (database) => {
       assert.isTrue(yield* end(called!, 4, next), "and once: it is not due again for it")
       assert.deepStrictEqual(yield* claim("polls", 59), [])
     }).pipe(Effect.provide(store))
+  )
+
+  it.effect(
+    "that dead processes had in hand are freed in shares, and without reading the others",
+    () =>
+      Effect.gen(function* () {
+        const sql = yield* SqlClient.SqlClient
+        const tasks = yield* TaskStore
+        const processes = yield* ProcessStore
+        for (const id of ["proc_a", "proc_b"]) yield* processes.heartbeat(id, at(100))
+        yield* processes.heartbeat("proc_dead", at(80))
+        yield* insert([1, 100], { queue: "q" })
+        yield* claim("q", 1, 50, "proc_a")
+        yield* claim("q", 1, 50, "proc_dead")
+        const blocks = Effect.map(
+          sql<{ plan: string }>`
+          EXPLAIN (ANALYZE, BUFFERS) SELECT * FROM task_orphans_release(${new Date(70_000)}, 100, NULL)`,
+          (rows) => {
+            const text = JSON.stringify(rows)
+            return Number(/shared hit=(\d+)/u.exec(text)?.[1])
+          }
+        )
+        yield* blocks
+        const few = yield* blocks
+        assert.isAbove(few, 0)
+        yield* insert([101, 5000], { queue: "q" })
+        yield* claim("q", 1, 2000, "proc_a")
+        yield* blocks
+        assert.isAtMost(
+          yield* blocks,
+          few + 10,
+          "it reads no task of a live process, nor one that waits"
+        )
+
+        const shareOf = (id: string) => tasks.releaseOrphans(at(90), 100, id)
+        const [first, second] = [yield* shareOf("proc_a"), yield* shareOf("proc_b")]
+        assert.strictEqual(first + second, 50)
+        assert.isAtLeast(Math.min(first, second), 10, "about half each")
+        assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 0)
+        yield* claim("q", 1, 5, "proc_gone")
+        assert.strictEqual(yield* tasks.releaseOrphans(at(90), 3), 3, "in batches")
+        assert.strictEqual(yield* tasks.releaseOrphans(at(90), 100), 2)
+      }).pipe(Effect.provide(Layer.provideMerge(ProcessStore.layer, store)))
   )
 
   it.effect("have the newest attempt; of a submitted job's body only the number of results", () =>

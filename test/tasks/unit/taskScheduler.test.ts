@@ -76,7 +76,12 @@ const start = Effect.fnUntraced(function* ({ claim, queues, step }: Bench) {
         AppConfig.layerOf({ DATA_DIR: "unused" }),
         Drain.layer,
         TaskInbox.layer,
-        Layer.mock(Process, { id: "proc_a" }),
+        Layer.mock(Process, {
+          id: "proc_a",
+          publishChange: () => {},
+          onWaiting: () => {},
+          ownedTasks: () => true
+        }),
         Layer.mock(ConcurrencyLimiter, { serve: Effect.succeed(false) }),
         Layer.mock(TaskRunner, {
           step: (owned) =>

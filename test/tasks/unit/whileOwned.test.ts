@@ -37,7 +37,12 @@ const stepOf = <A, E>(
         Layer.provideMerge(
           Layer.mergeAll(
             Drain.layer,
-            Layer.mock(Process, { id: "p" }),
+            Layer.mock(Process, {
+              id: "p",
+              publishChange: () => {},
+              onWaiting: () => {},
+              ownedTasks: () => true
+            }),
             Layer.mock(TaskStore, { runState: () => Effect.succeed(state) })
           )
         )

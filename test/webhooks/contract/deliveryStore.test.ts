@@ -7,6 +7,7 @@ import { PartitionStore } from "../../../src/process/PartitionStore.ts"
 import { DeliveryLogStore } from "../../../src/webhooks/DeliveryLogStore.ts"
 import type { AttemptRow } from "../../../src/webhooks/DeliveryLogStore.ts"
 import { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
+import type { ClaimedDelivery } from "../../../src/webhooks/DeliveryStore.ts"
 import * as DeliveryStoreLive from "../../../src/webhooks/DeliveryStoreLive.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { queueDeliveries } from "../../support/deliveries.ts"
@@ -65,7 +66,10 @@ describeStores("deliveries and their log", (database) => {
       yield* beat("other", later(20))
       const [paused] = yield* claim("paused", start)
       assert.deepStrictEqual(yield* claim("other", later(1)), [], "it is owned")
-      assert.strictEqual(yield* store.requeueLost(later(10), later(-100), later(20)), 1)
+      assert.strictEqual(
+        (yield* store.requeueLost(later(10), later(-100), later(20), 1000)).rescued,
+        1
+      )
       const [taken] = yield* claim("other", later(20))
       assert.deepStrictEqual([taken?.id, taken?.seq, taken?.attempt], [id, 2, 0])
       // The paused one continues and reports a failure of its own attempt
@@ -106,7 +110,7 @@ describeStores("deliveries and their log", (database) => {
         store.endedSince(endpointId, later(second - 60), later(second))
       assert.deepStrictEqual(yield* ended(6), [later(6)])
       // Its process is dead
-      yield* store.requeueLost(later(10), later(-100), later(20))
+      yield* store.requeueLost(later(10), later(-100), later(20), 1000)
       const lost = [1, later(5), later(20), "lost" as const]
       assert.deepStrictEqual(shown(yield* log.attempts(id)), [lost])
       assert.deepStrictEqual(yield* ended(21), [later(20)])
@@ -167,19 +171,25 @@ describeStores("deliveries and their log", (database) => {
       yield* beat("two", start)
       const take = (owner: string, limit: number, second: number) =>
         store.claim({ wanted: [{ endpointId, limit }], owner, now: later(second) })
-      const first = yield* take("one", 590, 1)
-      assert.lengthOf(first, 590)
-      assert.lengthOf(yield* take("two", 16, 2), 10, "what 590 under way leave of 600")
+      const end = (all: ReadonlyArray<ClaimedDelivery>) =>
+        store.record(
+          all.map((claimed) => ({
+            claimed,
+            endedAt: later(4),
+            outcome: mockOutcome(200),
+            nextDueAt: Option.none()
+          }))
+        )
+      for (let n = 0; n < 36; n += 1) yield* end(yield* take("one", 16, 1))
+      const running = yield* take("one", 14, 1)
+      assert.lengthOf(running, 14)
+      assert.lengthOf(yield* take("two", 16, 2), 2, "16 at once, over both")
+      assert.lengthOf(yield* take("two", 16, 2), 0)
+      yield* end(running.slice(0, 13))
+      assert.lengthOf(yield* take("two", 16, 3), 8, "what 589 ended and 3 under way leave of 600")
       assert.lengthOf(yield* take("two", 16, 3), 0)
-      const ended = first.slice(0, 4).map((claimed) => ({
-        claimed,
-        endedAt: later(4),
-        outcome: mockOutcome(200),
-        nextDueAt: Option.none()
-      }))
-      yield* store.record(ended)
       assert.lengthOf(yield* take("two", 16, 63), 0, "a minute after their end at the earliest")
-      assert.lengthOf(yield* take("two", 16, 65), 4)
+      assert.lengthOf(yield* take("two", 16, 65), 5, "of 16 at once 11 are under way")
     }).pipe(Effect.provide(Live))
   )
 
@@ -212,7 +222,10 @@ describeStores("deliveries and their log", (database) => {
       yield* prepare
       const id = yield* publish(1, start)
       const [claimed] = yield* claim("slow", start)
-      assert.strictEqual(yield* store.requeueLost(later(10), later(-100), later(20)), 1)
+      assert.strictEqual(
+        (yield* store.requeueLost(later(10), later(-100), later(20), 1000)).rescued,
+        1
+      )
       const failure = { claimed: claimed!, endedAt: later(21), outcome: mockOutcome(500) }
       yield* store.record([{ ...failure, nextDueAt: Option.some(later(36)) }])
       assert.deepStrictEqual(yield* claim("other", later(35)), [], "not due before its retry")

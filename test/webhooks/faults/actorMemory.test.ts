@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect } from "effect"
-import { Sharding } from "effect/cluster"
 import { SqlClient } from "effect/sql"
+import { EndpointActors } from "../../../src/webhooks/EndpointActors.ts"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { kept, megabyte } from "../../support/heap.ts"
@@ -15,7 +15,7 @@ const manyTasks = Number(process.env["MEMORY_TASKS"] ?? 1500)
 /** Additional memory of the sender's mock and the runtime. */
 const restMax = 5 * megabyte
 
-const actors = Effect.flatMap(Sharding.Sharding, (sharding) => sharding.activeEntityCount)
+const actors = Effect.flatMap(EndpointActors, ({ count }) => count)
 
 /** This many copies of an endpoint, each with one delivery that is due now. */
 const queueEach = Effect.fnUntraced(function* (endpointId: string, name: string, count: number) {

@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Clock, Effect, Exit, Latch, Scope } from "effect"
+import { Clock, Context, Effect, Exit, Fiber, Latch, Layer, Scope } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { EndpointId } from "../../../src/domain/Ids.ts"
+import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import type { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
-import { LocalSenders } from "../../../src/webhooks/LocalSenders.ts"
+import { EndpointActors } from "../../../src/webhooks/EndpointActors.ts"
+import { WebhookDispatcher } from "../../../src/webhooks/WebhookDispatcher.ts"
 import { mockOutcome, WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
 import { queueDeliveries } from "../../support/deliveries.ts"
 import { eventually, layerGateway, makeUser } from "../../support/gateway.ts"
@@ -61,13 +63,10 @@ describe("the sender of an endpoint", () => {
         const log = yield* WebhookSenderLog
         const user = yield* makeUser()
         const endpoint = yield* user.call("POST", "/manage/v1/webhook-endpoints", hook)
-        const due = 30_500
+        const due = 30_700
         yield* queueDeliveries(String(endpoint.json.id), 3, new Date(due))
-        yield* eventually(
-          Effect.sync(() => asked.looks),
-          (looks) => looks > 0
-        )
-        for (let second = 5; second <= 25; second += 5) {
+        // The first turn comes after 200 ms
+        for (let second = 0.2; second <= 25.2; second += 5) {
           const before = asked.looks
           yield* TestClock.setTime(second * 1000)
           yield* eventually(
@@ -79,10 +78,10 @@ describe("the sender of an endpoint", () => {
           Effect.sync(() => asked.claims),
           (claims) => claims > 0
         )
-        assert.deepStrictEqual(asked.opened, [25_000], "once, and not during the idle time before")
+        assert.deepStrictEqual(asked.opened, [25_200], "once, and not during the idle time before")
         yield* TestClock.setTime(due - 1)
         const before = asked.claims
-        yield* (yield* LocalSenders).notify(EndpointId.make(String(endpoint.json.id)))
+        yield* (yield* EndpointActors).notify([EndpointId.make(String(endpoint.json.id))])
         yield* eventually(
           Effect.sync(() => asked.claims),
           (claims) => claims > before
@@ -152,58 +151,82 @@ describe("a process that has started", () => {
   )
 })
 
-describe("local senders", () => {
+/** Actors whose opening, messages and end are recorded; `open` may fail. */
+const recorded = ({
+  end = Effect.void,
+  open = Effect.void
+}: {
+  readonly open?: Effect.Effect<void, StoreUnavailable>
+  readonly end?: Effect.Effect<void>
+} = {}) => {
+  const log: Array<string> = []
+  const note = (what: string, id: EndpointId) => Effect.sync(() => void log.push(`${what} ${id}`))
+  const dispatcher = Layer.succeed(WebhookDispatcher, {
+    open: (id) =>
+      Effect.acquireRelease(Effect.andThen(note("opens", id), open), () =>
+        Effect.andThen(end, note("ends", id))
+      ).pipe(Effect.as({ deliver: note("delivers", id) }))
+  })
+  return { log, layer: Layer.provide(EndpointActors.layer, dispatcher) }
+}
+
+const one = EndpointId.make("whe_1")
+const two = EndpointId.make("whe_2")
+
+describe("the actors of endpoints", () => {
   it.effect(
-    "pass a message to their actor at most every 10 s, often enough that it does not end",
-    () =>
-      Effect.gen(function* () {
-        const senders = yield* LocalSenders
-        const id = EndpointId.make("whe_1")
-        let calls = 0
-        const sender = Effect.gen(function* () {
-          const message = yield* senders.register(
-            id,
-            Effect.sync(() => void (calls += 1))
-          )
-          assert.isFalse(yield* senders.notify(id), "no message yet")
-          yield* message
-          yield* TestClock.adjust("9999 millis")
-          assert.isTrue(yield* senders.notify(id))
-          assert.strictEqual(calls, 2)
-          yield* TestClock.adjust("1 millis")
-          assert.isFalse(yield* senders.notify(id))
-          yield* message
-          assert.isTrue(yield* senders.notify(id))
-          assert.strictEqual(calls, 4)
-        })
-        yield* Effect.scoped(sender)
-        assert.isFalse(yield* senders.notify(id), "it is closed")
-        assert.strictEqual(calls, 4)
-      }).pipe(Effect.provide(LocalSenders.layer))
+    "are opened once, by messages at once too, and end a minute after the last message",
+    () => {
+      const { layer, log } = recorded()
+      return Effect.gen(function* () {
+        const actors = yield* EndpointActors
+        yield* actors.notify([one, two, one])
+        assert.sameMembers(
+          log.splice(0),
+          "opens whe_1,opens whe_2,delivers whe_1,delivers whe_2,delivers whe_1".split(",")
+        )
+        yield* TestClock.adjust("59 seconds")
+        yield* actors.notify([one])
+        yield* TestClock.adjust("59 seconds")
+        assert.deepStrictEqual(log.splice(0), ["delivers whe_1", "ends whe_2"])
+        assert.strictEqual(yield* actors.count, 1)
+        yield* TestClock.adjust("2 seconds")
+        assert.deepStrictEqual(log.splice(0), ["ends whe_1"])
+        yield* actors.notify([one])
+        assert.deepStrictEqual(log, ["opens whe_1", "delivers whe_1"])
+      }).pipe(Effect.provide(layer))
+    }
   )
 
-  it.effect("that were opened again are not closed with the one before", () =>
-    Effect.gen(function* () {
-      const senders = yield* LocalSenders
-      const id = EndpointId.make("whe_1")
-      const before = yield* Scope.make()
-      yield* yield* Scope.provide(senders.register(id, Effect.void), before)
-      const message = yield* senders.register(id, Effect.void)
-      yield* message
-      yield* Scope.close(before, Exit.void)
-      assert.isTrue(yield* senders.notify(id))
-    }).pipe(Effect.scoped, Effect.provide(LocalSenders.layer))
-  )
+  it.effect("that could not be opened are opened by the next message", () => {
+    let isAway = true
+    const open = Effect.suspend(() =>
+      isAway ? Effect.fail(new StoreUnavailable({ cause: "away" })) : Effect.void
+    )
+    const { layer, log } = recorded({ open })
+    return Effect.gen(function* () {
+      const actors = yield* EndpointActors
+      yield* actors.notify([one])
+      isAway = false
+      yield* actors.notify([one])
+      assert.deepStrictEqual(log, ["opens whe_1", "opens whe_1", "delivers whe_1"])
+    }).pipe(Effect.provide(layer))
+  })
 
-  it.effect("receive a message soon after the clock was set back", () =>
-    Effect.gen(function* () {
-      const senders = yield* LocalSenders
-      const id = EndpointId.make("whe_1")
-      yield* TestClock.setTime(60_000)
-      yield* yield* senders.register(id, Effect.void)
-      assert.isTrue(yield* senders.notify(id))
-      yield* TestClock.setTime(0)
-      assert.isFalse(yield* senders.notify(id))
-    }).pipe(Effect.scoped, Effect.provide(LocalSenders.layer))
-  )
+  it.effect("end all at once with their process", () => {
+    const { layer, log } = recorded({ end: Effect.sleep("1 second") })
+    return Effect.gen(function* () {
+      const scope = yield* Scope.make()
+      const context = yield* Layer.buildWithScope(layer, scope)
+      const ids = Array.from({ length: 100 }, (_, n) => EndpointId.make(`whe_${n}`))
+      yield* Context.get(context, EndpointActors).notify(ids)
+      const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(closing)
+      assert.lengthOf(
+        log.filter((it) => it.startsWith("ends")),
+        100
+      )
+    })
+  })
 })

@@ -2,7 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { DateTime, Effect, Layer } from "effect"
 import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
+import type { EndpointId } from "../../../src/domain/Ids.ts"
 import type { DeliveryStore } from "../../../src/webhooks/DeliveryStore.ts"
+import { EndpointActors } from "../../../src/webhooks/EndpointActors.ts"
 import { mockOutcome, WebhookSenderLog } from "../../../src/webhooks/WebhookSender.ts"
 import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
 import { mostWithin, queueDeliveries } from "../../support/deliveries.ts"
@@ -65,7 +67,7 @@ describe("a flood of 3,000 events to one endpoint", () => {
         const user = yield* makeUser()
         const flooded = yield* makeEndpoint(user, "https://127.0.0.1/flooded")
         const beside = yield* makeEndpoint(user, "https://127.0.0.1/beside")
-        yield* queueDeliveries(flooded, flood, new Date(0))
+        yield* queueDeliveries(flooded, flood, new Date(5000))
         const reaches = Effect.fnUntraced(function* (total: number) {
           yield* eventually(sentTo("/flooded"), (all) => all.length >= total)
           yield* settled
@@ -88,7 +90,6 @@ describe("a flood of 3,000 events to one endpoint", () => {
           yield* settled
         })
 
-        // The delivery scheduler polls every 5 s
         yield* atTime(5000)
         yield* reaches(perMinute)
         const minutes = (flood + flood / 5) / perMinute
@@ -136,6 +137,7 @@ describe("two processes on one store", () => {
     const asks = new Map<string, number>()
     /** Processes with an open sender: it has read the log before that. */
     const opened = new Set<string>()
+    const actors = new Set<EndpointActors["Service"]>()
     const alongside = (name: string) => {
       const webhook = () =>
         Effect.map(DateTime.now, (now) => {
@@ -154,7 +156,15 @@ describe("two processes on one store", () => {
       })
       // The variable says that the store is shared, so that neither forgets the other
       const env = { DATABASE_URL: "postgres://localhost/shared" }
-      return Effect.provide(layerGateway({ database, deliveries, env, webhook }), { local: true })
+      const joins = Effect.acquireRelease(
+        Effect.tap(EndpointActors, (one) => Effect.sync(() => actors.add(one))),
+        (one) => Effect.sync(() => actors.delete(one))
+      )
+      return <A, E, R>(run: Effect.Effect<A, E, R>) =>
+        Effect.andThen(joins, run).pipe(
+          Effect.scoped,
+          Effect.provide(layerGateway({ database, deliveries, env, webhook }), { local: true })
+        )
     }
     const reaches = (total: number) =>
       eventually(
@@ -169,10 +179,13 @@ describe("two processes on one store", () => {
       )
       yield* settled
     })
-    /** The delivery schedulers poll at least every 5 s: a place of both may be this late. */
+    /** Both are notified each second. */
     const toTime = Effect.fnUntraced(function* (millis: number) {
+      const sql = yield* SqlClient.SqlClient
       while ((yield* DateTime.now).epochMilliseconds < millis) {
         yield* TestClock.adjust(1000)
+        const [row] = yield* sql<{ id: EndpointId }>`SELECT id FROM webhook_endpoints`
+        for (const { notify } of actors) yield* notify([row!.id])
         yield* settled
       }
     })

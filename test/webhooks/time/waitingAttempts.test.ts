@@ -33,6 +33,8 @@ const gateway = (
 const crowded = Effect.fnUntraced(function* ({ received, url }: Receiver) {
   const sql = yield* SqlClient.SqlClient
   const dispatcher = yield* WebhookDispatcher
+  // The scheduler of deliveries has looked, and looks again in 5 s
+  yield* advance("300 millis", "100 millis")
   const user = yield* makeUser()
   const open = Effect.fnUntraced(function* (path: string, count: number) {
     const hook = { url: `${url}/${path}`, events: ["task.created"] }

@@ -1,0 +1,19 @@
+import { Effect, Layer } from "effect"
+import { Process } from "./Process.ts"
+import type { DutyInterval } from "./ProcessStore.ts"
+
+/**
+ * A loop that runs when this process has taken the duty: in each interval of so many seconds one process
+ * does, at one of its heartbeats. A run that fails is logged. ADR 0202.
+ */
+export const layer = <E, R>(duty: DutyInterval, run: Effect.Effect<unknown, E, R>) =>
+  Layer.effectDiscard(
+    Effect.gen(function* () {
+      const turn = yield* (yield* Process).duty(duty)
+      yield* Effect.andThen(turn, run).pipe(
+        Effect.catchCause((cause) => Effect.logWarning(`The duty "${duty.name}" failed`, cause)),
+        Effect.forever,
+        Effect.forkScoped
+      )
+    })
+  )
