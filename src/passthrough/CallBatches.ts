@@ -220,7 +220,7 @@ const makeCommit = (waiting: Waiting, write: WriteBatch) => {
 const lastTriesMillis = 10_000
 
 /** Whether another try comes, after its wait. The clock of a test does not move while a scope closes. */
-export const makeLastTries = () => {
+export const makeLastTries = Effect.sync(() => {
   const end = performance.now() + lastTriesMillis
   let failures = 0
   return Effect.callback<boolean>((resume) => {
@@ -229,14 +229,14 @@ export const makeLastTries = () => {
     if (performance.now() + millis > end) return resume(Effect.succeed(false))
     setTimeout(() => resume(Effect.succeed(true)), millis)
   })
-}
+})
 
 /**
  * What is left when the service stops is settled before the store is closed; what cannot be written is
  * released by another process.
  */
 const writeLeft = Effect.fnUntraced(function* (waiting: Waiting, write: WriteBatch) {
-  const tryAgain = makeLastTries()
+  const tryAgain = yield* makeLastTries
   while (true) {
     const ends = waiting.takeEnds()
     if (ends.length === 0) return

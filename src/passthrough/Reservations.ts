@@ -55,7 +55,7 @@ export const makeReservations = Effect.fnUntraced(function* (
   })
   // What is left when the service stops; what cannot be written is released by another process
   const writeRest = Effect.fnUntraced(function* () {
-    const tryAgain = makeLastTries()
+    const tryAgain = yield* makeLastTries
     while (true) {
       const taken = book.take(now(), newId, true)
       if (taken === undefined) return
