@@ -231,7 +231,8 @@ for (const [store, database] of Object.entries(former)) {
           "0007_audit_and_erasure",
           "0008_sessions",
           "0009_catalogs_and_drains",
-          "0010_owners"
+          "0010_owners",
+          "0011_duties"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState
