@@ -140,6 +140,7 @@ const renamed = (before: Rows): Rows => {
   const made = [
     "account_affinities",
     "account_drains",
+    "duties",
     "audit_entries",
     "catalog_adoptions",
     "catalogs",
