@@ -146,6 +146,7 @@ const renamed = (before: Rows): Rows => {
     "callback_times",
     "catalog_adoptions",
     "catalogs",
+    "duties",
     "key_budgets",
     "retention_marks",
     "sessions",
