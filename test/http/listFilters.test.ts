@@ -24,7 +24,7 @@ for (const store of ["embedded", "postgres"] as const) {
             yield* advance("1 minute")
             const created = yield* user.call("POST", image, { prompt: "a" }, headers)
             made.push(created.json.task_info.id)
-            yield* advance("6 seconds")
+            yield* advance("15 seconds", "1 second")
             yield* eventually(
               user.call("GET", `${image}/${made.at(-1)}`),
               ({ json }) => json.task_info.status === "completed"

@@ -173,7 +173,7 @@ describeStores("the catalog of a running gateway", (database) => {
             const justBefore = new Date(Date.parse(adopted_at) - 1).toISOString()
             const later = yield* user.call("POST", path, { prompt: "b" })
             const ids = [earlier, later].map(({ json }) => String(json.task_info.id))
-            yield* advance("5 seconds")
+            yield* advance("20 seconds", "1 second")
             const [old, now] = yield* Effect.forEach(ids, (id) =>
               eventually(timeline(id), ({ json }) => json.status === "completed")
             )

@@ -315,7 +315,7 @@ const logOf = (query = "") =>
   Effect.map(operator("GET", `/audit-log?limit=100${query}`), ({ json }) => json.data)
 
 /** Tables that change by themselves, or that hold nothing that was asked for. */
-const ambient = ["processes", "request_buckets", "wallet_audits", "wallet_audit_rounds"]
+const ambient = ["duties", "processes", "request_buckets", "wallet_audits", "wallet_audit_rounds"]
 
 const state = Effect.map(contents, (tables) => {
   for (const name of ambient) tables.delete(name)

@@ -22,6 +22,7 @@ const images: Progress = {
 const vendor = () => {
   const polls: Array<number> = []
   const account: Partial<VendorAccount> = {
+    accountId: "fal:own",
     submit: () =>
       Effect.succeed({
         _tag: "Accepted",

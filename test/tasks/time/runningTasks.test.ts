@@ -219,7 +219,7 @@ describe("a running task over time", () => {
         FROM tasks WHERE id = ${id}`
       yield* sql`INSERT INTO holds SELECT ${left}::uuid, user_id, 'task', 0, created_at FROM tasks WHERE id = ${id}`
       yield* sql`INSERT INTO runs VALUES (${left}::uuid, NULL, 0, NULL, 0, '1970-01-01T00:00:02Z')`
-      yield* advance("5 seconds")
+      yield* advance("8 seconds")
       const rows =
         yield* sql`SELECT status, error ->> 'code' AS code FROM tasks WHERE id = ${left}::uuid`
       assert.deepStrictEqual(rows, [{ status: "failed", code: "4005" }])

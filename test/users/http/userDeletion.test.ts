@@ -139,7 +139,7 @@ describeStores("a user is deleted", (database) => {
           assert.strictEqual(again.status, 201)
           yield* operator("DELETE", `${manage}/users/${again.json.id}`)
 
-          yield* advance("12 seconds")
+          yield* advance("30 seconds", "1 second")
           assert.deepStrictEqual(yield* traces, [])
           const [task] = yield* sql`
           SELECT status, error ->> 'code' AS code FROM tasks WHERE id = ${world.running}`

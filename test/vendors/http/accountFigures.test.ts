@@ -129,7 +129,7 @@ describeStores("figures of vendor accounts", (database) => {
             limit
           ])
           assert.deepStrictEqual(names, [
-            ["polls", null, 1200],
+            ["polls", null, 1080],
             ["submits", "wan2.5-t2i-preview", 300]
           ])
           // Claimed within this minute or the one before

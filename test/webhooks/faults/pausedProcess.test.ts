@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
+import { SqlClient } from "effect/sql"
 import { layerPostgres } from "../../../src/db/Database.ts"
 import { mostWithin, queueDeliveries } from "../../support/deliveries.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
@@ -21,6 +22,18 @@ const makeEndpoint = async (gateway: GatewayProcess, url: string) => {
 
 const queue = (databaseUrl: string, endpointId: string, count: number) =>
   queueDeliveries(endpointId, count, new Date()).pipe(
+    Effect.provide(layerPostgres({ url: Redacted.make(databaseUrl), maxConnections: 1 })),
+    Effect.runPromise
+  )
+
+/** How many processes have attempts under way. */
+const owners = (databaseUrl: string) =>
+  Effect.flatMap(
+    SqlClient.SqlClient,
+    (sql) => sql<{ readonly n: number }>`
+      SELECT count(DISTINCT owner)::int AS n FROM delivery_queue WHERE owner IS NOT NULL`
+  ).pipe(
+    Effect.map(([row]) => row?.n),
     Effect.provide(layerPostgres({ url: Redacted.make(databaseUrl), maxConnections: 1 })),
     Effect.runPromise
   )
@@ -133,11 +146,22 @@ const besideAnother = async (databaseUrl: string) => {
   await queue(databaseUrl, id, events)
   await until(async () => (receiver.received.length >= 100 ? true : undefined))
   // It stops with attempts under way, whose responses it reads when it continues
-  isHolding = true
-  await until(async () => (heldUp.length > 16 ? true : undefined), { what: "attempts of both" })
+  const letGo = () => {
+    isHolding = false
+    for (const answer of heldUp.splice(0)) answer()
+  }
+  await until(
+    async () => {
+      isHolding = true
+      await until(async () => (heldUp.length === 16 ? true : undefined), { what: "16 attempts" })
+      if ((await owners(databaseUrl)) === 2) return true
+      letGo()
+      return undefined
+    },
+    { what: "attempts of both" }
+  )
   signal(paused, "SIGSTOP")
-  isHolding = false
-  for (const answer of heldUp) answer()
+  letGo()
   await pause(beyondLease)
   await until(async () => ((await count("succeeded")) === events ? true : undefined), {
     what: "the other's taking over",
