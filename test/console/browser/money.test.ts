@@ -92,7 +92,7 @@ const keys = async (it: ConsolePage, url: string) => {
   assert.strictEqual(await create(url, second), 202)
   await page.getByRole("button", { name: "Revoke <b>robot</b>" }).click()
   await dialog.getByRole("button", { name: "Revoke" }).click()
-  await page.getByText("<b>robot</b>").waitFor({ state: "detached" })
+  await page.getByText("<b>robot</b>", { exact: true }).waitFor({ state: "detached" })
   assert.strictEqual(await create(url, second), 401)
 }
 
