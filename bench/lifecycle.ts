@@ -202,7 +202,7 @@ const startGateway = async (
         EGRESS_ALLOW: "127.0.0.1",
         NODE_EXTRA_CA_CERTS: files.ca,
         CATALOG_FILE: files.catalog,
-        FAL_API_KEY: "a:b",
+        FAL_API_KEY: "a:b;polls=100000",
         FAL_BASE_URL: vendorUrl,
         LOG_LEVEL: "Error"
       }

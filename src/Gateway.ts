@@ -23,6 +23,7 @@ import { Passthrough } from "./passthrough/Passthrough.ts"
 import { ReservationStore } from "./passthrough/ReservationStore.ts"
 import { UpstreamCalls } from "./passthrough/UpstreamCalls.ts"
 import { AccountControl } from "./process/AccountControl.ts"
+import { AccountKeys } from "./process/AccountKeys.ts"
 import { AuditLog } from "./process/AuditLog.ts"
 import { AuditStore } from "./process/AuditStore.ts"
 import { CatalogVersions } from "./process/CatalogVersions.ts"
@@ -53,6 +54,8 @@ import { ConcurrencyLimiter } from "./tasks/submission/ConcurrencyLimiter.ts"
 import { ConcurrencySlotStore } from "./tasks/submission/ConcurrencySlotStore.ts"
 import { OperatorFaults } from "./tasks/submission/OperatorFaults.ts"
 import { PaidSubmit } from "./tasks/submission/PaidSubmit.ts"
+import { PollPacing } from "./tasks/submission/PollPacing.ts"
+import { PollPacingStore } from "./tasks/submission/PollPacingStore.ts"
 import { Reconcile } from "./tasks/submission/Reconcile.ts"
 import { VendorAttemptStore } from "./tasks/submission/VendorAttemptStore.ts"
 import { VendorFaultStore } from "./tasks/submission/VendorFaultStore.ts"
@@ -118,6 +121,7 @@ export const stores = Layer.mergeAll(
   AffinityStore.layer,
   CallStore.layer,
   VendorAttemptStore.layer,
+  PollPacingStore.layer,
   EndpointStore.layer,
   PartitionStore.layer,
   ProcessStore.layer,
@@ -186,6 +190,7 @@ export const services = Layer.mergeAll(
       TaskCompletion.layer,
       VendorWork.layer.pipe(
         Layer.provide([PaidSubmit.layer, Reconcile.layer, TaskMedia.layer]),
+        Layer.provide(PollPacing.layer),
         Layer.provide(TaskOutput.layer)
       )
     )
@@ -208,7 +213,8 @@ export const services = Layer.mergeAll(
       UsageReport.layer,
       Wallet.layer
     )
-  )
+  ),
+  Layer.provideMerge(AccountKeys.layer)
 )
 
 /** The background loops; the actors of endpoints are opened by `EndpointActors`. */

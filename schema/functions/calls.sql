@@ -83,6 +83,7 @@ declare
   epochs integer[];
   refusals text[];
   used usage_days[];
+  charged account_days[];
 begin
   select bool_or(l.key_limits) into limited from (
     select w.key_limits from wallets w where w.user_id = any (p_ended_users || p_started_users)
@@ -195,16 +196,19 @@ begin
         from receipts r where r.outcome = 'settled'
         group by 1, 2, 3, 4, 5
       ) u),
+    (select array_agg(((p_now at time zone 'UTC')::date, e.account, 0, e.captured)::account_days)
+      from ended e where e.captured > 0 and e.account is not null),
     -- The balance after the charge that crosses the threshold, and after the release that belongs to it.
     (select array_agg((n.user_id, n.settled_after - n.held_after + n.rest, n.trigger_threshold)::threshold_crossing
         order by n.seq)
       from numbered n where n.kind = 'capture' and n.settled_after < n.trigger_threshold and n.state = 'NORMAL')
-  into results, touch, used, crossed from decided j;
+  into results, touch, used, charged, crossed from decided j;
   if limited then
     results := results || array(
       select h::calls_write_result from calls_budget_hold(p_started, p_keys, p_amounts, epochs, results) h);
   end if;
   if used is not null then perform usage_add(used); end if;
+  if charged is not null then perform account_days_add(charged); end if;
   if touch then perform api_keys_touch(p_keys, p_now); end if;
   if crossed is not null then
     results := results || array(
@@ -259,15 +263,16 @@ $$;
 -- p_numbers the number of its capture among those of its key (0: the call costs nothing), and p_totals the sum
 -- of these captures up to it. p_started_ms is Unix time in milliseconds. p_usages: with the number of the call's
 -- catalog as `catalog` and the vendor's id of the request as `request`. p_rotations: which secret the process knows
--- each key by (ADR 0190). The arrays p_used_ are what the settled calls of each key and model add to the rollup
+-- each key by (ADR 0190). p_catalogs: the one catalog of all running calls of a key and of those to come (ADR 0188).
+-- The arrays p_used_ are what the settled calls of each key and model add to the rollup
 -- (docs/reference/usage.md#rollup).
 --
 -- Raises unique_violation when a call was settled before, GW409 when a reservation does not cover its calls,
 -- and GW428 when an alert is due and the caller has no transaction to publish it in (`p_alerts` is false). The
--- caller then calls reservations_settle_again.
+-- caller then calls reservations_renew_again.
 create or replace function reservations_renew(
-  p_keys text[], p_rotations integer[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
-  p_charged bigint[],
+  p_keys text[], p_rotations integer[], p_users uuid[], p_holds uuid[], p_catalogs integer[], p_needs bigint[],
+  p_extras bigint[], p_captures bigint[], p_charged bigint[],
   p_ended uuid[], p_places integer[], p_numbers bigint[], p_totals bigint[], p_started_ms bigint[], p_amounts bigint[],
   p_captured bigint[], p_outcomes text[], p_statuses integer[], p_accounts text[], p_usages text[],
   p_vendors text[], p_models text[], p_routes text[], p_sandboxes boolean[], p_traces text[],
@@ -318,9 +323,9 @@ begin
       k.last_used_at is null or k.last_used_at < p_now - interval '1 minute' as touch,
       -- The rest of the old reservation, as far as it is requested, needs no new balance.
       least(x.needs + x.extra, coalesce(g.amount, 0) - x.charged) as kept
-    from unnest(p_keys, p_rotations, p_users, p_holds, p_needs, p_extras, p_captures, p_charged, epochs, lefts, ends)
-      with ordinality
-      as x(key, rotation, user_id, hold, needs, extra, captures, charged, epoch, budget, period_end, place)
+    from unnest(p_keys, p_rotations, p_users, p_holds, p_catalogs, p_needs, p_extras, p_captures, p_charged, epochs,
+        lefts, ends) with ordinality
+      as x(key, rotation, user_id, hold, catalog, needs, extra, captures, charged, epoch, budget, period_end, place)
     join wallets w on w.user_id = x.user_id
     left join deleted g on g.key = x.key
     left join api_keys k on k.id = x.key and k.user_id = x.user_id and k.revoked_at is null and k.disabled_at is null
@@ -358,8 +363,9 @@ begin
     window per_wallet as (partition by s.user_id),
       up_to_key as (partition by s.user_id order by s.place rows unbounded preceding)
   ), reserved as (
-    insert into holds (id, user_id, kind, amount, created_at, process_id, api_key_id, budget_epoch)
-    select hold, user_id, 'reservation', granted, p_now, p_process, key, case when past then old_epoch else epoch end
+    insert into holds (id, user_id, kind, amount, created_at, process_id, api_key_id, budget_epoch, catalog_id)
+    select hold, user_id, 'reservation', granted, p_now, p_process, key, case when past then old_epoch else epoch end,
+      catalog
     from numbered where granted > 0
   ), receipts as (
     insert into calls
@@ -418,6 +424,9 @@ begin
       from unnest(p_used_places, p_used_vendors, p_used_models, p_used_sandboxes, p_used_requests, p_used_input,
           p_used_cached, p_used_output, p_used_credits)
         as u(place, vendor, model, sandbox, requests, input, cached, output, credits)));
+    perform account_days_add(array(
+      select ((p_now at time zone 'UTC')::date, c.account, 0, c.captured)::account_days
+      from unnest(p_accounts, p_captured) as c(account, captured) where c.account is not null and c.captured > 0));
   end if;
   if touch then perform api_keys_touch(p_keys, p_now); end if;
   if crossed is not null then
@@ -441,14 +450,14 @@ create or replace function reservations_write(
   p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
 ) returns setof reservations_settle_result language sql as $$
   select * from reservations_renew(
-    p_keys, null, p_users, p_holds, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers, p_totals,
+    p_keys, null, p_users, p_holds, null, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers, p_totals,
     p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_vendors, p_models, p_routes,
     p_sandboxes, p_traces, p_used_places, p_used_vendors, p_used_models, p_used_sandboxes, p_used_requests,
     p_used_input, p_used_cached, p_used_output, p_used_credits, p_process, p_throttle, p_alerts, p_now)
 $$;
 
--- The same for a caller that has not summed up what was used, and does not say by which secret it knows a key: a
--- process of the release before, or reservations_settle_again. A key that was rotated gets no reservation from it.
+-- Kept for processes of the release before: it has not summed up what was used, and does not say by which secret it
+-- knows a key. A key that was rotated gets no reservation from it.
 create or replace function reservations_settle(
   p_keys text[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
   p_charged bigint[],
@@ -474,7 +483,7 @@ create or replace function reservations_settle(
       array_agg(cached) as cached, array_agg(output) as output, array_agg(credits) as credits
     from used
   ) u cross join lateral reservations_renew(
-    p_keys, null, p_users, p_holds, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers, p_totals,
+    p_keys, null, p_users, p_holds, null, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers, p_totals,
     p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_vendors, p_models, p_routes,
     p_sandboxes, p_traces, u.places, u.vendors, u.models, u.sandboxes, u.requests, u.input, u.cached, u.output,
     u.credits, p_process, p_throttle, p_alerts, p_now) r
@@ -484,9 +493,9 @@ $$;
 -- that was settled before is passed over. A call without cover (another process has closed the reservation,
 -- because it took this one for dead) is lost: nothing is charged. Amounts of reservations are absolute, so that
 -- a batch may be repeated, with more calls.
-create or replace function reservations_settle_again(
-  p_keys text[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
-  p_charged bigint[],
+create or replace function reservations_renew_again(
+  p_keys text[], p_users uuid[], p_holds uuid[], p_catalogs integer[], p_needs bigint[], p_extras bigint[],
+  p_captures bigint[], p_charged bigint[],
   p_ended uuid[], p_places integer[], p_numbers bigint[], p_totals bigint[], p_started_ms bigint[], p_amounts bigint[],
   p_captured bigint[], p_outcomes text[], p_statuses integer[], p_accounts text[], p_usages text[],
   p_vendors text[], p_models text[], p_routes text[], p_sandboxes boolean[], p_traces text[],
@@ -523,8 +532,42 @@ begin
   into p_ended, p_places, p_numbers, p_totals, p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts,
     p_usages, p_vendors, p_models, p_routes, p_sandboxes, p_traces, p_captures, p_charged
   from counted;
-  return query select * from reservations_settle(
-    p_keys, p_users, p_holds, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers, p_totals,
-    p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_vendors, p_models, p_routes,
-    p_sandboxes, p_traces, p_process, p_throttle, p_alerts, p_now);
+  -- What was used is summed up here.
+  return query
+  with used as (
+    select c.place, c.vendor, coalesce(c.model, '') as model, c.sandbox, count(*) as requests,
+      coalesce(sum((c.usage::json ->> 'inputTokens')::float8), 0)::bigint as input,
+      coalesce(sum((c.usage::json ->> 'cachedInputTokens')::float8), 0)::bigint as cached,
+      coalesce(sum((c.usage::json ->> 'outputTokens')::float8), 0)::bigint as output,
+      sum(c.captured)::bigint as credits
+    from unnest(p_places, p_vendors, p_models, p_sandboxes, p_outcomes, p_usages, p_captured)
+      as c(place, vendor, model, sandbox, outcome, usage, captured)
+    where c.outcome = 'settled'
+    group by 1, 2, 3, 4
+  )
+  select r.* from (
+    select coalesce(array_agg(place), '{}') as places, array_agg(vendor) as vendors, array_agg(model) as models,
+      array_agg(sandbox) as sandboxes, array_agg(requests) as requests, array_agg(input) as input,
+      array_agg(cached) as cached, array_agg(output) as output, array_agg(credits) as credits
+    from used
+  ) u cross join lateral reservations_renew(
+    p_keys, null, p_users, p_holds, p_catalogs, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers,
+    p_totals, p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_vendors, p_models,
+    p_routes, p_sandboxes, p_traces, u.places, u.vendors, u.models, u.sandboxes, u.requests, u.input, u.cached,
+    u.output, u.credits, p_process, p_throttle, p_alerts, p_now) r;
 end $$;
+
+-- Kept for processes of the release before.
+create or replace function reservations_settle_again(
+  p_keys text[], p_users uuid[], p_holds uuid[], p_needs bigint[], p_extras bigint[], p_captures bigint[],
+  p_charged bigint[],
+  p_ended uuid[], p_places integer[], p_numbers bigint[], p_totals bigint[], p_started_ms bigint[], p_amounts bigint[],
+  p_captured bigint[], p_outcomes text[], p_statuses integer[], p_accounts text[], p_usages text[],
+  p_vendors text[], p_models text[], p_routes text[], p_sandboxes boolean[], p_traces text[],
+  p_process text, p_throttle interval, p_alerts boolean, p_now timestamptz
+) returns setof reservations_settle_result language sql as $$
+  select * from reservations_renew_again(
+    p_keys, p_users, p_holds, null, p_needs, p_extras, p_captures, p_charged, p_ended, p_places, p_numbers, p_totals,
+    p_started_ms, p_amounts, p_captured, p_outcomes, p_statuses, p_accounts, p_usages, p_vendors, p_models, p_routes,
+    p_sandboxes, p_traces, p_process, p_throttle, p_alerts, p_now)
+$$;

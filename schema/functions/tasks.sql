@@ -147,6 +147,7 @@ declare
   w wallets;
   settlement record;
   used usage_days[];
+  charged account_days[];
   made bigint;
 begin
   for c in
@@ -184,6 +185,10 @@ begin
         case c.result_kind when 'images' then made else 0 end, case c.result_kind when 'videos' then made else 0 end,
         case c.result_kind when 'audios' then made else 0 end,
         case c.result_kind when 'videos' then made * c.seconds else 0 end, c.captured)::usage_days;
+      charged := charged || ((c.now at time zone 'UTC')::date, (
+        -- The account behind its adapter; the simulator has none.
+        select split_part(v.account_id, '@', 2) from vendor_attempts v where v.task_id = c.task order by v.n desc limit 1
+      ), 0, c.captured)::account_days;
     end if;
     alert := settlement.alert;
     n := c.n;
@@ -197,6 +202,7 @@ begin
   end loop;
   if w.user_id is not null then perform wallet_write(w); end if;
   if used is not null then perform usage_add(used); end if;
+  if charged is not null then perform account_days_add(charged); end if;
 end $$;
 
 -- The queues that have waiting tasks, each with the time of its next claim: when its first task is due and, under
@@ -267,7 +273,10 @@ begin
   select array_agg(o.task_id order by o.due_at, o.task_id) into claimed from owned o;
   if claimed is null then return; end if;
   if lease.key is not null then
-    update rate_leases l set next_at = first_at + cardinality(claimed) * lease.spacing where l.key = p_queue;
+    update rate_leases l set next_at = first_at + cardinality(claimed) * lease.spacing,
+      minute = date_trunc('minute', p_now),
+      used = cardinality(claimed) + case when l.minute = date_trunc('minute', p_now) then l.used else 0 end
+    where l.key = p_queue;
   end if;
   -- A statement of its own, so that it sees what the earlier owners have written.
   return query
@@ -314,6 +323,7 @@ end $$;
 
 -- Begins paid submits: each attempt is recorded before its POST, and its task is `processing`
 -- (docs/reference/vendors.md#paid-submit-protocol). Its permit is used: who takes the task over finds it in `queue`.
+-- It gives up its slot, or its wait for one, at another account than this.
 -- Returns the `n` of those that are in hand with this epoch.
 create or replace function task_attempts_begin(p_calls jsonb) returns table (n integer) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
@@ -325,8 +335,10 @@ begin
       n integer, task uuid, epoch integer, attempt integer, vendor text, account text, body_hash bytea,
       queue text, now timestamptz)
   ), fence as (
-    update runs r set attempt = c.attempt, queue = c.queue from c
-    where r.task_id = c.task and r.epoch = c.epoch and r.owner is not null
+    update runs r set attempt = c.attempt, queue = c.queue,
+      slot_key = case when r.account_id = c.account then r.slot_key end,
+      slot_held = r.slot_held and coalesce(r.account_id = c.account, false)
+    from c where r.task_id = c.task and r.epoch = c.epoch and r.owner is not null
     returning c.*
   ), started as (
     update tasks t set status = 'processing', started_at = f.now, updated_at = f.now

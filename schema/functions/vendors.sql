@@ -121,3 +121,43 @@ begin
     end if;
   end loop;
 end $$;
+
+-- Makes the tasks due that wait for a slot of these accounts, so that they may go to another one.
+create or replace function slots_leave(p_accounts text[], p_now timestamptz) returns void language sql
+set enable_seqscan = off as $$
+  update runs r set due_at = p_now where r.task_id = any (array(
+    select n.task_id from unnest(p_accounts) as a(id)
+    join runs n on n.slot_key = a.id or starts_with(n.slot_key, a.id || '/')
+    where n.slot_key is not null and not n.slot_held and n.owner is null and n.due_at > p_now
+    for update of n skip locked
+  ))
+$$;
+
+-- Writes down that a process has these accounts in its configuration. `p_sealed`: in hex, and written over what is
+-- there at a start, because an operator may replace the key of a name.
+create or replace function vendor_accounts_keep(p_ids text[], p_sealed text[], p_start boolean, p_now timestamptz)
+returns void language sql as $$
+  insert into vendor_accounts as a (id, sealed, configured_at)
+  select x.id, decode(x.sealed, 'hex'), p_now from unnest(p_ids, p_sealed) as x(id, sealed) order by x.id
+  on conflict (id) do update set
+    sealed = case when p_start then excluded.sealed else a.sealed end,
+    configured_at = greatest(a.configured_at, excluded.configured_at)
+$$;
+
+-- Forgets the accounts that no process had in its configuration since then, and whose jobs no unfinished task needs.
+create or replace function vendor_accounts_forget(p_since timestamptz) returns void language sql as $$
+  delete from vendor_accounts a where a.configured_at < p_since and not exists (
+    select from runs r join vendor_attempts v on v.task_id = r.task_id and v.n = r.attempt
+    where split_part(v.account_id, '@', 2) = a.id
+  )
+$$;
+
+-- Adds what a transaction has charged at vendor accounts. Each connection has a row of its own, because a row for all
+-- of them would make every settlement wait for the one before; two that share a shard wait for each other.
+create or replace function account_days_add(p_charged account_days[]) returns void language sql as $$
+  insert into account_days as d (day, account_id, shard, credits)
+  select c.day, c.account_id, pg_backend_pid() % 64, sum(c.credits)
+  from unnest(p_charged) c where c.account_id <> '' and c.credits > 0
+  group by c.day, c.account_id order by c.account_id, c.day
+  on conflict (day, account_id, shard) do update set credits = d.credits + excluded.credits
+$$;

@@ -30,6 +30,7 @@ const parseBase = (text: string): string | undefined => {
 
 const weightMax = 1000
 const concurrentMax = 100_000
+const pollsMax = 100_000
 
 /**
  * Reads `…_API_KEY`: keys separated by commas, each followed by settings
@@ -84,7 +85,7 @@ const parseAccount = (
 
 /** The settings that can follow a key. */
 interface Settings extends Partial<
-  Pick<AccountSetting, "weight" | "baseUrl" | "concurrent" | "region" | "jwksUrl">
+  Pick<AccountSetting, "weight" | "baseUrl" | "concurrent" | "polls" | "region" | "jwksUrl">
 > {
   readonly name?: string
 }
@@ -109,6 +110,13 @@ const readers = new Map<string, (value: string) => Settings | string>([
       return concurrent === undefined
         ? `has no concurrent of 1 to ${concurrentMax}`
         : { concurrent }
+    }
+  ],
+  [
+    "polls",
+    (value) => {
+      const polls = count(value, pollsMax)
+      return polls === undefined ? `has no polls of 1 to ${pollsMax} a second` : { polls }
     }
   ],
   [

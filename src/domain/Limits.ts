@@ -284,5 +284,14 @@ export const keyGraceDays = 7
 /** Text that names where a price was read. */
 export const sourceCharactersMax = 500
 
+/** How often a process says which vendor accounts it has (ADR 0186). */
+export const accountKeepSeconds = 10
+
+/** No process has such an account any more: several times the interval. */
+export const accountLeftSeconds = 30
+
+/** The key of such an account is kept for so long: a process that was paused may still have it. */
+export const accountForgottenSeconds = 600
+
 /** Catalogs that a process keeps for tasks that were accepted with them. */
 export const catalogsKeptMax = 20

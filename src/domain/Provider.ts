@@ -51,6 +51,8 @@ export interface AccountSetting {
   readonly weight: number
   /** Jobs of tasks that may run at the vendor at once, over all processes; absent: the documented limit. */
   readonly concurrent?: number
+  /** Polls of jobs a second, over all processes; absent: the default of the vendor. */
+  readonly polls?: number
   /** Of a DashScope account; absent: that of the host of `baseUrl`, if it is one of the vendor's. */
   readonly region?: Region
   /** Where fal publishes the keys that its callbacks are signed with; absent: fal's own. */

@@ -43,6 +43,10 @@ interface Reservation {
   /** Calls are drawn by this secret of the key alone. */
   rotation: number
   readonly user: UserId
+  /** Of all calls that are drawn. ADR 0188. */
+  catalogId: number | null
+  /** Of the newest call: when it is another one, nothing is drawn until the running calls have ended. */
+  wantedCatalogId: number | null
   /** Calls are drawn up to here: what the store holds at least, whether a write under way succeeds or not. */
   limit: bigint
   /** The most that running calls can cost, and what ended calls cost that are not settled yet. */
@@ -107,6 +111,11 @@ export class ReservationBook {
     // The store has recognized the key by its newest secret
     if (start.rotation > reservation.rotation) reservation.rotation = start.rotation
     reservation.begun += start.amount
+    if (start.catalogId !== reservation.catalogId) {
+      reservation.wantedCatalogId = start.catalogId
+      reservation.validUntil = never
+      return undefined
+    }
     if (
       start.rotation !== reservation.rotation ||
       reservation.open + start.amount > reservation.limit ||
@@ -146,7 +155,11 @@ export class ReservationBook {
       if (!isDue) continue
       const settling = reservation.ended.splice(0, Math.max(0, callsPerBatchMax - ended.length))
       ended.push(...settling)
-      const extra = isQuiet || reservation.isClosing ? 0n : this.#extraOf(reservation)
+      // No call of the former catalog is left: those that are settled now need no hold any more
+      const isFree = running === 0n && reservation.ended.length === 0
+      const catalogId = isFree ? reservation.wantedCatalogId : reservation.catalogId
+      const isClosing = reservation.isClosing || catalogId !== reservation.wantedCatalogId
+      const extra = isQuiet || isClosing ? 0n : this.#extraOf(reservation)
       // Covered whether this is committed or not
       reservation.limit = min(reservation.limit, running + extra + costOf(settling))
       reservation.stored = max(reservation.stored, running + extra)
@@ -155,6 +168,7 @@ export class ReservationBook {
         rotation,
         user,
         hold: newId(),
+        catalogId,
         needs: Credits.make(running),
         extra: Credits.make(extra)
       })
@@ -166,16 +180,18 @@ export class ReservationBook {
   written({ at, ended, sizes }: Taken, grants: ReadonlyArray<ReservationGrant>): void {
     const byKey = new Map(grants.map((grant) => [grant.key, grant]))
     const settled = Map.groupBy(ended, ({ start }) => start.key)
-    for (const { key } of sizes) {
+    for (const { catalogId = null, key } of sizes) {
       const reservation = this.#reservations.get(key)
       if (reservation === undefined) continue
+      reservation.catalogId = catalogId
       const grant = byKey.get(key)
       reservation.open -= costOf(settled.get(key) ?? [])
       reservation.limit = grant?.granted ?? 0n
       reservation.stored = reservation.limit
       reservation.available = grant?.available
       reservation.left = grant?.left ?? undefined
-      const isOpen = grant?.alive === true && grant.granted > 0n
+      const isOpen =
+        grant?.alive === true && grant.granted > 0n && catalogId === reservation.wantedCatalogId
       reservation.isClosing = grant?.alive === false && grant.granted > 0n
       reservation.validUntil = isOpen ? later(at) : never
       reservation.expiresAt =
@@ -208,7 +224,10 @@ export class ReservationBook {
   }
 
   /** Counts the calls of a key without a reservation; creates one when it calls often. */
-  #count({ key, rotation, user }: CallStart, { monotonic }: Moment): Reservation | undefined {
+  #count(
+    { catalogId, key, rotation, user }: CallStart,
+    { monotonic }: Moment
+  ): Reservation | undefined {
     if (monotonic - this.#countedSince >= oftenMillis) {
       this.#counts.clear()
       this.#countedSince = monotonic
@@ -220,6 +239,8 @@ export class ReservationBook {
       key,
       rotation,
       user,
+      catalogId,
+      wantedCatalogId: catalogId,
       limit: 0n,
       open: 0n,
       running: 0n,

@@ -22,6 +22,8 @@ export interface ReservationSize {
   readonly user: UserId
   /** Id of the hold that replaces the last one. */
   readonly hold: string
+  /** The catalog of the running calls, and of those to come. ADR 0188. */
+  readonly catalogId?: number | null
   /** What the running calls can cost. */
   readonly needs: Credits
   /** For calls to come, as far as the wallet has it available. */
@@ -131,11 +133,11 @@ const grantOf = (row: typeof Notice.Type): ReadonlyArray<ReservationGrant> => {
 
 const fastStatement = `SELECT * FROM reservations_renew(
   $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,
-  $26, $27, $28, $29, $30, $31, $32, $33, $34, make_interval(secs => $35), $36, $37)`
+  $26, $27, $28, $29, $30, $31, $32, $33, $34, $35, make_interval(secs => $36), $37, $38)`
 
-const carefulStatement = `SELECT * FROM reservations_settle_again(
-  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24,
-  make_interval(secs => $25), $26, $27)`
+const carefulStatement = `SELECT * FROM reservations_renew_again(
+  $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25,
+  make_interval(secs => $26), $27, $28)`
 
 const parametersOf = (
   { ended, now, processId, sizes, throttleSeconds }: ReservationBatch,
@@ -144,10 +146,11 @@ const parametersOf = (
   const { calls, keys, used } = numbered(ended, sizes)
   return [
     texts(sizes, ({ key }) => key),
-    // reservations_settle_again lets no call be drawn on the reservation of a key that was rotated
+    // reservations_renew_again lets no call be drawn on the reservation of a key that was rotated
     ...(alerts ? [] : [integers(sizes, ({ rotation }) => rotation)]),
     uuids(sizes, ({ user }) => user),
     uuids(sizes, ({ hold }) => hold),
+    integers(sizes, ({ catalogId }) => catalogId ?? null),
     amounts(sizes, ({ needs }) => needs),
     amounts(sizes, ({ extra }) => extra),
     counts(keys, ({ captures }) => captures),
@@ -169,7 +172,7 @@ const parametersOf = (
     texts(ended, ({ start }) => start.route),
     booleans(ended, ({ start }) => start.sandbox),
     texts(ended, ({ start }) => start.trace),
-    // reservations_settle_again passes calls over, and sums up the others itself
+    // reservations_renew_again passes calls over, and sums up the others itself
     ...(alerts ? [] : used.columns()),
     processId,
     throttleSeconds,

@@ -1,19 +1,29 @@
-import { Clock, Context, DateTime, Effect, Layer, Option, Result } from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Option, Redacted, Result } from "effect"
 import { Catalog } from "../catalog/Catalog.ts"
 import { AppConfig } from "../config/Config.ts"
+import * as Credits from "../domain/Credits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
-import type { AccountSetting } from "../domain/Provider.ts"
+import type { AccountSetting, Provider } from "../domain/Provider.ts"
 import { accountRefusal } from "../vendors/accounts/AccountRefusal.ts"
 import { Accounts } from "../vendors/accounts/Accounts.ts"
 import type { AccountDetails } from "../vendors/accounts/Accounts.ts"
+import { freeCallOf, isGood, sendFreeCall } from "../vendors/accounts/FreeCalls.ts"
 import { Upstream } from "../vendors/upstream/Upstream.ts"
+import * as VendorHttp from "../vendors/VendorHttp.ts"
 import { AccountDrainStore } from "./AccountDrainStore.ts"
+import { AccountFiguresStore } from "./AccountFiguresStore.ts"
+import type { LeasedRate } from "./AccountFiguresStore.ts"
+import { AccountKeys } from "./AccountKeys.ts"
 import { Process } from "./Process.ts"
 
 export interface ControlledAccount {
   readonly details: AccountDetails
   readonly drainingSince: DateTime.Utc | null
+  /** Charged today (UTC) for its tasks and calls. */
+  readonly charged: Credits.Credits
+  /** Of tasks; those that responses to calls tell are in `details`. */
+  readonly rates: ReadonlyArray<LeasedRate>
 }
 
 /** The response to a free call. */
@@ -31,12 +41,15 @@ type Failure = Problem | StoreUnavailable
 export class AccountControl extends Context.Service<
   AccountControl,
   {
-    readonly list: Effect.Effect<ReadonlyArray<ControlledAccount>>
+    readonly list: Effect.Effect<ReadonlyArray<ControlledAccount>, StoreUnavailable>
     /** No new work in any process; what it has is finished there. Fails with 2005. */
     readonly drain: (id: string) => Effect.Effect<ControlledAccount, Failure>
+    /** Fails with 2005, or 2010 for one that left the configuration. */
     readonly resume: (id: string) => Effect.Effect<ControlledAccount, Failure>
-    /** Asks the vendor for its list of models. Fails with 2005, or 2010 where no free call is known. */
+    /** Asks the vendor something that costs nothing. Fails with 2005, or 2010 where no such call is known. */
     readonly check: (id: string) => Effect.Effect<AccountCheck, Failure>
+    /** Deletes what was charged on days before yesterday. */
+    readonly deleteOld: Effect.Effect<void, StoreUnavailable>
   }
 >()("gateway/process/AccountControl") {
   static readonly layer = Layer.effect(
@@ -44,9 +57,11 @@ export class AccountControl extends Context.Service<
     Effect.gen(function* () {
       const accounts = yield* Accounts
       const store = yield* AccountDrainStore
+      const figures = yield* AccountFiguresStore
+      const keys = yield* AccountKeys
       const { database } = yield* AppConfig
-      const process = yield* Process
-      const drainsChanged = yield* process.changed("drains")
+      const { changed: changes, publishChange } = yield* Process
+      const drainsChanged = yield* changes("drains")
       const send = yield* makeFreeCall
       let since = new Map<string, DateTime.Utc>()
 
@@ -65,9 +80,20 @@ export class AccountControl extends Context.Service<
         )
       }
 
-      const list = Effect.map(accounts.details, (all) =>
-        all.map((details) => ({ details, drainingSince: since.get(details.id) ?? null }))
-      )
+      const list = Effect.gen(function* () {
+        const departed = yield* keys.departed
+        const now = yield* DateTime.now
+        const charged = new Map(
+          (yield* figures.charged(now)).map(({ accountId, credits }) => [accountId, credits])
+        )
+        const rates = yield* figures.rates(now)
+        return (yield* accounts.details).map((details) => ({
+          details,
+          drainingSince: since.get(details.id) ?? departed.get(details.id) ?? null,
+          charged: charged.get(details.id) ?? Credits.zero,
+          rates: rates.filter(({ key }) => key.startsWith(`${details.id}/`))
+        }))
+      })
       const find = (id: string) =>
         Effect.flatMap(list, (all) =>
           Effect.mapError(
@@ -75,14 +101,10 @@ export class AccountControl extends Context.Service<
             () => problem(2005, `There is no account ${id.slice(0, 60)}`)
           )
         )
+      const publish = Effect.sync(() => publishChange("drains"))
       const changed = (id: string, change: Effect.Effect<void, StoreUnavailable>) =>
         Effect.uninterruptible(
-          find(id).pipe(
-            Effect.andThen(change),
-            Effect.tap(() => Effect.sync(() => process.publishChange("drains"))),
-            Effect.andThen(refresh),
-            Effect.andThen(find(id))
-          )
+          Effect.flatMap(Effect.all([find(id), change, publish, refresh]), () => find(id))
         )
 
       return AccountControl.of({
@@ -92,73 +114,94 @@ export class AccountControl extends Context.Service<
             id,
             Effect.flatMap(DateTime.now, (now) => store.drain(id, now))
           ),
-        resume: (id) => changed(id, store.resume(id)),
+        resume: (id) =>
+          Effect.flatMap(find(id), ({ details }) =>
+            details.isConfigured
+              ? changed(id, store.resume(id))
+              : problem(2010, "This account is not configured: put it back to use it again")
+          ),
+        deleteOld: Effect.flatMap(DateTime.now, (now) =>
+          figures.deleteBefore(DateTime.subtract(now, { days: 1 }))
+        ),
         check: (id) => Effect.flatMap(find(id), ({ details }) => send(details.account))
       })
     })
-  ).pipe(Layer.provide(AccountDrainStore.layer))
+  ).pipe(Layer.provide([AccountDrainStore.layer, AccountFiguresStore.layer]))
 }
 
-/** The list of models: every provider with routes has it, and it costs nothing. */
+/** A call that costs nothing: the list of models of a provider with routes, else one of its own. */
 const makeFreeCall = Effect.gen(function* () {
   const accounts = yield* Accounts
   const catalog = yield* Catalog
+  const http = yield* VendorHttp.make()
   const upstream = yield* Upstream
 
+  const callOf = (account: AccountSetting) => {
+    const own = freeCallOf(account.provider)
+    if (own !== undefined) {
+      const call = sendFreeCall(http, account, Redacted.value(account.key), own)
+      return {
+        model: modelOf(own.path),
+        call: Effect.mapError(call, ({ message }) => ({ detail: message })),
+        isGood: (status: number) => isGood(own, status)
+      }
+    }
+    const route = routeOf(catalog, account.provider)
+    if (route === undefined) return undefined
+    const model = modelOf(route.path)
+    const call = upstream.send(account, { ...listing, path: route.path, model, route })
+    return { model, call, isGood: (status: number) => status < 300 }
+  }
+
   return Effect.fn("AccountControl.check")(function* (account: AccountSetting) {
-    const { provider } = account
-    const route = catalog
-      .current()
-      .upstream.routes.find(
-        (route) =>
-          route.provider === provider &&
-          route.method === "GET" &&
-          route.meter.per === "nothing" &&
-          route.path.endsWith("/models")
-      )
-    if (route === undefined) {
+    const free = callOf(account)
+    if (free === undefined) {
       return yield* problem(
         2010,
-        `No free call of ${provider} is known: this account cannot be checked`
+        `No free call of ${account.provider} is known: this account cannot be checked`
       )
     }
-    const source = { model: `GET ${route.path}`, user: null }
     const began = yield* Clock.currentTimeMillis
-    const result = yield* Effect.result(
-      upstream.send(account, {
-        method: "GET",
-        path: route.path,
-        query: "",
-        headers: provider === "anthropic" ? ["anthropic-version", "2023-06-01"] : [],
-        body: new Uint8Array(),
-        model: source.model,
-        user: "operator",
-        key: "operator",
-        route,
-        watch: undefined
-      })
-    )
+    const result = yield* Effect.result(free.call)
     const now = yield* Clock.currentTimeMillis
     const millis = now - began
     if (Result.isFailure(result)) {
       return { ok: false, httpStatus: null, millis, detail: result.failure.detail }
     }
     const { status } = result.success
-    accounts.observe(account, source, result.success, now)
+    const ok = free.isGood(status)
+    accounts.observe(account, { model: free.model, user: null }, result.success, now)
     const refusal = accountRefusal(result.success)
-    return {
-      ok: status < 300,
-      httpStatus: status,
-      millis,
-      detail:
-        refusal === undefined
-          ? status < 300
-            ? null
-            : `The vendor returned HTTP ${status}`
-          : remedyOf(refusal)
-    }
+    const fault = refusal === undefined ? `The vendor returned HTTP ${status}` : remedyOf(refusal)
+    return { ok, httpStatus: status, millis, detail: ok ? null : fault }
   })
 })
+
+/** What the pauses that a check finds are counted by. */
+const modelOf = (path: string): string => `GET ${path.replace(/\?.*$/u, "")}`
+
+const listing = {
+  method: "GET",
+  query: "",
+  // Anthropic's; others do not know it
+  headers: ["anthropic-version", "2023-06-01"],
+  body: new Uint8Array(),
+  user: "operator",
+  key: "operator",
+  watch: undefined
+} as const
+
+/** The list of models of a provider with routes. */
+const routeOf = (catalog: Catalog["Service"], provider: Provider) =>
+  catalog
+    .current()
+    .upstream.routes.find(
+      (route) =>
+        route.provider === provider &&
+        route.method === "GET" &&
+        route.meter.per === "nothing" &&
+        route.path.endsWith("/models")
+    )
 
 /** What the operator does about a refusal of the service's own account. */
 export const remedyOf = (concerns: "account" | "scope"): string =>

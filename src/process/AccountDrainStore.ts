@@ -14,7 +14,7 @@ export class AccountDrainStore extends Context.Service<
   AccountDrainStore,
   {
     readonly list: Effect.Effect<ReadonlyArray<AccountDrain>, StoreUnavailable>
-    /** One that drains already keeps its time. */
+    /** One that drains already keeps its time. Tasks that wait for a slot there choose their account anew. */
     readonly drain: (id: string, now: DateTime.Utc) => Effect.Effect<void, StoreUnavailable>
     readonly resume: (id: string) => Effect.Effect<void, StoreUnavailable>
   }
@@ -26,7 +26,9 @@ export class AccountDrainStore extends Context.Service<
         list: sql`SELECT account_id, since FROM account_drains`.pipe(rowsOf(Drain), storeFailures),
         drain: (id, now) =>
           sql`
-            INSERT INTO account_drains (account_id, since) VALUES (${id}, ${toDate(now)})
+            WITH left_slots AS MATERIALIZED (SELECT FROM slots_leave(ARRAY[${id}]::text[], ${toDate(now)}))
+            INSERT INTO account_drains (account_id, since) SELECT ${id}, ${toDate(now)}
+            FROM (SELECT count(*) FROM left_slots) AS done
             ON CONFLICT (account_id) DO NOTHING`.pipe(
             audited(sql, named),
             Effect.asVoid,

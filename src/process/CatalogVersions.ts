@@ -6,6 +6,7 @@ import { differenceOf } from "../catalog/CatalogDifference.ts"
 import type { CatalogDifference } from "../catalog/CatalogDifference.ts"
 import type { CatalogError } from "../catalog/CatalogSource.ts"
 import { AppConfig } from "../config/Config.ts"
+import { DatabaseClock } from "../db/DatabaseClock.ts"
 import { catalogsKeptMax, ownerDeadSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { CatalogStore } from "./CatalogStore.ts"
@@ -61,6 +62,7 @@ export class CatalogVersions extends Context.Service<
       const { database } = yield* AppConfig
       const { changed, id: processId, publishChange } = yield* Process
       const catalogChanged = yield* changed("catalog")
+      const clock = yield* DatabaseClock
       const adopted = yield* makeAdopted
 
       const reload = Effect.fn("CatalogVersions.reload")(function* (dryRun: boolean) {
@@ -71,7 +73,7 @@ export class CatalogVersions extends Context.Service<
         const difference = differenceOf(before.content, next.content)
         const isSame = next.hash === before.hash
         if (!dryRun) {
-          const now = yield* DateTime.now
+          const now = yield* clock.now
           const request = { catalog: next, processId, isStart: false, aliveSince: now, now }
           yield* adopted.become(yield* store.adopt(request))
           publishChange("catalog")
@@ -119,7 +121,8 @@ const makeAdopted = Effect.gen(function* () {
   const catalog = yield* Catalog
   const store = yield* CatalogStore
   const { id: processId, publishChange } = yield* Process
-  const now = yield* DateTime.now
+  // Heartbeats are judged by it, and all processes date adoptions by it. ADR 0176
+  const now = yield* (yield* DatabaseClock).now
   let known = 0
   let since = now
 

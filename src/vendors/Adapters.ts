@@ -23,6 +23,8 @@ export interface Adapter {
   /** The headers that carry the key. */
   readonly auth: (key: string) => Readonly<Record<string, string>>
   readonly make: (context: AdapterContext) => VendorAccount
+  /** Polls of an account, unless the operator sets another rate; absent: blocking. docs/reference/vendors.md#poll-rates */
+  readonly pollsPerSecond?: number
   /** Whether the account has the model; absent: every account has every model. */
   readonly hasModel?: (account: AccountSetting, upstreamModel: string) => boolean
   /** Whether a job can carry this field of the entry's body; absent: it can carry all. */
@@ -49,6 +51,7 @@ export const adapters: { readonly [name in AdapterName]: Adapter } = {
     provider: "dashscope",
     auth: bearer,
     make: DashScopeAsync.make,
+    pollsPerSecond: 18,
     hasModel,
     takes: ({ upstreamModel }, field) => takesVideoField(upstreamModel, field),
     valueFault: videoValueFault
@@ -79,14 +82,26 @@ export const adapters: { readonly [name in AdapterName]: Adapter } = {
     provider: "openai",
     auth: bearer,
     make: OpenAiVideos.make,
+    pollsPerSecond: 20,
     hasModel: OpenAiVideos.hasModel,
     takes: among(OpenAiVideos.taken),
     valueFault: videoSizeFault,
     pictureFault
   },
-  "fal-queue": { provider: "fal", auth: fal, make: FalQueue.make, takes },
-  replicate: { provider: "replicate", auth: bearer, make: Replicate.make, takes }
+  "fal-queue": { provider: "fal", auth: fal, make: FalQueue.make, pollsPerSecond: 200, takes },
+  replicate: {
+    provider: "replicate",
+    auth: bearer,
+    make: Replicate.make,
+    pollsPerSecond: 40,
+    takes
+  }
 }
+
+/** Their accounts run tasks. */
+export const taskProviders: ReadonlySet<Provider> = new Set(
+  Object.values(adapters).map(({ provider }) => provider)
+)
 
 const byName = new Map(Object.entries(adapters))
 

@@ -33,19 +33,17 @@ export const layer = (options: VendorOptions = {}) =>
       const accounts = yield* Accounts
       const makeAccount = yield* makeAccountFactory(options)
       const simulator = (yield* makeSimulator(options)).account
-      const made = new Map<string, VendorAccount>()
-      const settings = (yield* accounts.states).flatMap(({ id }) =>
-        Option.toArray(accounts.find(id))
-      )
+      const made = new Map<string, readonly [AccountSetting, VendorAccount]>()
 
       const accountFor = (name: string, account: AccountSetting): Option.Option<VendorAccount> => {
         const accountId = `${name}${separator}${account.id}`
         const known = made.get(accountId)
-        if (known !== undefined) return Option.some(known)
+        // The key of one that left the configuration may have been replaced by another process
+        if (known?.[0] === account) return Option.some(known[1])
         const adapter = adapterOf(name)
         if (adapter === undefined) return Option.none()
         const created = makeAccount(adapter, account, accountId)
-        made.set(accountId, created)
+        made.set(accountId, [account, created])
         return Option.some(created)
       }
 
@@ -56,7 +54,7 @@ export const layer = (options: VendorOptions = {}) =>
 
       const having = ({ adapter, upstreamModel }: ChosenFor) => {
         const found = adapterOf(adapter)
-        return found === undefined ? [] : accountsWith(found, upstreamModel, settings)
+        return found === undefined ? [] : accountsWith(found, upstreamModel, accounts.configured)
       }
 
       return VendorClient.of({
@@ -69,8 +67,7 @@ export const layer = (options: VendorOptions = {}) =>
           if (among.length === 0) return yield* noAccountWith(upstreamModel)
           const now = yield* Clock.currentTimeMillis
           const source = { model: upstreamModel, user: null }
-          const order = accounts.order(provider, source, now, among)
-          const account = Result.match(order, {
+          const account = Result.match(accounts.order(provider, source, now, among), {
             onSuccess: (all) => Option.fromUndefinedOr(all[0]),
             // Its response has the wait
             onFailure: ({ soonest = "" }) => accounts.find(soonest)
@@ -115,8 +112,10 @@ const makeAccountFactory = Effect.fnUntraced(function* ({
       observeResponse,
       mayDisableInspection
     }
+    const made = adapter.make(context)
     return {
-      ...adapter.make(context),
+      ...made,
+      rateOf: rateWith(adapter, account, made),
       ...operatorLimit(account),
       isDraining: () => accounts.isDraining(account),
       download: downloads(account, auth)
@@ -136,6 +135,18 @@ const masked =
         ? response
         : { ...response, body: mask.bytes(response.body) }
     )
+
+/** Polls of all models of the account count together. */
+const rateWith =
+  (
+    { pollsPerSecond }: Adapter,
+    { id, polls = pollsPerSecond }: AccountSetting,
+    made: VendorAccount
+  ): NonNullable<VendorAccount["rateOf"]> =>
+  (act, upstreamModel) => {
+    if (act === "submit") return made.rateOf?.(act, upstreamModel)
+    return polls === undefined ? undefined : { key: `${id}/polls`, calls: polls, perMillis: 1000 }
+  }
 
 /** The operator's limit counts all models together and replaces the vendor's. ADR 0108. */
 const operatorLimit = ({

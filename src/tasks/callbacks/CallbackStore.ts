@@ -13,6 +13,8 @@ export interface VerifiedCallback {
   /** From then on its timestamp is too old to be accepted. */
   readonly expiresAt: DateTime.Utc
   readonly taskId: TaskId
+  /** Whose job it is of. */
+  readonly accountId: string
   readonly now: DateTime.Utc
 }
 
@@ -22,7 +24,7 @@ export class CallbackStore extends Context.Service<
   {
     /**
      * Makes the task due; one that is in hand is due again when its step has ended. `Repeated`: the
-     * callback was accepted before, nothing was changed.
+     * callback was accepted before, nothing was changed. The vendor is known to call for the account.
      */
     readonly accept: (
       callback: VerifiedCallback
@@ -34,7 +36,7 @@ export class CallbackStore extends Context.Service<
     CallbackStore,
     Effect.map(PgClient.PgClient, (sql) =>
       CallbackStore.of({
-        accept: ({ digest, expiresAt, now, taskId }) =>
+        accept: ({ accountId, digest, expiresAt, now, taskId }) =>
           sql`
             WITH accepted AS (
               INSERT INTO vendor_callbacks (digest, expires_at) VALUES (${digest}, ${toDate(expiresAt)})
@@ -43,6 +45,13 @@ export class CallbackStore extends Context.Service<
               UPDATE runs SET callback_received = true, due_at = least(due_at, ${toDate(now)})
               WHERE task_id = ${taskId} AND EXISTS (SELECT FROM accepted)
               RETURNING owner
+            ), called AS (
+              INSERT INTO callback_times (account_id, called_at)
+              SELECT ${accountId}, ${toDate(now)} FROM accepted WHERE NOT EXISTS (
+                SELECT FROM callback_times
+                WHERE account_id = ${accountId} AND called_at > ${toDate(now)}::timestamptz - interval '10 seconds'
+              )
+              ON CONFLICT (account_id) DO UPDATE SET called_at = excluded.called_at
             )
             SELECT EXISTS (SELECT FROM accepted) AS is_new,
               EXISTS (SELECT FROM notified WHERE owner IS NOT NULL) AS in_hand`.pipe(

@@ -7,10 +7,10 @@ import { TaskId } from "../../domain/Ids.ts"
 import { signatureSkewSecondsMax } from "../../domain/Limits.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import { AccountKeys } from "../../process/AccountKeys.ts"
 import { Drain } from "../../process/Drain.ts"
 import { Secrets } from "../../process/Secrets.ts"
 import { WorkNotifier } from "../../process/WorkNotifier.ts"
-import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { VendorAccount } from "../../vendors/VendorClient.ts"
 import { CallbackKeys } from "./CallbackKeys.ts"
 import { CallbackStore } from "./CallbackStore.ts"
@@ -54,7 +54,7 @@ export class Callbacks extends Context.Service<
       const keys = yield* CallbackKeys
       const secrets = yield* Secrets
       const store = yield* CallbackStore
-      const vendors = yield* VendorClient
+      const accounts = yield* AccountKeys
 
       const accept = Effect.fnUntraced(function* (
         { account, taskId }: CallbackTarget,
@@ -70,6 +70,7 @@ export class Callbacks extends Context.Service<
           digest: createHash("sha256").update(seal.message).digest(),
           expiresAt: DateTime.makeUnsafe((seal.signedAtSeconds + recordSeconds) * 1000),
           taskId,
+          accountId: account.accountId,
           now: DateTime.makeUnsafe(now)
         })
         if (accepted === "Repeated") return yield* refused
@@ -86,7 +87,7 @@ export class Callbacks extends Context.Service<
       })
       const readToken = Effect.fnUntraced(function* (token: string) {
         const { accountId, taskId } = yield* openToken(token)
-        return { taskId, account: yield* vendors.owner(accountId) }
+        return { taskId, account: yield* accounts.ownerOf(accountId) }
       })
 
       return Callbacks.of({

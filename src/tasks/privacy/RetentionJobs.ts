@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { Artifacts } from "../../artifacts/Artifacts.ts"
+import { AccountControl } from "../../process/AccountControl.ts"
 import { LogRetention } from "../../process/LogRetention.ts"
 import { RequestQuotas } from "../../users/RequestQuotas.ts"
 import { Sessions } from "../../users/Sessions.ts"
@@ -8,6 +9,7 @@ import { TaskRetention } from "./TaskRetention.ts"
 
 /** Deletes what has expired. docs/reference/privacy.md#retention */
 export const retentionJobs = Effect.gen(function* () {
+  const accounts = yield* AccountControl
   const artifacts = yield* Artifacts
   const callbacks = yield* Callbacks
   const log = yield* LogRetention
@@ -18,6 +20,7 @@ export const retentionJobs = Effect.gen(function* () {
     { name: "delivery log", run: log.maintain },
     { name: "audit log", run: log.maintainAudit },
     { name: "expired artifacts", run: artifacts.removeExpired },
+    { name: "spend of accounts", run: accounts.deleteOld },
     { name: "old callbacks", run: callbacks.deleteExpired },
     { name: "old tasks", run: tasks.maintain },
     { name: "full request buckets", run: quotas.deleteFull },

@@ -3,6 +3,7 @@ import type { StoreUnavailable } from "../../domain/Problem.ts"
 import { Process } from "../../process/Process.ts"
 import type { VendorError } from "../../vendors/VendorError.ts"
 import { VendorFaultStore } from "./VendorFaultStore.ts"
+import type { LastFault } from "./VendorFaultStore.ts"
 
 /**
  * Faults of the service's own vendor accounts. Each is logged once for the operator and counted, and
@@ -20,6 +21,8 @@ export class OperatorFaults extends Context.Service<
     ) => Effect.Effect<void>
     /** The vendor accepted a job of this model from this account: closes the fault. */
     readonly clear: (accountId: string, upstreamModel: string) => Effect.Effect<void>
+    /** Of all processes, closed ones among them. */
+    readonly last: Effect.Effect<ReadonlyArray<LastFault>, StoreUnavailable>
     /** From memory, without a statement: creates check it first. */
     readonly hasOpen: () => boolean
     /** How long creates of this model are still refused, if they are. */
@@ -57,12 +60,17 @@ export class OperatorFaults extends Context.Service<
         report: Effect.fn("OperatorFaults.report")(function* (accountId, upstreamModel, error) {
           const cause = causeOf(error)
           const key = cause === "account" ? accountId : modelKey(accountId, upstreamModel)
-          const until = DateTime.addDuration(yield* DateTime.now, openDuration)
+          const at = yield* DateTime.now
+          const until = DateTime.addDuration(at, openDuration)
           const isNew = !open.has(key)
           open.set(key, until)
           yield* Metric.update(Metric.withAttributes(faultsTotal, { account: accountId, cause }), 1)
           if (isNew) yield* Effect.logError(logLine(accountId, upstreamModel, cause, error))
-          yield* bestEffort(store.openFault({ key, until }))
+          const { httpStatus = null } = error
+          const remedy = remedyOf(cause, upstreamModel)
+          yield* bestEffort(
+            store.openFault({ key, until, accountId, model: upstreamModel, at, httpStatus, remedy })
+          )
           publishChange("faults")
         }),
         clear: Effect.fnUntraced(function* (accountId, upstreamModel) {
@@ -72,6 +80,7 @@ export class OperatorFaults extends Context.Service<
           yield* bestEffort(store.closeFaults(keys))
           publishChange("faults")
         }),
+        last: store.lastFaults,
         hasOpen: () => open.size > 0,
         remaining: (accountId, upstreamModel) =>
           Effect.map(DateTime.now, (now) => {

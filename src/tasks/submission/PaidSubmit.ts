@@ -22,6 +22,7 @@ import { TaskStore } from "../TaskStore.ts"
 import type { AttemptOutcome, NextStep, OwnedTask, StoredInputs } from "../TaskStore.ts"
 import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 import { doneHandle, doneIn } from "./DoneHandle.ts"
+import { PollPacing } from "./PollPacing.ts"
 import { failureText } from "./VendorFailure.ts"
 
 /** Another process owns the task, or it has ended: nothing may be written or submitted any more. */
@@ -114,6 +115,7 @@ export class PaidSubmit extends Context.Service<
 const makeRecording = Effect.gen(function* () {
   const output = yield* TaskOutput
   const store = yield* TaskStore
+  const pacing = yield* PollPacing
   const slots = yield* ConcurrencyLimiter
   const cancelIfEnded = cancelIfEndedWith(store)
 
@@ -137,7 +139,9 @@ const makeRecording = Effect.gen(function* () {
       handle: Handle,
       pollAfter: Duration.Duration
     ) {
-      const until = DateTime.addDuration(yield* DateTime.now, pollAfter)
+      const { userId } = owned.task
+      const job = { account, upstreamModel: entry.upstreamModel, userId, after: pollAfter }
+      const until = yield* pacing.first(job)
       const next = { dueAt: until, queue: pollQueue(account, entry.upstreamModel) }
       yield* Effect.tapErrorTag(
         record(owned, { n, state: "submitted", handle, failure: null }, next),

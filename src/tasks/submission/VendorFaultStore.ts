@@ -11,11 +11,23 @@ export interface FaultRow {
   readonly until: DateTime.Utc
 }
 
+const LastFault = Schema.Struct({
+  accountId: Schema.String,
+  model: Schema.String,
+  at: Time,
+  httpStatus: Schema.NullOr(Schema.Int),
+  remedy: Schema.String
+})
+/** What the operator has to repair, or had to. `accountId`: with its adapter. */
+export type LastFault = typeof LastFault.Type
+
 /** Open faults of vendor accounts, shared by all processes. ADR 0083. */
 export class VendorFaultStore extends Context.Service<
   VendorFaultStore,
   {
-    readonly openFault: (fault: FaultRow) => Effect.Effect<void, StoreUnavailable>
+    readonly openFault: (fault: FaultRow & LastFault) => Effect.Effect<void, StoreUnavailable>
+    /** Open and closed ones. */
+    readonly lastFaults: Effect.Effect<ReadonlyArray<LastFault>, StoreUnavailable>
     readonly closeFaults: (keys: ReadonlyArray<string>) => Effect.Effect<void, StoreUnavailable>
     readonly openFaults: (
       now: DateTime.Utc
@@ -26,15 +38,20 @@ export class VendorFaultStore extends Context.Service<
     VendorFaultStore,
     Effect.map(PgClient.PgClient, (sql) =>
       VendorFaultStore.of({
-        openFault: ({ key, until }) =>
+        openFault: ({ accountId, at, httpStatus, key, model, remedy, until }) =>
           sql`
-            INSERT INTO vendor_faults (key, until) VALUES (${key}, ${toDate(until)})
-            ON CONFLICT (key) DO UPDATE SET until = excluded.until`.pipe(
-            Effect.asVoid,
-            storeFailures
-          ),
+            INSERT INTO vendor_faults (key, until, account_id, model, at, http_status, remedy)
+            VALUES (${key}, ${toDate(until)}, ${accountId}, ${model}, ${toDate(at)}, ${httpStatus}, ${remedy})
+            ON CONFLICT (key) DO UPDATE SET until = excluded.until, account_id = excluded.account_id,
+              model = excluded.model, at = excluded.at, http_status = excluded.http_status,
+              remedy = excluded.remedy`.pipe(Effect.asVoid, storeFailures),
+        lastFaults: sql`
+          SELECT account_id, model, at, http_status, remedy FROM vendor_faults WHERE at IS NOT NULL`.pipe(
+          rowsOf(LastFault),
+          storeFailures
+        ),
         closeFaults: (keys) =>
-          sql`DELETE FROM vendor_faults WHERE key = ANY(${keys}::text[])`.pipe(
+          sql`UPDATE vendor_faults SET until = '-infinity' WHERE key = ANY(${keys}::text[])`.pipe(
             Effect.asVoid,
             storeFailures
           ),

@@ -1,7 +1,8 @@
-import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Duration, Effect, Layer, Option, Result } from "effect"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
 import type { TaskId } from "../../domain/Ids.ts"
+import { AccountKeys } from "../../process/AccountKeys.ts"
 import { CatalogVersions } from "../../process/CatalogVersions.ts"
 import { pollIntervalMax } from "../../vendors/Polling.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
@@ -17,6 +18,7 @@ import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 import { doneIn } from "./DoneHandle.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
 import { cancelJob, Fenced, isSubmittedAgain, isTransient, PaidSubmit } from "./PaidSubmit.ts"
+import { PollPacing } from "./PollPacing.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
 import { entryWith } from "./TaskEntry.ts"
 import { storedFailure } from "./VendorFailure.ts"
@@ -44,12 +46,12 @@ export class VendorWork extends Context.Service<
     Effect.gen(function* () {
       const entryOf = entryWith(yield* CatalogVersions)
       const waitIn = waitWith(yield* TaskStore)
-      const { poll, reportFaults } = yield* makePolling
+      const { poll, reportFaults, waitForAccount } = yield* makePolling
       const submit = yield* makeSubmit(reportFaults)
       const reconcile = yield* Reconcile
       const paid = yield* PaidSubmit
-      const vendors = yield* VendorClient
-      const cancel = cancelWith(yield* TaskStore, vendors)
+      const accounts = yield* AccountKeys
+      const cancel = cancelWith(yield* TaskStore, accounts)
 
       /** For a task whose job may have been bought: it is looked for where the vendor can list. */
       const unsettled = Effect.fnUntraced(function* (
@@ -69,7 +71,9 @@ export class VendorWork extends Context.Service<
 
       /** Continues with a job that was submitted, or may have been. */
       const goOn = Effect.fnUntraced(function* (owned: OwnedTask, attempt: NewestAttempt) {
-        const account = yield* vendors.owner(attempt.accountId)
+        const owner = yield* Effect.result(accounts.ownerOf(attempt.accountId))
+        if (Result.isFailure(owner)) return yield* waitForAccount(owned, attempt, owner.failure)
+        const account = owner.success
         if (attempt.handle === null) return yield* unsettled(owned, attempt, account)
         const done = doneIn(attempt.handle)
         if (Option.isSome(done)) {
@@ -165,6 +169,8 @@ const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFaults) {
           ),
           Effect.catch(() => vendors.choose(entry))
         )
+    // The last account left the configuration: nobody paid for what the simulator makes
+    if (account.isSimulated === true && !owned.task.sandbox) return yield* noAccount
     const { inputs: known, media } = yield* inputs.resolve(owned, entry)
     const until = yield* isAdmitted(owned, entry, account, known)
     if (Option.isSome(until)) return { _tag: "Waits", until: until.value } as const
@@ -178,17 +184,23 @@ const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFaults) {
   })
 })
 
-const cancelWith = (tasks: TaskStore["Service"], vendors: VendorClient["Service"]) =>
+const noAccount = new VendorError({
+  class: "OPERATOR",
+  message: "no account of the vendor is configured any more"
+})
+
+const cancelWith = (tasks: TaskStore["Service"], accounts: AccountKeys["Service"]) =>
   Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
     const job = yield* tasks.job(id)
     if (Option.isNone(job) || Option.isSome(doneIn(job.value.handle))) return
-    const account = yield* vendors.owner(job.value.accountId)
+    const account = yield* accounts.ownerOf(job.value.accountId)
     yield* cancelJob(account, job.value.handle)
   })
 
 /** Polls, and reports faults of the service's own account. */
 const makePolling = Effect.gen(function* () {
   const faults = yield* OperatorFaults
+  const pacing = yield* PollPacing
   const store = yield* TaskStore
 
   const report = (account: VendorAccount, upstreamModel: string, error: VendorError) =>
@@ -225,11 +237,13 @@ const makePolling = Effect.gen(function* () {
         Effect.as(report(account, upstreamModel, error), refusedProgress)
       )
     )
+    const job = { account, upstreamModel, userId: task.userId }
     if (progress._tag === "Done") {
+      pacing.ended(job)
       return { _tag: "Done", job: { account, result: progress.result } } as const
     }
+    const until = yield* pacing.next({ ...job, after: progress.pollAfter })
     const now = yield* DateTime.now
-    const until = DateTime.addDuration(now, Duration.min(progress.pollAfter, pollIntervalMax))
     const next = { dueAt: until, queue: pollQueue(account, upstreamModel) }
     yield* store.endPoll({ taskId: task.id, epoch, next, now })
     return { _tag: "Waits", until } as const
@@ -237,6 +251,19 @@ const makePolling = Effect.gen(function* () {
 
   return {
     reportFaults,
+    /** The job was paid for, and the operator can put its account back. ADR 0186. */
+    waitForAccount: Effect.fnUntraced(function* (
+      { epoch, queue, task }: OwnedTask,
+      { accountId }: NewestAttempt,
+      error: VendorError
+    ) {
+      yield* faults.report(accountId, task.model, error)
+      const now = yield* DateTime.now
+      const until = DateTime.addDuration(now, pollIntervalMax)
+      const next = { dueAt: until, queue: { name: queue } }
+      yield* store.endPoll({ taskId: task.id, epoch, next, now })
+      return waits(until)
+    }),
     poll: (account: VendorAccount, upstreamModel: string, owned: OwnedTask, handle: Handle) =>
       reportFaults(account, upstreamModel, poll(account, upstreamModel, owned, handle))
   }

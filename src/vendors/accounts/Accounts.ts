@@ -3,7 +3,7 @@ import type { AccountSetting, Provider } from "../../domain/Provider.ts"
 import type { UpstreamResponse } from "../upstream/UpstreamExchange.ts"
 import type { AccountChange } from "./AccountChange.ts"
 import { accountRefusal } from "./AccountRefusal.ts"
-import { ratePauseOf } from "./RateLimits.ts"
+import { ratePauseOf, tellsRates } from "./RateLimits.ts"
 import { detailsOf, stateOf, TrackedAccount } from "./TrackedAccount.ts"
 import type { AccountDetails, AccountState, CallSource } from "./TrackedAccount.ts"
 
@@ -33,7 +33,9 @@ export class Accounts extends Context.Service<
   {
     /** There is a key for this provider; without one the simulator serves it. */
     readonly isConfigured: (provider: Provider) => boolean
+    /** Also one that has left the configuration. */
     readonly find: (id: string) => Option.Option<AccountSetting>
+    readonly configured: ReadonlyArray<AccountSetting>
     readonly idsOf: (provider: Provider) => ReadonlyArray<string>
     /**
      * The accounts that a call may be sent to, in order, `among` these or all. One that drains gets no new
@@ -78,6 +80,8 @@ export class Accounts extends Context.Service<
     readonly isDraining: (account: AccountSetting) => boolean
     /** From now on these drain, and no others. */
     readonly setDraining: (ids: ReadonlySet<string>) => void
+    /** From now on these have left the configuration, and no others: their jobs are finished. ADR 0186. */
+    readonly setDeparted: (accounts: ReadonlyArray<AccountSetting>) => void
   }
 >()("gateway/vendors/Accounts") {
   static readonly layer = (settings: ReadonlyArray<AccountSetting>) =>
@@ -165,6 +169,9 @@ const changesOf = (byId: ReadonlyMap<string, TrackedAccount>): Changes => {
     observe: ({ id }, { model, user }, response, now) => {
       const found = byId.get(id)
       if (found === undefined) return
+      if (tellsRates(response.headers)) {
+        found.tell(model, { headers: response.headers, atMillis: now })
+      }
       const refusal = accountRefusal(response)
       if (refusal !== undefined) {
         const { status } = response
@@ -201,6 +208,7 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
       .map(([provider, all]) => [provider, all.map(({ account }) => account.id)] as const)
   )
   const byId = new Map(tracked.map((it) => [it.account.id, it]))
+  let departed: ReadonlyArray<TrackedAccount> = []
   let draining: ReadonlySet<string> = new Set()
   const withoutDraining = (all: ReadonlyArray<TrackedAccount>) =>
     draining.size === 0 ? all : all.filter(({ account }) => !draining.has(account.id))
@@ -208,6 +216,7 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
   return Accounts.of({
     isConfigured: (provider) => byProvider.has(provider),
     find: (id) => Option.map(Option.fromUndefinedOr(byId.get(id)), ({ account }) => account),
+    configured: settings,
     idsOf: (provider) => ids.get(provider) ?? none,
     order: (provider, source, now, among) => {
       const all = byProvider.get(provider) ?? []
@@ -219,9 +228,25 @@ const make = (settings: ReadonlyArray<AccountSetting>): Accounts["Service"] => {
     ...changesOf(byId),
     states: Effect.map(Clock.currentTimeMillis, (now) => tracked.map((it) => stateOf(it, now))),
     details: Effect.map(Clock.currentTimeMillis, (now) =>
-      tracked.map((it) => detailsOf(it, draining.has(it.account.id), now))
+      [...tracked, ...departed].map((it) =>
+        detailsOf(it, {
+          isConfigured: !departed.includes(it),
+          isDraining: departed.includes(it) || draining.has(it.account.id),
+          now
+        })
+      )
     ),
-    isDraining: ({ id }) => draining.has(id),
+    isDraining: ({ id }) => draining.has(id) || departed.some((it) => it.account.id === id),
+    setDeparted: (accounts) => {
+      const others = accounts.filter(({ id }) => !settings.some((it) => it.id === id))
+      const next = others.map((account) => {
+        const known = byId.get(account.id)
+        return known?.account === account ? known : new TrackedAccount(account)
+      })
+      for (const { account } of departed) byId.delete(account.id)
+      for (const it of next) byId.set(it.account.id, it)
+      departed = next
+    },
     setDraining: (ids) => {
       draining = ids
     }

@@ -72,3 +72,42 @@ export const retryAfterMillis = (
     ? bounded(Number(millis))
     : waitOf(one(headers, "retry-after"), nowMillis)
 }
+
+/** Header of the limit, of what remains of it, and of when it is reset. OpenAI, Anthropic. */
+const limits = ["requests", "tokens", "input-tokens", "output-tokens"].flatMap((what) =>
+  [`x-ratelimit-%-${what}`, `anthropic-ratelimit-${what}-%`].map((name) => ({
+    name: what.replace("-", "_"),
+    limit: name.replace("%", "limit"),
+    remaining: name.replace("%", "remaining"),
+    reset: name.replace("%", "reset")
+  }))
+)
+
+/** What a response tells of a rate of its account. */
+export interface ToldRate {
+  readonly name: string
+  readonly limit: number
+  readonly used: number
+  readonly resetsAtMillis: number | undefined
+}
+
+export const tellsRates = (headers: ResponseHeaders): boolean =>
+  headers["x-ratelimit-limit-requests"] !== undefined ||
+  headers["anthropic-ratelimit-requests-limit"] !== undefined
+
+/** The rates that the headers of a response at that time tell; what was reset since is unused. */
+export const toldRates = (
+  headers: ResponseHeaders,
+  atMillis: number,
+  nowMillis: number
+): ReadonlyArray<ToldRate> =>
+  limits.flatMap((names) => {
+    const limit = Number(one(headers, names.limit))
+    const remaining = Number(one(headers, names.remaining))
+    if (!Number.isFinite(limit) || !Number.isFinite(remaining)) return []
+    const wait = waitOf(one(headers, names.reset), atMillis)
+    const resetsAtMillis = wait === undefined ? undefined : atMillis + wait
+    const isReset = resetsAtMillis !== undefined && resetsAtMillis <= nowMillis
+    const used = isReset ? 0 : Math.max(0, limit - remaining)
+    return [{ name: names.name, limit, used, resetsAtMillis }]
+  })

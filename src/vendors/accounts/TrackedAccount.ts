@@ -3,6 +3,8 @@ import type { AccountChange } from "./AccountChange.ts"
 import type { AccountRefusal } from "./AccountRefusal.ts"
 import { Circuit } from "./Circuit.ts"
 import type { Caller } from "./Circuit.ts"
+import { toldRates } from "./RateLimits.ts"
+import type { ToldRate } from "./RateLimits.ts"
 
 /** The state of an account in `/metrics`: the worst of its models. */
 export interface AccountState {
@@ -16,6 +18,8 @@ export interface AccountState {
 /** What the operator sees of an account. */
 export interface AccountDetails extends AccountState {
   readonly account: AccountSetting
+  /** False: it was taken out, and has tasks to finish. */
+  readonly isConfigured: boolean
   readonly isDraining: boolean
   /** Models that had a pause or a failure. */
   readonly models: ReadonlyArray<{
@@ -25,6 +29,10 @@ export interface AccountDetails extends AccountState {
   }>
   /** The latest refusal of the service's own account that this process has seen. */
   readonly lastRefusal: Refusal | undefined
+  /** The rest of the time for which the account is left out because of it. */
+  readonly refusedMillis: number
+  /** As the latest responses of this process have told them, by model. */
+  readonly rates: ReadonlyArray<ToldRate & { readonly model: string }>
 }
 
 interface Refusal {
@@ -60,6 +68,15 @@ class ModelState {
   isUsedUp = false
 }
 
+/** Headers of a response, and when it came. */
+interface Told {
+  readonly headers: Parameters<typeof toldRates>[0]
+  readonly atMillis: number
+}
+
+/** Models of one account whose rates are remembered. */
+const toldMax = 100
+
 /** What is known of an account: its circuits and its pauses. */
 export class TrackedAccount {
   readonly account: AccountSetting
@@ -69,6 +86,8 @@ export class TrackedAccount {
   lastRefusal: Refusal | undefined
   /** Only models that had a pause or a failure. */
   readonly models = new Map<string, ModelState>()
+  /** The latest headers with rates, by model: they are read when the operator looks. */
+  readonly told = new Map<string, Told>()
 
   constructor(account: AccountSetting) {
     this.account = account
@@ -91,6 +110,11 @@ export class TrackedAccount {
     const made = new ModelState()
     this.models.set(key, made)
     return made
+  }
+
+  tell(model: string, told: Told): void {
+    if (this.told.size >= toldMax && !this.told.has(model)) this.told.clear()
+    this.told.set(model, told)
   }
 
   /** 0: it may be called. */
@@ -144,14 +168,20 @@ export const stateOf = (
   }
 }
 
-export const detailsOf = (it: TrackedAccount, isDraining: boolean, now: number): AccountDetails =>
-  Object.assign(stateOf(it, now), {
+export const detailsOf = (
+  it: TrackedAccount,
+  { now, ...flags }: Pick<AccountDetails, "isConfigured" | "isDraining"> & { readonly now: number }
+): AccountDetails =>
+  Object.assign(stateOf(it, now), flags, {
     account: it.account,
-    isDraining,
     models: Array.from(it.models, ([model, { circuit, pausedUntil }]) => ({
       model,
       circuit: circuit.state(now),
       pausedMillis: Math.max(0, pausedUntil - now)
     })),
-    lastRefusal: it.lastRefusal
+    lastRefusal: it.lastRefusal,
+    refusedMillis: it.refusals.remaining(now),
+    rates: [...it.told].flatMap(([model, { atMillis, headers }]) =>
+      toldRates(headers, atMillis, now).map((rate) => Object.assign(rate, { model }))
+    )
   })

@@ -2,13 +2,12 @@ import type { AccountSetting } from "../../domain/Provider.ts"
 import type { Rate, SlotLimit } from "../VendorClient.ts"
 import { limitOf, modelIdAt } from "./DashScopeModels.ts"
 
-/** 20 polls a second for the account; submits by model. docs/reference/vendors.md#dashscope-rates */
+/** Of submits, by model. docs/reference/vendors.md#dashscope-rates */
 export const rateOf =
   (account: AccountSetting) =>
   (act: "submit" | "poll", upstreamModel: string): Rate | undefined => {
-    if (act === "poll") return { key: `${account.id}/polls`, calls: 20, perMillis: 1000 }
     const limit = limitOf(account, upstreamModel)
-    if (limit === undefined) return undefined
+    if (act === "poll" || limit === undefined) return undefined
     const { calls, perMillis } = limit
     return { key: `${account.id}/submits/${modelIdAt(account, upstreamModel)}`, calls, perMillis }
   }

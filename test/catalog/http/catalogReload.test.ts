@@ -350,6 +350,24 @@ describeStores("the catalog of a running gateway", (database) => {
           assert.deepInclude(row, { id: "POST openai/v1/audio/speech", price: meter })
           const again = yield* operator("POST", "/catalog/reload")
           assert.deepInclude(again.json, { adopted: false, difference: nothing })
+          const page = (yield* user.call("GET", "/manage/v1/models?limit=3")).json
+          yield* adopt({})
+          const rest = yield* user.call(
+            "GET",
+            `/manage/v1/models?limit=100&cursor=${page.next_cursor}`
+          )
+          const whole = yield* user.call("GET", "/manage/v1/models?limit=100")
+          const keyOf = (it: Record<string, unknown>) =>
+            [it.type, it.vendor, it.model, it.path, it.valid_from].join(" ")
+          const last = keyOf(page.data[2])
+          assert.deepStrictEqual(
+            rest.json.data.map(keyOf),
+            whole.json.data
+              .map(keyOf)
+              .filter((key: string) => key > last)
+              .slice(0, rest.json.data.length),
+            "a cursor stays valid through a reload"
+          )
         })
       )
     }

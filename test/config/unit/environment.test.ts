@@ -35,15 +35,16 @@ describe("the accounts in the environment", () => {
     })
   )
 
-  it.effect("accept weight, name, base, concurrent and jwks after their key", () =>
+  it.effect("accept weight, name, base, concurrent, polls and jwks after their key", () =>
     Effect.gen(function* () {
       const [first, second] = yield* accountsOf({
         FAL_API_KEY:
-          "id:secret;concurrent=5;name=eu;weight=3;base=https://eu.example/;jwks=https://keys.example/jwks.json,id2:secret2"
+          "id:secret;concurrent=5;polls=7;name=eu;weight=3;base=https://eu.example/;jwks=https://keys.example/jwks.json,id2:secret2"
       })
       assert.strictEqual(first?.id, "fal:eu")
       assert.strictEqual(first?.weight, 3)
       assert.strictEqual(first?.concurrent, 5)
+      assert.strictEqual(first?.polls, 7)
       assert.strictEqual(first?.baseUrl, "https://eu.example")
       assert.strictEqual(first?.jwksUrl, "https://keys.example/jwks.json")
       assert.strictEqual(second?.weight, 1)
@@ -58,6 +59,9 @@ describe("the accounts in the environment", () => {
     ["concurrent=1.5", "no concurrent"],
     ["concurrent=100001", "no concurrent"],
     ["concurrent=", "no concurrent"],
+    ["polls=0", "no polls"],
+    ["polls=0.5", "no polls"],
+    ["polls=100001", "no polls"],
     ["name=a b", "no usable name"],
     ["base=ftp://x", "no usable base"],
     ["region=cn-hangzhou", "no region"],

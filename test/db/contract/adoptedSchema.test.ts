@@ -92,7 +92,7 @@ const renamed = (before: Rows): Rows => {
   const added: Record<string, Record<string, unknown>> = {
     wallets: { alert_withheld: false, key_limits: false },
     wallet_audit_rounds: { drifting_budgets: 0, budgets_checked_at: null },
-    holds: { budget_epoch: null },
+    holds: { budget_epoch: null, catalog_id: null },
     api_keys: {
       spend_limit: null,
       spend_reset: null,
@@ -115,7 +115,8 @@ const renamed = (before: Rows): Rows => {
     },
     tasks: { catalog_id: null },
     calls: { catalog_id: null, request_id: null },
-    vendor_turns: { spacing: null },
+    vendor_turns: { spacing: null, minute: null, used: 0 },
+    vendor_faults: { account_id: null, model: null, at: null, http_status: null, remedy: null },
     users: {
       deleted_at: null,
       erased_at: null,
@@ -139,16 +140,19 @@ const renamed = (before: Rows): Rows => {
   )
   const made = [
     "account_affinities",
+    "account_days",
     "account_drains",
     "duties",
     "audit_entries",
+    "callback_times",
     "catalog_adoptions",
     "catalogs",
     "key_budgets",
     "retention_marks",
     "sessions",
     "sign_in_links",
-    "usage_days"
+    "usage_days",
+    "vendor_accounts"
   ]
   const charged = (before.get("wallets") ?? []).filter(
     (wallet) => Number(wallet["entry_count"]) > 0
@@ -233,7 +237,9 @@ for (const [store, database] of Object.entries(former)) {
           "0008_sessions",
           "0009_catalogs_and_drains",
           "0010_owners",
-          "0011_duties"
+          "0011_vendor_accounts",
+          "0012_callback_times",
+          "0013_duties"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState

@@ -31,6 +31,8 @@ interface Ledger {
   readonly wallet: Effect.Effect<{ readonly settled: bigint; readonly held: bigint }>
   /** The reservation of the process. */
   readonly reservation: Effect.Effect<bigint>
+  /** The catalog that the reservation names; `undefined`: there is none. */
+  readonly catalog: Effect.Effect<number | null | undefined>
   readonly revoke: Effect.Effect<void>
   /** Gives the key another secret. */
   readonly rotate: Effect.Effect<void>
@@ -44,16 +46,19 @@ const memoryLedger = (balance: number): Ledger => {
   let held = 0n
   let isRevoked = false
   let rotations = 0
+  let catalog: number | null | undefined
   return {
     user: UserId.make(randomUUID()),
     wallet: Effect.sync(() => ({ settled, held })),
     reservation: Effect.sync(() => held),
+    catalog: Effect.sync(() => (held > 0n ? catalog : undefined)),
     revoke: Effect.sync(() => void (isRevoked = true)),
     rotate: Effect.sync(() => void (rotations += 1)),
     breaches: Effect.sync(() => (settled >= held && held >= 0n ? 0 : 1)),
     write: ({ ended, sizes }) =>
       Effect.sync(() =>
-        sizes.map(({ extra, key, needs, rotation }) => {
+        sizes.map(({ catalogId = null, extra, key, needs, rotation }) => {
+          catalog = catalogId
           const alive = !isRevoked && rotation === rotations
           for (const { end } of ended) {
             if (captured.has(end.id) || end.captured === 0n) continue
@@ -91,6 +96,7 @@ type Action =
   | { readonly do: "wait"; readonly millis: number }
   | { readonly do: "skew"; readonly which: "wall" | "monotonic" }
   | { readonly do: "revoke" }
+  | { readonly do: "reload"; readonly catalog: number }
   | { readonly do: "rotate" }
 
 const actions = fc.array(
@@ -139,6 +145,13 @@ const actions = fc.array(
       })
     },
     { weight: 1, arbitrary: fc.record({ do: fc.constant("revoke" as const) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        do: fc.constant("reload" as const),
+        catalog: fc.integer({ min: 1, max: 3 })
+      })
+    },
     { weight: 1, arbitrary: fc.record({ do: fc.constant("rotate" as const) }) }
   ),
   { minLength: 30, maxLength: 120 }
@@ -160,11 +173,12 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
   let rotation = 0
   let rotatedAt = Infinity
   let count = 0
+  let catalogId = 1
 
   /** `isOld`: by the secret before, which the process still has in its cache. */
   const draw = (amount: number, isOld = false) => {
     const known = Math.max(0, rotation - (isOld ? 1 : 0))
-    const start = { ...callStart(ledger.user, amount), rotation: known }
+    const start = { ...callStart(ledger.user, amount), rotation: known, catalogId }
     const drawn = book.draw(start, moment())
     if (drawn === undefined) return
     const isStale = known < rotation && now >= rotatedAt + reservationMillis
@@ -195,6 +209,12 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
   const covered = Effect.fnUntraced(function* () {
     assert.isTrue((yield* ledger.reservation) >= uncharged, "what was drawn is not covered")
     assert.strictEqual(yield* ledger.breaches, 0)
+    const named = yield* ledger.catalog
+    for (const { start } of named === undefined ? [] : running) {
+      // What costs nothing needs no hold
+      if (start.amount === 0n) continue
+      assert.strictEqual(start.catalogId, named, "the hold names another catalog")
+    }
   })
   const write = Effect.fnUntraced(function* (taken: Taken) {
     const grants = yield* ledger.write(taken)
@@ -235,6 +255,8 @@ const play = Effect.fnUntraced(function* (ledger: Ledger, steps: ReadonlyArray<A
           ? { ...before, wall: before.wall + 200 }
           : { ...before, monotonic: before.monotonic + 200 }
       now += 200
+    } else if (step.do === "reload") {
+      catalogId = step.catalog
     } else if (step.do === "rotate") {
       yield* ledger.rotate
       rotation += 1
@@ -286,6 +308,12 @@ const storeLedger = Effect.fnUntraced(function* (balance: number) {
         sql<{ held: bigint }>`
           SELECT coalesce(sum(amount), 0)::bigint AS held FROM holds WHERE user_id = ${user}`,
         ([row]) => row!.held
+      )
+    ),
+    catalog: Effect.orDie(
+      Effect.map(
+        sql<{ catalogId: number | null }>`SELECT catalog_id FROM holds WHERE user_id = ${user}`,
+        ([row]) => row?.catalogId
       )
     ),
     revoke: Effect.orDie(

@@ -1,5 +1,6 @@
+import { PgClient } from "@effect/sql-pg"
 import { assert, it } from "@effect/vitest"
-import { DateTime, Effect, Layer, Option } from "effect"
+import { DateTime, Effect, Exit, Layer, Option } from "effect"
 import { hashed } from "../../../src/catalog/CatalogContent.ts"
 import { builtIn } from "../../../src/catalog/CatalogSource.ts"
 import { CatalogStore } from "../../../src/process/CatalogStore.ts"
@@ -107,6 +108,14 @@ describeStores("the store of catalogs", (database) => {
       const latest = Option.getOrThrow(yield* store.latest(0))
       assert.strictEqual(Math.max(...many.map(({ adoption }) => adoption)), latest.adoption)
       assert.strictEqual(new Set(many.map(({ catalog }) => catalog)).size, 3)
+      const sql = yield* PgClient.PgClient
+      for (const change of [
+        sql`UPDATE catalogs SET text = '{}'`,
+        sql`DELETE FROM catalogs`,
+        sql`TRUNCATE catalogs CASCADE`
+      ]) {
+        assert.isTrue(Exit.isFailure(yield* Effect.exit(change)))
+      }
     }).pipe(Effect.provide(Live))
   )
 })

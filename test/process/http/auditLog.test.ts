@@ -452,6 +452,7 @@ describeStores("the audit log", (database) => {
           getCatalog: "/catalog",
           listModels: "/models",
           listUsers: "/users",
+          getService: "/service",
           getSession: undefined,
           getQueues: "/queues",
           listAccounts: "/accounts"

@@ -124,6 +124,9 @@ export const replicate: Protocol = {
     if (seen.path === "/v1/webhooks/default/secret") {
       return { status: 200, json: { key: signing.replicate } }
     }
+    if (seen.path === "/v1/account") {
+      return { status: 200, json: { type: "organization", username: "acme", name: "Acme" } }
+    }
     if (isSubmit(seen)) {
       const { webhook = "https://", webhook_events_filter: filter = [] } = seen.json ?? {}
       if (!isCallable(webhook)) {

@@ -1,8 +1,9 @@
 import { assert, it } from "@effect/vitest"
-import { DateTime, Effect, Layer } from "effect"
+import { DateTime, Effect, Layer, Option } from "effect"
 import { SqlClient } from "effect/sql"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import { CallbackStore } from "../../../src/tasks/callbacks/CallbackStore.ts"
+import { PollPacingStore } from "../../../src/tasks/submission/PollPacingStore.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const idOf = (n: number) => TaskId.make(`00000000-0000-7000-8000-${String(n).padStart(12, "0")}`)
@@ -13,11 +14,14 @@ const callback = (n: number, byte: number) => ({
   digest: new Uint8Array(32).fill(byte),
   expiresAt: at(15),
   taskId: idOf(n),
+  accountId: "fal-queue@fal:a",
   now: at(5)
 })
 
 describeStores("callbacks that were taken", (database) => {
-  const store = CallbackStore.layer.pipe(Layer.provideMerge(database))
+  const store = Layer.merge(CallbackStore.layer, PollPacingStore.layer).pipe(
+    Layer.provideMerge(database)
+  )
 
   /** Task 0 is in hand, task 1 waits until minute 10. */
   const withRuns = Effect.gen(function* () {
@@ -69,6 +73,29 @@ describeStores("callbacks that were taken", (database) => {
       yield* sql`UPDATE runs SET callback_received = false`
       assert.strictEqual(yield* callbacks.accept(callback(1, 1)), "Repeated")
       assert.deepEqual(yield* due, ["none", "none"])
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("show when the vendor last called for the account, to within ten seconds", () =>
+    Effect.gen(function* () {
+      const { callbacks } = yield* withRuns
+      const pacing = yield* PollPacingStore
+      const called = (accountId = "fal-queue@fal:a") =>
+        Effect.map(pacing.calledAt(accountId), Option.getOrNull)
+      const seconds = (byte: number, after: number) => ({
+        ...callback(1, byte),
+        now: DateTime.makeUnsafe(300_000 + after * 1000)
+      })
+      assert.isNull(yield* called())
+      yield* callbacks.accept(seconds(1, 0))
+      assert.strictEqual(yield* called(), 300_000)
+      yield* callbacks.accept(seconds(2, 9))
+      assert.strictEqual(yield* called(), 300_000)
+      yield* callbacks.accept(seconds(2, 20))
+      assert.strictEqual(yield* called(), 300_000, "a replay is no call")
+      yield* callbacks.accept(seconds(3, 20))
+      assert.strictEqual(yield* called(), 320_000)
+      assert.isNull(yield* called("another"))
     }).pipe(Effect.provide(store))
   )
 

@@ -33,6 +33,8 @@ import type { Protocol } from "../../support/upstreams/Upstream.ts"
 
 const publicUrl = "https://gateway.example.com/edge"
 
+type User = Effect.Success<ReturnType<typeof makeUser>>
+
 interface Vendor {
   readonly name: "fal" | "replicate"
   readonly protocol: Protocol
@@ -111,7 +113,7 @@ for (const vendor of vendors) {
       const sql = yield* SqlClient.SqlClient
       upstream.runningPolls = 0
       yield* eventually(
-        Effect.andThen(advance("1 second"), sql`SELECT 1 FROM runs`),
+        Effect.andThen(advance("5 seconds", "5 seconds"), sql`SELECT 1 FROM runs`),
         (rows) => rows.length === 0
       )
     }).pipe(Effect.orDie)
@@ -149,15 +151,16 @@ for (const vendor of vendors) {
         return {
           id,
           get,
+          user,
           status: Effect.map(get, (it) => it.json.task_info.status),
           cancel: user.call("DELETE", `${path}/${id}`),
           address,
           polls: () => job!.polls,
-          /** Lets the vendor finish, and the poll find the result. */
+          /** Lets the vendor finish, and the poll find the result: within a minute after a callback. */
           finish: Effect.suspend(() => {
             upstream.runningPolls = 0
             return eventually(
-              Effect.andThen(advance("1 second"), get),
+              Effect.andThen(advance("5 seconds", "5 seconds"), get),
               (it) => it.json.task_info.status === "completed"
             )
           })
@@ -208,6 +211,36 @@ for (const vendor of vendors) {
     )
 
     test(
+      "while the vendor calls, a job is polled each minute; when it stops, as without callbacks",
+      Effect.gen(function* () {
+        const pollsWithin = Effect.fnUntraced(function* (user: User, seconds: number) {
+          const before = new Set(upstream.jobs.keys())
+          const created = yield* user.call("POST", path, { prompt: "Another", n: 1 })
+          const jobs = Effect.sync(() => [...upstream.jobs.values()])
+          const all = yield* eventually(jobs, ({ length }) => length > before.size)
+          const job = all.find(({ id }) => !before.has(id))!
+          yield* eventually(
+            user.call("GET", `${path}/${created.json.task_info.id}`),
+            (it) => it.json.task_info.status === "processing"
+          )
+          yield* advance(`${seconds} seconds`, "2 seconds")
+          return job.polls
+        })
+        const { address, polls, user } = yield* begin()
+        yield* advance("10 seconds", "2 seconds")
+        assert.isAtLeast(polls(), 2)
+        yield* callBack(address)
+        // Read again each ten seconds
+        yield* advance("20 seconds", "2 seconds")
+        const before = polls()
+        assert.strictEqual(yield* pollsWithin(user, 30), 0)
+        assert.isAtMost(polls() - before, 1)
+        yield* advance("120 seconds", "10 seconds")
+        assert.isAtLeast(yield* pollsWithin(user, 20), 4)
+      })
+    )
+
+    test(
       "its content is not trusted: the job is polled, and runs on",
       Effect.gen(function* () {
         const { address, finish, polls, status } = yield* begin()
@@ -220,6 +253,8 @@ for (const vendor of vendors) {
         assert.strictEqual((yield* callBack(address, {}, lies)).status, 204)
         yield* eventually(Effect.sync(polls), (count) => count === 1)
         assert.strictEqual((yield* callBack(address, {}, "\u0000 no JSON")).status, 204)
+        // The next permit of the account
+        yield* advance("50 millis", "50 millis")
         yield* eventually(Effect.sync(polls), (count) => count === 2)
         assert.strictEqual(yield* status, "processing")
         const done = yield* finish

@@ -10,6 +10,7 @@ import { Drain } from "../../../src/process/Drain.ts"
 import { Callbacks } from "../../../src/tasks/callbacks/Callbacks.ts"
 import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
 import { PaidSubmit } from "../../../src/tasks/submission/PaidSubmit.ts"
+import { PollPacing } from "../../../src/tasks/submission/PollPacing.ts"
 import { TaskChanges } from "../../../src/tasks/TaskChanges.ts"
 import { TaskOutput } from "../../../src/tasks/TaskOutput.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
@@ -56,6 +57,10 @@ const stubsOf = (store: Partial<TaskStore["Service"]>) =>
     Layer.mock(TaskOutput, {}),
     Layer.mock(Callbacks, { isOn: false, callbackUrl: () => undefined }),
     Layer.mock(ConcurrencyLimiter, { notifyReleased: Effect.void, queues: Effect.succeed([]) }),
+    Layer.mock(PollPacing, {
+      first: ({ after }) => Effect.map(DateTime.now, (now) => DateTime.addDuration(now, after)),
+      ended: () => {}
+    }),
     Drain.layer,
     TaskChanges.layer
   )

@@ -4,10 +4,12 @@ import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
 import { TaskRow } from "../../../src/db/TaskRow.ts"
 import { zero } from "../../../src/domain/Credits.ts"
 import { TaskId, UserId } from "../../../src/domain/Ids.ts"
+import { AccountKeys } from "../../../src/process/AccountKeys.ts"
 import { CatalogVersions } from "../../../src/process/CatalogVersions.ts"
 import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
 import { OperatorFaults } from "../../../src/tasks/submission/OperatorFaults.ts"
 import { PaidSubmit } from "../../../src/tasks/submission/PaidSubmit.ts"
+import { PollPacing } from "../../../src/tasks/submission/PollPacing.ts"
 import { Reconcile } from "../../../src/tasks/submission/Reconcile.ts"
 import { VendorWork } from "../../../src/tasks/submission/VendorWork.ts"
 import { TaskMedia } from "../../../src/tasks/TaskMedia.ts"
@@ -72,8 +74,10 @@ const stepOf = Effect.fnUntraced(function* (
       current: () => ({}) as never,
       withId: () => Effect.succeedSome({ find: () => Option.some(entry) } as never)
     }),
+    Layer.mock(AccountKeys, { ownerOf: () => Effect.die("not asked") }),
     Layer.mock(TaskStore, {}),
     Layer.mock(Reconcile, {}),
+    Layer.mock(PollPacing, { ended: () => {} }),
     Layer.mock(OperatorFaults, { clear: () => Effect.void, hasOpen: () => false }),
     Layer.mock(TaskMedia, { resolve: () => Effect.succeed({ media: [], inputs: {} }) }),
     Layer.mock(ConcurrencyLimiter, {

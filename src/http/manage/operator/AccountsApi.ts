@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup, OpenApi } from "effect/http-api"
 import { Text } from "../../../catalog/bodies/Fields.ts"
+import { ExactCreditsFromString } from "../../../domain/Credits.ts"
 import { Timestamp } from "../../../domain/Task.ts"
 import { manageErrors as error } from "../ManageErrors.ts"
 
@@ -15,9 +16,13 @@ const AccountView = Schema.Struct({
   provider: Schema.String,
   base_url: Schema.String,
   weight: Schema.Int,
+  /** False: it was taken out of the configuration, and its tasks are finished. */
+  configured: Schema.Boolean,
   /** `draining`: it gets no new work, in any process. */
   status: Schema.Literals(["active", "draining"]),
   draining_since: Schema.NullOr(Timestamp),
+  /** `unavailable`: refused, `degraded`: a model of it is paused or cut off. */
+  health: Schema.Literals(["healthy", "degraded", "unavailable"]),
   /** The worst of its models. */
   circuit: Circuit,
   paused_seconds: Schema.Finite,
@@ -31,12 +36,24 @@ const AccountView = Schema.Struct({
     held: Schema.Int,
     waiting: Schema.Int
   }),
+  /** Of tasks (`submits`, `polls`) by the minute; of calls as the vendor tells them. */
+  rate: Schema.Array(
+    Schema.Struct({
+      name: Schema.String,
+      model: Schema.NullOr(Schema.String),
+      limit: Schema.Finite,
+      used: Schema.Finite,
+      resets_at: Schema.NullOr(Timestamp)
+    })
+  ),
+  /** Charged today (UTC) for its tasks and calls. */
+  spend_today: ExactCreditsFromString,
   /** The latest refusal of the service's own account. */
   last_fault: Schema.NullOr(
     Schema.Struct({
       at: Timestamp,
       model: Schema.String,
-      http_status: Schema.Int,
+      http_status: Schema.NullOr(Schema.Int),
       remedy: Schema.String
     })
   )

@@ -3,6 +3,7 @@ import { HttpApiBuilder } from "effect/http-api"
 import { AccountControl, remedyOf } from "../../../process/AccountControl.ts"
 import type { ControlledAccount } from "../../../process/AccountControl.ts"
 import { ConcurrencyLimiter } from "../../../tasks/submission/ConcurrencyLimiter.ts"
+import { OperatorFaults } from "../../../tasks/submission/OperatorFaults.ts"
 import { requireOperator } from "../../server/Authentication.ts"
 import { Api } from "../Api.ts"
 
@@ -12,12 +13,14 @@ export const layer = HttpApiBuilder.group(
   "accounts",
   Effect.fnUntraced(function* (handlers) {
     const control = yield* AccountControl
+    const faults = yield* OperatorFaults
     const { queues } = yield* ConcurrencyLimiter
+    const ofTasks = Effect.all({ lines: queues, faults: faults.last })
 
     const shown = (all: ReadonlyArray<ControlledAccount>) =>
-      Effect.map(queues, (lines) => all.map((account) => show(account, lines)))
+      Effect.map(ofTasks, (known) => all.map((account) => show(account, known)))
     const one = <E>(change: Effect.Effect<ControlledAccount, E>) =>
-      Effect.flatMap(change, (account) => Effect.map(queues, (lines) => show(account, lines)))
+      Effect.flatMap(change, (account) => Effect.map(ofTasks, (known) => show(account, known)))
 
     return handlers.handleAll({
       listAccounts: Effect.fnUntraced(function* () {
@@ -36,27 +39,26 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
-interface Line {
-  readonly line: string
-  readonly held: number
-  readonly waiting: number
+/** What tasks know of all accounts. */
+interface OfTasks {
+  readonly lines: Effect.Success<ConcurrencyLimiter["Service"]["queues"]>
+  readonly faults: Effect.Success<OperatorFaults["Service"]["last"]>
 }
 
 const circuits = { Closed: "closed", HalfOpen: "half_open", Open: "open" } as const
 
-/** The line of an account, or of one of its models. */
-const isOf = (id: string, { line }: Line): boolean => line === id || line.startsWith(`${id}/`)
-
-const show = ({ details, drainingSince }: ControlledAccount, lines: ReadonlyArray<Line>) => {
-  const { account, circuit, isDraining, lastRefusal, models, pausedMillis } = details
-  const own = lines.filter((line) => isOf(account.id, line))
+const show = (controlled: ControlledAccount, known: OfTasks) => {
+  const { charged, details, drainingSince } = controlled
+  const { account, circuit, isConfigured, isDraining, models, pausedMillis } = details
   return {
     id: account.id,
     provider: account.provider,
     base_url: account.baseUrl,
     weight: account.weight,
+    configured: isConfigured,
     status: isDraining ? ("draining" as const) : ("active" as const),
     draining_since: drainingSince,
+    health: healthOf(controlled),
     circuit: circuits[circuit],
     paused_seconds: Math.max(0, pausedMillis) / 1000,
     models: models.map(({ circuit, model, pausedMillis }) => ({
@@ -64,19 +66,57 @@ const show = ({ details, drainingSince }: ControlledAccount, lines: ReadonlyArra
       circuit: circuits[circuit],
       paused_seconds: pausedMillis / 1000
     })),
-    slots: {
-      limit: account.concurrent ?? null,
-      held: own.reduce((sum, { held }) => sum + held, 0),
-      waiting: own.reduce((sum, { waiting }) => sum + waiting, 0)
-    },
-    last_fault:
-      lastRefusal === undefined
-        ? null
-        : {
-            at: DateTime.makeUnsafe(lastRefusal.atMillis),
-            model: lastRefusal.model,
-            http_status: lastRefusal.status,
-            remedy: remedyOf(lastRefusal.concerns)
-          }
+    slots: slotsOf(controlled, known),
+    rate: ratesOf(controlled),
+    spend_today: charged,
+    last_fault: lastFaultOf(controlled, known)
   }
+}
+
+const healthOf = ({ details }: ControlledAccount) => {
+  if (details.refusedMillis > 0) return "unavailable" as const
+  const isWhole = details.circuit === "Closed" && details.pausedMillis <= 0
+  return isWhole ? ("healthy" as const) : ("degraded" as const)
+}
+
+/** Of the line of the account, or of those of its models. */
+const slotsOf = ({ details: { account } }: ControlledAccount, { lines }: OfTasks) => {
+  const own = lines.filter(({ line }) => line === account.id || line.startsWith(`${account.id}/`))
+  return {
+    limit: account.concurrent ?? null,
+    held: own.reduce((sum, { held }) => sum + held, 0),
+    waiting: own.reduce((sum, { waiting }) => sum + waiting, 0)
+  }
+}
+
+const timeOf = (millis: number) => DateTime.makeUnsafe(millis)
+
+const ratesOf = ({ details, rates }: ControlledAccount) => [
+  ...rates.map(({ key, resetsAt, spacingSeconds, used }) => {
+    const [name = "", model = null] = key.slice(details.id.length + 1).split(/\/(.*)/u)
+    return { name, model, limit: Math.round(60 / spacingSeconds), used, resets_at: resetsAt }
+  }),
+  ...details.rates.map(({ limit, model, name, resetsAtMillis, used }) => ({
+    name,
+    model,
+    limit,
+    used,
+    resets_at: resetsAtMillis === undefined ? null : timeOf(resetsAtMillis)
+  }))
+]
+
+/** The later one of what this process was told, and of what the tasks of all processes were. */
+const lastFaultOf = ({ details: { account, lastRefusal } }: ControlledAccount, known: OfTasks) => {
+  const faults = known.faults
+    .filter(({ accountId }) => accountId.endsWith(`@${account.id}`))
+    .map(({ at, httpStatus, model, remedy }) => ({ at, model, http_status: httpStatus, remedy }))
+  if (lastRefusal !== undefined) {
+    const { atMillis, concerns, model, status } = lastRefusal
+    const remedy = remedyOf(concerns)
+    faults.push({ at: timeOf(atMillis), model, http_status: status, remedy })
+  }
+  const latest = faults.toSorted(
+    (a, b) => DateTime.toEpochMillis(b.at) - DateTime.toEpochMillis(a.at)
+  )
+  return latest[0] ?? null
 }

@@ -1,0 +1,99 @@
+import { Clock, Context, DateTime, Duration, Effect, Layer, Option } from "effect"
+import type { UserId } from "../../domain/Ids.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+import { pollIntervalMax } from "../../vendors/Polling.ts"
+import type { VendorAccount } from "../../vendors/VendorClient.ts"
+import { Callbacks } from "../callbacks/Callbacks.ts"
+import { pollQueue } from "../TaskQueue.ts"
+import { PollPacingStore } from "./PollPacingStore.ts"
+import { PollShares } from "./PollShares.ts"
+
+/** A job at its vendor, and what the vendor or the age of the job asks for. */
+export interface PolledJob {
+  readonly account: VendorAccount
+  readonly upstreamModel: string
+  readonly userId: UserId
+  readonly after: Duration.Duration
+}
+
+/** When a job is polled next. docs/reference/vendors.md#poll-interval, ADR 0195. */
+export class PollPacing extends Context.Service<
+  PollPacing,
+  {
+    /** Of a job that was just submitted. */
+    readonly first: (job: PolledJob) => Effect.Effect<DateTime.Utc>
+    readonly next: (job: PolledJob) => Effect.Effect<DateTime.Utc>
+    /** The job has ended. */
+    readonly ended: (job: Omit<PolledJob, "after">) => void
+  }
+>()("gateway/tasks/submission/PollPacing") {
+  static readonly layer = Layer.effect(
+    PollPacing,
+    Effect.gen(function* () {
+      const callbacks = yield* Callbacks
+      const store = yield* PollPacingStore
+      const all = new Map<string, PollShares>()
+
+      const sharesOf = (queue: string): PollShares => {
+        const known = all.get(queue)
+        if (known !== undefined) return known
+        const made = new PollShares()
+        all.set(queue, made)
+        return made
+      }
+
+      const read = Effect.fnUntraced(function* (
+        shares: PollShares,
+        queue: string,
+        { accountId, callbacks: scheme }: VendorAccount
+      ) {
+        const began = performance.now()
+        shares.replace(yield* store.waiting(queue))
+        if (callbacks.isOn && scheme !== undefined) {
+          const calledAt = yield* store.calledAt(accountId)
+          shares.calledAt = Option.getOrElse(calledAt, () => Number.NEGATIVE_INFINITY)
+        }
+        shares.readAgainMillis = Math.max(readMillis, (performance.now() - began) * readShare)
+      })
+
+      const due = Effect.fnUntraced(function* (job: PolledJob, change: 0 | 1) {
+        const { account, after, upstreamModel, userId } = job
+        const now = yield* Clock.currentTimeMillis
+        const own = Math.min(Duration.toMillis(after), longestMillis)
+        const { name, spacingMillis } = pollQueue(account, upstreamModel)
+        const isCalled = callbacks.isOn && account.callbacks !== undefined
+        if (spacingMillis === undefined && !isCalled) return DateTime.makeUnsafe(now + own)
+        const shares = sharesOf(name)
+        if (now - shares.readAt >= shares.readAgainMillis) {
+          shares.readAt = now
+          yield* bestEffort(read(shares, name, account))
+        }
+        if (change === 1) shares.add(userId, 1)
+        const millis = isCalled && now - shares.calledAt < calledMillis ? longestMillis : own
+        const share =
+          spacingMillis === undefined ? 0 : shares.intervalMillis(userId, 1000 / spacingMillis, now)
+        return DateTime.makeUnsafe(now + Math.max(millis, share))
+      })
+
+      return PollPacing.of({
+        first: (job) => due(job, 1),
+        next: (job) => due(job, 0),
+        ended: ({ account, upstreamModel, userId }) =>
+          all.get(pollQueue(account, upstreamModel).name)?.add(userId, -1)
+      })
+    })
+  )
+}
+
+const longestMillis = Duration.toMillis(pollIntervalMax)
+
+/** The jobs of other processes are counted at this interval, and for a hundredth of the time at most. */
+const readMillis = 10_000
+const readShare = 100
+
+/** A vendor that called within this time is expected to call. */
+const calledMillis = 120_000
+
+/** Without the store the counts of before are used. */
+const bestEffort = (work: Effect.Effect<void, StoreUnavailable>): Effect.Effect<void> =>
+  Effect.catch(work, (error) => Effect.logDebug("Jobs at a vendor were not counted", error))

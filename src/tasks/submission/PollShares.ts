@@ -1,0 +1,65 @@
+import type { UserId } from "../../domain/Ids.ts"
+
+/** Left to lists, cancels and users whose jobs are few. */
+const sharedPart = 0.95
+
+/** What a user may poll, when the jobs of all would exceed the rate; polls a second. */
+export const levelOf = (jobs: Iterable<number>, perSecond: number): number => {
+  const demands = Array.from(jobs, (count) => count / naturalSeconds).sort((a, b) => a - b)
+  let left = perSecond * sharedPart
+  for (const [index, demand] of demands.entries()) {
+    const users = demands.length - index
+    if (demand * users >= left) return left / users
+    left -= demand
+  }
+  return Number.POSITIVE_INFINITY
+}
+
+/** The shortest interval of a job. */
+const naturalSeconds = 2.5
+
+/** A level is computed again after so long, or when the jobs have changed by a twentieth. */
+const levelMillis = 250
+
+/**
+ * The jobs that are polled under one rate limit, by user. Users whose jobs would exceed their fair share of
+ * the rate get their jobs polled at longer intervals, so that no user's jobs wait behind another's. ADR 0195.
+ */
+export class PollShares {
+  readonly #jobs = new Map<UserId, number>()
+  #total = 0
+  #level = Number.POSITIVE_INFINITY
+  #levelAt = Number.NEGATIVE_INFINITY
+  #levelTotal = 0
+  /** When the jobs of all processes were last read, and how long to wait before the next time. */
+  readAt = Number.NEGATIVE_INFINITY
+  readAgainMillis = 0
+  /** When the vendor last called; Unix milliseconds. */
+  calledAt = Number.NEGATIVE_INFINITY
+
+  replace(waiting: ReadonlyArray<{ readonly userId: UserId; readonly jobs: number }>): void {
+    this.#jobs.clear()
+    this.#total = 0
+    for (const { jobs, userId } of waiting) this.add(userId, jobs)
+    this.#levelAt = Number.NEGATIVE_INFINITY
+  }
+
+  add(userId: UserId, change: number): void {
+    const count = Math.max(0, (this.#jobs.get(userId) ?? 0) + change)
+    this.#total += count - (this.#jobs.get(userId) ?? 0)
+    if (count === 0) this.#jobs.delete(userId)
+    else this.#jobs.set(userId, count)
+  }
+
+  /** The least time between two polls of a job of this user. */
+  intervalMillis(userId: UserId, perSecond: number, now: number): number {
+    if (this.#total <= perSecond * sharedPart * naturalSeconds) return 0
+    const isChanged = Math.abs(this.#total - this.#levelTotal) * 20 > this.#total
+    if (isChanged || now - this.#levelAt >= levelMillis) {
+      this.#level = levelOf(this.#jobs.values(), perSecond)
+      this.#levelAt = now
+      this.#levelTotal = this.#total
+    }
+    return ((this.#jobs.get(userId) ?? 0) / this.#level) * 1000
+  }
+}

@@ -1,0 +1,52 @@
+import { Duration } from "effect"
+import type { Effect } from "effect"
+import type { AccountSetting, Provider } from "../../domain/Provider.ts"
+import { withVersion } from "../BaseUrl.ts"
+import type { NoResponse, VendorHttp, VendorResponse } from "../VendorHttp.ts"
+
+interface FreeCall {
+  /** Below the base of the account, with its version. */
+  readonly path: string
+  readonly version?: `/${string}`
+  readonly authorization: (key: string) => string
+  /** Statuses that prove a valid key, beside 2xx. */
+  readonly alsoOk?: ReadonlyArray<number>
+}
+
+/** No request of anybody has this id. */
+const nobody = "00000000-0000-0000-0000-000000000000"
+
+const bearer = (key: string) => `Bearer ${key}`
+
+/** Calls that cost nothing, of providers without passthrough routes. docs/reference/vendors.md#checks-of-accounts */
+const freeCalls: { readonly [provider in Provider]?: FreeCall } = {
+  dashscope: { path: "/tasks/?page_no=1&page_size=1", version: "/api/v1", authorization: bearer },
+  replicate: { path: "/account", version: "/v1", authorization: bearer },
+  fal: {
+    path: `/fal-ai/flux/requests/${nobody}/status`,
+    authorization: (key) => `Key ${key}`,
+    alsoOk: [404]
+  }
+}
+
+export const freeCallOf = (provider: Provider): FreeCall | undefined => freeCalls[provider]
+
+export const isGood = ({ alsoOk = [] }: FreeCall, status: number): boolean =>
+  (status >= 200 && status < 300) || alsoOk.includes(status)
+
+const timeout = Duration.seconds(30)
+const bytesMax = 1024 * 1024
+
+export const sendFreeCall = (
+  http: VendorHttp,
+  account: AccountSetting,
+  key: string,
+  { authorization, path, version }: FreeCall
+): Effect.Effect<VendorResponse, NoResponse> =>
+  http({
+    method: "GET",
+    url: `${version === undefined ? account.baseUrl : withVersion(account.baseUrl, version)}${path}`,
+    headers: { authorization: authorization(key), accept: "application/json" },
+    timeout,
+    bytesMax
+  })

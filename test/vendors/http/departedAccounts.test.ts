@@ -1,0 +1,243 @@
+import { assert, it } from "@effect/vitest"
+import { Effect, Layer } from "effect"
+import { SqlClient } from "effect/sql"
+import { afterAll, beforeEach } from "vitest"
+import {
+  adminToken,
+  advance,
+  callWith,
+  eventually,
+  layerGateway,
+  makeUser
+} from "../../support/gateway.ts"
+import { describeStores } from "../../support/stores.ts"
+import { dashscope } from "../../support/upstreams/dashscope.ts"
+import { Upstream } from "../../support/upstreams/Upstream.ts"
+
+/** docs/reference/vendors.md#accounts-that-leave, ADR 0186 */
+
+const first = await Upstream.start(dashscope)
+const second = await Upstream.start(dashscope)
+beforeEach(() => {
+  for (const vendor of [first, second]) vendor.reset()
+})
+afterAll(() => Promise.all([first.close(), second.close()]))
+
+const path = "/vendors/alibaba/v1/text-to-image-preview/generation"
+const body = { prompt: "A lighthouse", n: 1 }
+const one = `${first.key};name=one;concurrent=1;weight=1000;base=${first.url}`
+const two = `${second.key};name=two;base=${second.url}`
+
+const operator = (method: string, route: string) =>
+  callWith(adminToken)(method, `/manage/v1${route}`)
+
+const startTask = Effect.gen(function* () {
+  const user = yield* makeUser()
+  const made = yield* user.call("POST", path, body)
+  assert.strictEqual(made.status, 202, made.text)
+  return { ...user, own: `${path}/${made.json.task_info.id}` }
+})
+
+type Call = ReturnType<typeof callWith>
+const reaches = (call: Call, own: string, status: string) =>
+  eventually(
+    Effect.andThen(advance("1 second"), call("GET", own)),
+    ({ json }) => json.task_info.status === status
+  )
+const submitsOf = (vendor: Upstream) => vendor.paidSubmits
+
+describeStores("an account that left the configuration", (database) => {
+  /** Gateways one after the other on one store: restarts. */
+  const onOneStore = <E>(
+    test: (
+      run: <A, F, R>(
+        env: Readonly<Record<string, string>>,
+        work: Effect.Effect<A, F, R>
+      ) => Effect.Effect<A, F>
+    ) => Effect.Effect<void, E>
+  ) =>
+    Effect.scoped(
+      Effect.flatMap(Layer.build(database), (built) =>
+        test(
+          (env, work) =>
+            Effect.provide(
+              work,
+              layerGateway({ database: Layer.succeedContext(built), env, areVendorsLive: true }),
+              { local: true }
+              // oxlint-disable-next-line typescript/no-explicit-any -- the layer has every service of a test
+            ) as any
+        )
+      )
+    )
+
+  it.effect("has its jobs finished with its key, gets nothing new, and is forgotten", () =>
+    onOneStore(
+      Effect.fnUntraced(function* (run) {
+        const { key, own } = yield* run(
+          { DASHSCOPE_API_KEY: one },
+          Effect.gen(function* () {
+            const task = yield* startTask
+            yield* reaches(task.call, task.own, "processing")
+            const sql = yield* SqlClient.SqlClient
+            const [row] = yield* sql<{
+              readonly sealed: Uint8Array
+            }>`SELECT sealed FROM vendor_accounts`
+            assert.isDefined(row)
+            assert.notInclude(Buffer.from(row?.sealed ?? []).toString("latin1"), first.key)
+            return task
+          })
+        )
+        assert.strictEqual(submitsOf(first), 1)
+        yield* run(
+          { DASHSCOPE_API_KEY: two },
+          Effect.gen(function* () {
+            const call = callWith(key)
+            const { data } = (yield* operator("GET", "/accounts")).json
+            assert.deepStrictEqual(
+              data.map(({ configured, id, status }: Record<string, unknown>) => [
+                id,
+                configured,
+                status
+              ]),
+              [
+                ["dashscope:two", true, "active"],
+                ["dashscope:one", false, "draining"]
+              ]
+            )
+            const refused = yield* operator("POST", "/accounts/dashscope:one/resume")
+            assert.deepStrictEqual([refused.status, refused.json.code], [409, 2010])
+            const next = yield* startTask
+            yield* reaches(call, own, "completed")
+            yield* reaches(next.call, next.own, "completed")
+            assert.deepStrictEqual([submitsOf(first), submitsOf(second)], [1, 1])
+            for (const { headers } of first.seen) {
+              assert.strictEqual(headers.authorization, `Bearer ${first.key}`)
+            }
+            const sql = yield* SqlClient.SqlClient
+            const ids = Effect.map(
+              sql<{ readonly id: string }>`SELECT id FROM vendor_accounts ORDER BY id`,
+              (rows) => rows.map(({ id }) => id)
+            )
+            assert.deepStrictEqual(yield* ids, ["dashscope:one", "dashscope:two"])
+            yield* advance("11 minutes", "10 seconds")
+            assert.deepStrictEqual(yield* ids, ["dashscope:two"])
+            assert.lengthOf((yield* operator("GET", "/accounts")).json.data, 1)
+          })
+        )
+      })
+    )
+  )
+
+  it.effect("is served by processes with and without it beside each other", () =>
+    onOneStore(
+      Effect.fnUntraced(function* (run) {
+        const work = Effect.gen(function* () {
+          const tasks = yield* Effect.all(Array.from({ length: 3 }, () => startTask))
+          for (const { call, own } of tasks) yield* reaches(call, own, "completed")
+        })
+        // The outer process is the older one: it does not know the account of the inner one
+        yield* run(
+          { DASHSCOPE_API_KEY: two },
+          Effect.andThen(work, run({ DASHSCOPE_API_KEY: one }, Effect.andThen(work, work)))
+        )
+        // Whichever process claims a task submits it to its own account, and any polls it
+        assert.strictEqual(submitsOf(first) + submitsOf(second), 9)
+        assert.isAbove(submitsOf(first), 0)
+      })
+    )
+  )
+
+  it.effect("is kept while a task needs it; with another MASTER_KEY its job waits", () =>
+    onOneStore(
+      Effect.fnUntraced(function* (run) {
+        first.runningPolls = 1_000_000
+        const { key, own } = yield* run(
+          { DASHSCOPE_API_KEY: one },
+          Effect.gen(function* () {
+            const task = yield* startTask
+            yield* reaches(task.call, task.own, "processing")
+            return task
+          })
+        )
+        const MASTER_KEY = Buffer.alloc(32, 9).toString("base64")
+        yield* run(
+          { DASHSCOPE_API_KEY: two, MASTER_KEY },
+          Effect.gen(function* () {
+            const asked = first.requests
+            yield* advance("15 minutes", "10 seconds")
+            assert.strictEqual(first.requests, asked)
+            const task = yield* callWith(key)("GET", own)
+            assert.strictEqual(task.json.task_info.status, "processing", task.text)
+          })
+        )
+        yield* run(
+          { DASHSCOPE_API_KEY: two },
+          Effect.gen(function* () {
+            first.runningPolls = 1
+            yield* reaches(callWith(key), own, "completed")
+            assert.deepStrictEqual([submitsOf(first), submitsOf(second)], [1, 0])
+          })
+        )
+      })
+    )
+  )
+
+  it.effect("without another one, what it has not submitted fails, and is not simulated", () =>
+    onOneStore(
+      Effect.fnUntraced(function* (run) {
+        first.runningPolls = 1_000_000
+        const [submitted, waiting] = yield* run(
+          { DASHSCOPE_API_KEY: one },
+          Effect.gen(function* () {
+            const task = yield* startTask
+            yield* reaches(task.call, task.own, "processing")
+            const other = yield* startTask
+            yield* advance("5 seconds")
+            return [task, other] as const
+          })
+        )
+        assert.strictEqual(submitsOf(first), 1)
+        yield* run(
+          {},
+          Effect.gen(function* () {
+            const failed = yield* reaches(callWith(waiting.key), waiting.own, "failed")
+            assert.strictEqual(failed.json.task_info.error.code, 4008)
+            const wallet = yield* callWith(waiting.key)("GET", "/manage/v1/wallet")
+            assert.strictEqual(wallet.json.available_balance, "1000.00")
+            first.runningPolls = 1
+            yield* reaches(callWith(submitted.key), submitted.own, "completed")
+          })
+        )
+        assert.strictEqual(submitsOf(first), 1)
+      })
+    )
+  )
+})
+
+describeStores("a task that waits for a slot", (database) => {
+  it.effect("of an account that is drained goes to another one", () =>
+    Effect.gen(function* () {
+      first.runningPolls = 1_000_000
+      const task = yield* startTask
+      yield* reaches(task.call, task.own, "processing")
+      const waiting = yield* startTask
+      yield* advance("20 seconds")
+      assert.deepStrictEqual([submitsOf(first), submitsOf(second)], [1, 0])
+      yield* operator("POST", "/accounts/dashscope:one/drain")
+      yield* reaches(waiting.call, waiting.own, "completed")
+      assert.deepStrictEqual([submitsOf(first), submitsOf(second)], [1, 1])
+      const { slots } = (yield* operator("GET", "/accounts")).json.data[0]
+      assert.deepStrictEqual(slots, { limit: 1, held: 1, waiting: 0 })
+      first.runningPolls = 1
+      yield* reaches(task.call, task.own, "completed")
+    }).pipe(
+      Effect.provide(
+        layerGateway({
+          database,
+          env: { DASHSCOPE_API_KEY: `${one},${two}` },
+          areVendorsLive: true
+        })
+      )
+    )
+  )
+})
