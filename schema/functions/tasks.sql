@@ -357,7 +357,9 @@ end $$;
 create or replace function task_steps_end(p_calls jsonb) returns table (n integer) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
-declare c record;
+declare
+  c record;
+  written integer[];
 begin
   for c in
     select distinct on (x.queue) x.queue, x.spacing from jsonb_to_recordset(p_calls) as x (
@@ -372,7 +374,6 @@ begin
         on conflict (key) do update set spacing = excluded.spacing;
     end if;
   end loop;
-  return query
   with c as materialized (
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, epoch integer, attempt integer, state text, handle jsonb, failure text,
@@ -396,7 +397,19 @@ begin
     set state = e.state, handle = e.handle, failure = e.failure, answered_at = e.now
     from ended e where v.task_id = e.task and v.n = e.attempt and e.state is not null
   )
-  select e.n from ended e;
+  select coalesce(array_agg(e.n), '{}') into written from ended e;
+  -- The task was ended during its submit: what the vendor said of the job is recorded all the same
+  if cardinality(written) < jsonb_array_length(p_calls) then
+    update vendor_attempts v
+    set state = case c.state when 'submitting' then 'ambiguous' else c.state end,
+      handle = c.handle, failure = c.failure, answered_at = c.now
+    from jsonb_to_recordset(p_calls) as c (
+      n integer, task uuid, attempt integer, state text, handle jsonb, failure text, now timestamptz)
+    where v.task_id = c.task and v.n = c.attempt and v.state = 'submitting' and v.answered_at is null
+      and c.state is not null and c.n <> all (written)
+      and not exists (select from runs r where r.task_id = c.task);
+  end if;
+  return query select unnest(written);
 end $$;
 
 -- Settles submits whose outcome was unknown, of tasks that wait in p_queue without an owner, and of the task that is

@@ -40,5 +40,54 @@ export const routes: ReadonlyArray<Route> = [
     role: "user",
     isInNavigation: false,
     load: () => import("./pages/task/TaskPage.tsx")
+  },
+  {
+    path: "/calls",
+    title: texts.pages.calls,
+    role: "user",
+    isInNavigation: true,
+    load: () => import("./pages/calls/CallsPage.tsx")
+  },
+  {
+    path: "/calls/:id",
+    title: texts.pages.call,
+    role: "user",
+    isInNavigation: false,
+    load: () => import("./pages/call/CallPage.tsx")
+  },
+  {
+    path: "/usage",
+    title: texts.pages.usage,
+    role: "user",
+    isInNavigation: true,
+    load: () => import("./pages/usage/UsagePage.tsx")
+  },
+  {
+    path: "/keys",
+    title: texts.pages.keys,
+    role: "user",
+    isInNavigation: true,
+    load: () => import("./pages/keys/KeysPage.tsx")
+  },
+  {
+    path: "/wallet",
+    title: texts.pages.wallet,
+    role: "user",
+    isInNavigation: true,
+    load: () => import("./pages/wallet/WalletPage.tsx")
+  },
+  {
+    path: "/models",
+    title: texts.pages.models,
+    role: "both",
+    isInNavigation: true,
+    load: () => import("./pages/models/ModelsPage.tsx")
+  },
+  {
+    path: "/models/:vendor/:model",
+    title: texts.pages.model,
+    role: "both",
+    isInNavigation: false,
+    load: () => import("./pages/model/ModelPage.tsx")
   }
 ]

@@ -216,17 +216,34 @@ const makeCommit = (waiting: Waiting, write: WriteBatch) => {
   return (taken: Taken) => runBatch(taken, options)
 }
 
+/** A service that stops while the store is away tries to settle for so long, in real time. */
+const lastTriesMillis = 10_000
+
+/** Whether another try comes, after its wait. The clock of a test does not move while a scope closes. */
+export const makeLastTries = Effect.sync(() => {
+  const end = performance.now() + lastTriesMillis
+  let failures = 0
+  return Effect.callback<boolean>((resume) => {
+    failures += 1
+    const millis = retryMillis(failures)
+    if (performance.now() + millis > end) return resume(Effect.succeed(false))
+    setTimeout(() => resume(Effect.succeed(true)), millis)
+  })
+})
+
 /**
  * What is left when the service stops is settled before the store is closed; what cannot be written is
  * released by another process.
  */
 const writeLeft = Effect.fnUntraced(function* (waiting: Waiting, write: WriteBatch) {
+  const tryAgain = yield* makeLastTries
   while (true) {
     const ends = waiting.takeEnds()
     if (ends.length === 0) return
     const exit = yield* Effect.exit(write({ starts: [], ends }))
-    if (Exit.isFailure(exit))
-      yield* Effect.logError(`${ends.length} calls are left open`, exit.cause)
+    if (Exit.isSuccess(exit)) continue
+    if (!isDefect(exit) && (yield* tryAgain)) ends.forEach((end) => waiting.close(end))
+    else yield* Effect.logError(`${ends.length} calls are left open`, exit.cause)
   }
 })
 

@@ -111,7 +111,10 @@ export class CallStore extends Context.Service<
   {
     /** Settles and releases what has ended, then holds for all calls that the balance covers; publishes alerts. */
     readonly write: (batch: CallBatch) => Effect.Effect<CallBatchOutcome, StoreUnavailable>
-    /** Open calls of dead processes, and those opened before `before`. */
+    /**
+     * Open calls of dead processes, and those opened before `before`. A call that was opened since then
+     * shows that its process lives, whatever its heartbeat says.
+     */
     readonly orphans: (
       heartbeatSince: DateTime.Utc,
       before: DateTime.Utc,
@@ -138,7 +141,8 @@ export class CallStore extends Context.Service<
             SELECT h.id, h.user_id FROM holds h
             WHERE h.kind = 'call' AND h.call IS NOT NULL AND (h.created_at < ${toDate(before)} OR NOT EXISTS (
               SELECT 1 FROM processes p
-              WHERE p.id = h.process_id AND p.heartbeat_at >= ${toDate(heartbeatSince)}
+              WHERE p.id = h.process_id AND (p.heartbeat_at >= ${toDate(heartbeatSince)}
+                OR p.left_at IS NULL AND h.created_at >= ${toDate(heartbeatSince)})
             ))
             LIMIT ${limit}`.pipe(rowsOf(Orphan), storeFailures),
         search: searchCalls(sql, CallRow),

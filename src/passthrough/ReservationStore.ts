@@ -78,7 +78,7 @@ export class ReservationStore extends Context.Service<
   {
     /** Settles what was drawn and resizes the reservations. Safe to repeat, alone or with more. */
     readonly write: (batch: ReservationBatch) => Effect.Effect<ReservationOutcome, StoreUnavailable>
-    /** The reservations of dead processes. */
+    /** The reservations of dead processes, save those that were written since then. */
     readonly lost: (
       heartbeatSince: DateTime.Utc,
       limit: number
@@ -95,7 +95,8 @@ export class ReservationStore extends Context.Service<
             SELECT h.process_id, h.api_key_id AS key, h.user_id FROM holds h
             WHERE h.kind = 'reservation' AND NOT EXISTS (
               SELECT 1 FROM processes p
-              WHERE p.id = h.process_id AND p.heartbeat_at >= ${toDate(heartbeatSince)}
+              WHERE p.id = h.process_id AND (p.heartbeat_at >= ${toDate(heartbeatSince)}
+                OR p.left_at IS NULL AND h.created_at >= ${toDate(heartbeatSince)})
             )
             LIMIT ${limit}`.pipe(rowsOf(LostReservation), storeFailures)
       })

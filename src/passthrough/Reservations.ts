@@ -4,7 +4,7 @@ import { isDefect, runBatch } from "../db/Batcher.ts"
 import * as Credits from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
-import { retryMillis } from "./CallBatches.ts"
+import { makeLastTries, retryMillis } from "./CallBatches.ts"
 import type { CallStart } from "./CallStore.ts"
 import { ReservationBook, costOf } from "./ReservationBook.ts"
 import type { Drawn, Taken } from "./ReservationBook.ts"
@@ -54,12 +54,15 @@ export const makeReservations = Effect.fnUntraced(function* (
     while (true) failures = yield* round(failures)
   })
   // What is left when the service stops; what cannot be written is released by another process
-  const rest: Effect.Effect<void> = Effect.suspend(() => {
-    const taken = book.take(now(), newId, true)
-    if (taken === undefined) return Effect.void
-    return Effect.flatMap(commit(taken), (isWritten) => (isWritten ? rest : Effect.void))
+  const writeRest = Effect.fnUntraced(function* () {
+    const tryAgain = yield* makeLastTries
+    while (true) {
+      const taken = book.take(now(), newId, true)
+      if (taken === undefined) return
+      if (!(yield* commit(taken)) && !(yield* tryAgain)) return
+    }
   })
-  yield* Effect.addFinalizer(() => rest)
+  yield* Effect.addFinalizer(() => writeRest())
   yield* Effect.forkScoped(rounds)
 
   return {

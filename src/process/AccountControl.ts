@@ -80,20 +80,7 @@ export class AccountControl extends Context.Service<
         )
       }
 
-      const list = Effect.gen(function* () {
-        const departed = yield* keys.departed
-        const now = yield* DateTime.now
-        const charged = new Map(
-          (yield* figures.charged(now)).map(({ accountId, credits }) => [accountId, credits])
-        )
-        const rates = yield* figures.rates(now)
-        return (yield* accounts.details).map((details) => ({
-          details,
-          drainingSince: since.get(details.id) ?? departed.get(details.id) ?? null,
-          charged: charged.get(details.id) ?? Credits.zero,
-          rates: rates.filter(({ key }) => key.startsWith(`${details.id}/`))
-        }))
-      })
+      const list = Effect.suspend(() => listAll(accounts, figures, keys, since))
       const find = (id: string) =>
         Effect.flatMap(list, (all) =>
           Effect.mapError(
@@ -128,6 +115,27 @@ export class AccountControl extends Context.Service<
     })
   ).pipe(Layer.provide([AccountDrainStore.layer, AccountFiguresStore.layer]))
 }
+
+/** All accounts with their figures; `since`: when each began to drain. */
+const listAll = Effect.fnUntraced(function* (
+  accounts: Accounts["Service"],
+  figures: AccountFiguresStore["Service"],
+  keys: AccountKeys["Service"],
+  since: ReadonlyMap<string, DateTime.Utc>
+) {
+  const departed = yield* keys.departed
+  const now = yield* DateTime.now
+  const charged = new Map(
+    (yield* figures.charged(now)).map(({ accountId, credits }) => [accountId, credits])
+  )
+  const rates = yield* figures.rates(now)
+  return (yield* accounts.details).map((details) => ({
+    details,
+    drainingSince: since.get(details.id) ?? departed.get(details.id) ?? null,
+    charged: charged.get(details.id) ?? Credits.zero,
+    rates: rates.filter(({ key }) => key.startsWith(`${details.id}/`))
+  }))
+})
 
 /** A call that costs nothing: the list of models of a provider with routes, else one of its own. */
 const makeFreeCall = Effect.gen(function* () {

@@ -53,6 +53,8 @@ export interface GatewayOptions {
   readonly areVendorsLive?: boolean
   /** The addresses of names, when the test does not ask name servers. */
   readonly resolve?: Resolve
+  /** The stores of the gateway, for example with faults. */
+  readonly stores?: typeof Gateway.stores
   /** The delivery store that the test uses, for example one whose responses are lost. */
   readonly deliveries?: (live: DeliveryStore["Service"]) => DeliveryStore["Service"]
   /** Further variables, by their names in the environment. */
@@ -115,7 +117,7 @@ export const layerGateway = (options: GatewayOptions = {}) =>
             Effect.map(DeliveryStore, (live) => options.deliveries?.(live) ?? live)
           )
         ),
-        Layer.provideMerge(Gateway.stores),
+        Layer.provideMerge(options.stores ?? Gateway.stores),
         // Of two layers for one service the later one wins
         Layer.provideMerge(Layer.mergeAll(Gateway.adapters, sender, vendors, names)),
         Layer.provideMerge(options.database ?? startedDatabase),

@@ -77,6 +77,32 @@ export const startServer = async (
   folder: string,
   more: ReadonlyArray<string> = []
 ): Promise<Server> => {
+  const server = await newServer(folder, more)
+  await server.start()
+  return {
+    url: server.url,
+    restart: async (signal) => {
+      await stopServer(folder, signal)
+      await server.start()
+    }
+  }
+}
+
+export interface NewServer {
+  readonly url: string
+  readonly port: number
+  /** Its data, which belong to the user that the server runs as. */
+  readonly data: string
+  /** Starts it in the state that its folder is in. */
+  readonly start: () => Promise<void>
+}
+
+/** A server that is not started yet. With `copyOf` its folder is empty, to be filled with that of another one. */
+export const newServer = async (
+  folder: string,
+  more: ReadonlyArray<string> = [],
+  copyOf?: NewServer
+): Promise<NewServer> => {
   const user = await serverUser()
   const binaries = await findBinaries(folder, user !== undefined)
   const data = join(folder, "data")
@@ -85,9 +111,10 @@ export const startServer = async (
     await chmod(folder, 0o755)
     await chown(data, user.uid, user.gid)
   }
+  await chmod(data, 0o700)
   const env = { ...process.env, LC_ALL: "C", TZ: "UTC" }
   const initdb = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]
-  await exec(binaries.initdb, initdb, { ...user, env, cwd: data })
+  if (copyOf === undefined) await exec(binaries.initdb, initdb, { ...user, env, cwd: data })
   const port = await freePort()
   const log = openSync(join(folder, "log"), "a")
   const settings = [
@@ -113,14 +140,7 @@ export const startServer = async (
     child.unref()
     await untilReady(folder, data)
   }
-  await start()
-  return {
-    url: `postgres://postgres@127.0.0.1:${port}/postgres`,
-    restart: async (signal) => {
-      await stopServer(folder, signal)
-      await start()
-    }
-  }
+  return { url: `postgres://postgres@127.0.0.1:${port}/postgres`, port, data, start }
 }
 
 const untilReady = async (folder: string, data: string) => {

@@ -10,35 +10,43 @@ interface Props {
 
 const shownMillis = 2000
 
+type State = "ready" | "copied" | "refused"
+
 export const CopyButton = ({ label = texts.copy, text, what }: Props) => {
-  const [isCopied, setCopied] = useState(false)
-  const copy = async () => {
-    await copyText(text)
-    setCopied(true)
-    setTimeout(() => setCopied(false), shownMillis)
+  const [state, setState] = useState<State>("ready")
+  const copy = async (button: HTMLElement) => {
+    setState((await copyText(text, button)) ? "copied" : "refused")
+    setTimeout(() => setState("ready"), shownMillis)
   }
+  const shown = { ready: label, copied: texts.copied, refused: texts.notCopied }
   return (
     <button
       type="button"
       class="small"
-      aria-label={label === texts.copy ? texts.copyWhat(what) : undefined}
-      onClick={() => void copy()}
+      aria-label={label === texts.copy && state === "ready" ? texts.copyWhat(what) : undefined}
+      onClick={({ currentTarget }) => void copy(currentTarget)}
     >
-      <span aria-live="polite">{isCopied ? texts.copied : label}</span>
+      <span aria-live="polite">{shown[state]}</span>
     </button>
   )
 }
 
-/** Without https a browser has no clipboard for scripts, except by a selection. */
-const copyText = async (text: string): Promise<void> => {
+/** Without https a browser has no clipboard for scripts, and it may refuse it: then by a selection. */
+const copyText = async (text: string, button: HTMLElement): Promise<boolean> => {
   if (globalThis.isSecureContext) {
-    await navigator.clipboard.writeText(text)
-    return
+    const isWritten = await navigator.clipboard.writeText(text).then(
+      () => true,
+      () => false
+    )
+    if (isWritten) return true
   }
   const field = document.createElement("textarea")
   field.value = text
-  document.body.append(field)
+  // Beside the button: what is outside of an open dialog cannot be selected
+  button.after(field)
   field.select()
-  document.execCommand("copy")
+  const isCopied = document.execCommand("copy")
   field.remove()
+  button.focus()
+  return isCopied
 }

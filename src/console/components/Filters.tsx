@@ -7,7 +7,7 @@ import { Field } from "./Field.tsx"
 export interface Filter {
   readonly name: string
   readonly label: string
-  readonly kind: "text" | "time" | "amount" | "choice"
+  readonly kind: "text" | "time" | "day" | "amount" | "choice"
   /** Of a choice: values with what they are called. */
   readonly options?: ReadonlyArray<readonly [value: string, label: string]>
 }
@@ -78,6 +78,16 @@ const Control = ({ attributes, filter: { kind, name, options = [] }, value }: Co
           </option>
         ))}
       </select>
+    )
+  }
+  if (kind === "day") {
+    return (
+      <input
+        {...attributes}
+        type="date"
+        value={value}
+        onChange={(event) => setQuery({ [name]: event.currentTarget.value })}
+      />
     )
   }
   if (kind === "time") {

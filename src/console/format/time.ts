@@ -28,6 +28,8 @@ export const showDuration = (millis: number): string => {
 export const millisBetween = (from: string, to: string): number =>
   new Date(to).getTime() - new Date(from).getTime()
 
+export const isPast = (iso: string): boolean => new Date(iso).getTime() <= Date.now()
+
 /** Days in UTC, as usage counts them. */
 export const dayOf = (time: Date): string => time.toISOString().slice(0, 10)
 
@@ -51,3 +53,17 @@ export const isoOfLocalInput = (value: string): string | undefined => {
   const time = new Date(value)
   return value === "" || Number.isNaN(time.getTime()) ? undefined : time.toISOString()
 }
+
+/** The day so many days later; earlier with a negative number. */
+export const dayAfter = (day: string, days: number): string =>
+  dayOf(new Date(new Date(`${day}T00:00:00Z`).getTime() + days * 86_400_000))
+
+/** All days from one to another, both inclusive; at most so many, the latest ones. */
+export const daysBetween = (from: string, to: string, atMost: number): ReadonlyArray<string> => {
+  const days: Array<string> = []
+  for (let day = to; day >= from && days.length < atMost; day = dayAfter(day, -1)) days.push(day)
+  return days.toReversed()
+}
+
+export const isDay = (text: string): boolean =>
+  /^\d{4}-\d\d-\d\d$/u.test(text) && !Number.isNaN(new Date(`${text}T00:00:00Z`).getTime())

@@ -279,6 +279,29 @@ describeStores("the call store", (database) => {
       })
     )
 
+    it.effect(
+      "a hold that is younger than the lease is no orphan: its process lived when it was made",
+      () =>
+        Effect.gen(function* () {
+          const calls = yield* CallStore
+          const sql = yield* PgClient.PgClient
+          const userId = yield* newCaller(100)
+          const now = yield* DateTime.now
+          const ago = (seconds: number) => DateTime.subtract(now, { seconds })
+          // Its connection for heartbeats was away for longer than that of its pool
+          yield* sql`INSERT INTO processes (id, started_at, heartbeat_at, left_at)
+          VALUES ('prc_back', ${DateTime.toDateUtc(now)}, ${DateTime.toDateUtc(ago(40))}, NULL),
+            ('prc_left', ${DateTime.toDateUtc(now)}, '-infinity', ${DateTime.toDateUtc(now)})`
+          const [young, old, left] = [1, 2, 3].map(() => callStart(userId, 1))
+          yield* writeCalls({ starts: [young!], processId: "prc_back", now: ago(1) })
+          yield* writeCalls({ starts: [old!], processId: "prc_back", now: ago(31) })
+          yield* writeCalls({ starts: [left!], processId: "prc_left", now: ago(1) })
+          const found = yield* calls.orphans(ago(30), DateTime.subtract(now, { hours: 24 }), 100)
+          const mine = found.filter((it) => it.userId === userId).map(({ id }) => id)
+          assert.sameMembers(mine, [old!.id, left!.id])
+        })
+    )
+
     it.effect("a hold or a ledger row without a wallet is refused, and a wallet stays", () =>
       Effect.gen(function* () {
         const sql = yield* PgClient.PgClient

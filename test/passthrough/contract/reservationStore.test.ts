@@ -406,6 +406,25 @@ describeStores("the reservation store", (database) => {
       })
     )
 
+    it.effect(
+      "one that is younger than the lease is not lost: its process lived when it was made",
+      () =>
+        Effect.gen(function* () {
+          const store = yield* ReservationStore
+          const sql = yield* PgClient.PgClient
+          const userId = yield* newCaller(1000)
+          const now = yield* DateTime.now
+          const silent = DateTime.toDateUtc(DateTime.subtract(now, { seconds: 40 }))
+          yield* sql`INSERT INTO processes (id, started_at, heartbeat_at)
+          VALUES ('prc_back', ${silent}, ${silent})`
+          yield* writeReservations({ sizes: [reservation(userId, 0, 10)], processId: "prc_back" })
+          const mine = (since: DateTime.Utc) =>
+            Effect.map(store.lost(since, 100), (all) => all.filter((it) => it.userId === userId))
+          assert.lengthOf(yield* mine(DateTime.subtract(now, { seconds: 30 })), 0)
+          assert.lengthOf(yield* mine(DateTime.add(now, { seconds: 5 })), 1)
+        })
+    )
+
     it.effect("those of dead processes are found and closed", () =>
       Effect.gen(function* () {
         const store = yield* ReservationStore

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Latch, Scope } from "effect"
+import { Effect, Exit, Fiber, Latch, Scope } from "effect"
 import { UserId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { makeCallBatches } from "../../../src/passthrough/CallBatches.ts"
@@ -75,6 +75,26 @@ describe("calls that are written together", () => {
         written.map(({ ends }) => idsOf(...ends)),
         [idsOf(first), idsOf(second)]
       )
+    })
+  )
+
+  it.live("what remains when the service stops waits for a store that is away for a moment", () =>
+    Effect.gen(function* () {
+      let isThere = false
+      const { closeUnsafe, gate, stop, written } = yield* make(() =>
+        isThere
+          ? Effect.succeed(new Map<string, Held>())
+          : Effect.fail(new StoreUnavailable({ cause: undefined }))
+      )
+      gate.openUnsafe()
+      const end = callEnd(start(), 1)
+      closeUnsafe(end)
+      yield* until(() => written.length === 1)
+      const stopping = yield* Effect.forkChild(stop)
+      yield* until(() => written.length === 3)
+      isThere = true
+      yield* Fiber.join(stopping)
+      assert.deepStrictEqual(ids(written.at(-1)!), [idsOf(end), []])
     })
   )
 

@@ -160,6 +160,26 @@ describe("the reservation of a key that calls often", () => {
       })
   )
 
+  it.effect("what is left when the service stops waits for a store that is away for a moment", () =>
+    Effect.gen(function* () {
+      let left = Number.POSITIVE_INFINITY
+      const { close, draw, callOften, stop, written } = yield* make((batch) =>
+        (left -= 1) < 0
+          ? Effect.succeed(grantAll(batch))
+          : Effect.fail(new StoreUnavailable({ cause: undefined }))
+      )
+      left = 0
+      yield* callOften
+      const one = callStart(user, 1)
+      draw(one)
+      close(callEnd(one, 1))
+      left = 3
+      yield* stop
+      assert.isBelow(left, 0)
+      assert.isTrue(endsOf(written).at(-1)?.includes(one.id))
+    })
+  )
+
   it.effect(
     "a reservation of a spend limit's last period ends with its calls, and is opened anew",
     () =>

@@ -24,12 +24,17 @@ describeStores("a start with a catalog that was replaced", (database) => {
   const startAt = (noon: DateTime.Utc) =>
     CatalogVersions.layer.pipe(
       Layer.provide(
-        Layer.mock(Process, {
+        Layer.succeed(Process, {
           id: "proc_new",
+          aliveSince: Effect.succeed(noon),
+          callsAliveSince: Effect.succeed(noon),
+          duty: () => Effect.succeed(Effect.never),
+          deaths: Effect.succeed(Effect.never),
           changed: () => Effect.succeed(Effect.never),
           publishChange: () => {},
           onWaiting: () => {},
-          ownedTasks: () => false
+          ownedTasks: () => false,
+          ping: Effect.void
         })
       ),
       Layer.provideMerge(Catalog.layer),

@@ -147,6 +147,14 @@ export class Upstream {
   mediaBytesSent = 0
   /** Runs after a submit has created its job, before the response. */
   onPaid: () => void | Promise<void> = () => {}
+  /** The fault of a request that no list above has one for. */
+  faultOf: (seen: Seen, isSubmit: boolean) => Fault | undefined = () => undefined
+  /** Runs when a job was created. */
+  onJob: (job: Job, seen: Seen) => void = () => {}
+  /** Whether requests are kept in `seen`, and bodies in `paidBodies`. */
+  keepsRequests = true
+  /** Where clients reach it, when not at its own port. */
+  publicUrl: string | undefined
   #ids = 0
 
   private constructor(protocol: Protocol) {
@@ -164,8 +172,13 @@ export class Upstream {
     return upstream
   }
 
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
   get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+    if (this.publicUrl !== undefined) return this.publicUrl
+    return `http://127.0.0.1:${this.port}`
   }
 
   get key(): string {
@@ -228,7 +241,7 @@ export class Upstream {
   buy(seen: Seen, prefix: string, count = 1): Job {
     const hash = createHash("sha256").update(seen.bytes).digest("hex")
     this.paid.set(hash, (this.paid.get(hash) ?? 0) + 1)
-    this.paidBodies.push(seen.bytes)
+    if (this.keepsRequests) this.paidBodies.push(seen.bytes)
     this.#ids += 1
     const id = `${prefix}${String(this.#ids).padStart(8, "0")}-${hash.slice(0, 12)}`
     const job = {
@@ -241,6 +254,7 @@ export class Upstream {
       isCancelled: false
     }
     this.jobs.set(id, job)
+    this.onJob(job, seen)
     return job
   }
 
@@ -269,9 +283,9 @@ export class Upstream {
         this.isResultGone ? { status: 404 } : { status: 200, media: this.media }
       )
     }
-    this.seen.push(seen)
+    if (this.keepsRequests) this.seen.push(seen)
     const isSubmit = this.#protocol.isSubmit(seen)
-    const fault = this.#faults(isSubmit, seen).shift()
+    const fault = this.#faults(isSubmit, seen).shift() ?? this.faultOf(seen, isSubmit)
     if (isSubmit && this.delayMillis > 0) await pause(this.delayMillis)
     if (fault === "drop-before") return void request.socket.destroy()
     if (fault === "hang" || (isSubmit && includes(seen, this.heldBeforeTaken))) return

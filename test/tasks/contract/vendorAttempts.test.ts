@@ -30,9 +30,9 @@ const begun = Effect.fnUntraced(function* (count: number) {
       'generation', 'images', 'processing', '{"prompt":"x"}', true, 0, to_timestamp(0), to_timestamp(0)
     FROM generate_series(1, ${count}::int) n`
   yield* sql`
-    INSERT INTO runs (task_id, deadline_at, queue, due_at, slot_key, slot_held)
+    INSERT INTO runs (task_id, deadline_at, queue, due_at, slot_key, slot_held, account_id)
     SELECT ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid, to_timestamp(1e6), 'q',
-      to_timestamp(0), 'slots', true FROM generate_series(1, ${count}::int) n`
+      to_timestamp(0), 'slots', true, ${account} FROM generate_series(1, ${count}::int) n`
   const owned = yield* tasks.claim({ queue: "q", limit: count, owner: "proc_a", now: at(1) })
   yield* Effect.forEach(owned, ({ epoch, task: { id } }) =>
     tasks.beginAttempt({
@@ -116,6 +116,45 @@ describeStores("attempts whose outcome is unknown", (database) => {
       assert.deepStrictEqual([numbers(later.unsettled), later.owned.size], [[4, 5], 0])
       const other = yield* attempts.around({ ...of, accountId: "another" })
       assert.deepStrictEqual([other.unsettled.length, other.owned.size], [0, 0])
+    }).pipe(Effect.provide(store))
+  )
+
+  it.effect("of tasks that were ended meanwhile are recorded all the same", () =>
+    Effect.gen(function* () {
+      const attempts = yield* VendorAttemptStore
+      const sql = yield* SqlClient.SqlClient
+      const owned = yield* begun(4)
+      yield* sql`DELETE FROM runs WHERE task_id <> ${idOf(4)}`
+      const handle = { taskId: "job 1" }
+      const one = { n: 1, state: "submitted", handle, failure: null } as const
+      assert.isFalse(yield* ended(owned[0]!, one, "polls"), "its owner learns that it has ended")
+      assert.isFalse(
+        yield* ended(owned[1]!, { n: 1, state: "refused", handle: null, failure: "x" }, "q")
+      )
+      assert.isFalse(yield* missed(owned[2]!))
+      // The run of another owner: what an earlier one says changes nothing
+      assert.isFalse(yield* ended({ ...owned[3]!, epoch: 0 }, one, "polls"))
+      const rows = yield* sql`SELECT state, handle, extract(epoch FROM answered_at)::int AS answered
+        FROM vendor_attempts ORDER BY task_id`
+      assert.deepStrictEqual(
+        rows.map((row) => [row["state"], row["handle"], row["answered"]]),
+        [
+          ["submitted", handle, 50],
+          ["refused", null, 50],
+          ["ambiguous", null, 50],
+          ["submitting", null, null]
+        ]
+      )
+      // A late second answer changes nothing
+      yield* ended(owned[0]!, { n: 1, state: "refused", handle: null, failure: "x" }, "q")
+      const around = yield* attempts.around({
+        accountId: account,
+        from: at(0),
+        until: at(9),
+        jobIds: ["job 1"]
+      })
+      assert.deepStrictEqual([...around.owned], ["job 1"])
+      assert.deepStrictEqual(numbers(around.unsettled), [3, 4])
     }).pipe(Effect.provide(store))
   )
 

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks"
 import { send } from "../../api/client.ts"
+import { newOperationId } from "../../api/operations.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { CopyButton } from "../../components/CopyButton.tsx"
 import { Confirm } from "../../components/Dialog.tsx"
@@ -40,7 +41,7 @@ export const TaskActions = ({ task }: { readonly task: Task }) => {
   }
   const runAgain = async () => {
     const { body } = await send<Created>("POST", pathOf(task), task.body, {
-      "idempotency-key": crypto.randomUUID()
+      "idempotency-key": newOperationId()
     })
     navigate(hrefOf(`/tasks/${body.task_info.id}`))
   }

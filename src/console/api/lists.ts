@@ -1,0 +1,30 @@
+import { api, dataOf } from "./client.ts"
+import type { Page } from "./pages.ts"
+import { useResource } from "./resource.ts"
+import type { Schemas } from "./schema.ts"
+
+/** All pages of a list that is short, such as keys or models. */
+export const readAll = async <T>(
+  load: (cursor: string | undefined) => Promise<Page<T>>,
+  cursor?: string
+): Promise<ReadonlyArray<T>> => {
+  const page = await load(cursor)
+  return page.next_cursor === null
+    ? page.data
+    : [...page.data, ...(await readAll(load, page.next_cursor))]
+}
+
+export const pageAfter = (limit: number, cursor: string | undefined) => ({
+  limit,
+  ...(cursor === undefined ? {} : { cursor })
+})
+
+/** The keys of the user by id, to be named in what they were used for. */
+export const useKeys = (user: string): ReadonlyMap<string, Schemas["ApiKey"]> => {
+  const keys = useResource(`keys ${user}`, () =>
+    readAll((cursor) =>
+      dataOf(api.GET("/manage/v1/api-keys", { params: { query: pageAfter(100, cursor) } }))
+    )
+  )
+  return new Map(keys.data?.map((key) => [key.id, key]))
+}

@@ -1,0 +1,29 @@
+import { texts } from "../texts/en.ts"
+import { CopyButton } from "./CopyButton.tsx"
+import { Dialog } from "./Dialog.tsx"
+
+interface Props {
+  readonly title: string
+  readonly detail: string
+  /** What it is, such as “API key”. */
+  readonly what: string
+  readonly secret: string
+  readonly onClose: () => void
+}
+
+/** A secret that is shown this once. It is kept nowhere: with the dialog it is gone. */
+export const SecretDialog = ({ detail, onClose, secret, title, what }: Props) => (
+  <Dialog title={title} onClose={onClose}>
+    <p>{detail}</p>
+    <p class="secret">
+      <code>{secret}</code>
+      <CopyButton text={secret} what={what} />
+    </p>
+    <p class="faint">{texts.secretOnce}</p>
+    <div class="actions">
+      <button type="button" class="primary" onClick={onClose}>
+        {texts.secretKept}
+      </button>
+    </div>
+  </Dialog>
+)

@@ -1,0 +1,95 @@
+import { api, dataOf } from "../../api/client.ts"
+import { pageAfter, useKeys } from "../../api/lists.ts"
+import { useLive } from "../../api/live.ts"
+import { usePages } from "../../api/pages.ts"
+import { Filters, filterValues } from "../../components/Filters.tsx"
+import type { Filter } from "../../components/Filters.tsx"
+import { PagedTable } from "../../components/PagedTable.tsx"
+import { PageHeader } from "../../components/PageHeader.tsx"
+import { Empty } from "../../components/States.tsx"
+import { viewedUser } from "../../router/location.ts"
+import { texts } from "../../texts/en.ts"
+import { callColumns } from "./callColumns.tsx"
+import type { Call } from "./tokens.tsx"
+
+const words = texts.calls
+const pageSize = 50
+const outcomes = ["settled", "released", "lost"] as const
+
+const filtersWith = (
+  keys: ReadonlyArray<readonly [id: string, name: string]>
+): ReadonlyArray<Filter> => [
+  {
+    name: "outcome",
+    label: texts.filters.outcome,
+    kind: "choice",
+    options: outcomes.map((it) => [it, words.outcomes[it]])
+  },
+  { name: "model", label: texts.filters.model, kind: "text" },
+  { name: "vendor", label: texts.filters.vendor, kind: "text" },
+  { name: "api_key_id", label: words.key, kind: "choice", options: keys },
+  { name: "trace_id", label: texts.filters.traceId, kind: "text" },
+  { name: "since", label: texts.filters.since, kind: "time" },
+  { name: "until", label: texts.filters.until, kind: "time" },
+  { name: "min_cost", label: texts.filters.minCost, kind: "amount" },
+  { name: "max_cost", label: texts.filters.maxCost, kind: "amount" }
+]
+
+const names = [
+  "model",
+  "vendor",
+  "api_key_id",
+  "trace_id",
+  "since",
+  "until",
+  "min_cost",
+  "max_cost"
+] as const
+
+/** `/calls`: the receipts of metered calls, by filters that stand in the address. */
+export default function CallsPage() {
+  const user = viewedUser() ?? ""
+  const { outcome: chosen } = filterValues(["outcome"])
+  const outcome = outcomes.find((it) => it === chosen)
+  const search = { ...filterValues(names), ...(outcome === undefined ? {} : { outcome }) }
+  const keys = useKeys(user)
+  const pages = usePages<Call>(
+    JSON.stringify([user, search]),
+    (cursor) =>
+      dataOf(
+        api.GET("/manage/v1/calls", {
+          params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+        })
+      ),
+    ({ id }) => id
+  )
+  useLive((event) => {
+    if (event.type === "poll" && !pages.isLoading && pages.rows.length <= pageSize) pages.reload()
+  })
+  return (
+    <>
+      <PageHeader title={words.title}>
+        <button type="button" onClick={pages.reload}>
+          {words.reload}
+        </button>
+      </PageHeader>
+      <p class="faint">{words.about}</p>
+      <Filters filters={filtersWith([...keys.values()].map(({ id, name }) => [id, name]))} />
+      <PagedTable
+        caption={words.caption}
+        columns={callColumns}
+        pages={pages}
+        idOf={({ id }) => id}
+        empty={
+          Object.keys(search).length > 0 ? (
+            <Empty title={words.noMatch} />
+          ) : (
+            <Empty title={words.empty}>
+              <p>{words.emptyDetail}</p>
+            </Empty>
+          )
+        }
+      />
+    </>
+  )
+}

@@ -1,0 +1,33 @@
+import type { Schemas } from "../../api/schema.ts"
+import { texts } from "../../texts/en.ts"
+
+export type Call = Schemas["Call"]
+
+const words = texts.calls
+
+/** A count in what the gateway notes of a call. */
+export const countIn = (usage: Call["usage"], name: string): number | undefined => {
+  const value = usage?.[name]
+  return typeof value === "number" ? value : undefined
+}
+
+/** Tokens in and out; `≈`: the vendor gave no figures, and the gateway estimated them. */
+export const Tokens = ({ usage }: Pick<Call, "usage">) => {
+  const input = countIn(usage, "inputTokens")
+  const output = countIn(usage, "outputTokens")
+  if (input === undefined && output === undefined) return <>{texts.none}</>
+  const cached = countIn(usage, "cachedInputTokens") ?? 0
+  return (
+    <>
+      {usage?.["counted"] === true && <abbr title={words.counted}>≈ </abbr>}
+      {(input ?? 0).toLocaleString("en")} / {(output ?? 0).toLocaleString("en")}
+      {cached > 0 && <div class="faint">{words.cached(cached.toLocaleString("en"))}</div>}
+    </>
+  )
+}
+
+const tones = { settled: "good", released: "going", lost: "bad" } as const
+
+export const Outcome = ({ of }: { readonly of: Call["outcome"] }) => (
+  <span class={`status ${tones[of]}`}>{words.outcomes[of]}</span>
+)

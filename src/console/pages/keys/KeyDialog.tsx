@@ -1,0 +1,168 @@
+import { useState } from "preact/hooks"
+import { api, dataOf } from "../../api/client.ts"
+import { pageAfter, readAll } from "../../api/lists.ts"
+import { useResource } from "../../api/resource.ts"
+import { DialogForm } from "../../components/DialogForm.tsx"
+import { Field, SelectField, TextField } from "../../components/Field.tsx"
+import { texts } from "../../texts/en.ts"
+import { faultsOf, fieldsOf, resets, scopes } from "./keyForm.ts"
+import type { ApiKey, KeyFields, Scope } from "./keyForm.ts"
+
+const words = texts.keys
+
+interface Props {
+  /** The key to be changed; none: a new one. */
+  readonly of?: ApiKey | undefined
+  readonly onSubmit: (fields: KeyFields) => Promise<void>
+  readonly onClose: () => void
+}
+
+/** Name, scopes, budget, models and limits of a key. */
+export const KeyDialog = ({ of, onClose, onSubmit }: Props) => {
+  const [fields, setFields] = useState(() => fieldsOf(of))
+  const set = (name: keyof KeyFields) => (text: string) =>
+    setFields((before) => ({ ...before, [name]: text }))
+  const faults = faultsOf(fields)
+  const submit = async () => {
+    if (faults.size > 0) throw new Error(words.faults)
+    await onSubmit(fields)
+  }
+  return (
+    <DialogForm
+      title={of === undefined ? words.create : words.change}
+      action={of === undefined ? words.create : texts.save}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <TextField
+        label={words.name}
+        help={words.nameHelp}
+        required
+        maxLength={200}
+        autocomplete="off"
+        value={fields.name}
+        onText={set("name")}
+      />
+      {of === undefined && (
+        <Scopes
+          chosen={fields.scopes}
+          onChosen={(chosen) => setFields((before) => ({ ...before, scopes: chosen }))}
+        />
+      )}
+      <Limits fields={fields} faults={faults} set={set} />
+      <Models value={fields.models} onText={set("models")} />
+      <TextField
+        label={words.expires}
+        help={words.expiresHelp}
+        type="datetime-local"
+        value={fields.expires}
+        onText={set("expires")}
+      />
+    </DialogForm>
+  )
+}
+
+interface LimitsProps {
+  readonly fields: KeyFields
+  readonly faults: ReadonlyMap<string, string>
+  readonly set: (name: keyof KeyFields) => (text: string) => void
+}
+
+const Limits = ({ faults, fields, set }: LimitsProps) => (
+  <div class="columns narrow-columns">
+    <TextField
+      label={words.budget}
+      help={words.budgetHelp}
+      inputMode="decimal"
+      error={faults.get("budget")}
+      value={fields.budget}
+      onText={set("budget")}
+    />
+    <SelectField
+      label={words.reset}
+      help={words.resetHelp}
+      value={fields.reset}
+      options={resets.map((it) => [it, words.resets[it]])}
+      onText={set("reset")}
+    />
+    <TextField
+      label={words.rate}
+      inputMode="numeric"
+      error={faults.get("rate")}
+      value={fields.rate}
+      onText={set("rate")}
+    />
+    <TextField
+      label={words.tasks}
+      inputMode="numeric"
+      error={faults.get("tasks")}
+      value={fields.tasks}
+      onText={set("tasks")}
+    />
+  </div>
+)
+
+interface ScopesProps {
+  readonly chosen: ReadonlyArray<Scope>
+  readonly onChosen: (chosen: ReadonlyArray<Scope>) => void
+}
+
+const Scopes = ({ chosen, onChosen }: ScopesProps) => (
+  <fieldset>
+    <legend>{words.scopes}</legend>
+    {scopes.map((scope) => (
+      <label key={scope} class="choice">
+        <input
+          type="checkbox"
+          checked={chosen.includes(scope)}
+          // The API refuses a key without any
+          required={chosen.length === 0}
+          onChange={({ currentTarget: { checked } }) =>
+            onChosen(scopes.filter((it) => (it === scope ? checked : chosen.includes(it))))
+          }
+        />{" "}
+        {words.scopeNames[scope]}
+      </label>
+    ))}
+  </fieldset>
+)
+
+interface ModelsProps {
+  readonly value: string
+  readonly onText: (text: string) => void
+}
+
+/** The allowed models, one a line; those of the catalog are added by choosing. */
+const Models = ({ onText, value }: ModelsProps) => {
+  const models = useResource("model names", async () => {
+    const all = await readAll((cursor) =>
+      dataOf(api.GET("/manage/v1/models", { params: { query: pageAfter(100, cursor) } }))
+    )
+    return [...new Set(all.map(({ model }) => model))]
+  })
+  const lines = value.split("\n").map((line) => line.trim())
+  const others = models.data?.filter((name) => !lines.includes(name)) ?? []
+  return (
+    <>
+      <Field label={words.models} help={words.modelsHelp}>
+        {(attributes) => (
+          <textarea
+            {...attributes}
+            rows={3}
+            class="code"
+            value={value}
+            onInput={({ currentTarget }) => onText(currentTarget.value)}
+          />
+        )}
+      </Field>
+      {others.length > 0 && (
+        <SelectField
+          label={words.addModel}
+          value=""
+          options={[["", words.chooseModel], ...others.map((it) => [it, it] as const)]}
+          onText={(name) => onText([...lines.filter((it) => it !== ""), name].join("\n"))}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,166 @@
+import { useState } from "preact/hooks"
+import { api, dataOf } from "../../api/client.ts"
+import { pageAfter } from "../../api/lists.ts"
+import { useLive } from "../../api/live.ts"
+import { usePages } from "../../api/pages.ts"
+import { Confirm } from "../../components/Dialog.tsx"
+import { PagedTable } from "../../components/PagedTable.tsx"
+import type { Column } from "../../components/PagedTable.tsx"
+import { PageHeader } from "../../components/PageHeader.tsx"
+import { SecretDialog } from "../../components/Secret.tsx"
+import { Empty } from "../../components/States.tsx"
+import { viewedUser } from "../../router/location.ts"
+import { texts } from "../../texts/en.ts"
+import { keyColumns } from "./keyColumns.tsx"
+import { KeyDialog } from "./KeyDialog.tsx"
+import { changeOf, limitsOfNew, newKeyOf } from "./keyForm.ts"
+import type { ApiKey, KeyFields } from "./keyForm.ts"
+import { RotateDialog } from "./RotateDialog.tsx"
+
+const words = texts.keys
+const pageSize = 50
+
+type Asked =
+  | { readonly what: "create" }
+  | { readonly what: "change" | "rotate" | "revoke"; readonly key: ApiKey }
+  | undefined
+
+const pathOf = ({ id }: { readonly id: string }) => ({ params: { path: { id } } })
+
+/** Nobody has seen the secret yet: a key whose limits are refused is not kept. */
+const createKey = async (fields: KeyFields): Promise<string> => {
+  const created = await dataOf(api.POST("/manage/v1/api-keys", { body: newKeyOf(fields) }))
+  const limits = limitsOfNew(fields)
+  if (limits === undefined) return created.key
+  try {
+    await dataOf(api.PATCH("/manage/v1/api-keys/{id}", { ...pathOf(created), body: limits }))
+  } catch (cause) {
+    await dataOf(api.DELETE("/manage/v1/api-keys/{id}", pathOf(created)))
+    throw cause
+  }
+  return created.key
+}
+
+/** `/keys`: the keys of programs, what each may do, and what its budget has left. */
+export default function KeysPage() {
+  const user = viewedUser()
+  const keys = usePages<ApiKey>(
+    user ?? "",
+    (cursor) =>
+      dataOf(api.GET("/manage/v1/api-keys", { params: { query: pageAfter(pageSize, cursor) } })),
+    ({ id }) => id
+  )
+  const [asked, setAsked] = useState<Asked>(undefined)
+  const [secret, setSecret] = useState<string | undefined>(undefined)
+  // What is spent of a budget moves with the wallet
+  useLive((event) => {
+    const isCalm = asked === undefined && !keys.isLoading && keys.rows.length <= pageSize
+    if ((event.type === "poll" || event.type === "wallet") && isCalm) keys.reload()
+  })
+  const isReadOnly = user !== undefined
+  return (
+    <>
+      <PageHeader title={words.title}>
+        {!isReadOnly && (
+          <button type="button" class="primary" onClick={() => setAsked({ what: "create" })}>
+            {words.create}
+          </button>
+        )}
+      </PageHeader>
+      <p class="faint">{words.about}</p>
+      <PagedTable
+        caption={words.caption}
+        columns={isReadOnly ? keyColumns : [...keyColumns, actionsColumn(setAsked)]}
+        pages={keys}
+        idOf={({ id }) => id}
+        empty={
+          <Empty title={words.empty}>
+            <p>{words.emptyDetail}</p>
+          </Empty>
+        }
+      />
+      <Dialogs
+        asked={asked}
+        onClose={() => setAsked(undefined)}
+        onChanged={keys.reload}
+        onSecret={setSecret}
+      />
+      {secret !== undefined && (
+        <SecretDialog
+          title={words.secretTitle}
+          detail={words.secretDetail}
+          what={words.key}
+          secret={secret}
+          onClose={() => setSecret(undefined)}
+        />
+      )}
+    </>
+  )
+}
+
+const actionsColumn = (ask: (asked: Asked) => void): Column<ApiKey> => ({
+  title: texts.actions,
+  cell: (key) => (
+    <div class="actions">
+      {(["change", "rotate", "revoke"] as const).map((what) => (
+        <button
+          key={what}
+          type="button"
+          class={what === "revoke" ? "small danger" : "small"}
+          aria-label={words.actionOn(words[what], key.name)}
+          onClick={() => ask({ what, key })}
+        >
+          {words[what]}
+        </button>
+      ))}
+    </div>
+  )
+})
+
+interface DialogsProps {
+  readonly asked: Asked
+  readonly onClose: () => void
+  readonly onChanged: () => void
+  readonly onSecret: (secret: string) => void
+}
+
+const Dialogs = ({ asked, onChanged, onClose, onSecret }: DialogsProps) => {
+  if (asked === undefined) return null
+  if (asked.what === "create") {
+    const create = async (fields: KeyFields) => {
+      onSecret(await createKey(fields))
+      onChanged()
+    }
+    return <KeyDialog onSubmit={create} onClose={onClose} />
+  }
+  const { key } = asked
+  if (asked.what === "change") {
+    const change = async (fields: KeyFields) => {
+      const body = changeOf(key, fields)
+      await dataOf(api.PATCH("/manage/v1/api-keys/{id}", { ...pathOf(key), body }))
+      onChanged()
+    }
+    return <KeyDialog of={key} onSubmit={change} onClose={onClose} />
+  }
+  if (asked.what === "rotate") {
+    const rotated = (secret: string) => {
+      onSecret(secret)
+      onChanged()
+    }
+    return <RotateDialog of={key} onRotated={rotated} onClose={onClose} />
+  }
+  const revoke = async () => {
+    await dataOf(api.DELETE("/manage/v1/api-keys/{id}", pathOf(key)))
+    onChanged()
+  }
+  return (
+    <Confirm
+      title={words.revokeTitle(key.name)}
+      detail={words.revokeDetail}
+      action={words.revoke}
+      isDangerous
+      onConfirm={revoke}
+      onClose={onClose}
+    />
+  )
+}

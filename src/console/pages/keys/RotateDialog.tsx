@@ -1,0 +1,47 @@
+import { useState } from "preact/hooks"
+import { api, dataOf } from "../../api/client.ts"
+import { DialogForm } from "../../components/DialogForm.tsx"
+import { SelectField } from "../../components/Field.tsx"
+import { texts } from "../../texts/en.ts"
+import type { ApiKey } from "./keyForm.ts"
+
+const words = texts.keys
+
+/** Seconds for which the old secret works too. */
+const graces = [0, 3600, 86_400, 604_800] as const
+
+interface Props {
+  readonly of: ApiKey
+  readonly onRotated: (secret: string) => void
+  readonly onClose: () => void
+}
+
+/** A new secret for a key; its name, limits and history stay. */
+export const RotateDialog = ({ of, onClose, onRotated }: Props) => {
+  const [grace, setGrace] = useState<number>(86_400)
+  const rotate = async () => {
+    const rotated = await dataOf(
+      api.POST("/manage/v1/api-keys/{id}/rotate", {
+        params: { path: { id: of.id } },
+        body: { expires_in: grace }
+      })
+    )
+    onRotated(rotated.key)
+  }
+  return (
+    <DialogForm
+      title={words.rotateTitle(of.name)}
+      action={words.rotate}
+      onSubmit={rotate}
+      onClose={onClose}
+    >
+      <p>{words.rotateDetail}</p>
+      <SelectField
+        label={words.grace}
+        value={String(grace)}
+        options={graces.map((it) => [String(it), words.graces[it]])}
+        onText={(text) => setGrace(Number(text))}
+      />
+    </DialogForm>
+  )
+}

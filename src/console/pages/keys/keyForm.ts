@@ -1,0 +1,101 @@
+import type { Schemas } from "../../api/schema.ts"
+import { isCredits } from "../../format/credits.ts"
+import { isoOfLocalInput, localInputOf } from "../../format/time.ts"
+import { texts } from "../../texts/en.ts"
+
+export type ApiKey = Schemas["ApiKey"]
+export type Scope = ApiKey["scopes"][number]
+type Reset = Schemas["SpendLimit"]["reset"]
+
+export const resets: ReadonlyArray<Reset> = ["daily", "weekly", "monthly", "never"]
+export const scopes: ReadonlyArray<Scope> = ["inference", "manage"]
+
+/** What the form of a key holds, as it is typed. */
+export interface KeyFields {
+  readonly name: string
+  readonly scopes: ReadonlyArray<Scope>
+  readonly budget: string
+  readonly reset: Reset
+  /** One a line. */
+  readonly models: string
+  readonly rate: string
+  readonly tasks: string
+  readonly expires: string
+}
+
+export const fieldsOf = (key: ApiKey | undefined): KeyFields => ({
+  name: key?.name ?? "",
+  scopes: key?.scopes ?? ["inference"],
+  budget: key?.spend_limit?.amount ?? "",
+  reset: key?.spend_limit?.reset ?? "monthly",
+  models: key?.allowed_models?.join("\n") ?? "",
+  rate: String(key?.rate_limit_per_minute ?? ""),
+  tasks: String(key?.concurrent_tasks ?? ""),
+  expires: key?.expires_at == null ? "" : localInputOf(key.expires_at)
+})
+
+const modelsOf = (text: string): Array<string> => [
+  ...new Set(
+    text
+      .split("\n")
+      .map((line) => line.trim())
+      .filter((line) => line !== "")
+  )
+]
+
+const countOf = (text: string): number | null => (text.trim() === "" ? null : Number(text))
+
+/** All limits of the form; what is empty is no limit. */
+const limitsOf = ({ budget, models, rate, reset, tasks }: KeyFields) => {
+  const allowed = modelsOf(models)
+  return {
+    spend_limit: budget.trim() === "" ? null : { amount: budget.trim(), reset },
+    allowed_models: allowed.length === 0 ? null : allowed,
+    rate_limit_per_minute: countOf(rate),
+    concurrent_tasks: countOf(tasks)
+  }
+}
+
+const expiryOf = (fields: KeyFields): string | null => isoOfLocalInput(fields.expires) ?? null
+
+export const newKeyOf = (fields: KeyFields): Schemas["NewApiKey"] => ({
+  name: fields.name.trim(),
+  scopes: [...fields.scopes],
+  expires_at: expiryOf(fields)
+})
+
+/** What a new key is given after it was made; `undefined`: it has no limit. */
+export const limitsOfNew = (fields: KeyFields): Schemas["ApiKeyChange"] | undefined => {
+  const limits = limitsOf(fields)
+  return Object.values(limits).every((limit) => limit === null) ? undefined : limits
+}
+
+/** What the form changes of a key, and nothing else: the counting of an untouched budget goes on. */
+export const changeOf = (key: ApiKey, fields: KeyFields): Schemas["ApiKeyChange"] => {
+  const before = fieldsOf(key)
+  const limits = limitsOf(fields)
+  return {
+    ...(fields.name === before.name ? {} : { name: fields.name.trim() }),
+    ...(fields.budget === before.budget && fields.reset === before.reset
+      ? {}
+      : { spend_limit: limits.spend_limit }),
+    ...(fields.models === before.models ? {} : { allowed_models: limits.allowed_models }),
+    ...(fields.rate === before.rate ? {} : { rate_limit_per_minute: limits.rate_limit_per_minute }),
+    ...(fields.tasks === before.tasks ? {} : { concurrent_tasks: limits.concurrent_tasks }),
+    ...(fields.expires === before.expires ? {} : { expires_at: expiryOf(fields) })
+  }
+}
+
+const isCount = (text: string): boolean => text.trim() === "" || /^[1-9]\d{0,6}$/u.test(text.trim())
+
+/** Faults that need no gateway to be seen. */
+export const faultsOf = ({ budget, rate, tasks }: KeyFields): ReadonlyMap<string, string> => {
+  const faults = new Map<string, string>()
+  const amount = budget.trim()
+  if (amount !== "" && (!isCredits(amount) || amount.startsWith("-"))) {
+    faults.set("budget", texts.form.noAmount)
+  }
+  if (!isCount(rate)) faults.set("rate", texts.form.noCount)
+  if (!isCount(tasks)) faults.set("tasks", texts.form.noCount)
+  return faults
+}

@@ -1,0 +1,57 @@
+import { Table } from "../../components/PagedTable.tsx"
+import type { Column } from "../../components/PagedTable.tsx"
+import { constraintsOf, plainSchema } from "../../components/schema.ts"
+import type { JsonSchema } from "../../components/schema.ts"
+import { texts } from "../../texts/en.ts"
+
+const words = texts.models
+
+interface FieldRow {
+  readonly name: string
+  readonly schema: JsonSchema
+  readonly isRequired: boolean
+}
+
+const typeOf = ({ enum: values, items, type }: JsonSchema): string => {
+  if (values !== undefined) return values.map((it) => JSON.stringify(it)).join(", ")
+  const name = typeof type === "string" ? type : (type ?? []).join(", ")
+  return items === undefined ? name : words.listOf(typeOf(plainSchema(items)) || words.values)
+}
+
+const itemsOf = ({ maxItems, minItems }: JsonSchema): string =>
+  maxItems === undefined && minItems === undefined ? "" : words.items(minItems ?? 0, maxItems)
+
+const columns: ReadonlyArray<Column<FieldRow>> = [
+  {
+    title: words.field,
+    cell: ({ isRequired, name }) => (
+      <>
+        <code>{name}</code>
+        {isRequired && <div class="faint">{texts.form.required}</div>}
+      </>
+    )
+  },
+  { title: words.type, cell: ({ schema }) => <code>{typeOf(schema)}</code> },
+  {
+    title: words.limits,
+    cell: ({ schema }) =>
+      [constraintsOf(schema), itemsOf(schema)].filter(Boolean).join(", ") || texts.none
+  },
+  {
+    title: words.byDefault,
+    cell: ({ schema }) =>
+      schema.default === undefined ? texts.none : <code>{JSON.stringify(schema.default)}</code>
+  },
+  { title: words.description, cell: ({ schema }) => schema.description ?? "" }
+]
+
+/** The fields of a body, those that are required first. */
+export const SchemaTable = ({ schema }: { readonly schema: JsonSchema }) => {
+  const required = new Set(schema.required)
+  const rows = Object.entries(schema.properties ?? {})
+    .map(([name, it]) => ({ name, schema: plainSchema(it), isRequired: required.has(name) }))
+    .sort((one, other) => Number(other.isRequired) - Number(one.isRequired))
+  return rows.length === 0 ? null : (
+    <Table caption={words.fields} columns={columns} rows={rows} idOf={({ name }) => name} />
+  )
+}

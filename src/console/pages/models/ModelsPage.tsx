@@ -1,0 +1,92 @@
+import { api, dataOf } from "../../api/client.ts"
+import { pageAfter, readAll } from "../../api/lists.ts"
+import { useResource } from "../../api/resource.ts"
+import { Filters, filterValues } from "../../components/Filters.tsx"
+import type { Filter } from "../../components/Filters.tsx"
+import { Link } from "../../components/Link.tsx"
+import { Table } from "../../components/PagedTable.tsx"
+import type { Column } from "../../components/PagedTable.tsx"
+import { PageHeader } from "../../components/PageHeader.tsx"
+import { Empty, Loaded } from "../../components/States.tsx"
+import { texts } from "../../texts/en.ts"
+import { Availability } from "./Availability.tsx"
+import { Price } from "./price.tsx"
+import type { AnyModel } from "./price.tsx"
+
+const words = texts.models
+
+const kinds = ["images", "videos", "audios", "token"] as const
+const kindOf = (model: AnyModel) => (model.type === "token" ? "token" : model.result)
+
+const filters: ReadonlyArray<Filter> = [
+  { name: "q", label: words.search, kind: "text" },
+  {
+    name: "kind",
+    label: words.kind,
+    kind: "choice",
+    options: kinds.map((it) => [it, words.kinds[it]])
+  },
+  { name: "vendor", label: texts.filters.vendor, kind: "text" }
+]
+
+const idOf = ({ model, path, type, vendor }: AnyModel): string =>
+  [type, vendor, model, path].join(" ")
+
+/** The page of a model; a name may have slashes. */
+const linkTo = ({ model, vendor }: AnyModel): string =>
+  `/models/${encodeURIComponent(vendor)}/${encodeURIComponent(model)}`
+
+const columns: ReadonlyArray<Column<AnyModel>> = [
+  {
+    title: texts.filters.model,
+    cell: (model) => (
+      <Link to={linkTo(model)}>
+        {model.vendor}/{model.model}
+      </Link>
+    )
+  },
+  { title: words.kind, cell: (model) => words.kinds[kindOf(model)] },
+  { title: words.price, cell: (model) => <Price of={model} /> },
+  { title: words.availability, cell: (model) => <Availability of={model} /> },
+  {
+    title: texts.actions,
+    cell: ({ model, vendor }) => (
+      <Link to="/playground" query={{ model: `${vendor}/${model}` }}>
+        {words.tryIt}
+        <span class="hidden"> {model}</span>
+      </Link>
+    )
+  }
+]
+
+/** `/models`: what can be asked for, and what it costs. */
+export default function ModelsPage() {
+  const models = useResource("models", () =>
+    readAll((cursor) =>
+      dataOf(api.GET("/manage/v1/models", { params: { query: pageAfter(100, cursor) } }))
+    )
+  )
+  const { kind, q, vendor } = filterValues(["kind", "q", "vendor"])
+  const text = q?.toLowerCase() ?? ""
+  const matches = (it: AnyModel): boolean =>
+    `${it.vendor}/${it.model}`.toLowerCase().includes(text) &&
+    (kind === undefined || kindOf(it) === kind) &&
+    (vendor === undefined || it.vendor === vendor)
+  return (
+    <>
+      <PageHeader title={words.title} />
+      <p class="faint">{words.about}</p>
+      <Filters filters={filters} />
+      <Loaded of={models}>
+        {(all) => {
+          const rows = all.filter(matches)
+          return rows.length === 0 ? (
+            <Empty title={words.noMatch} />
+          ) : (
+            <Table caption={words.caption} columns={columns} rows={rows} idOf={idOf} />
+          )
+        }}
+      </Loaded>
+    </>
+  )
+}

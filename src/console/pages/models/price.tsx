@@ -1,0 +1,68 @@
+import type { Schemas } from "../../api/schema.ts"
+import { Credits } from "../../components/Values.tsx"
+import { texts } from "../../texts/en.ts"
+
+export type AnyModel = Schemas["Model"] | Schemas["TokenModel"]
+
+const words = texts.models
+
+interface Rate {
+  readonly name: string
+  readonly amount: string
+}
+
+const tokenRates = [
+  "input",
+  "cached_input",
+  "cache_write",
+  "cache_write_long",
+  "output",
+  "reasoning",
+  "audio_input",
+  "image_output"
+] as const
+
+const ratesOfTokens = (price: Readonly<Record<(typeof tokenRates)[number], string>>) =>
+  tokenRates.map((it) => ({ name: words.rates[it], amount: price[it] }))
+
+/** All rates of a model, the ordinary ones first. */
+export const ratesOf = ({ price }: AnyModel): ReadonlyArray<Rate> => {
+  if (price.per === "million_tokens") {
+    const { long } = price
+    return [
+      ...ratesOfTokens(price),
+      ...(long === null
+        ? []
+        : ratesOfTokens(long).map(({ amount, name }) => ({
+            name: words.longRate(name, long.above),
+            amount
+          })))
+    ]
+  }
+  const tiers = price.per === "second" ? Object.entries(price.tiers ?? {}) : []
+  return [
+    { name: words.per[price.per], amount: price.amount },
+    ...tiers.flatMap(([name, amount]) =>
+      amount === undefined ? [] : [{ name: words.tier(name), amount }]
+    )
+  ]
+}
+
+/** The price in a line. */
+export const Price = ({ of }: { readonly of: AnyModel }) => {
+  const { price } = of
+  if (price.per === "million_tokens") {
+    return (
+      <>
+        <Credits amount={price.input} /> {words.in} · <Credits amount={price.output} /> {words.out}
+        <div class="faint">{words.perMillion}</div>
+      </>
+    )
+  }
+  return (
+    <>
+      <Credits amount={price.amount} />
+      <div class="faint">{words.per[price.per]}</div>
+    </>
+  )
+}

@@ -1,0 +1,90 @@
+import { api, dataOf } from "../../api/client.ts"
+import { pageAfter, readAll } from "../../api/lists.ts"
+import { useResource } from "../../api/resource.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { BarChart } from "../../components/BarChart.tsx"
+import { Loaded } from "../../components/States.tsx"
+import { Tile, Tiles } from "../../components/Tiles.tsx"
+import { parseCredits, shareOfCredits, showCredits, sumCredits } from "../../format/credits.ts"
+import { daysBetween } from "../../format/time.ts"
+import { location } from "../../router/location.ts"
+import { texts } from "../../texts/en.ts"
+import type { Measure, UsageSearch } from "./usageSearch.ts"
+
+type Usage = Schemas["Usage"]
+
+const words = texts.usage
+/** More bars than these nobody reads; the table has all. */
+const barsAtMost = 92
+
+interface Props {
+  readonly user: string
+  readonly search: UsageSearch
+}
+
+/** A bar a day. It leads to the rows of its day, and once more back to those of all. */
+export const UsageChart = ({ search, user }: Props) => {
+  const { filters, from, to } = search
+  const usage = useResource(JSON.stringify([user, filters, from, to]), () =>
+    readAll((cursor) =>
+      dataOf(
+        api.GET("/manage/v1/usage", {
+          params: { query: { ...filters, from, to, group_by: "day", ...pageAfter(100, cursor) } }
+        })
+      )
+    )
+  )
+  return <Loaded of={usage}>{(rows) => <Days rows={rows} search={search} />}</Loaded>
+}
+
+interface DaysProps {
+  readonly rows: ReadonlyArray<Usage>
+  readonly search: UsageSearch
+}
+
+const Days = ({ rows, search: { day, from, measure, to } }: DaysProps) => {
+  const byDay = new Map(rows.map((row) => [row.day ?? "", row]))
+  const days = daysBetween(from, to, barsAtMost)
+  const amounts = days.map((it) => amountOf(byDay.get(it), measure))
+  const most = amounts.reduce(
+    (one, it) => (parseCredits(it) > parseCredits(one) ? it : one),
+    "0.00"
+  )
+  const query = Object.fromEntries(location.value.query)
+  return (
+    <>
+      <Totals rows={rows} />
+      <BarChart
+        title={words.chart(words.measures[measure])}
+        bars={days.map((it, index) => ({
+          label: it,
+          value: shownAmount(amounts[index] ?? "0", measure),
+          share: shareOfCredits(amounts[index] ?? "0", most),
+          isCurrent: it === day,
+          to: { path: "/usage", query: { ...query, day: it === day ? "" : it } }
+        }))}
+      />
+    </>
+  )
+}
+
+/** Counts are whole numbers, which are amounts too. */
+const amountOf = (row: Usage | undefined, measure: Measure): string => String(row?.[measure] ?? 0)
+
+const shownAmount = (amount: string, measure: Measure): string =>
+  measure === "credits" ? showCredits(amount) : Number(amount).toLocaleString("en")
+
+const Totals = ({ rows }: { readonly rows: ReadonlyArray<Usage> }) => {
+  const sum = (of: (row: Usage) => number) =>
+    rows.reduce((total, row) => total + of(row), 0).toLocaleString("en")
+  return (
+    <Tiles>
+      <Tile name={words.measures.credits}>
+        {showCredits(sumCredits(rows.map(({ credits }) => credits)))}
+      </Tile>
+      <Tile name={words.measures.num_model_requests}>{sum((row) => row.num_model_requests)}</Tile>
+      <Tile name={words.tokens}>{sum((row) => row.input_tokens + row.output_tokens)}</Tile>
+      <Tile name={words.results}>{sum((row) => row.images + row.videos + row.audios)}</Tile>
+    </Tiles>
+  )
+}

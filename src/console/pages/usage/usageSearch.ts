@@ -1,0 +1,93 @@
+import { filterValues } from "../../components/Filters.tsx"
+import type { Filter } from "../../components/Filters.tsx"
+import { dayAfter, dayOf, isDay } from "../../format/time.ts"
+import { texts } from "../../texts/en.ts"
+
+const words = texts.usage
+
+/** What rows are sums of, as `group_by` has it. */
+export const groupings = ["model", "key", "day", "key,model", "day,model", "day,key"] as const
+
+export const measures = [
+  "credits",
+  "num_model_requests",
+  "input_tokens",
+  "output_tokens",
+  "images",
+  "videos",
+  "audios"
+] as const
+export type Measure = (typeof measures)[number]
+
+const sandboxes = ["true", "false"] as const
+
+/** Days of the default search, today included. */
+const defaultDays = 30
+
+/** Everything in the address. */
+export const readUsageSearch = (now: Date) => {
+  const {
+    by,
+    day,
+    from,
+    measure,
+    sandbox: chosen,
+    to
+  } = filterValues(["by", "day", "from", "measure", "sandbox", "to"])
+  const sandbox = sandboxes.find((it) => it === chosen)
+  const last = to !== undefined && isDay(to) ? to : dayOf(now)
+  const first = from !== undefined && isDay(from) ? from : dayAfter(last, 1 - defaultDays)
+  return {
+    from: first,
+    to: last,
+    /** The day whose rows are shown; all days of the search when none is chosen. */
+    day: day !== undefined && isDay(day) ? day : undefined,
+    by: groupings.find((it) => it === by) ?? "model",
+    measure: measures.find((it) => it === measure) ?? "credits",
+    filters: {
+      ...filterValues(["api_key_id", "model", "vendor"]),
+      ...(sandbox === undefined ? {} : { sandbox })
+    }
+  }
+}
+
+export type UsageSearch = ReturnType<typeof readUsageSearch>
+
+/** The rows of the table: of the chosen day, else of all. */
+export const rowsQuery = ({ by, day, filters, from, to }: UsageSearch) => ({
+  ...filters,
+  from: day ?? from,
+  to: day ?? to,
+  group_by: by
+})
+
+export const usageFilters = (
+  keys: ReadonlyArray<readonly [id: string, name: string]>
+): ReadonlyArray<Filter> => [
+  { name: "from", label: words.from, kind: "day" },
+  { name: "to", label: words.to, kind: "day" },
+  {
+    name: "by",
+    label: words.by,
+    kind: "choice",
+    options: groupings.map((it) => [it, words.groupings[it]])
+  },
+  {
+    name: "measure",
+    label: words.measure,
+    kind: "choice",
+    options: measures.map((it) => [it, words.measures[it]])
+  },
+  { name: "api_key_id", label: words.key, kind: "choice", options: keys },
+  { name: "model", label: texts.filters.model, kind: "text" },
+  { name: "vendor", label: texts.filters.vendor, kind: "text" },
+  {
+    name: "sandbox",
+    label: texts.sandbox,
+    kind: "choice",
+    options: [
+      ["false", words.real],
+      ["true", words.simulated]
+    ]
+  }
+]

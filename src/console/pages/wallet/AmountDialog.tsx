@@ -1,0 +1,69 @@
+import { useMemo, useState } from "preact/hooks"
+import { newOperationId } from "../../api/operations.ts"
+import { DialogForm } from "../../components/DialogForm.tsx"
+import { TextField } from "../../components/Field.tsx"
+import { isCredits } from "../../format/credits.ts"
+import { texts } from "../../texts/en.ts"
+
+export interface Amount {
+  readonly amount: string
+  readonly note: string
+  /** The same for the same amount and note: sent again, it is done once. */
+  readonly operation: string
+}
+
+interface Props {
+  readonly title: string
+  readonly help: string
+  readonly action: string
+  readonly initial?: string
+  /** What the note has to be; none: there is no note. */
+  readonly note?: "optional" | "required"
+  readonly onSubmit: (amount: Amount) => Promise<void>
+  readonly onClose: () => void
+}
+
+/** Asks for an amount of credits. */
+export const AmountDialog = ({
+  action,
+  help,
+  initial = "",
+  note: noteKind,
+  onClose,
+  onSubmit,
+  title
+}: Props) => {
+  const [amount, setAmount] = useState(initial)
+  const [note, setNote] = useState("")
+  const operation = useMemo(newOperationId, [amount, note])
+  const trimmed = amount.trim()
+  const isFaulty = trimmed !== "" && !isCredits(trimmed)
+  const submit = async () => {
+    if (isFaulty) throw new Error(texts.form.noAmount)
+    await onSubmit({ amount: trimmed, note: note.trim(), operation })
+  }
+  return (
+    <DialogForm title={title} action={action} onSubmit={submit} onClose={onClose}>
+      <TextField
+        label={texts.wallet.amount}
+        help={help}
+        error={isFaulty ? texts.form.noAmount : undefined}
+        required
+        inputMode="decimal"
+        autocomplete="off"
+        value={amount}
+        onText={setAmount}
+      />
+      {noteKind !== undefined && (
+        <TextField
+          label={texts.wallet.note}
+          help={texts.wallet.noteHelp}
+          required={noteKind === "required"}
+          maxLength={500}
+          value={note}
+          onText={setNote}
+        />
+      )}
+    </DialogForm>
+  )
+}

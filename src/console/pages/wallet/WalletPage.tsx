@@ -1,0 +1,124 @@
+import { useState } from "preact/hooks"
+import { api, dataOf } from "../../api/client.ts"
+import { pageAfter } from "../../api/lists.ts"
+import { useLive } from "../../api/live.ts"
+import { usePages } from "../../api/pages.ts"
+import { useResource } from "../../api/resource.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { CsvLink } from "../../components/CsvLink.tsx"
+import { Filters, filterValues } from "../../components/Filters.tsx"
+import type { Filter } from "../../components/Filters.tsx"
+import { PagedTable } from "../../components/PagedTable.tsx"
+import { PageHeader } from "../../components/PageHeader.tsx"
+import { Empty, Loaded } from "../../components/States.tsx"
+import { Tile, Tiles } from "../../components/Tiles.tsx"
+import { Credits } from "../../components/Values.tsx"
+import { viewedUser } from "../../router/location.ts"
+import { texts } from "../../texts/en.ts"
+import { ledgerColumns } from "./ledgerColumns.tsx"
+import { WalletActions } from "./WalletActions.tsx"
+
+const words = texts.wallet
+const pageSize = 50
+const kinds = ["top_up", "adjustment", "hold", "capture", "release"] as const
+
+const filters: ReadonlyArray<Filter> = [
+  {
+    name: "kind",
+    label: words.kind,
+    kind: "choice",
+    options: kinds.map((it) => [it, texts.task.entry[it]])
+  },
+  { name: "task_id", label: words.subjectId, kind: "text" },
+  { name: "trace_id", label: texts.filters.traceId, kind: "text" },
+  { name: "since", label: texts.filters.since, kind: "time" },
+  { name: "until", label: texts.filters.until, kind: "time" },
+  { name: "min_amount", label: words.minAmount, kind: "amount" },
+  { name: "max_amount", label: words.maxAmount, kind: "amount" }
+]
+
+const names = ["task_id", "trace_id", "since", "until", "min_amount", "max_amount"] as const
+
+/** `/wallet`: what there is, and every entry that made it so. */
+export default function WalletPage() {
+  const user = viewedUser() ?? ""
+  const { kind: chosen } = filterValues(["kind"])
+  const kind = kinds.find((it) => it === chosen)
+  const search = { ...filterValues(names), ...(kind === undefined ? {} : { kind }) }
+  const key = JSON.stringify([user, search])
+  const balance = useResource(user, () => dataOf(api.GET("/manage/v1/wallet", {})))
+  const entries = usePages<Schemas["WalletEntry"]>(
+    key,
+    (cursor) =>
+      dataOf(
+        api.GET("/manage/v1/wallet/entries", {
+          params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+        })
+      ),
+    ({ seq }) => String(seq)
+  )
+  const [freshIn, setFresh] = useState<string | undefined>(undefined)
+  const readAgain = () => {
+    setFresh(undefined)
+    balance.reload()
+    entries.reload()
+  }
+  useLive((event) => {
+    if (event.type === "poll" && entries.rows.length <= pageSize) readAgain()
+    if (event.type !== "wallet" || balance.data === undefined) return
+    if (JSON.stringify(event.data) === JSON.stringify(balance.data)) return
+    balance.set(event.data)
+    setFresh(key)
+  })
+  return (
+    <>
+      <PageHeader title={words.title}>
+        {balance.data !== undefined && (
+          <WalletActions wallet={balance.data} onChanged={readAgain} />
+        )}
+        <CsvLink path="/manage/v1/wallet/entries" query={search} />
+      </PageHeader>
+      <Loaded of={balance}>{(it) => <Balance wallet={it} />}</Loaded>
+      <h2>{words.ledger}</h2>
+      <Filters filters={filters} />
+      {freshIn === key && (
+        <p class="fresh" role="status">
+          <button type="button" onClick={readAgain}>
+            {words.fresh}
+          </button>
+        </p>
+      )}
+      <PagedTable
+        caption={words.caption}
+        columns={ledgerColumns}
+        pages={entries}
+        idOf={({ seq }) => String(seq)}
+        empty={
+          <Empty title={Object.keys(search).length === 0 ? words.empty : words.noMatch}>
+            <p>{words.emptyDetail}</p>
+          </Empty>
+        }
+      />
+    </>
+  )
+}
+
+const Balance = ({ wallet }: { readonly wallet: Schemas["Wallet"] }) => {
+  const isLow = wallet.state === "ALERTED"
+  return (
+    <Tiles>
+      <Tile name={words.available} note={words.availableHelp} isBad={isLow}>
+        <Credits amount={wallet.available_balance} />
+      </Tile>
+      <Tile name={words.settled} note={words.settledHelp}>
+        <Credits amount={wallet.settled_balance} />
+      </Tile>
+      <Tile name={words.held} note={words.heldHelp}>
+        <Credits amount={wallet.held_balance} />
+      </Tile>
+      <Tile name={words.threshold} note={isLow ? words.alerted : words.normal} isBad={isLow}>
+        <Credits amount={wallet.trigger_threshold} />
+      </Tile>
+    </Tiles>
+  )
+}

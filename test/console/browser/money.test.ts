@@ -1,0 +1,244 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { readFile } from "node:fs/promises"
+import { consoleGateway, consolePage, signInByLink } from "../../support/consolePage.ts"
+import type { ConsolePage } from "../../support/consolePage.ts"
+import { adminToken } from "../../support/gateway.ts"
+import { Running } from "../../support/running.ts"
+
+const model = "text-to-image-max"
+
+/** What a program with this key gets. */
+const create = (url: string, key: string) =>
+  fetch(`${url}/vendors/alibaba/v1/${model}/generation`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ prompt: "A lighthouse" })
+  }).then(async (response) => {
+    await response.text()
+    return response.status
+  })
+
+const looks = async (it: ConsolePage) => {
+  assert.deepStrictEqual(await it.axeFindings(), [], it.page.url())
+  await it.assertFits()
+}
+
+const opened = async (it: ConsolePage, title: string) => {
+  await it.page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor()
+  await it.page.locator(".loading").first().waitFor({ state: "detached" })
+}
+
+const goTo = async (it: ConsolePage, link: string, title = link) => {
+  await it.page
+    .getByRole("navigation")
+    .getByRole("link", { name: link, exact: true })
+    .first()
+    .click()
+  await opened(it, title)
+}
+
+const fileOf = async ({ page }: ConsolePage) => {
+  const download = page.waitForEvent("download")
+  await page.getByRole("link", { name: "Download CSV" }).click()
+  return readFile(await (await download).path(), "utf8")
+}
+
+const secretShown = async ({ page }: ConsolePage) => {
+  const dialog = page.getByRole("dialog", { name: "Your API key" })
+  const secret = await dialog.locator("code").textContent()
+  await dialog.getByRole("button", { name: "Copy API key" }).click()
+  await dialog.getByText("Copied").waitFor()
+  await dialog.getByRole("button", { name: "I have kept it" }).click()
+  assert.match(secret ?? "", /^sk-\w{46}$/u)
+  return secret ?? ""
+}
+
+/** A key with a budget, which is used up, raised, rotated and revoked. */
+const keys = async (it: ConsolePage, url: string) => {
+  const { page } = it
+  await goTo(it, "Keys")
+  await looks(it)
+  await page.getByRole("button", { name: "Create key" }).click()
+  const dialog = page.getByRole("dialog")
+  await dialog.getByLabel("Name").fill("<b>robot</b>")
+  await dialog.getByLabel("Budget in credits").fill("5,00")
+  await dialog.getByText("An amount has digits").waitFor()
+  await dialog.getByLabel("Budget in credits").fill("5")
+  await dialog.getByLabel("Requests a minute").fill("600")
+  await dialog.getByLabel("Add a model").selectOption(model)
+  assert.deepStrictEqual(await it.axeFindings(), [])
+  await dialog.getByRole("button", { name: "Create key" }).click()
+  const first = await secretShown(it)
+  await page.getByRole("cell", { name: "5.00 left" }).waitFor()
+  assert.notInclude(await page.content(), first)
+  await page.getByText("<b>robot</b>").waitFor()
+  assert.strictEqual(await create(url, first), 402)
+  await page.getByRole("button", { name: "Change <b>robot</b>" }).click()
+  await dialog.getByLabel("Budget in credits").fill("20")
+  await dialog.getByRole("button", { name: "Save" }).click()
+  await dialog.waitFor({ state: "detached" })
+  assert.strictEqual(await create(url, first), 202)
+  // The page learns of it by the wallet's event
+  await page.getByRole("cell", { name: "12.50 left" }).waitFor()
+  await page.getByRole("img", { name: "7.50 of 20.00 credits used" }).waitFor()
+  await looks(it)
+  await page.getByRole("button", { name: "Rotate <b>robot</b>" }).click()
+  await dialog.getByLabel("The old secret works for").selectOption("an hour")
+  await dialog.getByRole("button", { name: "Rotate" }).click()
+  const second = await secretShown(it)
+  await page.getByText("The old secret works until").waitFor()
+  assert.notStrictEqual(second, first)
+  assert.strictEqual(await create(url, second), 202)
+  await page.getByRole("button", { name: "Revoke <b>robot</b>" }).click()
+  await dialog.getByRole("button", { name: "Revoke" }).click()
+  await page.getByText("<b>robot</b>").waitFor({ state: "detached" })
+  assert.strictEqual(await create(url, second), 401)
+}
+
+const usage = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Usage")
+  await page.getByRole("cell", { name: model }).waitFor()
+  await looks(it)
+  const csv = await fileOf(it)
+  assert.include(csv, model)
+  const today = new Date().toISOString().slice(0, 10)
+  await page.getByRole("link", { name: `${today}: 15.00` }).click()
+  await page.getByRole("heading", { name: `On ${today}` }).waitFor()
+  assert.include(page.url(), `day=${today}`)
+  await page.getByRole("cell", { name: model }).waitFor()
+  await page.getByText("Filters").click()
+  await page.getByLabel("Rows by").selectOption("key,model")
+  await page.getByRole("columnheader", { name: "Key" }).waitFor()
+  await looks(it)
+  await page.getByRole("table").getByRole("link", { name: "Tasks" }).first().click()
+  await opened(it, "Tasks")
+  await page.getByRole("cell", { name: "Completed" }).first().waitFor()
+}
+
+const wallet = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Wallet")
+  await page.getByRole("cell", { name: "Top-up" }).waitFor()
+  await looks(it)
+  await page.getByRole("button", { name: "Change the alert" }).click()
+  await page.getByRole("dialog").getByLabel("Amount").fill("250")
+  await page.getByRole("dialog").getByRole("button", { name: "Save" }).click()
+  await page.getByText("250.00", { exact: true }).waitFor()
+  await page.getByText("Filters").click()
+  await page.getByLabel("Kind").selectOption("capture")
+  await page.getByRole("cell", { name: "Top-up" }).waitFor({ state: "detached" })
+  await page.getByRole("cell", { name: "999,985.00" }).first().waitFor()
+  assert.strictEqual((await fileOf(it)).trim().split("\n").length, 3)
+}
+
+const models = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Models", "Models and prices")
+  await looks(it)
+  await page.getByText("Filters").click()
+  await page.getByLabel("Name contains").fill(model)
+  await page.keyboard.press("Enter")
+  await page.getByRole("cell", { name: "7.50" }).waitFor()
+  await page.getByRole("link", { name: `alibaba/${model}`, exact: true }).click()
+  await opened(it, `alibaba/${model}`)
+  await page.getByRole("cell", { name: "prompt" }).first().waitFor()
+  await looks(it)
+  const tried = await page.getByRole("link", { name: "Try it" }).getAttribute("href")
+  assert.include(tried ?? "", `/playground?model=${encodeURIComponent(`alibaba/${model}`)}`)
+  await goTo(it, "Models", "Models and prices")
+  await page.getByText("Filters").click()
+  await page.getByLabel("Kind").selectOption("token")
+  await page.getByRole("table").getByRole("link").first().click()
+  await page.getByText("Output tokens at most").first().waitFor()
+  await looks(it)
+}
+
+const calls = async (it: ConsolePage, url: string, key: string) => {
+  const { page } = it
+  await goTo(it, "Calls")
+  await page.getByText("No call yet").waitFor()
+  await looks(it)
+  const response = await fetch(`${url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      model: "gpt-5-mini",
+      messages: [{ role: "user", content: "Hello" }],
+      max_completion_tokens: 50
+    })
+  })
+  assert.strictEqual(response.status, 200, await response.text())
+  await page.getByRole("button", { name: "Read again" }).click()
+  const call = page.getByRole("table").getByRole("link", { name: "openai/gpt-5-mini" })
+  await call.waitFor()
+  await page.getByRole("cell", { name: "Charged" }).waitFor()
+  await looks(it)
+  await call.click()
+  await opened(it, "Call")
+  await page.getByText("Output tokens").waitFor()
+  await looks(it)
+  await page.getByRole("link", { name: "Its entries in the ledger" }).click()
+  await opened(it, "Wallet")
+  await page.getByRole("cell", { name: "Credits charged" }).waitFor()
+}
+
+describe("keys, usage, wallet, models and calls in the console", () => {
+  layer(consoleGateway(), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+    it.effect("a key from its making to its end, and what it spent, to the rows", () =>
+      Effect.gen(function* () {
+        const { key, url, userId } = yield* Running
+        const screen = yield* consolePage()
+        yield* signInByLink(screen, adminToken, userId)
+        yield* Effect.promise(async () => {
+          await keys(screen, url)
+          await usage(screen)
+          await wallet(screen)
+          await models(screen)
+          await calls(screen, url, key)
+        })
+        assert.deepStrictEqual(screen.faults, [])
+      })
+    )
+
+    it.effect("the operator tops up, dark and 360 px wide; all pages fit", () =>
+      Effect.gen(function* () {
+        const { userId } = yield* Running
+        const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
+        const { open, page } = screen
+        yield* signInByLink(screen, adminToken, null)
+        yield* Effect.promise(async () => {
+          await open(`/wallet?user_id=${userId}`)
+          await opened(screen, "Wallet")
+          await page.getByRole("button", { name: "Top up" }).click()
+          const dialog = page.getByRole("dialog")
+          await dialog.getByLabel("Amount").fill("1000.5")
+          await dialog.getByLabel("Note").fill("=2+2 <i>paid</i>")
+          assert.deepStrictEqual(await screen.axeFindings(), [])
+          await dialog.getByRole("button", { name: "Top up" }).click()
+          await page.getByText("=2+2 <i>paid</i>").waitFor()
+          await page.getByRole("cell", { name: "+1,000.50" }).waitFor()
+          await looks(screen)
+          // Who only looks changes nothing else
+          await open(`/keys?user_id=${userId}`)
+          await opened(screen, "Keys")
+          await page.getByRole("table").waitFor()
+          assert.strictEqual(await page.getByRole("button", { name: "Create key" }).count(), 0)
+          await looks(screen)
+          for (const [path, title] of [
+            ["/usage", "Usage"],
+            ["/calls", "Calls"],
+            ["/models", "Models and prices"],
+            [`/models/alibaba/${model}`, `alibaba/${model}`]
+          ] as const) {
+            await open(`${path}?user_id=${userId}`)
+            await opened(screen, title)
+            await looks(screen)
+          }
+        })
+        assert.deepStrictEqual(screen.faults, [])
+      })
+    )
+  })
+})

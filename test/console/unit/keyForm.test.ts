@@ -1,0 +1,76 @@
+import { assert, describe, it } from "vitest"
+import { dayAfter, daysBetween, isDay } from "../../../src/console/format/time.ts"
+import {
+  changeOf,
+  faultsOf,
+  fieldsOf,
+  limitsOfNew
+} from "../../../src/console/pages/keys/keyForm.ts"
+import type { ApiKey } from "../../../src/console/pages/keys/keyForm.ts"
+
+const key: ApiKey = {
+  id: "key_1",
+  preview: "sk-...abcd",
+  name: "robot",
+  scopes: ["inference"],
+  created_at: "2030-01-01T00:00:00.000Z",
+  expires_at: "2031-01-01T00:00:12.345Z",
+  last_used_at: null,
+  spend_limit: {
+    amount: "5.00",
+    reset: "monthly",
+    spent: "1.00",
+    held: "0.00",
+    remaining: "4.00",
+    resets_at: null
+  },
+  allowed_models: ["one"],
+  rate_limit_per_minute: 60,
+  concurrent_tasks: null,
+  old_key_expires_at: null
+}
+
+describe("the form of a key", () => {
+  const fields = fieldsOf(key)
+
+  it("sends what was changed and nothing else", () => {
+    assert.deepStrictEqual(changeOf(key, fields), {})
+    assert.deepStrictEqual(changeOf(key, { ...fields, models: " one \n\ntwo\none" }), {
+      allowed_models: ["one", "two"]
+    })
+    assert.deepStrictEqual(changeOf(key, { ...fields, budget: "", rate: "", expires: "" }), {
+      spend_limit: null,
+      rate_limit_per_minute: null,
+      expires_at: null
+    })
+    assert.deepStrictEqual(changeOf(key, { ...fields, reset: "daily" }), {
+      spend_limit: { amount: "5.00", reset: "daily" }
+    })
+  })
+
+  it("limits a new key only when there is a limit", () => {
+    const empty = fieldsOf(undefined)
+    assert.isUndefined(limitsOfNew({ ...empty, name: "robot" }))
+    assert.strictEqual(limitsOfNew({ ...empty, tasks: "3" })?.concurrent_tasks, 3)
+  })
+
+  it("sees what is no amount and no count", () => {
+    const faulty = { ...fields, budget: "5,00", rate: "0", tasks: "1.5" }
+    assert.sameMembers([...faultsOf(faulty).keys()], ["budget", "rate", "tasks"])
+    assert.strictEqual(faultsOf(fields).size, 0)
+  })
+})
+
+describe("days", () => {
+  it("are counted in UTC, over months, with a bound", () => {
+    assert.strictEqual(dayAfter("2030-03-01", -1), "2030-02-28")
+    assert.deepStrictEqual(daysBetween("2030-12-30", "2031-01-01", 9), [
+      "2030-12-30",
+      "2030-12-31",
+      "2031-01-01"
+    ])
+    assert.deepStrictEqual(daysBetween("2030-01-01", "2031-01-01", 1), ["2031-01-01"])
+    assert.deepStrictEqual(daysBetween("2031-01-02", "2031-01-01", 9), [])
+    assert.isFalse(isDay("2030-13-01"))
+  })
+})

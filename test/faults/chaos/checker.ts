@@ -1,0 +1,251 @@
+import { always, atRest } from "./invariants.ts"
+import type { Invariant } from "./invariants.ts"
+import type { Load } from "./load.ts"
+import type { Postgres } from "./postgres.ts"
+import type { ServiceProcess } from "./processes.ts"
+import type { Receivers } from "./receivers.ts"
+import type { Vendors } from "./vendors.ts"
+
+export interface Breach {
+  readonly invariant: string
+  /** How many, as far as it is known. */
+  readonly count: number
+  readonly examples: ReadonlyArray<string>
+  /** Seconds after the begin. */
+  readonly atSeconds: number
+}
+
+export interface Checked {
+  readonly postgres: Postgres
+  readonly load: Load
+  readonly vendors: Vendors
+  readonly receivers: Receivers
+  readonly processes: ReadonlyArray<ServiceProcess>
+  readonly wrongAnswers: ReadonlyArray<string>
+  readonly beganAt: number
+  /** The run began with an older release. */
+  readonly isUpgrade: boolean
+}
+
+interface TaskRow {
+  readonly id: string
+  readonly tag: string
+  readonly status: string
+  readonly code: string | null
+}
+
+/** Collects what is broken; the same again is not repeated. */
+export class Checker {
+  readonly breaches: Array<Breach> = []
+  rounds = 0
+  readonly #of: Checked
+
+  constructor(of: Checked) {
+    this.#of = of
+  }
+
+  #note(invariant: string, examples: ReadonlyArray<string>): void {
+    if (examples.length === 0 || this.breaches.some((it) => it.invariant === invariant)) return
+    const atSeconds = Math.round((Date.now() - this.#of.beganAt) / 1000)
+    this.breaches.push({
+      invariant,
+      count: examples.length,
+      examples: examples.slice(0, 5),
+      atSeconds
+    })
+  }
+
+  async #ask({ name, sql }: Invariant): Promise<void> {
+    const { postgres } = this.#of
+    const rows = await postgres
+      .query<{ what: string }>(`SELECT * FROM (${sql}) x LIMIT 1000`)
+      .catch((cause: unknown) => {
+        // A table or a column of the new release, before the upgrade
+        if (/^42(?:P01|703)$/u.test(String((cause as { code?: string }).code))) return []
+        throw cause
+      })
+    this.#note(
+      name,
+      rows.map(({ what }) => what)
+    )
+  }
+
+  /** What must hold also while faults come and go. */
+  async look(): Promise<void> {
+    this.rounds += 1
+    const { isUpgrade } = this.#of
+    const all = always.filter(({ sinceRelease }) => !isUpgrade || sinceRelease !== true)
+    for (const invariant of all) await this.#ask(invariant)
+    this.#vendorsAndReceivers()
+  }
+
+  /** What must hold when all is well again. */
+  async lookAtRest(): Promise<void> {
+    await this.look()
+    for (const invariant of atRest) await this.#ask(invariant)
+    await this.#tasks()
+    await this.#deliveries()
+    await this.#calls()
+    await this.#topUps()
+    await this.#processes()
+  }
+
+  #vendorsAndReceivers(): void {
+    const { load, processes, receivers, vendors, wrongAnswers } = this.#of
+    const twice = [...vendors.sold].filter(([, jobs]) => jobs.length > 1)
+    this.#note(
+      "at most one job is bought for a task",
+      twice.map(([tag, jobs]) => `${tag}: ${jobs.join(", ")}`)
+    )
+    const changed = [...receivers.deliveries].filter(([, { bodies }]) => bodies.size > 1)
+    this.#note(
+      "a delivery has the same body and receiver on every attempt",
+      changed.map(([id]) => id)
+    )
+    const outcomes = [...receivers.outcomes].filter(([, ids]) => ids.size > 1)
+    this.#note(
+      "receivers see one outcome of a task",
+      outcomes.map(([id, ids]) => `${id}: ${[...ids].join(", ")}`)
+    )
+    this.#note("every answer has a status that is allowed", wrongAnswers)
+    this.#note("clients see what they may expect", load.faults)
+    this.#note(
+      "no process ends by itself",
+      processes.flatMap(({ unexpected }) => unexpected)
+    )
+  }
+
+  async #tasks(): Promise<void> {
+    const { load, postgres, vendors } = this.#of
+    const rows = await postgres.query<TaskRow>(
+      "SELECT id, body ->> 'prompt' AS tag, status, error ->> 'code' AS code FROM tasks"
+    )
+    const byTag = Map.groupBy(rows, ({ tag }) => tag)
+    this.#note(
+      "a create with one idempotency key makes one task",
+      [...byTag].filter(([, all]) => all.length > 1).map(([tag]) => tag)
+    )
+    const accepted = [...load.tasks.values()]
+    this.#note(
+      "an accepted task is there",
+      accepted
+        .filter(({ id, tag }) => !(byTag.get(tag) ?? []).some((row) => row.id === id))
+        .map(({ id, tag }) => `${tag} ${id}`)
+    )
+    this.#note(
+      "a terminal state that a client saw has not changed",
+      accepted
+        .filter(({ ended, tag }) => ended !== undefined && byTag.get(tag)?.[0]?.status !== ended)
+        .map(({ ended, id }) => `${id} was ${ended}`)
+    )
+    this.#note(
+      "a completed task has a job at the vendor",
+      rows
+        .filter(({ status, tag }) => status === "completed" && !vendors.sold.has(tag))
+        .map(({ id, tag }) => `${tag} ${id}`)
+    )
+    // Where the list shows the prompt, the job can be found
+    this.#note(
+      "no task fails with 3004 whose job the vendor has and lists by its prompt",
+      rows
+        .filter(
+          ({ code, tag }) => code === "3004" && vendors.sold.get(tag)?.[0]?.startsWith("replicate")
+        )
+        .map(({ id, tag }) => `${tag} ${id} ${vendors.sold.get(tag)?.join()}`)
+    )
+  }
+
+  async #deliveries(): Promise<void> {
+    const { postgres, receivers } = this.#of
+    const rows = await postgres.query<{ id: string; status: string; attempts: number }>(
+      "SELECT id, status, attempts FROM deliveries"
+    )
+    const byId = new Map(rows.map((row) => [row.id, row]))
+    this.#note(
+      "what is recorded as delivered was accepted by its receiver",
+      rows
+        .filter(
+          ({ id, status }) =>
+            status === "succeeded" && (receivers.deliveries.get(id)?.accepted ?? 0) === 0
+        )
+        .map(({ id }) => id)
+    )
+    this.#note(
+      "a delivery fails after six attempts and not before",
+      rows
+        .filter(({ attempts, status }) => status === "failed" && attempts !== 6)
+        .map(({ id }) => id)
+    )
+    this.#note(
+      "every delivery that came is known",
+      [...receivers.deliveries.keys()].filter((id) => !byId.has(id))
+    )
+  }
+
+  async #calls(): Promise<void> {
+    const { load, postgres, vendors } = this.#of
+    const rows = await postgres.query<{ id: string; outcome: string; captured: string }>(
+      "SELECT id, outcome, captured FROM calls"
+    )
+    const receipts = new Map(rows.map((row) => [row.id, row]))
+    const whole = load.calls.filter(({ callId, status }) => status === 200 && callId !== undefined)
+    const free = whole.filter(
+      ({ callId }) => Number(receipts.get(callId!)?.captured ?? 0) !== callPrice
+    )
+    this.#note(
+      "a call that was answered by a process which lived on is charged in full",
+      free
+        .filter(
+          ({ from, process, to }) =>
+            !process.hits.some((hit) => hit.from < to + settleMillis && hit.to > from)
+        )
+        .map(({ callId, tag }) => `${tag} ${callId} ${JSON.stringify(receipts.get(callId!))}`)
+    )
+    const settled = rows.filter(({ outcome }) => outcome === "settled").length
+    const requests = [...vendors.calls.sold.values()].reduce((sum, it) => sum + it.requests, 0)
+    if (settled > requests) {
+      this.#note("no call is charged that the vendor has not seen", [`${settled} of ${requests}`])
+    }
+    const repeated = [...vendors.calls.sold].filter(([, { answered }]) => answered > 1)
+    this.#note(
+      "the vendor answers a call once",
+      repeated.map(([tag]) => tag)
+    )
+    this.freeCalls = free.length
+    this.settledCalls = settled
+  }
+
+  /** Whole answers that were not charged, because their process was hit. */
+  freeCalls = 0
+  settledCalls = 0
+
+  async #topUps(): Promise<void> {
+    const { load, postgres } = this.#of
+    const rows = await postgres.query<{ user_id: string; paid: string }>(
+      "SELECT user_id, sum(amount) / 1000000 AS paid FROM wallet_entries WHERE kind = 'top_up' GROUP BY 1"
+    )
+    const paid = new Map(rows.map((row) => [row.user_id, Number(row.paid)]))
+    this.#note(
+      "every top-up that was answered is in the ledger once",
+      load.users
+        .filter((user) => paid.get(user.id) !== user.paid)
+        .map((user) => `${user.name}: paid ${user.paid}, ledger ${paid.get(user.id)}`)
+    )
+  }
+
+  async #processes(): Promise<void> {
+    for (const process of this.#of.processes) {
+      const answer = await fetch(`${process.url}/readyz`).catch(() => undefined)
+      await answer?.arrayBuffer()
+      if (answer?.status !== 200) {
+        this.#note("every process is ready at the end", [`${process.name}: ${answer?.status}`])
+      }
+    }
+  }
+}
+
+/** While Postgres is away what was answered is settled later, if its process is still there then. */
+const settleMillis = 25_000
+
+/** Micro-credits of one call with the vendor's usage. */
+const callPrice = 700_000

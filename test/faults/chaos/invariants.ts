@@ -1,0 +1,132 @@
+/** What must hold in the store at any time: a statement that finds what breaks it, with up to three examples. */
+export interface Invariant {
+  readonly name: string
+  /** Returns a column `what`, one row a breach. */
+  readonly sql: string
+  /** Counts from the release on that has it: not looked at where an older one has charged. */
+  readonly sinceRelease?: true
+}
+
+const terminal = "('completed', 'failed')"
+
+/** Each statement reads one snapshot, so that they hold also while the service works. */
+export const always: ReadonlyArray<Invariant> = [
+  {
+    name: "a wallet is what its ledger says, and holds what its open holds say",
+    sql: `WITH e AS (
+        SELECT user_id, count(*) AS n,
+          sum(CASE kind WHEN 'top_up' THEN amount WHEN 'adjustment' THEN amount WHEN 'capture' THEN -amount ELSE 0 END) AS settled,
+          sum(CASE kind WHEN 'hold' THEN amount WHEN 'capture' THEN -amount WHEN 'release' THEN -amount ELSE 0 END) AS held
+        FROM wallet_entries GROUP BY 1
+      ), h AS (SELECT user_id, sum(amount) AS held FROM holds GROUP BY 1)
+      SELECT format('wallet %s: %s/%s, ledger %s/%s, holds %s', w.user_id, w.settled, w.held, e.settled, e.held, h.held) AS what
+      FROM wallets w LEFT JOIN e USING (user_id) LEFT JOIN h USING (user_id)
+      WHERE w.settled <> coalesce(e.settled, 0) OR w.held <> coalesce(e.held, 0) OR w.held <> coalesce(h.held, 0)
+        OR w.entry_count <> coalesce(e.n, 0) OR w.settled < w.held OR w.held < 0`
+  },
+  {
+    name: "a hold is closed once, and what is captured and released is what was held",
+    sql: `WITH closed AS (
+        SELECT coalesce(note::uuid, subject_id) AS id, sum(amount) FILTER (WHERE kind = 'hold') AS held,
+          coalesce(sum(amount) FILTER (WHERE kind <> 'hold'), 0) AS given,
+          count(*) FILTER (WHERE kind = 'hold') AS opened, count(*) FILTER (WHERE kind <> 'hold') AS ends
+        FROM wallet_entries WHERE subject_id IS NOT NULL GROUP BY 1
+      )
+      SELECT format('hold %s: held %s, given %s', c.id, c.held, c.given) AS what
+      FROM closed c LEFT JOIN holds h ON h.id = c.id
+      WHERE c.opened <> 1 OR CASE WHEN h.id IS NULL THEN c.ends = 0 OR c.given <> c.held ELSE c.ends <> 0 END`
+  },
+  {
+    name: "a task is terminal exactly when it has no hold and no run",
+    sql: `SELECT format('task %s is %s, hold %s, run %s', t.id, t.status, h.id IS NOT NULL, r.task_id IS NOT NULL) AS what
+      FROM tasks t LEFT JOIN holds h ON h.id = t.id LEFT JOIN runs r ON r.task_id = t.id
+      WHERE (t.status IN ${terminal}) = (h.id IS NOT NULL) OR (t.status IN ${terminal}) = (r.task_id IS NOT NULL)`
+  },
+  {
+    name: "a task has one event of its create, and one of its end when it has ended",
+    sql: `SELECT format('task %s is %s: %s', t.id, t.status, e.types) AS what
+      FROM tasks t LEFT JOIN (
+        SELECT task_id, string_agg(type, ',' ORDER BY type) AS types FROM events WHERE task_id IS NOT NULL GROUP BY 1
+      ) e ON e.task_id = t.id
+      WHERE e.types IS DISTINCT FROM CASE t.status WHEN 'completed' THEN 'task.created,task.succeeded'
+        WHEN 'failed' THEN 'task.created,task.failed' ELSE 'task.created' END`
+  },
+  {
+    name: "a task is charged what it captured, and a failed one nothing",
+    sql: `SELECT format('task %s: %s, ledger %s', t.id, t.captured, e.amount) AS what
+      FROM tasks t LEFT JOIN wallet_entries e ON e.subject_id = t.id AND e.kind = 'capture'
+      WHERE coalesce(t.captured, 0) <> coalesce(e.amount, 0) OR (t.status = 'failed' AND coalesce(t.captured, 0) > 0)`
+  },
+  {
+    name: "a receipt says what the ledger captured, and each capture has one",
+    sql: `SELECT format('call %s: receipt %s, ledger %s', coalesce(c.id, e.subject_id), c.captured, e.amount) AS what
+      FROM (SELECT * FROM wallet_entries e WHERE kind = 'capture' AND NOT EXISTS (SELECT 1 FROM tasks t WHERE t.id = e.subject_id)) e
+      FULL JOIN (SELECT id, sum(captured) AS captured, count(*) AS n FROM calls GROUP BY 1) c ON c.id = e.subject_id
+      WHERE coalesce(c.captured, 0) <> coalesce(e.amount, 0) OR c.n > 1`
+  },
+  {
+    name: "the rollup of usage is what the ledger captured",
+    sinceRelease: true,
+    sql: `SELECT format('user %s on %s: usage %s, ledger %s', user_id, day, u.credits, l.captured) AS what
+      FROM (SELECT user_id, (created_at AT TIME ZONE 'UTC')::date AS day, sum(amount) AS captured
+        FROM wallet_entries WHERE kind = 'capture' GROUP BY 1, 2) l
+      FULL JOIN (SELECT user_id, day, sum(credits) AS credits FROM usage_days GROUP BY 1, 2) u USING (user_id, day)
+      WHERE coalesce(l.captured, 0) <> coalesce(u.credits, 0)`
+  },
+  {
+    name: "a budget is what its key captured and holds, and within its limit",
+    sinceRelease: true,
+    sql: `SELECT format('key %s: spent %s held %s of %s, captured %s, holds %s', b.api_key_id, b.spent, b.held, k.spend_limit, s.spent, h.held) AS what
+      FROM key_budgets b JOIN api_keys k ON k.id = b.api_key_id
+      LEFT JOIN (SELECT api_key_id, sum(credits) AS spent FROM usage_days GROUP BY 1) s USING (api_key_id)
+      LEFT JOIN (
+        SELECT coalesce(h.api_key_id, t.api_key_id, h.call ->> 'key') AS api_key_id, sum(h.amount) AS held
+        FROM holds h LEFT JOIN tasks t ON t.id = h.id WHERE h.budget_epoch IS NOT NULL GROUP BY 1
+      ) h USING (api_key_id)
+      WHERE k.spend_limit IS NOT NULL AND (b.spent <> coalesce(s.spent, 0) OR b.held <> coalesce(h.held, 0)
+        OR b.spent + b.held > k.spend_limit)`
+  },
+  {
+    name: "each event has one delivery for each endpoint that subscribes",
+    sql: `SELECT format('event %s %s: %s', e.id, e.type, w.id) AS what
+      FROM events e JOIN webhook_endpoints w ON w.user_id = e.user_id AND e.type = ANY (w.events)
+      LEFT JOIN (SELECT event_id, endpoint_id, count(*) AS n FROM deliveries GROUP BY 1, 2) d
+        ON d.event_id = e.id AND d.endpoint_id = w.id
+      WHERE coalesce(d.n, 0) <> 1 AND e.created_at > w.created_at + interval '1 minute'`
+  },
+  {
+    name: "a delivery is pending exactly when it is in the queue",
+    sql: `SELECT format('delivery %s is %s, queued %s', d.id, d.status, q.id IS NOT NULL) AS what
+      FROM deliveries d LEFT JOIN delivery_queue q ON q.id = d.id
+      WHERE (d.status = 'pending') <> (q.id IS NOT NULL)`
+  },
+  {
+    name: "a task has at most one submitted job",
+    sql: `SELECT format('task %s: %s jobs', task_id, count(*)) AS what FROM vendor_attempts
+      WHERE state = 'submitted' GROUP BY task_id HAVING count(*) > 1`
+  },
+  {
+    name: "an account runs no more jobs than it has slots",
+    sql: `SELECT format('%s: %s of %s', slot_key, count(*), min(slot_max)) AS what FROM runs
+      WHERE slot_held GROUP BY slot_key HAVING count(*) > min(slot_max)`
+  }
+]
+
+/** What must hold when all is well again and nothing is under way. */
+export const atRest: ReadonlyArray<Invariant> = [
+  { name: "no task is left", sql: "SELECT format('run %s', task_id) AS what FROM runs" },
+  {
+    name: "nothing is held",
+    sql: "SELECT format('%s hold %s of %s since %s', kind, id, amount, created_at) AS what FROM holds"
+  },
+  {
+    name: "no delivery is claimed or overdue",
+    sql: `SELECT format('delivery %s due %s owner %s', id, due_at, owner) AS what FROM delivery_queue
+      WHERE owner IS NOT NULL OR due_at < clock_timestamp() - interval '20 seconds'`
+  },
+  {
+    name: "no account is left with a lease of permits that lies far ahead",
+    sql: `SELECT format('%s until %s', key, next_at) AS what FROM rate_leases
+      WHERE next_at > clock_timestamp() + interval '5 minutes'`
+  }
+]

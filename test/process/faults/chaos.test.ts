@@ -1,0 +1,28 @@
+import { assert, describe, it } from "vitest"
+import { reportOf } from "../../faults/chaos/report.ts"
+import { runChaos } from "../../faults/chaos/run.ts"
+
+/** The hours are another form of the same program: test/faults/chaos/README.md. */
+describe("three processes over one Postgres, hit by faults for a while", () => {
+  it("break no invariant, and nothing is left when all is well again", async () => {
+    const result = await runChaos({
+      seed: 20,
+      seconds: 45,
+      quietSeconds: 120,
+      taskDeadline: "50 seconds",
+      atOnce: 1,
+      restSeconds: [1, 3],
+      scale: 0.25,
+      without: [],
+      tasksPerSecond: 1,
+      callsPerSecond: 2,
+      hasStandby: false,
+      hasPooler: false,
+      media: "disk"
+    })
+    console.log(reportOf(result, "of the tests"))
+    assert.deepStrictEqual(result.breaches, [])
+    assert.isAtLeast(result.done.length, 5)
+    assert.isAtLeast(Number(result.figures["tasks"]), 20)
+  }, 360_000)
+})
