@@ -214,8 +214,7 @@ export const services = Layer.mergeAll(
       Wallet.layer
     )
   ),
-  Layer.provideMerge(AccountKeys.layer),
-  Layer.provideMerge(Layer.merge(Drain.layer, Secrets.layer))
+  Layer.provideMerge(AccountKeys.layer)
 )
 
 /** The background loops; the actors of endpoints are opened by `EndpointActors`. */

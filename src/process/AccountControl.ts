@@ -60,8 +60,8 @@ export class AccountControl extends Context.Service<
       const figures = yield* AccountFiguresStore
       const keys = yield* AccountKeys
       const { database } = yield* AppConfig
-      const process = yield* Process
-      const drainsChanged = yield* process.changed("drains")
+      const { changed: changes, publishChange } = yield* Process
+      const drainsChanged = yield* changes("drains")
       const send = yield* makeFreeCall
       let since = new Map<string, DateTime.Utc>()
 
@@ -88,14 +88,10 @@ export class AccountControl extends Context.Service<
             () => problem(2005, `There is no account ${id.slice(0, 60)}`)
           )
         )
+      const publish = Effect.sync(() => publishChange("drains"))
       const changed = (id: string, change: Effect.Effect<void, StoreUnavailable>) =>
         Effect.uninterruptible(
-          find(id).pipe(
-            Effect.andThen(change),
-            Effect.tap(() => Effect.sync(() => process.publishChange("drains"))),
-            Effect.andThen(refresh),
-            Effect.andThen(find(id))
-          )
+          Effect.flatMap(Effect.all([find(id), change, publish, refresh]), () => find(id))
         )
 
       return AccountControl.of({
