@@ -185,11 +185,11 @@ export const retentionDaysMin = 1
 export const retentionDaysMax = 36_500
 
 /**
- * How often deletions of users are looked for; rows that one statement erases; and how long after its
+ * How often deletions of users are looked for, which with the wait for a heartbeat is 5 seconds; rows that one statement erases; and how long after its
  * deletion a request of the user may still be under way: longer than the listener gives a request.
  * docs/reference/privacy.md#deletion-of-a-user
  */
-export const erasureSeconds = 5
+export const erasureSeconds = 3
 export const erasureRowsMax = 500
 export const erasureGraceMinutes = 10
 

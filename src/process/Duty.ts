@@ -10,7 +10,8 @@ export const layer = <E, R>(duty: DutyInterval, run: Effect.Effect<unknown, E, R
   Layer.effectDiscard(
     Effect.gen(function* () {
       const turn = yield* (yield* Process).duty(duty)
-      yield* Effect.andThen(turn, run).pipe(
+      yield* Effect.andThen(turn, Effect.logDebug(`The duty "${duty.name}" begins`)).pipe(
+        Effect.andThen(run),
         Effect.catchCause((cause) => Effect.logWarning(`The duty "${duty.name}" failed`, cause)),
         Effect.forever,
         Effect.forkScoped

