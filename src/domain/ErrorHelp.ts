@@ -128,7 +128,7 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "Try again shortly with growing waits."
   ),
   5003: help(
-    "The service is starting or its store is away, or the vendor is not configured.",
+    "The service is starting or overloaded, its store is away, or the vendor is not configured.",
     "Try again as Retry-After says; create requests with an Idempotency-Key are safe to repeat."
   ),
   5004: help(

@@ -9,6 +9,7 @@ import { callRescueSeconds } from "../domain/Limits.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { spendLimitProblem } from "../domain/SpendLimit.ts"
+import { Admission, begun } from "../process/Admission.ts"
 import { Process } from "../process/Process.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { balanceLow } from "../webhooks/Events.ts"
@@ -72,6 +73,7 @@ export class Metering extends Context.Service<
       const batches = yield* makeCallBatches(writes.calls)
       const reservations = yield* makeReservations(writes.reservations(process.id))
       const { closeUnsafe } = batches
+      const { calls } = yield* Admission
 
       const turn = yield* process.duty({ name: "calls", seconds: callRescueSeconds })
       const rescue = Effect.gen(function* () {
@@ -101,8 +103,10 @@ export class Metering extends Context.Service<
 
       return Metering.of({
         drawUnsafe: reservations.drawUnsafe,
-        openUnsafe: (start, onExit) =>
-          batches.openUnsafe(start, (exit) => {
+        openUnsafe: (start, onExit) => {
+          const ended = begun(calls)
+          const giveUp = batches.openUnsafe(start, (exit) => {
+            ended()
             if (Exit.isFailure(exit)) return onExit(Exit.failCause(exit.cause))
             const { value: held } = exit
             if (held === undefined) return onExit(noLimit)
@@ -111,7 +115,12 @@ export class Metering extends Context.Service<
                 ? Exit.succeed(held.left)
                 : Exit.fail(refusalProblem(held))
             )
-          }),
+          })
+          return () => {
+            ended()
+            giveUp()
+          }
+        },
         closeUnsafe,
         search: store.search,
         find: Effect.fn("Metering.find")(function* (userId, id) {

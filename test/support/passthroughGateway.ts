@@ -9,6 +9,8 @@ import * as Gateway from "../../src/Gateway.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { Listener } from "../../src/http/server/Listener.ts"
 import { Metering } from "../../src/passthrough/Metering.ts"
+import { Admission, makeAdmission } from "../../src/process/Admission.ts"
+import type { AdmissionService } from "../../src/process/Admission.ts"
 import { Secrets } from "../../src/process/Secrets.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { Users } from "../../src/users/Users.ts"
@@ -57,7 +59,8 @@ const makeCaller = Effect.fnUntraced(function* (name: string, credits: bigint) {
 export const startGateway = async (
   env: Record<string, string>,
   credits = 1000n,
-  tracer?: Tracer.Tracer
+  tracer?: Tracer.Tracer,
+  admission: AdmissionService = makeAdmission()
 ) => {
   const logs: Array<string> = []
   const logger = Logger.make((entry) => {
@@ -83,6 +86,7 @@ export const startGateway = async (
     ),
     Layer.provide(Logger.layer([logger])),
     Layer.provide(Layer.succeed(References.MinimumLogLevel, "Trace")),
+    Layer.provide(Layer.succeed(Admission, admission)),
     Layer.provide(tracer === undefined ? Layer.empty : Layer.succeed(Tracer.Tracer, tracer)),
     Layer.provideMerge(Gateway.platform)
   )

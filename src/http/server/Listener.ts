@@ -6,8 +6,12 @@ import type { Server } from "node:http"
 import type { Duplex } from "node:stream"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
+import { Admission, makeAdmission } from "../../process/Admission.ts"
+import type { AdmissionService } from "../../process/Admission.ts"
+import { addAcceptors, backlogMax, isFree } from "./Acceptors.ts"
 import { makeListenerDrain } from "./ListenerDrain.ts"
 import type { ListenerDrain } from "./ListenerDrain.ts"
+import { makeOverloadGuard } from "./OverloadGuard.ts"
 import { problemBody } from "./Problems.ts"
 import { traceOf } from "./RequestTrace.ts"
 
@@ -23,6 +27,8 @@ export interface ListenerBounds {
   readonly checkMillis: number
   /** All headers together, in bytes; a larger request gets 431. */
   readonly headersBytesMax: number
+  /** Open connections; one more is closed at once. */
+  readonly connectionsMax: number
 }
 
 /**
@@ -34,7 +40,8 @@ export const listenerBounds: ListenerBounds = {
   requestMillis: 300_000,
   idleMillis: 65_000,
   checkMillis: 5000,
-  headersBytesMax: 16 * 1024
+  headersBytesMax: 16 * 1024,
+  connectionsMax: 10_000
 }
 
 /** Receives each request before the routes. Returns `true` if it handles the request itself. */
@@ -55,7 +62,10 @@ export class Listener extends Context.Service<
   }
 >()("gateway/http/server/Listener") {
   static readonly layer = (bounds?: ListenerBounds) =>
-    Layer.sync(Listener, () => makeListener(bounds))
+    Layer.effect(
+      Listener,
+      Effect.map(Admission, (admission) => makeListener(bounds, admission))
+    )
 
   /** An HTTP server on this address. */
   static readonly listen = (
@@ -63,12 +73,19 @@ export class Listener extends Context.Service<
     bounds?: ListenerBounds
   ) =>
     Layer.unwrap(
-      Effect.map(Listener, ({ server }) =>
-        NodeHttpServer.layer(() => server, {
+      Effect.gen(function* () {
+        const { server } = yield* Listener
+        // Other systems give all connections of a shared port to one socket, or refuse to share it
+        const isLinux = process.platform === "linux"
+        const reusePort = isLinux && (yield* Effect.promise(() => isFree(address)))
+        if (reusePort) addAcceptors(server)
+        return NodeHttpServer.layer(() => server, {
           ...address,
+          reusePort,
+          backlog: backlogMax,
           gracefulShutdownTimeout: gracefulShutdown
         })
-      )
+      })
     ).pipe(Layer.provideMerge(Listener.layer(bounds)))
 }
 
@@ -78,8 +95,14 @@ const gracefulShutdown = Duration.seconds(5)
 /** The response to the last request of each connection. */
 type LastResponses = WeakMap<Duplex, ServerResponse>
 
-export const makeListener = (bounds: ListenerBounds = listenerBounds): Listener["Service"] => {
+export const makeListener = (
+  bounds: ListenerBounds = listenerBounds,
+  admission: AdmissionService = makeAdmission()
+): Listener["Service"] => {
   const server = makeServer(bounds)
+  const admit = makeOverloadGuard(admission, (response) =>
+    refuse(response, "The service is overloaded: try again shortly")
+  )
   const last: LastResponses = new WeakMap()
   const drain = makeListenerDrain(server, last)
   respondToMalformedRequests(server, last)
@@ -94,6 +117,7 @@ export const makeListener = (bounds: ListenerBounds = listenerBounds): Listener[
       response instanceof ServerResponse
     ) {
       drain.onRequest(request, response)
+      if (!admit(request, response)) return true
       if (interceptor(request, response)) return true
     }
     return emit(event, ...args)
@@ -140,7 +164,15 @@ const makeServer = (bounds: ListenerBounds): Server => {
     // RFC 9110, 7.8: an offer may be ignored. With `upgrade` listeners Node takes it and loses the body
     shouldUpgradeCallback: () => false
   })
-  server.on("connection", (socket: Duplex) => servers.set(socket, server))
+  let open = 0
+  server.on("connection", (socket: Duplex) => {
+    servers.set(socket, server)
+    open += 1
+    socket.once("close", () => {
+      open -= 1
+    })
+    if (open > bounds.connectionsMax) socket.destroy()
+  })
   // RFC 9110, 10.1.1: a server may ignore an unknown expectation
   server.on("checkExpectation", (request, response) => server.emit("request", request, response))
   return server
@@ -199,11 +231,21 @@ export const refuseOpen = (open: ReadonlyArray<ServerResponse>): void => {
       response.destroy()
       continue
     }
-    const body = problemBody(problem(5003, "The process stops: try again"), pathOfUrl(response))
-    const headers = { traceparent: traceOf(response.req.headers).traceparent, "retry-after": "1" }
-    response.writeHead(body.status, { "content-type": "application/problem+json", ...headers })
-    response.end(JSON.stringify(body))
+    refuse(response, "The process stops: try again")
   }
+}
+
+/** 503 without a route. docs/reference/errors.md#headers-of-errors */
+const refuse = (response: ServerResponse, detail: string): void => {
+  const body = problemBody(problem(5003, detail), pathOfUrl(response))
+  const text = JSON.stringify(body)
+  response.writeHead(body.status, {
+    "content-type": "application/problem+json",
+    "content-length": Buffer.byteLength(text),
+    traceparent: traceOf(response.req.headers).traceparent,
+    "retry-after": "1"
+  })
+  response.end(text)
 }
 
 const pathOfUrl = ({ req }: ServerResponse): string => req.url?.split("?", 1)[0] ?? "/"

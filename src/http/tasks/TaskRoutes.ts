@@ -9,6 +9,8 @@ import type { UserId } from "../../domain/Ids.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { taskBody } from "../../domain/TaskBody.ts"
+import { Admission, counted } from "../../process/Admission.ts"
+import type { AdmissionLimiter } from "../../process/AdmissionLimiter.ts"
 import { Router } from "../../tasks/Router.ts"
 import type { FoundTask, ModelPath } from "../../tasks/Router.ts"
 import type { Created } from "../../tasks/TaskCreation.ts"
@@ -72,11 +74,12 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show, admi
   const router = yield* Router
   const bodies = yield* RequestBodyLimiter
   const { serviceName } = yield* AppConfig
-  const accept = makeAccept(router, maxCostHeader(serviceName))
+  const { creates } = yield* Admission
+  const accept = makeAccept(router, creates, maxCostHeader(serviceName))
   const endOf = yield* makeEndOf
   const respond = makeAccepted(header, show)
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
-    const { principal } = yield* admit(Option.none())
+    const { principal } = yield* counted(creates, admit(Option.none()))
     const path = yield* modelPath(action)
     if (!allowsModel(principal, [path.model])) return yield* modelNotAllowed(path.model)
     const isDryRun = yield* readDryRun
@@ -114,7 +117,7 @@ const quoted = Effect.fnUntraced(function* (router: Router["Service"], path: Mod
   )
 })
 
-const makeAccept = (router: Router["Service"], maxCostName: string) =>
+const makeAccept = (router: Router["Service"], creates: AdmissionLimiter, maxCostName: string) =>
   Effect.fnUntraced(function* (
     request: HttpServerRequest.HttpServerRequest,
     principal: Principal,
@@ -122,7 +125,7 @@ const makeAccept = (router: Router["Service"], maxCostName: string) =>
   ) {
     const maxCost = yield* readMaxCost(request.headers, maxCostName)
     const body = yield* readJsonBody
-    return yield* router.create({
+    const created = router.create({
       principal,
       path,
       maxCost,
@@ -130,6 +133,7 @@ const makeAccept = (router: Router["Service"], maxCostName: string) =>
       traceId: (yield* RequestTrace).traceId,
       idempotency: yield* readIdempotencyKey(request, body)
     })
+    return yield* counted(creates, created)
   })
 
 const decodeCreated = Schema.decodeUnknownEffect(

@@ -1,0 +1,89 @@
+import { Context, Metric } from "effect"
+import type { IncomingMessage, ServerResponse } from "node:http"
+import type { AdmissionService } from "../../process/Admission.ts"
+import type { AdmissionLimiter } from "../../process/AdmissionLimiter.ts"
+
+/** `false`: the request is refused, now or soon. */
+export type OverloadGuard = (request: IncomingMessage, response: ServerResponse) => boolean
+
+/** In each turn of the event loop refusals get as much time as all else had, and so much. Milliseconds. */
+const refusalMillis = 10
+
+/**
+ * Admits requests before anything of them is read. Only new work is ever refused: probes, metrics,
+ * management, callbacks, and whatever is asked about a task that exists, cost little or spare work. ADR 0207.
+ */
+export const makeOverloadGuard = (
+  admission: AdmissionService,
+  refuse: (response: ServerResponse) => void
+): OverloadGuard => {
+  const measured = [measuredBy(admission.creates, "creates"), measuredBy(admission.calls, "calls")]
+  let refused: Array<ServerResponse> = []
+  let beganAt: number | undefined
+  /** While refusals are left over, the end of the turn before. */
+  let endedAt: number | undefined
+  const turn = () => {
+    const now = performance.now()
+    const took = beganAt === undefined ? 0 : now - beganAt
+    beganAt = undefined
+    for (const measure of measured) measure(now, took)
+    if (refused.length > 0) refuseSome(now + Math.max(refusalMillis, now - (endedAt ?? now)))
+  }
+  const refuseSome = (untilMillis: number) => {
+    let count = 0
+    for (const response of refused) {
+      if (performance.now() > untilMillis) break
+      count += 1
+      if (!response.destroyed) refuse(response)
+    }
+    refused = refused.slice(count)
+    endedAt = refused.length > 0 ? performance.now() : undefined
+    if (refused.length > 0) setImmediate(turn)
+  }
+  return (request, response) => {
+    const limiter = limiterOf(request, admission)
+    if (limiter === undefined) return true
+    // The loop runs its immediates when it has handled all requests that it has read at once
+    if (beganAt === undefined) {
+      beganAt = performance.now()
+      if (refused.length === 0) setImmediate(turn)
+    }
+    if (limiter.admit()) return true
+    refused.push(response)
+    return false
+  }
+}
+
+/** Ends a turn of a limiter, and writes its metrics. */
+const measuredBy = (limiter: AdmissionLimiter, cause: string) => {
+  const refused = Metric.withAttributes(refusedTotal, { cause })
+  const delay = Metric.withAttributes(delaySeconds, { cause })
+  return (nowMillis: number, tookMillis: number) => {
+    const before = limiter.delay
+    limiter.turn(nowMillis, tookMillis)
+    const count = limiter.takeRefused()
+    if (count > 0) refused.updateUnsafe(count, Context.empty())
+    if (limiter.delay !== before) delay.updateUnsafe(limiter.delay / 1000, Context.empty())
+  }
+}
+
+const limiterOf = (
+  { method, url = "" }: IncomingMessage,
+  { calls, creates }: AdmissionService
+): AdmissionLimiter | undefined => {
+  if (method !== "POST") return undefined
+  if (url.startsWith("/v1/")) return calls
+  if (!url.startsWith("/vendors/")) return undefined
+  return create.test(url) ? creates : calls
+}
+
+const create = /\/(?:generation|edit)(?:\?|$)/u
+
+const refusedTotal = Metric.counter("gateway_overload_refused_total", {
+  description: "Requests refused with 503 because the process did not keep up",
+  incremental: true
+})
+
+const delaySeconds = Metric.gauge("gateway_overload_delay_seconds", {
+  description: "How long new work waits for this process and its store, without vendors"
+})

@@ -1,0 +1,47 @@
+import { Context, Effect } from "effect"
+import { AdmissionLimiter } from "./AdmissionLimiter.ts"
+
+/** Kinds of new work, of which a process takes no more than it can do. */
+export interface AdmissionService {
+  /** Creates of tasks. */
+  readonly creates: AdmissionLimiter
+  /** Passthrough calls. */
+  readonly calls: AdmissionLimiter
+}
+
+/** However slow it is, a process takes so much at a time, and in a burst so much. */
+export const makeAdmission = (): AdmissionService => ({
+  creates: new AdmissionLimiter({ least: 64, most: 256 }),
+  calls: new AdmissionLimiter({ least: 64, most: 1024 })
+})
+
+/** One for the process: it has one event loop and one pool. ADR 0207. */
+export const Admission = Context.Reference<AdmissionService>("gateway/process/Admission", {
+  defaultValue: makeAdmission
+})
+
+/**
+ * An operation on the store is work in hand until what is returned is called; once counts. Real time: it
+ * measures the machine.
+ */
+export const begun = (limiter: AdmissionLimiter): (() => void) => {
+  const from = performance.now()
+  let isOpen = true
+  limiter.begin()
+  return () => {
+    if (!isOpen) return
+    isOpen = false
+    const now = performance.now()
+    limiter.end(now, now - from)
+  }
+}
+
+/** The same for an effect. */
+export const counted = <A, E, R>(
+  limiter: AdmissionLimiter,
+  operation: Effect.Effect<A, E, R>
+): Effect.Effect<A, E, R> =>
+  Effect.suspend(() => {
+    const ended = begun(limiter)
+    return Effect.onExit(operation, () => Effect.sync(ended))
+  })

@@ -1,0 +1,157 @@
+import { afterAll, assert, beforeAll, beforeEach, describe, it } from "vitest"
+import { AdmissionLimiter } from "../../../src/process/AdmissionLimiter.ts"
+import { adminToken } from "../../support/gateway.ts"
+import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import type { MockVendor } from "../../support/mockVendors.ts"
+import { startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+/** docs/reference/http.md#overload, ADR 0207 */
+
+/** Equal, so that no slow machine changes what is admitted. */
+const bounds = { least: 8, most: 8 }
+const limiters = { creates: new AdmissionLimiter(bounds), calls: new AdmissionLimiter(bounds) }
+let upstream: MockVendor
+let gateway: TestGateway
+
+beforeAll(async () => {
+  upstream = await mockOpenAi()
+  const env = {
+    OPENAI_API_KEY: "sk-vendor",
+    OPENAI_BASE_URL: `${upstream.origin}/v1`,
+    SIMULATOR_DELAY: "1 hour"
+  }
+  gateway = await startGateway(env, 1000n, undefined, limiters)
+})
+afterAll(async () => {
+  await gateway.stop()
+  await upstream.close()
+})
+beforeEach(() => {
+  upstream.seen.length = 0
+  upstream.script = openAiScript
+})
+
+const create = "/vendors/alibaba/v1/text-to-image-preview/generation"
+const job = { prompt: "A lighthouse", n: 1 }
+const chat = { model: "gpt-4o", max_tokens: 10, messages: [] }
+const newWork = [
+  [create, job],
+  ["/v1/chat/completions", chat],
+  ["/v1/chat/completions", { ...chat, stream: true }],
+  ["/vendors/openai/v1/chat/completions", chat]
+] as const
+
+/** As many operations as are ever admitted wait for the store. */
+const fill = (count = bounds.most) => {
+  for (let n = 0; n < count; n += 1) for (const limiter of Object.values(limiters)) limiter.begin()
+}
+const drain = (count = bounds.most) => {
+  for (let n = 0; n < count; n += 1) {
+    for (const limiter of Object.values(limiters)) limiter.end(performance.now(), 1)
+  }
+}
+
+const until = async (what: string, is: () => boolean) => {
+  for (let tries = 0; tries < 2000; tries += 1) {
+    if (is()) return
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  throw new Error(`never happened: ${what}`)
+}
+
+const statusOf = async (response: Promise<Response>) => {
+  const { body, status } = await response
+  await body?.cancel()
+  return status
+}
+
+const get = (path: string, method = "GET", token: string = gateway.key) =>
+  fetch(`${gateway.origin}${path}`, { method, headers: { authorization: `Bearer ${token}` } })
+
+describe("a process that does not keep up", () => {
+  it("refuses new work with a problem, and has done nothing for it", async () => {
+    fill()
+    for (const [path, body] of newWork) {
+      const response = await gateway.post(path, body)
+      assert.strictEqual(response.status, 503, path)
+      assert.strictEqual(response.headers.get("content-type"), "application/problem+json")
+      assert.strictEqual(response.headers.get("retry-after"), "1")
+      assert.match(response.headers.get("traceparent") ?? "", /^00-[0-9a-f]{32}-/u)
+      const problem = (await response.json()) as Record<string, unknown>
+      assert.deepInclude(problem, { code: 5003, status: 503, instance: path })
+      assert.match(String(problem["detail"]), /overloaded/u)
+      assert.strictEqual("error" in problem, path !== create)
+    }
+    assert.strictEqual((await gateway.settled()).held, 0n)
+    assert.lengthOf(await gateway.entries(), 1)
+    assert.lengthOf(await gateway.calls(), 0)
+    assert.lengthOf(upstream.seen, 0)
+    const tasks = (await (await get("/manage/v1/tasks")).json()) as { data: Array<unknown> }
+    assert.lengthOf(tasks.data, 0)
+    drain()
+  })
+
+  it("refuses nothing else, and counts what it refused", async () => {
+    fill()
+    for (const path of ["/healthz", "/readyz", "/manage/v1/wallet", "/v1/models"]) {
+      assert.strictEqual(await statusOf(get(path)), 200, path)
+    }
+    const missing = `${create}/01890000-0000-7000-8000-000000000000`
+    assert.strictEqual(await statusOf(get(missing)), 404)
+    assert.strictEqual(await statusOf(get(missing, "DELETE")), 404)
+    const user = { email: "other@example.com" }
+    const headers = { authorization: `Bearer ${adminToken}` }
+    assert.strictEqual(await statusOf(gateway.post("/manage/v1/users", user, headers)), 201)
+    const metrics = await gateway.metrics()
+    assert.match(metrics, /^gateway_overload_refused_total\{cause="creates"\} 1$/mu)
+    assert.match(metrics, /^gateway_overload_refused_total\{cause="calls"\} 3$/mu)
+    drain()
+  })
+
+  it("serves all again when what waited is done", async () => {
+    assert.strictEqual(await statusOf(gateway.post(create, job)), 202)
+    assert.strictEqual(await statusOf(gateway.post("/v1/chat/completions", chat)), 200)
+  })
+
+  it("refuses nothing while calls wait for a slow vendor, and creates for the end of their task", async () => {
+    const silent: Array<() => void> = []
+    upstream.script = (_request, response) => {
+      silent.push(() => response.end("{}"))
+    }
+    const calls: Array<Promise<number>> = []
+    for (let n = 1; n <= bounds.most * 5; n += 1) {
+      calls.push(statusOf(gateway.post("/v1/chat/completions", { ...chat, stream: n % 2 === 0 })))
+      await until("the vendor has the call", () => silent.length === n)
+    }
+    const left = new AbortController()
+    const waiting: Array<Promise<unknown>> = []
+    for (let n = 1; n <= bounds.most * 2; n += 1) {
+      const prefer = { prefer: "wait=60" }
+      const wait = gateway.post(create, job, prefer, { signal: left.signal })
+      waiting.push(
+        wait.then(
+          ({ status }) => status,
+          (error: Error) => error.name
+        )
+      )
+      assert.strictEqual(await statusOf(gateway.post(create, job)), 202)
+    }
+    left.abort()
+    assert.deepStrictEqual([...new Set(await Promise.all(waiting))], ["AbortError"])
+    for (const respond of silent) respond()
+    assert.deepStrictEqual([...new Set(await Promise.all(calls))], [200])
+  })
+
+  it("counts nothing of calls whose clients have left", async () => {
+    for (let n = 0; n < bounds.most * 2; n += 1) {
+      const left = new AbortController()
+      const call = gateway.post("/v1/chat/completions", chat, {}, { signal: left.signal })
+      setImmediate(() => left.abort())
+      await call.catch(() => {})
+    }
+    fill(bounds.most - 1)
+    assert.strictEqual(await statusOf(gateway.post("/v1/chat/completions", chat)), 200)
+    drain(bounds.most - 1)
+  })
+})

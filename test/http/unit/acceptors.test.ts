@@ -1,0 +1,106 @@
+import { createServer } from "node:http"
+import { connect } from "node:net"
+import type { AddressInfo, Socket } from "node:net"
+import { assert, describe, it } from "vitest"
+import { addAcceptors, isFree } from "../../../src/http/server/Acceptors.ts"
+import { listenerBounds, makeListener } from "../../../src/http/server/Listener.ts"
+
+/** ADR 0208 */
+
+const host = "127.0.0.1"
+
+const listening = (server: ReturnType<typeof createServer>, reusePort: boolean) =>
+  new Promise<number>((resolve) => {
+    server.listen({ host, port: 0, reusePort }, () =>
+      resolve((server.address() as AddressInfo).port)
+    )
+  })
+
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve))
+
+const until = async (is: () => boolean) => {
+  for (let turns = 0; turns < 100_000 && !is(); turns += 1) await turn()
+  assert.isTrue(is())
+}
+
+const connections = (port: number, count: number) =>
+  Array.from({ length: count }, () => connect(port, host).on("error", () => {}))
+
+describe.runIf(process.platform === "linux")("a port with several listening sockets", () => {
+  it("takes many connections in a turn, serves them, and closes whole", async () => {
+    const server = createServer((_request, response) => response.end("served"))
+    addAcceptors(server)
+    const port = await listening(server, true)
+    let accepted = 0
+    server.on("connection", () => (accepted += 1))
+    await until(() => server.listening)
+    // The others listen soon after the first
+    for (let turns = 0; turns < 50; turns += 1) await turn()
+    const sockets = connections(port, 200)
+    let most = 0
+    for (let turns = 0; turns < 100_000 && accepted < 200; turns += 1) {
+      const before = accepted
+      await turn()
+      most = Math.max(most, accepted - before)
+    }
+    assert.strictEqual(accepted, 200)
+    assert.isAbove(most, 4)
+    assert.strictEqual(await (await fetch(`http://${host}:${port}`)).text(), "served")
+    assert.isFalse(await isFree({ host, port }))
+    for (const socket of sockets) socket.destroy()
+    const closed = new Promise((resolve) => {
+      server.close(resolve)
+    })
+    server.closeAllConnections()
+    assert.isUndefined(await closed)
+    assert.isTrue(await isFree({ host, port }))
+  })
+
+  it("leaves nothing open when it is closed while it opens", async () => {
+    const server = createServer()
+    addAcceptors(server)
+    const port = await listening(server, true)
+    await new Promise((resolve) => {
+      server.close(resolve)
+    })
+    for (let turns = 0; turns < 50; turns += 1) await turn()
+    assert.isTrue(await isFree({ host, port }))
+  })
+})
+
+describe("a listener", () => {
+  it("closes a connection beyond its bound at once, and takes one when another has closed", async () => {
+    const { server } = makeListener({ ...listenerBounds, connectionsMax: 2 })
+    const port = await listening(server, false)
+    const open = new Set<Socket>()
+    const more = () => {
+      const [socket] = connections(port, 1)
+      open.add(socket!)
+      socket!.on("close", () => open.delete(socket!))
+      return socket!
+    }
+    const first = more()
+    more()
+    more()
+    await until(() => open.size === 2)
+    let accepted = 0
+    server.on("connection", (socket: Socket) => {
+      if (!socket.destroyed) accepted += 1
+    })
+    const gone = new Promise((resolve) => {
+      first.on("close", resolve)
+    })
+    first.destroy()
+    await gone
+    // The server notices in a turn of its own
+    for (let tries = 0; tries < 1000 && accepted === 0; tries += 1) {
+      more()
+      await turn()
+    }
+    assert.isAbove(accepted, 0)
+    for (const socket of open) socket.destroy()
+    await new Promise((resolve) => {
+      server.close(resolve)
+    })
+  })
+})

@@ -1,0 +1,122 @@
+import { assert, describe, it } from "vitest"
+import { AdmissionLimiter, delayMillisMax } from "../../../src/process/AdmissionLimiter.ts"
+
+/** docs/reference/http.md#overload, ADR 0207 */
+
+const bounds = { least: 64, most: 256 }
+
+/**
+ * A store that ends so many operations a second, one after the other, behind an event loop that turns
+ * every 5 ms.
+ */
+const processOf = (perSecond: number) => {
+  const limiter = new AdmissionLimiter(bounds)
+  const waiting: Array<number> = []
+  let now = 0
+  let [due, owed] = [0, 0]
+  const run = (millis: number, arrivals: number) => {
+    const waits: Array<number> = []
+    let refused = 0
+    for (const until = now + millis; now < until; now += 5) {
+      for (due += (arrivals * 5) / 1000; due >= 1; due -= 1) {
+        if (!limiter.admit()) refused += 1
+        else {
+          limiter.begin()
+          waiting.push(now)
+        }
+      }
+      limiter.turn(now, 1)
+      for (owed += (perSecond * 5) / 1000; owed >= 1 && waiting.length > 0; owed -= 1) {
+        const wait = now + 5 - (waiting.shift() ?? now)
+        waits.push(wait)
+        limiter.end(now + 5, wait)
+      }
+      if (waiting.length === 0) owed = 0
+    }
+    return { refused, served: waits.length, longest: Math.max(0, ...waits) }
+  }
+  return { limiter, run }
+}
+
+describe("AdmissionLimiter", () => {
+  for (const times of [2, 10]) {
+    it(`${times} times what can be done: serves as much as ever, each within a short time`, () => {
+      const { run } = processOf(1000)
+      const first = run(1000, times * 1000)
+      // The burst before delays are known
+      assert.isAtMost(first.longest, bounds.most + 10)
+      const later = run(5000, times * 1000)
+      assert.closeTo(later.served, 5000, 100)
+      assert.isAtMost(later.longest, bounds.least + 50)
+      assert.closeTo(later.refused, (times - 1) * 5000, 100)
+    })
+  }
+
+  it("refuses nothing any more as soon as less comes", () => {
+    const { limiter, run } = processOf(1000)
+    run(5000, 10_000)
+    assert.strictEqual(run(5000, 300).refused, 0)
+    assert.strictEqual(limiter.limit, bounds.most)
+  })
+
+  it("refuses nothing at nine tenths of what can be done", () => {
+    assert.strictEqual(processOf(1000).run(30_000, 900).refused, 0)
+  })
+
+  it("takes a burst, and refuses what exceeds it within one turn", () => {
+    const limiter = new AdmissionLimiter(bounds)
+    const admitted = Array.from({ length: 1000 }, () => limiter.admit()).filter((is) => is)
+    assert.strictEqual(admitted.length, bounds.most)
+    limiter.turn(0, 10)
+    assert.isTrue(limiter.admit())
+    assert.strictEqual(limiter.takeRefused(), 1000 - bounds.most)
+    assert.strictEqual(limiter.takeRefused(), 0)
+  })
+
+  it("counts a request once whose operation begins in the turn that admitted it", () => {
+    const limiter = new AdmissionLimiter(bounds)
+    for (let n = 0; n < bounds.most; n += 1) {
+      assert.isTrue(limiter.admit())
+      limiter.begin()
+    }
+    assert.isFalse(limiter.admit())
+    limiter.turn(0, 1)
+    assert.isFalse(limiter.admit())
+  })
+
+  it("admits what waits for a vendor without bound", () => {
+    const limiter = new AdmissionLimiter(bounds)
+    for (let n = 0; n < 2000; n += 1) {
+      assert.isTrue(limiter.admit())
+      // Its hold is written, and then it is the vendor that delays it
+      limiter.begin()
+      limiter.turn(n, 1)
+      limiter.end(n, 2)
+    }
+    assert.strictEqual(limiter.takeRefused(), 0)
+  })
+
+  it("takes few requests of a loop whose turns are long, but never fewer than the least", () => {
+    const limiter = new AdmissionLimiter(bounds)
+    let admitted = 0
+    for (let n = 1; n <= 20; n += 1) {
+      admitted = 0
+      while (limiter.admit()) admitted += 1
+      limiter.turn(n * 150, 150)
+    }
+    assert.strictEqual(admitted, bounds.least)
+    assert.isAbove(limiter.delay, delayMillisMax)
+  })
+
+  it("keeps nothing of a slow store for longer than a second without work", () => {
+    const limiter = new AdmissionLimiter(bounds)
+    for (let n = 1; n <= 20; n += 1) {
+      limiter.begin()
+      limiter.end(n * 150, 1000)
+    }
+    assert.strictEqual(limiter.limit, bounds.least)
+    limiter.begin()
+    limiter.end(20 * 150 + 1001, 5)
+    assert.strictEqual(limiter.limit, bounds.most)
+  })
+})
