@@ -79,7 +79,7 @@ const turnsMax = 200
 
 /**
  * A connection that the kernel has accepted, but not Node, is reset when the listener closes. Node accepts
- * one in each turn of the event loop: after a turn without one there is none.
+ * one of each listening socket in each turn of the event loop: after a turn without one there is none.
  */
 const untilNoneArrives = (server: Server): Effect.Effect<void> =>
   Effect.callback((resume) => {

@@ -31,19 +31,19 @@ describe.runIf(process.platform === "linux")("a port with several listening sock
     const server = createServer((_request, response) => response.end("served"))
     addAcceptors(server)
     const port = await listening(server, true)
-    let accepted = 0
-    server.on("connection", () => (accepted += 1))
+    const seen = { accepted: 0 }
+    server.on("connection", () => (seen.accepted += 1))
     await until(() => server.listening)
     // The others listen soon after the first
     for (let turns = 0; turns < 50; turns += 1) await turn()
     const sockets = connections(port, 200)
     let most = 0
-    for (let turns = 0; turns < 100_000 && accepted < 200; turns += 1) {
-      const before = accepted
+    for (let turns = 0; turns < 100_000 && seen.accepted < 200; turns += 1) {
+      const before = seen.accepted
       await turn()
-      most = Math.max(most, accepted - before)
+      most = Math.max(most, seen.accepted - before)
     }
-    assert.strictEqual(accepted, 200)
+    assert.strictEqual(seen.accepted, 200)
     assert.isAbove(most, 4)
     assert.strictEqual(await (await fetch(`http://${host}:${port}`)).text(), "served")
     assert.isFalse(await isFree({ host, port }))
@@ -83,9 +83,9 @@ describe("a listener", () => {
     more()
     more()
     await until(() => open.size === 2)
-    let accepted = 0
+    const seen = { accepted: 0 }
     server.on("connection", (socket: Socket) => {
-      if (!socket.destroyed) accepted += 1
+      if (!socket.destroyed) seen.accepted += 1
     })
     const gone = new Promise((resolve) => {
       first.on("close", resolve)
@@ -93,11 +93,11 @@ describe("a listener", () => {
     first.destroy()
     await gone
     // The server notices in a turn of its own
-    for (let tries = 0; tries < 1000 && accepted === 0; tries += 1) {
+    for (let tries = 0; tries < 1000 && seen.accepted === 0; tries += 1) {
       more()
       await turn()
     }
-    assert.isAbove(accepted, 0)
+    assert.isAbove(seen.accepted, 0)
     for (const socket of open) socket.destroy()
     await new Promise((resolve) => {
       server.close(resolve)
