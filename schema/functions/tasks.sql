@@ -174,6 +174,10 @@ begin
     update tasks t
       set status = c.status, result = c.result, error = c.error, captured = c.captured, updated_at = c.now
       where t.id = c.task and t.status in ('pending', 'processing');
+    if c.epoch is null then
+      -- Its process may die within the submit; if it does not, it says what became of it
+      update vendor_attempts v set state = 'ambiguous' where v.task_id = c.task and v.state = 'submitting';
+    end if;
     delete from holds where id = c.task returning * into strict h;
     select * into settlement
       from wallet_settle(w, h, c.captured, make_interval(secs => c.throttle), c.trace_id, c.now);
@@ -405,7 +409,7 @@ begin
       handle = c.handle, failure = c.failure, answered_at = c.now
     from jsonb_to_recordset(p_calls) as c (
       n integer, task uuid, attempt integer, state text, handle jsonb, failure text, now timestamptz)
-    where v.task_id = c.task and v.n = c.attempt and v.state = 'submitting' and v.answered_at is null
+    where v.task_id = c.task and v.n = c.attempt and v.state in ('submitting', 'ambiguous') and v.answered_at is null
       and c.state is not null and c.n <> all (written)
       and not exists (select from runs r where r.task_id = c.task);
   end if;
