@@ -1,6 +1,7 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
+import type { Statement } from "effect/sql"
 import { audited } from "../db/Audited.ts"
 import { rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
@@ -80,7 +81,7 @@ const LinkRow = Schema.Struct({
 export class SessionStore extends Context.Service<
   SessionStore,
   {
-    /** Users that are not disabled; without regard to letter case. */
+    /** Users that are not disabled. Of addresses the case of A to Z is of no account. */
     readonly userByEmail: (
       email: string
     ) => Effect.Effect<Option.Option<SignInUser>, StoreUnavailable>
@@ -148,9 +149,14 @@ const head = <E, R>(rows: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
 
 function signIn(sql: PgClient.PgClient) {
   const columns = sql.literal("id, password_hash, session_epoch AS epoch, oidc_subject")
+  // As `foldAddress`. `lower` has the index, and folds what the server's locale says
+  const folded = (text: Statement.Fragment) =>
+    sql`translate(${text}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')`
+  const hasAddress = (email: string) => sql`
+    lower(email) = lower(${email}) AND ${folded(sql`email`)} = ${folded(sql`${email}::text`)}`
   return {
     userByEmail: (email: string) =>
-      sql`SELECT ${columns} FROM users WHERE lower(email) = lower(${email}) AND disabled_at IS NULL`.pipe(
+      sql`SELECT ${columns} FROM users WHERE ${hasAddress(email)} AND disabled_at IS NULL`.pipe(
         head,
         storeFailures
       ),
@@ -165,7 +171,7 @@ function signIn(sql: PgClient.PgClient) {
         if (known === undefined) {
           yield* sql`
             UPDATE users SET oidc_subject = ${subject}
-            WHERE lower(email) = lower(${email}) AND oidc_subject IS NULL AND disabled_at IS NULL`
+            WHERE ${hasAddress(email)} AND oidc_subject IS NULL AND disabled_at IS NULL`
         }
         return yield* head(
           sql`SELECT ${columns} FROM users WHERE oidc_subject = ${subject} AND disabled_at IS NULL`
