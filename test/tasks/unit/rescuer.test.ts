@@ -20,9 +20,12 @@ describe("the rescuer", () => {
               aliveSince: Effect.map(Effect.yieldNow, () => DateTime.makeUnsafe(0)),
               publishChange: () => {},
               onWaiting: () => {},
+              isAlive: () => true,
               ownedTasks: () => true
             }),
-            Layer.mock(DeliveryScheduler, { requeueLost: Effect.die("a row that does not decode") }),
+            Layer.mock(DeliveryScheduler, {
+              requeueLost: Effect.die("a row that does not decode")
+            }),
             Layer.mock(TaskStore, {
               releaseOrphans: () =>
                 Effect.andThen(
