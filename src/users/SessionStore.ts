@@ -1,7 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
-import type { Statement } from "effect/sql"
 import { audited } from "../db/Audited.ts"
 import { rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
@@ -11,6 +10,7 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
 import { consoleKeys } from "./ApiKeyStore.ts"
 import type { ConsoleKey } from "./ApiKeyStore.ts"
+import { hasAddress } from "./UserStore.ts"
 
 export const SignInMethod = Schema.Literals(["password", "api_key", "admin_token", "link", "oidc"])
 export type SignInMethod = typeof SignInMethod.Type
@@ -149,14 +149,9 @@ const head = <E, R>(rows: Effect.Effect<ReadonlyArray<unknown>, E, R>) =>
 
 function signIn(sql: PgClient.PgClient) {
   const columns = sql.literal("id, password_hash, session_epoch AS epoch, oidc_subject")
-  // As `foldAddress`. `lower` has the index, and folds what the server's locale says
-  const folded = (text: Statement.Fragment) =>
-    sql`translate(${text}, 'ABCDEFGHIJKLMNOPQRSTUVWXYZ', 'abcdefghijklmnopqrstuvwxyz')`
-  const hasAddress = (email: string) => sql`
-    lower(email) = lower(${email}) AND ${folded(sql`email`)} = ${folded(sql`${email}::text`)}`
   return {
     userByEmail: (email: string) =>
-      sql`SELECT ${columns} FROM users WHERE ${hasAddress(email)} AND disabled_at IS NULL`.pipe(
+      sql`SELECT ${columns} FROM users WHERE ${hasAddress(sql, email)} AND disabled_at IS NULL`.pipe(
         head,
         storeFailures
       ),
@@ -171,7 +166,7 @@ function signIn(sql: PgClient.PgClient) {
         if (known === undefined) {
           yield* sql`
             UPDATE users SET oidc_subject = ${subject}
-            WHERE ${hasAddress(email)} AND oidc_subject IS NULL AND disabled_at IS NULL`
+            WHERE ${hasAddress(sql, email)} AND oidc_subject IS NULL AND disabled_at IS NULL`
         }
         return yield* head(
           sql`SELECT ${columns} FROM users WHERE oidc_subject = ${subject} AND disabled_at IS NULL`
