@@ -74,5 +74,7 @@ const together = <E, R>(
 ): Effect.Effect<void, E, R> =>
   Effect.forEach(all, Effect.exit, { concurrency: "unbounded" }).pipe(
     Effect.map((exits) => exits.find(Exit.isFailure)),
-    Effect.flatMap((failed) => (failed === undefined ? Effect.void : Effect.failCause(failed.cause)))
+    Effect.flatMap((failed) =>
+      failed === undefined ? Effect.void : Effect.failCause(failed.cause)
+    )
   )

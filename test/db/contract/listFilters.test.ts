@@ -5,8 +5,8 @@ import { ApiKeyId, AuditId, DeliveryId, makeTaskId, TaskId } from "../../../src/
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { listScanRowsMax } from "../../../src/domain/Limits.ts"
 import type { CallFilter } from "../../../src/passthrough/CallSearchStore.ts"
-import { AuditStore } from "../../../src/process/AuditStore.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
+import { AuditStore } from "../../../src/process/AuditStore.ts"
 import { TaskHistoryStore } from "../../../src/tasks/history/TaskHistoryStore.ts"
 import type { TaskFilter } from "../../../src/tasks/history/TaskHistoryStore.ts"
 import type { EntryPage } from "../../../src/wallet/WalletEntryStore.ts"
@@ -296,7 +296,9 @@ for (const [name, database] of Object.entries(singleStores)) {
           const sql = yield* PgClient.PgClient
           const audit = yield* AuditStore
           const id = (n: number) =>
-            AuditId.make(`aud_${(begin + n * 1000).toString(16).padStart(12, "0")}${"0".repeat(20)}`)
+            AuditId.make(
+              `aud_${(begin + n * 1000).toString(16).padStart(12, "0")}${"0".repeat(20)}`
+            )
           const numbers = Array.from({ length: 12_000 }, (_, n) => n)
           yield* sql`
             INSERT INTO audit_entries (id, created_at, type, actor_type, actor_id, resource_id, changes)

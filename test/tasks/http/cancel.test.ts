@@ -167,7 +167,8 @@ describe("DELETE during the submit", () => {
         assert.deepStrictEqual(vendor.cancelled, [])
         const attempts = Effect.map(
           user.call("GET", `/manage/v1/tasks/${id}`),
-          ({ json }) => json.attempts as ReadonlyArray<{ state: string; answered_at: string | null }>
+          ({ json }) =>
+            json.attempts as ReadonlyArray<{ state: string; answered_at: string | null }>
         )
         const [open] = yield* attempts
         assert.deepStrictEqual(
