@@ -85,6 +85,7 @@ const toCall = (a: Acceptance, n: number) => ({
   owner: a.owner,
   queue: a.queue,
   catalog: a.catalogId,
+  checks_key: true,
   ...Option.match(a.idempotency, {
     onNone: () => ({}),
     onSome: ({ key, requestHash, responseBody, since }) => ({

@@ -92,8 +92,8 @@ export const makeAccept = Effect.gen(function* () {
       now,
       queue: submitQueue(path).name
     }
-    // What this process has no room for, or accepts while it drains, waits in the store for any process
-    const isTaken = !drain.isDraining() && inbox.admits(acceptance.queue)
+    // What this process has no room for, or accepts while it drains or has no heartbeat, waits for any process
+    const isTaken = !drain.isDraining() && process.isAlive() && inbox.admits(acceptance.queue)
     const outcome = yield* tasks.accept({
       ...acceptance,
       ...(isTaken ? { owner: process.id } : {}),

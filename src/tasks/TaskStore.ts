@@ -230,9 +230,9 @@ export class TaskStore extends Context.Service<
     readonly endStep: (end: StepEnd) => Effect.Effect<boolean, StoreUnavailable>
     /**
      * Ends the poll of a job that goes on. Nobody waits for the write: it shares a commit with others, and is
-     * tried again until the store is back.
+     * tried again until the store is back. `written` is called then: a look before it finds the task in hand.
      */
-    readonly endPoll: (end: StepEnd) => Effect.Effect<void>
+    readonly endPoll: (end: StepEnd, written: () => void) => Effect.Effect<void>
     readonly finish: (finish: Finish) => Effect.Effect<FinishOutcome, StoreUnavailable>
     readonly find: (id: TaskId) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
     /** The same without the body: what GET needs. */

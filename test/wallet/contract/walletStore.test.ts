@@ -7,9 +7,11 @@ import { describeStores } from "../../support/stores.ts"
 import {
   accept,
   breaches,
+  callKeyOf,
   credits,
   finish,
   ledgerOf,
+  newCaller,
   newTaskId,
   newWallet,
   walletStores
@@ -118,6 +120,39 @@ describeStores("the wallet store", (database) => {
         yield* finish(accepted[0]!.taskId, 1)
         assert.strictEqual((yield* accept(userId, 1, over)).outcome._tag, "Accepted")
         assert.strictEqual(yield* breaches, 0)
+      })
+    )
+
+    it.effect("a revoked key makes no task, and the release before reads no answer new to it", () =>
+      Effect.gen(function* () {
+        const sql = yield* PgClient.PgClient
+        const userId = yield* newCaller(100)
+        const apiKeyId = callKeyOf(userId)
+        yield* sql`UPDATE api_keys SET revoked_at = now() WHERE id = ${apiKeyId}`
+        const { outcome } = yield* accept(userId, 12, { apiKeyId })
+        assert.deepStrictEqual(outcome, { _tag: "KeyRefused" })
+        // Its calls do not say that they know the answer
+        const call = {
+          n: 0,
+          task: newTaskId(),
+          user_id: userId,
+          api_key: apiKeyId,
+          vendor: "v",
+          model: "m",
+          action: "generation",
+          kind: "images",
+          body: {},
+          sandbox: true,
+          price: "1",
+          deadline: "2030-01-01",
+          trace: "",
+          now: "2026-01-01",
+          event: "evt_0",
+          event_body: "\\x",
+          running_max: 0
+        }
+        const [row] = yield* sql`SELECT outcome FROM task_accept_many(${sql.json([call])})`
+        assert.deepStrictEqual(row, { outcome: "accepted" })
       })
     )
 
