@@ -89,5 +89,47 @@ export const routes: ReadonlyArray<Route> = [
     role: "both",
     isInNavigation: false,
     load: () => import("./pages/model/ModelPage.tsx")
+  },
+  {
+    path: "/sessions",
+    title: texts.pages.sessions,
+    role: "both",
+    isInNavigation: true,
+    load: () => import("./pages/sessions/SessionsPage.tsx")
+  },
+  {
+    path: "/audit-log",
+    title: texts.pages.audit,
+    role: "both",
+    isInNavigation: true,
+    load: () => import("./pages/audit/AuditPage.tsx")
+  },
+  {
+    path: "/users",
+    title: texts.pages.users,
+    role: "operator",
+    isInNavigation: true,
+    load: () => import("./pages/users/UsersPage.tsx")
+  },
+  {
+    path: "/users/:id",
+    title: texts.pages.user,
+    role: "operator",
+    isInNavigation: false,
+    load: () => import("./pages/user/UserPage.tsx")
+  },
+  {
+    path: "/accounts",
+    title: texts.pages.accounts,
+    role: "operator",
+    isInNavigation: true,
+    load: () => import("./pages/accounts/AccountsPage.tsx")
+  },
+  {
+    path: "/catalog",
+    title: texts.pages.catalog,
+    role: "operator",
+    isInNavigation: true,
+    load: () => import("./pages/catalog/CatalogPage.tsx")
   }
 ]

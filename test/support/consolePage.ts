@@ -46,7 +46,13 @@ export const consolePage = (options: Options = {}) =>
     const { colorScheme = "light", height = 900, width = 1280 } = options
     const context = yield* Effect.acquireRelease(
       Effect.promise(async () =>
-        (await browser()).newContext({ viewport: { width, height }, colorScheme, locale: "en-US" })
+        (await browser()).newContext({
+          viewport: { width, height },
+          colorScheme,
+          locale: "en-US",
+          // Colours do not move while axe measures them
+          reducedMotion: "reduce"
+        })
       ),
       (it) => Effect.promise(() => it.close())
     )

@@ -17,6 +17,7 @@ export const texts = {
   viewingAs: (user: string) => `You see the pages of ${user}, read-only.`,
   viewingAsUser: (id: string) => `user ${id}`,
   stopViewing: "Back to your own",
+  viewOnly: "You see the pages of somebody else: nothing can be changed here.",
   live: {
     off: "",
     connecting: "Connecting…",
@@ -108,7 +109,13 @@ export const texts = {
     keys: "Keys",
     wallet: "Wallet",
     models: "Models",
-    model: "Model"
+    model: "Model",
+    sessions: "Sessions",
+    audit: "Audit log",
+    users: "Users",
+    user: "User",
+    accounts: "Accounts",
+    catalog: "Catalog"
   },
   signIn: {
     title: "Sign in",
@@ -146,15 +153,7 @@ export const texts = {
       "Make an API key for your program, on the page Keys.",
       "Try a model in the Playground; the sandbox costs nothing real.",
       "Add a webhook endpoint, so that your server learns of results."
-    ],
-    queues: "The service now",
-    queue: {
-      unfinished: "Unfinished tasks",
-      waiting: "Waiting for a slot at a vendor",
-      deliveries: "Deliveries to be sent",
-      lateness: "Oldest due delivery is late by",
-      drift: "Wallets that differ from their ledger"
-    }
+    ]
   },
   tasks: {
     title: "Tasks",
