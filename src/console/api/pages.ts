@@ -18,6 +18,20 @@ export interface Pages<T> {
   readonly update: (row: T) => boolean
 }
 
+const searchMillis = 1000
+
+/** A filtered page reads a bounded number of rows: after an empty one the search goes on for a second. */
+export const searchOn = async <T>(
+  load: (cursor: string | undefined) => Promise<Page<T>>,
+  cursor: string | undefined,
+  until = performance.now() + searchMillis
+): Promise<Page<T>> => {
+  const page = await load(cursor)
+  return page.data.length === 0 && page.next_cursor !== null && performance.now() < until
+    ? searchOn(load, page.next_cursor, until)
+    : page
+}
+
 interface State<T> {
   readonly key: string
   readonly rows: ReadonlyArray<T>
@@ -46,7 +60,7 @@ export const usePages = <T>(
         if (newest.current.round === round) setState((it) => next(it.key === key ? it : empty))
       }
       change((before) => ({ ...before, isLoading: true, cause: undefined }))
-      newest.current.load(cursor).then(
+      searchOn(newest.current.load, cursor).then(
         (page) =>
           change((before) => ({
             key,
