@@ -72,6 +72,7 @@ export const texts = {
     vendor: "Vendor",
     key: "API key id",
     traceId: "Trace id",
+    account: "Account",
     since: "From",
     until: "Before",
     minCost: "Cost from",
@@ -91,6 +92,7 @@ export const texts = {
   },
   media: {
     download: "Download",
+    input: (n: number) => `Input ${n}`,
     image: (n: number) => `Result image ${n}`,
     video: (n: number) => `Result video ${n}`,
     audio: (n: number) => `Result audio ${n}`,
@@ -108,7 +110,12 @@ export const texts = {
     keys: "Keys",
     wallet: "Wallet",
     models: "Models",
-    model: "Model"
+    model: "Model",
+    playground: "Playground",
+    webhooks: "Webhooks",
+    deliveries: "Deliveries",
+    delivery: "Delivery",
+    signature: "Signature debugger"
   },
   signIn: {
     title: "Sign in",
@@ -202,7 +209,11 @@ export const texts = {
     runAgainTitle: "Run this task again?",
     runAgainDetail: (credits: string) =>
       `A new task with the same input. It costs ${credits} credits.`,
-    runAgainBlocked: "The input had media of its own, which have to be uploaded again.",
+    runAgainBlocked: "The input had media of its own, which are no longer kept.",
+    copyTest: "Copy as test",
+    testName: "as a test",
+    inputMedia: "Media of the input",
+    inputGone: "Media of the input are kept for 24 hours; these are gone.",
     cancelTask: "Cancel task",
     cancelTitle: "Cancel this task?",
     cancelDetail: "A task that the vendor has begun may not be stopped any more.",
@@ -458,6 +469,7 @@ export const texts = {
     outcomes: { settled: "Charged", released: "Free", lost: "Lost" },
     answer: "HTTP status",
     begun: "Begun",
+    firstToken: "First token after",
     tokens: "Tokens in / out",
     cached: (count: string) => `${count} cached`,
     counted: "Estimated by the gateway: the vendor reported no usage.",
