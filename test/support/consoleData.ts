@@ -212,6 +212,12 @@ export const timeline: Schemas["TaskTimeline"] = {
   ]
 }
 
+/** The same as GET of the task has it. */
+export const taskResult = {
+  task_info: { id: taskId(4), status: "completed" },
+  images: [artifact(1)]
+}
+
 /** Refused once, then failed by the vendor. */
 export const failedTask: Schemas["TaskTimeline"] = {
   ...timeline,

@@ -145,7 +145,7 @@ const Why = ({ delivery: { attempts, status } }: { readonly delivery: Delivery }
   if (failure === undefined && status !== "skipped") return null
   return (
     <div class="problem">
-      <p class="problem-title">{words.why}</p>
+      <p class="problem-title">{status === "pending" ? words.whyLast : words.why}</p>
       {failure !== undefined && (
         <p>
           {texts.failure[failure]}. {words.advice[failure]}
@@ -172,7 +172,7 @@ const OneAttempt = ({ attempt }: { readonly attempt: Attempt }) => {
             .filter((it) => it !== "")
             .join(", ")}
         </span>
-        {detail !== null && <span class="faint"> {detail}</span>}
+        {detail !== null && detail !== `HTTP ${status}` && <span class="faint"> {detail}</span>}
       </p>
       <p class="faint">
         <Time at={attempt.started_at} /> · {words.late(showDuration(late))}

@@ -1,23 +1,18 @@
 import { useState } from "preact/hooks"
 import { api, dataOf } from "../../api/client.ts"
-import { pageAfter } from "../../api/lists.ts"
-import { usePages } from "../../api/pages.ts"
+import { pageAfter, readAll } from "../../api/lists.ts"
+import { useResource } from "../../api/resource.ts"
 import { Link } from "../../components/Link.tsx"
-import { PagedTable } from "../../components/PagedTable.tsx"
-import type { Column } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { SecretDialog } from "../../components/Secret.tsx"
-import { Empty, ProblemView } from "../../components/States.tsx"
+import { Empty, Loaded, ProblemView } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
-import { texts } from "../../texts/en.ts"
 import { webhookTexts as words } from "../../texts/en/webhooks.ts"
-import { endpointColumns } from "./endpointColumns.tsx"
+import { EndpointCard } from "./EndpointCard.tsx"
 import { EndpointDialogs } from "./EndpointDialogs.tsx"
 import type { Asked, What } from "./EndpointDialogs.tsx"
 import type { Endpoint } from "./endpointForm.ts"
 import { WebhookTabs } from "./WebhookTabs.tsx"
-
-const pageSize = 50
 
 /** What is said of what was done last. */
 type Note =
@@ -29,15 +24,10 @@ type Note =
 /** `/webhooks`: the endpoints of the user. */
 export default function WebhooksPage() {
   const user = viewedUser()
-  const endpoints = usePages<Endpoint>(
-    user ?? "",
-    (cursor) =>
-      dataOf(
-        api.GET("/manage/v1/webhook-endpoints", {
-          params: { query: pageAfter(pageSize, cursor) }
-        })
-      ),
-    ({ id }) => id
+  const endpoints = useResource(user ?? "", () =>
+    readAll((cursor) =>
+      dataOf(api.GET("/manage/v1/webhook-endpoints", { params: { query: pageAfter(100, cursor) } }))
+    )
   )
   const [asked, setAsked] = useState<Asked>(undefined)
   const [secret, setSecret] = useState<string | undefined>(undefined)
@@ -61,17 +51,21 @@ export default function WebhooksPage() {
       <WebhookTabs />
       <p class="faint">{words.about}</p>
       <NoteView note={note} />
-      <PagedTable
-        caption={words.caption}
-        columns={isReadOnly ? endpointColumns : [...endpointColumns, actionsColumn(act)]}
-        pages={endpoints}
-        idOf={({ id }) => id}
-        empty={
-          <Empty title={words.empty}>
-            <p>{words.emptyDetail}</p>
-          </Empty>
+      <Loaded of={endpoints}>
+        {(all) =>
+          all.length === 0 ? (
+            <Empty title={words.empty}>
+              <p>{words.emptyDetail}</p>
+            </Empty>
+          ) : (
+            <ul class="cards" aria-label={words.endpoints}>
+              {all.map((it) => (
+                <EndpointCard key={it.id} endpoint={it} onAct={act} />
+              ))}
+            </ul>
+          )
         }
-      />
+      </Loaded>
       <EndpointDialogs
         asked={asked}
         onClose={() => setAsked(undefined)}
@@ -132,27 +126,3 @@ const NoteView = ({ note }: { readonly note: Note }) => {
     </p>
   )
 }
-
-const actionsColumn = (act: (what: What, endpoint: Endpoint) => void): Column<Endpoint> => ({
-  title: texts.actions,
-  cell: (endpoint) => {
-    const actions: ReadonlyArray<What> = endpoint.enabled
-      ? ["test", "change", "rotate", "recover", "pause", "remove"]
-      : ["resume", "change", "rotate", "recover", "remove"]
-    return (
-      <div class="actions">
-        {actions.map((what) => (
-          <button
-            key={what}
-            type="button"
-            class={what === "remove" ? "small danger" : "small"}
-            aria-label={words.actionOn(words[what], endpoint.url)}
-            onClick={() => act(what, endpoint)}
-          >
-            {words[what]}
-          </button>
-        ))}
-      </div>
-    )
-  }
-})
