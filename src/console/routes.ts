@@ -28,6 +28,13 @@ export const routes: ReadonlyArray<Route> = [
     load: () => import("./pages/home/HomePage.tsx")
   },
   {
+    path: "/playground",
+    title: texts.pages.playground,
+    role: "user",
+    isInNavigation: true,
+    load: () => import("./pages/playground/PlaygroundPage.tsx")
+  },
+  {
     path: "/tasks",
     title: texts.pages.tasks,
     role: "user",
@@ -75,6 +82,34 @@ export const routes: ReadonlyArray<Route> = [
     role: "user",
     isInNavigation: true,
     load: () => import("./pages/wallet/WalletPage.tsx")
+  },
+  {
+    path: "/webhooks",
+    title: texts.pages.webhooks,
+    role: "user",
+    isInNavigation: true,
+    load: () => import("./pages/webhooks/WebhooksPage.tsx")
+  },
+  {
+    path: "/webhooks/deliveries",
+    title: texts.pages.deliveries,
+    role: "user",
+    isInNavigation: false,
+    load: () => import("./pages/deliveries/DeliveriesPage.tsx")
+  },
+  {
+    path: "/webhooks/deliveries/:id",
+    title: texts.pages.delivery,
+    role: "user",
+    isInNavigation: false,
+    load: () => import("./pages/delivery/DeliveryPage.tsx")
+  },
+  {
+    path: "/webhooks/signature",
+    title: texts.pages.signature,
+    role: "user",
+    isInNavigation: false,
+    load: () => import("./pages/signature/SignaturePage.tsx")
   },
   {
     path: "/models",

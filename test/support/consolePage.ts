@@ -2,6 +2,7 @@ import axe from "axe-core"
 import { Effect } from "effect"
 import type { BrowserContext, Page } from "playwright-core"
 import { assert } from "vitest"
+import { listenerBounds } from "../../src/http/server/Listener.ts"
 import { browser } from "./chromium.ts"
 import { Running, runningGateway } from "./running.ts"
 
@@ -37,7 +38,7 @@ const overflow = `document.documentElement.scrollWidth - document.documentElemen
 
 /** Statuses that a page asks for, such as who is signed in; the browser reports each as an error. */
 const expected =
-  /Failed to load resource: the server responded with a status of (?:401|402|404|409|429)/u
+  /Failed to load resource: the server responded with a status of (?:400|401|402|404|409|429)/u
 
 /** A browser of its own: no cookie, nothing kept. It ends with the test. */
 export const consolePage = (options: Options = {}) =>
@@ -109,5 +110,7 @@ export const signInByLink = (it: ConsolePage, adminToken: string, userId: string
   })
 
 /** A gateway with the sandbox, as pages see it. */
-export const consoleGateway = (env: Record<string, string> = {}) =>
-  runningGateway({ SIMULATOR_DELAY: "200 millis", ...env })
+export const consoleGateway = (
+  env: Record<string, string> = {},
+  receiver?: Parameters<typeof runningGateway>[2]
+) => runningGateway({ SIMULATOR_DELAY: "200 millis", ...env }, listenerBounds, receiver)

@@ -8,7 +8,7 @@ import type { Column } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded, ProblemView } from "../../components/States.tsx"
 import { texts } from "../../texts/en.ts"
-import { operatorTexts } from "../../texts/operatorEn.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
 import { accountColumns } from "./accountColumns.tsx"
 import type { Account } from "./accountColumns.tsx"
 

@@ -1,7 +1,7 @@
 import type { Schemas } from "../../api/schema.ts"
 import type { Column } from "../../components/PagedTable.tsx"
 import { Credits, Time } from "../../components/Values.tsx"
-import { operatorTexts } from "../../texts/operatorEn.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
 
 export type Account = Schemas["VendorAccount"]
 

@@ -10,7 +10,7 @@ import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty } from "../../components/States.tsx"
 import { viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
-import { operatorTexts } from "../../texts/operatorEn.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
 import { auditColumns } from "./auditColumns.tsx"
 import type { Entry } from "./auditColumns.tsx"
 

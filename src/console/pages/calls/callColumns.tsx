@@ -1,6 +1,7 @@
 import { Link } from "../../components/Link.tsx"
 import type { Column } from "../../components/PagedTable.tsx"
 import { Credits, Duration, Time } from "../../components/Values.tsx"
+import { showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 import { Outcome, Tokens } from "./tokens.tsx"
 import type { Call } from "./tokens.tsx"
@@ -28,6 +29,12 @@ export const callColumns: ReadonlyArray<Column<Call>> = [
     isNumber: true,
     cell: ({ created_at: from, ended_at: to }) => <Duration from={from} to={to} />
   },
+  {
+    title: words.firstToken,
+    isNumber: true,
+    cell: ({ time_to_first_token_ms: first }) => (first === null ? texts.none : showDuration(first))
+  },
+  { title: texts.filters.account, cell: ({ account_id: account }) => account ?? texts.none },
   { title: words.tokens, isNumber: true, cell: ({ usage }) => <Tokens usage={usage} /> },
   { title: texts.tasks.cost, isNumber: true, cell: ({ cost }) => <Credits amount={cost} /> },
   {

@@ -10,7 +10,7 @@ import { Table } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Empty, Loaded, ProblemView } from "../../components/States.tsx"
 import { Time } from "../../components/Values.tsx"
-import { operatorTexts } from "../../texts/operatorEn.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
 import { Difference, rowsOf } from "./Difference.tsx"
 import { priceColumns } from "./priceColumns.tsx"
 

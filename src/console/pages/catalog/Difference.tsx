@@ -1,7 +1,7 @@
 import type { Schemas } from "../../api/schema.ts"
 import { Table } from "../../components/PagedTable.tsx"
 import type { Column } from "../../components/PagedTable.tsx"
-import { operatorTexts } from "../../texts/operatorEn.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
 
 const words = operatorTexts.catalog
 

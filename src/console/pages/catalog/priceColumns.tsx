@@ -1,6 +1,6 @@
 import type { Schemas } from "../../api/schema.ts"
 import type { Column } from "../../components/PagedTable.tsx"
-import { operatorTexts } from "../../texts/operatorEn.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
 import { Price } from "../models/price.tsx"
 
 type Row = Schemas["CatalogRow"]

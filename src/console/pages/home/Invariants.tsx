@@ -3,7 +3,7 @@ import { Link } from "../../components/Link.tsx"
 import { Table } from "../../components/PagedTable.tsx"
 import type { Column } from "../../components/PagedTable.tsx"
 import { Time } from "../../components/Values.tsx"
-import { operatorTexts } from "../../texts/operatorEn.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
 
 const words = operatorTexts.overview
 

@@ -9,7 +9,7 @@ import { Loaded } from "../../components/States.tsx"
 import { Tile, Tiles } from "../../components/Tiles.tsx"
 import { showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
-import { operatorTexts } from "../../texts/operatorEn.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
 import { accountColumns } from "../accounts/accountColumns.tsx"
 import { Invariants } from "./Invariants.tsx"
 

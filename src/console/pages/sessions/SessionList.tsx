@@ -5,7 +5,7 @@ import { usePages } from "../../api/pages.ts"
 import { Confirm } from "../../components/Dialog.tsx"
 import { PagedTable } from "../../components/PagedTable.tsx"
 import { Empty } from "../../components/States.tsx"
-import { operatorTexts } from "../../texts/operatorEn.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
 import { revokeColumn, sessionColumns } from "./sessionColumns.tsx"
 import type { Session } from "./sessionColumns.tsx"
 

@@ -1,6 +1,6 @@
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { viewedUser } from "../../router/location.ts"
-import { operatorTexts } from "../../texts/operatorEn.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
 import { SessionList } from "./SessionList.tsx"
 
 const words = operatorTexts.sessions

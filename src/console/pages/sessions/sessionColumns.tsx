@@ -2,7 +2,7 @@ import type { Schemas } from "../../api/schema.ts"
 import type { Column } from "../../components/PagedTable.tsx"
 import { Time } from "../../components/Values.tsx"
 import { texts } from "../../texts/en.ts"
-import { operatorTexts } from "../../texts/operatorEn.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
 
 export type Session = Schemas["Session"]
 

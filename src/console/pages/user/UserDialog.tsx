@@ -2,7 +2,7 @@ import { useState } from "preact/hooks"
 import { DialogForm } from "../../components/DialogForm.tsx"
 import { TextField } from "../../components/Field.tsx"
 import { texts } from "../../texts/en.ts"
-import { operatorTexts } from "../../texts/operatorEn.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
 import { faultsOf, fieldsOf } from "./userForm.ts"
 import type { User, UserFields } from "./userForm.ts"
 

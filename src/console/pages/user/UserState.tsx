@@ -1,5 +1,5 @@
 import type { Schemas } from "../../api/schema.ts"
-import { operatorTexts } from "../../texts/operatorEn.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
 
 /** A word with a colour; the word alone says it. */
 export const UserState = ({ of: { disabled } }: { readonly of: Schemas["User"] }) => (
