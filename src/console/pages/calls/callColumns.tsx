@@ -29,7 +29,8 @@ export const callColumns: ReadonlyArray<Column<Call>> = [
       </>
     )
   },
-  { title: words.begun, cell: ({ created_at: at }) => <Time at={at} /> },
+  { title: texts.tasks.cost, isNumber: true, cell: ({ cost }) => <Credits amount={cost} /> },
+  { title: words.tokens, isNumber: true, cell: ({ usage }) => <Tokens usage={usage} /> },
   {
     title: texts.tasks.duration,
     isNumber: true,
@@ -40,8 +41,7 @@ export const callColumns: ReadonlyArray<Column<Call>> = [
       </>
     )
   },
-  { title: words.tokens, isNumber: true, cell: ({ usage }) => <Tokens usage={usage} /> },
-  { title: texts.tasks.cost, isNumber: true, cell: ({ cost }) => <Credits amount={cost} /> },
+  { title: words.begun, cell: ({ created_at: at }) => <Time at={at} /> },
   {
     title: texts.tasks.trace,
     cell: ({ trace_id: trace }) =>
