@@ -1,4 +1,5 @@
 import type { Schemas } from "../../src/console/api/schema.ts"
+import { operatorDataAt, operatorPictures } from "./operatorData.ts"
 
 /** What a gateway would say to the console: one user's fixed data, by the types of the API. */
 
@@ -102,7 +103,7 @@ const tasks: ReadonlyArray<Schemas["TaskListItem"]> = [
 ]
 
 const artifact = (n: number) =>
-  `http://gateway.test/artifacts/art_${String(n).padStart(32, "0")}?expires=1&signature=1`
+  `https://gateway.test/artifacts/art_${String(n).padStart(32, "0")}?expires=1&signature=1`
 
 const attempt = (
   n: number,
@@ -163,6 +164,17 @@ const entries: ReadonlyArray<Schemas["WalletEntry"]> = [
 const endpointId = "whe_019a0c5e7f3a7a009e2b000000000001"
 const deliveryId = (n: number) => `whd_019a0c5e7f3a7a009e2b00000000000${n}`
 const eventId = (n: number) => `evt_019a0c5e7f3a7a009e2b00000000000${n}`
+
+/** What the picture of the debugger has in its fields. */
+export const received = {
+  secret: "whsec_of-the-documentation",
+  headers: [
+    `X-Service-Webhook-Id: ${deliveryId(4)}`,
+    "X-Service-Webhook-Timestamp: 1795341600",
+    "X-Service-Webhook-Signature: v1=6f1ed002ab5595859014ebf0951522d9a1d3a2e8f3b1c4d5e6f708192a3b4c5d"
+  ].join("\n"),
+  body: `{ "type": "task.succeeded" }`
+}
 
 const eventBody = JSON.stringify({
   id: eventId(2),
@@ -509,7 +521,7 @@ export const dataAt = (path: string, query: URLSearchParams): unknown => {
     "/webhook-deliveries": page(deliveries.filter((it) => status === null || it.status === status)),
     [`/webhook-deliveries/${deliveryId(4)}`]: deliveryShown
   }
-  return fixed[path]
+  return fixed[path] ?? operatorDataAt(path)
 }
 
 /** Each picture of docs/console.md: the path that it shows, by whom, and the page of the routes that this is. */
@@ -518,6 +530,7 @@ export const pictures: ReadonlyArray<{
   readonly route: string
   readonly path: string
   readonly role: "user" | "operator" | "nobody"
+  readonly height?: number
 }> = [
   { name: "sign-in", route: "/sign-in", path: "/sign-in", role: "nobody" },
   { name: "home", route: "/", path: "/", role: "user" },
@@ -525,10 +538,17 @@ export const pictures: ReadonlyArray<{
     name: "playground",
     route: "/playground",
     path: "/playground?model=alibaba%2Ftext-to-image-max",
-    role: "user"
+    role: "user",
+    height: 960
   },
   { name: "tasks", route: "/tasks", path: "/tasks", role: "user" },
-  { name: "task", route: "/tasks/:id", path: `/tasks/${taskId(4)}`, role: "user" },
+  {
+    name: "task",
+    route: "/tasks/:id",
+    path: `/tasks/${taskId(4)}`,
+    role: "user",
+    height: 860
+  },
   { name: "calls", route: "/calls", path: "/calls", role: "user" },
   { name: "call", route: "/calls/:id", path: `/calls/${calls[0]?.id}`, role: "user" },
   { name: "usage", route: "/usage", path: "/usage", role: "user" },
@@ -547,12 +567,19 @@ export const pictures: ReadonlyArray<{
     path: `/webhooks/deliveries/${deliveryId(4)}`,
     role: "user"
   },
-  { name: "signature", route: "/webhooks/signature", path: "/webhooks/signature", role: "user" },
+  {
+    name: "signature",
+    route: "/webhooks/signature",
+    path: "/webhooks/signature",
+    role: "user",
+    height: 860
+  },
   { name: "models", route: "/models", path: "/models", role: "user" },
   {
     name: "model",
     route: "/models/:vendor/:model",
     path: "/models/alibaba/text-to-image-max",
     role: "user"
-  }
+  },
+  ...operatorPictures
 ]

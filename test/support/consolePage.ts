@@ -31,7 +31,8 @@ const watchPolicy = `document.addEventListener("securitypolicyviolation", (event
 const axeTags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 const runAxe = `axe.run(document, { runOnly: ${JSON.stringify(axeTags)} }).then(({ violations }) =>
-  violations.map(({ id, nodes }) => id + ": " + nodes.map((it) => it.html.slice(0, 200)).join(" | ")))`
+  violations.map(({ id, nodes }) => id + ": " + nodes.map((it) =>
+    [it.html.slice(0, 200), it.any[0]?.message].join(" ")).join(" | ")))`
 
 /** Overflow of the page itself; tables scroll within themselves. */
 const overflow = `document.documentElement.scrollWidth - document.documentElement.clientWidth`

@@ -1,9 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks"
+import { searchOn } from "./searchOn.ts"
+import type { Page } from "./searchOn.ts"
 
-export interface Page<T> {
-  readonly data: ReadonlyArray<T>
-  readonly next_cursor: string | null
-}
+export type { Page }
 
 /** A list of the API that is read page by page, newest first. */
 export interface Pages<T> {
@@ -16,20 +15,6 @@ export interface Pages<T> {
   readonly reload: () => void
   /** Puts a newer state of a row in its place; rows keep their places. `false`: it is not among them. */
   readonly update: (row: T) => boolean
-}
-
-const searchMillis = 1000
-
-/** A filtered page reads a bounded number of rows: after an empty one the search goes on for a second. */
-export const searchOn = async <T>(
-  load: (cursor: string | undefined) => Promise<Page<T>>,
-  cursor: string | undefined,
-  until = performance.now() + searchMillis
-): Promise<Page<T>> => {
-  const page = await load(cursor)
-  return page.data.length === 0 && page.next_cursor !== null && performance.now() < until
-    ? searchOn(load, page.next_cursor, until)
-    : page
 }
 
 interface State<T> {

@@ -149,9 +149,9 @@ describe("the story of a new owner", () => {
           assert.deepStrictEqual([...owner.faults, ...operator.faults], [])
           const [first] = receiver.received
           assert.strictEqual(first?.event.type, "task.succeeded")
-          const same = receiver.received.filter(({ deliveryId }) => deliveryId === first.deliveryId)
+          const same = receiver.received.filter((it) => it.deliveryId === first?.deliveryId)
           assert.isAtLeast(same.length, 2)
-          assert.strictEqual(same[1]?.body, first.body)
+          assert.strictEqual(same[1]?.body, first?.body)
         }),
       90_000
     )

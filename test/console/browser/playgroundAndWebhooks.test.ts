@@ -9,6 +9,8 @@ import { adminToken } from "../../support/gateway.ts"
 import { png } from "../../support/media.ts"
 import { Running } from "../../support/running.ts"
 
+/** A story has many steps, and the machine other work. */
+const timeout = 90_000
 const attack = "<img src=x onerror=alert(1)>"
 const hook = "https://127.0.0.1/hook"
 
@@ -79,6 +81,7 @@ const picture = async (it: ConsolePage) => {
 /** A picture of one's own goes with the request, and with the next one. */
 const media = async (it: ConsolePage) => {
   const { page } = it
+  await goTo(it, "Playground")
   await page.getByLabel("Model").selectOption("alibaba/image-edit")
   await page.getByLabel("Prompt (required)").fill("A hat")
   await page.getByRole("button", { name: "Add" }).click()
@@ -286,60 +289,72 @@ describe("the playground and the webhooks in the console", () => {
     excludeTestServices: true,
     timeout: "120 seconds"
   })((it) => {
-    it.effect("a picture, a picture of a picture, a conversation", () =>
-      Effect.gen(function* () {
-        const { userId } = yield* Running
-        const screen = yield* consolePage()
-        yield* signInByLink(screen, adminToken, userId)
-        yield* Effect.promise(async () => {
-          await picture(screen)
-          await media(screen)
-          await chat(screen)
-        })
-        assert.deepStrictEqual(screen.faults, [])
-      })
+    const stories = [
+      ["a picture is priced, run, watched and cancelled", picture],
+      ["a picture of a picture, and once more with the stored one", media],
+      ["a conversation with each vendor's model, with its cost", chat]
+    ] as const
+    for (const [name, story] of stories) {
+      it.effect(
+        name,
+        () =>
+          Effect.gen(function* () {
+            const { userId } = yield* Running
+            const screen = yield* consolePage()
+            yield* signInByLink(screen, adminToken, userId)
+            yield* Effect.promise(() => story(screen))
+            assert.deepStrictEqual(screen.faults, [])
+          }),
+        timeout
+      )
+    }
+
+    it.effect(
+      "an endpoint, a delivery that fails, what its signature says",
+      () =>
+        Effect.gen(function* () {
+          const { userId } = yield* Running
+          const screen = yield* consolePage()
+          yield* signInByLink(screen, adminToken, userId)
+          yield* Effect.promise(async () => {
+            const secrets = await endpoints(screen)
+            await deliveries(screen)
+            await debug(screen, secrets)
+          })
+          assert.deepStrictEqual(screen.faults, [])
+        }),
+      timeout
     )
 
-    it.effect("an endpoint, a delivery that fails, what its signature says", () =>
-      Effect.gen(function* () {
-        const { userId } = yield* Running
-        const screen = yield* consolePage()
-        yield* signInByLink(screen, adminToken, userId)
-        yield* Effect.promise(async () => {
-          const secrets = await endpoints(screen)
-          await deliveries(screen)
-          await debug(screen, secrets)
-        })
-        assert.deepStrictEqual(screen.faults, [])
-      })
-    )
-
-    it.effect("dark, 360 px wide, and read by the operator: all fit, and nothing is offered", () =>
-      Effect.gen(function* () {
-        const { userId } = yield* Running
-        const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
-        yield* signInByLink(screen, adminToken, null)
-        yield* Effect.promise(async () => {
-          const id = receiver.got[0]!.deliveryId
-          for (const [path, title] of [
-            ["/playground?model=alibaba%2Fimage-edit", "Playground"],
-            ["/playground?model=openai%2Fgpt-5-mini", "Playground"],
-            ["/webhooks", "Webhooks"],
-            ["/webhooks/deliveries", "Deliveries"],
-            [`/webhooks/deliveries/${id}`, "Delivery"],
-            ["/webhooks/signature", "Signature debugger"]
-          ] as const) {
-            await screen.open(`${path}${path.includes("?") ? "&" : "?"}user_id=${userId}`)
-            await opened(screen, title)
-            await looks(screen)
-            for (const name of ["Run", "Send", "Add endpoint", "Send again"]) {
-              const button = screen.page.getByRole("button", { name, exact: true })
-              assert.isTrue((await button.count()) === 0 || (await button.isDisabled()), name)
+    it.effect(
+      "dark, 360 px wide, and read by the operator: all fit, and nothing is offered",
+      () =>
+        Effect.gen(function* () {
+          const { userId } = yield* Running
+          const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
+          yield* signInByLink(screen, adminToken, null)
+          yield* Effect.promise(async () => {
+            const id = receiver.got[0]!.deliveryId
+            for (const [path, title] of [
+              ["/playground?model=alibaba%2Fimage-edit", "Playground"],
+              ["/playground?model=openai%2Fgpt-5-mini", "Playground"],
+              ["/webhooks", "Webhooks"],
+              ["/webhooks/deliveries", "Deliveries"],
+              [`/webhooks/deliveries/${id}`, "Delivery"],
+              ["/webhooks/signature", "Signature debugger"]
+            ] as const) {
+              await screen.open(`${path}${path.includes("?") ? "&" : "?"}user_id=${userId}`)
+              await opened(screen, title)
+              await looks(screen)
+              for (const name of ["Run", "Send", "Add endpoint", "Send again"]) {
+                const button = screen.page.getByRole("button", { name, exact: true })
+                assert.isTrue((await button.count()) === 0 || (await button.isDisabled()), name)
+              }
             }
-          }
-        })
-        assert.deepStrictEqual(screen.faults, [])
-      })
+          })
+          assert.deepStrictEqual(screen.faults, [])
+        }),
+      timeout
     )
   })
 })

@@ -5,7 +5,16 @@ import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { chromium } from "playwright-core"
 import type { Browser, Page, Route } from "playwright-core"
-import { dataAt, now, pictures, sessionOf, taskResult, wallet } from "../../support/consoleData.ts"
+import {
+  dataAt,
+  now,
+  pictures,
+  received,
+  sessionOf,
+  taskResult,
+  wallet
+} from "../../support/consoleData.ts"
+import { catalogReload } from "../../support/operatorData.ts"
 import { smallPng } from "./smallPng.ts"
 
 /**
@@ -14,7 +23,8 @@ import { smallPng } from "./smallPng.ts"
  */
 
 const root = fileURLToPath(new URL("../../../", import.meta.url))
-const origin = "http://gateway.test"
+/** Nothing is asked there; a browser computes signatures on secure pages alone. */
+const origin = "https://gateway.test"
 
 /** A lighthouse, as a model might paint it. */
 const lighthouse = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 180" width="320" height="180">
@@ -59,6 +69,7 @@ const answer = async (route: Route, role: "user" | "operator" | "nobody") => {
   if (pathname.startsWith("/artifacts/")) {
     return route.fulfill({ body: lighthouse, contentType: "image/svg+xml" })
   }
+  if (pathname.endsWith("/catalog/reload")) return route.fulfill({ json: catalogReload })
   if (searchParams.get("dry_run") === "true") {
     return route.fulfill({ json: { quote: { amount: "7.50", currency: "credits" } } })
   }
@@ -75,9 +86,20 @@ const answer = async (route: Route, role: "user" | "operator" | "nobody") => {
 
 /** What is filled in before a page is shown. */
 const prepare: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+  signature: async (page) => {
+    await page.getByLabel("Secret of the endpoint").fill(received.secret)
+    await page.getByLabel("Headers as received").fill(received.headers)
+    await page.getByLabel("Raw body as received").fill(received.body)
+    await page.getByRole("button", { name: "Check" }).click()
+    await page.locator(".verdict").waitFor()
+  },
+  catalog: async (page) => {
+    await page.getByRole("button", { name: "Compare with the file" }).click()
+    await page.getByText("2 rows differ from the file").waitFor()
+  },
   playground: async (page) => {
     await page.getByLabel("Prompt (required)").fill("A lighthouse at dawn")
-    await page.getByText("7.50 credits").last().waitFor()
+    await page.locator("form strong").waitFor()
     await page.getByRole("button", { name: "Run", exact: true }).click()
     await page.getByRole("img", { name: "Result image 1" }).waitFor()
     await page.getByText("Charged").waitFor()
@@ -86,7 +108,7 @@ const prepare: Readonly<Record<string, (page: Page) => Promise<void>>> = {
 
 const shoot = async (browser: Browser, picture: (typeof pictures)[number]) => {
   const context = await browser.newContext({
-    viewport: { width: 1024, height: 640 },
+    viewport: { width: 1024, height: picture.height ?? 640 },
     locale: "en-US",
     timezoneId: "UTC",
     colorScheme: "light",
@@ -103,6 +125,7 @@ const shoot = async (browser: Browser, picture: (typeof pictures)[number]) => {
   await page.waitForLoadState("networkidle")
   await page.locator(".loading").first().waitFor({ state: "detached" })
   await prepare[picture.name]?.(page)
+  await page.evaluate("scrollTo(0, 0)")
   if (await page.locator(".problem[role=alert]").count()) faults.push("a problem is shown")
   if (faults.length > 0) throw new Error(`${picture.name}: ${faults.join(", ")}`)
   const bytes = await page.screenshot({ animations: "disabled", caret: "hide" })

@@ -1,7 +1,13 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
-import { routes } from "../../../src/console/routes.ts"
 import { pictures } from "../../support/consoleData.ts"
+
+/** As they stand in the file: to import it would load all pages. */
+const routes = [
+  ...readFileSync(new URL("../../../src/console/routes.ts", import.meta.url), "utf8").matchAll(
+    /^\s+path: "(.*)",$/gmu
+  )
+].map(([, path = ""]) => path)
 
 const docs = new URL("../../../docs/", import.meta.url)
 const remedy = "add it to `pictures` in test/support/consoleData.ts, and run npm run pictures"
@@ -12,7 +18,8 @@ describe("the pictures of docs/console.md", () => {
 
   it("there is one of every page", () => {
     const shown = new Set(pictures.map(({ route }) => route))
-    const missing = routes.map(({ path }) => path).filter((path) => !shown.has(path))
+    assert.isAbove(routes.length, 10)
+    const missing = routes.filter((path) => !shown.has(path))
     assert.deepStrictEqual(missing, [], remedy)
   })
 

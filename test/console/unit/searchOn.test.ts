@@ -1,5 +1,5 @@
 import { assert, describe, it } from "vitest"
-import { searchOn } from "../../../src/console/api/pages.ts"
+import { searchOn } from "../../../src/console/api/searchOn.ts"
 
 /** Nothing before the page of this number. */
 const listOf = (first: number) => {

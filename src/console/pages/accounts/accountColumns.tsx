@@ -21,18 +21,19 @@ const Health = ({
   <>
     <span class={`status ${tones[health]}`}>{words.healths[health]}</span>
     {status === "draining" && (
-      <div class="status going">
-        {words.draining}
+      <>
+        <div class="status going">{words.draining}</div>
         {since !== null && (
-          <>
-            {" "}
+          <div class="faint">
             {words.drainingSince} <Time at={since} />
-          </>
+          </div>
         )}
-      </div>
+      </>
     )}
     {!configured && <div class="status bad">{words.left}</div>}
-    <Pause circuit={circuit} seconds={paused_seconds} />
+    <div>
+      <Pause circuit={circuit} seconds={paused_seconds} />
+    </div>
     {models.map(({ circuit: ofModel, model, paused_seconds: seconds }) =>
       ofModel === "closed" && seconds === 0 ? null : (
         <div key={model}>
@@ -54,17 +55,11 @@ const Pause = ({ circuit, seconds }: PauseProps) => {
 }
 
 const Fault = ({ last_fault: fault }: Account) =>
-  fault === null ? (
-    <span class="faint">{words.noFault}</span>
-  ) : (
-    <>
-      <div>{fault.remedy}</div>
-      <div class="faint">
-        <code>{fault.model}</code>
-        {fault.http_status !== null && ` ${words.httpStatus(fault.http_status)}`}{" "}
-        <Time at={fault.at} />
-      </div>
-    </>
+  fault === null ? null : (
+    <div class="faint">
+      {words.fault} <Time at={fault.at} />, <code>{fault.model}</code>
+      {fault.http_status !== null && ` ${words.httpStatus(fault.http_status)}`}: {fault.remedy}
+    </div>
   )
 
 export const accountColumns: ReadonlyArray<Column<Account>> = [
@@ -73,33 +68,38 @@ export const accountColumns: ReadonlyArray<Column<Account>> = [
     cell: ({ base_url: url, id }) => (
       <>
         <strong>{id}</strong>
-        <div class="faint">{url}</div>
+        <div class="faint" title={url}>
+          {URL.parse(url)?.host ?? url}
+        </div>
       </>
     )
   },
-  { title: words.health, cell: (account) => <Health {...account} /> },
   {
-    title: words.slots,
-    cell: ({ slots: { held, limit, waiting } }) => (
+    title: words.health,
+    cell: (account) => (
+      <>
+        <Health {...account} />
+        <Fault {...account} />
+      </>
+    )
+  },
+  {
+    title: words.load,
+    cell: ({ rate, slots: { held, limit, waiting } }) => (
       <>
         {words.held(held, limit)}
         {waiting > 0 && <div class="status going">{words.waiting(waiting)}</div>}
+        {rate.map(({ limit: atMost, model, name, used }) => (
+          <div key={`${name} ${model ?? ""}`} class="faint">
+            {words.rate(model === null ? name : `${name} ${model}`, used, atMost)}
+          </div>
+        ))}
       </>
     )
-  },
-  {
-    title: words.rates,
-    cell: ({ rate }) =>
-      rate.map(({ limit, model, name, used }) => (
-        <div key={`${name} ${model ?? ""}`}>
-          {words.rate(model === null ? name : `${name} ${model}`, used, limit)}
-        </div>
-      ))
   },
   {
     title: words.spend,
     isNumber: true,
     cell: ({ spend_today: amount }) => <Credits amount={amount} />
-  },
-  { title: words.fault, cell: (account) => <Fault {...account} /> }
+  }
 ]

@@ -28,6 +28,18 @@ const Actor = ({ actor }: Entry) => (
   </>
 )
 
+/** What was changed, and whose it is. */
+const Subject = ({ resource_id: resource, user_id: user }: Entry) => (
+  <>
+    {resource !== null && resource !== user && <Id id={resource} />}
+    {user !== null && (
+      <div>
+        {words.user} <Id id={user} />
+      </div>
+    )}
+  </>
+)
+
 const Changes = ({ changes }: Entry) => {
   const fields = Object.entries(changes)
   return fields.length === 0 ? (
@@ -46,11 +58,19 @@ const Changes = ({ changes }: Entry) => {
 }
 
 export const auditColumns: ReadonlyArray<Column<Entry>> = [
-  { title: words.at, cell: ({ created_at: at }) => <Time at={at} /> },
+  {
+    title: words.at,
+    cell: ({ created_at: at, trace_id: trace }) => (
+      <>
+        <Time at={at} />
+        <div class="faint" title={words.trace}>
+          <Id id={trace} />
+        </div>
+      </>
+    )
+  },
   { title: words.type, cell: ({ type }) => <strong>{type}</strong> },
   { title: words.actor, cell: (entry) => <Actor {...entry} /> },
-  { title: words.user, cell: ({ user_id: id }) => <Id id={id} /> },
-  { title: words.resource, cell: ({ resource_id: id }) => <Id id={id} /> },
-  { title: words.changes, cell: (entry) => <Changes {...entry} /> },
-  { title: words.trace, cell: ({ trace_id: id }) => <Id id={id} /> }
+  { title: words.resource, cell: (entry) => <Subject {...entry} /> },
+  { title: words.changes, cell: (entry) => <Changes {...entry} /> }
 ]

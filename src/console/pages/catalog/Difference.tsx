@@ -35,7 +35,7 @@ const columns: ReadonlyArray<Column<Row>> = [
     cell: ({ what }) => <span class={`status ${tones[what]}`}>{words[what]}</span>
   },
   {
-    title: words.changed,
+    title: words.values,
     cell: ({ changes }) =>
       changes.map(({ after, before, pointer }) => (
         <div key={pointer}>

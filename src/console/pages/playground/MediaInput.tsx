@@ -2,7 +2,7 @@ import { useId, useState } from "preact/hooks"
 import { dataUriOf, showBytes } from "../../api/files.ts"
 import type { Schemas } from "../../api/schema.ts"
 import { Field } from "../../components/Field.tsx"
-import { labelOf, plainSchema } from "../../components/schema.ts"
+import { descriptionOf, labelOf, plainSchema } from "../../components/schema.ts"
 import type { SchemaFieldProps } from "../../components/SchemaForm.tsx"
 import { playgroundTexts } from "../../texts/en/playground.ts"
 
@@ -66,7 +66,7 @@ export const MediaInput = ({
     setFile({ name: chosen.name, size: chosen.size })
     onValue(await dataUriOf(chosen))
   }
-  const { description } = plainSchema(schema)
+  const description = descriptionOf(plainSchema(schema))
   return (
     <Field
       label={label}

@@ -13,13 +13,27 @@ export const sessionColumns: ReadonlyArray<Column<Session>> = [
     title: words.method,
     cell: ({ current, method }) => (
       <>
-        {words.methods[method]} {current && <span class="badge">{words.current}</span>}
+        {words.methods[method]}
+        {current && (
+          <div>
+            <span class="badge">{words.current}</span>
+          </div>
+        )}
       </>
     )
   },
   { title: words.address, cell: ({ address }) => <code>{address ?? words.unknown}</code> },
-  { title: words.opened, cell: ({ created_at: at }) => <Time at={at} /> },
-  { title: words.seen, cell: ({ last_seen_at: at }) => <Time at={at} /> },
+  {
+    title: words.seen,
+    cell: ({ created_at: created, last_seen_at: seen }) => (
+      <>
+        <Time at={seen} />
+        <div class="faint">
+          {words.opened} <Time at={created} />
+        </div>
+      </>
+    )
+  },
   { title: words.ends, cell: ({ expires_at: at }) => <Time at={at} /> }
 ]
 

@@ -12,6 +12,7 @@ export const callTexts = {
   answer: "HTTP status",
   begun: "Begun",
   firstToken: "First token after",
+  firstIn: (duration: string) => `first token ${duration}`,
   tokens: "Tokens in / out",
   cached: (count: string) => `${count} cached`,
   counted: "Estimated by the gateway: the vendor reported no usage.",

@@ -1,1 +1,0 @@
-var t=e=>{let{anyOf:n,...a}=e,r=n?.filter(({type:o})=>o!=="null")??[];return r.length===1?{...r[0],...a}:e},s=e=>{let n=e.replaceAll("_"," ");return n.charAt(0).toUpperCase()+n.slice(1)},m=e=>{let{maximum:n,maxLength:a,minimum:r}=e;return r!==void 0&&n!==void 0?`${r} to ${n}`:a===void 0?"":`up to ${a} characters`};export{t as a,s as b,m as c};
