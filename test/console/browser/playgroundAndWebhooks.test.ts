@@ -107,7 +107,9 @@ const media = async (it: ConsolePage) => {
   await opened(it, "Task")
   const input = page.getByRole("img", { name: "Input 1" })
   await input.scrollIntoViewIfNeeded()
-  assert.isTrue(await input.evaluate((one) => one.decode().then(() => one.naturalWidth === 500)))
+  // As text: the types of a page are not those of a test
+  const width = "(one) => one.decode().then(() => one.naturalWidth)"
+  assert.strictEqual(await input.evaluate<number>(width), 500)
   await looks(it)
   const before = page.url()
   await page.getByRole("button", { name: "Copy as test" }).click()
