@@ -113,8 +113,9 @@ const media = async (it: ConsolePage) => {
   const input = page.getByRole("img", { name: "Input 1" })
   await input.scrollIntoViewIfNeeded()
   // As text: the types of a page are not those of a test
-  const width = "(one) => one.decode().then(() => one.naturalWidth)"
-  assert.strictEqual(await input.evaluate(width), 500)
+  const shown = "document.querySelector(`img[alt='Input 1']`)"
+  const width = await page.evaluate<number>(`${shown}.decode().then(() => ${shown}.naturalWidth)`)
+  assert.strictEqual(width, 500)
   await looks(it)
   const before = page.url()
   await page.getByRole("button", { name: "Copy as test" }).click()
