@@ -61,7 +61,10 @@ const picture = async (it: ConsolePage) => {
   await code.getByText("import requests").waitFor()
   await page.getByRole("button", { name: "TypeScript" }).click()
   await code.getByText("process.env.GATEWAY_API_KEY").waitFor()
+  // Watched by its stream, not by polling
+  const stream = page.waitForResponse((it) => it.url().includes("/generation/"))
   await page.getByRole("button", { name: "Run", exact: true }).click()
+  assert.match((await (await stream).headerValue("content-type")) ?? "", /^text\/event-stream/u)
   const image = page.getByRole("img", { name: "Result image 1" })
   await image.waitFor()
   assert.match((await image.getAttribute("src")) ?? "", /^\/artifacts\/art_/u)
@@ -72,10 +75,6 @@ const picture = async (it: ConsolePage) => {
   await page.getByRole("button", { name: "Run once more" }).click()
   await page.getByRole("button", { name: "Cancel" }).click()
   await page.getByText("Cancelled", { exact: true }).waitFor()
-  // What the gateway refuses is said at its field
-  await page.getByLabel("Seed").fill("7")
-  await page.getByLabel("Prompt (required)").fill("x".repeat(800))
-  await page.getByText("7.50 credits").first().waitFor()
 }
 
 /** A picture of one's own goes with the request, and with the next one. */
@@ -100,6 +99,12 @@ const media = async (it: ConsolePage) => {
   await page.getByLabel("N", { exact: true }).fill("1")
   await page.getByText(/Price of this request: \d+\.\d\d credits/u).waitFor()
   await page.getByText("<Base64 of image/png>").waitFor()
+  // What the gateway would refuse is said at its field, before it is run
+  await page.getByLabel("Size", { exact: true }).fill("10*10")
+  await page.locator(".field-error").waitFor()
+  await looks(it)
+  await page.getByLabel("Size", { exact: true }).fill("")
+  await page.locator(".field-error").waitFor({ state: "detached" })
   await looks(it)
   await page.getByRole("button", { name: "Run", exact: true }).click()
   await page.getByRole("img", { name: "Result image 1" }).waitFor()
@@ -107,7 +112,10 @@ const media = async (it: ConsolePage) => {
   await opened(it, "Task")
   const input = page.getByRole("img", { name: "Input 1" })
   await input.scrollIntoViewIfNeeded()
-  assert.isTrue(await input.evaluate((one) => one.decode().then(() => one.naturalWidth === 500)))
+  // As text: the types of a page are not those of a test
+  const shown = "document.querySelector(`img[alt='Input 1']`)"
+  const width = await page.evaluate<number>(`${shown}.decode().then(() => ${shown}.naturalWidth)`)
+  assert.strictEqual(width, 500)
   await looks(it)
   const before = page.url()
   await page.getByRole("button", { name: "Copy as test" }).click()
