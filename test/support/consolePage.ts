@@ -32,7 +32,8 @@ const axeTags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-p
 
 /** Colours that still move are waited for. */
 const runAxe = `Promise.allSettled(document.getAnimations().map((it) => it.finished))
-  .then(() => axe.run(document, { runOnly: ${JSON.stringify(axeTags)} })).then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.map((it) =>
+  .then(() => axe.run(document, { runOnly: ${JSON.stringify(axeTags)} }))
+  .then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.map((it) =>
     [it.html.slice(0, 200), it.any[0]?.message].join(" ")).join(" | ")))`
 
 /** Overflow of the page itself; tables scroll within themselves. */
