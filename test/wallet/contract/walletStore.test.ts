@@ -253,6 +253,7 @@ describeStores("the wallet store", (database) => {
         assert.strictEqual(yield* auditOnce(), 0)
         yield* manipulate(`UPDATE holds SET amount = amount + 1 WHERE id = '${taskId}'`)
         assert.strictEqual(yield* auditOnce(), 1)
+        assert.deepStrictEqual(yield* (yield* WalletStore).drifting, [userId!])
         yield* manipulate(`UPDATE holds SET amount = amount - 1 WHERE id = '${taskId}'`)
         assert.strictEqual(yield* auditOnce(), 0)
         yield* finish(taskId, 5)

@@ -73,11 +73,22 @@ const TaskDelivery = Schema.Struct({
   )
 }).annotate({ identifier: "TaskDelivery" })
 
+const TaskInput = Schema.Struct({
+  /** Its field in the body, which holds `artifact:` and its id. */
+  pointer: Schema.String,
+  media_type: Schema.String,
+  size: Schema.Int,
+  url: Schema.String,
+  expires_at: Timestamp
+}).annotate({ identifier: "TaskInput" })
+
 /** A task with its moves, attempts, ledger entries and deliveries, each in the order of time. */
 export const TaskTimeline = Schema.Struct({
   ...taskFields,
   /** As stored: inline media are replaced by references. */
   body: Schema.Json,
+  /** The inline media of the body that are still kept. docs/reference/tasks.md#history */
+  inputs: Schema.Array(TaskInput),
   result_kind: ResultKind,
   result: Schema.NullOr(Schema.Array(Schema.String)),
   moves: Schema.Array(Move),

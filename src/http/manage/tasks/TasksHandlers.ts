@@ -115,9 +115,16 @@ const showDelivery = (rows: ReadonlyArray<TaskDeliveryRow>, first: TaskDeliveryR
   )
 })
 
-const showHistory = ({ attempts, deliveries, entries, task }: History) => ({
+const showHistory = ({ attempts, deliveries, entries, inputs, task }: History) => ({
   ...showTask(task),
   body: task.body,
+  inputs: inputs.map(({ artifact, pointer, url }) => ({
+    pointer,
+    media_type: artifact.mime,
+    size: Number(artifact.bytes),
+    url,
+    expires_at: artifact.expiresAt
+  })),
   result_kind: task.resultKind,
   result: task.result,
   moves: movesOf(task),
