@@ -11,6 +11,11 @@ export const promptLongCodePointsMax = 2000
 export const promptShortCodePointsMax = 800
 export const negativePromptCodePointsMax = 500
 
+/** With the longest texts, escaped, an event still fits a delivery. docs/reference/tasks.md#metadata */
+export const metadataKeysMax = 16
+export const metadataKeyCharactersMax = 64
+export const metadataValueCharactersMax = 512
+
 /** Of texts without a limit of their own: a row has to fit one message of the database (ADR 0125). */
 export const textCodePointsMax = 100_000
 

@@ -145,6 +145,7 @@ const parametersOf = (operation: Json, method: string): ReadonlyArray<unknown> =
       .map(asRecord)
       .filter((parameter) => parameter["in"] !== "header")
       .map((parameter) => (parameter["name"] === "limit" ? limitParameter : parameter)),
+    ...(operation["operationId"] === "tasks.listTasks" ? [refTo("parameters", "Metadata")] : []),
     ...(method === "post" ? [refTo("parameters", "IdempotencyKey")] : []),
     ...(operation["requestBody"] === undefined ? [] : [refTo("parameters", "ContentType")])
   ]

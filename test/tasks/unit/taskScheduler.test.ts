@@ -38,6 +38,7 @@ const ownedIn = (queue: string): OwnedTask => ({
     catalogId: null,
     captured: null,
     result: null,
+    metadata: null,
     error: null,
     traceId: null,
     createdAt: epoch,
@@ -185,7 +186,7 @@ describe("the scheduler of due tasks", () => {
         },
         { entry, price: { per: "call", amount: zero }, catalogId: null },
         makeTaskId(0),
-        { prompt: "A lighthouse" } as never
+        { body: { prompt: "A lighthouse" } as never, metadata: null }
       )
       yield* settle
       assert.deepStrictEqual([begun.length, waiting], [stepsPerQueueMax, 1])

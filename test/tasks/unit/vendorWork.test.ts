@@ -37,6 +37,7 @@ const woken: OwnedTask = {
     catalogId: null,
     captured: null,
     result: null,
+    metadata: null,
     error: null,
     traceId: null,
     createdAt: epoch,
