@@ -1,5 +1,5 @@
 /**
- * Every limit of the service, once, unit last; those of sessions in `SignInLimits.ts`. Without a link the number is a
+ * Every limit of the service, once, unit last; those of sessions in `SignInLimits.ts`, of metadata and of other shapes in `ShapeLimits.ts`. Without a link the number is a
  * choice of this project; the comment gives the reason. docs/reference/keys-and-limits.md#table-of-limits
  */
 
@@ -10,11 +10,6 @@ export const seedMax = 2_147_483_647
 export const promptLongCodePointsMax = 2000
 export const promptShortCodePointsMax = 800
 export const negativePromptCodePointsMax = 500
-
-/** With the longest texts, escaped, an event still fits a delivery. docs/reference/tasks.md#metadata */
-export const metadataKeysMax = 16
-export const metadataKeyCharactersMax = 64
-export const metadataValueCharactersMax = 512
 
 /** Of texts without a limit of their own: a row has to fit one message of the database (ADR 0125). */
 export const textCodePointsMax = 100_000

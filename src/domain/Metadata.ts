@@ -1,5 +1,9 @@
 import { Schema } from "effect"
-import { metadataKeyCharactersMax, metadataKeysMax, metadataValueCharactersMax } from "./Limits.ts"
+import {
+  metadataKeyCharactersMax,
+  metadataKeysMax,
+  metadataValueCharactersMax
+} from "./ShapeLimits.ts"
 
 /** What a client attaches to a task: it is returned and filtered by, and not read. docs/reference/tasks.md#metadata */
 export const Metadata = Schema.Record(Schema.String, Schema.String).annotate({

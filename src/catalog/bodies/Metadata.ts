@@ -1,11 +1,11 @@
 import { Result, Schema } from "effect"
+import { Metadata } from "../../domain/Metadata.ts"
+import type { FieldFault } from "../../domain/Problem.ts"
 import {
   metadataKeyCharactersMax,
   metadataKeysMax,
   metadataValueCharactersMax
-} from "../../domain/Limits.ts"
-import { Metadata } from "../../domain/Metadata.ts"
-import type { FieldFault } from "../../domain/Problem.ts"
+} from "../../domain/ShapeLimits.ts"
 import { bodyParseOptions, describeValue, faultsOf } from "../FieldFaults.ts"
 import { Text } from "./Fields.ts"
 

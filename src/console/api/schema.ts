@@ -5,6 +5,7 @@ type Headers_ = { [name: string]: unknown }
 type Failure = { headers: Headers_; content: { "application/problem+json": Schemas["Problem"] } }
 
 export interface Schemas {
+  TaskError: { readonly "code": number; readonly "title": string; readonly "detail": string }
   Service: { readonly "name": string; readonly "sandbox": boolean; readonly "oidc": boolean }
   Session: { readonly "id": string; readonly "role": "user" | "operator"; readonly "user_id": string | null; readonly "method": "password" | "api_key" | "admin_token" | "link" | "oidc"; readonly "current": boolean; readonly "address": string | null; readonly "created_at": string; readonly "last_seen_at": string; readonly "expires_at": string }
   SignInLink: { readonly "url": string; readonly "expires_at": string }
@@ -34,7 +35,6 @@ export interface Schemas {
   TaskMove: { readonly "status": "pending" | "processing" | "completed" | "failed"; readonly "at": string; readonly "trace_id": string | null }
   Metadata: Readonly<Record<string, unknown>>
   Receipt: { readonly "held": string; readonly "captured": string; readonly "released": string; readonly "currency": "credits" }
-  TaskError: { readonly "code": number; readonly "title": string; readonly "detail": string }
   TaskListItem: { readonly "id": string; readonly "vendor": string; readonly "model": string; readonly "action": "generation" | "edit"; readonly "status": "pending" | "processing" | "completed" | "failed"; readonly "error": Schemas["TaskError"] | null; readonly "sandbox": boolean; readonly "receipt": Schemas["Receipt"]; readonly "catalog": string | null; readonly "trace_id": string | null; readonly "created_at": string; readonly "started_at": string | null; readonly "ended_at": string | null; readonly "metadata"?: Schemas["Metadata"] }
   WebhookSignatureReport: { readonly "valid": boolean; readonly "findings": Array<{ readonly "code": "missing_header" | "malformed_timestamp" | "skew" | "wrong_prefix" | "unknown_delivery" | "other_endpoint" | "bytes_changed" | "old_secret" | "wrong_secret" | "signature_mismatch"; readonly "detail": string }> }
   ReceivedWebhookDelivery: { readonly "headers": Readonly<Record<string, unknown>>; readonly "body"?: string; readonly "body_base64"?: string; readonly "secret"?: string; readonly "received_at"?: string }
@@ -58,7 +58,7 @@ export interface Schemas {
   NewApiKey: { readonly "name": string; readonly "scopes"?: Array<"inference" | "manage">; readonly "expires_at"?: string | null }
   User: { readonly "id": string; readonly "email": string; readonly "name": string | null; readonly "created_at": string; readonly "disabled": boolean; readonly "trigger_threshold": string; readonly "rate_limit_per_minute": number | null; readonly "concurrent_tasks": number | null }
   UserChange: { readonly "email"?: string; readonly "name"?: string | null; readonly "password"?: string | null; readonly "disabled"?: boolean; readonly "trigger_threshold"?: string; readonly "rate_limit_per_minute"?: number | null; readonly "concurrent_tasks"?: number | null }
-  Problem: { readonly "type": string; readonly "title": string; readonly "status": number; readonly "detail": string; readonly "instance": string; readonly "code": 1001 | 1002 | 1003 | 1004 | 1005 | 1006 | 1007 | 1101 | 1102 | 1103 | 1201 | 1202 | 1203 | 2001 | 2002 | 2003 | 2004 | 2005 | 2006 | 2007 | 2008 | 2010 | 2011 | 2012 | 2013 | 2014 | 2015 | 2016 | 5000 | 5002 | 5003 | 5004; readonly "errors"?: Array<{ readonly "pointer": string; readonly "detail": string }>; readonly "remaining"?: string; readonly "error"?: { readonly "message": string; readonly "type": string; readonly "param": string | null; readonly "code": string } }
+  Problem: { readonly "type": string; readonly "title": string; readonly "status": number; readonly "detail": string; readonly "instance": string; readonly "code": 1001 | 1002 | 1003 | 1004 | 1005 | 1006 | 1007 | 1101 | 1102 | 1103 | 1201 | 1202 | 1203 | 2001 | 2002 | 2003 | 2004 | 2005 | 2006 | 2007 | 2008 | 2010 | 2011 | 2012 | 2013 | 2014 | 2015 | 2016 | 2017 | 2018 | 2019 | 5000 | 5002 | 5003 | 5004; readonly "errors"?: Array<{ readonly "pointer": string; readonly "detail": string }>; readonly "remaining"?: string; readonly "task"?: { readonly "id": string; readonly "url": string; readonly "status": "pending" | "processing" | "completed" | "failed"; readonly "error"?: Schemas["TaskError"] }; readonly "error"?: { readonly "message": string; readonly "type": string; readonly "param": string | null; readonly "code": string } }
 }
 
 /** Their GET takes `user_id`, by which the operator reads what a user has. */

@@ -4,6 +4,7 @@ import type { Label } from "../../catalog/bodies/Bodies.ts"
 import { EventEnvelope } from "../../domain/Event.ts"
 import { metadataJsonSchema } from "../../domain/Metadata.ts"
 import { problemCodes } from "../../domain/Problem.ts"
+import { TaskStatus } from "../../domain/Task.ts"
 
 export type Json = Record<string, unknown>
 
@@ -82,6 +83,17 @@ export const problemComponent: Json = {
     remaining: {
       type: "string",
       description: "Credits that the spend limit of the API key leaves, with code 1102"
+    },
+    task: {
+      type: "object",
+      description: "With the codes 2017 to 2019: the task, which exists",
+      required: ["id", "url", "status"],
+      properties: {
+        id: { type: "string", format: "uuid" },
+        url: { type: "string", format: "uri" },
+        status: { type: "string", enum: TaskStatus.literals },
+        error: refTo("schemas", "TaskError")
+      }
     },
     error: {
       type: "object",

@@ -239,7 +239,9 @@ for (const [store, database] of Object.entries(former)) {
           "0010_owners",
           "0011_vendor_accounts",
           "0012_callback_times",
-          "0013_duties"
+          "0013_duties",
+          "0014_task_metadata",
+          "0015_deleted_videos"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState
