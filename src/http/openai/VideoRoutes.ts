@@ -63,7 +63,7 @@ const makeCreate = Effect.gen(function* () {
     const { created, id, path } = yield* create(principal, videoRequestOf)
     const own = { ...createdHeaders(created), [header("cost")]: Credits.format(created.cost) }
     // The task exists: a failure now must not make a client send the request again
-    const task = yield* Effect.option(videos.get(principal.userId, id))
+    const task = yield* Effect.option(Effect.sandbox(videos.get(principal.userId, id)))
     if (Option.isNone(task)) {
       const request = yield* HttpServerRequest.HttpServerRequest
       const fault = taskProblem(id, taskUrl(baseUrl, path, id), Option.none())

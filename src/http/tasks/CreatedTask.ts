@@ -67,6 +67,7 @@ export const makeEndOf = Effect.gen(function* () {
       const { task } = yield* router.find(userId, path, id)
       return yield* watch.untilEnd(task, wait)
     },
+    Effect.sandbox,
     Effect.option,
     Effect.map(Option.filter(({ status }) => isTerminal(status)))
   )

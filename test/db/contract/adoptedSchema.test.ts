@@ -113,7 +113,7 @@ const renamed = (before: Rows): Rows => {
       slot_max: null,
       inputs: null
     },
-    tasks: { catalog_id: null },
+    tasks: { catalog_id: null, metadata: null, deleted_at: null },
     calls: { catalog_id: null, request_id: null },
     vendor_turns: { spacing: null, minute: null, used: 0 },
     vendor_faults: { account_id: null, model: null, at: null, http_status: null, remedy: null },

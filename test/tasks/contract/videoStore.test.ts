@@ -2,7 +2,7 @@ import { assert, describe, layer } from "@effect/vitest"
 import { DateTime, Effect, Option } from "effect"
 import { TaskId } from "../../../src/domain/Ids.ts"
 import { VideoStore } from "../../../src/tasks/videos/VideoStore.ts"
-import { advance, layerGateway, makeUser } from "../../support/gateway.ts"
+import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
 import { stores } from "../../support/stores.ts"
 
 const noTask = TaskId.make("00000000-0000-7000-8000-000000000000")
@@ -16,7 +16,7 @@ for (const database of ["embedded", "postgres"] as const) {
           Effect.gen(function* () {
             const [user, other] = [yield* makeUser(), yield* makeUser()]
             const ids: Array<TaskId> = []
-            for (const prompt of ["a", "[[sim:hang]]", "c"]) {
+            for (const prompt of ["[[sim:refuse]]", "[[sim:hang]]", "[[sim:hang]]"]) {
               const body = { model: "text-to-video-spark", prompt }
               const made = yield* user.call("POST", "/v1/videos", body)
               ids.push(TaskId.make(made.json.id))
@@ -26,8 +26,11 @@ for (const database of ["embedded", "postgres"] as const) {
             yield* user.call("POST", "/vendors/alibaba/v1/text-to-image-max/generation", {
               prompt: "no video"
             })
-            yield* advance("10 seconds")
             const store = yield* VideoStore
+
+            yield* eventually(store.find(user.id, first), (found) =>
+              Option.exists(found, ({ status }) => status === "failed")
+            )
             const list = (isAscending: boolean, limit: number, after?: TaskId) =>
               Effect.map(store.list(user.id, { after, limit, isAscending }), (rows) =>
                 rows.map(({ id }) => id)

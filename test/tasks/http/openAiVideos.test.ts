@@ -41,7 +41,7 @@ describe("the openai package makes videos", () => {
     it.effect("creates, polls, downloads whole and in ranges, lists and deletes", () =>
       Effect.gen(function* () {
         const videos = yield* client
-        const asked = { model: "text-to-video-spark", prompt: "a", size: "1920x1080" as never }
+        const asked = { model: "text-to-video-spark", prompt: "a", size: "720x1280" } as const
         const { data: created, response } = yield* Effect.promise(() =>
           videos.create({ ...asked, seconds: "10" as never }).withResponse()
         )
@@ -52,13 +52,13 @@ describe("the openai package makes videos", () => {
           progress: 0,
           prompt: "a",
           seconds: "10",
-          size: "1920x1080",
+          size: "720x1280",
           completed_at: null,
           expires_at: null,
           error: null
         })
         assert.strictEqual(response.status, 200)
-        assert.strictEqual(response.headers.get("x-service-cost"), "150.00")
+        assert.strictEqual(response.headers.get("x-service-cost"), "100.00")
         assert.strictEqual(response.headers.get("openai-poll-after-ms"), "2000")
         const done = yield* ended(videos, created.id)
         assert.deepInclude(done, { status: "completed", progress: 100 })
@@ -74,7 +74,7 @@ describe("the openai package makes videos", () => {
         assert.strictEqual(part.status, 206)
         assert.strictEqual(yield* Effect.promise(() => part.text()), "ftyp")
         const { receipt } = (yield* read(`/manage/v1/tasks/${created.id}`)).json
-        assert.strictEqual(receipt.captured, "150.00")
+        assert.strictEqual(receipt.captured, "100.00")
 
         const image = yield* Effect.promise(() => toFile(png({ width: 400, height: 400 }), "a.png"))
         const second = yield* Effect.promise(() =>
