@@ -66,8 +66,10 @@ export class TaskResults extends Context.Service<
 
       return TaskResults.of({
         read: (url, bytesMax) =>
-          Effect.flatMap(read(url, bytesMax), (result) =>
-            result === undefined ? Effect.fail(unreadable) : Effect.succeed(result)
+          Effect.filterOrFail(
+            read(url, bytesMax),
+            (result) => result !== undefined,
+            () => unreadable
           ),
         remove: (urls) =>
           artifacts.remove(urls.flatMap((url) => Option.toArray(linkOf(url))).map(({ id }) => id)),

@@ -23,9 +23,9 @@ import { videoRequestOf } from "./VideoRequest.ts"
 /** Videos as OpenAI's clients ask for them; each is a task. docs/reference/shapes.md#videos */
 export const layer = HttpRouter.use(
   Effect.fnUntraced(function* (router) {
-    const one = yield* makeOne
+    const [create, list, one] = [yield* makeCreate, yield* makeList, yield* makeOne]
     yield* router.addAll([
-      resource("/v1/videos", { POST: yield* makeCreate, GET: yield* makeList }),
+      resource("/v1/videos", { POST: create(), GET: list() }),
       resource("/v1/videos/:video_id", { GET: one.get, DELETE: one.delete }),
       resource("/v1/videos/:video_id/content", { GET: one.content }),
       resource("/v1/videos/:video_id/remix", { POST: one.remix })
@@ -57,7 +57,7 @@ const makeCreate = Effect.gen(function* () {
   const { baseUrl, serviceName } = yield* AppConfig
   const header = headerOf(serviceName)
   const createdHeaders = makeCreatedHeaders(header)
-  return Effect.gen(function* () {
+  return Effect.fnUntraced(function* () {
     const { principal } = yield* admit(Option.none())
     yield* refuseUnknownQuery([])
     const { created, id, path } = yield* create(principal, videoRequestOf)
@@ -80,7 +80,7 @@ const decodeId = Schema.decodeUnknownOption(TaskId)
 const makeList = Effect.gen(function* () {
   const admit = yield* makeAdmitInference
   const videos = yield* Videos
-  return Effect.gen(function* () {
+  return Effect.fnUntraced(function* () {
     const { principal } = yield* admit(Option.none())
     yield* refuseUnknownQuery(["after", "limit", "order"])
     const query = yield* HttpServerRequest.ParsedSearchParams
