@@ -28,7 +28,8 @@ begin
       n integer, task uuid, user_id uuid, api_key text, vendor text, model text, action text, kind text, body jsonb,
       sandbox boolean, price bigint, deadline timestamptz, trace text, now timestamptz, event text,
       event_body bytea, running_max integer, user_running_max integer, owner text, queue text, catalog integer,
-      key text, request_hash bytea, answer text, key_since timestamptz, checks_key boolean)
+      key text, request_hash bytea, answer text, key_since timestamptz, checks_key boolean,
+      metadata text)
     order by x.user_id, x.n
   loop
     if w.user_id is distinct from c.user_id then
@@ -116,10 +117,10 @@ begin
     end if;
     insert into tasks
       (id, user_id, api_key_id, vendor, model, action, result_kind, status, body, sandbox, price, trace_id,
-       created_at, updated_at, catalog_id)
+       created_at, updated_at, catalog_id, metadata)
     values
       (c.task, c.user_id, c.api_key, c.vendor, c.model, c.action, c.kind, 'pending', c.body, c.sandbox, c.price,
-       c.trace, c.now, c.now, c.catalog);
+       c.trace, c.now, c.now, c.catalog, c.metadata::json);
     insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at)
       values (c.task, c.api_key, c.deadline, c.owner, case when c.owner is null then 0 else 1 end,
         coalesce(c.queue, 'submits'), c.now);

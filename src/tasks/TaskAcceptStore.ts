@@ -73,6 +73,8 @@ const toCall = (a: Acceptance, n: number) => ({
   action: a.action,
   kind: a.resultKind,
   body: a.body,
+  // As text: `jsonb` would change the order of its members
+  metadata: a.metadata == null ? null : JSON.stringify(a.metadata),
   sandbox: a.sandbox,
   price: String(a.price),
   deadline: DateTime.formatIso(a.deadlineAt),

@@ -4,6 +4,7 @@ import type { TaskRow, TaskView } from "../db/TaskRow.ts"
 import type * as Credits from "../domain/Credits.ts"
 import type { EventBody } from "../domain/Event.ts"
 import type { EndpointId, TaskId, UserId } from "../domain/Ids.ts"
+import type { Metadata } from "../domain/Metadata.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
 import type { ResultKind, TaskError } from "../domain/Task.ts"
@@ -53,6 +54,8 @@ export interface Acceptance {
   readonly action: "generation" | "edit"
   readonly resultKind: ResultKind
   readonly body: Schema.Json
+  /** As the client gave it; absent: it gave none. */
+  readonly metadata?: Metadata | null
   readonly sandbox: boolean
   readonly price: Credits.Credits
   /** The number of the catalog that it was accepted with. */

@@ -38,6 +38,7 @@ const ownedIn = (queue: string): OwnedTask => ({
     catalogId: null,
     captured: null,
     result: null,
+    metadata: null,
     error: null,
     traceId: null,
     createdAt: epoch,
@@ -125,7 +126,7 @@ const create = Effect.flatMap(makeAccept, (accept) =>
     },
     { entry, price: { per: "call", amount: zero }, catalogId: null },
     makeTaskId(0),
-    { prompt: "A lighthouse" } as never
+    { body: { prompt: "A lighthouse" } as never, metadata: null }
   )
 )
 

@@ -46,6 +46,7 @@ const woken: OwnedTask = {
     catalogId: null,
     captured: null,
     result: null,
+    metadata: null,
     error: null,
     traceId: null,
     createdAt: epoch,
