@@ -86,11 +86,14 @@ const ownUrls: Plugin = {
 /** Packages in CommonJS, with native code or with WebAssembly are loaded from their place. */
 const outside: Plugin = {
   name: "outside",
-  setup: ({ onResolve }) => {
-    onResolve({ filter: /^[^./]/ }, ({ path }) =>
-      /^(effect|@effect\/[^/]+|fast-png|ipaddr\.js)(\/|$)/u.test(path)
-        ? undefined
-        : { path: path.startsWith("node:") ? path : import.meta.resolve(path), external: true }
-    )
+  setup: ({ onResolve, resolve }) => {
+    onResolve({ filter: /^[^./]/ }, async ({ path, pluginData, ...importer }) => {
+      if (pluginData === "resolving" || isBundled(path)) return undefined
+      if (path.startsWith("node:")) return { path, external: true }
+      const found = await resolve(path, { ...importer, pluginData: "resolving" })
+      return { path: found.path, external: true, errors: found.errors }
+    })
   }
 }
+
+const isBundled = (path: string) => /^(effect|@effect\/[^/]+|fast-png|ipaddr\.js)(\/|$)/u.test(path)

@@ -72,12 +72,12 @@ const limiterOf = (
   { calls, creates }: AdmissionService
 ): AdmissionLimiter | undefined => {
   if (method !== "POST") return undefined
-  if (url.startsWith("/v1/")) return calls
-  if (!url.startsWith("/vendors/")) return undefined
-  return create.test(url) ? creates : calls
+  if (create.test(url)) return creates
+  return url.startsWith("/v1/") || url.startsWith("/vendors/") ? calls : undefined
 }
 
-const create = /\/(?:generation|edit)(?:\?|$)/u
+const create =
+  /^(?:\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)|\/v1\/(?:videos|images\/(?:generations|edits)))(?:\?|$)/u
 
 const refusedTotal = Metric.counter("gateway_overload_refused_total", {
   description: "Requests refused with 503 because the process did not keep up",

@@ -37,6 +37,8 @@ const job = { prompt: "A lighthouse", n: 1 }
 const chat = { model: "gpt-4o", max_tokens: 10, messages: [] }
 const newWork = [
   [create, job],
+  ["/v1/images/generations", { prompt: "A lighthouse", model: "text-to-image-max" }],
+  ["/v1/videos", { prompt: "A lighthouse", model: "text-to-video-max" }],
   ["/v1/chat/completions", chat],
   ["/v1/chat/completions", { ...chat, stream: true }],
   ["/vendors/openai/v1/chat/completions", chat]
@@ -104,7 +106,7 @@ describe("a process that does not keep up", () => {
     const headers = { authorization: `Bearer ${adminToken}` }
     assert.strictEqual(await statusOf(gateway.post("/manage/v1/users", user, headers)), 201)
     const metrics = await gateway.metrics()
-    assert.match(metrics, /^gateway_overload_refused_total\{cause="creates"\} 1$/mu)
+    assert.match(metrics, /^gateway_overload_refused_total\{cause="creates"\} 3$/mu)
     assert.match(metrics, /^gateway_overload_refused_total\{cause="calls"\} 3$/mu)
     drain()
   })
