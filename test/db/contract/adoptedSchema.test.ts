@@ -239,7 +239,8 @@ for (const [store, database] of Object.entries(former)) {
           "0010_owners",
           "0011_vendor_accounts",
           "0012_callback_times",
-          "0013_duties"
+          "0013_duties",
+          "0014_room_for_updates"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState
