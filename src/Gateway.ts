@@ -65,10 +65,13 @@ import { TaskCompletion } from "./tasks/TaskCompletion.ts"
 import { TaskCreation } from "./tasks/TaskCreation.ts"
 import { TaskMedia } from "./tasks/TaskMedia.ts"
 import { TaskOutput } from "./tasks/TaskOutput.ts"
+import { TaskResults } from "./tasks/TaskResults.ts"
 import { TaskRunner } from "./tasks/TaskRunner.ts"
 import * as TaskScheduler from "./tasks/TaskScheduler.ts"
 import * as TaskStore from "./tasks/TaskStoreLive.ts"
 import { TaskWatch } from "./tasks/TaskWatch.ts"
+import { Videos } from "./tasks/videos/Videos.ts"
+import { VideoStore } from "./tasks/videos/VideoStore.ts"
 import * as WorkNotifierLive from "./tasks/WorkNotifierLive.ts"
 import { TestGateway } from "./testing/TestGateway.ts"
 import * as UserLayers from "./users/Layers.ts"
@@ -111,6 +114,7 @@ export const stores = Layer.mergeAll(
   UserLayers.stores,
   TaskHistoryStore.layer,
   PrivacyLayers.stores,
+  VideoStore.layer,
   QueueStore.layer,
   TaskStore.layer,
   DeliveryStore.layer,
@@ -176,7 +180,8 @@ export const services = Layer.mergeAll(
   PrivacyLayers.services,
   Queues.layer,
   TaskRunner.layer,
-  TaskWatch.layer
+  TaskWatch.layer,
+  Videos.layer.pipe(Layer.provideMerge(Layer.merge(Router.layer, TaskResults.layer)))
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(Deliveries.layer, DeliveryScheduler.layer)),
   Layer.provideMerge(Endpoints.layer),

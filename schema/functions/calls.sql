@@ -65,7 +65,7 @@ end $$;
 -- start on one wallet, the cheapest are held first, so that as many as possible can be paid. `p_receipts`: what
 -- the receipt of a starting call will say (`holds.call`); `checked`, when the caller has checked what else limits the
 -- key: with the models that the key allowed then; else `rotation`, which secret the caller knows the key by. p_usages:
--- with the vendor's id of the request as `request`. Returns refusals (`key`, `balance`, and `budget_` with the reset of
+-- with the vendor's id of the request as `request`, and of a stream `first_token_ms`. Returns refusals (`key`, `balance`, and `budget_` with the reset of
 -- the spend limit), what is left of spend limits, and balance alerts. Raises GW428 when an alert is due and the caller
 -- has no transaction to publish it in (`p_alerts` is false).
 create or replace function calls_write(
@@ -110,9 +110,10 @@ begin
   ), receipts as (
     insert into calls
       (id, user_id, api_key_id, vendor, model, route, account_id, outcome, http_status, held, captured,
-        usage, sandbox, trace_id, created_at, ended_at, catalog_id, request_id)
+        usage, sandbox, trace_id, created_at, ended_at, catalog_id, request_id, first_token_ms)
     select id, user_id, key, vendor, model, route, account, outcome, status, amount, captured,
-      nullif(usage::jsonb - 'request', '{}'), sandbox, trace, created_at, p_now, catalog, usage::jsonb ->> 'request'
+      nullif(usage::jsonb - '{request,first_token_ms}'::text[], '{}'), sandbox, trace, created_at, p_now, catalog,
+      usage::jsonb ->> 'request', (usage::jsonb ->> 'first_token_ms')::integer
     from ended
     returning user_id, api_key_id, vendor, model, outcome, captured, usage, sandbox
   ), freed as (
@@ -370,11 +371,11 @@ begin
   ), receipts as (
     insert into calls
       (id, user_id, api_key_id, vendor, model, route, account_id, outcome, http_status, held, captured,
-        usage, sandbox, trace_id, created_at, ended_at, catalog_id, request_id)
+        usage, sandbox, trace_id, created_at, ended_at, catalog_id, request_id, first_token_ms)
     select c.id, p_users[c.place], p_keys[c.place], c.vendor, c.model, c.route, c.account, c.outcome, c.status,
-      c.amount, c.captured, nullif(c.usage - '{catalog,request}'::text[], '{}'), c.sandbox, c.trace,
+      c.amount, c.captured, nullif(c.usage - '{catalog,request,first_token_ms}'::text[], '{}'), c.sandbox, c.trace,
       timestamptz 'epoch' + c.started_ms * interval '1 millisecond', p_now, (c.usage ->> 'catalog')::integer,
-      c.usage ->> 'request'
+      c.usage ->> 'request', (c.usage ->> 'first_token_ms')::integer
     from (
       select unnest(p_ended) as id, unnest(p_places) as place, unnest(p_vendors) as vendor, unnest(p_models) as model,
         unnest(p_routes) as route, unnest(p_accounts) as account, unnest(p_outcomes) as outcome,

@@ -137,7 +137,7 @@ begin
   return cardinality(ids);
 end $$;
 
--- Removes the bodies of old tasks, from the mark on, and moves the mark; returns of how many. The ids are in order.
+-- Removes the bodies and the metadata of old tasks, from the mark on, and moves the mark; returns of how many. The ids are in order.
 create or replace function task_bodies_scrub(p_before uuid, p_limit integer) returns integer language plpgsql as $$
 declare ids uuid[];
 begin
@@ -145,7 +145,7 @@ begin
     coalesce((select task_id from retention_marks where name = 'bodies'), '00000000-0000-0000-0000-000000000000'),
     p_before, p_limit));
   if cardinality(ids) > 0 then
-    update tasks set body = 'null' where id = any (ids);
+    update tasks set body = 'null', metadata = null where id = any (ids);
     perform sandbox_handles_erase(ids);
     insert into retention_marks as m (name, task_id) values ('bodies', ids[cardinality(ids)])
       on conflict (name) do update set task_id = greatest(m.task_id, excluded.task_id);

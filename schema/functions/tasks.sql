@@ -28,7 +28,8 @@ begin
       n integer, task uuid, user_id uuid, api_key text, vendor text, model text, action text, kind text, body jsonb,
       sandbox boolean, price bigint, deadline timestamptz, trace text, now timestamptz, event text,
       event_body bytea, running_max integer, user_running_max integer, owner text, queue text, catalog integer,
-      key text, request_hash bytea, answer text, key_since timestamptz)
+      key text, request_hash bytea, answer text, key_since timestamptz, checks_key boolean,
+      metadata text)
     order by x.user_id, x.n
   loop
     if w.user_id is distinct from c.user_id then
@@ -63,7 +64,9 @@ begin
     end if;
     if c.api_key is not null then
       select * into limits from api_keys o where o.id = c.api_key;
-      if limits.revoked_at is not null or limits.disabled_at is not null or limits.expires_at <= c.now then
+      if c.checks_key is not true then
+        -- A process of the release before, which knows neither answer.
+      elsif limits.revoked_at is not null or limits.disabled_at is not null or limits.expires_at <= c.now then
         a.outcome := 'key';
       elsif not c.model = any (limits.allowed_models) then
         a.outcome := 'model';
@@ -114,10 +117,10 @@ begin
     end if;
     insert into tasks
       (id, user_id, api_key_id, vendor, model, action, result_kind, status, body, sandbox, price, trace_id,
-       created_at, updated_at, catalog_id)
+       created_at, updated_at, catalog_id, metadata)
     values
       (c.task, c.user_id, c.api_key, c.vendor, c.model, c.action, c.kind, 'pending', c.body, c.sandbox, c.price,
-       c.trace, c.now, c.now, c.catalog);
+       c.trace, c.now, c.now, c.catalog, c.metadata::json);
     insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at)
       values (c.task, c.api_key, c.deadline, c.owner, case when c.owner is null then 0 else 1 end,
         coalesce(c.queue, 'submits'), c.now);
@@ -174,6 +177,10 @@ begin
     update tasks t
       set status = c.status, result = c.result, error = c.error, captured = c.captured, updated_at = c.now
       where t.id = c.task and t.status in ('pending', 'processing');
+    if c.epoch is null then
+      -- Its process may die within the submit; if it does not, it says what became of it
+      update vendor_attempts v set state = 'ambiguous' where v.task_id = c.task and v.state = 'submitting';
+    end if;
     delete from holds where id = c.task returning * into strict h;
     select * into settlement
       from wallet_settle(w, h, c.captured, make_interval(secs => c.throttle), c.trace_id, c.now);
@@ -405,7 +412,7 @@ begin
       handle = c.handle, failure = c.failure, answered_at = c.now
     from jsonb_to_recordset(p_calls) as c (
       n integer, task uuid, attempt integer, state text, handle jsonb, failure text, now timestamptz)
-    where v.task_id = c.task and v.n = c.attempt and v.state = 'submitting' and v.answered_at is null
+    where v.task_id = c.task and v.n = c.attempt and v.state in ('submitting', 'ambiguous') and v.answered_at is null
       and c.state is not null and c.n <> all (written)
       and not exists (select from runs r where r.task_id = c.task);
   end if;

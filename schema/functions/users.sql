@@ -286,10 +286,10 @@ create or replace function user_tasks_erase(p_user uuid, p_after uuid, p_limit i
 declare ids uuid[];
 begin
   ids := array(select t.id from tasks t where t.user_id = p_user and t.id > p_after order by t.id limit p_limit);
-  update tasks t set body = 'null', result = null,
+  update tasks t set body = 'null', result = null, metadata = null,
       error = case when t.error ? 'detail' then jsonb_set(t.error, '{detail}', '""') else t.error end
     where t.id = any (ids) and t.status in ('completed', 'failed')
-      and (t.body <> 'null' or t.result is not null or t.error ->> 'detail' <> '');
+      and (t.body <> 'null' or t.result is not null or t.metadata is not null or t.error ->> 'detail' <> '');
   update vendor_attempts a set failure = split_part(a.failure, ':', 1)
     where a.task_id = any (ids) and a.failure like '%:%';
   perform sandbox_handles_erase(ids);

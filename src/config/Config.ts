@@ -68,6 +68,8 @@ export class AppConfig extends Context.Service<
     readonly dashScopeInspectionOptOut: boolean
     /** Longest silence of an upstream, before its response and within it. */
     readonly upstreamTimeout: Duration.Duration
+    /** How long a request for images in OpenAI's shape waits for its task. */
+    readonly imagesWait: Duration.Duration
     readonly simulatorDelay: DelayRange
     /** From the signal to stop until the process no longer listens. */
     readonly shutdownDelay: Duration.Duration
@@ -239,7 +241,8 @@ const limits = Effect.gen(function* () {
       Config.Boolean("DASHSCOPE_INSPECTION_OPT_OUT").pipe(Config.withDefault(false)),
       "set true or false"
     ),
-    upstreamTimeout: yield* duration("UPSTREAM_TIMEOUT", Duration.minutes(10))
+    upstreamTimeout: yield* duration("UPSTREAM_TIMEOUT", Duration.minutes(10)),
+    imagesWait: yield* duration("IMAGES_WAIT", Duration.minutes(1))
   }
 })
 

@@ -1,6 +1,7 @@
 import { Config, Effect, Option } from "effect"
 import type { Redacted } from "effect"
 import ipaddr from "ipaddr.js"
+import { foldAddress } from "../domain/EmailAddress.ts"
 import { fault, read, readSecret } from "./Setting.ts"
 
 /** The provider that people may sign in with. docs/reference/configuration.md#sign-in */
@@ -58,7 +59,7 @@ const oidc = Effect.gen(function* () {
     issuer: issuer.value,
     clientId: clientId.value,
     clientSecret,
-    operators: listOf(operators).map((email) => email.toLowerCase())
+    operators: listOf(operators).map(foldAddress)
   })
 })
 

@@ -62,9 +62,8 @@ const nextHref = (): string => {
 
 const mayShow = (route: Route, role: "user" | "operator"): boolean =>
   route.role === "both" ||
-  (role === "user"
-    ? route.role === "user"
-    : route.role === "operator" || viewedUser() !== undefined)
+  // The operator who views as a user has the user's pages, and no other
+  route.role === (viewedUser() === undefined ? role : "user")
 
 const CurrentPage = ({ role }: { readonly role: "user" | "operator" }) => {
   const { path } = location.value
@@ -100,6 +99,9 @@ const LazyPage = ({ params, route }: PageProps & { readonly route: Route }) => {
   return page.cause === undefined ? (
     <Loading />
   ) : (
-    <ProblemView cause={page.cause} onRetry={reload} />
+    <>
+      <PageHeader title={route.title} />
+      <ProblemView cause={page.cause} onRetry={reload} />
+    </>
   )
 }

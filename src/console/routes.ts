@@ -28,6 +28,13 @@ export const routes: ReadonlyArray<Route> = [
     load: () => import("./pages/home/HomePage.tsx")
   },
   {
+    path: "/playground",
+    title: texts.pages.playground,
+    role: "user",
+    isInNavigation: true,
+    load: () => import("./pages/playground/PlaygroundPage.tsx")
+  },
+  {
     path: "/tasks",
     title: texts.pages.tasks,
     role: "user",
@@ -77,6 +84,34 @@ export const routes: ReadonlyArray<Route> = [
     load: () => import("./pages/wallet/WalletPage.tsx")
   },
   {
+    path: "/webhooks",
+    title: texts.pages.webhooks,
+    role: "user",
+    isInNavigation: true,
+    load: () => import("./pages/webhooks/WebhooksPage.tsx")
+  },
+  {
+    path: "/webhooks/deliveries",
+    title: texts.pages.deliveries,
+    role: "user",
+    isInNavigation: false,
+    load: () => import("./pages/deliveries/DeliveriesPage.tsx")
+  },
+  {
+    path: "/webhooks/deliveries/:id",
+    title: texts.pages.delivery,
+    role: "user",
+    isInNavigation: false,
+    load: () => import("./pages/delivery/DeliveryPage.tsx")
+  },
+  {
+    path: "/webhooks/signature",
+    title: texts.pages.signature,
+    role: "user",
+    isInNavigation: false,
+    load: () => import("./pages/signature/SignaturePage.tsx")
+  },
+  {
     path: "/models",
     title: texts.pages.models,
     role: "both",
@@ -89,5 +124,47 @@ export const routes: ReadonlyArray<Route> = [
     role: "both",
     isInNavigation: false,
     load: () => import("./pages/model/ModelPage.tsx")
+  },
+  {
+    path: "/sessions",
+    title: texts.pages.sessions,
+    role: "both",
+    isInNavigation: true,
+    load: () => import("./pages/sessions/SessionsPage.tsx")
+  },
+  {
+    path: "/audit-log",
+    title: texts.pages.audit,
+    role: "both",
+    isInNavigation: true,
+    load: () => import("./pages/audit/AuditPage.tsx")
+  },
+  {
+    path: "/users",
+    title: texts.pages.users,
+    role: "operator",
+    isInNavigation: true,
+    load: () => import("./pages/users/UsersPage.tsx")
+  },
+  {
+    path: "/users/:id",
+    title: texts.pages.user,
+    role: "operator",
+    isInNavigation: false,
+    load: () => import("./pages/user/UserPage.tsx")
+  },
+  {
+    path: "/accounts",
+    title: texts.pages.accounts,
+    role: "operator",
+    isInNavigation: true,
+    load: () => import("./pages/accounts/AccountsPage.tsx")
+  },
+  {
+    path: "/catalog",
+    title: texts.pages.catalog,
+    role: "operator",
+    isInNavigation: true,
+    load: () => import("./pages/catalog/CatalogPage.tsx")
   }
 ]

@@ -3,7 +3,7 @@ import { Effect, Schema } from "effect"
 import type { Statement } from "effect/sql"
 import type { UserId } from "../domain/Ids.ts"
 import { listScanRowsMax } from "../domain/Limits.ts"
-import { rowsOf } from "./Rows.ts"
+import { rowOf, rowsOf } from "./Rows.ts"
 import { storeFailures } from "./StoreFailures.ts"
 
 /** Rows of a list, and where to go on when the scan ended before its rows did. */
@@ -14,8 +14,8 @@ export interface ScannedPage<Row> {
 }
 
 export interface ListScan<S extends Schema.Constraint> {
-  /** Whose list it is. */
-  readonly user: UserId
+  /** Whose list it is, if it is one user's. */
+  readonly user?: UserId
   readonly row: S
   /** Of a table named `t`. */
   readonly columns: Statement.Fragment
@@ -32,11 +32,12 @@ export interface ListScan<S extends Schema.Constraint> {
   readonly limit: number
 }
 
-const End = Schema.Struct({ key: Schema.String })
+const End = Schema.Struct({ scanEnd: Schema.NullOr(Schema.String) })
 
 /**
  * A page of a filtered list. Reads at most `listScanRowsMax` candidates, so that a filter that matches
- * little costs no more than any other. docs/reference/http.md#lists, ADR 0165.
+ * little costs no more than any other. One statement, because a row that is written between two would move
+ * the end of the page. docs/reference/http.md#lists, ADR 0165.
  */
 export const scanList =
   (sql: PgClient.PgClient) =>
@@ -51,24 +52,41 @@ export const scanList =
     user
   }: ListScan<S>) => {
     const name = sql.literal(key)
-    const read = (some: Statement.Fragment) =>
-      sql`
-        SELECT ${columns} FROM (${some} LIMIT ${listScanRowsMax}) t
-        WHERE ${filters.length === 0 ? sql`true` : sql.and(filters)}
-        ORDER BY t.${name} DESC LIMIT ${limit}`.pipe(rowsOf(row))
-    return Effect.gen(function* () {
-      if (newest !== undefined) {
-        const rows = yield* read(newest)
-        if (rows.length >= limit) return { rows, end: null }
-      }
-      const rows = yield* read(candidates)
-      if (rows.length >= limit || filters.length === 0) return { rows, end: null }
-      // Candidates that another user's key or endpoint selects are that user's: none of their ids is shown
-      const [last] = yield* sql`
-        SELECT t.${name}::text AS key FROM (${candidates} LIMIT 1 OFFSET ${listScanRowsMax - 1}) t
-        WHERE t.user_id = ${user}`.pipe(rowsOf(End))
-      return { rows, end: last?.key ?? null }
-    }).pipe(storeFailures)
+    const pageOf = (some: Statement.Fragment, most = listScanRowsMax) => sql`
+      SELECT ${columns} FROM (${some} LIMIT ${most}) t
+      WHERE ${filters.length === 0 ? sql`true` : sql.and(filters)}
+      ORDER BY t.${name} DESC LIMIT ${limit}`
+    const rowsOfPage = (page: Statement.Fragment) =>
+      sql`${page}`.pipe(
+        rowsOf(row),
+        Effect.map((rows) => ({ rows, end: null }))
+      )
+    // Candidates that another user's key or endpoint selects are that user's: none of their ids is shown
+    const isOwn = user === undefined ? sql`true` : sql`t.user_id = ${user}`
+    const scan = sql`
+      SELECT t.${name}::text AS scan_end FROM (${candidates} LIMIT 1 OFFSET ${listScanRowsMax - 1}) t
+      WHERE (SELECT count(*) FROM page) < ${limit} AND ${isOwn}`
+    const scanned = sql`
+      WITH page AS MATERIALIZED (${pageOf(candidates)}), scan AS MATERIALIZED (${scan})
+      SELECT p.*, s.scan_end FROM (SELECT) one LEFT JOIN page p ON true LEFT JOIN scan s ON true
+      ORDER BY p.${name} DESC`.pipe(
+      Effect.flatMap((found) =>
+        Effect.all({
+          rows: rowsOf(row)(Effect.succeed(found.filter((it) => it[key] !== null))),
+          end: Effect.map(rowOf(End)(Effect.succeed(found)), ({ scanEnd }) => scanEnd)
+        })
+      )
+    )
+    const all = filters.length === 0 ? rowsOfPage(pageOf(candidates)) : scanned
+    if (newest === undefined) return storeFailures(all)
+    // No more rows than the page has: a filter that matches little reads hardly more than without
+    return rowsOfPage(pageOf(newest, limit)).pipe(
+      Effect.filterOrElse(
+        (found) => found.rows.length >= limit,
+        () => all
+      ),
+      storeFailures
+    )
   }
 
 /** A day before the first row of a list can have been made, in Unix milliseconds. */

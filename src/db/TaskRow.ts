@@ -1,5 +1,6 @@
 import { Schema, Struct } from "effect"
 import { TaskId, UserId } from "../domain/Ids.ts"
+import { Metadata } from "../domain/Metadata.ts"
 import { ResultKind, TaskError, TaskStatus } from "../domain/Task.ts"
 import { Micro, Time } from "./Rows.ts"
 
@@ -20,6 +21,7 @@ export class TaskRow extends Schema.Class<TaskRow>("TaskRow")({
   captured: Schema.NullOr(Micro),
   result: Schema.NullOr(Schema.Array(Schema.String)),
   error: Schema.NullOr(TaskError),
+  metadata: Schema.NullOr(Metadata),
   traceId: Schema.NullOr(Schema.String),
   createdAt: Time,
   startedAt: Schema.NullOr(Time),
@@ -35,7 +37,7 @@ export type TaskView = typeof TaskView.Type
 /** The columns of a `TaskView` in a table named `t`. */
 export const taskColumns = [
   "id, user_id, vendor, model, action, result_kind, status, sandbox, price, catalog_id, captured, result, error",
-  "created_at, started_at, updated_at"
+  "metadata, created_at, started_at, updated_at"
 ]
   .flatMap((line) => line.split(", "))
   .map((column) => `t.${column}`)

@@ -119,6 +119,18 @@ export const problemHelp: Record<ProblemCode, ErrorHelp> = {
     "All headers together are larger than 16 KiB; the connection was closed.",
     "Send fewer or shorter headers, such as cookies that are not needed."
   ),
+  2017: help(
+    "A request in OpenAI's shape waits for its task, and the task had not ended in time, or its result could not be read. The task is there and goes on.",
+    "Do not send the request again without its Idempotency-Key: GET the task at the URL that the problem names, or ask for Prefer: respond-async."
+  ),
+  2018: help(
+    "The task behind a request in OpenAI's shape failed because of its content, parameters or media. Nothing was charged.",
+    "Change what the detail names; the task has the whole error."
+  ),
+  2019: help(
+    "The task behind a request in OpenAI's shape failed. Nothing was charged.",
+    "Read the error of the task, and send the request again if its help says so."
+  ),
   5000: help(
     "Something failed inside the service.",
     "Try again; if it stays, report the Traceparent of the answer."

@@ -1,4 +1,6 @@
 import { Schema } from "effect"
+import { TaskId } from "./Ids.ts"
+import { TaskError, TaskStatus } from "./Task.ts"
 
 /** HTTP status and title of each code. docs/reference/errors.md#problem-codes */
 export const problemCodes = {
@@ -30,6 +32,9 @@ export const problemCodes = {
   2014: { status: 400, title: "Malformed HTTP" },
   2015: { status: 408, title: "Request time-out" },
   2016: { status: 431, title: "Headers too large" },
+  2017: { status: 424, title: "Task has not ended" },
+  2018: { status: 400, title: "Task refused by the vendor" },
+  2019: { status: 424, title: "Task failed" },
   5000: { status: 500, title: "Internal error" },
   5002: { status: 502, title: "Upstream unreachable or broken" },
   5003: { status: 503, title: "Not ready" },
@@ -47,8 +52,18 @@ export type FieldFault = typeof FieldFault.Type
 
 const ProblemCodeSchema = Schema.Literals([
   1001, 1002, 1003, 1004, 1005, 1006, 1007, 1101, 1102, 1103, 1201, 1202, 1203, 2001, 2002, 2003,
-  2004, 2005, 2006, 2007, 2008, 2010, 2011, 2012, 2013, 2014, 2015, 2016, 5000, 5002, 5003, 5004
+  2004, 2005, 2006, 2007, 2008, 2010, 2011, 2012, 2013, 2014, 2015, 2016, 2017, 2018, 2019, 5000,
+  5002, 5003, 5004
 ] satisfies ReadonlyArray<ProblemCode>)
+
+/** A task that exists, whatever became of the request. docs/reference/shapes.md#waiting-for-a-task */
+const TaskReference = Schema.Struct({
+  id: TaskId,
+  /** Its GET. */
+  url: Schema.String,
+  status: TaskStatus,
+  error: Schema.optionalKey(TaskError)
+})
 
 /**
  * Every failure that is reported to a client; callers branch on `code`. Only src/http turns it into
@@ -64,6 +79,8 @@ export class Problem extends Schema.TaggedError<Problem>()("Problem", {
   retryAfterSeconds: Schema.optionalKey(Schema.Int),
   /** Credits that the spend limit of the key leaves, with code 1102. */
   remaining: Schema.optionalKey(Schema.String),
+  /** With codes 2017 to 2019: the task behind the request, which must not be sent again. */
+  task: Schema.optionalKey(TaskReference),
   /** Methods of the route, sent as `Allow` with code 2007. */
   allow: Schema.optionalKey(Schema.Array(Schema.String))
 }) {

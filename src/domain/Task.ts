@@ -1,5 +1,6 @@
 import { Schema, SchemaTransformation } from "effect"
 import { TaskId } from "./Ids.ts"
+import { Metadata } from "./Metadata.ts"
 
 /** A terminal state never changes. docs/reference/tasks.md#states */
 export const TaskStatus = Schema.Literals(["pending", "processing", "completed", "failed"])
@@ -68,6 +69,7 @@ export const TaskResult = Schema.Struct({
   task_info: TaskInfo,
   images: Schema.optionalKey(Uris),
   videos: Schema.optionalKey(Uris),
-  audios: Schema.optionalKey(Uris)
+  audios: Schema.optionalKey(Uris),
+  metadata: Schema.optionalKey(Metadata)
 }).annotate({ identifier: "TaskResult" })
 export type TaskResult = typeof TaskResult.Type

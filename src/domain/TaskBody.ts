@@ -1,5 +1,6 @@
 import { DateTime, identity } from "effect"
 import type { TaskId } from "./Ids.ts"
+import type { Metadata } from "./Metadata.ts"
 import type { TaskError, ResultKind, TaskResult, TaskStatus } from "./Task.ts"
 
 /** The columns of a task that clients see: of a `TaskRow`, or of a row about to be written. */
@@ -10,9 +11,10 @@ export interface TaskFacts {
   readonly updatedAt: DateTime.Utc
   readonly error: TaskError | null
   readonly result: ReadonlyArray<string> | null
+  readonly metadata: Metadata | null
 }
 
-/** The result array is present when the task is completed, and only then. */
+/** The result array is present when the task is completed, and only then; metadata when it was given. */
 const shape = <Time>(task: TaskFacts, kind: ResultKind, time: (at: DateTime.Utc) => Time) => ({
   task_info: {
     id: task.id,
@@ -21,7 +23,8 @@ const shape = <Time>(task: TaskFacts, kind: ResultKind, time: (at: DateTime.Utc)
     updated_at: time(task.updatedAt),
     ...(task.error === null ? undefined : { error: task.error })
   },
-  ...(task.status === "completed" && task.result !== null ? { [kind]: task.result } : undefined)
+  ...(task.status === "completed" && task.result !== null ? { [kind]: task.result } : undefined),
+  ...(task.metadata === null ? undefined : { metadata: task.metadata })
 })
 
 /** The `payload` of an event. */

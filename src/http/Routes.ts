@@ -26,6 +26,8 @@ import * as UsageHandlers from "./manage/wallet/UsageHandlers.ts"
 import * as WalletHandlers from "./manage/wallet/WalletHandlers.ts"
 import * as WebhookDeliveriesHandlers from "./manage/webhooks/WebhookDeliveriesHandlers.ts"
 import * as WebhookEndpointsHandlers from "./manage/webhooks/WebhookEndpointsHandlers.ts"
+import * as ImageRoutes from "./openai/ImageRoutes.ts"
+import * as VideoRoutes from "./openai/VideoRoutes.ts"
 import * as FastPath from "./passthrough/FastPath.ts"
 import * as Passthrough from "./passthrough/PassthroughRoutes.ts"
 import * as GlobalMiddleware from "./server/GlobalMiddleware.ts"
@@ -63,6 +65,8 @@ const manage = HttpApiBuilder.layer(Api).pipe(
 /** All routes of the service. */
 const layer = Layer.mergeAll(
   TaskRoutes.layer,
+  ImageRoutes.layer,
+  VideoRoutes.layer,
   Passthrough.layer,
   ArtifactRoutes.layer,
   CallbackRoutes.layer,

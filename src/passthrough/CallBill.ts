@@ -1,4 +1,5 @@
 import { Context, Metric, Result } from "effect"
+import type { Clock } from "effect"
 import { chargeTokens } from "../catalog/Price.ts"
 import type { TokenUsage } from "../catalog/Price.ts"
 import { isCredible, mergeUsage, responderOf, usageOf } from "../catalog/Usage.ts"
@@ -47,6 +48,8 @@ const requestIdOf = (headers: UpstreamHeaders): string | undefined => {
 interface BilledCall {
   readonly id: string
   readonly user: UserId
+  /** When it began. */
+  readonly begunMillis: number
 }
 
 /**
@@ -57,6 +60,7 @@ export class CallBill implements StreamWatch {
   readonly #call: BilledCall
   readonly #plan: CallPlan
   readonly #requestBytes: number
+  readonly #clock: Clock.Clock
   readonly #close: (end: CallEnd) => void
   /** Of an event stream that is metered by tokens. */
   #meter: StreamMeter | undefined
@@ -66,17 +70,20 @@ export class CallBill implements StreamWatch {
   #status: number | null = null
   #account: string | null = null
   #requestId: string | undefined
+  /** Of a stream: from the beginning of the call to its first piece. */
+  #firstTokenMillis: number | undefined
 
   constructor(
     call: BilledCall,
     plan: CallPlan,
     requestBytes: number,
-    close: (end: CallEnd) => void
+    services: { readonly clock: Clock.Clock; readonly close: (end: CallEnd) => void }
   ) {
     this.#call = call
     this.#plan = plan
     this.#requestBytes = requestBytes
-    this.#close = close
+    this.#clock = services.clock
+    this.#close = services.close
   }
 
   sent(): void {
@@ -91,7 +98,11 @@ export class CallBill implements StreamWatch {
   push(chunk: Buffer): Buffer {
     const { hidesUsage, metered } = this.#plan
     if (metered._tag === "Tokens") this.#meter ??= new StreamMeter(metered.protocol, hidesUsage)
-    return this.#meter?.push(chunk) ?? chunk
+    const relayed = this.#meter?.push(chunk) ?? chunk
+    if (this.#firstTokenMillis === undefined && (this.#meter?.pieces ?? 1) > 0) {
+      this.#firstTokenMillis = this.#clock.currentTimeMillisUnsafe() - this.#call.begunMillis
+    }
+    return relayed
   }
 
   flush(): Buffer {
@@ -211,6 +222,10 @@ export class CallBill implements StreamWatch {
   #end(end: CallEnd): void {
     if (this.#closed) return
     this.#closed = true
-    this.#close(this.#requestId === undefined ? end : { ...end, requestId: this.#requestId })
+    this.#close(
+      this.#requestId === undefined && this.#firstTokenMillis === undefined
+        ? end
+        : { ...end, requestId: this.#requestId, firstTokenMillis: this.#firstTokenMillis }
+    )
   }
 }

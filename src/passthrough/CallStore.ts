@@ -53,16 +53,25 @@ export interface CallEnd {
   readonly account: string | null
   readonly usage: Readonly<Record<string, number | boolean | string>> | null
   /** The vendor's id of the request, which its bill may name. */
-  readonly requestId?: string
+  readonly requestId?: string | undefined
+  /** Of a stream, to its first piece. */
+  readonly firstTokenMillis?: number | undefined
 }
 
 /** The usage of a call as a parameter, with what belongs to its receipt beside it. */
 export const usageText = (
-  { requestId: request, usage }: CallEnd,
+  { firstTokenMillis, requestId: request, usage }: CallEnd,
   catalog: number | null = null
 ): string | null => {
-  if (request === undefined && catalog === null) return usage && JSON.stringify(usage)
-  return JSON.stringify({ ...usage, request, catalog: catalog ?? undefined })
+  if (request === undefined && catalog === null && firstTokenMillis === undefined) {
+    return usage && JSON.stringify(usage)
+  }
+  return JSON.stringify({
+    ...usage,
+    request,
+    catalog: catalog ?? undefined,
+    first_token_ms: firstTokenMillis
+  })
 }
 
 /** What goes into one transaction: the calls that have ended, and those that begin. */
@@ -97,6 +106,10 @@ export class CallRow extends Schema.Class<CallRow>("CallRow")({
   held: Micro,
   captured: Micro,
   usage: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
+  /** The vendor account that was called; null: none, or the simulator. */
+  accountId: Schema.NullOr(Schema.String),
+  /** Of a stream: from the beginning of the call to its first piece. */
+  firstTokenMs: Schema.NullOr(Schema.Int),
   sandbox: Schema.Boolean,
   /** The hash of the catalog that it was priced by. */
   catalog: Schema.NullOr(Schema.String),

@@ -1,4 +1,5 @@
 import { Effect, Exit } from "effect"
+import type { Clock } from "effect"
 import type { Credits } from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
@@ -10,6 +11,7 @@ import type { ForwardHandlers, GivenUp, PassthroughCall, Relayed } from "./Passt
 import type { Reached, ReachHandlers, UpstreamCalls } from "./UpstreamCalls.ts"
 
 interface Services {
+  readonly clock: Clock.Clock
   readonly metering: Metering["Service"]
   readonly upstream: UpstreamCalls["Service"]
 }
@@ -46,9 +48,12 @@ export class MeteredCall implements ReachHandlers {
     this.#nowMillis = nowMillis
     this.#handlers = handlers
     this.#id = makeCallId(nowMillis)
-    const owner = { id: this.#id, user: call.principal.userId }
+    const billed = { id: this.#id, user: call.principal.userId, begunMillis: nowMillis }
     this.#close = services.metering.closeUnsafe
-    this.#bill = new CallBill(owner, plan, call.body.length, (end) => this.#close(end))
+    this.#bill = new CallBill(billed, plan, call.body.length, {
+      clock: services.clock,
+      close: (end) => this.#close(end)
+    })
   }
 
   begin(): void {

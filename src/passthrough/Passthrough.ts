@@ -50,7 +50,7 @@ export class Passthrough extends Context.Service<
       const catalog = yield* Catalog
       const metering = yield* Metering
       const upstream = yield* UpstreamCalls
-      const services = { metering, upstream }
+      const services = { clock: yield* Clock.Clock, metering, upstream }
       const plain = plainWith(upstream)
 
       const resolve = (vendor: string, method: string, path: string) => {

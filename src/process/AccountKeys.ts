@@ -1,15 +1,5 @@
-import {
-  Clock,
-  Context,
-  DateTime,
-  Duration,
-  Effect,
-  Layer,
-  Redacted,
-  Schedule,
-  Schema,
-  Struct
-} from "effect"
+import { Clock, Context, DateTime, Effect, Layer, Redacted, Schema, Struct } from "effect"
+import { createHash } from "node:crypto"
 import { DatabaseClock } from "../db/DatabaseClock.ts"
 import {
   accountForgottenSeconds,
@@ -26,6 +16,8 @@ import type { VendorAccount } from "../vendors/VendorClient.ts"
 import type { VendorError } from "../vendors/VendorError.ts"
 import { AccountKeyStore } from "./AccountKeyStore.ts"
 import type { StoredAccount } from "./AccountKeyStore.ts"
+import * as Duty from "./Duty.ts"
+import { Process } from "./Process.ts"
 import { Secrets } from "./Secrets.ts"
 
 /**
@@ -41,7 +33,7 @@ export class AccountKeys extends Context.Service<
     readonly departed: Effect.Effect<ReadonlyMap<string, DateTime.Utc>, StoreUnavailable>
   }
 >()("gateway/process/AccountKeys") {
-  /** Keeps them before any task can be run, and again at an interval. */
+  /** Keeps them before any task can be run; and again at an interval, as a duty. ADR 0202 */
   static readonly layer = Layer.effect(
     AccountKeys,
     Effect.gen(function* () {
@@ -50,6 +42,8 @@ export class AccountKeys extends Context.Service<
       const secrets = yield* Secrets
       const store = yield* AccountKeyStore
       const vendors = yield* VendorClient
+      const { changed, publishChange } = yield* Process
+      const accountsChanged = yield* changed("accounts")
       const open = makeOpen(secrets)
       const own = accounts.configured.filter(({ provider }) => taskProviders.has(provider))
       const ids = accounts.configured.map(({ id }) => id)
@@ -58,9 +52,14 @@ export class AccountKeys extends Context.Service<
         sealed: secrets.encrypt(encode(account))
       }))
 
+      let seen: string | undefined
+      /** A process that finds others than before says so. */
       const look = Effect.gen(function* () {
         const others = yield* store.others(ids)
         accounts.setDeparted((yield* Effect.forEach(others, open)).flat())
+        const names = others.map(({ id }) => id).join()
+        if (seen !== undefined && names !== seen) publishChange("accounts")
+        seen = names
         return new Map(others.map(({ configuredAt, id }) => [id, configuredAt]))
       })
 
@@ -84,12 +83,18 @@ export class AccountKeys extends Context.Service<
         yield* store.forget(DateTime.subtract(now, { seconds: accountForgottenSeconds }))
       })
 
-      if (sealed.length > 0) yield* store.keep(sealed, true, yield* clock.now)
+      if (sealed.length > 0) {
+        yield* store.keep(sealed, true, yield* clock.now)
+        publishChange("accounts")
+      }
       yield* look
-      yield* tend.pipe(
-        Effect.catchCause((cause) => Effect.logDebug("Vendor accounts were not kept", cause)),
-        Effect.delay(Duration.seconds(accountKeepSeconds)),
-        Effect.repeat(Schedule.forever),
+      // One of the processes that have these accounts says so for all of them
+      const name = `vendor accounts ${createHash("sha256").update(ids.toSorted().join()).digest("hex").slice(0, 16)}`
+      yield* Layer.build(Duty.layer({ name, seconds: accountKeepSeconds }, tend))
+      yield* accountsChanged.pipe(
+        Effect.andThen(look),
+        Effect.catchCause((cause) => Effect.logDebug("Vendor accounts were not looked at", cause)),
+        Effect.forever,
         Effect.forkScoped
       )
 

@@ -1,8 +1,9 @@
 import { Context, Effect, Layer, Option, Stream } from "effect"
 import { PendingAudit } from "../db/Audited.ts"
 import type { PendingEntry } from "../db/Audited.ts"
+import type { ScannedPage } from "../db/ListScan.ts"
 import { retryStore } from "../db/StoreFailures.ts"
-import type { AuditId } from "../domain/Ids.ts"
+import { AuditId } from "../domain/Ids.ts"
 import { ledgerExportRowsMax } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { AuditStore } from "./AuditStore.ts"
@@ -26,7 +27,7 @@ export class AuditLog extends Context.Service<
       entry: PendingEntry
     ) => <A, E, R>(request: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
     /** Newest first. */
-    readonly list: (page: AuditPage) => Effect.Effect<ReadonlyArray<AuditRow>, StoreUnavailable>
+    readonly list: (page: AuditPage) => Effect.Effect<ScannedPage<AuditRow>, StoreUnavailable>
     /** All entries that match the filters, newest first, read in pages. */
     readonly all: (filters: AuditFilters) => Stream.Stream<AuditRow, StoreUnavailable>
   }
@@ -45,9 +46,11 @@ export class AuditLog extends Context.Service<
         list: store.list,
         all: (filters) =>
           Stream.paginate(Option.none<AuditId>(), (before) =>
-            Effect.map(store.list({ ...filters, before, limit: ledgerExportRowsMax }), (rows) => {
-              const last = rows.length < ledgerExportRowsMax ? undefined : rows.at(-1)
-              return [rows, Option.fromUndefinedOr(last && Option.some(last.id))] as const
+            Effect.map(store.list({ ...filters, before, limit: ledgerExportRowsMax }), (page) => {
+              const { end, rows } = page
+              const last = rows.length < ledgerExportRowsMax ? end : rows.at(-1)?.id
+              const next = Option.map(Option.fromNullishOr(last), (id) => AuditId.make(id))
+              return [rows, Option.map(next, Option.some)] as const
             })
           )
       })

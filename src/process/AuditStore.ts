@@ -3,7 +3,9 @@ import { Context, Effect, Layer, Option, Schema } from "effect"
 import type { DateTime } from "effect"
 import { writeEntry } from "../db/Audited.ts"
 import type { PendingEntry } from "../db/Audited.ts"
-import { rowsOf, Time, toDate } from "../db/Rows.ts"
+import { scanList, when } from "../db/ListScan.ts"
+import type { ScannedPage } from "../db/ListScan.ts"
+import { Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { AuditId, auditTimeMillis, UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
@@ -41,7 +43,7 @@ export class AuditStore extends Context.Service<
   AuditStore,
   {
     readonly append: (entry: PendingEntry) => Effect.Effect<void, StoreUnavailable>
-    readonly list: (page: AuditPage) => Effect.Effect<ReadonlyArray<AuditRow>, StoreUnavailable>
+    readonly list: (page: AuditPage) => Effect.Effect<ScannedPage<AuditRow>, StoreUnavailable>
   }
 >()("gateway/process/AuditStore") {
   static readonly layer = Layer.effect(
@@ -57,21 +59,29 @@ export class AuditStore extends Context.Service<
 
 function list(sql: PgClient.PgClient) {
   return (page: AuditPage) => {
-    const before = Option.getOrUndefined(page.before)
-    const filters = [
+    const candidates = [
       // With the time of the id, so that later partitions are not read
-      ...(before === undefined
-        ? []
-        : [sql`id < ${before} AND created_at <= ${new Date(auditTimeMillis(before))}`]),
-      ...(page.userId === undefined ? [] : [sql`user_id = ${page.userId}`]),
-      ...(page.type === undefined ? [] : [sql`type = ${page.type}`]),
-      ...(page.actorId === undefined ? [] : [sql`actor_id = ${page.actorId}`]),
-      ...(page.resourceId === undefined ? [] : [sql`resource_id = ${page.resourceId}`]),
-      ...(page.since === undefined ? [] : [sql`created_at >= ${toDate(page.since)}`]),
-      ...(page.until === undefined ? [] : [sql`created_at < ${toDate(page.until)}`])
+      ...when(
+        Option.getOrUndefined(page.before),
+        (id) => sql`c.id < ${id} AND c.created_at <= ${new Date(auditTimeMillis(id))}`
+      ),
+      ...when(page.userId, (id) => sql`c.user_id = ${id}`),
+      ...when(page.since, (at) => sql`c.created_at >= ${toDate(at)}`),
+      ...when(page.until, (at) => sql`c.created_at < ${toDate(at)}`)
     ]
-    return sql`
-      SELECT * FROM audit_entries WHERE ${filters.length === 0 ? sql`true` : sql.and(filters)}
-      ORDER BY id DESC LIMIT ${page.limit}`.pipe(rowsOf(AuditRow), storeFailures)
+    return scanList(sql)({
+      row: AuditRow,
+      columns: sql.literal("t.*"),
+      key: "id",
+      candidates: sql`
+        SELECT * FROM audit_entries c WHERE ${candidates.length === 0 ? sql`true` : sql.and(candidates)}
+        ORDER BY c.id DESC`,
+      filters: [
+        ...when(page.type, (type) => sql`t.type = ${type}`),
+        ...when(page.actorId, (id) => sql`t.actor_id = ${id}`),
+        ...when(page.resourceId, (id) => sql`t.resource_id = ${id}`)
+      ],
+      limit: page.limit
+    })
   }
 }

@@ -29,7 +29,8 @@ import type { DutyInterval, News } from "./ProcessStore.ts"
 const processRowHours = 24
 
 const newsKinds = ["catalog", "drains", "faults"] as const
-export type NewsKind = (typeof newsKinds)[number]
+/** Of accounts that came or left only a hint tells: who needs one that it does not know looks. */
+export type NewsKind = (typeof newsKinds)[number] | "accounts"
 
 /** This process: its id owns tasks and attempts while its heartbeat is recent. */
 export class Process extends Context.Service<
@@ -58,6 +59,11 @@ export class Process extends Context.Service<
     readonly publishChange: (kind: NewsKind) => void
     /** Called at each heartbeat while tasks wait for their next step. */
     readonly onWaiting: (handler: () => void) => void
+    /**
+     * The last heartbeat of this process is not older than that of a dead one may be. If it is, as after a
+     * pause, others free what it claims now.
+     */
+    readonly isAlive: () => boolean
     /** At the last heartbeat this process had tasks in hand. */
     readonly ownedTasks: () => boolean
     /** Succeeds when the store responds. For `/readyz`. */
@@ -82,10 +88,12 @@ export class Process extends Context.Service<
         const old = DateTime.subtract(yield* clock.now, { hours: processRowHours })
         yield* store.deleteOld(old)
       }
-      const own = { newest: -Infinity, steadySince: 0 }
+      const own = { newest: -Infinity, steadySince: 0, begunAt: -Infinity }
+      const local = yield* Clock.Clock
       const fork = yield* makeFiberPlaces
       const news = yield* makeNews
       const beat = Effect.fnUntraced(function* (takes: boolean) {
+        const begunAt = local.currentTimeMillisUnsafe()
         const { at, ...found } = yield* measureSkew(
           Effect.flatMap(clock.asParameter, (now) =>
             store.heartbeat(id, Option.getOrNull(now), takes ? news.duties() : [])
@@ -94,6 +102,7 @@ export class Process extends Context.Service<
         const millis = DateTime.toEpochMillis(at)
         if (!isSteady(own.newest, millis)) own.steadySince = millis
         own.newest = millis
+        own.begunAt = begunAt
         news.read(found)
         if (found.silent === null) return
         const untilDeath = DateTime.toEpochMillis(found.silent) + ownerDeadSeconds * 1000 - millis
@@ -124,6 +133,8 @@ export class Process extends Context.Service<
         aliveSince: since(ownerDeadSeconds),
         callsAliveSince: since(callLeaseSeconds),
         ...news.service,
+        isAlive: () =>
+          Math.abs(local.currentTimeMillisUnsafe() - own.begunAt) < ownerDeadSeconds * 1000,
         ping: store.ping
       })
     })

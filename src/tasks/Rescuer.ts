@@ -1,4 +1,4 @@
-import { Context, Effect, Layer } from "effect"
+import { Context, Effect, Exit, Layer } from "effect"
 import { heartbeatSeconds } from "../domain/Limits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import * as Duty from "../process/Duty.ts"
@@ -38,11 +38,7 @@ export class Rescuer extends Context.Service<
           if (freed > 0 && share === undefined) hints.publishUnsafe("run", "")
           return freed
         }).pipe(Effect.repeat({ while: (freed) => freed === orphansMax }))
-      const both = (share?: string) =>
-        Effect.all([release(share), deliveries.requeueLost], {
-          concurrency: "unbounded",
-          discard: true
-        })
+      const both = (share?: string) => together(release(share), deliveries.requeueLost)
       return Rescuer.of({ rescue: both(), takeShare: both(process.id) })
     })
   )
@@ -66,9 +62,19 @@ export class Rescuer extends Context.Service<
     Duty.layer(
       { name: "rescue", seconds: heartbeatSeconds },
       Effect.gen(function* () {
-        yield* (yield* Rescuer).rescue
-        yield* (yield* ManageReplays).deleteExpired
+        yield* together((yield* Rescuer).rescue, (yield* ManageReplays).deleteExpired)
       })
     )
   )
 }
+
+/** A failure of one interrupts no other. */
+const together = <E, R>(
+  ...all: ReadonlyArray<Effect.Effect<unknown, E, R>>
+): Effect.Effect<void, E, R> =>
+  Effect.forEach(all, Effect.exit, { concurrency: "unbounded" }).pipe(
+    Effect.map((exits) => exits.find(Exit.isFailure)),
+    Effect.flatMap((failed) =>
+      failed === undefined ? Effect.void : Effect.failCause(failed.cause)
+    )
+  )

@@ -73,6 +73,8 @@ const toCall = (a: Acceptance, n: number) => ({
   action: a.action,
   kind: a.resultKind,
   body: a.body,
+  // As text: `jsonb` would change the order of its members
+  metadata: a.metadata == null ? null : JSON.stringify(a.metadata),
   sandbox: a.sandbox,
   price: String(a.price),
   deadline: DateTime.formatIso(a.deadlineAt),
@@ -85,6 +87,7 @@ const toCall = (a: Acceptance, n: number) => ({
   owner: a.owner,
   queue: a.queue,
   catalog: a.catalogId,
+  checks_key: true,
   ...Option.match(a.idempotency, {
     onNone: () => ({}),
     onSome: ({ key, requestHash, responseBody, since }) => ({

@@ -8,6 +8,7 @@ import { TaskRow } from "../db/TaskRow.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
+import type { Metadata } from "../domain/Metadata.ts"
 import type { RequestHash } from "../domain/RequestHash.ts"
 import { createdBody, taskResult } from "../domain/TaskBody.ts"
 import type { TaskFacts } from "../domain/TaskBody.ts"
@@ -63,7 +64,7 @@ export const makeAccept = Effect.gen(function* () {
     request: CreateRequest,
     sold: SoldModel,
     taskId: TaskId,
-    body: Body
+    { body, metadata }: { readonly body: Body; readonly metadata: Metadata | null }
   ) {
     const { path, principal } = request
     const { catalogId, entry } = sold
@@ -74,7 +75,8 @@ export const makeAccept = Effect.gen(function* () {
       createdAt: now,
       updatedAt: now,
       error: null,
-      result: null
+      result: null,
+      metadata
     }
     const responseBody = createdBody(task, path.action)
     const acceptance = {
@@ -84,6 +86,7 @@ export const makeAccept = Effect.gen(function* () {
       userId: principal.userId,
       apiKeyId: principal.apiKeyId,
       body: yield* Effect.orDie(decodeJson(body)),
+      metadata,
       sandbox: vendors.isSandbox(entry.vendor, entry.adapter),
       price: quote(sold, body),
       catalogId,
@@ -92,8 +95,8 @@ export const makeAccept = Effect.gen(function* () {
       now,
       queue: submitQueue(path).name
     }
-    // What this process has no room for, or accepts while it drains, waits in the store for any process
-    const isTaken = !drain.isDraining() && inbox.admits(acceptance.queue)
+    // What this process has no room for, or accepts while it drains or has no heartbeat, waits for any process
+    const isTaken = !drain.isDraining() && process.isAlive() && inbox.admits(acceptance.queue)
     const outcome = yield* tasks.accept({
       ...acceptance,
       ...(isTaken ? { owner: process.id } : {}),
@@ -123,6 +126,7 @@ const acceptedTask = (task: Accepting): OwnedTask => ({
     id: task.taskId,
     status: "pending",
     catalogId: task.catalogId ?? null,
+    metadata: task.metadata ?? null,
     captured: null,
     result: null,
     error: null,

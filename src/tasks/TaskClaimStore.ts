@@ -3,7 +3,7 @@ import { Array, Effect, Option, Schema } from "effect"
 import type { DateTime } from "effect"
 import { rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
-import { TaskRow } from "../db/TaskRow.ts"
+import { taskColumns, TaskRow } from "../db/TaskRow.ts"
 import { Handle } from "../vendors/VendorClient.ts"
 import type { Claim, OwnedTask, TaskStore } from "./TaskStore.ts"
 
@@ -83,8 +83,10 @@ export const claims = (sql: PgClient.PgClient): Pick<TaskStore["Service"], "clai
   // were ordered.
   claim: ({ limit, now, owner, queue }: Claim) =>
     sql`
-      SELECT t.*, c.*,
-        CASE WHEN c.attempt_state = 'submitted' THEN jsonb_build_object('n', t.body -> 'n') ELSE t.body END AS body
+      SELECT ${sql.literal(taskColumns)}, t.trace_id,
+        CASE WHEN c.attempt_state = 'submitted' THEN jsonb_build_object('n', t.body -> 'n') ELSE t.body END AS body,
+        c.epoch, c.deadline_at, c.starts_at, c.slot_held, c.waited_for, c.inputs, c.n, c.attempt_state, c.account_id,
+        c.attempt_started_at, c.handle, c.attempt_failure
       FROM task_claim(${queue}, ${limit}, ${owner}, ${toDate(now)}) c
       CROSS JOIN LATERAL (SELECT * FROM tasks WHERE id = c.task_id OFFSET 0) t`.pipe(
       Effect.flatMap(readable),

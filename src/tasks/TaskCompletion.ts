@@ -56,7 +56,8 @@ export class TaskCompletion extends Context.Service<
             createdAt: task.createdAt,
             updatedAt: now,
             error: outcome.status === "failed" ? outcome.error : null,
-            result: outcome.status === "completed" ? outcome.result : null
+            result: outcome.status === "completed" ? outcome.result : null,
+            metadata: task.metadata
           },
           task.resultKind
         )

@@ -72,7 +72,7 @@ export class TaskCreation extends Context.Service<
       const create = Effect.fnUntraced(function* (sold: SoldModel, request: CreateRequest) {
         const { entry } = sold
         const ending = endingOf(entry)
-        const { body, media } = yield* decodeRequest(entry, request.body)
+        const { body, media, metadata } = yield* decodeRequest(entry, request.body)
         const sandbox = vendors.isSandbox(entry.vendor, entry.adapter)
         const earlier = yield* check(sold, request, body)
         if (Option.isSome(earlier)) {
@@ -81,14 +81,16 @@ export class TaskCreation extends Context.Service<
         const taskId = makeTaskId(DateTime.toEpochMillis(yield* DateTime.now))
         // True from when the task may be committed until it is known that it was not
         let isAccepted = false
-        const acceptOnce = (stored: Body) =>
+        const acceptOnce = (body: Body) =>
           Effect.suspend(() => {
             isAccepted = true
-            return Effect.tap(accept(request, sold, taskId, stored), ({ outcome, owned }) =>
-              Effect.sync(() => {
-                isAccepted = outcome._tag === "Accepted"
-                if (isAccepted && owned !== undefined) inbox.start(owned)
-              })
+            return Effect.tap(
+              accept(request, sold, taskId, { body, metadata }),
+              ({ outcome, owned }) =>
+                Effect.sync(() => {
+                  isAccepted = outcome._tag === "Accepted"
+                  if (isAccepted && owned !== undefined) inbox.start(owned)
+                })
             )
           })
         const { outcome, owned, price, responseBody } = yield* Effect.acquireUseRelease(

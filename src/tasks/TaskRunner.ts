@@ -1,7 +1,6 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Tracer } from "effect"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskId } from "../domain/Ids.ts"
-import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskError } from "../domain/Task.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { RunningTasks } from "./RunningTasks.ts"
@@ -30,7 +29,7 @@ export class TaskRunner extends Context.Service<
      * cancel the job, best effort. Called by the process that has ended it, so that the vendor is asked
      * once. docs/reference/tasks.md#cancel
      */
-    readonly stop: (id: TaskId) => Effect.Effect<void, StoreUnavailable>
+    readonly stop: (id: TaskId) => Effect.Effect<void>
   }
 >()("gateway/tasks/TaskRunner") {
   static readonly layer = Layer.effect(
@@ -60,7 +59,7 @@ export class TaskRunner extends Context.Service<
             ? Effect.withSpan(step(owned), "TaskRunner.step", { root: true, links: linksOf(owned) })
             : step(owned),
         stop: Effect.fn("TaskRunner.stop")(function* (id) {
-          yield* running.check(id)
+          yield* retryStore(running.check(id))
           yield* work.cancel(id)
         })
       })

@@ -68,6 +68,8 @@ export const layer = Layer.effectDiscard(
       claimed = 0
       // Other processes take what is due
       if (drain.isDraining()) return Number.POSITIVE_INFINITY
+      // The next heartbeat says that tasks wait
+      if (!process.isAlive()) return Number.POSITIVE_INFINITY
       const areWaiting = yield* slots.serve
       const next = yield* claimDue
       const now = yield* Clock.currentTimeMillis

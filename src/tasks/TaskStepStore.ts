@@ -19,6 +19,11 @@ const gathered = {
 /** At the end of the process. */
 const lastWriteMillis = 500
 
+interface PollEnd {
+  readonly end: StepEnd
+  readonly written: () => void
+}
+
 const Row = Schema.Struct({ n: Schema.Int })
 const isWritten = (row: typeof Row.Type | undefined): boolean => row !== undefined
 
@@ -44,14 +49,17 @@ export const makeSteps = Effect.fnUntraced(function* (sql: PgClient.PgClient) {
   const end = yield* Batcher.make({ ...groupCommit, run: write })
   const endPoll = yield* Batcher.make({
     ...gathered,
-    run: (ends: ReadonlyArray<StepEnd>) => retryStore(write(ends))
+    run: (polls: ReadonlyArray<PollEnd>) =>
+      retryStore(write(polls.map(({ end }) => end))).pipe(
+        Effect.tap(Effect.sync(() => polls.forEach(({ written }) => written())))
+      )
   })
   // What is not written has no owner that goes on, and is claimed when this process is known to have ended
   yield* Effect.addFinalizer(() => endWithin(endPoll.settled, lastWriteMillis))
   return {
     beginAttempt: begin.call,
     endStep: end.call,
-    endPoll: (step: StepEnd) => Effect.sync(() => endPoll.add(step))
+    endPoll: (end: StepEnd, written: () => void) => Effect.sync(() => endPoll.add({ end, written }))
   } satisfies Partial<TaskStore["Service"]>
 })
 

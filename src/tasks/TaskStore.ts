@@ -4,6 +4,7 @@ import type { TaskRow, TaskView } from "../db/TaskRow.ts"
 import type * as Credits from "../domain/Credits.ts"
 import type { EventBody } from "../domain/Event.ts"
 import type { EndpointId, TaskId, UserId } from "../domain/Ids.ts"
+import type { Metadata } from "../domain/Metadata.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { OverSpendLimit } from "../domain/SpendLimit.ts"
 import type { ResultKind, TaskError } from "../domain/Task.ts"
@@ -53,6 +54,8 @@ export interface Acceptance {
   readonly action: "generation" | "edit"
   readonly resultKind: ResultKind
   readonly body: Schema.Json
+  /** As the client gave it; absent: it gave none. */
+  readonly metadata?: Metadata | null
   readonly sandbox: boolean
   readonly price: Credits.Credits
   /** The number of the catalog that it was accepted with. */
@@ -230,9 +233,9 @@ export class TaskStore extends Context.Service<
     readonly endStep: (end: StepEnd) => Effect.Effect<boolean, StoreUnavailable>
     /**
      * Ends the poll of a job that goes on. Nobody waits for the write: it shares a commit with others, and is
-     * tried again until the store is back.
+     * tried again until the store is back. `written` is called then: a look before it finds the task in hand.
      */
-    readonly endPoll: (end: StepEnd) => Effect.Effect<void>
+    readonly endPoll: (end: StepEnd, written: () => void) => Effect.Effect<void>
     readonly finish: (finish: Finish) => Effect.Effect<FinishOutcome, StoreUnavailable>
     readonly find: (id: TaskId) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
     /** The same without the body: what GET needs. */

@@ -1,4 +1,4 @@
-import { Effect, Layer, Schedule, Schema } from "effect"
+import { Effect, Layer, Schedule, Schema, Semaphore } from "effect"
 import { EndpointId } from "../domain/Ids.ts"
 import { Hints } from "../process/Hints.ts"
 import { makeFiberPlaces } from "../process/Places.ts"
@@ -8,6 +8,9 @@ import { TaskInbox } from "./TaskInbox.ts"
 
 /** Looks for a task whose step is in hand, each after twice the time; later the scheduler looks by itself. */
 const looks = { schedule: Schedule.exponential("50 millis"), times: 6 } as const
+
+/** Endpoints of hints that are notified at once. */
+const hintedMax = 8
 
 const isEndpointId = Schema.is(EndpointId)
 
@@ -21,8 +24,10 @@ export const layer = Layer.effect(
     const fork = yield* makeFiberPlaces
     const wake = Effect.sync(() => inbox.wake())
     hints.subscribe("run", () => inbox.wake())
+    // Thousands come at once after the death of a process, and each actor opens with a statement
+    const hinted = yield* Semaphore.make(hintedMax)
     hints.subscribe("endpoint", (id) => {
-      if (isEndpointId(id)) fork(endpoints.notify([id]))
+      if (isEndpointId(id)) fork(hinted.withPermit(endpoints.notify([id])))
     })
     return WorkNotifier.of({
       notifyDue: (when) =>

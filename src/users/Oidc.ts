@@ -141,11 +141,17 @@ const discovered = ({ clientId, clientSecret, issuer }: OidcSettings) => {
         execute: issuer.protocol === "http:" ? [client.allowInsecureRequests] : []
       }
     )
+  /** Everybody may begin to sign in: whoever comes meanwhile waits for the same response. */
+  let underWay: Promise<client.Configuration> | undefined
+  const discoverOnce = () =>
+    (underWay ??= discover().finally(() => {
+      underWay = undefined
+    }))
   return Effect.gen(function* () {
     const now = DateTime.toEpochMillis(yield* DateTime.now)
     if (known !== undefined && now < known.until) return known.configuration
     const configuration = yield* Effect.tryPromise({
-      try: discover,
+      try: discoverOnce,
       catch: (cause) => new ProviderFault({ cause })
     }).pipe(
       Effect.tapError((cause) => Effect.logWarning("OIDC_ISSUER cannot be reached", cause)),

@@ -1,6 +1,7 @@
 import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import ipaddr from "ipaddr.js"
 import { AppConfig } from "../config/Config.ts"
+import { foldAddress } from "../domain/EmailAddress.ts"
 import type { EndpointId, UserId } from "../domain/Ids.ts"
 import { testEventsPerEndpointPerDayMax, testEventsPerUserPerDayMax } from "../domain/Limits.ts"
 import { Problem } from "../domain/Problem.ts"
@@ -70,7 +71,7 @@ export class RequestQuotas extends Context.Service<
             account === undefined
               ? Effect.void
               : take(
-                  hidden("sign-in-for", account.toLowerCase()),
+                  hidden("sign-in-for", foldAddress(account)),
                   signInsPerAccountMax,
                   signInSeconds,
                   tooOften

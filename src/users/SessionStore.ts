@@ -10,6 +10,7 @@ import type { StoreUnavailable } from "../domain/Problem.ts"
 import { Scope } from "../domain/Scope.ts"
 import { consoleKeys } from "./ApiKeyStore.ts"
 import type { ConsoleKey } from "./ApiKeyStore.ts"
+import { hasAddress } from "./UserStore.ts"
 
 export const SignInMethod = Schema.Literals(["password", "api_key", "admin_token", "link", "oidc"])
 export type SignInMethod = typeof SignInMethod.Type
@@ -80,7 +81,7 @@ const LinkRow = Schema.Struct({
 export class SessionStore extends Context.Service<
   SessionStore,
   {
-    /** Users that are not disabled; without regard to letter case. */
+    /** Users that are not disabled. Of addresses the case of A to Z is of no account. */
     readonly userByEmail: (
       email: string
     ) => Effect.Effect<Option.Option<SignInUser>, StoreUnavailable>
@@ -150,7 +151,7 @@ function signIn(sql: PgClient.PgClient) {
   const columns = sql.literal("id, password_hash, session_epoch AS epoch, oidc_subject")
   return {
     userByEmail: (email: string) =>
-      sql`SELECT ${columns} FROM users WHERE lower(email) = lower(${email}) AND disabled_at IS NULL`.pipe(
+      sql`SELECT ${columns} FROM users WHERE ${hasAddress(sql, email)} AND disabled_at IS NULL`.pipe(
         head,
         storeFailures
       ),
@@ -165,7 +166,7 @@ function signIn(sql: PgClient.PgClient) {
         if (known === undefined) {
           yield* sql`
             UPDATE users SET oidc_subject = ${subject}
-            WHERE lower(email) = lower(${email}) AND oidc_subject IS NULL AND disabled_at IS NULL`
+            WHERE ${hasAddress(sql, email)} AND oidc_subject IS NULL AND disabled_at IS NULL`
         }
         return yield* head(
           sql`SELECT ${columns} FROM users WHERE oidc_subject = ${subject} AND disabled_at IS NULL`

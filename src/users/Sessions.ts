@@ -3,6 +3,7 @@ import { hash, randomBytes } from "node:crypto"
 import { AppConfig } from "../config/Config.ts"
 import type { OidcSettings } from "../config/SignInSettings.ts"
 import * as Credits from "../domain/Credits.ts"
+import { foldAddress } from "../domain/EmailAddress.ts"
 import { makeApiKeyId, makeSessionId } from "../domain/Ids.ts"
 import type { SessionId, UserId } from "../domain/Ids.ts"
 import type { PageRequest } from "../domain/PageRequest.ts"
@@ -109,7 +110,7 @@ export class Sessions extends Context.Service<
         }),
         takeAttempt: (address) => quotas.takeSignIn(address, undefined),
         signInBySubject: Effect.fn("Sessions.signInBySubject")(function* (subject, email, address) {
-          if (Option.exists(operators, (them) => them.includes(email.toLowerCase()))) {
+          if (Option.exists(operators, (them) => them.includes(foldAddress(email)))) {
             return yield* open({ owner: operator, method: "oidc", key: null }, address)
           }
           const user = yield* store.userBySubject(subject, email)

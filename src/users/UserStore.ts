@@ -136,6 +136,12 @@ export class UserStore extends Context.Service<
   )
 }
 
+/** Compares as `foldAddress` does. `lower` has the index, and folds what the server's locale says. */
+export const hasAddress = (sql: PgClient.PgClient, email: string) => sql`
+  lower(email) = lower(${email}) AND translate(email, ${capitals}, ${capitals.toLowerCase()})
+    = translate(${email}::text, ${capitals}, ${capitals.toLowerCase()})`
+const capitals = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 const emailTaken = (error: unknown): boolean =>
   SqlError.isSqlError(error) && error.reason._tag === "UniqueViolation"
 

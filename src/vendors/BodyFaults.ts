@@ -3,6 +3,7 @@ import { fieldNames, jsonSchemaOf } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
 import { pointerOf } from "../catalog/FieldFaults.ts"
 import type { AcceptedBody, MediaInfo } from "../catalog/media/Media.ts"
+import { metadataJsonSchema } from "../domain/Metadata.ts"
 import type { FieldFault } from "../domain/Problem.ts"
 import { adapterOf } from "./Adapters.ts"
 
@@ -51,13 +52,16 @@ export const mediaFaults = (
     return detail === undefined ? [] : [{ pointer, detail }]
   })
 
-/** The schema of the entry's body: its label's without the fields that are refused. */
+/** The schema of the entry's body: its label's without the fields that are refused, and metadata. */
 export const bodySchemaOf = (entry: CatalogEntry): JsonSchema.JsonSchema => {
   const schema = jsonSchemaOf(entry.label)
   return {
     ...schema,
-    properties: Object.fromEntries(
-      Object.entries(schema["properties"] ?? {}).filter(([field]) => isTaken(entry, field))
-    )
+    properties: {
+      ...Object.fromEntries(
+        Object.entries(schema["properties"] ?? {}).filter(([field]) => isTaken(entry, field))
+      ),
+      metadata: metadataJsonSchema
+    }
   }
 }

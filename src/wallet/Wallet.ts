@@ -77,10 +77,14 @@ export class Wallet extends Context.Service<
     ) => Stream.Stream<EntryRow, StoreUnavailable>
     /** Wallets that the last audit found to differ from their ledger or holds; must be 0. Cheap. */
     readonly drift: Effect.Effect<number, StoreUnavailable>
+    /** Whose they are, 20 at most. */
+    readonly drifting: Effect.Effect<ReadonlyArray<UserId>, StoreUnavailable>
     /** Spend limits of keys that count what cannot be right; must be 0. Cheap. */
     readonly budgetDrift: Effect.Effect<number, StoreUnavailable>
     /** When the last audit of all wallets ended. */
     readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
+    /** When spend limits were last compared. */
+    readonly budgetsAuditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
     /** One round: compares every wallet with its ledger and its open holds. Returns how many differ. */
     readonly audit: Effect.Effect<number, StoreUnavailable>
   }
@@ -130,8 +134,10 @@ export class Wallet extends Context.Service<
         reportWithheld: (alerting) => store.reportWithheld(alerting, withheldAlertsMax),
         ledger: ledger(store),
         drift: store.drift,
+        drifting: store.drifting,
         budgetDrift: store.budgetDrift,
         auditedAt: store.auditedAt,
+        budgetsAuditedAt: store.budgetsAuditedAt,
         audit: audit(store)
       })
     })

@@ -24,6 +24,8 @@ export interface AuditedPage {
 
 const Page = Schema.Struct({ wallets: Schema.Int, last: Schema.NullOr(UserId) })
 const Count = Schema.Struct({ n: Schema.Int })
+const Owner = Schema.Struct({ userId: UserId })
+const driftingShown = 20
 const Finished = Schema.Struct({ finishedAt: Time })
 
 /** The audit methods of `WalletStore` (ADR 0061). */
@@ -31,6 +33,12 @@ export const audits = (sql: PgClient.PgClient) => ({
   drift: sql`SELECT count(*)::int AS n FROM wallet_audits WHERE drifting`.pipe(
     rowsOf(Count),
     Effect.map((rows) => rows[0]?.n ?? 0),
+    storeFailures
+  ),
+  drifting: sql`
+    SELECT user_id FROM wallet_audits WHERE drifting ORDER BY user_id LIMIT ${driftingShown}`.pipe(
+    rowsOf(Owner),
+    Effect.map((rows) => rows.map(({ userId }) => userId)),
     storeFailures
   ),
   budgetDrift: sql`SELECT drifting_budgets AS n FROM wallet_audit_rounds`.pipe(
@@ -48,6 +56,13 @@ export const audits = (sql: PgClient.PgClient) => ({
       storeFailures
     ),
   auditedAt: sql`SELECT finished_at FROM wallet_audit_rounds`.pipe(
+    rowsOf(Finished),
+    Effect.map((rows) => Option.map(Array.head(rows), (row) => row.finishedAt)),
+    storeFailures
+  ),
+  budgetsAuditedAt: sql`
+    SELECT budgets_checked_at AS finished_at FROM wallet_audit_rounds
+    WHERE budgets_checked_at IS NOT NULL`.pipe(
     rowsOf(Finished),
     Effect.map((rows) => Option.map(Array.head(rows), (row) => row.finishedAt)),
     storeFailures

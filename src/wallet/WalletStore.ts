@@ -92,6 +92,8 @@ export class WalletStore extends Context.Service<
     ) => Effect.Effect<ReadonlyArray<EndpointId>, StoreUnavailable>
     /** How many wallets the audit found to differ from their ledger or holds; must be 0. */
     readonly drift: Effect.Effect<number, StoreUnavailable>
+    /** Whose they are, 20 at most. */
+    readonly drifting: Effect.Effect<ReadonlyArray<UserId>, StoreUnavailable>
     /** How many spend limits of keys were found to count what cannot be right; must be 0. */
     readonly budgetDrift: Effect.Effect<number, StoreUnavailable>
     /** Compares spend limits with holds and usage, unless that was done in the last `seconds`. */
@@ -101,6 +103,8 @@ export class WalletStore extends Context.Service<
     ) => Effect.Effect<void, StoreUnavailable>
     /** When the last audit of all wallets ended. */
     readonly auditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
+    /** When spend limits were last compared. */
+    readonly budgetsAuditedAt: Effect.Effect<Option.Option<DateTime.Utc>, StoreUnavailable>
     /** Compares the next page of wallets with their new ledger entries and open holds (ADR 0061). */
     readonly audit: (page: AuditPage) => Effect.Effect<AuditedPage, StoreUnavailable>
     /** Records that a round has compared all wallets. */

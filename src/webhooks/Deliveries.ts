@@ -41,7 +41,12 @@ export class Deliveries extends Context.Service<
       userId: UserId,
       id: DeliveryId
     ) => Effect.Effect<
-      { readonly row: DeliveryRow; readonly attempts: ReadonlyArray<AttemptRow> },
+      {
+        readonly row: DeliveryRow
+        readonly attempts: ReadonlyArray<AttemptRow>
+        /** What is sent; empty when its event is no longer kept. */
+        readonly body: string
+      },
       Failure
     >
     /** All deliveries of a task's events, joined with their attempts, ordered by both. */
@@ -87,7 +92,9 @@ export class Deliveries extends Context.Service<
         search: log.search,
         ofTask: log.ofTask,
         get: Effect.fn("Deliveries.get")(function* (userId, id) {
-          return { row: yield* find(userId, id), attempts: yield* log.attempts(id) }
+          const row = yield* find(userId, id)
+          const bytes = Option.getOrElse(yield* log.body(id), () => new Uint8Array())
+          return { row, attempts: yield* log.attempts(id), body: new TextDecoder().decode(bytes) }
         }),
         redeliver: Effect.fn("Deliveries.redeliver")(function* (userId, id) {
           const row = yield* find(userId, id)

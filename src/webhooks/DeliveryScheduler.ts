@@ -29,6 +29,9 @@ const scanIntervalMax = Duration.seconds(5)
 /** Rows that fall due within this time are served by one scan. */
 const scanIntervalMin = Duration.millis(10)
 
+/** Due endpoints of one scan that the process whose turn it is serves alone: those of one claim. */
+const ownEndpointsMax = 100
+
 /** Lost attempts that one statement queues again. */
 const lostMax = 5000
 
@@ -68,6 +71,10 @@ export class DeliveryScheduler extends Context.Service<
             : yield* deliveries.due(lastScan, now, now)
           lastScan = Option.some(now)
           if (full) lastFullScan = lastScan
+          // A backlog is for all processes; a few retries are not worth a claim of each
+          if (due.endpoints.length > ownEndpointsMax) {
+            for (const id of due.endpoints) hints.publishUnsafe("endpoint", id)
+          }
           yield* notifier.notifyEndpoints(due.endpoints)
           return due.next
         }),

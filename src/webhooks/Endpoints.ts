@@ -170,7 +170,8 @@ const makeTest = Effect.fnUntraced(function* (
         createdAt: now,
         updatedAt: now,
         error: null,
-        result: ["https://example.com/test.png"]
+        result: ["https://example.com/test.png"],
+        metadata: null
       },
       "images"
     )

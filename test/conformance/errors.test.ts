@@ -29,6 +29,7 @@ import { Running, runningGateway } from "../support/running.ts"
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
 const edit = "/vendors/alibaba/v1/image-edit/generation"
 const chat = "/v1/chat/completions"
+const imagesPath = "/v1/images/generations"
 const hanging = { prompt: "[[sim:hang]]" }
 const unknownTask = `${path}/00000000-0000-7000-8000-000000000000`
 
@@ -62,6 +63,9 @@ const statuses: Readonly<Record<ProblemCode, number>> = {
   2014: 400,
   2015: 408,
   2016: 431,
+  2017: 424,
+  2018: 400,
+  2019: 424,
   5000: 500,
   5002: 502,
   5003: 503,
@@ -163,6 +167,11 @@ const ask = (prompt: string, at = chat, model = "gpt-4o") =>
     })
   )
 
+const images = (prompt: string, prefer: string) =>
+  Effect.flatMap(makeUser(), (user) =>
+    user.call("POST", imagesPath, { model: "text-to-image-max", prompt }, { prefer })
+  )
+
 /** Repeats the request until this status; at most 100 requests. */
 const until = (status: number, request: Effect.Effect<HttpResult, never, GatewayHttp>) =>
   Effect.repeat(request, { until: (answer) => answer.status === status, times: 100 })
@@ -253,6 +262,9 @@ const provoked = {
     yield* sql`ALTER TABLE away RENAME TO webhook_endpoints`
     return answer
   }),
+  2017: images("[[sim:hang]]", "wait=0"),
+  2018: images("[[sim:refuse]]", "wait=30"),
+  2019: images("[[sim:fail]]", "wait=30"),
   5002: ask("break"),
   5003: ask("unpaid"),
   5004: ask("silent", "/vendors/anthropic/v1/messages", "claude-sonnet-4-5")
@@ -263,6 +275,7 @@ const traceparent = /^00-[0-9a-f]{32}-[0-9a-f]{16}-0[01]$/u
 /** docs/reference/errors.md#error-members-of-the-vendors */
 const errorMembers = new Map([
   [chat, ["message", "type", "param", "code"]],
+  [imagesPath, ["message", "type", "param", "code"]],
   ["/vendors/anthropic/v1/messages", ["message", "type"]]
 ])
 

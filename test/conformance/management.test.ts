@@ -56,8 +56,9 @@ const keyDetails = [
 ]
 const spendLimit = ["amount", "reset", "spent", "held", "remaining", "resets_at"]
 const endpoint = ["id", "url", "events", "description", "enabled", "secret_preview"]
-const shown = [...endpoint.slice(0, 5), "secret", "secret_preview", "created_at", "updated_at"]
-const masked = [...endpoint, "created_at", "updated_at"]
+const metadata = ["old_secret_expires_at", "created_at", "updated_at"]
+const shown = [...endpoint.slice(0, 5), "secret", "secret_preview", ...metadata]
+const masked = [...endpoint, ...metadata]
 const wallet = [
   "available_balance",
   "settled_balance",
@@ -298,7 +299,8 @@ describe("the management API", () => {
         assert.isNull(whole.json.next_cursor)
         const row = ["type", "vendor", "model", "path", "sandbox"]
         const days = ["valid_from", "valid_until", "deprecation", "sunset", "replacement", "source"]
-        assert.hasAllKeys(ofType("media")[0], [...row, "result", "price", ...days, "body_schema"])
+        const media = [...row, "result", "price", ...days, "body_schema", "media"]
+        assert.hasAllKeys(ofType("media")[0], media)
         const tokens = ["input_tokens_max", "output_tokens_max", "body_schema"]
         assert.hasAllKeys(ofType("token")[0], [...row, "price", ...days, ...tokens])
         const seen: Array<unknown> = []

@@ -1,8 +1,11 @@
+import { build } from "esbuild"
+import type { Plugin } from "esbuild"
 import { execFile } from "node:child_process"
 import { createHash } from "node:crypto"
 import { mkdirSync, readdirSync, statSync } from "node:fs"
+import { readFile } from "node:fs/promises"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
+import { fileURLToPath, pathToFileURL } from "node:url"
 import { promisify } from "node:util"
 import { madeOnce, templatesFolder } from "./madeOnce.ts"
 
@@ -22,17 +25,75 @@ export const compileCache = {
  */
 export const shortLived = ["--liftoff-only"]
 
-/** Loads the service once after each change of it, so that killed processes find it compiled. */
-export const compiled = () => {
-  const hash = createHash("sha256")
-  for (const file of readdirSync(join(root, "src"), { encoding: "utf8", recursive: true }).sort()) {
-    const { mtimeMs, size } = statSync(join(root, "src", file))
+/**
+ * A program of this project as one file with its packages, made once after each change: to find and link
+ * 900 modules is a third of a start. Returns its path. Packages that load files of their own stay outside.
+ */
+export const compiled = async (main = "src/main.ts"): Promise<string> => {
+  const hash = createHash("sha256").update(root)
+  const filesIn = (folder: string) =>
+    readdirSync(join(root, folder), { encoding: "utf8", recursive: true })
+      .sort()
+      .map((it) => join(folder, it))
+  for (const file of [...filesIn("src"), ...filesIn("test/support"), main, "package-lock.json"]) {
+    const { mtimeMs, size } = statSync(join(root, file))
     hash.update(`${file} ${mtimeMs} ${size}\n`)
   }
-  return madeOnce(`loaded-${hash.digest("hex").slice(0, 16)}`, async () => {
-    mkdirSync(compileCache.NODE_COMPILE_CACHE, { recursive: true })
-    // A wrong value ends the process when it is loaded
-    const env = { PATH: process.env.PATH, PORT: "none", ...compileCache }
-    await promisify(execFile)(process.execPath, ["src/main.ts"], { cwd: root, env }).catch(() => {})
+  const name = `program-${hash.digest("hex").slice(0, 16)}`
+  const program = join(await madeOnce(name, (folder) => bundle(main, folder)), "main.mjs")
+  await madeOnce(`${name}-loaded`, () => load(program))
+  return program
+}
+
+/** A process that ends by itself keeps its compiled modules: a wrong value ends it when all are loaded. */
+const load = async (program: string) => {
+  mkdirSync(compileCache.NODE_COMPILE_CACHE, { recursive: true })
+  const env = { PATH: process.env.PATH, PORT: "none", ...compileCache }
+  await promisify(execFile)(process.execPath, [program], { env }).catch(() => {})
+}
+
+const bundle = async (main: string, folder: string) => {
+  await build({
+    absWorkingDir: root,
+    entryPoints: { main },
+    outdir: folder,
+    outExtension: { ".js": ".mjs" },
+    bundle: true,
+    splitting: true,
+    format: "esm",
+    platform: "node",
+    target: "node24",
+    legalComments: "none",
+    logLevel: "error",
+    plugins: [ownUrls, outside]
   })
 }
+
+/** A module finds its files from its own place. */
+const ownUrls: Plugin = {
+  name: "own-urls",
+  setup: ({ onLoad }) => {
+    onLoad({ filter: /\.ts$/ }, async ({ path }) => ({
+      loader: "ts",
+      contents: (await readFile(path, "utf8")).replaceAll(
+        "import.meta.url",
+        JSON.stringify(pathToFileURL(path).href)
+      )
+    }))
+  }
+}
+
+/** Packages in CommonJS, with native code or with WebAssembly are loaded from their place. */
+const outside: Plugin = {
+  name: "outside",
+  setup: ({ onResolve, resolve }) => {
+    onResolve({ filter: /^[^./]/ }, async ({ path, pluginData, ...importer }) => {
+      if (pluginData === "resolving" || isBundled(path)) return undefined
+      if (path.startsWith("node:")) return { path, external: true }
+      const found = await resolve(path, { ...importer, pluginData: "resolving" })
+      return { path: found.path, external: true, errors: found.errors }
+    })
+  }
+}
+
+const isBundled = (path: string) => /^(effect|@effect\/[^/]+|fast-png|ipaddr\.js)(\/|$)/u.test(path)

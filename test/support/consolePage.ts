@@ -2,6 +2,7 @@ import axe from "axe-core"
 import { Effect } from "effect"
 import type { BrowserContext, Page } from "playwright-core"
 import { assert } from "vitest"
+import { listenerBounds } from "../../src/http/server/Listener.ts"
 import { browser } from "./chromium.ts"
 import { Running, runningGateway } from "./running.ts"
 
@@ -29,15 +30,18 @@ const watchPolicy = `document.addEventListener("securitypolicyviolation", (event
 
 const axeTags = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
-const runAxe = `axe.run(document, { runOnly: ${JSON.stringify(axeTags)} }).then(({ violations }) =>
-  violations.map(({ id, nodes }) => id + ": " + nodes.map((it) => it.html.slice(0, 200)).join(" | ")))`
+/** Colours that still move are waited for. */
+const runAxe = `Promise.allSettled(document.getAnimations().map((it) => it.finished))
+  .then(() => axe.run(document, { runOnly: ${JSON.stringify(axeTags)} }))
+  .then(({ violations }) => violations.map(({ id, nodes }) => id + ": " + nodes.map((it) =>
+    [it.html.slice(0, 200), it.any[0]?.message].join(" ")).join(" | ")))`
 
 /** Overflow of the page itself; tables scroll within themselves. */
 const overflow = `document.documentElement.scrollWidth - document.documentElement.clientWidth`
 
 /** Statuses that a page asks for, such as who is signed in; the browser reports each as an error. */
 const expected =
-  /Failed to load resource: the server responded with a status of (?:401|402|404|409|429)/u
+  /Failed to load resource: the server responded with a status of (?:400|401|402|404|409|429)/u
 
 /** A browser of its own: no cookie, nothing kept. It ends with the test. */
 export const consolePage = (options: Options = {}) =>
@@ -46,7 +50,13 @@ export const consolePage = (options: Options = {}) =>
     const { colorScheme = "light", height = 900, width = 1280 } = options
     const context = yield* Effect.acquireRelease(
       Effect.promise(async () =>
-        (await browser()).newContext({ viewport: { width, height }, colorScheme, locale: "en-US" })
+        (await browser()).newContext({
+          viewport: { width, height },
+          colorScheme,
+          locale: "en-US",
+          // Colours do not move while axe measures them
+          reducedMotion: "reduce"
+        })
       ),
       (it) => Effect.promise(() => it.close())
     )
@@ -103,5 +113,7 @@ export const signInByLink = (it: ConsolePage, adminToken: string, userId: string
   })
 
 /** A gateway with the sandbox, as pages see it. */
-export const consoleGateway = (env: Record<string, string> = {}) =>
-  runningGateway({ SIMULATOR_DELAY: "200 millis", ...env })
+export const consoleGateway = (
+  env: Record<string, string> = {},
+  receiver?: Parameters<typeof runningGateway>[2]
+) => runningGateway({ SIMULATOR_DELAY: "200 millis", ...env }, listenerBounds, receiver)

@@ -21,7 +21,10 @@ export interface ProcessOptions {
   /** The program, from the root of the project. Default: `src/main.ts`. */
   readonly main?: string
   readonly env?: Readonly<Record<string, string>>
-  /** The command that runs the program. Default: this Node, with the flags of a short-lived process. */
+  /**
+   * The command that runs the program. Default: this Node, with the flags of a short-lived process, and
+   * the program as one file.
+   */
   readonly command?: ReadonlyArray<string>
 }
 
@@ -55,7 +58,6 @@ export class GatewayProcess {
     const isEmbedded = options.databaseUrl === undefined
     const isNew = isEmbedded && !existsSync(join(dataDir, "postgres"))
     try {
-      await compiled()
       if (isNew) await prepareDataDir(dataDir)
       await gateway.start()
       if (isNew) await gateway.#welcomed()
@@ -68,14 +70,12 @@ export class GatewayProcess {
 
   /** Starts it again, on the same store and port. Returns the milliseconds until it was ready. */
   async start(): Promise<number> {
-    const {
-      command = [process.execPath, ...shortLived],
-      databaseUrl,
-      main = "src/main.ts"
-    } = this.#options
+    const { command = [process.execPath, ...shortLived], databaseUrl } = this.#options
+    const isOurs = this.#options.command === undefined
+    const main = this.#options.main ?? "src/main.ts"
     const [program = process.execPath, ...before] = command
     const began = performance.now()
-    const child = spawn(program, [...before, main], {
+    const child = spawn(program, [...before, isOurs ? await compiled(main) : main], {
       cwd: root,
       stdio: ["ignore", "pipe", "pipe"],
       env: {

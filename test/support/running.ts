@@ -3,6 +3,7 @@ import { HttpServer } from "effect/http"
 import { AppConfig } from "../../src/config/Config.ts"
 import * as Credits from "../../src/domain/Credits.ts"
 import type { UserId } from "../../src/domain/Ids.ts"
+import type { AttemptOutcome } from "../../src/domain/Webhook.ts"
 import * as Gateway from "../../src/Gateway.ts"
 import * as Routes from "../../src/http/Routes.ts"
 import { Listener, listenerBounds } from "../../src/http/server/Listener.ts"
@@ -10,6 +11,8 @@ import type { ListenerBounds } from "../../src/http/server/Listener.ts"
 import { ApiKeys } from "../../src/users/ApiKeys.ts"
 import { Users } from "../../src/users/Users.ts"
 import { Wallet } from "../../src/wallet/Wallet.ts"
+import { WebhookSender } from "../../src/webhooks/WebhookSender.ts"
+import type { WebhookRequest } from "../../src/webhooks/WebhookSender.ts"
 import { adminToken } from "./gateway.ts"
 import { freePort } from "./spawnService.ts"
 import { startedDatabase } from "./stores.ts"
@@ -59,7 +62,9 @@ const running = Layer.effect(
 /** On the embedded store, with the real clock; `env`: docs/reference/configuration.md#variables */
 export const runningGateway = (
   env: Record<string, string> = {},
-  bounds: ListenerBounds = listenerBounds
+  bounds: ListenerBounds = listenerBounds,
+  /** Answers each webhook attempt in place of its receiver. */
+  receiver?: (request: WebhookRequest) => Effect.Effect<AttemptOutcome>
 ) =>
   Layer.unwrap(
     Effect.gen(function* () {
@@ -82,7 +87,12 @@ export const runningGateway = (
         Layer.provideMerge(Listener.listen({ host: "127.0.0.1", port }, bounds)),
         Layer.provideMerge(Gateway.core),
         Layer.provideMerge(Gateway.stores),
-        Layer.provideMerge(Gateway.adapters),
+        // Of two that give a service the later one holds
+        Layer.provideMerge(
+          receiver === undefined
+            ? Gateway.adapters
+            : Layer.mergeAll(Gateway.adapters, WebhookSender.layerMock(receiver))
+        ),
         Layer.provideMerge(startedDatabase),
         Layer.provideMerge(config)
       )

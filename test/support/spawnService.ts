@@ -1,3 +1,4 @@
+import assert from "node:assert"
 import { spawn } from "node:child_process"
 import type { ChildProcess } from "node:child_process"
 import { randomInt } from "node:crypto"
@@ -137,3 +138,16 @@ export const untilReady = (service: Spawned, port: number) =>
   until(service, async () =>
     (await fetch(`http://127.0.0.1:${port}/readyz`)).ok ? true : undefined
   )
+
+/** The console is served: its page, and the script that it names. */
+export const assertConsole = async (port: number): Promise<void> => {
+  const page = await fetch(`http://127.0.0.1:${port}/console`)
+  const script = / src="([^"]+)"/u.exec(await page.text())?.[1] ?? ""
+  const loaded = await fetch(`http://127.0.0.1:${port}${script}`)
+  const type = loaded.headers.get("content-type")
+  assert.deepStrictEqual(
+    [page.status, loaded.status, type],
+    [200, 200, "text/javascript; charset=utf-8"]
+  )
+  await loaded.text()
+}

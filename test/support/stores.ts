@@ -72,15 +72,17 @@ export const migratedTemplate = Effect.suspend(() =>
   embeddedTemplate(schemaHash(), Migrations.migrate())
 )
 
-/** A migrated store with the day partitions that a start of the service at this time would make. */
+/** A migrated store with the partitions that a start of the service at this time would make. */
 const startedStore = (now: DateTime.Utc) => {
   const fill = Migrations.migrate().pipe(
     Effect.andThen(
-      Effect.flatMap(PartitionStore, (store) => store.maintain(now, partitionDaysAhead, now))
+      Effect.flatMap(PartitionStore, (store) =>
+        Effect.andThen(store.maintain(now, partitionDaysAhead, now), store.maintainAudit(now, now))
+      )
     ),
     Effect.provide(PartitionStore.layer)
   )
-  return { hash: `${schemaHash()}-${DateTime.formatIsoDateUtc(now)}`, fill }
+  return { hash: `${schemaHash()}-audit-${DateTime.formatIsoDateUtc(now)}`, fill }
 }
 
 /** Gives a data folder a store, which the service opens as one of an earlier start today. */

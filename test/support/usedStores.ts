@@ -70,9 +70,14 @@ const look = async (pglite: PGlite): Promise<Initial> => {
   }
 }
 
+/** DISCARD ALL without its DISCARD PLANS: the functions keep their plans. */
+const forgetSession = `
+  CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ALL; DEALLOCATE ALL; UNLISTEN *;
+  SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES`
+
 const reset = async ({ initial, pglite }: UsedStore): Promise<boolean> => {
   if (pglite.isInTransaction()) await pglite.exec("ROLLBACK")
-  await pglite.exec("DISCARD ALL")
+  await pglite.exec(forgetSession)
   await pglite.exec(initial.reset)
   for (const [table, rows] of initial.filled) {
     if ((await rowsOf(pglite, table)) !== rows) return false

@@ -16,9 +16,12 @@ export interface Received {
   readonly atMillis: number
 }
 
+/** A status, or with the text that is sent with it. */
+type Answer = number | { readonly status: number; readonly text: string }
+
 /** An https receiver on loopback with its own certificate; it keeps all deliveries. */
 export const startReceiver = async (
-  answer: (received: Received, before: ReadonlyArray<Received>) => number | Promise<number> = () =>
+  answer: (received: Received, before: ReadonlyArray<Received>) => Answer | Promise<Answer> = () =>
     200
 ) => {
   const authority = await makeAuthority()
@@ -39,11 +42,12 @@ export const startReceiver = async (
         event: JSON.parse(body),
         atMillis: Date.now()
       }
-      const status = Promise.resolve(answer(one, received))
+      const answered = Promise.resolve(answer(one, received))
       received.push(one)
-      void status.then((code) => {
-        response.statusCode = code
-        response.end()
+      void answered.then((it) => {
+        const { status, text } = typeof it === "number" ? { status: it, text: "" } : it
+        response.statusCode = status
+        response.end(text)
       })
     })
   })

@@ -39,7 +39,10 @@ const typeOf = (schema: unknown): string => {
 
 const objectOf = (schema: Json): string => {
   const properties = Object.entries(asObject(schema["properties"]))
-  if (properties.length === 0) return "Readonly<Record<string, unknown>>"
+  if (properties.length === 0) {
+    const others = schema["additionalProperties"]
+    return `Readonly<Record<string, ${isObject(others) ? typeOf(others) : "unknown"}>>`
+  }
   const required = new Set(asList(schema["required"]))
   return membersOf(
     properties.map(([name, value]) => [name, typeOf(value), required.has(name)] as const)

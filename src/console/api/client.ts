@@ -1,5 +1,6 @@
 import createClient from "openapi-fetch"
 import { viewedUser } from "../router/location.ts"
+import { texts } from "../texts/en.ts"
 import { basePath } from "./address.ts"
 import { failureOf, Offline } from "./problem.ts"
 import type { ApiFailure } from "./problem.ts"
@@ -15,6 +16,7 @@ api.use({
   // The operator reads as the user that the address names
   onRequest: ({ request }) => {
     const user = viewedUser()
+    refuseChange(request.method, new URL(request.url).pathname)
     if (user === undefined || request.method !== "GET") return undefined
     const url = new URL(request.url)
     if (url.searchParams.has("user_id")) return undefined
@@ -23,6 +25,16 @@ api.use({
     return new Request(url, request)
   }
 })
+
+class ViewOnly extends Error {}
+
+/** Who views as a user changes nothing; only the own session ends. */
+const refuseChange = (method: string, path: string): void => {
+  const isOwnSession = path === `${basePath}/manage/v1/session`
+  if (viewedUser() !== undefined && method !== "GET" && !isOwnSession) {
+    throw new ViewOnly(texts.viewOnly)
+  }
+}
 
 let onSignedOut = (): void => {}
 
@@ -56,7 +68,8 @@ const reached = async <T>(answer: Promise<T>): Promise<T> => {
   try {
     return await answer
   } catch (cause) {
-    if (cause instanceof DOMException && cause.name === "AbortError") throw cause
+    const isAbort = cause instanceof DOMException && cause.name === "AbortError"
+    if (isAbort || cause instanceof ViewOnly) throw cause
     throw new Offline("The gateway was not reached", { cause })
   }
 }
@@ -74,6 +87,7 @@ export const send = async <T>(
   body?: unknown,
   headers: Readonly<Record<string, string>> = {}
 ): Promise<Reply<T>> => {
+  refuseChange(method, `${basePath}${path}`)
   const response = await reached(
     fetch(`${basePath}${path}`, {
       method,

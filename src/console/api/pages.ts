@@ -1,9 +1,8 @@
 import { useCallback, useEffect, useRef, useState } from "preact/hooks"
+import { searchOn } from "./searchOn.ts"
+import type { Page } from "./searchOn.ts"
 
-export interface Page<T> {
-  readonly data: ReadonlyArray<T>
-  readonly next_cursor: string | null
-}
+export type { Page }
 
 /** A list of the API that is read page by page, newest first. */
 export interface Pages<T> {
@@ -46,7 +45,7 @@ export const usePages = <T>(
         if (newest.current.round === round) setState((it) => next(it.key === key ? it : empty))
       }
       change((before) => ({ ...before, isLoading: true, cause: undefined }))
-      newest.current.load(cursor).then(
+      searchOn(newest.current.load, cursor).then(
         (page) =>
           change((before) => ({
             key,

@@ -7,15 +7,23 @@ export type MediaKind = "images" | "videos" | "audios"
 interface Props {
   readonly kind: MediaKind
   readonly urls: ReadonlyArray<string>
+  /** What each is called. */
+  readonly nameOf?: (n: number) => string
+}
+
+const results: Readonly<Record<MediaKind, (n: number) => string>> = {
+  images: texts.media.image,
+  videos: texts.media.video,
+  audios: texts.media.audio
 }
 
 /** Results, shown, played and downloaded. What another site keeps is a link: nothing is loaded from there. */
-export const Media = ({ kind, urls }: Props) => (
+export const Media = ({ kind, nameOf = results[kind], urls }: Props) => (
   <ul class="media">
     {urls.map((url, index) => (
       <li key={url}>
         {isShown(url) ? (
-          <Medium kind={kind} n={index + 1} src={mediaPath(url)} />
+          <Medium kind={kind} name={nameOf(index + 1)} src={mediaPath(url)} />
         ) : (
           <Elsewhere url={url} />
         )}
@@ -36,36 +44,22 @@ const Elsewhere = ({ url }: { readonly url: string }) =>
 
 interface MediumProps {
   readonly kind: MediaKind
-  readonly n: number
+  readonly name: string
   readonly src: string
 }
 
-const Medium = ({ kind, n, src }: MediumProps) => {
+const Medium = ({ kind, name, src }: MediumProps) => {
   const [isGone, setGone] = useState(false)
   if (isGone) return <p class="faint">{texts.media.expired}</p>
   const onError = () => setGone(true)
   return (
     <figure>
-      {kind === "images" && (
-        <img src={src} alt={texts.media.image(n)} loading="lazy" onError={onError} />
-      )}
+      {kind === "images" && <img src={src} alt={name} loading="lazy" onError={onError} />}
       {kind === "videos" && (
-        <video
-          src={src}
-          controls
-          preload="metadata"
-          aria-label={texts.media.video(n)}
-          onError={onError}
-        />
+        <video src={src} controls preload="metadata" aria-label={name} onError={onError} />
       )}
       {kind === "audios" && (
-        <audio
-          src={src}
-          controls
-          preload="metadata"
-          aria-label={texts.media.audio(n)}
-          onError={onError}
-        />
+        <audio src={src} controls preload="metadata" aria-label={name} onError={onError} />
       )}
       <figcaption>
         <a href={src} download>

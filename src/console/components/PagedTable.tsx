@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact"
+import { useEffect } from "preact/hooks"
 import type { Pages } from "../api/pages.ts"
 import { texts } from "../texts/en.ts"
 import { Empty, Loading, ProblemView } from "./States.tsx"
@@ -25,6 +26,11 @@ interface Props<T> {
 export const PagedTable = <T,>(props: Props<T>) => {
   const { caption, columns, empty, fresh = 0, idOf, onFresh, pages } = props
   const { cause, hasMore, isLoading, loadMore, reload, rows } = pages
+  // In an empty list nothing moves
+  const isFirst = fresh > 0 && rows.length === 0 && !isLoading
+  useEffect(() => {
+    if (isFirst) onFresh?.()
+  }, [isFirst])
   if (rows.length === 0) {
     if (cause !== undefined) return <ProblemView cause={cause} onRetry={reload} />
     if (isLoading) return <Loading />

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from "preact"
 import { texts } from "../texts/en.ts"
 import { Field } from "./Field.tsx"
-import { constraintsOf, labelOf, plainSchema } from "./schema.ts"
+import { constraintsOf, descriptionOf, labelOf, plainSchema } from "./schema.ts"
 import type { JsonSchema } from "./schema.ts"
 
 export type Value = unknown
@@ -68,7 +68,7 @@ export const SchemaField = (props: SchemaFieldProps) => {
   return (
     <Field
       label={labelOf(name)}
-      help={[schema.description, constraintsOf(schema)].filter(Boolean).join(" · ") || undefined}
+      help={[descriptionOf(schema), constraintsOf(schema)].filter(Boolean).join(" · ") || undefined}
       error={errors.get(pointer)}
       isRequired={isRequired}
     >
@@ -181,7 +181,7 @@ const ListField = (props: SchemaFieldProps) => {
         {labelOf(name)}
         {isRequired && <span class="faint"> ({texts.form.required})</span>}
       </legend>
-      {schema.description !== undefined && <p class="help">{schema.description}</p>}
+      {schema.description !== undefined && <p class="help">{descriptionOf(schema)}</p>}
       {errors.has(pointer) && <p class="field-error">{errors.get(pointer)}</p>}
       {items.map((item, index) => (
         // oxlint-disable-next-line react/no-array-index-key -- items have no other name than their place

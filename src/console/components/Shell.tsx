@@ -28,7 +28,7 @@ export const Shell = ({ children }: { readonly children: ComponentChildren }) =>
         {texts.skip}
       </a>
       <TopBar who={who} />
-      <Navigation isUser={isUser} isOperator={who.role === "operator"} />
+      <Navigation isUser={isUser} />
       <main id="main" tabIndex={-1}>
         <OfflineBanner />
         {viewed !== undefined && <ViewingAs id={viewed} />}
@@ -61,7 +61,7 @@ const TopBar = ({ who }: { readonly who: Session }) => (
 )
 
 const LiveState = () => (
-  <span class={`live ${liveState.value}`} role="status">
+  <span class="live" data-state={liveState.value} role="status">
     {texts.live[liveState.value]}
   </span>
 )
@@ -103,12 +103,7 @@ const Who = ({ who }: { readonly who: Session }) => {
   )
 }
 
-interface NavigationProps {
-  readonly isUser: boolean
-  readonly isOperator: boolean
-}
-
-const Navigation = ({ isOperator, isUser }: NavigationProps) => {
+const Navigation = ({ isUser }: { readonly isUser: boolean }) => {
   const menu = useRef<HTMLDetailsElement>(null)
   const { path } = location.value
   // On a narrow screen the menu closes when a page is opened
@@ -117,8 +112,7 @@ const Navigation = ({ isOperator, isUser }: NavigationProps) => {
   })
   const shown = routes.filter(
     ({ isInNavigation, role }) =>
-      isInNavigation &&
-      (role === "both" || (role === "user" && isUser) || (role === "operator" && isOperator))
+      isInNavigation && (role === "both" || role === (isUser ? "user" : "operator"))
   )
   const links = (
     <ul>
@@ -166,11 +160,16 @@ const OfflineBanner = () => {
   ) : null
 }
 
-const ViewingAs = ({ id }: { readonly id: string }) => (
-  <p class="banner">
-    {texts.viewingAs(texts.viewingAsUser(id))}{" "}
-    <button type="button" onClick={() => navigate(hrefOf("/", { user_id: "" }))}>
-      {texts.stopViewing}
-    </button>
-  </p>
-)
+const ViewingAs = ({ id }: { readonly id: string }) => {
+  const user = useResource(id, () =>
+    dataOf(api.GET("/manage/v1/users/{id}", { params: { path: { id } } }))
+  )
+  return (
+    <p class="banner">
+      {texts.viewingAs(user.data?.email ?? texts.viewingAsUser(id))}{" "}
+      <button type="button" onClick={() => navigate(hrefOf(`/users/${id}`, { user_id: "" }))}>
+        {texts.stopViewing}
+      </button>
+    </p>
+  )
+}

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from "preact"
+import { Link } from "./Link.tsx"
 import { Time } from "./Values.tsx"
 
 export interface Moment {
@@ -7,14 +8,16 @@ export interface Moment {
   readonly title: string
   readonly tone: "good" | "bad" | "going"
   readonly detail?: ComponentChildren
+  /** A page about it, below `/console`. */
+  readonly to?: string
 }
 
 /** What happened, in the order of time. */
 export const Timeline = ({ moments }: { readonly moments: ReadonlyArray<Moment> }) => (
   <ol class="timeline">
-    {moments.map(({ at, detail, id, title, tone }) => (
+    {moments.map(({ at, detail, id, title, to, tone }) => (
       <li key={id} class={tone}>
-        <span class="moment-title">{title}</span>
+        <span class="moment-title">{to === undefined ? title : <Link to={to}>{title}</Link>}</span>
         {detail !== undefined && <span class="faint"> {detail}</span>}
         <span class="moment-time faint">
           <Time at={at} />

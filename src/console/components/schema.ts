@@ -24,6 +24,10 @@ export const plainSchema = (schema: JsonSchema): JsonSchema => {
   return others.length === 1 ? { ...others[0], ...rest } : schema
 }
 
+/** A description without the marks of code. */
+export const descriptionOf = ({ description }: JsonSchema): string =>
+  description?.replaceAll("`", "") ?? ""
+
 /** `negative_prompt` is “Negative prompt”. */
 export const labelOf = (name: string): string => {
   const words = name.replaceAll("_", " ")

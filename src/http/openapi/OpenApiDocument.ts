@@ -3,6 +3,7 @@ import type { Label } from "../../catalog/bodies/Bodies.ts"
 import type { CatalogVersion } from "../../catalog/CatalogContent.ts"
 import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
 import { Api } from "../manage/Api.ts"
+import { shapeParameters, shapePaths } from "../openai/ShapesDocument.ts"
 import { plainName, secureName } from "../server/SessionCookies.ts"
 import { pathsOf, taskComponents, taskParameters } from "./OpenApiModels.ts"
 import {
@@ -40,6 +41,7 @@ const complete = (document: Json, catalog: CatalogVersion): Json => {
   const paths = {
     ...Object.assign({}, ...catalog.all.map(pathsOf)),
     ...vendorPaths(catalog.upstream.routes),
+    ...shapePaths,
     ...servicePaths,
     ...manageable(asRecord(document["paths"]))
   }
@@ -63,7 +65,7 @@ const complete = (document: Json, catalog: CatalogVersion): Json => {
         }
       },
       headers: headerComponents,
-      parameters: { ...taskParameters, ...vendorParameters },
+      parameters: { ...taskParameters, ...shapeParameters, ...vendorParameters },
       responses: problemResponses(),
       schemas: {
         ...withoutInner(asRecord(components["schemas"])),
@@ -145,6 +147,7 @@ const parametersOf = (operation: Json, method: string): ReadonlyArray<unknown> =
       .map(asRecord)
       .filter((parameter) => parameter["in"] !== "header")
       .map((parameter) => (parameter["name"] === "limit" ? limitParameter : parameter)),
+    ...(operation["operationId"] === "tasks.listTasks" ? [refTo("parameters", "Metadata")] : []),
     ...(method === "post" ? [refTo("parameters", "IdempotencyKey")] : []),
     ...(operation["requestBody"] === undefined ? [] : [refTo("parameters", "ContentType")])
   ]

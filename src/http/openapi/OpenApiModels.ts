@@ -108,6 +108,14 @@ export const taskParameters: Json = {
     "Credits that the request may cost at most; above that it is refused with code 1103, before a hold",
     { type: "string", examples: ["7.50"] }
   ),
+  Metadata: {
+    ...parameter("metadata", "query", "`metadata[key]=value`, of several all", {
+      type: "object",
+      additionalProperties: { type: "string" }
+    }),
+    style: "deepObject",
+    explode: true
+  },
   IfNoneMatch: parameter("If-None-Match", "header", "The `ETag` of an earlier response", {
     type: "string"
   })

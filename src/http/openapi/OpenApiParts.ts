@@ -2,7 +2,9 @@ import { Schema } from "effect"
 import { jsonSchemaOf } from "../../catalog/bodies/Bodies.ts"
 import type { Label } from "../../catalog/bodies/Bodies.ts"
 import { EventEnvelope } from "../../domain/Event.ts"
+import { metadataJsonSchema } from "../../domain/Metadata.ts"
 import { problemCodes } from "../../domain/Problem.ts"
+import { TaskStatus } from "../../domain/Task.ts"
 
 export type Json = Record<string, unknown>
 
@@ -24,10 +26,14 @@ export const componentOf = (label: Label): string =>
     .map((word) => word.charAt(0).toUpperCase() + word.slice(1))
     .join("")
 
-export const bodyComponent = (label: Label): Json => ({
-  ...asRecord(JSON.parse(JSON.stringify(jsonSchemaOf(label)), simplified)),
-  title: componentOf(label)
-})
+export const bodyComponent = (label: Label): Json => {
+  const schema = asRecord(JSON.parse(JSON.stringify(jsonSchemaOf(label)), simplified))
+  return {
+    ...schema,
+    properties: { ...asRecord(schema["properties"]), metadata: metadataJsonSchema },
+    title: componentOf(label)
+  }
+}
 
 /** Replaces an `anyOf` with one member by that member; an enumeration of integers is one. */
 const simplified = (_key: string, value: unknown): unknown => {
@@ -77,6 +83,17 @@ export const problemComponent: Json = {
     remaining: {
       type: "string",
       description: "Credits that the spend limit of the API key leaves, with code 1102"
+    },
+    task: {
+      type: "object",
+      description: "With the codes 2017 to 2019: the task, which exists",
+      required: ["id", "url", "status"],
+      properties: {
+        id: { type: "string", format: "uuid" },
+        url: { type: "string", format: "uri" },
+        status: { type: "string", enum: TaskStatus.literals },
+        error: refTo("schemas", "TaskError")
+      }
     },
     error: {
       type: "object",

@@ -20,7 +20,7 @@ import { handedOffCallOf } from "./HandedOffCall.ts"
 import type { HandedOffCall } from "./HandedOffCall.ts"
 import { responseHeaders, headerNames, defaultContentType } from "./PassthroughHeaders.ts"
 import type { HeaderNames } from "./PassthroughHeaders.ts"
-import { aliases, targetOf } from "./PassthroughTarget.ts"
+import { aliases, targetOf, taskShapes } from "./PassthroughTarget.ts"
 
 /** The vendors' own routes, and the aliases. docs/reference/passthrough.md#paths */
 export const layer = HttpRouter.use(
@@ -88,7 +88,7 @@ const noRoute = Effect.fail(problem(2006, "There is no such route"))
 const noAlias = Effect.fail(
   problem(
     2006,
-    `There is no such route. At /v1 are: ${[...aliases.keys(), "/v1/models"].join(", ")}; every open route of a vendor is below /vendors/{vendor}`
+    `There is no such route. At /v1 are: ${[...aliases.keys(), "/v1/models", ...taskShapes].join(", ")}; every open route of a vendor is below /vendors/{vendor}`
   )
 )
 

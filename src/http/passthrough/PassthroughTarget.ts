@@ -7,6 +7,13 @@ export const aliases: ReadonlyMap<string, string> = new Map([
   ["/v1/messages/count_tokens", "anthropic"]
 ])
 
+/** Paths of OpenAI's that are served by tasks. docs/reference/shapes.md */
+export const taskShapes: ReadonlyArray<string> = [
+  "/v1/images/generations",
+  "/v1/images/edits",
+  "/v1/videos"
+]
+
 export const aliasVendorOf = (path: string): string => aliases.get(path) ?? "openai"
 
 /** The vendor whose routes a path belongs to; none: an empty text. */

@@ -12,7 +12,7 @@ import type { Problem } from "../../domain/Problem.ts"
 import { handedOffCallOf } from "../passthrough/HandedOffCall.ts"
 import { vendorOf } from "../passthrough/PassthroughTarget.ts"
 import { hasOneHost } from "./Listener.ts"
-import { isExactPath } from "./Paths.ts"
+import { isExactPath, isTaskShape } from "./Paths.ts"
 import { pathOf, renderFailures } from "./Problems.ts"
 import { RequestTrace, traceOf, traceOfSpan } from "./RequestTrace.ts"
 import { liveVendors } from "./VendorModes.ts"
@@ -64,7 +64,8 @@ export const layer = HttpRouter.middleware<{ provides: RequestTrace }>()(
  */
 const makeIsSandbox = Effect.gen(function* () {
   const { live, simulated } = yield* liveVendors
-  return (path: string): boolean => live.size === 0 || simulated.has(vendorOf(path))
+  return (path: string): boolean =>
+    live.size === 0 || (simulated.has(vendorOf(path)) && !isTaskShape(path))
 })
 
 /**

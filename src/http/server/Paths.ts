@@ -14,6 +14,11 @@ const task = /^\/vendors\/[^/]+\/v1\/[^/]+\/(?:generation|edit)(?:\/|$)/u
 
 export const isTaskPath = (path: string): boolean => task.test(path)
 
+const taskShape = /^\/v1\/(?:images|videos)(?:[/?]|$)/u
+
+/** In OpenAI's shape, and run as a task by any vendor's model. docs/reference/shapes.md */
+export const isTaskShape = (path: string): boolean => taskShape.test(path)
+
 /** What is behind it goes to the passthrough, which decodes it. */
 const passthroughTail = /^\/(?:vendors\/[\w.-]+|v1\/models)\//u
 

@@ -14,6 +14,7 @@ export const pathOf = (request: HttpServerRequest.HttpServerRequest): string =>
 export const problemBody = (fault: Problem, path: string) => {
   const { status, title } = problemCodes[fault.code]
   const errors = fault.errors === undefined ? {} : { errors: fault.errors }
+  const task = fault.task === undefined ? {} : { task: fault.task }
   const remaining = fault.remaining === undefined ? {} : { remaining: fault.remaining }
   return {
     type: `/docs/errors#${fault.code}`,
@@ -24,6 +25,7 @@ export const problemBody = (fault: Problem, path: string) => {
     code: fault.code,
     ...errors,
     ...remaining,
+    ...task,
     ...vendorError(fault, path)
   }
 }
@@ -44,6 +46,8 @@ const notReadySeconds = 1
 const headersOf = (fault: Problem, status: number): Record<string, string> => ({
   ...(status === 401 ? { "www-authenticate": "Bearer" } : {}),
   ...(status === 413 || status === 408 || fault.code === 2014 ? { connection: "close" } : {}),
+  // OpenAI's clients send a request again by themselves; here it would buy another task
+  ...(fault.task === undefined ? {} : { "x-should-retry": "false" }),
   ...(fault.allow === undefined ? {} : { allow: fault.allow.join(", ") }),
   ...(status === 429 || status === 503 || fault.retryAfterSeconds !== undefined
     ? { "retry-after": String(fault.retryAfterSeconds ?? notReadySeconds) }

@@ -91,7 +91,7 @@ export const withoutNames = (text: string): string =>
     )
     .join("\n")
 
-/** The OpenAPI document and its page, of the catalog that is sold now: made by the first request after a reload. */
+/** The OpenAPI document and its page, of the catalog that is sold now: made by the first request after a start or a reload. */
 const makeDocuments = Effect.gen(function* () {
   const catalog = yield* Catalog
   const { serviceName } = yield* AppConfig
@@ -100,10 +100,10 @@ const makeDocuments = Effect.gen(function* () {
     const document = HttpServerResponse.jsonUnsafe(OpenApi.fromApi(api))
     return { hash: version.hash, document, page: yield* makeDocsPage(api) }
   })
-  let made = yield* make(catalog.current())
+  let made: Effect.Success<ReturnType<typeof make>> | undefined
   const current = Effect.suspend(() => {
     const version = catalog.current()
-    if (version.hash === made.hash) return Effect.succeed(made)
+    if (version.hash === made?.hash) return Effect.succeed(made)
     return Effect.tap(make(version), (next) =>
       Effect.sync(() => {
         made = next

@@ -23,7 +23,7 @@ export const layer = HttpRouter.use(
         single(query["expires"]),
         single(query["signature"])
       )
-      return yield* respond(artifact)
+      return yield* respondArtifact(artifact)
     })
     yield* router.addAll([resource("/artifacts/:id", { GET: open })])
   })
@@ -42,7 +42,7 @@ const sandbox = {
 }
 
 /** The medium, a range of it, or 304: RFC 9110, sections 13 and 14. */
-const respond = Effect.fnUntraced(function* (artifact: OpenedArtifact) {
+export const respondArtifact = Effect.fnUntraced(function* (artifact: OpenedArtifact) {
   const request = yield* HttpServerRequest.HttpServerRequest
   const { mime, size } = artifact
   const left = DateTime.distance(yield* DateTime.now, artifact.expiresAt)

@@ -14,3 +14,7 @@ export const preferredWait = (header: string | undefined): Option.Option<number>
   }
   return Option.none()
 }
+
+/** `Prefer: respond-async` (RFC 7240). docs/reference/shapes.md#waiting-for-a-task */
+export const prefersAsync = (header: string | undefined): boolean =>
+  (header ?? "").split(",").some((part) => /^respond-async\s*(?:;|$)/iu.test(part.trim()))

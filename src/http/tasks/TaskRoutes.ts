@@ -1,30 +1,35 @@
 import { DateTime, Duration, Effect, Option, Schema, Stream } from "effect"
 import { HttpRouter, HttpServerRequest, HttpServerResponse } from "effect/http"
 import type { Headers } from "effect/http"
-import type { Ending } from "../../catalog/PriceRow.ts"
 import { AppConfig } from "../../config/Config.ts"
 import * as Credits from "../../domain/Credits.ts"
 import { TaskId } from "../../domain/Ids.ts"
-import type { UserId } from "../../domain/Ids.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
 import { isTerminal } from "../../domain/Task.ts"
 import { taskBody } from "../../domain/TaskBody.ts"
 import { Router } from "../../tasks/Router.ts"
-import type { FoundTask, ModelPath } from "../../tasks/Router.ts"
+import type { ModelPath } from "../../tasks/Router.ts"
 import type { Created } from "../../tasks/TaskCreation.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
 import { allowsModel, modelNotAllowed } from "../../users/ApiKeys.ts"
-import type { Principal } from "../../users/ApiKeys.ts"
 import { makeAdmitInference } from "../server/Authentication.ts"
 import { matches } from "../server/ByteRanges.ts"
 import { eventStream, wantsEventStream } from "../server/EventStream.ts"
-import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
 import { readJsonBody } from "../server/JsonBody.ts"
-import { maxCostHeader, readMaxCost } from "../server/MaxCost.ts"
+import { maxCostHeader } from "../server/MaxCost.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
-import { RequestTrace } from "../server/RequestTrace.ts"
 import { resource } from "../server/Resource.ts"
+import {
+  costOf,
+  createdId,
+  endingHeaders,
+  headerOf,
+  makeAccept,
+  makeCreatedHeaders,
+  makeEndOf
+} from "./CreatedTask.ts"
+import type { Header, TaskView } from "./CreatedTask.ts"
 import { preferredWait } from "./PreferredWait.ts"
 
 /** Create, get and cancel, on `/generation` and `/edit`. docs/reference/tasks.md#paths */
@@ -44,19 +49,17 @@ export const layer = HttpRouter.use(
 /** Seconds until the client should poll again. docs/reference/tasks.md#polling */
 const retryAfterSeconds = "2"
 
-type Header = (name: string) => string
-
 const makeHandlers = Effect.gen(function* () {
   const router = yield* Router
   const { serviceName } = yield* AppConfig
-  const header: Header = (name) => `x-${serviceName}-${name}`.toLowerCase()
+  const header = headerOf(serviceName)
   const show = makeShow(header)
   const admit = yield* makeAdmitInference
   const cancel = Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const { principal } = yield* admit(Option.none())
     const path = yield* modelPath(action)
     const { ending, task } = yield* router.cancel(principal.userId, path, yield* taskId)
-    return HttpServerResponse.setHeaders(show(task), headersOf(ending))
+    return HttpServerResponse.setHeaders(show(task), endingHeaders(ending))
   })
 
   return {
@@ -88,7 +91,7 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show, admi
       Effect.suspend(() =>
         // A request keeps the body that was read from it, and is in memory until its response
         Effect.provideService(
-          accept(request, principal, path),
+          Effect.flatMap(readJsonBody, (body) => accept(request, principal, path, body)),
           HttpServerRequest.HttpServerRequest,
           request.modify({})
         )
@@ -96,7 +99,8 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show, admi
     )
     const seconds = preferredWait(request.headers["prefer"])
     if (Option.isNone(seconds)) return respond(created, Option.none())
-    const ended = yield* endOf(principal.userId, path, created, seconds.value)
+    const wait = Duration.seconds(seconds.value)
+    const ended = yield* endOf(principal.userId, path, yield* createdId(created), wait)
     return HttpServerResponse.setHeader(
       respond(created, ended),
       "preference-applied",
@@ -110,70 +114,22 @@ const quoted = Effect.fnUntraced(function* (router: Router["Service"], path: Mod
   const { amount, ending } = yield* router.quote(path, value)
   return HttpServerResponse.jsonUnsafe(
     { quote: { amount: Credits.format(amount), currency: "credits" } },
-    { headers: headersOf(ending) }
-  )
-})
-
-const makeAccept = (router: Router["Service"], maxCostName: string) =>
-  Effect.fnUntraced(function* (
-    request: HttpServerRequest.HttpServerRequest,
-    principal: Principal,
-    path: ModelPath
-  ) {
-    const maxCost = yield* readMaxCost(request.headers, maxCostName)
-    const body = yield* readJsonBody
-    return yield* router.create({
-      principal,
-      path,
-      maxCost,
-      body: body.value,
-      traceId: (yield* RequestTrace).traceId,
-      idempotency: yield* readIdempotencyKey(request, body)
-    })
-  })
-
-const decodeCreated = Schema.decodeUnknownEffect(
-  Schema.fromJsonString(Schema.Struct({ task_info: Schema.Struct({ id: TaskId }) }))
-)
-
-/** The created task if it ends in time. It exists, so that no failure of the wait may be the response. */
-const makeEndOf = Effect.gen(function* () {
-  const router = yield* Router
-  const watch = yield* TaskWatch
-  return Effect.fnUntraced(
-    function* (userId: UserId, path: ModelPath, { body }: Created, seconds: number) {
-      const { id } = (yield* decodeCreated(body)).task_info
-      const { task } = yield* router.find(userId, path, id)
-      return yield* watch.untilEnd(task, Duration.seconds(seconds))
-    },
-    Effect.option,
-    Effect.map(Option.filter(({ status }) => isTerminal(status)))
+    { headers: endingHeaders(ending) }
   )
 })
 
 const makeAccepted = (header: Header, show: Show) => {
-  const [cost, balance, left] = [header("cost"), header("balance"), header("budget-remaining")]
-  return (created: Created, ended: Option.Option<TaskView>) => {
-    const headers: Record<string, string> = {
-      [balance]: Credits.format(created.balance),
-      ...headersOf(created.ending)
-    }
-    if (created.sandbox) headers[header("sandbox")] = "true"
-    if (created.left !== null) headers[left] = Credits.format(created.left)
-    if (created.replayed) headers["idempotency-replayed"] = "true"
-    return Option.isSome(ended)
-      ? HttpServerResponse.setHeaders(show(ended.value), headers)
+  const cost = header("cost")
+  const headersOf = makeCreatedHeaders(header)
+  return (created: Created, ended: Option.Option<TaskView>) =>
+    Option.isSome(ended)
+      ? HttpServerResponse.setHeaders(show(ended.value), headersOf(created))
       : HttpServerResponse.text(created.body, {
           status: 202,
           contentType: "application/json",
-          headers: { [cost]: Credits.format(created.cost), ...headers }
+          headers: { [cost]: Credits.format(created.cost), ...headersOf(created) }
         })
-  }
 }
-
-/** RFC 9745 and RFC 8594. docs/catalog.md#models-that-end */
-const headersOf = (ending: Ending | undefined): Record<string, string> =>
-  ending === undefined ? {} : { deprecation: ending.deprecation, sunset: ending.sunset }
 
 type Show = (task: TaskView) => HttpServerResponse.HttpServerResponse
 
@@ -232,7 +188,7 @@ const makeGet = Effect.fnUntraced(function* (header: Header, show: Show, admit: 
                     ? respond(request, task)
                     : Effect.map(
                         respond(request, task),
-                        HttpServerResponse.setHeaders(headersOf(ending))
+                        HttpServerResponse.setHeaders(endingHeaders(ending))
                       )
                 )
             )
@@ -240,17 +196,8 @@ const makeGet = Effect.fnUntraced(function* (header: Header, show: Show, admit: 
     })
 })
 
-type TaskView = FoundTask["task"]
-
 /** The JSON of GET, of `data:` in an event stream, and of `payload` in webhook events. */
 const bodyOf = (task: TaskView): string => taskBody(task, task.resultKind)
-
-/**
- * What is held while the task runs; what was captured when it has ended.
- * docs/reference/tasks.md#response-headers
- */
-const costOf = (task: TaskView): Credits.Credits =>
-  task.captured ?? (task.status === "failed" ? Credits.zero : task.price)
 
 const modelPath = (action: ModelPath["action"]) =>
   Effect.map(HttpRouter.params, ({ model = "", vendor = "" }) => ({ vendor, model, action }))

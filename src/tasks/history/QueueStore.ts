@@ -12,6 +12,10 @@ export const QueueDepths = Schema.Struct({
   tasksWaiting: Schema.Int,
   /** No process runs them. */
   tasksUnowned: Schema.Int,
+  /** Their next step is due and has not begun. */
+  tasksDue: Schema.Int,
+  /** Of the task whose step has been due for longest; 0: none is. */
+  tasksLatenessMillis: Schema.Finite,
   deliveries: Schema.Int,
   deliveriesDue: Schema.Int,
   deliveriesClaimed: Schema.Int,
@@ -34,7 +38,11 @@ export class QueueStore extends Context.Service<
             SELECT r.*, q.* FROM (
               SELECT count(*)::int AS tasks,
                 (count(*) FILTER (WHERE slot_key IS NOT NULL AND NOT slot_held))::int AS tasks_waiting,
-                (count(*) FILTER (WHERE owner IS NULL))::int AS tasks_unowned
+                (count(*) FILTER (WHERE owner IS NULL))::int AS tasks_unowned,
+                (count(*) FILTER (WHERE owner IS NULL AND due_at <= ${toDate(now)}))::int AS tasks_due,
+                greatest(0, coalesce(floor(1000 * extract(epoch FROM
+                  ${toDate(now)}::timestamptz - min(due_at) FILTER (WHERE owner IS NULL))), 0))::float8
+                  AS tasks_lateness_millis
               FROM runs
             ) r CROSS JOIN (
               SELECT count(*)::int AS deliveries,

@@ -1,5 +1,10 @@
-import { Context, Effect, Layer, Option } from "effect"
+import { Array, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
+import { Artifacts } from "../../artifacts/Artifacts.ts"
+import type { ArtifactRow } from "../../artifacts/Artifacts.ts"
+import { pointerOf } from "../../catalog/FieldFaults.ts"
+import { referenceIn } from "../../catalog/media/Media.ts"
 import type { ScannedPage } from "../../db/ListScan.ts"
+import { ArtifactId } from "../../domain/Ids.ts"
 import type { TaskId, UserId } from "../../domain/Ids.ts"
 import { problem } from "../../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
@@ -19,6 +24,15 @@ export interface History {
   readonly entries: ReadonlyArray<EntryRow>
   /** Deliveries joined with their attempts, ordered by both. */
   readonly deliveries: ReadonlyArray<TaskDeliveryRow>
+  readonly inputs: ReadonlyArray<KeptInput>
+}
+
+/** A medium that came inline and is still kept. */
+export interface KeptInput {
+  readonly pointer: string
+  readonly artifact: ArtifactRow
+  /** Signed. */
+  readonly url: string
 }
 
 /** A user's tasks across all vendors and models. docs/reference/tasks.md#history */
@@ -40,6 +54,7 @@ export class TaskHistory extends Context.Service<
       const store = yield* TaskHistoryStore
       const wallet = yield* Wallet
       const deliveries = yield* Deliveries
+      const inputsOf = keptInputs(yield* Artifacts)
       return TaskHistory.of({
         search: store.search,
         get: Effect.fn("TaskHistory.get")(function* (userId, id) {
@@ -49,10 +64,51 @@ export class TaskHistory extends Context.Service<
             task: task.value,
             attempts: yield* store.attempts(id),
             entries: yield* wallet.entriesOf(userId, id),
-            deliveries: yield* deliveries.ofTask(id)
+            deliveries: yield* deliveries.ofTask(id),
+            inputs: yield* inputsOf(task.value)
           }
         })
       })
     })
   )
+}
+
+/** Any text of a body may look like a reference, so the artifact has to be an input of this very task. */
+const keptInputs = (artifacts: Artifacts["Service"]) =>
+  Effect.fnUntraced(function* (task: PastTask) {
+    const now = yield* DateTime.now
+    const found = yield* Effect.forEach(artifactsIn(task.body), ({ id, pointer }) =>
+      Effect.map(artifacts.find(id), (row) => {
+        const kept = Option.filter(row, (it) => isInputOf(it, task, now))
+        return Option.map(kept, (artifact): KeptInput => ({
+          pointer,
+          artifact,
+          url: artifacts.urlOf(artifact)
+        }))
+      })
+    )
+    return Array.getSomes(found)
+  })
+
+const isInputOf = (artifact: ArtifactRow, task: PastTask, now: DateTime.Utc): boolean =>
+  artifact.taskId === task.id &&
+  artifact.role === "input" &&
+  DateTime.isGreaterThan(artifact.expiresAt, now)
+
+const decodeArtifactId = Schema.decodeUnknownOption(ArtifactId)
+
+/** What stands in place of inline media, in a field or in a list. */
+const artifactsIn = (body: Schema.Json) =>
+  textsIn(body).flatMap(({ path, text }) => {
+    const id = Option.flatMap(referenceIn(text), decodeArtifactId)
+    return Option.isSome(id) ? [{ id: id.value, pointer: pointerOf(path) }] : []
+  })
+
+const textsIn = (
+  value: Schema.Json,
+  path: ReadonlyArray<PropertyKey> = []
+): ReadonlyArray<{ readonly path: ReadonlyArray<PropertyKey>; readonly text: string }> => {
+  if (typeof value === "string") return [{ path, text: value }]
+  if (typeof value !== "object" || value === null || path.length > 1) return []
+  return Object.entries(value).flatMap(([name, item]) => textsIn(item, [...path, name]))
 }

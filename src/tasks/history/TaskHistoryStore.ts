@@ -8,6 +8,7 @@ import { storeFailures } from "../../db/StoreFailures.ts"
 import { taskColumns, TaskRow } from "../../db/TaskRow.ts"
 import type { Credits } from "../../domain/Credits.ts"
 import type { ApiKeyId, TaskId, UserId } from "../../domain/Ids.ts"
+import type { Metadata } from "../../domain/Metadata.ts"
 import type { StoreUnavailable } from "../../domain/Problem.ts"
 import type { TaskStatus } from "../../domain/Task.ts"
 
@@ -33,6 +34,8 @@ export interface TaskFilter {
   readonly model?: string | undefined
   readonly vendor?: string | undefined
   readonly traceId?: string | undefined
+  /** Has these values under these keys. */
+  readonly metadata?: Metadata | undefined
   /** Created at or after. */
   readonly since?: DateTime.Utc | undefined
   /** Created before. */
@@ -106,7 +109,10 @@ function search(sql: PgClient.PgClient) {
       ...when(filter.status, (status) => sql`t.status = ${status}`),
       ...when(vendor, (name) => sql`t.vendor = ${name}`),
       ...when(filter.minCost, (cost) => sql`t.captured >= ${cost}`),
-      ...when(filter.maxCost, (cost) => sql`t.captured <= ${cost}`)
+      ...when(filter.maxCost, (cost) => sql`t.captured <= ${cost}`),
+      ...Object.entries(filter.metadata ?? {}).map(
+        ([key, value]) => sql`t.metadata ->> ${key}::text = ${value}`
+      )
     ]
     // One condition and its index select the candidates; the others are filters
     const conditions = [

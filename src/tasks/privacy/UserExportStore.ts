@@ -69,7 +69,7 @@ const parts: ReadonlyArray<Part> = [
     ...byUuid,
     object: "task",
     table: "tasks",
-    columns: `id, api_key_id, vendor, model, action, status, body, result, error, sandbox, price AS held,
+    columns: `id, api_key_id, vendor, model, action, status, body, metadata, result, error, sandbox, price AS held,
       captured, trace_id, created_at, started_at, updated_at`
   },
   {

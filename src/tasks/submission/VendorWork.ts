@@ -8,12 +8,13 @@ import { pollIntervalMax } from "../../vendors/Polling.ts"
 import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { Handle, Progress, VendorAccount } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
+import { TaskInbox } from "../TaskInbox.ts"
 import { TaskMedia } from "../TaskMedia.ts"
 import type { JobResult } from "../TaskOutput.ts"
 import { listQueue, pollQueue, ratedQueue } from "../TaskQueue.ts"
 import type { TaskQueue } from "../TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
-import type { NewestAttempt, NextStep, OwnedTask, StoredInputs } from "../TaskStore.ts"
+import type { NewestAttempt, NextStep, OwnedTask, StepEnd, StoredInputs } from "../TaskStore.ts"
 import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 import { doneIn } from "./DoneHandle.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
@@ -87,7 +88,10 @@ export class VendorWork extends Context.Service<
       })
 
       return VendorWork.of({
-        cancel: (id) => Effect.ignore(cancel(id)),
+        cancel: (id) =>
+          Effect.catchCause(cancel(id), (cause) =>
+            Effect.logInfo("A vendor was not asked to cancel a job", cause)
+          ),
         next: Effect.fnUntraced(function* (owned) {
           if (Option.isNone(owned.attempt)) {
             return yield* submit(owned, yield* entryOf(owned.task), 1)
@@ -191,7 +195,7 @@ const noAccount = new VendorError({
 
 const cancelWith = (tasks: TaskStore["Service"], accounts: AccountKeys["Service"]) =>
   Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
-    const job = yield* tasks.job(id)
+    const job = yield* retryStore(tasks.job(id))
     if (Option.isNone(job) || Option.isSome(doneIn(job.value.handle))) return
     const account = yield* accounts.ownerOf(job.value.accountId)
     yield* cancelJob(account, job.value.handle)
@@ -200,8 +204,11 @@ const cancelWith = (tasks: TaskStore["Service"], accounts: AccountKeys["Service"
 /** Polls, and reports faults of the service's own account. */
 const makePolling = Effect.gen(function* () {
   const faults = yield* OperatorFaults
+  const inbox = yield* TaskInbox
   const pacing = yield* PollPacing
   const store = yield* TaskStore
+  const endPoll = (end: StepEnd, until: DateTime.Utc) =>
+    store.endPoll(end, () => inbox.wake(DateTime.toEpochMillis(until)))
 
   const report = (account: VendorAccount, upstreamModel: string, error: VendorError) =>
     account.isSimulated === true
@@ -245,7 +252,7 @@ const makePolling = Effect.gen(function* () {
     const until = yield* pacing.next({ ...job, after: progress.pollAfter })
     const now = yield* DateTime.now
     const next = { dueAt: until, queue: pollQueue(account, upstreamModel) }
-    yield* store.endPoll({ taskId: task.id, epoch, next, now })
+    yield* endPoll({ taskId: task.id, epoch, next, now }, until)
     return { _tag: "Waits", until } as const
   })
 
@@ -261,7 +268,7 @@ const makePolling = Effect.gen(function* () {
       const now = yield* DateTime.now
       const until = DateTime.addDuration(now, pollIntervalMax)
       const next = { dueAt: until, queue: { name: queue } }
-      yield* store.endPoll({ taskId: task.id, epoch, next, now })
+      yield* endPoll({ taskId: task.id, epoch, next, now }, until)
       return waits(until)
     }),
     poll: (account: VendorAccount, upstreamModel: string, owned: OwnedTask, handle: Handle) =>

@@ -3,7 +3,7 @@ import { createServer } from "node:net"
 import type { AddressInfo } from "node:net"
 import { join } from "node:path"
 import { assert, beforeAll, describe, it } from "vitest"
-import { shortLived } from "../../support/compiled.ts"
+import { compiled, shortLived } from "../../support/compiled.ts"
 import { freePort, run, temporaryFolder, until, untilReady } from "../../support/spawnService.ts"
 import { prepareDataDir } from "../../support/stores.ts"
 
@@ -70,8 +70,10 @@ beforeAll(async () => {
   }
 })
 
+const program = await compiled()
+
 const start = (env: Record<string, string>) =>
-  run(process.execPath, [...shortLived, "src/main.ts"], { EMBEDDED_DURABLE: "false", ...env })
+  run(process.execPath, [...shortLived, program], { EMBEDDED_DURABLE: "false", ...env })
 
 const assertOneLine = async (service: ReturnType<typeof start>, line: RegExp) => {
   assert.strictEqual(await service.ended, 1)

@@ -151,7 +151,12 @@ describe("BASE_URL", () => {
 })
 
 describe("a duration", () => {
-  for (const name of ["TASK_DEADLINE", "BALANCE_ALERT_THROTTLE", "UPSTREAM_TIMEOUT"]) {
+  for (const name of [
+    "TASK_DEADLINE",
+    "BALANCE_ALERT_THROTTLE",
+    "UPSTREAM_TIMEOUT",
+    "IMAGES_WAIT"
+  ]) {
     it.effect(`${name} is above 0, and media that are kept for 24 hours outlive it`, () =>
       Effect.gen(function* () {
         const read = (value: string) =>

@@ -186,59 +186,69 @@ const calls = async (it: ConsolePage, url: string, key: string) => {
 
 describe("keys, usage, wallet, models and calls in the console", () => {
   layer(consoleGateway(), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
-    it.effect("a key from its making to its end, and what it spent, to the rows", () =>
-      Effect.gen(function* () {
-        const { key, url, userId } = yield* Running
-        const screen = yield* consolePage()
-        yield* signInByLink(screen, adminToken, userId)
-        yield* Effect.promise(async () => {
-          await keys(screen, url)
-          await usage(screen)
-          await wallet(screen)
-          await models(screen)
-          await calls(screen, url, key)
-        })
-        assert.deepStrictEqual(screen.faults, [])
-      })
+    it.effect(
+      "a key from its making to its end, and what it spent, to the rows",
+      () =>
+        Effect.gen(function* () {
+          const { key, url, userId } = yield* Running
+          const screen = yield* consolePage()
+          yield* signInByLink(screen, adminToken, userId)
+          yield* Effect.promise(async () => {
+            await keys(screen, url)
+            await usage(screen)
+            await wallet(screen)
+            await models(screen)
+            await calls(screen, url, key)
+          })
+          assert.deepStrictEqual(screen.faults, [])
+        }),
+      90_000
     )
 
-    it.effect("the operator tops up, dark and 360 px wide; all pages fit", () =>
-      Effect.gen(function* () {
-        const { userId } = yield* Running
-        const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
-        const { open, page } = screen
-        yield* signInByLink(screen, adminToken, null)
-        yield* Effect.promise(async () => {
-          await open(`/wallet?user_id=${userId}`)
-          await opened(screen, "Wallet")
-          await page.getByRole("button", { name: "Top up" }).click()
-          const dialog = page.getByRole("dialog")
-          await dialog.getByLabel("Amount").fill("1000.5")
-          await dialog.getByLabel("Note").fill("=2+2 <i>paid</i>")
-          assert.deepStrictEqual(await screen.axeFindings(), [])
-          await dialog.getByRole("button", { name: "Top up" }).click()
-          await page.getByText("=2+2 <i>paid</i>").waitFor()
-          await page.getByRole("cell", { name: "+1,000.50" }).waitFor()
-          await looks(screen)
-          // Who only looks changes nothing else
-          await open(`/keys?user_id=${userId}`)
-          await opened(screen, "Keys")
-          await page.getByRole("table").waitFor()
-          assert.strictEqual(await page.getByRole("button", { name: "Create key" }).count(), 0)
-          await looks(screen)
-          for (const [path, title] of [
-            ["/usage", "Usage"],
-            ["/calls", "Calls"],
-            ["/models", "Models and prices"],
-            [`/models/alibaba/${model}`, `alibaba/${model}`]
-          ] as const) {
-            await open(`${path}?user_id=${userId}`)
-            await opened(screen, title)
+    it.effect(
+      "the operator tops up, dark and 360 px wide; all pages fit",
+      () =>
+        Effect.gen(function* () {
+          const { userId } = yield* Running
+          const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
+          const { open, page } = screen
+          yield* signInByLink(screen, adminToken, null)
+          yield* Effect.promise(async () => {
+            await open(`/users/${userId}`)
+            await opened(screen, "User")
+            await page.getByRole("button", { name: "Top up" }).click()
+            const dialog = page.getByRole("dialog")
+            await dialog.getByLabel("Amount").fill("1000.5")
+            await dialog.getByLabel("Note").fill("=2+2 <i>paid</i>")
+            assert.deepStrictEqual(await screen.axeFindings(), [])
+            await dialog.getByRole("button", { name: "Top up" }).click()
+            await dialog.waitFor({ state: "detached" })
+            // Who only looks changes nothing
+            await open(`/wallet?user_id=${userId}`)
+            await opened(screen, "Wallet")
+            await page.getByText("=2+2 <i>paid</i>").waitFor()
+            assert.strictEqual(await page.getByRole("button", { name: "Top up" }).count(), 0)
+            await page.getByRole("cell", { name: "+1,000.50" }).waitFor()
             await looks(screen)
-          }
-        })
-        assert.deepStrictEqual(screen.faults, [])
-      })
+            await open(`/keys?user_id=${userId}`)
+            await opened(screen, "Keys")
+            await page.getByRole("table").waitFor()
+            assert.strictEqual(await page.getByRole("button", { name: "Create key" }).count(), 0)
+            await looks(screen)
+            for (const [path, title] of [
+              ["/usage", "Usage"],
+              ["/calls", "Calls"],
+              ["/models", "Models and prices"],
+              [`/models/alibaba/${model}`, `alibaba/${model}`]
+            ] as const) {
+              await open(`${path}?user_id=${userId}`)
+              await opened(screen, title)
+              await looks(screen)
+            }
+          })
+          assert.deepStrictEqual(screen.faults, [])
+        }),
+      90_000
     )
   })
 })

@@ -113,8 +113,8 @@ const renamed = (before: Rows): Rows => {
       slot_max: null,
       inputs: null
     },
-    tasks: { catalog_id: null },
-    calls: { catalog_id: null, request_id: null },
+    tasks: { catalog_id: null, metadata: null, deleted_at: null },
+    calls: { catalog_id: null, request_id: null, first_token_ms: null },
     vendor_turns: { spacing: null, minute: null, used: 0 },
     vendor_faults: { account_id: null, model: null, at: null, http_status: null, remedy: null },
     users: {
@@ -240,7 +240,9 @@ for (const [store, database] of Object.entries(former)) {
           "0011_vendor_accounts",
           "0012_callback_times",
           "0013_duties",
-          "0014_room_for_updates"
+          "0014_first_token",
+          "0015_task_metadata",
+          "0016_deleted_videos"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState

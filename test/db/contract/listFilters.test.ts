@@ -1,11 +1,12 @@
 import { PgClient } from "@effect/sql-pg"
 import { assert, describe, layer } from "@effect/vitest"
-import { DateTime, Effect, Layer, Option } from "effect"
-import { ApiKeyId, DeliveryId, makeTaskId, TaskId } from "../../../src/domain/Ids.ts"
+import { DateTime, Effect, Layer, Option, Tracer } from "effect"
+import { ApiKeyId, AuditId, DeliveryId, makeTaskId, TaskId } from "../../../src/domain/Ids.ts"
 import type { UserId } from "../../../src/domain/Ids.ts"
 import { listScanRowsMax } from "../../../src/domain/Limits.ts"
 import type { CallFilter } from "../../../src/passthrough/CallSearchStore.ts"
 import { CallStore } from "../../../src/passthrough/CallStore.ts"
+import { AuditStore } from "../../../src/process/AuditStore.ts"
 import { TaskHistoryStore } from "../../../src/tasks/history/TaskHistoryStore.ts"
 import type { TaskFilter } from "../../../src/tasks/history/TaskHistoryStore.ts"
 import type { EntryPage } from "../../../src/wallet/WalletEntryStore.ts"
@@ -76,6 +77,22 @@ const costOf = Effect.fnUntraced(function* <A, E, R>(table: string, work: Effect
   return { result, rows: (yield* rowsRead(table)) - before }
 })
 
+/** Statements that this work sends. */
+const statementsOf = Effect.fnUntraced(function* <A, E, R>(work: Effect.Effect<A, E, R>) {
+  let statements = 0
+  const tracer = Tracer.make({
+    span: (options) => {
+      const span = new Tracer.NativeSpan(options)
+      span.attribute = (key) => {
+        if (key === "db.query.text") statements += 1
+      }
+      return span
+    }
+  })
+  yield* Effect.provideService(work, Tracer.Tracer, tracer)
+  return statements
+})
+
 /** Reads page after page. */
 const walk = Effect.fnUntraced(function* <A, E, R>(
   keyOf: (row: A) => string,
@@ -97,7 +114,12 @@ const walk = Effect.fnUntraced(function* <A, E, R>(
 
 for (const [name, database] of Object.entries(singleStores)) {
   describe(`filtered lists (${name})`, () => {
-    const services = Layer.mergeAll(walletStores, TaskHistoryStore.layer, DeliveryLogStore.layer)
+    const services = Layer.mergeAll(
+      walletStores,
+      AuditStore.layer,
+      TaskHistoryStore.layer,
+      DeliveryLogStore.layer
+    )
     layer(Layer.provideMerge(services, database), {
       timeout: "120 seconds",
       excludeTestServices: true
@@ -138,6 +160,10 @@ for (const [name, database] of Object.entries(singleStores)) {
               assert.isBelow(rows, 50, label)
               assert.isEmpty((yield* store.search(other, { ...filter, limit: 21 })).rows, label)
             }
+            // One snapshot: rows that are written meanwhile move the end of no page
+            const missing = store.search(user, { vendor: "nobody", limit: 21 })
+            assert.strictEqual(yield* statementsOf(missing), 1)
+            assert.strictEqual((yield* missing).end, ids[count - listScanRowsMax])
             // More than a page may read: where it ended is another user's task
             assert.deepStrictEqual(yield* store.search(other, { apiKeyId: keyOf(0), limit: 21 }), {
               rows: [],
@@ -261,6 +287,42 @@ for (const [name, database] of Object.entries(singleStores)) {
               [...numbers]
             )
             assert.isBelow(first.rows, rows)
+          }
+        })
+      )
+
+      it.effect("the audit log by type, actor and resource", () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          const audit = yield* AuditStore
+          const id = (n: number) =>
+            AuditId.make(
+              `aud_${(begin + n * 1000).toString(16).padStart(12, "0")}${"0".repeat(20)}`
+            )
+          const numbers = Array.from({ length: 12_000 }, (_, n) => n)
+          yield* sql`
+            INSERT INTO audit_entries (id, created_at, type, actor_type, actor_id, resource_id, changes)
+            SELECT id, ${new Date(begin)}::timestamptz + (i - 1) * interval '1 second',
+              CASE WHEN i = 1 THEN 'topUp' ELSE 'signIn' END, 'session', CASE WHEN i = 2 THEN 'one' ELSE 'other' END,
+              CASE WHEN i = 3 THEN 'one' ELSE 'other' END, '{}'
+            FROM unnest(${numbers.map(id)}::text[]) WITH ORDINALITY AS u(id, i)`
+          yield* sql`ANALYZE audit_entries`
+          for (const [filter, found] of [
+            [{ type: "topUp" }, 0],
+            [{ actorId: "one" }, 1],
+            [{ resourceId: "one" }, 2]
+          ] as const) {
+            const list = (before: string | undefined) =>
+              audit.list({
+                ...filter,
+                before: Option.map(Option.fromUndefinedOr(before), (it) => AuditId.make(it)),
+                limit: 21
+              })
+            const first = yield* costOf("audit_entries", list(undefined))
+            assert.isEmpty(first.result.rows)
+            assert.isBelow(first.rows, 2.5 * listScanRowsMax)
+            const all = yield* walk((row) => row.id, 21, list)
+            assert.deepStrictEqual([all.found.map((row) => row.id), all.pages], [[id(found)], 2])
           }
         })
       )

@@ -44,17 +44,6 @@ const ledgerEntriesRead = Effect.gen(function* () {
   return row!.entries
 })
 
-/** Updates of tasks, and those whose new version lies beside the old one. */
-const tasksUpdated = Effect.gen(function* () {
-  const sql = yield* PgClient.PgClient
-  yield* sql`SELECT pg_stat_force_next_flush()`
-  yield* sql`SELECT pg_stat_clear_snapshot()`
-  const [row] = yield* sql<{ updated: number; inPlace: number }>`
-    SELECT n_tup_upd::int AS updated, n_tup_hot_upd::int AS in_place
-    FROM pg_stat_user_tables WHERE relname = 'tasks'`
-  return row!
-})
-
 /** Look-ups of budgets of keys, of any kind. */
 const budgetScans = Effect.gen(function* () {
   const sql = yield* PgClient.PgClient
@@ -119,27 +108,6 @@ for (const [name, database] of Object.entries(singleStores)) {
             yield* pairs(10, 200)
             assert.deepStrictEqual(yield* rowsReadThrough, before)
           })
-      )
-
-      it.effect("the end of a task writes no index of its table again, however many are kept", () =>
-        Effect.gen(function* () {
-          const userId = yield* newWallet(10_000)
-          // All are accepted before the first of them ends
-          const body = { prompt: "a turtle ".repeat(40) }
-          const open = yield* Effect.forEach(
-            Array.from({ length: 100 }),
-            () => accept(userId, 1, { body }),
-            { concurrency: "unbounded" }
-          )
-          const before = yield* tasksUpdated
-          yield* Effect.forEach(open, ({ taskId }) => finish(taskId, 1), {
-            concurrency: "unbounded"
-          })
-          const after = yield* tasksUpdated
-          assert.strictEqual(after.updated - before.updated, 100)
-          // The first pages have rows of the tests above
-          assert.isAtLeast(after.inPlace - before.inPlace, 80)
-        })
       )
 
       it.effect("nor for metered calls, held one by one or drawn on a reservation", () =>

@@ -4,6 +4,7 @@ import { layerEmbedded } from "../../../src/db/Database.ts"
 
 /** Commits rows and prints the id of each acknowledged row, until it is killed. */
 const [dataDir = "", durable = "", countMax = "Infinity"] = process.argv.slice(2)
+if (dataDir === "") throw new Error("Usage: embeddedChild.ts <folder> durable|volatile [rows]")
 
 const program = Effect.gen(function* () {
   const sql = yield* SqlClient

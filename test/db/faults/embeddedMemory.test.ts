@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { startFlags } from "../../../bench/startFlags.ts"
-import { compileCache, compiled } from "../../support/compiled.ts"
+import { compileCache } from "../../support/compiled.ts"
 import { pause, until } from "../../support/gatewayProcess.ts"
 import { freePort, killAtExit } from "../../support/spawnService.ts"
 
@@ -49,7 +49,6 @@ describe("the memory of the service on the embedded store", () => {
   it("is small after the start, of a new store and of an existing one, without a peak", async () => {
     const dataDir = mkdtempSync(join(tmpdir(), "embedded-memory-"))
     try {
-      await compiled()
       for (const store of ["new", "existing"]) {
         const { highest, resident } = await memoryAfterStart(dataDir)
         assert.isBelow(resident, residentMax, store)

@@ -7,7 +7,6 @@ import fs from "node:fs"
 import { syncBuiltinESMExports } from "node:module"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
-import { fileURLToPath } from "node:url"
 import { layerEmbedded } from "../../../src/db/Database.ts"
 import { compileCache, compiled } from "../../support/compiled.ts"
 import { migratedTemplate, prepareDataDir } from "../../support/stores.ts"
@@ -92,7 +91,6 @@ describe("the embedded store in a folder", () => {
       () =>
         Effect.gen(function* () {
           const path = yield* folder
-          yield* Effect.promise(compiled)
           yield* Effect.promise(() => prepareDataDir(path))
           let acknowledged = 0
           for (let round = 0; round < 4; round++) {
@@ -152,9 +150,9 @@ describe("the embedded store in a folder", () => {
 })
 
 /** Runs the child until it has acknowledged this many more rows; returns the last id that it printed. */
-const runAndKill = (path: string, durable: string, count: number) =>
-  new Promise<number>((resolve, reject) => {
-    const file = fileURLToPath(new URL("./embeddedChild.ts", import.meta.url))
+const runAndKill = async (path: string, durable: string, count: number) => {
+  const file = await compiled("test/db/faults/embeddedChild.ts")
+  return new Promise<number>((resolve, reject) => {
     const child = spawn(process.execPath, [file, path, durable], {
       stdio: ["ignore", "pipe", "inherit"],
       env: { ...process.env, ...compileCache }
@@ -171,3 +169,4 @@ const runAndKill = (path: string, durable: string, count: number) =>
       else reject(new Error(`the child printed ${output}`))
     })
   })
+}

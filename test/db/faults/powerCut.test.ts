@@ -10,7 +10,7 @@ import { layerEmbedded } from "../../../src/db/Database.ts"
 import { compileCache, compiled } from "../../support/compiled.ts"
 import { prepareDataDir } from "../../support/stores.ts"
 
-const child = fileURLToPath(new URL("./embeddedChild.ts", import.meta.url))
+const child = await compiled("test/db/faults/embeddedChild.ts")
 const hook = fileURLToPath(new URL("../../faults/chaos/powerCut.ts", import.meta.url))
 
 /** Runs the child until it has acknowledged so many more rows, and cuts the power then. */
@@ -46,7 +46,6 @@ const rowsIn = (dataDir: string) =>
 describe("an embedded store whose power is cut: every write that was not synced is lost", () => {
   let dataDir: string
   beforeAll(async () => {
-    await compiled()
     dataDir = await mkdtemp(join(tmpdir(), "power-cut-"))
     await prepareDataDir(dataDir)
   }, 120_000)

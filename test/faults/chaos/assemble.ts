@@ -1,5 +1,4 @@
 import { join } from "node:path"
-import { compiled } from "../../support/compiled.ts"
 import { adminToken, masterKey } from "../../support/gateway.ts"
 import { Checker } from "./checker.ts"
 import { Clients, operatorToken } from "./clients.ts"
@@ -31,7 +30,6 @@ export const assemble = async (
 ) => {
   const { seed } = options
   const missing: Array<string> = []
-  await compiled()
   const postgres = await Postgres.start(folder)
   closing.push(() => postgres.stop())
   const vendors = await Vendors.start(makeRandom(seed, "vendors"))

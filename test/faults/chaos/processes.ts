@@ -3,7 +3,7 @@ import type { ChildProcess } from "node:child_process"
 import { createWriteStream, readFileSync } from "node:fs"
 import type { WriteStream } from "node:fs"
 import { join } from "node:path"
-import { compileCache, shortLived } from "../../support/compiled.ts"
+import { compileCache, compiled, shortLived } from "../../support/compiled.ts"
 import { freePort, killAtExit, projectFolder } from "../../support/spawnService.ts"
 
 export const pause = (millis: number) => new Promise<void>((resolve) => setTimeout(resolve, millis))
@@ -67,7 +67,7 @@ export class ServiceProcess {
   async start(millis = 180_000): Promise<number> {
     const began = performance.now()
     while (performance.now() - began < millis) {
-      if (!this.isRunning) this.#spawn()
+      if (!this.isRunning) this.#spawn(await this.#program())
       const answer = await fetch(`${this.url}/readyz`, {
         signal: AbortSignal.timeout(5000)
       }).catch(() => undefined)
@@ -81,13 +81,18 @@ export class ServiceProcess {
     throw new Error(`${this.name} did not get ready: see its log`)
   }
 
-  #spawn(): void {
+  /** The release before is another folder, whose program runs as it is. */
+  #program(): Promise<string> | string {
+    return this.root === projectFolder ? compiled() : "src/main.ts"
+  }
+
+  #spawn(program: string): void {
     this.starts += 1
     this.#cpuBefore += this.#cpuNow
     this.#cpuNow = 0
     // Signals of tests move its clock
     const clock = join(projectFolder, "test/support/clockJump.ts")
-    const child = spawn(process.execPath, [...shortLived, "--import", clock, "src/main.ts"], {
+    const child = spawn(process.execPath, [...shortLived, "--import", clock, program], {
       cwd: this.root,
       stdio: ["ignore", "pipe", "pipe"],
       env: { PATH: process.env.PATH, HOME: process.env.HOME, ...compileCache, ...this.env }

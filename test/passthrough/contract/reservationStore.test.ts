@@ -133,44 +133,50 @@ describeStores("the reservation store", (database) => {
       })
     )
 
-    it.effect("the vendor's request id stands in the receipt, drawn or held, seen or not", () =>
-      Effect.gen(function* () {
-        const sql = yield* PgClient.PgClient
-        const userId = yield* newCaller(1000)
-        const [held, bare, drawn, again] = [1, 1, 5, 5].map((price) => callStart(userId, price))
-        yield* writeCalls({ starts: [held!, bare!] })
-        yield* writeCalls({
-          ends: [
-            { ...callEnd(held!, 1), requestId: "req_held" },
-            { ...callEnd(bare!, 0), usage: null, requestId: "req_bare" }
-          ]
+    it.effect(
+      "the vendor's request id and the first token's time stand in the receipt, drawn or held",
+      () =>
+        Effect.gen(function* () {
+          const sql = yield* PgClient.PgClient
+          const userId = yield* newCaller(1000)
+          const [held, bare, drawn, again] = [1, 1, 5, 5].map((price) => callStart(userId, price))
+          yield* writeCalls({ starts: [held!, bare!] })
+          yield* writeCalls({
+            ends: [
+              { ...callEnd(held!, 1), requestId: "req_held", firstTokenMillis: 7 },
+              { ...callEnd(bare!, 0), usage: null, requestId: "req_bare" }
+            ]
+          })
+          yield* writeReservations({ sizes: [reservation(userId, 20)] })
+          const ended = (start: CallStart, requestId: string) => {
+            const call = drawnCall(start, 2)
+            return { ...call, end: { ...call.end, requestId, firstTokenMillis: 8 } }
+          }
+          const first = ended(drawn!, "req_drawn")
+          yield* writeReservations({ sizes: [reservation(userId, 10)], ended: [first] })
+          // The first call is repeated, so that the careful function writes the second
+          const batch = [first, ended(again!, "req_again")]
+          yield* writeReservations({ sizes: [reservation(userId, 0)], ended: batch })
+          const rows = yield* sql<{
+            id: string
+            requestId: string
+            firstTokenMs: number | null
+            usage: object | null
+          }>`SELECT id, request_id, first_token_ms, usage FROM calls WHERE user_id = ${userId}`
+          assert.deepStrictEqual(
+            new Map(rows.map((row) => [row.id, [row.requestId, row.firstTokenMs]])),
+            new Map([
+              [held!.id, ["req_held", 7]],
+              [bare!.id, ["req_bare", null]],
+              [drawn!.id, ["req_drawn", 8]],
+              [again!.id, ["req_again", 8]]
+            ])
+          )
+          const usage = { inputTokens: 20, outputTokens: 40, counted: false }
+          for (const row of rows) {
+            assert.deepStrictEqual(row.usage, row.id === bare!.id ? null : usage)
+          }
         })
-        yield* writeReservations({ sizes: [reservation(userId, 20)] })
-        const ended = (start: CallStart, requestId: string) => {
-          const call = drawnCall(start, 2)
-          return { ...call, end: { ...call.end, requestId } }
-        }
-        const first = ended(drawn!, "req_drawn")
-        yield* writeReservations({ sizes: [reservation(userId, 10)], ended: [first] })
-        // The first call is repeated, so that the careful function writes the second
-        const batch = [first, ended(again!, "req_again")]
-        yield* writeReservations({ sizes: [reservation(userId, 0)], ended: batch })
-        const rows = yield* sql<{ id: string; requestId: string; usage: object | null }>`
-          SELECT id, request_id, usage FROM calls WHERE user_id = ${userId}`
-        assert.deepStrictEqual(
-          new Map(rows.map((row) => [row.id, row.requestId])),
-          new Map([
-            [held!.id, "req_held"],
-            [bare!.id, "req_bare"],
-            [drawn!.id, "req_drawn"],
-            [again!.id, "req_again"]
-          ])
-        )
-        const usage = { inputTokens: 20, outputTokens: 40, counted: false }
-        for (const row of rows) {
-          assert.deepStrictEqual(row.usage, row.id === bare!.id ? null : usage)
-        }
-      })
     )
 
     it.effect("repeating a batch changes nothing, alone or with more", () =>

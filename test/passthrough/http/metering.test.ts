@@ -81,6 +81,8 @@ describe("metering", () => {
   it("holds the most that the call can cost, settles what it cost, and releases the rest", async () => {
     await gateway.post("/v1/chat/completions", chat)
     const call = await newest()
+    assert.strictEqual(call.firstTokenMs, null)
+    assert.isString(call.accountId)
     // Every byte may be a token at 250, and 600 tokens at 1000 credits a million
     assert.equal(call.held, BigInt(bytes) * 250n + 600n * 1000n)
     assert.equal(call.captured, 700_000n)
@@ -225,6 +227,26 @@ describe("metering", () => {
     upstreamEnds.resolve()
     assert.equal(call.captured, 700_000n)
     assert.isFalse(call.usage!["counted"])
+  })
+
+  it("the receipt of a stream has the time to its first piece", async () => {
+    const wait = 60
+    upstream.script = (_, response) => {
+      const all = chatEvents(["a", "b"], true)
+      return events(
+        response,
+        [all[0]!, all.slice(1).join("")],
+        () => new Promise((resolve) => setTimeout(resolve, wait))
+      )
+    }
+    const begun = Date.now()
+    await (await gateway.post("/v1/chat/completions", { ...chat, stream: true })).text()
+    const took = Date.now() - begun
+    const { endedAt, createdAt, firstTokenMs } = await newest()
+    assert.isAtLeast(took, wait)
+    assert.isAtLeast(firstTokenMs!, 0)
+    // The first piece came before the wait
+    assert.isBelow(firstTokenMs!, endedAt.epochMilliseconds - createdAt.epochMilliseconds)
   })
 
   it("a stream that the upstream breaks off, or ends with an error, is not charged", async () => {

@@ -23,7 +23,7 @@ const write = (resourceId: string) =>
   )
 
 const kept = Effect.gen(function* () {
-  const rows = yield* (yield* AuditStore).list({ before: Option.none(), limit: 100 })
+  const { rows } = yield* (yield* AuditStore).list({ before: Option.none(), limit: 100 })
   return rows.map(({ resourceId }) => resourceId)
 })
 

@@ -2,7 +2,14 @@ import { decode } from "fast-png"
 import { createRequire } from "node:module"
 import { dirname, join } from "node:path"
 import { assert, describe, it } from "vitest"
-import { freePort, run, temporaryFolder, until, untilReady } from "../../support/spawnService.ts"
+import {
+  assertConsole,
+  freePort,
+  run,
+  temporaryFolder,
+  until,
+  untilReady
+} from "../../support/spawnService.ts"
 
 const packageFolder = dirname(createRequire(import.meta.url).resolve("deno/package.json"))
 const deno = join(packageFolder, process.platform === "win32" ? "deno.exe" : "deno")
@@ -18,6 +25,7 @@ describe("Deno", () => {
     })
     try {
       await untilReady(service, port)
+      await assertConsole(port)
       const key = await until(service, async () => /sk-\w+/.exec(service.output())?.[0])
       const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" }
       const path = `http://127.0.0.1:${port}/vendors/alibaba/v1/text-to-image-max/generation`

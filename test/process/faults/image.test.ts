@@ -2,6 +2,7 @@ import { cpSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { assert, describe, it } from "vitest"
 import {
+  assertConsole,
   freePort,
   projectFolder,
   run,
@@ -65,6 +66,7 @@ describe("the image", () => {
     const service = run(inFolder(entry), words, env, folder)
     try {
       await untilReady(service, port)
+      await assertConsole(port)
       const probe = JSON.parse(last("HEALTHCHECK").replace(/^.*?CMD /, "")) as [
         string,
         ...Array<string>

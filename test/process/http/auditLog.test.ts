@@ -365,6 +365,14 @@ describeStores("the audit log", (database) => {
       it.effect(`${name} changes nothing without its entry`, () =>
         Effect.gen(function* () {
           const sql = yield* SqlClient
+          // Users whom the tests before deleted are erased in the background
+          yield* eventually(
+            Effect.andThen(
+              TestClock.adjust("1 second"),
+              sql`SELECT id FROM users WHERE deleted_at IS NOT NULL AND erased_at IS NULL`
+            ),
+            (rows) => rows.length === 0
+          )
           const world = yield* makeWorld
           yield* sql`ALTER TABLE audit_entries ADD CONSTRAINT refused CHECK (false) NOT VALID`
           const before = yield* state

@@ -165,12 +165,24 @@ describe("DELETE during the submit", () => {
         const answer = yield* user.call("DELETE", `${path}/${id}`)
         assert.strictEqual(answer.status, 200)
         assert.deepStrictEqual(vendor.cancelled, [])
+        const attempts = Effect.map(
+          user.call("GET", `/manage/v1/tasks/${id}`),
+          ({ json }) =>
+            json.attempts as ReadonlyArray<{ state: string; answered_at: string | null }>
+        )
+        const [open] = yield* attempts
+        assert.deepStrictEqual(
+          [open?.state, open?.answered_at],
+          ["ambiguous", null],
+          "as it stays if the process dies now"
+        )
         yield* Deferred.succeed(gate, undefined)
         yield* eventually(
           Effect.sync(() => vendor.cancelled.length),
           (count) => count === 1
         )
         assert.deepStrictEqual(vendor.cancelled, [{ job: id }])
+        assert.strictEqual((yield* attempts)[0]?.state, "submitted")
       })
     )
   })

@@ -1,6 +1,7 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect } from "effect"
 import { advance, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
+import { dataUri, pngOfBytes } from "../../support/media.ts"
 import { describeStores } from "../../support/stores.ts"
 
 const path = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -84,6 +85,38 @@ describeStores("GET /manage/v1/tasks", (database) => {
       })
     )
 
+    it.effect("inline media of the input are shown by signed URLs, to their task alone", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const edit = "/vendors/alibaba/v1/image-edit/generation"
+        const picture = pngOfBytes(40_000)
+        const far = "https://example.com/far.png"
+        const timeline = (id: string) =>
+          Effect.map(user.call("GET", `/manage/v1/tasks/${id}`), ({ json }) => json)
+        const first = yield* user.call("POST", edit, {
+          prompt: "[[sim:hang]]",
+          images: [dataUri("image/png", picture), far]
+        })
+        const { body, inputs } = yield* timeline(first.json.task_info.id)
+        const [reference] = body.images as [string]
+        assert.match(reference, /^artifact:art_[0-9a-f]{32}$/u)
+        assert.lengthOf(inputs, 1)
+        assert.deepInclude(inputs[0], {
+          pointer: "#/images/0",
+          media_type: "image/png",
+          size: picture.length
+        })
+        const { pathname, search } = new URL(inputs[0].url)
+        const kept = yield* user.call("GET", pathname + search)
+        assert.strictEqual(kept.status, 200)
+        assert.strictEqual(kept.headers.get("content-length"), String(picture.length))
+        // A text that names somebody's medium shows nothing of it
+        const second = yield* user.call("POST", path, { prompt: reference })
+        const other = yield* timeline(second.json.task_info.id)
+        assert.deepStrictEqual([other.body.prompt, other.inputs], [reference, []])
+      })
+    )
+
     it.effect("the list is newest first, filtered and paged", () =>
       Effect.gen(function* () {
         const user = yield* makeUser()
@@ -135,6 +168,20 @@ describeStores("GET /manage/v1/tasks", (database) => {
           price: { per: "image", amount: "7.50" }
         })
         assert.strictEqual(model.body_schema.properties.prompt.type, "string")
+        assert.deepStrictEqual(model.media, {})
+        const edit = models.json.data.find((it: { model: string }) => it.model === "image-edit")
+        assert.deepStrictEqual(edit.media, {
+          images: {
+            kind: "image",
+            media_types: ["image/jpeg", "image/png", "image/bmp", "image/webp"],
+            max_bytes: 10_485_760,
+            min_side: 384,
+            max_side: 5000,
+            min_seconds: null,
+            max_seconds: null,
+            inline: true
+          }
+        })
       })
     )
   })

@@ -242,7 +242,10 @@ describe("a running task over time", () => {
       yield* advance("20 seconds")
       // No heartbeat is written for 20 seconds, and a rescue comes before the first that is
       yield* sql`ALTER TABLE processes RENAME TO processes_away`
+      const process = yield* Process
+      assert.isTrue(process.isAlive())
       yield* advance("20 seconds")
+      assert.isFalse(process.isAlive())
       yield* sql`ALTER TABLE processes_away RENAME TO processes`
       yield* (yield* Rescuer).rescue
       const other =

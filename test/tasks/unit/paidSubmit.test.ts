@@ -35,6 +35,7 @@ const owned: OwnedTask = {
     catalogId: null,
     captured: null,
     result: null,
+    metadata: null,
     error: null,
     traceId: null,
     createdAt: epoch,

@@ -38,6 +38,7 @@ const ownedIn = (queue: string): OwnedTask => ({
     catalogId: null,
     captured: null,
     result: null,
+    metadata: null,
     error: null,
     traceId: null,
     createdAt: epoch,
@@ -63,10 +64,11 @@ interface Bench {
   readonly claim: (claim: Claim) => Effect.Effect<ReadonlyArray<OwnedTask>, StoreUnavailable>
   /** Default: as in a process that drains, a step ends at once. */
   readonly step?: (owned: OwnedTask) => Effect.Effect<void>
+  readonly isAlive?: () => boolean
 }
 
 /** A scheduler on a store and a runner of the test; records the claims and the accepted tasks. */
-const start = Effect.fnUntraced(function* ({ claim, queues, step }: Bench) {
+const start = Effect.fnUntraced(function* ({ claim, isAlive = () => true, queues, step }: Bench) {
   const claims: Array<Claim> = []
   const begun: Array<OwnedTask> = []
   const accepted: Array<Acceptance> = []
@@ -80,6 +82,7 @@ const start = Effect.fnUntraced(function* ({ claim, queues, step }: Bench) {
           id: "proc_a",
           publishChange: () => {},
           onWaiting: () => {},
+          isAlive,
           ownedTasks: () => true
         }),
         Layer.mock(ConcurrencyLimiter, { serve: Effect.succeed(false) }),
@@ -110,6 +113,22 @@ const start = Effect.fnUntraced(function* ({ claim, queues, step }: Bench) {
   const context = yield* Layer.build(layer)
   return { accepted, begun, claims, context }
 })
+
+const create = Effect.flatMap(makeAccept, (accept) =>
+  accept(
+    {
+      principal: { userId, apiKeyId: "key" } as never,
+      path: entry,
+      body: {},
+      traceId: "0".repeat(32),
+      idempotency: Option.none(),
+      maxCost: undefined
+    },
+    { entry, price: { per: "call", amount: zero }, catalogId: null },
+    makeTaskId(0),
+    { body: { prompt: "A lighthouse" } as never, metadata: null }
+  )
+)
 
 /** Real time: the scheduler gathers what falls due for some milliseconds. */
 const settle = Effect.promise(() => new Promise<void>((resolve) => setTimeout(resolve, 100)))
@@ -173,20 +192,6 @@ describe("the scheduler of due tasks", () => {
           return Deferred.await(end)
         }
       })
-      const accept = yield* Effect.provideContext(makeAccept, context)
-      const create = accept(
-        {
-          principal: { userId, apiKeyId: "key" } as never,
-          path: entry,
-          body: {},
-          traceId: "0".repeat(32),
-          idempotency: Option.none(),
-          maxCost: undefined
-        },
-        { entry, price: { per: "call", amount: zero }, catalogId: null },
-        makeTaskId(0),
-        { prompt: "A lighthouse" } as never
-      )
       yield* settle
       assert.deepStrictEqual([begun.length, waiting], [stepsPerQueueMax, 1])
       // One has ended, and the store has not yet returned the task that waits longest
@@ -194,11 +199,31 @@ describe("the scheduler of due tasks", () => {
       yield* Deferred.succeed(ends[0]!, undefined)
       yield* settle
       assert.strictEqual(Context.get(context, TaskInbox).room(queue), 1)
-      yield* create
+      yield* Effect.provideContext(create, context)
       assert.deepStrictEqual(
         accepted.map(({ owner }) => owner),
         [undefined]
       )
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("claims and takes nothing while its process counts as dead, as after a pause", () =>
+    Effect.gen(function* () {
+      let isAlive = false
+      const queue = submitQueue(entry).name
+      const { accepted, claims, context } = yield* start({
+        queues: [queue],
+        isAlive: () => isAlive,
+        claim: () => Effect.succeed([])
+      })
+      yield* settle
+      yield* Effect.provideContext(create, context)
+      assert.deepStrictEqual([claims.length, accepted[0]?.owner], [0, undefined])
+      isAlive = true
+      Context.get(context, TaskInbox).wake()
+      yield* settle
+      yield* Effect.provideContext(create, context)
+      assert.deepStrictEqual([claims.length > 0, accepted[1]?.owner], [true, "proc_a"])
     }).pipe(Effect.scoped)
   )
 

@@ -1,18 +1,27 @@
 import { assert, describe, it } from "@effect/vitest"
-import { DateTime, Effect, Layer, Option } from "effect"
+import { Context, DateTime, Duration, Effect, Fiber, Layer, Option } from "effect"
+import { TestClock } from "effect/testing"
 import { builtInEntries } from "../../../src/catalog/BuiltInModels.ts"
 import { TaskRow } from "../../../src/db/TaskRow.ts"
 import { zero } from "../../../src/domain/Credits.ts"
 import { TaskId, UserId } from "../../../src/domain/Ids.ts"
+import { StoreUnavailable } from "../../../src/domain/Problem.ts"
 import { AccountKeys } from "../../../src/process/AccountKeys.ts"
 import { CatalogVersions } from "../../../src/process/CatalogVersions.ts"
+import { Drain } from "../../../src/process/Drain.ts"
+import { WorkNotifier } from "../../../src/process/WorkNotifier.ts"
+import { RunningTasks } from "../../../src/tasks/RunningTasks.ts"
 import { ConcurrencyLimiter } from "../../../src/tasks/submission/ConcurrencyLimiter.ts"
 import { OperatorFaults } from "../../../src/tasks/submission/OperatorFaults.ts"
 import { PaidSubmit } from "../../../src/tasks/submission/PaidSubmit.ts"
 import { PollPacing } from "../../../src/tasks/submission/PollPacing.ts"
 import { Reconcile } from "../../../src/tasks/submission/Reconcile.ts"
 import { VendorWork } from "../../../src/tasks/submission/VendorWork.ts"
+import { TaskCompletion } from "../../../src/tasks/TaskCompletion.ts"
+import { TaskInbox } from "../../../src/tasks/TaskInbox.ts"
 import { TaskMedia } from "../../../src/tasks/TaskMedia.ts"
+import { TaskOutput } from "../../../src/tasks/TaskOutput.ts"
+import { TaskRunner } from "../../../src/tasks/TaskRunner.ts"
 import { TaskStore } from "../../../src/tasks/TaskStore.ts"
 import type { OwnedTask } from "../../../src/tasks/TaskStore.ts"
 import { VendorClient } from "../../../src/vendors/VendorClient.ts"
@@ -37,6 +46,7 @@ const woken: OwnedTask = {
     catalogId: null,
     captured: null,
     result: null,
+    metadata: null,
     error: null,
     traceId: null,
     createdAt: epoch,
@@ -76,6 +86,7 @@ const stepOf = Effect.fnUntraced(function* (
     }),
     Layer.mock(AccountKeys, { ownerOf: () => Effect.die("not asked") }),
     Layer.mock(TaskStore, {}),
+    TaskInbox.layer,
     Layer.mock(Reconcile, {}),
     Layer.mock(PollPacing, { ended: () => {} }),
     Layer.mock(OperatorFaults, { clear: () => Effect.void, hasOpen: () => false }),
@@ -128,5 +139,126 @@ describe("a task that has waited for a slot of an account", () => {
       const only = accountOf("a", true)
       assert.deepStrictEqual(yield* stepOf(only, only, "Held"), ["submit to a"])
     })
+  )
+})
+
+const job = { accountId: "a", handle: { job: "j" } }
+const away = Effect.fail(new StoreUnavailable({ cause: "test" }))
+
+/** Work at account `a`, with a store and an inbox of the test. */
+const workAt = (account: Partial<VendorAccount>, store: Partial<TaskStore["Service"]>) =>
+  Effect.gen(function* () {
+    const woken: Array<number | undefined> = []
+    const own = { ...accountOf("a", false), ...account }
+    const stubs = Layer.mergeAll(
+      Layer.mock(CatalogVersions, {
+        current: () => ({}) as never,
+        withId: () => Effect.succeedSome({ find: () => Option.some(entry) } as never)
+      }),
+      Layer.mock(AccountKeys, { ownerOf: () => Effect.succeed(own) }),
+      Layer.mock(TaskStore, store),
+      Layer.mock(TaskInbox, {
+        start: () => {},
+        stop: () => {},
+        wake: (at) => void woken.push(at),
+        attach: () => {},
+        clear: () => {},
+        room: () => 1,
+        count: () => {},
+        admits: () => true,
+        setBehind: () => {}
+      }),
+      Layer.mock(Reconcile, {}),
+      Layer.mock(PollPacing, {
+        ended: () => {},
+        next: ({ after }) => Effect.map(DateTime.now, DateTime.addDuration(after))
+      }),
+      Layer.mock(OperatorFaults, { clear: () => Effect.void, hasOpen: () => false }),
+      Layer.mock(TaskMedia, {}),
+      Layer.mock(ConcurrencyLimiter, {
+        notifyReleased: Effect.void,
+        serve: Effect.succeed(false),
+        queues: Effect.succeed([])
+      }),
+      Layer.mock(PaidSubmit, {}),
+      Layer.mock(VendorClient, { isSandbox: () => false, isServed: () => true })
+    )
+    const context = yield* Layer.build(Layer.provide(VendorWork.layer, stubs))
+    return { work: Context.get(context, VendorWork), woken }
+  })
+
+/** docs/reference/vendors.md#poll-interval */
+describe("a poll of a job that goes on", () => {
+  it.effect("is due for the scheduler once it is written, however long that takes", () =>
+    Effect.gen(function* () {
+      let written = () => {}
+      const { woken: wakes, work } = yield* workAt(
+        { poll: () => Effect.succeed({ _tag: "Running", pollAfter: Duration.millis(10) }) },
+        {
+          endPoll: (_end, then) =>
+            Effect.sync(() => {
+              written = then
+            })
+        }
+      )
+      const attempt = {
+        n: 1,
+        state: "submitted",
+        accountId: "a",
+        startedAt: epoch,
+        handle: { job: "j" },
+        failure: null
+      } as const
+      yield* work.next({ ...woken, attempt: Option.some(attempt) })
+      wakes.length = 0
+      // A look before it saw a task in hand
+      yield* TestClock.adjust("1 second")
+      written()
+      assert.deepStrictEqual(wakes, [10])
+    }).pipe(Effect.scoped)
+  )
+})
+
+/** docs/reference/tasks.md#cancel */
+describe("a task that was ended from outside, while the store goes away", () => {
+  it.effect("is cancelled at the vendor when the store is back", () =>
+    Effect.gen(function* () {
+      let failures = 3
+      let cancels = 0
+      const { work } = yield* workAt(
+        { cancel: () => Effect.sync(() => ((cancels += 1), "Canceled" as const)) },
+        { job: () => Effect.suspend(() => (failures-- > 0 ? away : Effect.succeedSome(job))) }
+      )
+      const fiber = yield* Effect.forkChild(work.cancel(woken.task.id))
+      yield* TestClock.adjust("2 seconds")
+      yield* Fiber.join(fiber)
+      assert.strictEqual(cancels, 1)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("is stopped here, and its vendor asked, when the store is back", () =>
+    Effect.gen(function* () {
+      let failures = 3
+      const did: Array<string> = []
+      const checked = Effect.sync(() => (did.push("check"), true))
+      const stubs = Layer.mergeAll(
+        TaskInbox.layer,
+        Drain.layer,
+        Layer.mock(WorkNotifier, {}),
+        Layer.mock(TaskStore, {}),
+        Layer.mock(TaskCompletion, {}),
+        Layer.mock(TaskOutput, {}),
+        Layer.mock(RunningTasks, {
+          reconcile: Effect.void,
+          check: () => Effect.suspend(() => (failures-- > 0 ? away : checked))
+        }),
+        Layer.mock(VendorWork, { cancel: () => Effect.sync(() => void did.push("cancel")) })
+      )
+      const context = yield* Layer.build(Layer.provide(TaskRunner.layer, stubs))
+      const fiber = yield* Effect.forkChild(Context.get(context, TaskRunner).stop(woken.task.id))
+      yield* TestClock.adjust("2 seconds")
+      yield* Fiber.join(fiber)
+      assert.deepStrictEqual(did, ["check", "cancel"])
+    }).pipe(Effect.scoped)
   )
 })

@@ -41,6 +41,7 @@ const stepOf = <A, E>(
               id: "p",
               publishChange: () => {},
               onWaiting: () => {},
+              isAlive: () => true,
               ownedTasks: () => true
             }),
             Layer.mock(TaskStore, { runState: () => Effect.succeed(state) })

@@ -31,6 +31,7 @@ const drift = Effect.gen(function* () {
   const shown = Number(/^gateway_key_budget_drift (\d+)$/mu.exec(metrics.text)?.[1])
   const { json } = yield* callWith(adminToken)("GET", "/manage/v1/queues")
   assert.strictEqual(json.wallets.budget_drift, shown)
+  assert.isNotNull(json.wallets.budgets_audited_at)
   return shown
 })
 

@@ -1,6 +1,8 @@
 import { assert, describe, it, layer } from "@effect/vitest"
 import { Context, Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
+import { createServer } from "node:http"
+import type { AddressInfo } from "node:net"
 import { AppConfig } from "../../../src/config/Config.ts"
 import { browserWith, cookieOf } from "../../support/browser.ts"
 import { adminToken, baseUrl, callWith, layerGateway, makeUser } from "../../support/gateway.ts"
@@ -30,7 +32,7 @@ const gateway = (inIdToken: boolean, env: Readonly<Record<string, string>> = {})
           OIDC_ISSUER: provider.issuer,
           OIDC_CLIENT_ID: "gateway",
           OIDC_CLIENT_SECRET: "the secret of the gateway",
-          OIDC_OPERATORS: "Chief@example.com, other@example.com",
+          OIDC_OPERATORS: "Chief@example.com, kim@example.com",
           ...env
         }
       }).pipe(Layer.merge(Layer.succeed(Provider, provider)))
@@ -154,6 +156,9 @@ for (const inIdToken of [true, false]) {
             yield* signInAs({ sub: "x", email: "chief@example.com", email_verified: false })
           )
           assertRefused(yield* signInAs({ sub: "x", email: "chief@example.com" }))
+          // Another mailbox, whose first letter is the sign of the kelvin
+          const kelvin = "\u212Aim@example.com"
+          assertRefused(yield* signInAs({ sub: "x", email: kelvin, email_verified: true }))
           assertRefused(yield* signInAs({ sub: "x" }))
           assertRefused(yield* signInAs({ sub: "x", email: "n@example.com", email_verified: true }))
         })
@@ -216,15 +221,29 @@ describe("OIDC settings", () => {
     }).pipe(Effect.provide(layerGateway()))
   )
 
-  it.effect("a provider that cannot be reached is 502, and is asked again", () =>
+  it.effect("a provider that does not respond is 502, and is asked by one request at a time", () =>
     Effect.gen(function* () {
-      const away = yield* nobody("GET", begin)
-      assert.deepInclude(away.json, { code: 5002, status: 502 })
-    }).pipe(
-      Effect.provide(
-        layerGateway({ env: { OIDC_ISSUER: "http://127.0.0.1:9", OIDC_CLIENT_ID: "x" } })
+      let asked = 0
+      const server = createServer((_request, response) => {
+        asked += 1
+        setTimeout(() => response.writeHead(503).end(), 200)
+      })
+      yield* Effect.acquireRelease(
+        Effect.promise(() => new Promise<void>((done) => server.listen(0, "127.0.0.1", done))),
+        () => Effect.sync(() => server.close())
       )
-    )
+      const { port } = server.address() as AddressInfo
+      const env = { OIDC_ISSUER: `http://127.0.0.1:${port}`, OIDC_CLIENT_ID: "x" }
+      yield* Effect.gen(function* () {
+        const begins = Array.from({ length: 20 }, () => nobody("GET", begin))
+        for (const away of yield* Effect.all(begins, { concurrency: "unbounded" })) {
+          assert.deepInclude(away.json, { code: 5002, status: 502 })
+        }
+        assert.strictEqual(asked, 1)
+        yield* nobody("GET", begin)
+        assert.strictEqual(asked, 2, "and again")
+      }).pipe(Effect.provide(layerGateway({ env })))
+    }).pipe(Effect.scoped)
   )
 
   it.effect("a wrong or lonely variable stops the start", () =>

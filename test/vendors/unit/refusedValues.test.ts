@@ -54,7 +54,13 @@ describe("images of OpenAI", () => {
         )
       }
       const { properties } = bodySchemaOf(newer)
-      assert.sameMembers(Object.keys(properties ?? {}), ["prompt", "size", "n", "safety_filter"])
+      assert.sameMembers(Object.keys(properties ?? {}), [
+        "prompt",
+        "size",
+        "n",
+        "safety_filter",
+        "metadata"
+      ])
     })
   )
 

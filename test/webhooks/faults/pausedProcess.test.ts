@@ -26,16 +26,24 @@ const queue = (databaseUrl: string, endpointId: string, count: number) =>
     Effect.runPromise
   )
 
-/** How many processes have attempts under way. */
-const owners = (databaseUrl: string) =>
-  Effect.flatMap(
-    SqlClient.SqlClient,
-    (sql) => sql<{ readonly n: number }>`
-      SELECT count(DISTINCT owner)::int AS n FROM delivery_queue WHERE owner IS NOT NULL`
-  ).pipe(
-    Effect.map(([row]) => row?.n),
+const idsOf = (
+  databaseUrl: string,
+  text: (sql: SqlClient.SqlClient) => Effect.Effect<ReadonlyArray<{ readonly id: string }>, unknown>
+) =>
+  Effect.flatMap(SqlClient.SqlClient, text).pipe(
+    Effect.map((rows) => rows.map(({ id }) => id)),
     Effect.provide(layerPostgres({ url: Redacted.make(databaseUrl), maxConnections: 1 })),
     Effect.runPromise
+  )
+
+const processIds = (databaseUrl: string) =>
+  idsOf(databaseUrl, (sql) => sql`SELECT id FROM processes`)
+
+/** The processes that have attempts under way. */
+const owners = (databaseUrl: string) =>
+  idsOf(
+    databaseUrl,
+    (sql) => sql`SELECT DISTINCT owner AS id FROM delivery_queue WHERE owner IS NOT NULL`
   )
 
 describe.concurrent("a process paused by SIGSTOP for longer than its lease", () => {
@@ -128,10 +136,18 @@ const besideAnother = async (databaseUrl: string) => {
       : new Promise<number>((resolve) => setTimeout(() => resolve(200), 10))
   )
   const options = { databaseUrl, env: receiver.env }
-  await using paused = await GatewayProcess.start(options)
-  await using other = await GatewayProcess.start(options)
-  other.useKey(await paused.key())
-  const id = await makeEndpoint(paused, receiver.url)
+  await using first = await GatewayProcess.start(options)
+  const [firstId] = await processIds(databaseUrl)
+  await using second = await GatewayProcess.start(options)
+  second.useKey(await first.key())
+  const id = await makeEndpoint(first, receiver.url)
+  await queue(databaseUrl, id, events)
+  await until(async () => (receiver.received.length >= 100 ? true : undefined))
+  isHolding = true
+  await until(async () => (heldUp.length === 16 ? true : undefined), { what: "16 attempts" })
+  // It stops with attempts under way, whose responses it reads when it continues
+  const isOfFirst = (await owners(databaseUrl)).includes(String(firstId))
+  const [paused, other] = isOfFirst ? [first, second] : [second, first]
   const count = async (status: string) => {
     let found = 0
     let cursor = ""
@@ -143,23 +159,10 @@ const besideAnother = async (databaseUrl: string) => {
     } while (cursor !== "")
     return found
   }
-  await queue(databaseUrl, id, events)
-  await until(async () => (receiver.received.length >= 100 ? true : undefined))
-  // It stops with attempts under way, whose responses it reads when it continues
   const letGo = () => {
     isHolding = false
     for (const answer of heldUp.splice(0)) answer()
   }
-  await until(
-    async () => {
-      isHolding = true
-      await until(async () => (heldUp.length === 16 ? true : undefined), { what: "16 attempts" })
-      if ((await owners(databaseUrl)) === 2) return true
-      letGo()
-      return undefined
-    },
-    { what: "attempts of both" }
-  )
   signal(paused, "SIGSTOP")
   letGo()
   await pause(beyondLease)

@@ -1,5 +1,6 @@
 import { assert, layer } from "@effect/vitest"
-import { Effect } from "effect"
+import { DateTime, Effect } from "effect"
+import { SqlClient } from "effect/sql"
 import { TestClock } from "effect/testing"
 import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
 import { adminToken, callWith, eventually, layerGateway, makeUser } from "../../support/gateway.ts"
@@ -79,7 +80,9 @@ describeStores("the operator's view of the queues", (database) => {
         assert.deepStrictEqual(empty.json.tasks, {
           unfinished: 0,
           waiting_for_slot: 0,
-          unowned: 0
+          unowned: 0,
+          due: 0,
+          lateness_ms: 0
         })
         const { user } = yield* makeWorld
         const image = "/vendors/alibaba/v1/text-to-image-max/generation"
@@ -91,6 +94,13 @@ describeStores("the operator's view of the queues", (database) => {
         )
         assert.deepInclude(busy.json.deliveries, { unfinished: 3, due: 0, lateness_ms: 0 })
         assert.strictEqual(busy.json.wallets.drift, 0)
+        assert.deepStrictEqual(busy.json.wallets.drifting_user_ids, [])
+        // A step that nobody takes while the clock stands
+        const sql = yield* SqlClient.SqlClient
+        const due = new Date(DateTime.toEpochMillis(yield* DateTime.now) - 2500)
+        yield* sql`UPDATE runs SET owner = NULL, due_at = ${due}`
+        const late = yield* queues
+        assert.deepInclude(late.json.tasks, { unowned: 1, due: 1, lateness_ms: 2500 })
         const refused = yield* user.call("GET", `${manage}/queues`)
         assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004])
       })

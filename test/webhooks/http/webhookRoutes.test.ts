@@ -122,7 +122,14 @@ describe("webhook endpoints", () => {
       const log = yield* WebhookSenderLog
       const user = yield* makeUser()
       const { id, secret } = yield* makeEndpoint(user)
+      const oldUntil = Effect.map(
+        user.call("GET", `${endpoints}/${id}`),
+        ({ json }) => json.old_secret_expires_at
+      )
+      assert.isNull(yield* oldUntil)
       const rotated = yield* user.call("POST", `${endpoints}/${id}/rotate`)
+      assert.strictEqual(rotated.json.old_secret_expires_at, "1970-01-02T00:00:00.000Z")
+      assert.strictEqual(yield* oldUntil, rotated.json.old_secret_expires_at)
       const send = Effect.gen(function* () {
         const { delivery_id } = yield* sendTest(user, id)
         yield* settled(user, delivery_id, "succeeded")
@@ -140,6 +147,7 @@ describe("webhook endpoints", () => {
       assert.deepStrictEqual(yield* send, [rotated.json.secret, secret])
       yield* advance("100 millis", "100 millis")
       assert.deepStrictEqual(yield* send, [rotated.json.secret, undefined])
+      assert.isNull(yield* oldUntil)
     }).pipe(Effect.provide(layerGateway()))
   )
 
@@ -358,6 +366,8 @@ describe("the delivery log", () => {
         yield* advance("16 seconds", "500 millis")
         const shown = yield* settled(user, delivery_id, "succeeded")
         assert.strictEqual(shown.attempts.length, 2)
+        const [sent] = yield* log.sent
+        assert.strictEqual(shown.body, new TextDecoder().decode(sent?.request.body))
         const [failed, succeeded] = shown.attempts
         assert.deepStrictEqual(
           { ...failed },

@@ -6,6 +6,7 @@ import { Link } from "../../components/Link.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
 import { Credits, Duration, Time } from "../../components/Values.tsx"
+import { showDuration } from "../../format/time.ts"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
 import { countIn, Outcome } from "../calls/tokens.tsx"
@@ -60,66 +61,80 @@ const tokenNames = [
 
 const Receipt = ({ call }: { readonly call: Call }) => (
   <div class="columns">
-    <section>
-      <h2>{texts.task.details}</h2>
-      <dl class="pairs">
-        <Pair name={texts.filters.outcome}>
-          <Outcome of={call.outcome} />
-        </Pair>
-        <Pair name={words.id}>
-          <code>{call.id}</code>
-        </Pair>
-        <Pair name={texts.filters.vendor}>{call.vendor}</Pair>
-        <Pair name={texts.filters.model}>{call.model ?? texts.none}</Pair>
-        <Pair name={words.route}>
-          <code>{call.route}</code>
-        </Pair>
-        <Pair name={words.answer}>{call.http_status ?? texts.none}</Pair>
-        <Pair name={words.begun}>
-          <Time at={call.created_at} />
-        </Pair>
-        <Pair name={texts.tasks.duration}>
-          <Duration from={call.created_at} to={call.ended_at} />
-        </Pair>
-        {call.trace_id !== null && (
-          <Pair name={texts.states.traceId}>
-            <code>{call.trace_id}</code>
-          </Pair>
-        )}
-        {call.catalog !== null && (
-          <Pair name={texts.task.catalog}>
-            <code>{call.catalog}</code>
-          </Pair>
-        )}
-      </dl>
-    </section>
-    <section>
-      <h2>{texts.task.receipt}</h2>
-      <dl class="pairs">
-        <Pair name={texts.task.held}>
-          <Credits amount={call.held} />
-        </Pair>
-        <Pair name={texts.task.captured}>
-          <Credits amount={call.cost} />
-        </Pair>
-        {tokenNames.map((name) => {
-          const count = countIn(call.usage, name)
-          return count === undefined ? null : (
-            <Pair key={name} name={words.tokenNames[name]}>
-              <span class="number">{count.toLocaleString("en")}</span>
-            </Pair>
-          )
-        })}
-        {typeof call.usage?.["pricedAs"] === "string" && (
-          <Pair name={words.pricedAs}>{call.usage["pricedAs"]}</Pair>
-        )}
-      </dl>
-      {call.usage?.["counted"] === true && <p class="faint">{words.counted}</p>}
-      <p>
-        <Link to="/wallet" query={{ task_id: call.id }}>
-          {words.entries}
-        </Link>
-      </p>
-    </section>
+    <Details call={call} />
+    <Money call={call} />
   </div>
+)
+
+const Details = ({ call }: { readonly call: Call }) => (
+  <section>
+    <h2>{texts.task.details}</h2>
+    <dl class="pairs">
+      <Pair name={texts.filters.outcome}>
+        <Outcome of={call.outcome} />
+      </Pair>
+      <Pair name={words.id}>
+        <code>{call.id}</code>
+      </Pair>
+      <Pair name={texts.filters.vendor}>{call.vendor}</Pair>
+      <Pair name={texts.filters.model}>{call.model ?? texts.none}</Pair>
+      <Pair name={words.route}>
+        <code>{call.route}</code>
+      </Pair>
+      <Pair name={words.answer}>{call.http_status ?? texts.none}</Pair>
+      <Pair name={words.begun}>
+        <Time at={call.created_at} />
+      </Pair>
+      <Pair name={texts.tasks.duration}>
+        <Duration from={call.created_at} to={call.ended_at} />
+      </Pair>
+      <Pair name={words.firstToken}>
+        {call.time_to_first_token_ms === null
+          ? texts.none
+          : showDuration(call.time_to_first_token_ms)}
+      </Pair>
+      <Pair name={texts.filters.account}>{call.account_id ?? texts.none}</Pair>
+      {call.trace_id !== null && (
+        <Pair name={texts.states.traceId}>
+          <code>{call.trace_id}</code>
+        </Pair>
+      )}
+      {call.catalog !== null && (
+        <Pair name={texts.task.catalog}>
+          <code>{call.catalog}</code>
+        </Pair>
+      )}
+    </dl>
+  </section>
+)
+
+const Money = ({ call }: { readonly call: Call }) => (
+  <section>
+    <h2>{texts.task.receipt}</h2>
+    <dl class="pairs">
+      <Pair name={texts.task.held}>
+        <Credits amount={call.held} />
+      </Pair>
+      <Pair name={texts.task.captured}>
+        <Credits amount={call.cost} />
+      </Pair>
+      {tokenNames.map((name) => {
+        const count = countIn(call.usage, name)
+        return count === undefined ? null : (
+          <Pair key={name} name={words.tokenNames[name]}>
+            <span class="number">{count.toLocaleString("en")}</span>
+          </Pair>
+        )
+      })}
+      {typeof call.usage?.["pricedAs"] === "string" && (
+        <Pair name={words.pricedAs}>{call.usage["pricedAs"]}</Pair>
+      )}
+    </dl>
+    {call.usage?.["counted"] === true && <p class="faint">{words.counted}</p>}
+    <p>
+      <Link to="/wallet" query={{ task_id: call.id }}>
+        {words.entries}
+      </Link>
+    </p>
+  </section>
 )

@@ -1,6 +1,7 @@
 import { Link } from "../../components/Link.tsx"
 import type { Column } from "../../components/PagedTable.tsx"
 import { Credits, Duration, Time } from "../../components/Values.tsx"
+import { showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
 import { Outcome, Tokens } from "./tokens.tsx"
 import type { Call } from "./tokens.tsx"
@@ -10,26 +11,37 @@ const words = texts.calls
 export const callColumns: ReadonlyArray<Column<Call>> = [
   {
     title: texts.filters.model,
-    cell: ({ id, model, route, vendor }) => (
-      <Link to={`/calls/${id}`}>
-        {vendor}/{model ?? route}
-      </Link>
+    cell: ({ account_id: account, id, model, route, vendor }) => (
+      <>
+        <Link to={`/calls/${id}`}>
+          {vendor}/{model ?? route}
+        </Link>
+        {account !== null && <div class="faint">{texts.task.account(account)}</div>}
+      </>
     )
   },
-  { title: texts.filters.outcome, cell: ({ outcome }) => <Outcome of={outcome} /> },
   {
-    title: words.answer,
-    isNumber: true,
-    cell: ({ http_status: status }) => status ?? texts.none
+    title: texts.filters.outcome,
+    cell: ({ http_status: status, outcome }) => (
+      <>
+        <Outcome of={outcome} />
+        {status !== null && <div class="faint">{texts.task.answered(status)}</div>}
+      </>
+    )
   },
-  { title: words.begun, cell: ({ created_at: at }) => <Time at={at} /> },
+  { title: texts.tasks.cost, isNumber: true, cell: ({ cost }) => <Credits amount={cost} /> },
+  { title: words.tokens, isNumber: true, cell: ({ usage }) => <Tokens usage={usage} /> },
   {
     title: texts.tasks.duration,
     isNumber: true,
-    cell: ({ created_at: from, ended_at: to }) => <Duration from={from} to={to} />
+    cell: ({ created_at: from, ended_at: to, time_to_first_token_ms: first }) => (
+      <>
+        <Duration from={from} to={to} />
+        {first !== null && <div class="faint">{words.firstIn(showDuration(first))}</div>}
+      </>
+    )
   },
-  { title: words.tokens, isNumber: true, cell: ({ usage }) => <Tokens usage={usage} /> },
-  { title: texts.tasks.cost, isNumber: true, cell: ({ cost }) => <Credits amount={cost} /> },
+  { title: words.begun, cell: ({ created_at: at }) => <Time at={at} /> },
   {
     title: texts.tasks.trace,
     cell: ({ trace_id: trace }) =>

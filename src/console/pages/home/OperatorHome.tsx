@@ -1,32 +1,78 @@
 import { api, dataOf } from "../../api/client.ts"
+import { usePoll } from "../../api/poll.ts"
 import { useResource } from "../../api/resource.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { Link } from "../../components/Link.tsx"
+import { Table } from "../../components/PagedTable.tsx"
 import { PageHeader } from "../../components/PageHeader.tsx"
 import { Loaded } from "../../components/States.tsx"
 import { Tile, Tiles } from "../../components/Tiles.tsx"
 import { showDuration } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
+import { accountColumns } from "../accounts/accountColumns.tsx"
+import { Invariants } from "./Invariants.tsx"
 
-const words = texts.home.queue
+const words = operatorTexts.overview
 
+/** The service as it stands: what waits, what must hold, which account needs somebody. */
 export const OperatorHome = () => {
   const queues = useResource("queues", () => dataOf(api.GET("/manage/v1/queues", {})))
+  const accounts = useResource("accounts", () => dataOf(api.GET("/manage/v1/accounts", {})))
+  usePoll(() => {
+    queues.reload()
+    accounts.reload()
+  })
   return (
     <>
       <PageHeader title={texts.home.title} />
-      <h2>{texts.home.queues}</h2>
-      <Loaded of={queues}>
-        {({ deliveries, tasks, wallets }) => (
-          <Tiles>
-            <Tile name={words.unfinished}>{tasks.unfinished}</Tile>
-            <Tile name={words.waiting}>{tasks.waiting_for_slot}</Tile>
-            <Tile name={words.deliveries}>{deliveries.unfinished}</Tile>
-            <Tile name={words.lateness}>{showDuration(deliveries.lateness_ms)}</Tile>
-            <Tile name={words.drift} isBad={wallets.drift !== 0}>
-              {wallets.drift}
-            </Tile>
-          </Tiles>
-        )}
-      </Loaded>
+      <p class="faint">{words.update}</p>
+      <Loaded of={queues}>{(it) => <Depths of={it} />}</Loaded>
+      <h2>{words.accounts}</h2>
+      <Loaded of={accounts}>{({ data }) => <InNeed accounts={data} />}</Loaded>
+      <p>
+        <Link to="/accounts">{words.allAccounts}</Link>
+      </p>
     </>
+  )
+}
+
+/** Later than this is late. */
+const lateMillis = 10_000
+
+const Depths = ({ of: { deliveries, tasks, wallets } }: { readonly of: Schemas["Queues"] }) => (
+  <>
+    <h2>{words.tasks}</h2>
+    <Tiles>
+      <Tile name={words.unfinished}>{tasks.unfinished}</Tile>
+      <Tile name={words.waiting}>{tasks.waiting_for_slot}</Tile>
+      <Tile name={words.unowned}>{tasks.unowned}</Tile>
+      <Tile name={words.due}>{tasks.due}</Tile>
+      <Tile name={words.lateness} isBad={tasks.lateness_ms > lateMillis}>
+        {showDuration(tasks.lateness_ms)}
+      </Tile>
+    </Tiles>
+    <h2>{words.deliveries}</h2>
+    <Tiles>
+      <Tile name={words.unfinished}>{deliveries.unfinished}</Tile>
+      <Tile name={words.sending}>{deliveries.in_progress}</Tile>
+      <Tile name={words.due}>{deliveries.due}</Tile>
+      <Tile name={words.lateness} isBad={deliveries.lateness_ms > lateMillis}>
+        {showDuration(deliveries.lateness_ms)}
+      </Tile>
+    </Tiles>
+    <h2>{words.invariants}</h2>
+    <Invariants of={wallets} />
+  </>
+)
+
+const InNeed = ({ accounts }: { readonly accounts: ReadonlyArray<Schemas["VendorAccount"]> }) => {
+  const rows = accounts.filter(
+    ({ health, status }) => health !== "healthy" || status === "draining"
+  )
+  return rows.length === 0 ? (
+    <p>{words.allWell}</p>
+  ) : (
+    <Table caption={words.accounts} columns={accountColumns} rows={rows} idOf={({ id }) => id} />
   )
 }

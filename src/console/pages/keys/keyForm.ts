@@ -1,4 +1,5 @@
 import type { Schemas } from "../../api/schema.ts"
+import { countOf, isCount } from "../../format/count.ts"
 import { isCredits } from "../../format/credits.ts"
 import { isoOfLocalInput, localInputOf } from "../../format/time.ts"
 import { texts } from "../../texts/en.ts"
@@ -43,8 +44,6 @@ const modelsOf = (text: string): Array<string> => [
   )
 ]
 
-const countOf = (text: string): number | null => (text.trim() === "" ? null : Number(text))
-
 /** All limits of the form; what is empty is no limit. */
 const limitsOf = ({ budget, models, rate, reset, tasks }: KeyFields) => {
   const allowed = modelsOf(models)
@@ -85,8 +84,6 @@ export const changeOf = (key: ApiKey, fields: KeyFields): Schemas["ApiKeyChange"
     ...(fields.expires === before.expires ? {} : { expires_at: expiryOf(fields) })
   }
 }
-
-const isCount = (text: string): boolean => text.trim() === "" || /^[1-9]\d{0,6}$/u.test(text.trim())
 
 /** Faults that need no gateway to be seen. */
 export const faultsOf = ({ budget, rate, tasks }: KeyFields): ReadonlyMap<string, string> => {

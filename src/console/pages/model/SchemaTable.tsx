@@ -1,6 +1,6 @@
 import { Table } from "../../components/PagedTable.tsx"
 import type { Column } from "../../components/PagedTable.tsx"
-import { constraintsOf, plainSchema } from "../../components/schema.ts"
+import { constraintsOf, descriptionOf, plainSchema } from "../../components/schema.ts"
 import type { JsonSchema } from "../../components/schema.ts"
 import { texts } from "../../texts/en.ts"
 
@@ -42,7 +42,7 @@ const columns: ReadonlyArray<Column<FieldRow>> = [
     cell: ({ schema }) =>
       schema.default === undefined ? texts.none : <code>{JSON.stringify(schema.default)}</code>
   },
-  { title: words.description, cell: ({ schema }) => schema.description ?? "" }
+  { title: words.description, cell: ({ schema }) => descriptionOf(schema) }
 ]
 
 /** The fields of a body, those that are required first. */

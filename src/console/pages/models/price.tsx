@@ -49,7 +49,7 @@ export const ratesOf = ({ price }: AnyModel): ReadonlyArray<Rate> => {
 }
 
 /** The price in a line. */
-export const Price = ({ of }: { readonly of: AnyModel }) => {
+export const Price = ({ of }: { readonly of: Pick<AnyModel, "price"> }) => {
   const { price } = of
   if (price.per === "million_tokens") {
     return (

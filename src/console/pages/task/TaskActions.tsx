@@ -6,6 +6,8 @@ import { CopyButton } from "../../components/CopyButton.tsx"
 import { Confirm } from "../../components/Dialog.tsx"
 import { hrefOf, navigate, viewedUser } from "../../router/location.ts"
 import { texts } from "../../texts/en.ts"
+import { hasLostMedia, withMedia } from "./inputs.ts"
+import { testOf } from "./testOf.ts"
 
 type Task = Schemas["TaskTimeline"]
 
@@ -13,9 +15,6 @@ const words = texts.task
 
 const pathOf = ({ action, model, vendor }: Task): string =>
   `/vendors/${encodeURIComponent(vendor)}/v1/${encodeURIComponent(model)}/${action}`
-
-/** The stored body has artifact ids in place of its inline media. */
-const hasStoredMedia = (body: unknown): boolean => /"art_[0-9a-f]{32}"/u.test(JSON.stringify(body))
 
 interface Created {
   readonly task_info: { readonly id: string }
@@ -33,14 +32,14 @@ export const TaskActions = ({ task }: { readonly task: Task }) => {
   const isRunning = task.status === "pending" || task.status === "processing"
   const close = () => setAsked(undefined)
   const askAgain = async () => {
-    const priced = await send<Quote>("POST", `${pathOf(task)}?dry_run=true`, task.body).catch(
-      () => undefined
-    )
+    const priced = await withMedia(task)
+      .then((body) => send<Quote>("POST", `${pathOf(task)}?dry_run=true`, body))
+      .catch(() => undefined)
     if (priced !== undefined) setQuote(priced.body.quote.amount)
     setAsked("again")
   }
   const runAgain = async () => {
-    const { body } = await send<Created>("POST", pathOf(task), task.body, {
+    const { body } = await send<Created>("POST", pathOf(task), await withMedia(task), {
       "idempotency-key": newOperationId()
     })
     navigate(hrefOf(`/tasks/${body.task_info.id}`))
@@ -48,12 +47,13 @@ export const TaskActions = ({ task }: { readonly task: Task }) => {
   const cancel = async () => {
     await send("DELETE", `${pathOf(task)}/${task.id}`)
   }
-  const isBlocked = hasStoredMedia(task.body)
+  const isBlocked = hasLostMedia(task)
   return (
     <>
       {task.trace_id !== null && (
         <CopyButton text={task.trace_id} what={texts.states.traceId} label={words.copyTrace} />
       )}
+      <CopyButton text={testOf(task)} what={words.testName} label={words.copyTest} />
       {isRunning && !isReadOnly && (
         <button type="button" class="danger" onClick={() => setAsked("cancel")}>
           {words.cancelTask}

@@ -10,6 +10,7 @@ import { Timeline } from "../../components/Timeline.tsx"
 import { Credits, Json, Status } from "../../components/Values.tsx"
 import type { PageProps } from "../../routes.ts"
 import { texts } from "../../texts/en.ts"
+import { hasLostMedia } from "./inputs.ts"
 import { TaskActions } from "./TaskActions.tsx"
 import { timelineOf } from "./timeline.ts"
 
@@ -69,6 +70,7 @@ const TaskView = ({ task }: { readonly task: Task }) => (
         )}
         <h2>{words.input}</h2>
         <Json label={words.input} value={task.body} />
+        <Inputs task={task} />
       </section>
       <section>
         <h2>{words.timeline}</h2>
@@ -81,6 +83,28 @@ const TaskView = ({ task }: { readonly task: Task }) => (
         <Details task={task} />
       </section>
     </div>
+  </>
+)
+
+const kinds = [
+  ["images", "image/"],
+  ["videos", "video/"],
+  ["audios", "audio/"]
+] as const
+
+/** The media that came with the request, as long as they are kept. */
+const Inputs = ({ task }: { readonly task: Task }) => (
+  <>
+    {task.inputs.length > 0 && <h3>{words.inputMedia}</h3>}
+    {kinds.map(([kind, type]) => (
+      <Media
+        key={kind}
+        kind={kind}
+        nameOf={texts.media.input}
+        urls={task.inputs.filter((it) => it.media_type.startsWith(type)).map(({ url }) => url)}
+      />
+    ))}
+    {hasLostMedia(task) && <p class="faint">{words.inputGone}</p>}
   </>
 )
 

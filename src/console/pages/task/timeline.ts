@@ -55,7 +55,13 @@ const entriesOf = ({ entries }: Task): ReadonlyArray<Moment> =>
   }))
 
 const deliveryOf = ({ attempts, created_at, id, type }: Delivery): ReadonlyArray<Moment> => [
-  { id, at: created_at, title: words.delivery(type), tone: "going" },
+  {
+    id,
+    at: created_at,
+    title: words.delivery(type),
+    tone: "going",
+    to: `/webhooks/deliveries/${id}`
+  },
   ...attempts.map(({ due_at, ended_at, failure, seq, started_at, status }): Moment => {
     const isGood = ended_at !== null && failure === null
     const parts = [

@@ -18,6 +18,20 @@ const modelView = {
 /** JSON Schema (draft 2020-12) of the body. */
 const body_schema = Schema.Record(Schema.String, Schema.Json)
 
+const MediaFieldView = Schema.Struct({
+  kind: Schema.Literals(["image", "audio", "video"]),
+  /** By magic bytes. */
+  media_types: Schema.Array(Schema.String),
+  max_bytes: Schema.Int,
+  /** Pixels of an image's width and of its height. */
+  min_side: Schema.NullOr(Schema.Int),
+  max_side: Schema.NullOr(Schema.Int),
+  min_seconds: Schema.NullOr(Schema.Finite),
+  max_seconds: Schema.NullOr(Schema.Finite),
+  /** Whether it may come in the body, as a data URI or Base64; else by URL only. */
+  inline: Schema.Boolean
+}).annotate({ identifier: "MediaField" })
+
 /** A model that makes media as tasks, at the price of one period. */
 export const MediaModelView = Schema.Struct({
   type: Schema.Literal("media"),
@@ -25,7 +39,9 @@ export const MediaModelView = Schema.Struct({
   result: ResultKind,
   price: PriceRule,
   ...priceRowView,
-  body_schema
+  body_schema,
+  /** The fields of the body that take media, with what each accepts; of a list, each item. */
+  media: Schema.Record(Schema.String, MediaFieldView)
 }).annotate({ identifier: "Model" })
 
 /** A model that is charged by the token, at the price of one period. docs/reference/wallet.md#price-of-a-call */

@@ -1,7 +1,11 @@
 import { Effect, Option, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import type { Label } from "../../../catalog/bodies/Bodies.ts"
 import { Catalog } from "../../../catalog/Catalog.ts"
 import { pathKey } from "../../../catalog/CatalogContent.ts"
+import { mimesOf } from "../../../catalog/media/Formats.ts"
+import { mediaFields } from "../../../catalog/media/MediaFields.ts"
+import type { MediaRules } from "../../../catalog/media/MediaRules.ts"
 import type { OpenRoute, TokenModel } from "../../../catalog/OpenRoutes.ts"
 import { pricePeriods } from "../../../catalog/PriceRow.ts"
 import { tokenModelKey } from "../../../catalog/UpstreamCatalog.ts"
@@ -61,6 +65,27 @@ export const layer = HttpApiBuilder.group(
   })
 )
 
+/** Of the fields that the body has: an upstream model may not take all of its label. */
+const showMediaFields = (label: Label, { properties }: { readonly properties?: unknown }) =>
+  Object.fromEntries(
+    Object.entries(mediaFields[label]).flatMap(([field, rules]) =>
+      typeof properties === "object" && properties !== null && field in properties
+        ? [[field, showMediaRules(rules)]]
+        : []
+    )
+  )
+
+const showMediaRules = (rules: MediaRules) => ({
+  kind: rules.kind,
+  media_types: rules.formats.map((format) => mimesOf[format][0]),
+  max_bytes: rules.bytesMax,
+  min_side: rules.kind === "image" ? rules.sideMin : null,
+  max_side: rules.kind === "image" ? (rules.sideMax ?? null) : null,
+  min_seconds: rules.kind === "audio" ? rules.secondsMin : null,
+  max_seconds: rules.kind === "audio" ? rules.secondsMax : null,
+  inline: rules.kind !== "video"
+})
+
 const decodeSchema = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Json))
 
 const showMedia = ({ bodySchema, entry, sandbox }: RoutedModel) =>
@@ -76,7 +101,8 @@ const showMedia = ({ bodySchema, entry, sandbox }: RoutedModel) =>
         result: entry.result,
         price: period.price,
         ...showRow(entry, period),
-        body_schema
+        body_schema,
+        media: showMediaFields(entry.label, body_schema)
       }
     }))
   )

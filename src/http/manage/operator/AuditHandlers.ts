@@ -35,8 +35,8 @@ export const layer = HttpApiBuilder.group(
           return csvResponse("audit-log.csv", columns, log.all(filters), (row) => line(show(row)))
         }
         const { before, limit } = readPage(query, AuditId)
-        const rows = yield* log.list({ ...filters, before, limit: limit + 1 })
-        return toPage(rows, limit, (row) => row.id, show)
+        const { end, rows } = yield* log.list({ ...filters, before, limit: limit + 1 })
+        return toPage(rows, limit, (row) => row.id, show, end)
       })
     })
   })

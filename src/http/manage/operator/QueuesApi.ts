@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
+import { UserId } from "../../../domain/Ids.ts"
 import { Timestamp } from "../../../domain/Task.ts"
 import { manageErrors as error } from "../ManageErrors.ts"
 
@@ -9,7 +10,11 @@ export const Queues = Schema.Struct({
     /** Of these: wait for a slot at the vendor. */
     waiting_for_slot: Schema.Int,
     /** Of these: no process runs them now. */
-    unowned: Schema.Int
+    unowned: Schema.Int,
+    /** Of these: their next step is due and has not begun. */
+    due: Schema.Int,
+    /** How long the oldest one has been due, in milliseconds. */
+    lateness_ms: Schema.Int
   }),
   deliveries: Schema.Struct({
     unfinished: Schema.Int,
@@ -23,9 +28,13 @@ export const Queues = Schema.Struct({
   wallets: Schema.Struct({
     /** Wallets that differ from their ledger or their holds; must be 0. */
     drift: Schema.Int,
+    /** Whose they are, 20 at most. */
+    drifting_user_ids: Schema.Array(UserId),
     /** Spend limits of keys that count what cannot be right; must be 0. */
     budget_drift: Schema.Int,
-    audited_at: Schema.NullOr(Timestamp)
+    audited_at: Schema.NullOr(Timestamp),
+    /** When spend limits were last compared. */
+    budgets_audited_at: Schema.NullOr(Timestamp)
   })
 }).annotate({ identifier: "Queues" })
 

@@ -20,7 +20,9 @@ export const layer = HttpApiBuilder.group(
           tasks: {
             unfinished: now.tasks,
             waiting_for_slot: now.tasksWaiting,
-            unowned: now.tasksUnowned
+            unowned: now.tasksUnowned,
+            due: now.tasksDue,
+            lateness_ms: now.tasksLatenessMillis
           },
           deliveries: {
             unfinished: now.deliveries,
@@ -30,8 +32,10 @@ export const layer = HttpApiBuilder.group(
           },
           wallets: {
             drift: yield* wallet.drift,
+            drifting_user_ids: yield* wallet.drifting,
             budget_drift: yield* wallet.budgetDrift,
-            audited_at: Option.getOrNull(yield* wallet.auditedAt)
+            audited_at: Option.getOrNull(yield* wallet.auditedAt),
+            budgets_audited_at: Option.getOrNull(yield* wallet.budgetsAuditedAt)
           }
         }
       })

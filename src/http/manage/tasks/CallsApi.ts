@@ -20,6 +20,10 @@ export const CallView = Schema.Struct({
   held: CreditsFromString,
   cost: CreditsFromString,
   usage: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
+  /** The vendor account that was called; null: none, or the simulator. */
+  account_id: Schema.NullOr(Schema.String),
+  /** Of a stream: milliseconds from the beginning of the call to the first piece of its output. */
+  time_to_first_token_ms: Schema.NullOr(Schema.Int),
   sandbox: Schema.Boolean,
   /** The hash of the catalog that it was priced by. */
   catalog: Schema.NullOr(Schema.String),

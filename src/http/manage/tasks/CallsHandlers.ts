@@ -49,6 +49,8 @@ const showCall = (row: CallRow) => ({
   held: row.held,
   cost: row.captured,
   usage: row.usage,
+  account_id: row.accountId,
+  time_to_first_token_ms: row.firstTokenMs,
   sandbox: row.sandbox,
   catalog: row.catalog,
   trace_id: row.traceId,

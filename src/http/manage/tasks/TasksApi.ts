@@ -3,6 +3,7 @@ import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Text } from "../../../catalog/bodies/Fields.ts"
 import { CreditsFromString } from "../../../domain/Credits.ts"
 import { ApiKeyId, DeliveryId, EndpointId, EventId, TaskId } from "../../../domain/Ids.ts"
+import { Metadata } from "../../../domain/Metadata.ts"
 import { ResultKind, TaskError, TaskStatus, Timestamp } from "../../../domain/Task.ts"
 import { DeliveryStatus, FailureClass } from "../../../domain/Webhook.ts"
 import { manageErrors as error } from "../ManageErrors.ts"
@@ -31,7 +32,9 @@ const taskFields = {
   trace_id: Schema.NullOr(Schema.String),
   created_at: Timestamp,
   started_at: Schema.NullOr(Timestamp),
-  ended_at: Schema.NullOr(Timestamp)
+  ended_at: Schema.NullOr(Timestamp),
+  /** Only when it was given. */
+  metadata: Schema.optionalKey(Metadata)
 }
 
 export const TaskListItem = Schema.Struct(taskFields).annotate({ identifier: "TaskListItem" })
@@ -73,11 +76,22 @@ const TaskDelivery = Schema.Struct({
   )
 }).annotate({ identifier: "TaskDelivery" })
 
+const TaskInput = Schema.Struct({
+  /** Its field in the body, which holds `artifact:` and its id. */
+  pointer: Schema.String,
+  media_type: Schema.String,
+  size: Schema.Int,
+  url: Schema.String,
+  expires_at: Timestamp
+}).annotate({ identifier: "TaskInput" })
+
 /** A task with its moves, attempts, ledger entries and deliveries, each in the order of time. */
 export const TaskTimeline = Schema.Struct({
   ...taskFields,
   /** As stored: inline media are replaced by references. */
   body: Schema.Json,
+  /** The inline media of the body that are still kept. docs/reference/tasks.md#history */
+  inputs: Schema.Array(TaskInput),
   result_kind: ResultKind,
   result: Schema.NullOr(Schema.Array(Schema.String)),
   moves: Schema.Array(Move),
@@ -86,20 +100,26 @@ export const TaskTimeline = Schema.Struct({
   deliveries: Schema.Array(TaskDelivery)
 }).annotate({ identifier: "TaskTimeline" })
 
+/** `?metadata[key]=value`, of several all. docs/reference/tasks.md#metadata */
+const metadataQuery = Schema.Record(Schema.TemplateLiteral(["metadata[", Schema.String, "]"]), Text)
+
 /** A user's own tasks. docs/reference/tasks.md#history */
 export class TasksApi extends HttpApiGroup.make("tasks").add(
   HttpApiEndpoint.get("listTasks", "/tasks", {
-    query: {
-      ...pageQuery(TaskId),
-      ...timeQuery,
-      ...traceQuery,
-      ...costQuery,
-      ...ofUser,
-      status: Schema.optionalKey(TaskStatus),
-      api_key_id: Schema.optionalKey(ApiKeyId),
-      model: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
-      vendor: Schema.optionalKey(Text.check(Schema.isNonEmpty()))
-    },
+    query: Schema.StructWithRest(
+      Schema.Struct({
+        ...pageQuery(TaskId),
+        ...timeQuery,
+        ...traceQuery,
+        ...costQuery,
+        ...ofUser,
+        status: Schema.optionalKey(TaskStatus),
+        api_key_id: Schema.optionalKey(ApiKeyId),
+        model: Schema.optionalKey(Text.check(Schema.isNonEmpty())),
+        vendor: Schema.optionalKey(Text.check(Schema.isNonEmpty()))
+      }),
+      [metadataQuery]
+    ),
     success: pageOf(TaskListItem),
     error
   }),

@@ -2,6 +2,7 @@ import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import * as Credits from "../../../domain/Credits.ts"
 import { TaskId } from "../../../domain/Ids.ts"
+import type { Metadata } from "../../../domain/Metadata.ts"
 import { isTerminal } from "../../../domain/Task.ts"
 import { TaskHistory } from "../../../tasks/history/TaskHistory.ts"
 import type { AttemptRow, History, TaskSummary } from "../../../tasks/history/TaskHistory.ts"
@@ -32,7 +33,8 @@ export const layer = HttpApiBuilder.group(
           since: query.since,
           until: query.until,
           minCost: query.min_cost,
-          maxCost: query.max_cost
+          maxCost: query.max_cost,
+          metadata: metadataOf(query)
         })
         return toPage(rows, limit, (row) => row.id, showTask, end)
       }),
@@ -42,6 +44,16 @@ export const layer = HttpApiBuilder.group(
     })
   })
 )
+
+const metadataName = /^metadata\[(.*)\]$/su
+
+const metadataOf = (query: object): Metadata =>
+  Object.fromEntries(
+    Object.entries(query).flatMap(([name, value]) => {
+      const key = metadataName.exec(name)?.[1]
+      return key === undefined ? [] : [[key, String(value)]]
+    })
+  )
 
 /** The price is held until the task ends; then each part of it is captured or released. */
 const receiptOf = ({ captured, price, status }: TaskSummary) => {
@@ -68,7 +80,8 @@ export const showTask = (task: TaskSummary) => ({
   trace_id: task.traceId,
   created_at: task.createdAt,
   started_at: task.startedAt,
-  ended_at: isTerminal(task.status) ? task.updatedAt : null
+  ended_at: isTerminal(task.status) ? task.updatedAt : null,
+  ...(task.metadata === null ? {} : { metadata: task.metadata })
 })
 
 /** A task may end without having been processed. docs/reference/tasks.md#states */
@@ -115,9 +128,16 @@ const showDelivery = (rows: ReadonlyArray<TaskDeliveryRow>, first: TaskDeliveryR
   )
 })
 
-const showHistory = ({ attempts, deliveries, entries, task }: History) => ({
+const showHistory = ({ attempts, deliveries, entries, inputs, task }: History) => ({
   ...showTask(task),
   body: task.body,
+  inputs: inputs.map(({ artifact, pointer, url }) => ({
+    pointer,
+    media_type: artifact.mime,
+    size: Number(artifact.bytes),
+    url,
+    expires_at: artifact.expiresAt
+  })),
   result_kind: task.resultKind,
   result: task.result,
   moves: movesOf(task),

@@ -45,6 +45,8 @@ export const WebhookAttempt = Schema.Struct({
 
 export const WebhookDeliveryWithAttempts = Schema.Struct({
   ...deliveryFields,
+  /** The bytes that are sent, UTF-8. Each attempt has the headers of docs/reference/webhooks.md#delivery-request. */
+  body: Schema.String,
   attempts: Schema.Array(WebhookAttempt)
 }).annotate({ identifier: "WebhookDeliveryWithAttempts" })
 

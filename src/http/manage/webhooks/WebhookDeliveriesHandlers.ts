@@ -31,8 +31,11 @@ export const layer = HttpApiBuilder.group(
         return toPage(rows, limit, (row) => row.id, showDelivery, end)
       }),
       getWebhookDelivery: Effect.fnUntraced(function* ({ params, query }) {
-        const { attempts, row } = yield* deliveries.get(yield* requireReader(query), params.id)
-        return { ...showDelivery(row), attempts: attempts.map(showAttempt) }
+        const { attempts, body, row } = yield* deliveries.get(
+          yield* requireReader(query),
+          params.id
+        )
+        return { ...showDelivery(row), body, attempts: attempts.map(showAttempt) }
       }),
       redeliverWebhookDeliveries: Effect.fnUntraced(function* ({ payload }) {
         const { count, next } = yield* deliveries.redeliverAll(yield* requireUser, {

@@ -16,7 +16,13 @@ const settings = {
   description: Schema.NullOr(Schema.String),
   enabled: Schema.Boolean
 }
-const metadata = { secret_preview: Schema.String, created_at: Timestamp, updated_at: Timestamp }
+const metadata = {
+  secret_preview: Schema.String,
+  /** Until then requests have a second signature, by the secret before the last rotation. */
+  old_secret_expires_at: Schema.NullOr(Timestamp),
+  created_at: Timestamp,
+  updated_at: Timestamp
+}
 
 export const WebhookEndpoint = Schema.Struct({ ...settings, ...metadata }).annotate({
   identifier: "WebhookEndpoint"

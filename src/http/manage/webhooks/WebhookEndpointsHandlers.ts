@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { DateTime, Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
 import { EndpointId } from "../../../domain/Ids.ts"
 import { Deliveries } from "../../../webhooks/Deliveries.ts"
@@ -28,26 +28,34 @@ export const layer = HttpApiBuilder.group(
           description: Option.fromNullishOr(payload.description),
           enabled: payload.enabled ?? true
         })
-        return { ...show(row), secret }
+        return { ...show(row, yield* DateTime.now), secret }
       }),
       listWebhookEndpoints: Effect.fnUntraced(function* ({ query }) {
         const userId = yield* requireReader(query)
         const { before, limit } = readPage(query, EndpointId)
         const rows = yield* endpoints.list(userId, { before, limit: limit + 1 })
-        return toPage(rows, limit, (row) => row.id, show)
+        const now = yield* DateTime.now
+        return toPage(
+          rows,
+          limit,
+          (row) => row.id,
+          (row) => show(row, now)
+        )
       }),
       getWebhookEndpoint: Effect.fnUntraced(function* ({ params, query }) {
-        return show(yield* endpoints.get(yield* requireReader(query), params.id))
+        const row = yield* endpoints.get(yield* requireReader(query), params.id)
+        return show(row, yield* DateTime.now)
       }),
       updateWebhookEndpoint: Effect.fnUntraced(function* ({ params, payload }) {
-        return show(yield* endpoints.update(yield* requireUser, params.id, payload))
+        const row = yield* endpoints.update(yield* requireUser, params.id, payload)
+        return show(row, yield* DateTime.now)
       }),
       deleteWebhookEndpoint: Effect.fnUntraced(function* ({ params }) {
         yield* endpoints.remove(yield* requireUser, params.id)
       }),
       rotateWebhookEndpoint: Effect.fnUntraced(function* ({ params }) {
         const { row, secret } = yield* endpoints.rotate(yield* requireUser, params.id)
-        return { ...show(row), secret }
+        return { ...show(row, yield* DateTime.now), secret }
       }),
       testWebhookEndpoint: Effect.fnUntraced(function* ({ params }) {
         const sent = yield* endpoints.test(yield* requireUser, params.id)
@@ -71,13 +79,17 @@ export const layer = HttpApiBuilder.group(
 )
 
 /** Of the secret only a preview, its last four characters. */
-const show = (row: EndpointRow) => ({
+const show = (row: EndpointRow, now: DateTime.Utc) => ({
   id: row.id,
   url: row.url,
   events: row.events,
   description: row.description,
   enabled: row.enabled,
   secret_preview: row.secretPreview,
+  old_secret_expires_at:
+    row.previousSecretUntil !== null && DateTime.isGreaterThan(row.previousSecretUntil, now)
+      ? row.previousSecretUntil
+      : null,
   created_at: row.createdAt,
   updated_at: row.updatedAt
 })

@@ -1,0 +1,105 @@
+import type { Schemas } from "../../api/schema.ts"
+import type { Column } from "../../components/PagedTable.tsx"
+import { Credits, Time } from "../../components/Values.tsx"
+import { operatorTexts } from "../../texts/en/operator.ts"
+
+export type Account = Schemas["VendorAccount"]
+
+const words = operatorTexts.accounts
+
+const tones = { healthy: "good", degraded: "going", unavailable: "bad" } as const
+
+const Health = ({
+  circuit,
+  configured,
+  draining_since: since,
+  health,
+  models,
+  paused_seconds,
+  status
+}: Account) => (
+  <>
+    <span class={`status ${tones[health]}`}>{words.healths[health]}</span>
+    {status === "draining" && (
+      <>
+        <div class="status going">{words.draining}</div>
+        {since !== null && (
+          <div class="faint">
+            {words.drainingSince} <Time at={since} />
+          </div>
+        )}
+      </>
+    )}
+    {!configured && <div class="status bad">{words.left}</div>}
+    <div>
+      <Pause circuit={circuit} seconds={paused_seconds} />
+    </div>
+    {models.map(({ circuit: ofModel, model, paused_seconds: seconds }) =>
+      ofModel === "closed" && seconds === 0 ? null : (
+        <div key={model}>
+          <code>{model}</code> <Pause circuit={ofModel} seconds={seconds} />
+        </div>
+      )
+    )}
+  </>
+)
+
+interface PauseProps {
+  readonly circuit: Account["circuit"]
+  readonly seconds: number
+}
+
+const Pause = ({ circuit, seconds }: PauseProps) => {
+  const parts = [words.circuit[circuit], seconds > 0 ? words.paused(seconds.toFixed(0)) : ""]
+  return <span class="faint">{parts.filter((it) => it !== "").join(", ")}</span>
+}
+
+const Fault = ({ last_fault: fault }: Account) =>
+  fault === null ? null : (
+    <div class="faint">
+      {words.fault} <Time at={fault.at} />, <code>{fault.model}</code>
+      {fault.http_status !== null && ` ${words.httpStatus(fault.http_status)}`}: {fault.remedy}
+    </div>
+  )
+
+export const accountColumns: ReadonlyArray<Column<Account>> = [
+  {
+    title: words.account,
+    cell: ({ base_url: url, id }) => (
+      <>
+        <strong>{id}</strong>
+        <div class="faint" title={url}>
+          {URL.parse(url)?.host ?? url}
+        </div>
+      </>
+    )
+  },
+  {
+    title: words.health,
+    cell: (account) => (
+      <>
+        <Health {...account} />
+        <Fault {...account} />
+      </>
+    )
+  },
+  {
+    title: words.load,
+    cell: ({ rate, slots: { held, limit, waiting } }) => (
+      <>
+        {words.held(held, limit)}
+        {waiting > 0 && <div class="status going">{words.waiting(waiting)}</div>}
+        {rate.map(({ limit: atMost, model, name, used }) => (
+          <div key={`${name} ${model ?? ""}`} class="faint">
+            {words.rate(model === null ? name : `${name} ${model}`, used, atMost)}
+          </div>
+        ))}
+      </>
+    )
+  },
+  {
+    title: words.spend,
+    isNumber: true,
+    cell: ({ spend_today: amount }) => <Credits amount={amount} />
+  }
+]

@@ -1,0 +1,65 @@
+import { api, dataOf } from "../../api/client.ts"
+import { pageAfter } from "../../api/lists.ts"
+import { usePages } from "../../api/pages.ts"
+import { session } from "../../api/session.ts"
+import { CsvLink } from "../../components/CsvLink.tsx"
+import { Filters, filterValues } from "../../components/Filters.tsx"
+import type { Filter } from "../../components/Filters.tsx"
+import { PagedTable } from "../../components/PagedTable.tsx"
+import { PageHeader } from "../../components/PageHeader.tsx"
+import { Empty } from "../../components/States.tsx"
+import { viewedUser } from "../../router/location.ts"
+import { texts } from "../../texts/en.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
+import { auditColumns } from "./auditColumns.tsx"
+import type { Entry } from "./auditColumns.tsx"
+
+const words = operatorTexts.audit
+const pageSize = 50
+
+const filters: ReadonlyArray<Filter> = [
+  { name: "type", label: words.type, kind: "text" },
+  { name: "resource_id", label: words.resourceId, kind: "text" },
+  { name: "actor_id", label: words.actorId, kind: "text" },
+  { name: "since", label: texts.filters.since, kind: "time" },
+  { name: "until", label: texts.filters.until, kind: "time" }
+]
+
+/** `user_id` in the address would be the user that one views as. */
+const userFilter: Filter = { name: "of_user", label: words.userId, kind: "text" }
+
+const names = ["type", "resource_id", "actor_id", "since", "until"] as const
+
+/** `/audit-log`: one's own, or for the operator everybody's. */
+export default function AuditPage() {
+  const viewed = viewedUser()
+  const isOfAll = session.value?.role === "operator" && viewed === undefined
+  const { of_user: user } = isOfAll ? filterValues(["of_user"]) : {}
+  const search = { ...filterValues(names), ...(user === undefined ? {} : { user_id: user }) }
+  const pages = usePages<Entry>(
+    JSON.stringify([viewed, search]),
+    (cursor) =>
+      dataOf(
+        api.GET("/manage/v1/audit-log", {
+          params: { query: { ...search, ...pageAfter(pageSize, cursor) } }
+        })
+      ),
+    ({ id }) => id
+  )
+  return (
+    <>
+      <PageHeader title={words.title}>
+        <CsvLink path="/manage/v1/audit-log" query={search} />
+      </PageHeader>
+      <p class="faint">{words.about}</p>
+      <Filters filters={isOfAll ? [userFilter, ...filters] : filters} />
+      <PagedTable
+        caption={words.caption}
+        columns={auditColumns}
+        pages={pages}
+        idOf={({ id }) => id}
+        empty={<Empty title={Object.keys(search).length === 0 ? words.empty : words.noMatch} />}
+      />
+    </>
+  )
+}

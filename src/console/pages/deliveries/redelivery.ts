@@ -1,0 +1,36 @@
+import { api, dataOf } from "../../api/client.ts"
+import type { Schemas } from "../../api/schema.ts"
+import type { EventType } from "../webhooks/endpointForm.ts"
+
+type Delivery = Schemas["WebhookDelivery"]
+type Redelivery = Schemas["RedeliverWebhookDeliveries"]
+
+export const statuses = ["pending", "delivering", "succeeded", "failed", "skipped"] as const
+
+/** The filters of the list. */
+export interface Search {
+  readonly status?: Delivery["status"]
+  readonly type?: EventType
+  readonly endpoint_id?: string
+  readonly task_id?: string
+  readonly trace_id?: string
+  readonly since?: string
+  readonly until?: string
+}
+
+/** The same as a redelivery; `undefined`: it would mean others than the list shows. */
+export const redeliveryOf = (search: Search): Redelivery | undefined => {
+  const { status, task_id: task, trace_id: trace, ...rest } = search
+  if (task !== undefined || trace !== undefined) return undefined
+  if (status === undefined) return rest
+  return status === "pending" || status === "delivering" ? undefined : { ...rest, status }
+}
+
+/** A call sends a bounded number again; the cursor leads to the rest. */
+export const redeliverAll = async (body: Redelivery, before = 0): Promise<number> => {
+  const { next_cursor: cursor, redelivered } = await dataOf(
+    api.POST("/manage/v1/webhook-deliveries/redeliver", { body })
+  )
+  const count = before + redelivered
+  return cursor === null ? count : redeliverAll({ ...body, cursor }, count)
+}

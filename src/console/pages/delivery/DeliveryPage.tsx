@@ -1,0 +1,205 @@
+import { useState } from "preact/hooks"
+import { api, dataOf } from "../../api/client.ts"
+import { useLive } from "../../api/live.ts"
+import { useResource } from "../../api/resource.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { service } from "../../api/session.ts"
+import { Link } from "../../components/Link.tsx"
+import { PageHeader } from "../../components/PageHeader.tsx"
+import { Loaded, ProblemView } from "../../components/States.tsx"
+import { Time } from "../../components/Values.tsx"
+import { showDuration } from "../../format/time.ts"
+import { viewedUser } from "../../router/location.ts"
+import type { PageProps } from "../../routes.ts"
+import { texts } from "../../texts/en.ts"
+import { webhookTexts } from "../../texts/en/webhooks.ts"
+import { DeliveryStatus } from "../deliveries/deliveryColumns.tsx"
+
+type Delivery = Schemas["WebhookDeliveryWithAttempts"]
+type Attempt = Delivery["attempts"][number]
+
+const words = webhookTexts.delivery
+
+/** An endpoint that was deleted is in no list any more. */
+const readDelivery = async (id: string) => {
+  const delivery = await dataOf(
+    api.GET("/manage/v1/webhook-deliveries/{id}", { params: { path: { id } } })
+  )
+  const endpoint = await dataOf(
+    api.GET("/manage/v1/webhook-endpoints/{id}", {
+      params: { path: { id: delivery.endpoint_id } }
+    })
+  ).catch(() => undefined)
+  return { delivery, endpoint }
+}
+
+/** `/webhooks/deliveries/:id`: what was sent, each attempt with its answer, and why it failed. */
+export default function DeliveryPage({ params: { id = "" } }: PageProps) {
+  const found = useResource(id, () => readDelivery(id))
+  const [again, setAgain] = useState<{ cause?: unknown; isDone: boolean }>({ isDone: false })
+  useLive((event) => {
+    const isOwn = event.type === "delivery" && event.data.id === id
+    if (event.type === "poll" || (isOwn && isNews(found.data?.delivery, event.data))) {
+      found.reload()
+    }
+  })
+  const redeliver = async () => {
+    try {
+      await dataOf(
+        api.POST("/manage/v1/webhook-deliveries/{id}/redeliver", { params: { path: { id } } })
+      )
+      setAgain({ isDone: true })
+      found.reload()
+    } catch (cause) {
+      setAgain({ isDone: false, cause })
+    }
+  }
+  return (
+    <>
+      <PageHeader title={words.title}>
+        {viewedUser() === undefined && (
+          <button type="button" onClick={() => void redeliver()}>
+            {words.again}
+          </button>
+        )}
+      </PageHeader>
+      {again.isDone && (
+        <p class="banner" role="status">
+          {words.sentAgain}
+        </p>
+      )}
+      {again.cause !== undefined && <ProblemView cause={again.cause} />}
+      <Loaded of={found}>
+        {({ delivery, endpoint }) => <DeliveryView delivery={delivery} url={endpoint?.url} />}
+      </Loaded>
+    </>
+  )
+}
+
+/** A new stream tells everything once more. */
+const isNews = (delivery: Delivery | undefined, event: Schemas["WebhookDelivery"]): boolean =>
+  delivery?.status !== event.status || delivery.attempt_count !== event.attempt_count
+
+interface ViewProps {
+  readonly delivery: Delivery
+  readonly url: string | undefined
+}
+
+const DeliveryView = ({ delivery, url }: ViewProps) => (
+  <>
+    <p>
+      <DeliveryStatus of={delivery.status} /> <code>{delivery.type}</code>{" "}
+      {delivery.task_id !== null && <Link to={`/tasks/${delivery.task_id}`}>{words.toTask}</Link>}
+    </p>
+    <Why delivery={delivery} />
+    <div class="columns">
+      <section>
+        <h2>{words.attempts}</h2>
+        {delivery.attempts.length === 0 && <p class="faint">{words.none}</p>}
+        {delivery.attempts.map((attempt) => (
+          <OneAttempt key={attempt.seq} attempt={attempt} />
+        ))}
+        {delivery.next_attempt_at !== null && (
+          <p>
+            {words.next}: <Time at={delivery.next_attempt_at} />
+          </p>
+        )}
+      </section>
+      <section>
+        <h2>{words.request}</h2>
+        <p class="address">
+          <code>POST {url ?? words.gone}</code>
+        </p>
+        <h3>{words.headers}</h3>
+        <Text label={words.headers} text={headersOf(delivery)} />
+        <h3>{words.body}</h3>
+        {delivery.body === "" ? (
+          <p class="faint">{words.bodyGone}</p>
+        ) : (
+          <Text label={words.body} text={delivery.body} />
+        )}
+        <p>
+          <Link to="/webhooks/signature">{words.debug}</Link>
+        </p>
+      </section>
+    </div>
+  </>
+)
+
+/** Of each attempt; timestamp and signature are made anew. docs/reference/webhooks.md#delivery-request */
+const headersOf = ({ id }: Delivery): string => {
+  const name = service.value?.name ?? ""
+  return [
+    `Content-Type: application/json`,
+    `User-Agent: ${name}-Webhook/1.0`,
+    `X-${name}-Webhook-Id: ${id}`,
+    `X-${name}-Webhook-Timestamp: …`,
+    `X-${name}-Webhook-Signature: v1=…`
+  ].join("\n")
+}
+
+/** The last attempt that has ended says it. */
+const Why = ({ delivery: { attempts, status } }: { readonly delivery: Delivery }) => {
+  if (status === "succeeded" || status === "delivering") return null
+  const failure = attempts.findLast(({ ended_at: end }) => end !== null)?.failure ?? undefined
+  if (failure === undefined && status !== "skipped") return null
+  return (
+    <div class="problem">
+      <p class="problem-title">{status === "pending" ? words.whyLast : words.why}</p>
+      {failure !== undefined && (
+        <p>
+          {texts.failure[failure]}. {words.advice[failure]}
+        </p>
+      )}
+      {status === "skipped" && <p>{words.skipped}</p>}
+    </div>
+  )
+}
+
+const OneAttempt = ({ attempt }: { readonly attempt: Attempt }) => {
+  const { answer, detail, ended_at: ended, failure, lateness_ms: late, status } = attempt
+  const isGood = ended !== null && failure === null
+  return (
+    <article class="attempt">
+      <h3>{words.attempt(attempt.seq)}</h3>
+      <p>
+        <span class={`status ${toneOf(isGood, ended !== null)}`}>
+          {[
+            ended === null ? words.underWay : "",
+            status === null ? "" : texts.task.answered(status),
+            failure === null ? "" : texts.failure[failure]
+          ]
+            .filter((it) => it !== "")
+            .join(", ")}
+        </span>
+        {detail !== null && detail !== `HTTP ${status}` && <span class="faint"> {detail}</span>}
+      </p>
+      <p class="faint">
+        <Time at={attempt.started_at} /> · {words.late(showDuration(late))}
+        {attempt.remote_address !== null && ` · ${attempt.remote_address}`}
+      </p>
+      {answer !== null && (
+        <>
+          <h4>{words.answer}</h4>
+          {answer === "" ? (
+            <p class="faint">{words.noAnswer}</p>
+          ) : (
+            <Text label={`${words.attempt(attempt.seq)}, ${words.answer}`} text={answer} />
+          )}
+        </>
+      )}
+    </article>
+  )
+}
+
+const toneOf = (isGood: boolean, isEnded: boolean): string => {
+  if (isGood) return "good"
+  return isEnded ? "bad" : "going"
+}
+
+/** What others wrote, as it is. */
+const Text = ({ label, text }: { readonly label: string; readonly text: string }) => (
+  <pre class="json" tabIndex={0} role="region" aria-label={label}>
+    {text}
+  </pre>
+)

@@ -1,0 +1,107 @@
+import { useEffect, useState } from "preact/hooks"
+import { basePath } from "../../api/address.ts"
+import { api, dataOf, send } from "../../api/client.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { Link } from "../../components/Link.tsx"
+import { Media } from "../../components/Media.tsx"
+import type { MediaKind } from "../../components/Media.tsx"
+import { ProblemView } from "../../components/States.tsx"
+import { Credits, Status } from "../../components/Values.tsx"
+import { texts } from "../../texts/en.ts"
+import { playgroundTexts as words } from "../../texts/en/playground.ts"
+
+/** As GET of a task has it. */
+type TaskResult = {
+  readonly task_info: {
+    readonly id: string
+    readonly status: Schemas["TaskListItem"]["status"]
+    readonly error?: Schemas["TaskError"]
+  }
+} & { readonly [kind in MediaKind]?: ReadonlyArray<string> }
+
+const pollMillis = 2000
+
+const hasEnded = ({ task_info: { status } }: TaskResult): boolean =>
+  status === "completed" || status === "failed"
+
+/** Follows a task by its stream of events, by polling where that fails. */
+const followTask = (path: string, onResult: (result: TaskResult) => void): (() => void) => {
+  let timer: ReturnType<typeof setInterval> | undefined
+  const stop = () => {
+    source.close()
+    clearInterval(timer)
+  }
+  const take = (result: TaskResult) => {
+    if (hasEnded(result)) stop()
+    onResult(result)
+  }
+  const source = new EventSource(`${basePath}${path}`)
+  source.addEventListener("message", ({ data }) => take(JSON.parse(String(data))))
+  source.addEventListener("error", () => {
+    source.close()
+    timer ??= setInterval(() => {
+      send<TaskResult>("GET", path).then(
+        ({ body }) => take(body),
+        () => undefined
+      )
+    }, pollMillis)
+  })
+  return stop
+}
+
+interface Props {
+  readonly id: string
+  readonly model: Schemas["Model"]
+}
+
+/** A task from its create to its end: watched, cancelled, its results shown. */
+export const RunView = ({ id, model }: Props) => {
+  const path = `${model.path}/${id}`
+  const [result, setResult] = useState<TaskResult | undefined>(undefined)
+  const [charged, setCharged] = useState<string | undefined>(undefined)
+  const [cause, setCause] = useState<unknown>(undefined)
+  useEffect(() => followTask(path, setResult), [path])
+  const isEnded = result !== undefined && hasEnded(result)
+  useEffect(() => {
+    if (!isEnded) return
+    dataOf(api.GET("/manage/v1/tasks/{id}", { params: { path: { id } } })).then(
+      ({ receipt }) => setCharged(receipt.captured),
+      () => undefined
+    )
+  }, [isEnded, id])
+  const cancel = () => {
+    send("DELETE", path).catch(setCause)
+  }
+  const { error, status = "pending" } = result?.task_info ?? {}
+  return (
+    <>
+      <p role="status">
+        {words.status}: <Status of={status} />
+      </p>
+      {!isEnded && (
+        <button type="button" class="danger" onClick={cancel}>
+          {words.cancel}
+        </button>
+      )}
+      {cause !== undefined && <ProblemView cause={cause} />}
+      {error !== undefined && (
+        <div class="problem">
+          <p class="problem-title">{error.title}</p>
+          <p>{error.detail}</p>
+          <p class="faint">{texts.states.code(error.code)}</p>
+        </div>
+      )}
+      {result?.[model.result] !== undefined && (
+        <Media kind={model.result} urls={result[model.result] ?? []} />
+      )}
+      {charged !== undefined && (
+        <p>
+          {words.charged}: <Credits amount={charged} /> {texts.credits}
+        </p>
+      )}
+      <p>
+        <Link to={`/tasks/${id}`}>{words.toTask}</Link>
+      </p>
+    </>
+  )
+}

@@ -1,0 +1,63 @@
+import type { Schemas } from "../../api/schema.ts"
+import { Link } from "../../components/Link.tsx"
+import { Empty } from "../../components/States.tsx"
+import { showCredits } from "../../format/credits.ts"
+import { showDuration } from "../../format/time.ts"
+import { playgroundTexts } from "../../texts/en/playground.ts"
+import { countIn } from "../calls/tokens.tsx"
+
+const words = playgroundTexts.chat
+
+/** A question with its answer, which grows while it comes. */
+export interface Turn {
+  readonly question: string
+  readonly answer: string
+  readonly isStopped: boolean
+  /** Its receipt. */
+  readonly call?: Schemas["Call"]
+}
+
+interface Props {
+  readonly turns: ReadonlyArray<Turn>
+  readonly isBusy: boolean
+}
+
+export const Talk = ({ isBusy, turns }: Props) =>
+  turns.length === 0 ? (
+    <Empty title={words.empty} />
+  ) : (
+    <ol class="talk" aria-label={words.talk}>
+      {turns.map((turn, index) => (
+        // oxlint-disable-next-line react/no-array-index-key -- a turn has no other name than its place
+        <li key={index}>
+          <p class="talk-name faint">{words.you}</p>
+          <p class="talk-text">{turn.question}</p>
+          <p class="talk-name faint">{words.model}</p>
+          <p class="talk-text">{turn.answer}</p>
+          {turn.isStopped && <p class="faint">{words.stopped}</p>}
+          {isBusy && index === turns.length - 1 && (
+            <p class="faint" role="status">
+              {words.answering}
+            </p>
+          )}
+          {turn.call !== undefined && <Cost call={turn.call} />}
+        </li>
+      ))}
+    </ol>
+  )
+
+const Cost = ({ call }: { readonly call: Schemas["Call"] }) => {
+  const { cost, id, time_to_first_token_ms: first, usage } = call
+  const count = (name: string) => (countIn(usage, name) ?? 0).toLocaleString("en")
+  return (
+    <p class="faint">
+      {[
+        words.cost(showCredits(cost)),
+        words.tokens(count("inputTokens"), count("outputTokens")),
+        ...(first === null ? [] : [words.first(showDuration(first))])
+      ].join(" · ")}
+      {" · "}
+      <Link to={`/calls/${id}`}>{words.toCall}</Link>
+    </p>
+  )
+}

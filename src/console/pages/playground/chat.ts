@@ -1,0 +1,137 @@
+/** How the vendors' chat routes are asked, and what their streams say. docs/reference/passthrough.md#usage */
+
+export interface Message {
+  readonly role: "user" | "assistant"
+  readonly text: string
+}
+
+export interface ChatRequest {
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: unknown
+}
+
+interface Asked {
+  readonly path: string
+  readonly model: string
+  readonly system: string
+  readonly messages: ReadonlyArray<Message>
+  readonly maxTokens: number
+}
+
+interface Dialect {
+  readonly matches: (path: string) => boolean
+  readonly request: (asked: Asked) => ChatRequest
+  /** The piece of the answer in an event. */
+  readonly piece: (event: unknown) => string
+}
+
+/** A member of a value that nobody has checked. */
+const at = (value: unknown, ...path: ReadonlyArray<string | number>): unknown => {
+  let found: unknown = value
+  for (const key of path) {
+    if (typeof found !== "object" || found === null) return undefined
+    found = new Map(Object.entries(found)).get(String(key))
+  }
+  return found
+}
+
+const textAt = (value: unknown, ...path: ReadonlyArray<string | number>): string => {
+  const found = at(value, ...path)
+  return typeof found === "string" ? found : ""
+}
+
+const plain = (messages: ReadonlyArray<Message>) =>
+  messages.map(({ role, text }) => ({ role, content: text }))
+
+const openAi: Dialect = {
+  matches: (path) => path.endsWith("/chat/completions"),
+  request: ({ maxTokens, messages, model, path, system }) => ({
+    path,
+    headers: {},
+    body: {
+      model,
+      messages: [
+        ...(system === "" ? [] : [{ role: "system", content: system }]),
+        ...plain(messages)
+      ],
+      max_completion_tokens: maxTokens,
+      stream: true
+    }
+  }),
+  piece: (event) => textAt(event, "choices", 0, "delta", "content")
+}
+
+const anthropic: Dialect = {
+  matches: (path) => path.endsWith("/messages"),
+  request: ({ maxTokens, messages, model, path, system }) => ({
+    path,
+    headers: { "anthropic-version": "2023-06-01" },
+    body: {
+      model,
+      ...(system === "" ? {} : { system }),
+      messages: plain(messages),
+      max_tokens: maxTokens,
+      stream: true
+    }
+  }),
+  piece: (event) => textAt(event, "delta", "text")
+}
+
+const gemini: Dialect = {
+  matches: (path) => path.endsWith(":generateContent"),
+  request: ({ maxTokens, messages, path, system }) => ({
+    path: `${path.replace(/:generateContent$/u, ":streamGenerateContent")}?alt=sse`,
+    headers: {},
+    body: {
+      ...(system === "" ? {} : { systemInstruction: { parts: [{ text: system }] } }),
+      contents: messages.map(({ role, text }) => ({
+        role: role === "user" ? "user" : "model",
+        parts: [{ text }]
+      })),
+      generationConfig: { maxOutputTokens: maxTokens }
+    }
+  }),
+  piece: (event) => {
+    const parts = at(event, "candidates", 0, "content", "parts")
+    return Array.isArray(parts) ? parts.map((it) => textAt(it, "text")).join("") : ""
+  }
+}
+
+const dialects = [openAi, anthropic, gemini]
+
+/** Of the route of a model; `undefined`: it is no chat. */
+export const dialectOf = (path: string): Dialect | undefined =>
+  dialects.find(({ matches }) => matches(path))
+
+/** The failure that an event of a stream tells. */
+export const failureIn = (event: unknown): string | undefined => {
+  const error = at(event, "error")
+  if (error === undefined || error === null) return undefined
+  return textAt(error, "message") || JSON.stringify(error)
+}
+
+/** The values of a stream of server-sent events, as they come. */
+export const eventsOf = async function* (
+  stream: ReadableStream<Uint8Array>
+): AsyncGenerator<unknown, void> {
+  const decoder = new TextDecoder()
+  const reader = stream.getReader()
+  let rest = ""
+  while (true) {
+    // oxlint-disable-next-line no-await-in-loop -- one piece after the other
+    const { done, value } = await reader.read()
+    rest += decoder.decode(value, { stream: !done })
+    const events = `${rest}${done ? "\n\n" : ""}`.split(/\r?\n\r?\n/u)
+    rest = events.pop() ?? ""
+    for (const event of events) {
+      const data = event
+        .split(/\r?\n/u)
+        .filter((line) => line.startsWith("data:"))
+        .map((line) => line.slice("data:".length).trim())
+        .join("\n")
+      if (data !== "" && data !== "[DONE]") yield JSON.parse(data)
+    }
+    if (done) return
+  }
+}

@@ -1,0 +1,83 @@
+import { basePath } from "../../api/address.ts"
+import { api, dataOf } from "../../api/client.ts"
+import { failureOf, Offline } from "../../api/problem.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { service } from "../../api/session.ts"
+import type { ChatRequest } from "./chat.ts"
+import { eventsOf, failureIn } from "./chat.ts"
+
+interface Asked {
+  readonly request: ChatRequest
+  readonly dialect: { readonly piece: (event: unknown) => string }
+  readonly controller: AbortController
+  readonly onChange: (change: {
+    readonly answer?: string
+    readonly call?: Schemas["Call"]
+    readonly isStopped?: boolean
+  }) => void
+}
+
+/** The receipt is written a moment after the end of the call. */
+const receiptTries = 10
+const receiptMillis = 300
+
+const receiptOf = async (
+  id: string,
+  tries = receiptTries
+): Promise<Schemas["Call"] | undefined> => {
+  await new Promise((resolve) => setTimeout(resolve, receiptMillis))
+  const found = await dataOf(api.GET("/manage/v1/calls/{id}", { params: { path: { id } } })).catch(
+    () => undefined
+  )
+  return found ?? (tries > 1 ? receiptOf(id, tries - 1) : undefined)
+}
+
+/** Sends one request and takes its answer piece by piece; then its receipt. */
+export const streamChat = async ({ controller, dialect, onChange, request }: Asked) => {
+  const response = await fetch(`${basePath}${request.path}`, {
+    method: "POST",
+    credentials: "same-origin",
+    headers: { ...request.headers, "content-type": "application/json" },
+    body: JSON.stringify(request.body),
+    signal: controller.signal
+  }).catch((cause: unknown) => {
+    if (controller.signal.aborted) throw cause
+    throw new Offline("The gateway was not reached", { cause })
+  })
+  if (!response.ok) throw await refusalOf(response)
+  const id = response.headers.get(`x-${service.value?.name ?? ""}-call-id`)
+  try {
+    if (response.body !== null) {
+      let answer = ""
+      for await (const event of eventsOf(response.body)) {
+        const failure = failureIn(event)
+        if (failure !== undefined) throw new Error(failure)
+        answer += dialect.piece(event)
+        onChange({ answer })
+      }
+    }
+  } finally {
+    if (controller.signal.aborted) onChange({ isStopped: true })
+    const call = id === null ? undefined : await receiptOf(id)
+    if (call !== undefined) onChange({ call })
+  }
+}
+
+/** A problem of the gateway, or an error in the vendor's own form. */
+const refusalOf = async (response: Response) => {
+  const text = await response.text()
+  const value = parsed(text)
+  const message = failureIn(value)
+  const failure = failureOf(response, value)
+  return failure.problem.detail === "" && message !== undefined
+    ? failureOf(response, message)
+    : failure
+}
+
+const parsed = (text: string): unknown => {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text
+  }
+}

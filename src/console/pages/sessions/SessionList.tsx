@@ -1,0 +1,64 @@
+import { useState } from "preact/hooks"
+import { api, dataOf } from "../../api/client.ts"
+import { pageAfter } from "../../api/lists.ts"
+import { usePages } from "../../api/pages.ts"
+import { Confirm } from "../../components/Dialog.tsx"
+import { PagedTable } from "../../components/PagedTable.tsx"
+import { Empty } from "../../components/States.tsx"
+import { operatorTexts } from "../../texts/en/operator.ts"
+import { revokeColumn, sessionColumns } from "./sessionColumns.tsx"
+import type { Session } from "./sessionColumns.tsx"
+
+const words = operatorTexts.sessions
+const pageSize = 50
+
+interface Props {
+  /** Whose; none: of the one who asks. */
+  readonly user?: string | undefined
+  readonly isReadOnly: boolean
+}
+
+/** The open sessions, each of which can be revoked. */
+export const SessionList = ({ isReadOnly, user }: Props) => {
+  const sessions = usePages<Session>(
+    user ?? "",
+    (cursor) =>
+      dataOf(
+        api.GET("/manage/v1/sessions", {
+          params: {
+            query: {
+              ...pageAfter(pageSize, cursor),
+              ...(user === undefined ? {} : { user_id: user })
+            }
+          }
+        })
+      ),
+    ({ id }) => id
+  )
+  const [asked, setAsked] = useState<Session | undefined>(undefined)
+  return (
+    <>
+      <PagedTable
+        caption={words.caption}
+        columns={isReadOnly ? sessionColumns : [...sessionColumns, revokeColumn(setAsked)]}
+        pages={sessions}
+        idOf={({ id }) => id}
+        empty={<Empty title={words.empty} />}
+      />
+      {asked !== undefined && (
+        <Confirm
+          title={words.revokeTitle}
+          detail={words.revokeDetail}
+          action={words.revoke}
+          isDangerous
+          onConfirm={async () => {
+            const params = { path: { id: asked.id } }
+            await dataOf(api.DELETE("/manage/v1/sessions/{id}", { params }))
+            sessions.reload()
+          }}
+          onClose={() => setAsked(undefined)}
+        />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,18 @@
+import { PageHeader } from "../../components/PageHeader.tsx"
+import { viewedUser } from "../../router/location.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
+import { SessionList } from "./SessionList.tsx"
+
+const words = operatorTexts.sessions
+
+/** `/sessions`: where one is signed in. */
+export default function SessionsPage() {
+  const user = viewedUser()
+  return (
+    <>
+      <PageHeader title={words.title} />
+      <p class="faint">{user === undefined ? words.about : words.aboutUser}</p>
+      <SessionList key={user} user={user} isReadOnly={user !== undefined} />
+    </>
+  )
+}

@@ -1,0 +1,94 @@
+import type { Schemas } from "../../api/schema.ts"
+
+type Task = Schemas["TaskTimeline"]
+type Attempt = Task["attempts"][number]
+
+/** The class of a failed job, by the code of its error. docs/reference/errors.md#task-error-codes */
+const classes: Readonly<Record<number, string>> = {
+  400: "FATAL_CLIENT",
+  3001: "CONTENT",
+  3002: "RATE_LIMITED",
+  3003: "TIMEOUT",
+  3004: "LOST",
+  3005: "FAILED",
+  4002: "MEDIA",
+  4008: "OPERATOR"
+}
+
+const inCode = (text: string): string => JSON.stringify(text)
+
+const refused = ({ failure_class: kind, state }: Attempt): ReadonlyArray<string> =>
+  state === "submitted"
+    ? []
+    : [`MockVendor.refused(${inCode(kind ?? "RETRYABLE")}, "as the vendor refused it")`]
+
+/** What became of the last job. */
+const outcomeOf = (task: Task, seconds: number): ReadonlyArray<string> => {
+  if (task.status !== "failed") return [`MockVendor.result("${seconds} seconds")`]
+  const isSubmitted = task.attempts.some(({ state }) => state === "submitted")
+  const kind = classes[task.error?.code ?? 0]
+  return isSubmitted && kind !== undefined
+    ? [`MockVendor.jobFails("${kind}", ${inCode(task.error?.detail ?? "")}, "${seconds} seconds")`]
+    : []
+}
+
+const secondsOf = ({ ended_at: end, started_at: start }: Task): number =>
+  end === null || start === null
+    ? 2
+    : Math.max(1, Math.round((new Date(end).getTime() - new Date(start).getTime()) / 1000))
+
+/** Lines after the first one stand as far in as the place where the value is put. */
+const valueOf = (value: unknown, indent: string): string =>
+  JSON.stringify(value, null, 2).replaceAll("\n", `\n${indent}`)
+
+/** A test of a program against the gateway, in which the vendor does what it did. docs/developing.md */
+export const testOf = (task: Task): string => {
+  const seconds = secondsOf(task)
+  const steps = [...task.attempts.flatMap(refused), ...outcomeOf(task, seconds)]
+  const { action, body, error, id, model, vendor } = task
+  const path = `/vendors/${encodeURIComponent(vendor)}/v1/${encodeURIComponent(model)}/${action}`
+  const script = steps.length === 0 ? [`MockVendor.result("${seconds} seconds")`] : steps
+  // Media of the stored body are references that no client may send
+  const sent = JSON.stringify(body).includes('"artifact:art_')
+    ? `// Put media in place of the references\n        `
+    : ""
+  return `import { assert, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { Gateway, MockVendor, TestGateway } from "generation-gateway"
+
+const gateway = Gateway.layerTest({
+  vendor: [${script.join(", ")}]
+})
+
+layer(gateway)("task ${id}", (it) => {
+  it.effect(${inCode(task.status === "failed" ? "fails as it did" : "is completed")}, () =>
+    Effect.gen(function* () {
+      const { fetch, key } = yield* TestGateway
+      const path = ${inCode(path)}
+      const headers = { authorization: \`Bearer \${key}\`, "content-type": "application/json" }
+      const created = yield* fetch(path, {
+        method: "POST",
+        headers,
+        ${sent}body: JSON.stringify(${valueOf(body, "        ")})
+      })
+      assert.strictEqual(created.status, 202)
+      const { task_info } = yield* Effect.promise(() => created.json())
+      const read = Effect.flatMap(fetch(\`\${path}/\${task_info.id}\`, { headers }), (response) =>
+        Effect.promise(() => response.json())
+      )
+      let task = yield* read
+      while (!["completed", "failed"].includes(task.task_info.status)) {
+        yield* TestClock.adjust("1 second")
+        // A moment of real time, in which the store makes progress
+        yield* Effect.promise(() => new Promise((resolve) => setTimeout(resolve, 5)))
+        task = yield* read
+      }
+      assert.strictEqual(task.task_info.status, ${inCode(task.status === "failed" ? "failed" : "completed")})${
+        error === null ? "" : `\n      assert.strictEqual(task.task_info.error.code, ${error.code})`
+      }
+    })
+  )
+})
+`
+}

@@ -1,0 +1,132 @@
+import { api, dataOf } from "../../api/client.ts"
+import { useResource } from "../../api/resource.ts"
+import type { Schemas } from "../../api/schema.ts"
+import { CopyButton } from "../../components/CopyButton.tsx"
+import { Link } from "../../components/Link.tsx"
+import { Table } from "../../components/PagedTable.tsx"
+import { PageHeader } from "../../components/PageHeader.tsx"
+import { Loaded } from "../../components/States.tsx"
+import { Tile, Tiles } from "../../components/Tiles.tsx"
+import { Credits, Time } from "../../components/Values.tsx"
+import type { PageProps } from "../../routes.ts"
+import { texts } from "../../texts/en.ts"
+import { operatorTexts } from "../../texts/en/operator.ts"
+import { auditColumns } from "../audit/auditColumns.tsx"
+import { SessionList } from "../sessions/SessionList.tsx"
+import { MoneyActions } from "./MoneyActions.tsx"
+import { UserActions } from "./UserActions.tsx"
+import type { User } from "./userForm.ts"
+import { UserState } from "./UserState.tsx"
+
+const words = operatorTexts.user
+const latest = 10
+
+/** `/users/:id`: one user as the operator sees it. */
+export default function UserPage({ params: { id = "" } }: PageProps) {
+  const params = { path: { id } }
+  const user = useResource(id, () => dataOf(api.GET("/manage/v1/users/{id}", { params })))
+  const wallet = useResource(`wallet ${id}`, () =>
+    dataOf(api.GET("/manage/v1/users/{id}/wallet", { params }))
+  )
+  return (
+    <>
+      <PageHeader title={words.title}>
+        {user.data !== undefined && (
+          <UserActions
+            user={user.data}
+            onChanged={(changed) => {
+              user.set(changed)
+              wallet.reload()
+            }}
+          />
+        )}
+      </PageHeader>
+      <Loaded of={user}>
+        {(it) => (
+          <>
+            <p class="task-head">
+              <UserState of={it} /> <strong>{it.email}</strong>
+              {it.name !== null && <span class="faint"> {it.name}</span>}
+            </p>
+            <Loaded of={wallet}>{(money) => <Money wallet={money} />}</Loaded>
+            <div class="actions">
+              <MoneyActions user={id} onChanged={wallet.reload} />
+            </div>
+            <h2>{texts.task.details}</h2>
+            <Details user={it} />
+            <h2>{words.sessions}</h2>
+            <SessionList user={id} isReadOnly={false} />
+            <h2>{words.latest}</h2>
+            <Latest user={id} />
+          </>
+        )}
+      </Loaded>
+    </>
+  )
+}
+
+const Money = ({ wallet }: { readonly wallet: Schemas["Wallet"] }) => (
+  <Tiles>
+    <Tile name={texts.wallet.available} isBad={wallet.state === "ALERTED"}>
+      <Credits amount={wallet.available_balance} />
+    </Tile>
+    <Tile name={texts.wallet.settled}>
+      <Credits amount={wallet.settled_balance} />
+    </Tile>
+    <Tile name={texts.wallet.held}>
+      <Credits amount={wallet.held_balance} />
+    </Tile>
+    <Tile name={texts.wallet.threshold}>
+      <Credits amount={wallet.trigger_threshold} />
+    </Tile>
+  </Tiles>
+)
+
+const limitOf = (limit: number | null): string =>
+  limit === null ? operatorTexts.users.configured : String(limit)
+
+const Details = ({ user }: { readonly user: User }) => (
+  <dl class="pairs">
+    <div>
+      <dt>{words.id}</dt>
+      <dd>
+        <code>{user.id}</code> <CopyButton text={user.id} what={words.id} />
+      </dd>
+    </div>
+    <div>
+      <dt>{words.rate}</dt>
+      <dd>{limitOf(user.rate_limit_per_minute)}</dd>
+    </div>
+    <div>
+      <dt>{words.tasks}</dt>
+      <dd>{limitOf(user.concurrent_tasks)}</dd>
+    </div>
+    <div>
+      <dt>{operatorTexts.users.created}</dt>
+      <dd>
+        <Time at={user.created_at} />
+      </dd>
+    </div>
+  </dl>
+)
+
+/** What was done to the user and looked at, this page's own looks too. */
+const Latest = ({ user }: { readonly user: string }) => {
+  const entries = useResource(`audit ${user}`, () =>
+    dataOf(api.GET("/manage/v1/audit-log", { params: { query: { user_id: user, limit: latest } } }))
+  )
+  return (
+    <Loaded of={entries}>
+      {({ data }) => (
+        <>
+          <Table caption={words.latest} columns={auditColumns} rows={data} idOf={({ id }) => id} />
+          <p>
+            <Link to="/audit-log" query={{ of_user: user }}>
+              {words.allEntries}
+            </Link>
+          </p>
+        </>
+      )}
+    </Loaded>
+  )
+}

@@ -1,0 +1,68 @@
+import { useState } from "preact/hooks"
+import { DialogForm } from "../../components/DialogForm.tsx"
+import { TextField } from "../../components/Field.tsx"
+import { texts } from "../../texts/en.ts"
+import { webhookTexts as words } from "../../texts/en/webhooks.ts"
+import { eventTypes, fieldsOf } from "./endpointForm.ts"
+import type { Endpoint, EndpointFields } from "./endpointForm.ts"
+
+interface Props {
+  /** The endpoint to be changed; none: a new one. */
+  readonly of?: Endpoint
+  readonly onSubmit: (fields: EndpointFields) => Promise<void>
+  readonly onClose: () => void
+}
+
+/** Address, description and events of an endpoint. */
+export const EndpointDialog = ({ of, onClose, onSubmit }: Props) => {
+  const [fields, setFields] = useState(() => fieldsOf(of))
+  const { events } = fields
+  const submit = async () => {
+    if (events.length === 0) throw new Error(words.noEvent)
+    await onSubmit(fields)
+  }
+  return (
+    <DialogForm
+      title={of === undefined ? words.create : words.change}
+      action={of === undefined ? words.create : texts.save}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <TextField
+        label={words.url}
+        help={words.urlHelp}
+        type="url"
+        required
+        maxLength={2048}
+        autocomplete="off"
+        value={fields.url}
+        onText={(url) => setFields({ ...fields, url })}
+      />
+      <TextField
+        label={words.description}
+        maxLength={200}
+        autocomplete="off"
+        value={fields.description}
+        onText={(description) => setFields({ ...fields, description })}
+      />
+      <fieldset>
+        <legend>{words.events}</legend>
+        {eventTypes.map((type) => (
+          <label key={type} class="choice">
+            <input
+              type="checkbox"
+              checked={events.includes(type)}
+              onChange={({ currentTarget: { checked } }) =>
+                setFields({
+                  ...fields,
+                  events: eventTypes.filter((it) => (it === type ? checked : events.includes(it)))
+                })
+              }
+            />{" "}
+            <code>{type}</code> <span class="faint">{words.eventNames[type]}</span>
+          </label>
+        ))}
+      </fieldset>
+    </DialogForm>
+  )
+}

@@ -1,0 +1,52 @@
+import { useState } from "preact/hooks"
+import { api, dataOf } from "../../api/client.ts"
+import { DialogForm } from "../../components/DialogForm.tsx"
+import { TextField } from "../../components/Field.tsx"
+import { isoOfLocalInput } from "../../format/time.ts"
+import { webhookTexts as words } from "../../texts/en/webhooks.ts"
+import type { Endpoint } from "./endpointForm.ts"
+
+interface Props {
+  readonly of: Endpoint
+  readonly onRecovered: (count: number) => void
+  readonly onClose: () => void
+}
+
+/** A call sends a bounded number again; it is repeated for the rest. */
+const recover = async (id: string, since: string, before = 0): Promise<number> => {
+  const { has_more: hasMore, recovered } = await dataOf(
+    api.POST("/manage/v1/webhook-endpoints/{id}/recover", {
+      params: { path: { id } },
+      body: { since }
+    })
+  )
+  const count = before + recovered
+  return hasMore ? recover(id, since, count) : count
+}
+
+/** All failed and skipped deliveries of an endpoint since a time are sent again. */
+export const RecoverDialog = ({ of, onClose, onRecovered }: Props) => {
+  const [since, setSince] = useState("")
+  const submit = async () => {
+    const time = isoOfLocalInput(since)
+    if (time === undefined) throw new Error(words.chooseTime)
+    onRecovered(await recover(of.id, time))
+  }
+  return (
+    <DialogForm
+      title={words.recoverTitle}
+      action={words.recover}
+      onSubmit={submit}
+      onClose={onClose}
+    >
+      <p>{words.recoverDetail(of.url)}</p>
+      <TextField
+        label={words.since}
+        type="datetime-local"
+        required
+        value={since}
+        onText={setSince}
+      />
+    </DialogForm>
+  )
+}

@@ -1,0 +1,20 @@
+import { Link } from "../../components/Link.tsx"
+import { location } from "../../router/location.ts"
+import { webhookTexts as words } from "../../texts/en/webhooks.ts"
+
+const tabs = [
+  ["/webhooks", words.endpoints],
+  ["/webhooks/deliveries", words.deliveries],
+  ["/webhooks/signature", words.debugger]
+] as const
+
+/** The pages of webhooks beside each other. */
+export const WebhookTabs = () => (
+  <nav class="tabs" aria-label={words.tabs}>
+    {tabs.map(([to, name]) => (
+      <Link key={to} to={to} isCurrent={location.value.path === to}>
+        {name}
+      </Link>
+    ))}
+  </nav>
+)

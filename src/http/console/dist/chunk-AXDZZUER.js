@@ -1,1 +1,0 @@
-import{l as o,q as n,y as s,z as t}from"./chunk-66L6XDWL.js";var p=({path:a,query:i})=>{let e=new URLSearchParams;for(let[d,r]of Object.entries({user_id:n(),...i,format:"csv"}))r!==void 0&&e.set(d,r);return s("a",{class:"button",href:`${o}${a}?${e}`,download:!0,children:t.csv})};export{p as a};

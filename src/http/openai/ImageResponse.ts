@@ -1,0 +1,43 @@
+import { DateTime, Effect } from "effect"
+import { Buffer } from "node:buffer"
+import { inlineImageBytesMax } from "../../domain/ShapeLimits.ts"
+import { TaskResults } from "../../tasks/TaskResults.ts"
+import type { ReadResult } from "../../tasks/TaskResults.ts"
+import type { TaskView } from "../tasks/CreatedTask.ts"
+import type { ImageFormat } from "./ImageRequest.ts"
+
+/**
+ * A completed task as OpenAI returns images. Without a wish each has its bytes too, if they can be had.
+ * docs/reference/shapes.md#images
+ */
+export const makeImageResponse = Effect.gen(function* () {
+  const results = yield* TaskResults
+  const readAll = Effect.fnUntraced(function* (urls: ReadonlyArray<string>) {
+    const pictures: Array<ReadResult & { readonly url: string }> = []
+    let left = inlineImageBytesMax
+    for (const url of urls) {
+      const picture = yield* results.read(url, left)
+      left -= picture.bytes.length
+      pictures.push({ ...picture, url })
+    }
+    return pictures
+  })
+  return Effect.fnUntraced(function* (task: TaskView, format: ImageFormat) {
+    const urls = task.result ?? []
+    const created = Math.floor(DateTime.toEpochMillis(task.updatedAt) / 1000)
+    const byUrl = { created, data: urls.map((url) => ({ url })) }
+    if (format === "url") return byUrl
+    const inline = Effect.map(readAll(urls), (pictures) => {
+      const mime = pictures[0]?.mime
+      return {
+        created,
+        ...(mime === undefined ? {} : { output_format: mime.replace("image/", "") }),
+        data: pictures.map(({ bytes, url }) => ({
+          b64_json: Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString("base64"),
+          ...(format === undefined ? { url } : {})
+        }))
+      }
+    })
+    return yield* format === undefined ? Effect.orElseSucceed(inline, () => byUrl) : inline
+  })
+})

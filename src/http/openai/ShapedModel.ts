@@ -1,0 +1,52 @@
+import { Effect } from "effect"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import { invalid, problem } from "../../domain/Problem.ts"
+import type { FieldFault, Problem } from "../../domain/Problem.ts"
+
+const nameOf = ({ model, vendor }: CatalogEntry): string => `${vendor}/${model}`
+
+/**
+ * The model that a request in OpenAI's shape names: `model`, or `vendor/model` where several vendors have it.
+ * docs/reference/shapes.md#models
+ */
+export const findModel = (
+  models: ReadonlyArray<CatalogEntry>,
+  name: unknown
+): Effect.Effect<CatalogEntry, Problem> => {
+  const fault = (detail: string) => Effect.fail(invalid([{ pointer: "#/model", detail }]))
+  if (name === undefined) return fault("Required, but missing")
+  if (typeof name !== "string") return fault("Expected a string")
+  const found = models.filter((entry) => entry.model === name || nameOf(entry) === name)
+  const [first, second] = found
+  if (first === undefined) {
+    const all = models.map(nameOf).join(", ")
+    return Effect.fail(
+      problem(2006, `There is no model ${name.slice(0, 100)} here. There are: ${all}`)
+    )
+  }
+  return second === undefined
+    ? Effect.succeed(first)
+    : fault(`Several vendors have this model: expected ${found.map(nameOf).join(" or ")}`)
+}
+
+/** `1024x1024` as the bodies of models have it: `1024*1024`. */
+export const pixelsOf = (size: string): string =>
+  size.replace(
+    /^(\d{1,9})x(\d{1,9})$/iu,
+    (_, width: string, height: string) => `${width}*${height}`
+  )
+
+/**
+ * Fields that OpenAI's clients send and models here do not have: a value that asks for nothing is accepted,
+ * any other refused, none dropped silently.
+ */
+export const refuseWishes = (
+  fields: Readonly<Record<string, unknown>>,
+  asksNothing: Readonly<Record<string, ReadonlyArray<unknown>>>
+): ReadonlyArray<FieldFault> =>
+  Object.entries(asksNothing).flatMap(([name, values]) => {
+    const value = fields[name]
+    if (value === undefined || values.includes(value)) return []
+    const taken = values.length === 0 ? "is not taken" : `may be ${values.join(" or ")} only`
+    return [{ pointer: `#/${name}`, detail: `The field ${taken} by models of this route` }]
+  })

@@ -1,0 +1,43 @@
+import { Option } from "effect"
+import type { TaskId } from "../../domain/Ids.ts"
+import { Problem } from "../../domain/Problem.ts"
+import type { TaskError } from "../../domain/Task.ts"
+import type { ModelPath } from "../../tasks/Router.ts"
+import type { TaskView } from "../tasks/CreatedTask.ts"
+
+/** Where a task is read. */
+export const taskUrl = (
+  baseUrl: string,
+  { action, model, vendor }: ModelPath,
+  id: TaskId
+): string => `${baseUrl}/vendors/${vendor}/v1/${model}/${action}/${id}`
+
+/** What the client may mend. docs/reference/errors.md#task-error-codes */
+const ofTheRequest = new Set([400, 3001, 4002])
+
+/**
+ * Why there is no result of a task that exists. No client sends a request again for one of these: that
+ * would buy another task. docs/reference/shapes.md#waiting-for-a-task
+ */
+export const taskProblem = (id: TaskId, url: string, task: Option.Option<TaskView>): Problem => {
+  const seen = Option.getOrUndefined(task)
+  const error = seen?.error ?? undefined
+  const status = seen?.status ?? "pending"
+  if (error !== undefined) {
+    return new Problem({
+      code: ofTheRequest.has(error.code) ? 2018 : 2019,
+      detail: wordsOf(error),
+      task: { id, url, status, error }
+    })
+  }
+  return new Problem({
+    code: 2017,
+    detail:
+      status === "completed"
+        ? `The result of the task could not be read now: GET ${url}`
+        : `The task goes on: GET ${url}`,
+    task: { id, url, status }
+  })
+}
+
+const wordsOf = ({ code, detail, title }: TaskError): string => `${title} (${code}): ${detail}`

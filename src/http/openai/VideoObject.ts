@@ -1,0 +1,57 @@
+import { DateTime, Option, Schema } from "effect"
+import { artifactHours, videoShortSeconds } from "../../domain/Limits.ts"
+import type { TaskStatus } from "../../domain/Task.ts"
+import type { Video } from "../../tasks/videos/Videos.ts"
+import { sizeOfTier } from "./VideoRequest.ts"
+
+const Fields = Schema.Struct({
+  prompt: Schema.optionalKey(Schema.String),
+  duration: Schema.optionalKey(Schema.Finite),
+  size: Schema.optionalKey(Schema.NullOr(Schema.String)),
+  resolution: Schema.optionalKey(Schema.String)
+})
+const decodeFields = Schema.decodeUnknownOption(Fields)
+
+/** OpenAI's words, and how far a task is as far as is known. */
+const states = {
+  pending: { status: "queued", progress: 0 },
+  processing: { status: "in_progress", progress: 50 },
+  completed: { status: "completed", progress: 100 },
+  failed: { status: "failed", progress: 0 }
+} as const satisfies Record<TaskStatus, object>
+
+const seconds = (time: DateTime.Utc): number => Math.floor(DateTime.toEpochMillis(time) / 1000)
+
+/** A task as OpenAI shows a video. docs/reference/shapes.md#videos */
+export const videoOf = (task: Video) => {
+  const body = Option.getOrElse(decodeFields(task.body), (): typeof Fields.Type => ({}))
+  const pixels = body.size ?? sizeOfTier(body.resolution) ?? null
+  const isDone = task.status === "completed"
+  return {
+    id: task.id,
+    object: "video",
+    model: task.model,
+    ...states[task.status],
+    prompt: body.prompt ?? null,
+    seconds: String(body.duration ?? videoShortSeconds),
+    size: pixels === null ? null : pixels.replace("*", "x"),
+    created_at: seconds(task.createdAt),
+    completed_at: isDone ? seconds(task.updatedAt) : null,
+    expires_at: isDone ? seconds(DateTime.add(task.updatedAt, { hours: artifactHours })) : null,
+    remixed_from_video_id: null,
+    error:
+      task.error === null
+        ? null
+        : { code: String(task.error.code), message: `${task.error.title}: ${task.error.detail}` },
+    ...(task.metadata === null ? {} : { metadata: task.metadata })
+  }
+}
+
+/** The same as it was when it was created: what a repeated request gets again. */
+export const createdVideoOf = (task: Video) => ({
+  ...videoOf(task),
+  ...states.pending,
+  completed_at: null,
+  expires_at: null,
+  error: null
+})

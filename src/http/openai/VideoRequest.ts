@@ -1,0 +1,81 @@
+import { Effect } from "effect"
+import { fieldNames } from "../../catalog/bodies/Bodies.ts"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import type { FieldFault } from "../../domain/Problem.ts"
+import { findModel, pixelsOf } from "./ShapedModel.ts"
+
+/** A request for a video as the body of its model, with what is wrong with it. */
+export interface VideoRequest {
+  readonly entry: CatalogEntry
+  readonly body: Readonly<Record<string, unknown>>
+  readonly faults: ReadonlyArray<FieldFault>
+}
+
+/** docs/reference/shapes.md#videos */
+export const videoRequestOf = Effect.fnUntraced(function* (
+  models: ReadonlyArray<CatalogEntry>,
+  fields: Readonly<Record<string, unknown>>
+) {
+  const entry = yield* findModel(
+    models.filter(({ result }) => result === "videos"),
+    fields["model"]
+  )
+  const names = fieldNames(entry.label).all
+  const { input_reference, model: _, seconds, size, ...rest } = fields
+  const sized = sizeOf(names, size)
+  const pictured = pictureOf(names, input_reference)
+  return {
+    entry,
+    body: {
+      ...rest,
+      ...sized.fields,
+      ...pictured.fields,
+      ...(seconds === undefined ? {} : { duration: numberOf(seconds) })
+    },
+    faults: [...sized.faults, ...pictured.faults]
+  } satisfies VideoRequest
+})
+
+interface Part {
+  readonly fields: Readonly<Record<string, unknown>>
+  readonly faults: ReadonlyArray<FieldFault>
+}
+
+/** OpenAI writes seconds as a text. */
+const numberOf = (seconds: unknown): unknown =>
+  typeof seconds === "string" && /^\d{1,4}$/u.test(seconds) ? Number(seconds) : seconds
+
+/** Models that follow a picture have a tier; the picture has the shape. */
+const tiers: Readonly<Record<string, string>> = {
+  "832*480": "480P",
+  "480*832": "480P",
+  "1280*720": "720P",
+  "720*1280": "720P",
+  "1920*1080": "1080P",
+  "1080*1920": "1080P"
+}
+
+/** What a video of the tier is called when its body names no pixels. */
+export const sizeOfTier = (tier: unknown): string | undefined =>
+  Object.entries(tiers).find(([, it]) => it === tier)?.[0]
+
+const sizeOf = (names: ReadonlySet<string>, size: unknown): Part => {
+  if (size === undefined) return { fields: {}, faults: [] }
+  const pixels = typeof size === "string" ? pixelsOf(size) : size
+  if (names.has("size")) return { fields: { size: pixels }, faults: [] }
+  const resolution = typeof pixels === "string" ? tiers[pixels] : undefined
+  if (resolution !== undefined) return { fields: { resolution }, faults: [] }
+  const detail = `Expected ${Object.keys(tiers).join(", ").replaceAll("*", "x")}, or resolution`
+  return { fields: {}, faults: [{ pointer: "#/size", detail }] }
+}
+
+/** A file, a URL, Base64, or `{ image_url }`, as OpenAI has it. */
+const pictureOf = (names: ReadonlySet<string>, reference: unknown): Part => {
+  if (reference === undefined) return { fields: {}, faults: [] }
+  const detail = "This model has no first picture"
+  if (!names.has("image")) {
+    return { fields: {}, faults: [{ pointer: "#/input_reference", detail }] }
+  }
+  const isObject = typeof reference === "object" && reference !== null && "image_url" in reference
+  return { fields: { image: isObject ? reference.image_url : reference }, faults: [] }
+}

@@ -1,0 +1,101 @@
+import { Effect, Option, Schema } from "effect"
+import type { Duration } from "effect"
+import type { HttpServerRequest } from "effect/http"
+import type { Ending } from "../../catalog/PriceRow.ts"
+import * as Credits from "../../domain/Credits.ts"
+import { TaskId } from "../../domain/Ids.ts"
+import type { UserId } from "../../domain/Ids.ts"
+import { isTerminal } from "../../domain/Task.ts"
+import { Router } from "../../tasks/Router.ts"
+import type { FoundTask, ModelPath } from "../../tasks/Router.ts"
+import type { Created } from "../../tasks/TaskCreation.ts"
+import { TaskWatch } from "../../tasks/TaskWatch.ts"
+import type { Principal } from "../../users/ApiKeys.ts"
+import { readIdempotencyKey } from "../server/IdempotencyKey.ts"
+import type { JsonBody } from "../server/JsonBody.ts"
+import { readMaxCost } from "../server/MaxCost.ts"
+import { RequestTrace } from "../server/RequestTrace.ts"
+
+/** What creates of every shape have in common. */
+
+export type TaskView = FoundTask["task"]
+
+/** The name of one of the gateway's own headers. */
+export type Header = (name: string) => string
+
+export const headerOf =
+  (serviceName: string): Header =>
+  (name) =>
+    `x-${serviceName}-${name}`.toLowerCase()
+
+/**
+ * Creates a task. `given` is the request as its client sent it, by which a repeat is recognized; `body` has
+ * the fields of the model.
+ */
+export const makeAccept = (router: Router["Service"], maxCostName: string) =>
+  Effect.fnUntraced(function* (
+    request: HttpServerRequest.HttpServerRequest,
+    principal: Principal,
+    path: ModelPath,
+    given: JsonBody,
+    body: unknown = given.value
+  ) {
+    return yield* router.create({
+      principal,
+      path,
+      maxCost: yield* readMaxCost(request.headers, maxCostName),
+      body,
+      traceId: (yield* RequestTrace).traceId,
+      idempotency: yield* readIdempotencyKey(request, given)
+    })
+  })
+
+const decodeCreated = Schema.decodeUnknownEffect(
+  Schema.fromJsonString(Schema.Struct({ task_info: Schema.Struct({ id: TaskId }) }))
+)
+
+/** The id in the body of the 202. */
+export const createdId = ({ body }: Created): Effect.Effect<TaskId> =>
+  Effect.orDie(Effect.map(decodeCreated(body), ({ task_info }) => task_info.id))
+
+/** The created task if it ends in time. It exists, so that no failure of the wait may be the response. */
+export const makeEndOf = Effect.gen(function* () {
+  const router = yield* Router
+  const watch = yield* TaskWatch
+  return Effect.fnUntraced(
+    function* (userId: UserId, path: ModelPath, id: TaskId, wait: Duration.Duration) {
+      const { task } = yield* router.find(userId, path, id)
+      return yield* watch.untilEnd(task, wait)
+    },
+    Effect.sandbox,
+    Effect.option,
+    Effect.map(Option.filter(({ status }) => isTerminal(status)))
+  )
+})
+
+/** Headers of the response to a create, but for the cost. docs/reference/tasks.md#response-headers */
+export const makeCreatedHeaders = (header: Header) => {
+  const [balance, left, sandbox] = [
+    header("balance"),
+    header("budget-remaining"),
+    header("sandbox")
+  ]
+  return (created: Created): Record<string, string> => ({
+    [balance]: Credits.format(created.balance),
+    ...endingHeaders(created.ending),
+    ...(created.sandbox ? { [sandbox]: "true" } : {}),
+    ...(created.left === null ? {} : { [left]: Credits.format(created.left) }),
+    ...(created.replayed ? { "idempotency-replayed": "true" } : {})
+  })
+}
+
+/** RFC 9745 and RFC 8594. docs/catalog.md#models-that-end */
+export const endingHeaders = (ending: Ending | undefined): Record<string, string> =>
+  ending === undefined ? {} : { deprecation: ending.deprecation, sunset: ending.sunset }
+
+/**
+ * What is held while the task runs; what was captured when it has ended.
+ * docs/reference/tasks.md#response-headers
+ */
+export const costOf = (task: TaskView): Credits.Credits =>
+  task.captured ?? (task.status === "failed" ? Credits.zero : task.price)

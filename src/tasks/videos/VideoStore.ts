@@ -1,0 +1,67 @@
+import { PgClient } from "@effect/sql-pg"
+import { Array, Context, Effect, Layer } from "effect"
+import type { DateTime, Option } from "effect"
+import { when } from "../../db/ListScan.ts"
+import { rowsOf, toDate } from "../../db/Rows.ts"
+import { storeFailures } from "../../db/StoreFailures.ts"
+import { TaskRow } from "../../db/TaskRow.ts"
+import type { TaskId, UserId } from "../../domain/Ids.ts"
+import type { StoreUnavailable } from "../../domain/Problem.ts"
+
+/** A page of videos, by their ids, which sort by creation. */
+export interface VideoPage {
+  readonly after?: TaskId | undefined
+  readonly limit: number
+  readonly isAscending: boolean
+}
+
+/** Tasks that make videos, as clients of OpenAI's shape see them: without those they have deleted. */
+export class VideoStore extends Context.Service<
+  VideoStore,
+  {
+    readonly find: (
+      userId: UserId,
+      id: TaskId
+    ) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
+    readonly list: (
+      userId: UserId,
+      page: VideoPage
+    ) => Effect.Effect<ReadonlyArray<TaskRow>, StoreUnavailable>
+    /** Marks a video that has ended. `None`: it has not, or is deleted already. */
+    readonly delete: (
+      userId: UserId,
+      id: TaskId,
+      now: DateTime.Utc
+    ) => Effect.Effect<Option.Option<TaskRow>, StoreUnavailable>
+  }
+>()("gateway/tasks/VideoStore") {
+  static readonly layer = Layer.effect(
+    VideoStore,
+    Effect.map(PgClient.PgClient, (sql) => {
+      const ofUser = (userId: UserId) =>
+        sql`t.user_id = ${userId} AND t.result_kind = 'videos' AND t.deleted_at IS NULL`
+      return VideoStore.of({
+        find: (userId, id) =>
+          sql`SELECT t.* FROM tasks t WHERE t.id = ${id} AND ${ofUser(userId)}`.pipe(
+            rowsOf(TaskRow),
+            Effect.map(Array.head),
+            storeFailures
+          ),
+        list: (userId, { after, isAscending, limit }) => {
+          const beyond = when(after, (id) => (isAscending ? sql`t.id > ${id}` : sql`t.id < ${id}`))
+          return sql`
+            SELECT t.* FROM tasks t WHERE ${sql.and([ofUser(userId), ...beyond])}
+            ORDER BY t.id ${sql.literal(isAscending ? "ASC" : "DESC")} LIMIT ${limit}`.pipe(
+            rowsOf(TaskRow),
+            storeFailures
+          )
+        },
+        delete: (userId, id, now) =>
+          sql`
+            UPDATE tasks t SET deleted_at = ${toDate(now)}
+            WHERE t.id = ${id} AND ${ofUser(userId)} AND t.status IN ('completed', 'failed')
+            RETURNING t.*`.pipe(rowsOf(TaskRow), Effect.map(Array.head), storeFailures)
+      })
+    })
+  )
+}

@@ -1,0 +1,68 @@
+import { Context, DateTime, Effect, Layer, Option } from "effect"
+import type { TaskRow } from "../../db/TaskRow.ts"
+import type { TaskId, UserId } from "../../domain/Ids.ts"
+import { problem } from "../../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../../domain/Problem.ts"
+import { isTerminal } from "../../domain/Task.ts"
+import { Router } from "../Router.ts"
+import { TaskResults } from "../TaskResults.ts"
+import { VideoStore } from "./VideoStore.ts"
+import type { VideoPage } from "./VideoStore.ts"
+
+/** A task with its body. */
+export type Video = TaskRow
+
+type Failure = Problem | StoreUnavailable
+
+/** A user's videos across all vendors and models. docs/reference/shapes.md#videos */
+export class Videos extends Context.Service<
+  Videos,
+  {
+    /** Fails with 2005. */
+    readonly get: (userId: UserId, id: TaskId) => Effect.Effect<Video, Failure>
+    readonly list: (
+      userId: UserId,
+      page: VideoPage
+    ) => Effect.Effect<ReadonlyArray<Video>, StoreUnavailable>
+    /** Cancels the task if it runs, then removes its media. Fails with 2005. */
+    readonly delete: (userId: UserId, id: TaskId) => Effect.Effect<void, Failure>
+  }
+>()("gateway/tasks/Videos") {
+  static readonly layer = Layer.effect(
+    Videos,
+    Effect.gen(function* () {
+      const results = yield* TaskResults
+      const router = yield* Router
+      const store = yield* VideoStore
+
+      const get = Effect.fnUntraced(function* (userId: UserId, id: TaskId) {
+        const found = yield* store.find(userId, id)
+        if (Option.isNone(found)) return yield* noVideo(id)
+        return found.value
+      })
+
+      return Videos.of({
+        get,
+        list: store.list,
+        delete: Effect.fn("Videos.delete")(function* (userId, id) {
+          const task = yield* get(userId, id)
+          if (!isTerminal(task.status)) {
+            // It may have ended meanwhile, which is as good
+            yield* Effect.catchIf(
+              router.cancel(userId, task, id),
+              (error) => error._tag === "Problem" && error.code === 2010,
+              () => Effect.void
+            )
+          }
+          // Marked first: a crash leaves media without a video, which expire
+          const deleted = yield* store.delete(userId, id, yield* DateTime.now)
+          if (Option.isNone(deleted)) return yield* noVideo(id)
+          yield* results.remove(deleted.value.result ?? [])
+        })
+      })
+    })
+  )
+}
+
+export const noVideo = (id: string): Problem =>
+  problem(2005, `There is no video ${id.slice(0, 60)}`)

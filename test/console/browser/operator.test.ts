@@ -1,0 +1,241 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import { afterAll } from "vitest"
+import { consoleGateway, consolePage, signInByLink } from "../../support/consolePage.ts"
+import type { ConsolePage } from "../../support/consolePage.ts"
+import { goTo, hostile, looks, opened, tabTo } from "../../support/consoleSteps.ts"
+import { adminToken } from "../../support/gateway.ts"
+import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { json } from "../../support/mockVendors.ts"
+import { Running } from "../../support/running.ts"
+
+const vendor = await mockOpenAi()
+afterAll(vendor.close)
+
+const file = join(mkdtempSync(join(tmpdir(), "gateway-catalog-")), "catalog.json")
+const write = (content: unknown) => writeFileSync(file, JSON.stringify(content))
+write({})
+
+const env = {
+  CATALOG_FILE: file,
+  OPENAI_API_KEY: "sk-secret-aaaa;name=a;concurrent=3,sk-secret-bbbb;name=b",
+  OPENAI_BASE_URL: `${vendor.origin}/v1`
+}
+
+const sum = (amount: string) => ({
+  change: { "text-to-image-max": { price: { per: "image", amount } } }
+})
+
+/** A user, made by keyboard alone, with credits; the owner's link. */
+const makeOwner = async (it: ConsolePage) => {
+  const { page } = it
+  await page.keyboard.press("Tab")
+  await page.keyboard.press("Enter")
+  await tabTo(it, /^A .*Users/u)
+  await page.keyboard.press("Enter")
+  await opened(it, "Users")
+  await looks(it)
+  await tabTo(it, /Create user/u)
+  await page.keyboard.press("Enter")
+  const dialog = page.getByRole("dialog")
+  await dialog.waitFor()
+  await page.keyboard.press("Escape")
+  // Closed and gone
+  await page.locator("dialog").waitFor({ state: "detached" })
+  assert.strictEqual(await page.evaluate("document.activeElement.innerText"), "Create user")
+  await page.keyboard.press("Enter")
+  await dialog.waitFor()
+  assert.deepStrictEqual(await it.axeFindings(), [])
+  await page.keyboard.type("owner@example.com")
+  await tabTo(it, /Name$/u)
+  await page.keyboard.type(hostile("Owner"))
+  await page.keyboard.press("Enter")
+  await opened(it, "User")
+  await page.getByText(hostile("Owner")).waitFor()
+  await tabTo(it, /Sign-in link/u)
+  await page.keyboard.press("Enter")
+  await page.getByRole("dialog").getByText("It signs in once").waitFor()
+  await tabTo(it, /Make a link/u)
+  await page.keyboard.press("Enter")
+  const link = await page.getByRole("dialog").locator("code").textContent()
+  await tabTo(it, /I have kept it/u)
+  await page.keyboard.press("Enter")
+  await tabTo(it, /Top up/u)
+  await page.keyboard.press("Enter")
+  await page.getByRole("dialog").waitFor()
+  await page.keyboard.type("20.5")
+  await page.keyboard.press("Enter")
+  await page.getByText("20.50", { exact: true }).first().waitFor()
+  await looks(it)
+  return link ?? ""
+}
+
+/** The operator looks, and changes nothing; the user reads of it. */
+const viewAs = async (it: ConsolePage, userId: string) => {
+  const { page } = it
+  await page.getByRole("link", { name: "View as" }).click()
+  await opened(it, "Home")
+  await page.getByText("You see the pages of owner@example.com, read-only.").waitFor()
+  await looks(it)
+  for (const [link, forbidden] of [
+    ["Keys", "Create key"],
+    ["Wallet", "Top up"],
+    ["Wallet", "Change the alert"],
+    ["Sessions", "Revoke"]
+  ] as const) {
+    await goTo(it, link)
+    assert.include(page.url(), `user_id=${userId}`)
+    assert.strictEqual(await page.getByRole("button", { name: forbidden }).count(), 0, link)
+  }
+  assert.strictEqual(await page.getByRole("link", { name: "Users" }).count(), 0)
+  await page.getByRole("button", { name: "Back to your own" }).click()
+  await opened(it, "User")
+  await page.getByRole("cell", { name: "listApiKeys" }).first().waitFor()
+}
+
+const accounts = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Accounts")
+  const row = page.getByRole("row").filter({ hasText: "openai:a" })
+  await row.getByText("Healthy").waitFor()
+  assert.notInclude(await page.content(), "sk-secret")
+  await page.getByRole("button", { name: "Drain openai:a" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "Drain" }).click()
+  await row.getByText("Draining", { exact: true }).waitFor()
+  await page.getByRole("button", { name: "Check openai:a" }).click()
+  await page.getByText("openai:a answered as it should").waitFor()
+  vendor.script = (_, response) =>
+    json(response, 401, { error: { message: hostile("no"), type: "x", code: hostile("code") } })
+  await page.getByRole("button", { name: "Check openai:b" }).click()
+  await page.getByText("openai:b failed its check: HTTP 401").waitFor()
+  vendor.script = openAiScript
+  await looks(it)
+  // Home names the account that needs somebody
+  await goTo(it, "Home")
+  await page.getByRole("cell", { name: "openai:a" }).waitFor()
+  await page.getByText("Every wallet equals its ledger").waitFor()
+  await looks(it)
+  await page.getByRole("link", { name: "All accounts" }).click()
+  await page.getByRole("button", { name: "Resume openai:a" }).click()
+  await page.getByRole("button", { name: "Drain openai:a" }).waitFor()
+}
+
+const catalog = async (it: ConsolePage) => {
+  const { page } = it
+  const region = page.getByRole("region", { name: "What the file changes" })
+  await goTo(it, "Catalog")
+  await page.getByRole("button", { name: "Compare with the file" }).click()
+  await page.getByText("The file is what is adopted").waitFor()
+  write(sum("9.00"))
+  await page.getByRole("button", { name: "Compare with the file" }).click()
+  await page.getByText("1 row differs from the file").waitFor()
+  await region.getByText("#/price/amount").waitFor()
+  await looks(it)
+  write(sum(hostile("9")))
+  await page.getByRole("button", { name: "Compare with the file" }).click()
+  await page.getByRole("alert").getByText("#/change/text-to-image-max").first().waitFor()
+  write(sum("9.00"))
+  await page.getByRole("button", { name: "Adopt the file" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "Adopt the file" }).click()
+  await page.getByText("The file was adopted.").waitFor()
+  await page.getByText("Filters").click()
+  await page.getByLabel("Row contains").fill("text-to-image-max")
+  await page.keyboard.press("Enter")
+  const prices = page.getByRole("region", { name: "All price rows" })
+  await prices.getByRole("cell", { name: "9.00" }).waitFor()
+}
+
+describe("the operator's pages of the console", () => {
+  layer(consoleGateway(env), { excludeTestServices: true, timeout: "120 seconds" })((it) => {
+    it.effect(
+      "a user from the making to the end, accounts, catalog and audit log",
+      () =>
+        Effect.gen(function* () {
+          const screen = yield* consolePage()
+          const owner = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
+          const { page } = screen
+          yield* signInByLink(screen, adminToken, null)
+          yield* Effect.promise(async () => {
+            const link = await makeOwner(screen)
+            const userId = page.url().split("/").at(-1) ?? ""
+            await owner.page.goto(link)
+            await owner.page.getByRole("button", { name: "Sign in with this link" }).click()
+            await opened(owner, "Home")
+            await viewAs(screen, userId)
+            // Another limit; then the user is disabled, and signed out
+            await page.getByRole("button", { name: "Change" }).click()
+            const dialog = page.getByRole("dialog")
+            await dialog.getByLabel("Tasks at once").fill("0")
+            await dialog.getByText("A whole number from 1").waitFor()
+            await dialog.getByLabel("Tasks at once").fill("7")
+            await dialog.getByRole("button", { name: "Save" }).click()
+            await page.getByText("7", { exact: true }).waitFor()
+            await page.getByRole("button", { name: "Disable" }).click()
+            await dialog.getByRole("button", { name: "Disable" }).click()
+            await page.getByText("Disabled").waitFor()
+            // The stream ends with the session, and the page with it
+            await opened(owner, "Sign in")
+            await page.getByRole("button", { name: "Enable" }).click()
+            await dialog.getByRole("button", { name: "Enable" }).click()
+            await page.getByText("Active").waitFor()
+            await accounts(screen)
+            await catalog(screen)
+            await goTo(screen, "Audit log")
+            await page.getByText("Filters").click()
+            await page.getByLabel("User id").fill(userId)
+            await page.keyboard.press("Enter")
+            await page.getByLabel("What", { exact: true }).fill("updateUser")
+            await page.keyboard.press("Enter")
+            await page.getByRole("cell", { name: "concurrent_tasks: 7" }).waitFor()
+            assert.include(page.url(), "of_user=")
+            await looks(screen)
+            await screen.open(`/users/${userId}`)
+            await page.getByRole("button", { name: "Delete" }).click()
+            await dialog.getByRole("button", { name: "Delete" }).click()
+            await opened(screen, "Users")
+            await page.getByRole("link", { name: "user@localhost", exact: true }).waitFor()
+            assert.strictEqual(await page.getByText("owner@example.com").count(), 0)
+          })
+          // The catalog file that was refused
+          const own = screen.faults.filter((it) => !it.includes("status of 400"))
+          assert.deepStrictEqual([...own, ...owner.faults], [])
+        }),
+      90_000
+    )
+
+    it.effect(
+      "dark and 360 px wide: the same pages fit, and who only looks changes nothing",
+      () =>
+        Effect.gen(function* () {
+          const { userId } = yield* Running
+          const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
+          const { open, page } = screen
+          yield* signInByLink(screen, adminToken, null)
+          yield* Effect.promise(async () => {
+            await opened(screen, "Home")
+            await looks(screen)
+            for (const [path, title] of [
+              ["/users", "Users"],
+              [`/users/${userId}`, "User"],
+              ["/accounts", "Accounts"],
+              ["/catalog", "Catalog"],
+              ["/audit-log", "Audit log"],
+              ["/sessions", "Sessions"]
+            ] as const) {
+              await open(path)
+              await opened(screen, title)
+              await looks(screen)
+            }
+            await page.getByText("This one").waitFor()
+            await open(`/users?user_id=${userId}`)
+            await opened(screen, "There is no such page")
+          })
+          assert.deepStrictEqual(screen.faults, [])
+        }),
+      90_000
+    )
+  })
+})

@@ -1,0 +1,159 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { getCACertificates, setDefaultCACertificates } from "node:tls"
+import { afterAll } from "vitest"
+import { consoleGateway, consolePage, signInByLink } from "../../support/consolePage.ts"
+import type { ConsolePage } from "../../support/consolePage.ts"
+import { goTo, hostile, looks, opened } from "../../support/consoleSteps.ts"
+import { adminToken } from "../../support/gateway.ts"
+import { Running } from "../../support/running.ts"
+import { startReceiver } from "../../support/webhookReceiver.ts"
+
+/** A receiver with a fault, which its owner mends; the gateway trusts its certificate. */
+let isMended = false
+const receiver = await startReceiver(() =>
+  isMended ? 200 : { status: 500, text: hostile("no database") }
+)
+const trusted = getCACertificates("default")
+setDefaultCACertificates([...trusted, receiver.ca])
+afterAll(async () => {
+  setDefaultCACertificates(trusted)
+  await receiver[Symbol.asyncDispose]()
+})
+
+const model = "text-to-image-max"
+
+/** What the owner's program gets. */
+const create = async (url: string, key: string) => {
+  const response = await fetch(`${url}/vendors/alibaba/v1/${model}/generation`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+    body: JSON.stringify({ prompt: hostile("A lighthouse") })
+  })
+  await response.text()
+  return response.status
+}
+
+const makeKey = async (it: ConsolePage) => {
+  const { page } = it
+  const dialog = page.getByRole("dialog")
+  await goTo(it, "Keys")
+  await page.getByRole("button", { name: "Create key" }).click()
+  await dialog.getByLabel("Name").fill("program")
+  await dialog.getByLabel("Budget in credits").fill("8")
+  await dialog.getByRole("button", { name: "Create key" }).click()
+  const secret = await dialog.locator("code").textContent()
+  await dialog.getByRole("button", { name: "I have kept it" }).click()
+  return secret ?? ""
+}
+
+const picture = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Playground")
+  await page.getByLabel("Model").selectOption(`alibaba/${model}`)
+  await page.getByLabel("Prompt (required)").fill("A lighthouse at dawn")
+  await page.getByText("7.50 credits").first().waitFor()
+  await page.getByRole("button", { name: "Run", exact: true }).click()
+  const image = page.getByRole("img", { name: "Result image 1" })
+  await image.waitFor()
+  assert.isTrue(await image.evaluate((one) => one.decode().then(() => one.naturalWidth > 0)))
+  await page.getByText("Charged: 7.50 credits").waitFor()
+}
+
+/** The delivery fails, the page says why, the receiver is mended, and it is sent again. */
+const webhook = async (it: ConsolePage, url: string, key: string) => {
+  const { page } = it
+  const dialog = page.getByRole("dialog")
+  await goTo(it, "Webhooks")
+  await page.getByRole("button", { name: "Add endpoint" }).click()
+  await dialog.getByLabel("Address (URL)").fill(receiver.url)
+  await dialog.getByRole("button", { name: "Add endpoint" }).click()
+  await dialog.getByRole("button", { name: "I have kept it" }).click()
+  assert.strictEqual(await create(url, key), 202)
+  await page.getByRole("navigation", { name: "Webhook pages" }).getByText("Deliveries").click()
+  await opened(it, "Deliveries")
+  // It comes by itself
+  await page.getByRole("table").getByRole("link").first().click()
+  await opened(it, "Delivery")
+  await page.getByText("Not a status of success. Only 2xx counts as delivered.").waitFor()
+  await page.getByText(hostile("no database")).waitFor()
+  await looks(it)
+  isMended = true
+  await page.getByRole("button", { name: "Send again" }).click()
+  await page.getByText("Delivered", { exact: true }).waitFor()
+}
+
+/** The program's budget is used up; then the balance; the operator helps, and the page learns of it. */
+const spent = async (it: ConsolePage, operator: ConsolePage, url: string, key: string) => {
+  const { page } = it
+  await goTo(it, "Keys")
+  await page.getByRole("cell", { name: "0.50 left" }).waitFor()
+  assert.strictEqual(await create(url, key), 402)
+  await goTo(it, "Playground")
+  await page.getByLabel("Model").selectOption(`alibaba/${model}`)
+  await page.getByLabel("Prompt (required)").fill("Another lighthouse")
+  await page.getByRole("button", { name: "Run", exact: true }).click()
+  await page.getByRole("alert").getByText("Code 1101").waitFor()
+  await looks(it)
+  const dialog = operator.page.getByRole("dialog")
+  await operator.page.getByRole("button", { name: "Top up" }).click()
+  await dialog.getByLabel("Amount").fill("100")
+  await dialog.getByRole("button", { name: "Top up" }).click()
+  await dialog.waitFor({ state: "detached" })
+  await page.getByRole("banner").getByText("105.00").waitFor()
+  await page.getByRole("button", { name: "Run", exact: true }).click()
+  await page.getByRole("img", { name: "Result image 1" }).waitFor()
+  await goTo(it, "Home")
+  await page.getByText("97.50", { exact: true }).first().waitFor()
+  await goTo(it, "Tasks")
+  await page.getByRole("cell", { name: "Completed" }).nth(2).waitFor()
+}
+
+describe("the story of a new owner", () => {
+  layer(consoleGateway({ EGRESS_ALLOW: "127.0.0.0/8,::1,localhost" }), {
+    excludeTestServices: true,
+    timeout: "120 seconds"
+  })((it) => {
+    it.effect(
+      "link, key, picture, webhook, a failed delivery sent again, a budget and a balance at their end",
+      () =>
+        Effect.gen(function* () {
+          const { url } = yield* Running
+          const operator = yield* consolePage()
+          const owner = yield* consolePage()
+          yield* signInByLink(operator, adminToken, null)
+          yield* Effect.promise(async () => {
+            const { page } = operator
+            const dialog = page.getByRole("dialog")
+            await goTo(operator, "Users")
+            await page.getByRole("button", { name: "Create user" }).click()
+            await dialog.getByLabel("E-mail address").fill("new@example.com")
+            await dialog.getByRole("button", { name: "Create user" }).click()
+            await opened(operator, "User")
+            await page.getByRole("button", { name: "Top up" }).click()
+            await dialog.getByLabel("Amount").fill("20")
+            await dialog.getByRole("button", { name: "Top up" }).click()
+            await page.getByText("20.00", { exact: true }).first().waitFor()
+            await page.getByRole("button", { name: "Sign-in link" }).click()
+            await dialog.getByRole("button", { name: "Make a link" }).click()
+            const link = await dialog.locator("code").textContent()
+            await dialog.getByRole("button", { name: "I have kept it" }).click()
+            await owner.page.goto(link ?? "")
+            await owner.page.getByRole("button", { name: "Sign in with this link" }).click()
+            await owner.page.getByText("Make your first picture").waitFor()
+            const key = await makeKey(owner)
+            await picture(owner)
+            await webhook(owner, url, key)
+            await spent(owner, operator, url, key)
+          })
+          assert.deepStrictEqual([...owner.faults, ...operator.faults], [])
+          const [first] = receiver.received
+          assert.strictEqual(first?.event.type, "task.succeeded")
+          const same = receiver.received.filter((it) => it.deliveryId === first?.deliveryId)
+          assert.isAtLeast(same.length, 2)
+          assert.strictEqual(same[1]?.body, first?.body)
+        }),
+      90_000
+    )
+  })
+})

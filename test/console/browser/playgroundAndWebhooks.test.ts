@@ -1,0 +1,368 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { deliveryHeaders } from "../../../src/webhooks/Signature.ts"
+import { mockOutcome } from "../../../src/webhooks/WebhookSender.ts"
+import type { WebhookRequest } from "../../../src/webhooks/WebhookSender.ts"
+import { consoleGateway, consolePage, signInByLink } from "../../support/consolePage.ts"
+import type { ConsolePage } from "../../support/consolePage.ts"
+import { adminToken } from "../../support/gateway.ts"
+import { png } from "../../support/media.ts"
+import { Running } from "../../support/running.ts"
+
+/** A story has many steps, and the machine other work. */
+const timeout = 90_000
+const attack = "<img src=x onerror=alert(1)>"
+const hook = "https://127.0.0.1/hook"
+
+/** What the receiver got, newest last, and what it answers. */
+const receiver = {
+  status: 500,
+  got: [] as Array<WebhookRequest>,
+  answer: (request: WebhookRequest) =>
+    Effect.sync(() => {
+      receiver.got.push(request)
+      const outcome = mockOutcome(receiver.status)
+      return { ...outcome, answer: `${attack} broken`, remoteAddress: "127.0.0.1" }
+    })
+}
+
+const looks = async (it: ConsolePage) => {
+  assert.deepStrictEqual(await it.axeFindings(), [], it.page.url())
+  await it.assertFits()
+}
+
+const opened = async (it: ConsolePage, title: string) => {
+  await it.page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor()
+  await it.page.locator(".loading").first().waitFor({ state: "detached" })
+}
+
+const goTo = async (it: ConsolePage, link: string, title = link) => {
+  await it.page.getByRole("link", { name: link, exact: true }).first().click()
+  await opened(it, title)
+}
+
+/** A picture: its price as one types, its run, its program. */
+const picture = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Playground")
+  await page.getByText("Choose a model to begin.").waitFor()
+  await looks(it)
+  await page.getByLabel("Model").selectOption("alibaba/text-to-image-max")
+  assert.include(page.url(), "model=alibaba%2Ftext-to-image-max")
+  await page.getByText("It appears when the required fields").waitFor()
+  await page.getByLabel("Prompt (required)").fill(`${attack} it's a lighthouse`)
+  await page.getByText("7.50 credits").waitFor()
+  await looks(it)
+  const code = page.getByRole("region", { name: "The same by program" })
+  const shell = await code.textContent()
+  assert.include(shell ?? "", String.raw`it'\''s a lighthouse`)
+  assert.include(shell ?? "", "$GATEWAY_API_KEY")
+  await page.getByRole("button", { name: "Python" }).click()
+  await code.getByText("import requests").waitFor()
+  await page.getByRole("button", { name: "TypeScript" }).click()
+  await code.getByText("process.env.GATEWAY_API_KEY").waitFor()
+  // Watched by its stream, not by polling
+  const stream = page.waitForResponse((it) => it.url().includes("/generation/"))
+  await page.getByRole("button", { name: "Run", exact: true }).click()
+  assert.match((await (await stream).headerValue("content-type")) ?? "", /^text\/event-stream/u)
+  const image = page.getByRole("img", { name: "Result image 1" })
+  await image.waitFor()
+  assert.match((await image.getAttribute("src")) ?? "", /^\/artifacts\/art_/u)
+  await page.getByText("Charged: 7.50 credits").waitFor()
+  await looks(it)
+  // Cancelled while it runs
+  await page.getByLabel("Prompt (required)").fill("[[sim:hang]]")
+  await page.getByRole("button", { name: "Run once more" }).click()
+  await page.getByRole("button", { name: "Cancel" }).click()
+  await page.getByText("Cancelled", { exact: true }).waitFor()
+}
+
+/** A picture of one's own goes with the request, and with the next one. */
+const media = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Playground")
+  await page.getByLabel("Model").selectOption("alibaba/image-edit")
+  await page.getByLabel("Prompt (required)").fill("A hat")
+  await page.getByRole("button", { name: "Add" }).click()
+  const file = page.getByLabel(/File for Item 1/u)
+  const upload = (name: string, width: number) =>
+    file.setInputFiles({
+      name,
+      mimeType: "image/png",
+      buffer: Buffer.from(png({ width, height: 500 }))
+    })
+  await upload("small.png", 100)
+  await page.getByText("The picture has 100 × 500 px").waitFor()
+  await looks(it)
+  await upload(`${attack}.png`, 500)
+  await page.getByText(`${attack}.png`).waitFor()
+  await page.getByLabel("N", { exact: true }).fill("1")
+  await page.getByText(/Price of this request: \d+\.\d\d credits/u).waitFor()
+  await page.getByText("<Base64 of image/png>").waitFor()
+  // What the gateway would refuse is said at its field, before it is run
+  await page.getByLabel("Size", { exact: true }).fill("10*10")
+  await page.locator(".field-error").waitFor()
+  await looks(it)
+  await page.getByLabel("Size", { exact: true }).fill("")
+  await page.locator(".field-error").waitFor({ state: "detached" })
+  await looks(it)
+  await page.getByRole("button", { name: "Run", exact: true }).click()
+  await page.getByRole("img", { name: "Result image 1" }).waitFor()
+  await page.getByRole("link", { name: "Everything about this task" }).click()
+  await opened(it, "Task")
+  const input = page.getByRole("img", { name: "Input 1" })
+  await input.scrollIntoViewIfNeeded()
+  // As text: the types of a page are not those of a test
+  const shown = "document.querySelector(`img[alt='Input 1']`)"
+  const width = await page.evaluate<number>(`${shown}.decode().then(() => ${shown}.naturalWidth)`)
+  assert.strictEqual(width, 500)
+  await looks(it)
+  const before = page.url()
+  await page.getByRole("button", { name: "Copy as test" }).click()
+  await page.getByRole("button", { name: "Copied" }).waitFor()
+  await page.getByRole("button", { name: "Run again" }).click()
+  await page.getByRole("dialog").getByRole("button", { name: "Run again" }).click()
+  await page.waitForURL((to) => to.href !== before)
+  await page.getByRole("img", { name: "Result image 1" }).waitFor()
+  await page.getByRole("img", { name: "Input 1" }).waitFor()
+}
+
+/** A conversation with each vendor's model, streamed, with its cost. */
+const chat = async (it: ConsolePage) => {
+  const { page } = it
+  await goTo(it, "Playground")
+  const names = await page
+    .getByLabel("Model")
+    .locator("option")
+    .evaluateAll((all) => all.map((one) => one.getAttribute("value") ?? ""))
+  for (const vendor of ["openai/gpt-5-mini", "anthropic/", "google/"]) {
+    const name = names.find((one) => one.startsWith(vendor) && !/embed|edit/u.test(one)) ?? ""
+    await page.getByLabel("Model").selectOption(name)
+    await page.getByText("Write a message.").waitFor()
+    await page.getByLabel("Message (required)").fill(`${attack} Hello`)
+    await page.getByLabel("Output tokens at most").fill("30")
+    await page.getByRole("button", { name: "Send" }).click()
+    await page.getByText(/credits · \d+ tokens in, \d+ out · first token after/u).waitFor()
+    const answer = await page.locator(".talk-text").nth(1).textContent()
+    assert.isAbove(answer?.length ?? 0, 10, name)
+  }
+  await looks(it)
+  await page.getByLabel("Message (required)").fill("And now?")
+  await page.getByRole("button", { name: "Send" }).click()
+  await page
+    .getByText(/credits · /u)
+    .nth(1)
+    .waitFor()
+  await page.getByRole("link", { name: "Receipt" }).first().click()
+  await opened(it, "Call")
+  await page.getByText("First token after").waitFor()
+  await looks(it)
+  const embedding = names.find((one) => one.startsWith("openai/") && one.includes("embed")) ?? ""
+  await it.open(`/playground?model=${encodeURIComponent(embedding)}`)
+  await page.getByText("This model makes vectors").waitFor()
+  await it.open("/playground?model=nobody/nothing")
+  await page.getByText("There is no model nobody/nothing").waitFor()
+}
+
+const secretShown = async ({ page }: ConsolePage) => {
+  const dialog = page.getByRole("dialog", { name: "Secret of your endpoint" })
+  const secret = await dialog.locator("code").textContent()
+  await dialog.getByRole("button", { name: "I have kept it" }).click()
+  await dialog.waitFor({ state: "detached" })
+  assert.match(secret ?? "", /^whsec_.{43}$/u)
+  assert.notInclude(await page.content(), secret ?? "")
+  return secret ?? ""
+}
+
+/** An endpoint from its making to its end. */
+const endpoints = async (it: ConsolePage) => {
+  const { page } = it
+  const dialog = page.getByRole("dialog")
+  await goTo(it, "Webhooks")
+  await page.getByText("No endpoint yet").waitFor()
+  await looks(it)
+  await page.getByRole("button", { name: "Add endpoint" }).click()
+  await dialog.getByLabel("Address (URL)").fill("https://10.0.0.1/")
+  await dialog.getByRole("button", { name: "Add endpoint" }).click()
+  await dialog.getByRole("alert").getByText("Trace id").waitFor()
+  assert.deepStrictEqual(await it.axeFindings(), [])
+  await dialog.getByLabel("Address (URL)").fill(hook)
+  await dialog.getByLabel("Description").fill(attack)
+  await dialog.getByRole("button", { name: "Add endpoint" }).click()
+  const first = await secretShown(it)
+  await page.getByText(attack).waitFor()
+  await looks(it)
+  await page.getByRole("button", { name: `Rotate secret: ${hook}` }).click()
+  await dialog.getByRole("button", { name: "Rotate secret" }).click()
+  const second = await secretShown(it)
+  assert.notStrictEqual(first, second)
+  await page.getByText(/The old secret signs too for 2[34] h/u).waitFor()
+  await looks(it)
+  await page.getByRole("button", { name: `Pause: ${hook}` }).click()
+  await dialog.getByRole("button", { name: "Pause" }).click()
+  await page.getByText("Paused").waitFor()
+  await page.getByRole("button", { name: `Resume: ${hook}` }).click()
+  await page.getByText("Active").waitFor()
+  return { first, second }
+}
+
+/** A failed delivery: why, and sent again, one, all that match, and all since. */
+const deliveries = async (it: ConsolePage) => {
+  const { page } = it
+  await page.getByRole("button", { name: `Send test event: ${hook}` }).click()
+  await page.getByRole("link", { name: "its delivery" }).click()
+  await opened(it, "Delivery")
+  await page.getByText("Not a status of success. Only 2xx counts as delivered.").waitFor()
+  await page.getByText(`${attack} broken`).waitFor()
+  await page.getByText("evt_test_").waitFor()
+  await looks(it)
+  receiver.status = 200
+  await page.getByRole("button", { name: "Send again" }).click()
+  await page.getByText("It is sent again.").waitFor()
+  await page.getByText("Delivered", { exact: true }).waitFor()
+  await looks(it)
+  await goTo(it, "Webhooks")
+  await page.getByRole("navigation", { name: "Webhook pages" }).getByText("Deliveries").click()
+  await opened(it, "Deliveries")
+  await page.getByRole("cell", { name: "Delivered" }).waitFor()
+  await looks(it)
+  await page.getByText("Filters").click()
+  await page.getByLabel("Status").selectOption("succeeded")
+  await page.getByLabel("Endpoint").selectOption(hook)
+  await page.waitForURL(/endpoint_id=whe_/u)
+  const before = receiver.got.length
+  await page.getByRole("button", { name: "Send all that match again" }).click()
+  await page.getByRole("dialog").getByText("are delivered").waitFor()
+  await page.getByRole("dialog").getByRole("button", { name: "Send again" }).click()
+  await page.getByText("1 delivery is sent again").waitFor()
+  while (receiver.got.length === before) await page.waitForTimeout(20)
+  // Another state than a redelivery may have: nothing is offered
+  await page.getByLabel("Status").selectOption("pending")
+  await page
+    .getByRole("button", { name: "Send all that match again" })
+    .waitFor({ state: "detached" })
+  await goTo(it, "Webhooks")
+  await page.getByRole("button", { name: `Send failed again: ${hook}` }).click()
+  await page.getByRole("dialog").getByLabel("Since").fill("2026-01-01T00:00")
+  await page.getByRole("dialog").getByRole("button", { name: "Send failed again" }).click()
+  await page.getByText("0 deliveries are sent again").waitFor()
+}
+
+/** Computed in the browser: nothing but the delivery's id leaves it. */
+const debug = async (it: ConsolePage, { first, second }: Record<"first" | "second", string>) => {
+  const { page } = it
+  const last = receiver.got.at(-1)!
+  const body = new TextDecoder().decode(last.body)
+  const parts = {
+    deliveryId: last.deliveryId,
+    timestampSeconds: Math.floor(Date.now() / 1000),
+    body: last.body
+  }
+  const headers = Object.entries(deliveryHeaders("Service", parts, second, first))
+    .map(([name, value]) => `${name}: ${value}`)
+    .join("\n")
+  const sent: Array<string> = []
+  page.on("request", (request) => sent.push(request.url() + (request.postData() ?? "")))
+  await page.getByRole("link", { name: "Signature debugger" }).click()
+  await opened(it, "Signature debugger")
+  const check = async (fields: Partial<Record<"secret" | "headers" | "body", string>>) => {
+    await page.getByLabel("Secret of the endpoint").fill(fields.secret ?? second)
+    await page.getByLabel("Headers as received").fill(fields.headers ?? headers)
+    await page.getByLabel("Raw body as received").fill(fields.body ?? body)
+    await page.getByRole("button", { name: "Check" }).click()
+    await page.locator(".verdict").waitFor()
+    const found = await page.getByRole("cell").allTextContents()
+    return [(await page.locator(".verdict").getAttribute("class"))?.includes("good"), ...found]
+  }
+  assert.deepStrictEqual(await check({}), [true])
+  await looks(it)
+  const [isOldValid, ...old] = await check({ secret: first })
+  assert.isTrue(isOldValid)
+  assert.match(String(old[1]), /as the old one/u)
+  const changed = await check({ body: JSON.stringify(JSON.parse(body), null, 1) })
+  assert.isFalse(changed[0])
+  assert.match(changed.join("\n"), /differs from character/u)
+  assert.match((await check({ secret: second.slice(6) })).join("\n"), /lacks whsec_/u)
+  assert.match((await check({ secret: ` ${second}` })).join("\n"), /white space/u)
+  assert.match((await check({ secret: attack })).join("\n"), /Another secret/u)
+  const skewed = headers.replace(/Timestamp: \d+/u, "Timestamp: 1000")
+  assert.match((await check({ headers: skewed })).join("\n"), /before it was received/u)
+  assert.match((await check({ headers: "x: y" })).join("\n"), /X-Service-Webhook-Id is missing/u)
+  await looks(it)
+  assert.isFalse(sent.some((one) => one.includes(second) || one.includes(second.slice(6))))
+}
+
+describe("the playground and the webhooks in the console", () => {
+  layer(consoleGateway({}, receiver.answer), {
+    excludeTestServices: true,
+    timeout: "120 seconds"
+  })((it) => {
+    const stories = [
+      ["a picture is priced, run, watched and cancelled", picture],
+      ["a picture of a picture, and once more with the stored one", media],
+      ["a conversation with each vendor's model, with its cost", chat]
+    ] as const
+    for (const [name, story] of stories) {
+      it.effect(
+        name,
+        () =>
+          Effect.gen(function* () {
+            const { userId } = yield* Running
+            const screen = yield* consolePage()
+            yield* signInByLink(screen, adminToken, userId)
+            yield* Effect.promise(() => story(screen))
+            assert.deepStrictEqual(screen.faults, [])
+          }),
+        timeout
+      )
+    }
+
+    it.effect(
+      "an endpoint, a delivery that fails, what its signature says",
+      () =>
+        Effect.gen(function* () {
+          const { userId } = yield* Running
+          const screen = yield* consolePage()
+          yield* signInByLink(screen, adminToken, userId)
+          yield* Effect.promise(async () => {
+            const secrets = await endpoints(screen)
+            await deliveries(screen)
+            await debug(screen, secrets)
+          })
+          assert.deepStrictEqual(screen.faults, [])
+        }),
+      timeout
+    )
+
+    it.effect(
+      "dark, 360 px wide, and read by the operator: all fit, and nothing is offered",
+      () =>
+        Effect.gen(function* () {
+          const { userId } = yield* Running
+          const screen = yield* consolePage({ width: 360, height: 640, colorScheme: "dark" })
+          yield* signInByLink(screen, adminToken, null)
+          yield* Effect.promise(async () => {
+            const id = receiver.got[0]!.deliveryId
+            for (const [path, title] of [
+              ["/playground?model=alibaba%2Fimage-edit", "Playground"],
+              ["/playground?model=openai%2Fgpt-5-mini", "Playground"],
+              ["/webhooks", "Webhooks"],
+              ["/webhooks/deliveries", "Deliveries"],
+              [`/webhooks/deliveries/${id}`, "Delivery"],
+              ["/webhooks/signature", "Signature debugger"]
+            ] as const) {
+              await screen.open(`${path}${path.includes("?") ? "&" : "?"}user_id=${userId}`)
+              await opened(screen, title)
+              await looks(screen)
+              for (const name of ["Run", "Send", "Add endpoint", "Send again"]) {
+                const button = screen.page.getByRole("button", { name, exact: true })
+                assert.isTrue((await button.count()) === 0 || (await button.isDisabled()), name)
+              }
+            }
+          })
+          assert.deepStrictEqual(screen.faults, [])
+        }),
+      timeout
+    )
+  })
+})

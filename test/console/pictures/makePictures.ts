@@ -1,0 +1,154 @@
+import bundled from "@sparticuz/chromium"
+import { readFileSync } from "node:fs"
+import { writeFile } from "node:fs/promises"
+import { join } from "node:path"
+import { fileURLToPath } from "node:url"
+import { chromium } from "playwright-core"
+import type { Browser, Page, Route } from "playwright-core"
+import {
+  dataAt,
+  now,
+  pictures,
+  received,
+  sessionOf,
+  taskResult,
+  wallet
+} from "../../support/consoleData.ts"
+import { catalogReload } from "../../support/operatorData.ts"
+import { smallPng } from "./smallPng.ts"
+
+/**
+ * `npm run pictures`: the pictures of docs/console.md. The built console is shown with fixed data, at a fixed
+ * time, and without a gateway, so that each run makes the same pictures.
+ */
+
+const root = fileURLToPath(new URL("../../../", import.meta.url))
+/** Nothing is asked there; a browser computes signatures on secure pages alone. */
+const origin = "https://gateway.test"
+
+/** A lighthouse, as a model might paint it. */
+const lighthouse = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 320 180" width="320" height="180">
+  <rect width="320" height="180" fill="#f3c9a4"/><rect y="120" width="320" height="60" fill="#2f5d7c"/>
+  <path d="M190 180 L230 110 L320 150 V180 Z" fill="#4a3f3a"/>
+  <path d="M240 120 L246 50 H266 L272 120 Z" fill="#fff"/><path d="M243 85 H269 L270 100 H242 Z" fill="#c0392b"/>
+  <rect x="246" y="38" width="20" height="12" fill="#ffe28a"/><path d="M244 38 L256 26 L268 38 Z" fill="#c0392b"/>
+  <path d="M246 44 L40 20 V70 Z" fill="#ffe28a" opacity="0.5"/>
+</svg>`
+
+/** In place of the stream, which would stay open. */
+const streamStub = `globalThis.EventSource = class extends EventTarget {
+  constructor(url) {
+    super()
+    setTimeout(() => {
+      this.dispatchEvent(new Event("open"))
+      const data = url.includes("/vendors/")
+        ? ${JSON.stringify(JSON.stringify(taskResult))}
+        : ${JSON.stringify(JSON.stringify({ type: "wallet", data: wallet }))}
+      this.dispatchEvent(new MessageEvent("message", { data }))
+    }, 0)
+  }
+  close() {}
+}`
+
+const types = { js: "text/javascript", css: "text/css", html: "text/html" }
+
+const fileOf = (path: string) => {
+  const name = path.startsWith("/console/assets/")
+    ? path.slice("/console/assets/".length)
+    : "index.html"
+  const kind = name.endsWith(".js") ? "js" : name.endsWith(".css") ? "css" : "html"
+  return {
+    body: readFileSync(join(root, "src/http/console/dist", name)),
+    contentType: types[kind]
+  }
+}
+
+const answer = async (route: Route, role: "user" | "operator" | "nobody") => {
+  const { pathname, searchParams } = new URL(route.request().url())
+  if (pathname.startsWith("/console")) return route.fulfill(fileOf(pathname))
+  if (pathname.startsWith("/artifacts/")) {
+    return route.fulfill({ body: lighthouse, contentType: "image/svg+xml" })
+  }
+  if (pathname.endsWith("/catalog/reload")) return route.fulfill({ json: catalogReload })
+  if (searchParams.get("dry_run") === "true") {
+    return route.fulfill({ json: { quote: { amount: "7.50", currency: "credits" } } })
+  }
+  if (route.request().method() === "POST") {
+    return route.fulfill({ status: 202, json: { task_info: taskResult.task_info } })
+  }
+  const path = pathname.replace("/manage/v1", "")
+  const data =
+    path === "/session" && role !== "nobody" ? sessionOf(role) : dataAt(path, searchParams)
+  return data === undefined
+    ? route.fulfill({ status: 401, json: { title: "Unauthorized", status: 401, code: 1001 } })
+    : route.fulfill({ json: data })
+}
+
+/** What is filled in before a page is shown. */
+const prepare: Readonly<Record<string, (page: Page) => Promise<void>>> = {
+  signature: async (page) => {
+    await page.getByLabel("Secret of the endpoint").fill(received.secret)
+    await page.getByLabel("Headers as received").fill(received.headers)
+    await page.getByLabel("Raw body as received").fill(received.body)
+    await page.getByRole("button", { name: "Check" }).click()
+    await page.locator(".verdict").waitFor()
+  },
+  catalog: async (page) => {
+    await page.getByRole("button", { name: "Compare with the file" }).click()
+    await page.getByText("2 rows differ from the file").waitFor()
+  },
+  playground: async (page) => {
+    await page.getByLabel("Prompt (required)").fill("A lighthouse at dawn")
+    await page.locator("form strong").waitFor()
+    await page.getByRole("button", { name: "Run", exact: true }).click()
+    await page.getByRole("img", { name: "Result image 1" }).waitFor()
+    await page.getByText("Charged").waitFor()
+  }
+}
+
+const shoot = async (browser: Browser, picture: (typeof pictures)[number]) => {
+  const context = await browser.newContext({
+    viewport: { width: 1024, height: picture.height ?? 640 },
+    locale: "en-US",
+    timezoneId: "UTC",
+    colorScheme: "light",
+    reducedMotion: "reduce"
+  })
+  const page = await context.newPage()
+  const faults: Array<string> = []
+  page.on("pageerror", (error) => faults.push(String(error)))
+  await page.clock.setFixedTime(now)
+  await page.addInitScript(streamStub)
+  await page.route("**/*", (route) => answer(route, picture.role))
+  await page.goto(`${origin}/console${picture.path}`)
+  await page.getByRole("heading", { level: 1 }).waitFor()
+  await page.waitForLoadState("networkidle")
+  await page.locator(".loading").first().waitFor({ state: "detached" })
+  await prepare[picture.name]?.(page)
+  await page.evaluate("scrollTo(0, 0)")
+  if (await page.locator(".problem[role=alert]").count()) faults.push("a problem is shown")
+  if (faults.length > 0) throw new Error(`${picture.name}: ${faults.join(", ")}`)
+  const bytes = await page.screenshot({ animations: "disabled", caret: "hide" })
+  await writeFile(join(root, "docs/pictures", `${picture.name}.png`), smallPng(bytes))
+  await context.close()
+}
+
+const main = async () => {
+  const browser = await chromium.launch({
+    // Loads the libraries and fonts that a bare machine lacks, too
+    executablePath: await bundled.executablePath(),
+    args: [
+      "--headless=shell",
+      "--no-sandbox",
+      "--no-zygote",
+      "--disable-gpu",
+      "--hide-scrollbars",
+      "--force-color-profile=srgb",
+      "--font-render-hinting=none"
+    ]
+  })
+  for (const picture of pictures) await shoot(browser, picture)
+  await browser.close()
+}
+
+await main()

@@ -1,0 +1,55 @@
+import { assert, describe, it, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import { readFileSync } from "node:fs"
+import { testOf } from "../../../src/console/pages/task/testOf.ts"
+import { Gateway, MockVendor, TestGateway } from "../../../src/index.ts"
+import { failedTask, timeline } from "../../support/consoleData.ts"
+
+/** The names that the text imports, as this file has them. */
+const names = { assert, layer, Effect, TestClock, Gateway, MockVendor, TestGateway }
+
+const split = (text: string) => {
+  const imports = [...text.matchAll(/^import \{ (.*) \} from "(.*)"$/gmu)]
+  return {
+    imported: imports.map(([, what, from]) => [what, from]),
+    rest: text.replaceAll(/^import .*$/gmu, "")
+  }
+}
+
+/** Registers the tests of the text in this file. */
+const register = (text: string) => {
+  // oxlint-disable-next-line no-implied-eval, typescript/no-implied-eval, no-new-func -- it is run as it was copied
+  new Function(...Object.keys(names), split(text).rest)(...Object.values(names))
+}
+
+describe("a task that is copied as a test", () => {
+  const copied = testOf(failedTask)
+
+  // A vendor that refuses once and then fails: the text runs, and says the same
+  register(copied)
+
+  it("imports what docs/developing.md says", () => {
+    const documented = readFileSync(new URL("../../../docs/developing.md", import.meta.url), "utf8")
+    for (const [what = "", from] of split(copied).imported) {
+      if (from === "effect/testing") continue
+      for (const name of what.split(", ")) {
+        assert.match(
+          documented,
+          new RegExp(`^import \\{.*\\b${name}\\b.*\\} from "${from}"$`, "mu")
+        )
+      }
+    }
+  })
+
+  it("has the vendor's steps in their order, and what others wrote as texts", () => {
+    assert.include(
+      copied,
+      `vendor: [MockVendor.refused("RATE_LIMITED", "as the vendor refused it"), MockVendor.jobFails("FAILED", "The job broke", "4 seconds")]`
+    )
+    const prompt = "`${1}` \"'</script> \\n"
+    const other = testOf({ ...timeline, body: { prompt } })
+    assert.include(other, JSON.stringify(prompt))
+    assert.include(other, `MockVendor.result("3 seconds")`)
+  })
+})

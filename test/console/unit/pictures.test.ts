@@ -1,0 +1,36 @@
+import { readdirSync, readFileSync } from "node:fs"
+import { assert, describe, it } from "vitest"
+import { pictures } from "../../support/consoleData.ts"
+
+/** As they stand in the file: to import it would load all pages. */
+const routes = [
+  ...readFileSync(new URL("../../../src/console/routes.ts", import.meta.url), "utf8").matchAll(
+    /^\s+path: "(.*)",$/gmu
+  )
+].map(([, path = ""]) => path)
+
+const docs = new URL("../../../docs/", import.meta.url)
+const remedy = "add it to `pictures` in test/support/consoleData.ts, and run npm run pictures"
+const bytesMax = 60_000
+
+describe("the pictures of docs/console.md", () => {
+  const page = readFileSync(new URL("console.md", docs), "utf8")
+
+  it("there is one of every page", () => {
+    const shown = new Set(pictures.map(({ route }) => route))
+    assert.isAbove(routes.length, 10)
+    const missing = routes.filter((path) => !shown.has(path))
+    assert.deepStrictEqual(missing, [], remedy)
+  })
+
+  it("each is there, small, and shown with a text", () => {
+    const names = pictures.map(({ name }) => `${name}.png`)
+    assert.sameMembers(readdirSync(new URL("pictures/", docs)), names, remedy)
+    for (const name of names) {
+      const bytes = readFileSync(new URL(`pictures/${name}`, docs))
+      assert.strictEqual(bytes.toString("latin1", 1, 4), "PNG", name)
+      assert.isBelow(bytes.length, bytesMax, name)
+      assert.match(page, new RegExp(`!\\[[^\\]]+\\]\\(pictures/${name}\\)`, "u"))
+    }
+  })
+})

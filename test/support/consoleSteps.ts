@@ -1,0 +1,44 @@
+import { assert } from "vitest"
+import type { ConsolePage } from "./consolePage.ts"
+
+/** Steps that stories in the console share. */
+
+/** Nothing that axe finds, and nothing wider than the screen. */
+export const looks = async (it: ConsolePage) => {
+  assert.deepStrictEqual(await it.axeFindings(), [], it.page.url())
+  await it.assertFits()
+}
+
+/** The page has this heading and has loaded. */
+export const opened = async ({ page }: ConsolePage, title: string) => {
+  await page.getByRole("heading", { level: 1, name: title, exact: true }).waitFor()
+  await page.locator(".loading").first().waitFor({ state: "detached" })
+}
+
+/** Follows a link of the navigation. */
+export const goTo = async (it: ConsolePage, link: string, title = link) => {
+  const navigation = it.page.getByRole("navigation")
+  await navigation.getByRole("link", { name: link, exact: true }).first().click()
+  await opened(it, title)
+}
+
+const focused = `(() => {
+  const it = document.activeElement
+  return [it.tagName, it.getAttribute("aria-label") ?? "", it.innerText ?? "",
+    ...Array.from(it.labels ?? [], (label) => label.innerText)].join(" ")
+})()`
+
+/** Moves the focus by Tab alone until it is on what has this name. */
+export const tabTo = async ({ page }: ConsolePage, name: RegExp, presses = 60) => {
+  const seen: Array<string> = []
+  for (let press = 0; press < presses; press += 1) {
+    await page.keyboard.press("Tab")
+    const at = await page.evaluate<string>(focused)
+    if (name.test(at)) return
+    seen.push(at)
+  }
+  assert.fail(`no ${name} by Tab, but ${seen.join(" | ")}`)
+}
+
+/** What would run if text became HTML: the policy would report it, and the request would be seen. */
+export const hostile = (name: string) => `<img src=x onerror=alert(1)>${name}`

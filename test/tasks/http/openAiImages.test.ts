@@ -1,0 +1,270 @@
+import { assert, describe, layer } from "@effect/vitest"
+import { Effect } from "effect"
+import OpenAI, { APIError, toFile } from "openai"
+import { readResult } from "../../support/gateway.ts"
+import { png } from "../../support/media.ts"
+import { call, json, Running, runningGateway } from "../../support/running.ts"
+
+const hang = "[[sim:hang]]"
+const ownFields = { seed: 7, metadata: { order: "17" } }
+const picture = png({ width: 400, height: 400 })
+const file = () => toFile(picture, "a.png", { type: "image/png" })
+
+/** As its users have it: with its default retries. */
+const client = Effect.map(
+  Running,
+  ({ key, url }) => new OpenAI({ apiKey: key, baseURL: `${url}/v1` })
+)
+
+const refusal = (request: Promise<unknown>) =>
+  Effect.promise(async () => {
+    const error: unknown = await request.then(
+      () => undefined,
+      (error: unknown) => error
+    )
+    if (!(error instanceof APIError)) throw new Error(`no error of the API: ${String(error)}`)
+    return error
+  })
+
+const bodyOf = (answer: Response) =>
+  Effect.map(
+    Effect.promise(() => readResult(answer)),
+    ({ json }) => json
+  )
+
+const read = (path: string) => Effect.flatMap(call(path), bodyOf)
+
+const tasksOf = (query = "") =>
+  Effect.map(read(`/manage/v1/tasks?limit=100&${query}`), ({ data }) => data)
+
+/** docs/reference/shapes.md#images */
+describe("the openai package makes images", () => {
+  layer(runningGateway({ IMAGES_WAIT: "10 seconds" }), {
+    timeout: "60 seconds",
+    excludeTestServices: true
+  })((it) => {
+    it.effect("of words: by URL, as Base64, or both, of the size and number asked for", () =>
+      Effect.gen(function* () {
+        const { images } = yield* client
+        const { data: both, output_format } = yield* Effect.promise(() =>
+          images.generate({ model: "text-to-image-max", prompt: "a", size: "1328x1328" })
+        )
+        assert.strictEqual(output_format, "png")
+        assert.strictEqual(both?.length, 1)
+        const bytes = Buffer.from(both?.[0]?.b64_json ?? "", "base64")
+        assert.strictEqual(bytes.readUInt32BE(16), 1328)
+        const linked = yield* call(both?.[0]?.url ?? "")
+        assert.deepStrictEqual(
+          Buffer.from(yield* Effect.promise(() => linked.arrayBuffer())),
+          bytes
+        )
+        const { data, response } = yield* Effect.promise(() =>
+          images
+            .generate({
+              model: "alibaba/text-to-image-preview",
+              prompt: "a",
+              n: 2,
+              response_format: "url",
+              quality: "auto",
+              user: "someone",
+              ...ownFields
+            })
+            .withResponse()
+        )
+        assert.deepStrictEqual(data.data?.map(Object.keys), [["url"], ["url"]])
+        assert.strictEqual(response.headers.get("x-service-cost"), "6.00")
+        const [task] = yield* tasksOf("metadata[order]=17")
+        assert.strictEqual(task.id, response.headers.get("x-service-task-id"))
+        assert.strictEqual(task.receipt.captured, "6.00")
+        const { body } = yield* read(`/manage/v1/tasks/${task.id}`)
+        assert.deepInclude(body, { n: 2, seed: 7 })
+        const one = yield* Effect.promise(() =>
+          images.generate({
+            model: "text-to-image-preview",
+            prompt: "a",
+            response_format: "b64_json"
+          })
+        )
+        assert.deepStrictEqual(one.data?.map(Object.keys), [["b64_json"]])
+      })
+    )
+
+    it.effect("of pictures, by every model that edits", () =>
+      Effect.gen(function* () {
+        const { images } = yield* client
+        for (const [model, count, more] of [
+          ["image-edit", 1, { size: "1024x1024" }],
+          ["image-edit-max", 2, {}],
+          ["google/image-edit-pro", 1, { size: "1024x1024" }]
+        ] as const) {
+          const files = yield* Effect.forEach([file, file], Effect.promise)
+          const image = count === 1 ? files[0]! : files
+          const { data, response } = yield* Effect.promise(() =>
+            images.edit({ model, prompt: "b", image, n: 1, ...more }).withResponse()
+          )
+          assert.isString(data.data?.[0]?.b64_json, model)
+          const id = response.headers.get("x-service-task-id")
+          const { body } = yield* read(`/manage/v1/tasks/${id}`)
+          assert.lengthOf(body.images, count)
+          assert.match(body.images[0], /^artifact:art_/u)
+          if (model.endsWith("pro")) assert.strictEqual(body.resolution, "1K")
+        }
+        const asJson = {
+          model: "image-edit",
+          prompt: "b",
+          mask: null,
+          images: [
+            { image_url: `data:image/png;base64,${Buffer.from(picture).toString("base64")}` }
+          ]
+        }
+        const answer = yield* call("/v1/images/edits", json(asJson))
+        assert.strictEqual(answer.status, 200)
+      })
+    )
+
+    it.effect("a create that outlives the wait is bought once, and found", () =>
+      Effect.gen(function* () {
+        const { images } = yield* client
+        const before = (yield* tasksOf()).length
+        const prefer = { headers: { prefer: "wait=1" } }
+        const model = "text-to-image-max"
+        for (const error of [
+          yield* refusal(images.generate({ model, prompt: hang }, prefer)),
+          yield* refusal(
+            images.edit(
+              { model: "image-edit", prompt: hang, image: yield* Effect.promise(file) },
+              prefer
+            )
+          )
+        ]) {
+          assert.strictEqual(error.status, 424)
+          assert.strictEqual(error.code, "2017")
+          assert.strictEqual(error.headers?.get("x-should-retry"), "false")
+          assert.isNull(error.headers?.get("retry-after"))
+          const url = error.headers?.get("location") ?? ""
+          assert.include(error.message, url)
+          assert.strictEqual(
+            (yield* read(url)).task_info.id,
+            error.headers?.get("x-service-task-id")
+          )
+          yield* call(url, { method: "DELETE" })
+        }
+        assert.strictEqual((yield* tasksOf()).length, before + 2)
+      })
+    )
+
+    it.effect("what fails is charged nothing and not sent again", () =>
+      Effect.gen(function* () {
+        const { images } = yield* client
+        const before = (yield* tasksOf()).length
+        for (const [script, status, code] of [
+          ["refuse", 400, "2018"],
+          ["fail", 424, "2019"],
+          ["timeout", 424, "2019"],
+          ["operator", 424, "2019"]
+        ] as const) {
+          const prompt = `[[sim:${script}]]`
+          const error = yield* refusal(images.generate({ model: "text-to-image-max", prompt }))
+          assert.deepStrictEqual([error.status, error.code], [status, code], script)
+          assert.strictEqual(error.headers?.get("x-service-cost"), "0.00")
+        }
+        assert.strictEqual((yield* tasksOf()).length, before + 4)
+      })
+    )
+
+    it.effect("Idempotency-Key gives the same task again, whatever the boundary of the form", () =>
+      Effect.gen(function* () {
+        const { images } = yield* client
+        const before = (yield* tasksOf()).length
+        const key = { headers: { "idempotency-key": "order-1" } }
+        const edit = async (prompt: string) =>
+          images
+            .edit({ model: "image-edit", prompt, image: await file(), response_format: "url" }, key)
+            .withResponse()
+        const [first, again] = [
+          yield* Effect.promise(() => edit("b")),
+          yield* Effect.promise(() => edit("b"))
+        ]
+        assert.strictEqual(again.response.headers.get("idempotency-replayed"), "true")
+        assert.deepStrictEqual(again.data.data, first.data.data)
+        assert.strictEqual((yield* refusal(edit("c"))).code, "2008")
+        assert.strictEqual((yield* tasksOf()).length, before + 1)
+      })
+    )
+
+    it.effect("Prefer: respond-async is the 202 at once", () =>
+      Effect.gen(function* () {
+        const body = json({ model: "text-to-image-max", prompt: hang })
+        const headers = { ...body.headers, prefer: "respond-async" }
+        const answer = yield* call("/v1/images/generations", { ...body, headers })
+        assert.strictEqual(answer.status, 202)
+        assert.strictEqual(answer.headers.get("preference-applied"), "respond-async")
+        const { task_info } = yield* bodyOf(answer)
+        const url = answer.headers.get("location") ?? ""
+        assert.strictEqual((yield* read(url)).task_info.id, task_info.id)
+        yield* call(url, { method: "DELETE" })
+      })
+    )
+
+    it.effect("all faults are listed, nothing is dropped, and nothing was made", () =>
+      Effect.gen(function* () {
+        const before = (yield* tasksOf()).length
+        const faults = (body: object, path = "/v1/images/generations") =>
+          Effect.gen(function* () {
+            const answer = yield* call(path, json(body))
+            const problem = yield* bodyOf(answer)
+            assert.strictEqual(answer.status, problem.code === 2006 ? 404 : 400)
+            assert.strictEqual(problem.error.code, String(problem.code))
+            return problem.errors?.map((it: { pointer: string }) => it.pointer) ?? problem.code
+          })
+        const max = { model: "text-to-image-max", prompt: "a" }
+        const { model } = max
+        assert.deepStrictEqual(yield* faults({ prompt: "a" }), ["#/model"])
+        assert.deepStrictEqual(yield* faults({ ...max, model: "gpt-image-9" }), 2006)
+        assert.deepStrictEqual(yield* faults({ ...max, model: "image-to-video-spark" }), 2006)
+        assert.deepStrictEqual(yield* faults({ ...max, model: "image-edit" }), [
+          "#/model",
+          "#/images"
+        ])
+        assert.deepStrictEqual(yield* faults(max, "/v1/images/edits"), ["#/model", "#/images"])
+        assert.deepStrictEqual(
+          yield* faults({
+            model,
+            n: 2,
+            quality: "hd",
+            style: "natural",
+            stream: true,
+            response_format: "svg",
+            output_format: "webp",
+            size: "10x10",
+            other: 1
+          }),
+          [
+            "#/quality",
+            "#/style",
+            "#/output_format",
+            "#/stream",
+            "#/n",
+            "#/response_format",
+            "#/other",
+            "#/prompt",
+            "#/size"
+          ]
+        )
+        const edit = { model: "image-edit-pro", prompt: "a", images: ["QQ=="], size: "1536x1024" }
+        assert.include(yield* faults({ ...edit, mask: "x" }, "/v1/images/edits"), "#/mask")
+        assert.include(yield* faults(edit, "/v1/images/edits"), "#/size")
+        const { url } = yield* Running
+        const open = yield* Effect.promise(() => fetch(`${url}/v1/images/edits`, json(max)))
+        assert.strictEqual(open.status, 401)
+        const form = {
+          method: "POST",
+          headers: { "content-type": "multipart/form-data; boundary=a" }
+        }
+        const broken = yield* call("/v1/images/edits", { ...form, body: "nonsense" })
+        assert.strictEqual((yield* bodyOf(broken)).code, 2002)
+        assert.strictEqual((yield* tasksOf()).length, before)
+      })
+    )
+  })
+})

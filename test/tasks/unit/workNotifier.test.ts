@@ -1,0 +1,72 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Context, Deferred, Effect, Fiber, Layer } from "effect"
+import { EndpointId } from "../../../src/domain/Ids.ts"
+import { Hints } from "../../../src/process/Hints.ts"
+import type { HintTopic } from "../../../src/process/Hints.ts"
+import { TaskInbox } from "../../../src/tasks/TaskInbox.ts"
+import * as WorkNotifierLive from "../../../src/tasks/WorkNotifierLive.ts"
+import { WebhookDispatcher } from "../../../src/webhooks/WebhookDispatcher.ts"
+
+/** A notifier that receives the hints of the test, and opens actors as it says. */
+const start = Effect.fnUntraced(function* (open: Effect.Effect<void>) {
+  const handlers = new Map<HintTopic, (key: string) => void>()
+  const actor = Effect.as(open, { deliver: Effect.void })
+  const layer = WorkNotifierLive.layer.pipe(
+    Layer.provide(Layer.mock(WebhookDispatcher, { open: () => actor })),
+    Layer.provide(
+      Layer.succeed(Hints, {
+        publishUnsafe: () => {},
+        subscribe: (topic, handler) => void handlers.set(topic, handler)
+      })
+    )
+  )
+  const inbox = Context.get(yield* Layer.build(layer), TaskInbox)
+  return { inbox, hint: (topic: HintTopic, key: string) => handlers.get(topic)?.(key) }
+})
+
+/** docs/reference/processes.md#hints */
+describe("a hint of another process", () => {
+  it.effect("that a task is due wakes the scheduler at once, without a timer", () =>
+    Effect.gen(function* () {
+      const { hint, inbox } = yield* start(Effect.void)
+      const sleeping = yield* Effect.forkChild(inbox.sleepUntil(Number.POSITIVE_INFINITY, 0))
+      yield* Effect.yieldNow
+      hint("run", "task")
+      // The clock of the test stands still
+      yield* Fiber.join(sleeping)
+      inbox.clear()
+      hint("run", "before the sleep")
+      yield* inbox.sleepUntil(Number.POSITIVE_INFINITY, 0)
+    }).pipe(Effect.scoped)
+  )
+
+  it.effect("of many endpoints opens some actors at a time, each once", () =>
+    Effect.gen(function* () {
+      const gate = yield* Deferred.make<void>()
+      const done = yield* Deferred.make<void>()
+      const ids = Array.from({ length: 100 }, (_, n) =>
+        EndpointId.make(`whe_${String(n).padStart(32, "0")}`)
+      )
+      let opening = 0
+      let most = 0
+      let opened = 0
+      const { hint } = yield* start(
+        Effect.gen(function* () {
+          opening += 1
+          most = Math.max(most, opening)
+          yield* Deferred.await(gate)
+          opening -= 1
+          opened += 1
+          if (opened === ids.length) yield* Deferred.succeed(done, undefined)
+        })
+      )
+      for (const id of ids) hint("endpoint", id)
+      for (const id of ids) hint("endpoint", id)
+      yield* Effect.repeat(Effect.yieldNow, { times: 1000 })
+      assert.strictEqual(opening, 8, "a statement each, on the pool of all requests")
+      yield* Deferred.succeed(gate, undefined)
+      yield* Deferred.await(done)
+      assert.deepStrictEqual([most, opened], [8, 100])
+    }).pipe(Effect.scoped)
+  )
+})
