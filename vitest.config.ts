@@ -36,7 +36,7 @@ export default defineConfig({
     hookTimeout: 60_000,
     pool: "forks",
     isolate: false,
-    maxWorkers: 4,
+    maxWorkers: 6,
     sequence: { sequencer: Interleaved },
     // What a test logged is shown when it fails
     silent: "passed-only",

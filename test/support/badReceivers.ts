@@ -9,8 +9,12 @@ type Authority = Awaited<ReturnType<typeof makeAuthority>>
 /** A receiver on loopback that counts its connections, requests and bytes sent. */
 export interface Counted {
   readonly url: string
-  /** Open connections, and the highest number of them at one time. */
+  /** Open connections. */
   readonly open: () => number
+  /**
+   * The highest number at one time of connections without a whole response: the sender may have closed
+   * others, whose ends are not yet read here.
+   */
   readonly mostOpen: () => number
   readonly requests: () => number
   /** Bytes that its sockets have written. */
@@ -18,13 +22,17 @@ export interface Counted {
   readonly close: () => Promise<void>
 }
 
-const listen = async (server: Server, requests: () => number): Promise<Counted> => {
+const listen = async (
+  server: Server,
+  requests: () => number,
+  isAnswered: (socket: Socket) => boolean = () => false
+): Promise<Counted> => {
   const sockets = new Set<Socket>()
   let most = 0
   let closedBytes = 0
   server.on("connection", (socket: Socket) => {
     sockets.add(socket)
-    most = Math.max(most, sockets.size)
+    most = Math.max(most, [...sockets].filter((it) => !isAnswered(it)).length)
     socket.on("error", () => {})
     socket.on("close", () => {
       sockets.delete(socket)
@@ -53,14 +61,23 @@ export const startHttps = async (
   certificate?: { readonly name?: string; readonly expired?: boolean }
 ) => {
   let requests = 0
+  const answered = new Set<number | undefined>()
   const server = createHttpsServer(await authority.issue(certificate), (request, response) => {
     requests += 1
+    const { remotePort } = request.socket
+    response.once("finish", () => answered.add(remotePort))
     request.on("error", () => {})
     response.on("error", () => {})
     request.resume()
     request.on("end", () => listener(request, response))
   })
-  return listen(server, () => requests)
+  // A port may come again
+  server.on("connection", ({ remotePort }: Socket) => answered.delete(remotePort))
+  return listen(
+    server,
+    () => requests,
+    ({ remotePort }) => answered.has(remotePort)
+  )
 }
 
 /** Responds with raw bytes after the first bytes of the request. */

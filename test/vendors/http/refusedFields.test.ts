@@ -77,6 +77,7 @@ describe("a field that the upstream model does not take", () => {
         const fields = (model: string) =>
           Object.keys(data.find((it) => it.model === model)?.body_schema.properties ?? {})
         assert.deepEqual(fields("flux-dev").toSorted(), [
+          "metadata",
           "n",
           "prompt",
           "safety_filter",
