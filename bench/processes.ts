@@ -28,19 +28,27 @@ const parentOf = (pid: string): number => {
   }
 }
 
+const postmasterOf = (folder: string): number =>
+  Number(readFileSync(join(folder, "data", "postmaster.pid"), "utf8").split("\n", 1)[0])
+
 /** The processes of the Postgres in a folder: the children of its postmaster. */
 export const postgresProcesses = (folder: string): ReadonlyArray<number> => {
-  const postmaster = Number(
-    readFileSync(join(folder, "data", "postmaster.pid"), "utf8").split("\n", 1)[0]
-  )
+  const postmaster = postmasterOf(folder)
   return readdirSync("/proc")
     .filter((name) => /^\d+$/u.test(name) && parentOf(name) === postmaster)
     .map(Number)
 }
 
-/** CPU time of that Postgres, in microseconds. */
+/** Of the children that have ended: in ticks of 10 ms. */
+const endedMicros = (pid: number): number => {
+  const text = readFileSync(`/proc/${pid}/stat`, "utf8")
+  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ")
+  return (Number(fields[13]) + Number(fields[14])) * 10_000
+}
+
+/** CPU time of that Postgres, in microseconds, with that of connections that were closed. */
 export const postgresCpuMicros = (folder: string): number =>
   postgresProcesses(folder).reduce(
     (sum, pid) => sum + (numbers(`/proc/${pid}/schedstat`)[0] ?? 0) / 1000,
-    0
+    endedMicros(postmasterOf(folder))
   )

@@ -233,7 +233,10 @@ as $$
 begin
   with requested as materialized (
     select i.id, id_time(i.id, 'whd_') as created_at,
-      coalesce((select max(a.seq) from delivery_attempts a where a.delivery_id = i.id), 0) as seq
+      coalesce((
+        -- Of its day and later ones
+        select max(a.seq) from delivery_attempts a
+        where a.delivery_id = i.id and a.started_at >= id_time(i.id, 'whd_') - interval '1 hour'), 0) as seq
     from unnest(p_ids) as i (id)
   ), requeued as (
     insert into delivery_queue (id, created_at, endpoint_id, due_at, seq, manual)

@@ -22,6 +22,11 @@ export interface ListScan<S extends Schema.Constraint> {
   readonly key: "id" | "seq"
   /** Selects candidates by an index, in descending order of the key. */
   readonly candidates: Statement.Fragment
+  /**
+   * The same of the newest day that the list can begin with, all of which come before the others: a page that they
+   * fill reads the partitions of few days.
+   */
+  readonly newest?: Statement.Fragment
   /** Conditions on a table named `t` that no index serves. */
   readonly filters: ReadonlyArray<Statement.Fragment>
   readonly limit: number
@@ -42,28 +47,27 @@ export const scanList =
     filters,
     key,
     limit,
+    newest,
     row,
     user
   }: ListScan<S>) => {
     const name = sql.literal(key)
-    const page = sql`
-      SELECT ${columns} FROM (${candidates} LIMIT ${listScanRowsMax}) t
+    const pageOf = (some: Statement.Fragment, most = listScanRowsMax) => sql`
+      SELECT ${columns} FROM (${some} LIMIT ${most}) t
       WHERE ${filters.length === 0 ? sql`true` : sql.and(filters)}
       ORDER BY t.${name} DESC LIMIT ${limit}`
-    if (filters.length === 0) {
-      return page.pipe(
+    const rowsOfPage = (page: Statement.Fragment) =>
+      sql`${page}`.pipe(
         rowsOf(row),
-        Effect.map((rows) => ({ rows, end: null })),
-        storeFailures
+        Effect.map((rows) => ({ rows, end: null }))
       )
-    }
     // Candidates that another user's key or endpoint selects are that user's: none of their ids is shown
     const isOwn = user === undefined ? sql`true` : sql`t.user_id = ${user}`
     const scan = sql`
       SELECT t.${name}::text AS scan_end FROM (${candidates} LIMIT 1 OFFSET ${listScanRowsMax - 1}) t
       WHERE (SELECT count(*) FROM page) < ${limit} AND ${isOwn}`
-    return sql`
-      WITH page AS MATERIALIZED (${page}), scan AS MATERIALIZED (${scan})
+    const scanned = sql`
+      WITH page AS MATERIALIZED (${pageOf(candidates)}), scan AS MATERIALIZED (${scan})
       SELECT p.*, s.scan_end FROM (SELECT) one LEFT JOIN page p ON true LEFT JOIN scan s ON true
       ORDER BY p.${name} DESC`.pipe(
       Effect.flatMap((found) =>
@@ -71,16 +75,32 @@ export const scanList =
           rows: rowsOf(row)(Effect.succeed(found.filter((it) => it[key] !== null))),
           end: Effect.map(rowOf(End)(Effect.succeed(found)), ({ scanEnd }) => scanEnd)
         })
+      )
+    )
+    const all = filters.length === 0 ? rowsOfPage(pageOf(candidates)) : scanned
+    if (newest === undefined) return storeFailures(all)
+    // No more rows than the page has: a filter that matches little reads hardly more than without
+    return rowsOfPage(pageOf(newest, limit)).pipe(
+      Effect.filterOrElse(
+        (found) => found.rows.length >= limit,
+        () => all
       ),
       storeFailures
     )
   }
+
+/** A day before the first row of a list can have been made, in Unix milliseconds. */
+export const newestSince = (first: number): number => first - 86_400_000
 
 /** The lowest id of version 7 of this time. */
 export const idAt = (millis: number): string => {
   const hex = Math.max(0, Math.trunc(millis)).toString(16).padStart(12, "0")
   return `${hex.slice(0, 8)}-${hex.slice(8)}-0000-0000-000000000000`
 }
+
+/** The time that an id of version 7 begins with. */
+export const idMillis = (id: string): number =>
+  Number.parseInt(id.slice(0, 8) + id.slice(9, 13), 16)
 
 /** The condition of a filter that is given. */
 export const when = <A>(

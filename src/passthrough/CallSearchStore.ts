@@ -1,7 +1,8 @@
 import type { PgClient } from "@effect/sql-pg"
-import { DateTime } from "effect"
+import { DateTime, Effect } from "effect"
 import type { Schema } from "effect"
-import { idAt, scanList, when } from "../db/ListScan.ts"
+import type { Statement } from "effect/sql"
+import { idAt, idMillis, newestSince, scanList, when } from "../db/ListScan.ts"
 import { toDate } from "../db/Rows.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { UserId } from "../domain/Ids.ts"
@@ -54,19 +55,43 @@ export const searchCalls =
       ...when(since, (at) => sql`c.id >= ${idAt(DateTime.toEpochMillis(at) - idSkewMillis)}`),
       ...when(until, (at) => sql`c.id < ${idAt(DateTime.toEpochMillis(at) + idSkewMillis)}`)
     ]
+    const list = (conditions: ReadonlyArray<Statement.Fragment>) =>
+      sql`SELECT * FROM calls c WHERE ${sql.and(conditions)} ORDER BY c.id DESC`
     // A summary of each part of the table tells where the trace may be
     const traced = (id: string) =>
       sql`(SELECT * FROM calls c WHERE ${sql.and([sql`c.trace_id = ${id}`, ...range])} OFFSET 0)`
-    return scanList(sql)({
-      user: userId,
-      row,
-      columns: sql.literal(callColumns),
-      key: "id",
-      candidates:
-        traceId === undefined
-          ? sql`SELECT * FROM calls c WHERE ${sql.and([...ids, ...range])} ORDER BY c.id DESC`
-          : sql`SELECT * FROM ${traced(traceId)} c WHERE ${sql.and(ids)} ORDER BY c.id DESC`,
-      filters,
-      limit: filter.limit
-    })
+    const newest = (first: number) => {
+      const since = newestSince(first)
+      return list([
+        ...ids,
+        ...range,
+        sql`c.id >= ${idAt(since)}`,
+        sql`c.created_at >= ${new Date(since - idSkewMillis)}`,
+        ...when(before, () => sql`c.created_at <= ${new Date(first + idSkewMillis)}`)
+      ])
+    }
+    const scan = scanList(sql)
+    return Effect.flatMap(DateTime.now, (now) =>
+      scan({
+        user: userId,
+        row,
+        columns: sql.literal(callColumns),
+        key: "id",
+        ...(traceId === undefined
+          ? {
+              candidates: list([...ids, ...range]),
+              newest: newest(
+                Math.min(
+                  DateTime.toEpochMillis(until ?? now),
+                  before === undefined ? Infinity : idMillis(before)
+                )
+              )
+            }
+          : {
+              candidates: sql`SELECT * FROM ${traced(traceId)} c WHERE ${sql.and(ids)} ORDER BY c.id DESC`
+            }),
+        filters,
+        limit: filter.limit
+      })
+    )
   }

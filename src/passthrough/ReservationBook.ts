@@ -1,8 +1,8 @@
 import { DateTime } from "effect"
 import * as Credits from "../domain/Credits.ts"
-import type { UserId } from "../domain/Ids.ts"
-import { reservationMillis } from "../domain/Limits.ts"
 import type { CallEnd, CallStart } from "./CallStore.ts"
+import { isDone, isDue, later, never, opened } from "./Reservation.ts"
+import type { Moment, Reservation } from "./Reservation.ts"
 import type { ReservationGrant, ReservationSize, DrawnCall } from "./ReservationStore.ts"
 
 /** What goes into one transaction, and what the book needs when it is done. */
@@ -13,16 +13,6 @@ export interface Taken {
   readonly at: Moment
 }
 
-/**
- * Two clocks in milliseconds: the first is never set back, the second goes on while the machine sleeps.
- * A check of a key is too old when either of them says so.
- */
-export interface Moment {
-  readonly monotonic: number
-  /** Unix time. */
-  readonly wall: number
-}
-
 /** A key that began so many calls within a second gets a reservation. */
 const callsOften = 16
 const oftenMillis = 1000
@@ -30,46 +20,12 @@ const oftenMillis = 1000
 /** Calls of one transaction at most. */
 const callsPerBatchMax = 1000
 
-/** What is reserved for calls to come: so many times what the calls of one round cost at most. */
+/** What is reserved for calls to come: so many times what the calls between two writes cost at most. */
 const paceFactor = 4n
 /** At most this part of what the wallet has available is reserved for calls to come. */
 const reserveFactor = 16n
 /** After so many rounds without a call nothing is reserved for calls to come. */
 const quietRoundsMax = 5
-
-/** What this process may spend for a key without asking the store. Amounts in micro-credits. */
-interface Reservation {
-  readonly key: string
-  /** Calls are drawn by this secret of the key alone. */
-  rotation: number
-  readonly user: UserId
-  /** Of all calls that are drawn. ADR 0188. */
-  catalogId: number | null
-  /** Of the newest call: when it is another one, nothing is drawn until the running calls have ended. */
-  wantedCatalogId: number | null
-  /** Calls are drawn up to here: what the store holds at least, whether a write under way succeeds or not. */
-  limit: bigint
-  /** The most that running calls can cost, and what ended calls cost that are not settled yet. */
-  open: bigint
-  running: bigint
-  /** The most that the store may hold; 0: it certainly holds nothing. */
-  stored: bigint
-  /** The most that the calls of this round can cost, those included that were not covered. */
-  begun: bigint
-  /** The largest `begun` of the last rounds, decaying. */
-  pace: bigint
-  quietRounds: number
-  /** From then on the key has to be checked again. */
-  validUntil: Moment
-  /** Unix time in milliseconds. */
-  expiresAt: number
-  available: bigint | undefined
-  /** What the key's spend limit leaves beside `limit`; `undefined`: it has none. */
-  left: bigint | undefined
-  /** Nothing is drawn any more: it ends with its running calls. */
-  isClosing: boolean
-  ended: Array<DrawnCall>
-}
 
 /** Takes the end of a drawn call, once. */
 export type CloseDrawn = (end: CallEnd) => void
@@ -111,9 +67,12 @@ export class ReservationBook {
     // The store has recognized the key by its newest secret
     if (start.rotation > reservation.rotation) reservation.rotation = start.rotation
     reservation.begun += start.amount
+    reservation.calls += 1
+    if (start.amount > 0n) reservation.isUsed = true
     if (start.catalogId !== reservation.catalogId) {
       reservation.wantedCatalogId = start.catalogId
       reservation.validUntil = never
+      reservation.isUrgent = true
       return undefined
     }
     if (
@@ -123,6 +82,7 @@ export class ReservationBook {
       now.wall >= reservation.validUntil.wall ||
       now.wall >= reservation.expiresAt
     ) {
+      reservation.isUrgent = true
       return undefined
     }
     reservation.open += start.amount
@@ -142,17 +102,21 @@ export class ReservationBook {
     const ended: Array<DrawnCall> = []
     for (const reservation of this.#reservations.values()) {
       const { begun, key, rotation, running, user } = reservation
-      reservation.begun = 0n
-      reservation.pace = max(begun, reservation.pace - reservation.pace / 8n)
-      reservation.quietRounds = begun > 0n ? 0 : reservation.quietRounds + 1
+      reservation.quietRounds = reservation.isUsed ? 0 : reservation.quietRounds + 1
+      reservation.isUsed = false
       const isQuiet = isEnd || reservation.quietRounds >= quietRoundsMax
       if (isQuiet && isDone(reservation)) {
         this.#reservations.delete(key)
         continue
       }
-      const isDue =
+      const hasChanged =
         begun > 0n || reservation.ended.length > 0 || (isQuiet && reservation.stored > running)
-      if (!isDue) continue
+      if (!hasChanged || !(isQuiet || isDue(reservation, at))) continue
+      reservation.begun = 0n
+      reservation.calls = 0
+      reservation.isUrgent = false
+      reservation.writtenAt = at.monotonic
+      reservation.pace = max(begun, reservation.pace - reservation.pace / 8n)
       const settling = reservation.ended.splice(0, Math.max(0, callsPerBatchMax - ended.length))
       ended.push(...settling)
       // No call of the former catalog is left: those that are settled now need no hold any more
@@ -202,7 +166,11 @@ export class ReservationBook {
   }
 
   /** It was not written, or that is not known. */
-  failed({ ended }: Taken): void {
+  failed({ ended, sizes }: Taken): void {
+    for (const { key } of sizes) {
+      const reservation = this.#reservations.get(key)
+      if (reservation !== undefined) reservation.isUrgent = true
+    }
     for (const [key, mine] of Map.groupBy(ended, ({ start }) => start.key)) {
       this.#reservations.get(key)?.ended.unshift(...mine)
     }
@@ -224,51 +192,20 @@ export class ReservationBook {
   }
 
   /** Counts the calls of a key without a reservation; creates one when it calls often. */
-  #count(
-    { catalogId, key, rotation, user }: CallStart,
-    { monotonic }: Moment
-  ): Reservation | undefined {
+  #count(start: CallStart, { monotonic }: Moment): Reservation | undefined {
     if (monotonic - this.#countedSince >= oftenMillis) {
       this.#counts.clear()
       this.#countedSince = monotonic
     }
+    const { key } = start
     const count = (this.#counts.get(key) ?? 0) + 1
     this.#counts.set(key, count)
     if (count < callsOften) return undefined
-    const reservation: Reservation = {
-      key,
-      rotation,
-      user,
-      catalogId,
-      wantedCatalogId: catalogId,
-      limit: 0n,
-      open: 0n,
-      running: 0n,
-      stored: 0n,
-      begun: 0n,
-      pace: 0n,
-      quietRounds: 0,
-      validUntil: never,
-      expiresAt: Infinity,
-      available: undefined,
-      left: undefined,
-      isClosing: false,
-      ended: []
-    }
+    const reservation = opened(start)
     this.#reservations.set(key, reservation)
     return reservation
   }
 }
-
-const never: Moment = { monotonic: 0, wall: 0 }
-
-const later = ({ monotonic, wall }: Moment): Moment => ({
-  monotonic: monotonic + reservationMillis,
-  wall: wall + reservationMillis
-})
-
-const isDone = ({ ended, open, running, stored }: Reservation): boolean =>
-  stored === 0n && open === 0n && running === 0n && ended.length === 0
 
 /** What ended calls cost. */
 export const costOf = (ended: ReadonlyArray<DrawnCall>): bigint => {

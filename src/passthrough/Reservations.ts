@@ -24,7 +24,7 @@ export interface Reservations {
   readonly drawUnsafe: (start: CallStart, nowMillis: number) => Drawn | undefined
 }
 
-/** Pause between two writes: what gathers meanwhile shares a commit. */
+/** Pause between two writes: what is due by then shares a commit. */
 const roundMillis = 10
 
 /** Keeps reservations for the keys that call often, and settles the calls that are drawn on them. ADR 0116. */

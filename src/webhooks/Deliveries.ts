@@ -9,12 +9,11 @@ import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { DeliveryLogStore } from "./DeliveryLogStore.ts"
 import type {
   AttemptRow,
-  DeliveryPage,
-  DeliveryFilter,
   DeliveryRow,
   RedeliveryFilter,
   TaskDeliveryRow
 } from "./DeliveryLogStore.ts"
+import type { DeliveryFilter, DeliveryPage } from "./DeliverySearchStore.ts"
 import { Endpoints } from "./Endpoints.ts"
 
 export type { AttemptRow, DeliveryRow, TaskDeliveryRow } from "./DeliveryLogStore.ts"

@@ -1,15 +1,16 @@
 import { PgClient } from "@effect/sql-pg"
 import { Array, Context, DateTime, Effect, Layer, Option, Schema } from "effect"
 import { audited, named } from "../db/Audited.ts"
-import { scanList, when } from "../db/ListScan.ts"
 import type { ScannedPage } from "../db/ListScan.ts"
 import { Bytes, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { EventType } from "../domain/Event.ts"
-import { DeliveryId, deliveryTimeMillis, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
+import { DeliveryId, EndpointId, EventId, TaskId } from "../domain/Ids.ts"
 import type { UserId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { DeliveryStatus, FailureClass } from "../domain/Webhook.ts"
+import { createdAt, daysOfTask, deliveryColumns, searchDeliveries } from "./DeliverySearchStore.ts"
+import type { DeliveryFilter, DeliveryPage } from "./DeliverySearchStore.ts"
 
 /** One delivery of the log. */
 export class DeliveryRow extends Schema.Class<DeliveryRow>("DeliveryRow")({
@@ -41,20 +42,6 @@ export class AttemptRow extends Schema.Class<AttemptRow>("AttemptRow")({
   remoteAddress: Schema.NullOr(Schema.String)
 }) {}
 
-/** A filter that is absent matches all deliveries. */
-export interface DeliveryFilter {
-  readonly endpointId?: EndpointId | undefined
-  readonly taskId?: TaskId | undefined
-  readonly status?: DeliveryStatus | undefined
-  readonly type?: EventType | undefined
-  /** Of the request that caused the event. */
-  readonly traceId?: string | undefined
-  /** Created at or after. */
-  readonly since?: DateTime.Utc | undefined
-  /** Created before. */
-  readonly until?: DateTime.Utc | undefined
-}
-
 /** Which deliveries are sent again; absent members match all. */
 export interface RedeliveryFilter {
   readonly endpointId: EndpointId | undefined
@@ -67,13 +54,7 @@ export interface RedeliveryFilter {
   readonly after: DeliveryId | undefined
 }
 
-export interface DeliveryPage {
-  readonly before: Option.Option<DeliveryId>
-  readonly limit: number
-}
-
-/** One attempt of one delivery; without an attempt its columns are null. */
-const TaskDeliveryRow = Schema.Struct({
+const OfTaskRow = Schema.Struct({
   id: DeliveryId,
   endpointId: EndpointId,
   eventId: EventId,
@@ -81,15 +62,34 @@ const TaskDeliveryRow = Schema.Struct({
   status: DeliveryStatus,
   createdAt: Time,
   updatedAt: Time,
-  traceId: Schema.NullOr(Schema.String),
-  seq: Schema.NullOr(Schema.Int),
-  dueAt: Schema.NullOr(Time),
-  startedAt: Schema.NullOr(Time),
+  traceId: Schema.NullOr(Schema.String)
+})
+
+const OfDeliveryRow = Schema.Struct({
+  deliveryId: DeliveryId,
+  seq: Schema.Int,
+  dueAt: Time,
+  startedAt: Time,
   endedAt: Schema.NullOr(Time),
   httpStatus: Schema.NullOr(Schema.Int),
   failure: Schema.NullOr(FailureClass)
 })
-export type TaskDeliveryRow = typeof TaskDeliveryRow.Type
+
+/** One attempt of one delivery; without an attempt its members are null. */
+export type TaskDeliveryRow = typeof OfTaskRow.Type & {
+  readonly [Key in Exclude<keyof typeof OfDeliveryRow.Type, "deliveryId">]:
+    | (typeof OfDeliveryRow.Type)[Key]
+    | null
+}
+
+const noAttempt = {
+  seq: null,
+  dueAt: null,
+  startedAt: null,
+  endedAt: null,
+  httpStatus: null,
+  failure: null
+}
 
 /** The delivery log, and redelivery. docs/reference/webhooks.md#delivery-log */
 export class DeliveryLogStore extends Context.Service<
@@ -141,61 +141,10 @@ export class DeliveryLogStore extends Context.Service<
   )
 }
 
-/** The `created_at` that the id contains, so that the planner reads that day's partition only. */
-const createdAt = (id: DeliveryId): Date =>
-  new Date(Option.getOrElse(deliveryTimeMillis(id), () => 0))
-
-/** The lowest delivery id of this time. */
-const deliveryIdAt = (at: DateTime.Utc): string =>
-  `whd_${DateTime.toEpochMillis(at).toString(16).padStart(12, "0")}`
-
-/** Of a table named `t`. */
-const deliveryColumns = `
-    t.id, t.endpoint_id, t.event_id, t.event_type, t.task_id, t.status, t.attempts, t.next_due_at,
-    t.created_at, t.updated_at,
-    (SELECT e.deleted_at IS NOT NULL FROM webhook_endpoints e WHERE e.id = t.endpoint_id) AS endpoint_deleted`
-
-function search(sql: PgClient.PgClient) {
-  return (userId: UserId, filter: DeliveryFilter, page: DeliveryPage) => {
-    const { endpointId, since, taskId, until } = filter
-    const before = Option.filter(page.before, (id) => Option.isSome(deliveryTimeMillis(id)))
-    const candidates = [
-      endpointId === undefined ? sql`c.user_id = ${userId}` : sql`c.endpoint_id = ${endpointId}`,
-      ...when(Option.getOrUndefined(before), (id) => sql`c.id < ${id}`),
-      ...when(Option.getOrUndefined(before), (id) => sql`c.created_at <= ${createdAt(id)}`),
-      ...when(taskId, (id) => sql`c.task_id = ${id}`),
-      ...when(since, (at) => sql`c.created_at >= ${toDate(at)}`),
-      ...when(since, (at) => sql`c.id >= ${deliveryIdAt(at)}`),
-      ...when(until, (at) => sql`c.created_at < ${toDate(at)}`),
-      ...when(until, (at) => sql`c.id < ${deliveryIdAt(at)}`)
-    ]
-    return scanList(sql)({
-      user: userId,
-      row: DeliveryRow,
-      columns: sql.literal(deliveryColumns),
-      key: "id",
-      candidates: sql`
-          SELECT * FROM deliveries_and_claims c WHERE ${sql.and(candidates)} ORDER BY c.id DESC`,
-      filters: [
-        ...when(endpointId, () => sql`t.user_id = ${userId}`),
-        ...when(filter.status, (status) => sql`t.status = ${status}`),
-        ...when(filter.type, (type) => sql`t.event_type = ${type}`),
-        ...when(
-          filter.traceId,
-          (id) => sql`EXISTS (
-              SELECT FROM events e
-              WHERE e.id = t.event_id AND e.created_at = t.event_created_at AND e.trace_id = ${id})`
-        )
-      ],
-      limit: page.limit
-    })
-  }
-}
-
 function reads(sql: PgClient.PgClient) {
   const Body = Schema.Struct({ body: Bytes })
   return {
-    search: search(sql),
+    search: searchDeliveries(sql, DeliveryRow),
     find: (userId: UserId, id: DeliveryId) =>
       sql`
         SELECT ${sql.literal(deliveryColumns)} FROM deliveries_and_claims t
@@ -207,17 +156,12 @@ function reads(sql: PgClient.PgClient) {
     attempts: (id: DeliveryId) =>
       sql`
         SELECT seq, due_at, started_at, ended_at, status, failure, detail, answer, remote_address
-        FROM attempts_and_claims WHERE delivery_id = ${id} AND started_at >= ${createdAt(id)}
+        FROM attempts_and_claims
+        WHERE delivery_id = ${id} AND started_at >= ${createdAt(id)} AND started_at <= (
+          SELECT updated_at + interval '1 hour' FROM deliveries_and_claims
+          WHERE id = ${id} AND created_at = ${createdAt(id)})
         ORDER BY seq`.pipe(rowsOf(AttemptRow), storeFailures),
-    ofTask: (id: TaskId) =>
-      sql`
-        SELECT d.id, d.endpoint_id, d.event_id, d.event_type, d.status, d.created_at, d.updated_at,
-          e.trace_id, a.seq, a.due_at, a.started_at, a.ended_at, a.status AS http_status, a.failure
-        FROM deliveries_and_claims d
-        LEFT JOIN events e ON e.id = d.event_id AND e.created_at = d.event_created_at
-        LEFT JOIN attempts_and_claims a ON a.delivery_id = d.id
-        WHERE d.task_id = ${id}
-        ORDER BY d.created_at, d.id, a.seq`.pipe(rowsOf(TaskDeliveryRow), storeFailures),
+    ofTask: ofTask(sql),
     body: (id: DeliveryId) =>
       sql`
         SELECT e.body FROM deliveries d
@@ -229,6 +173,44 @@ function reads(sql: PgClient.PgClient) {
       )
   }
 }
+
+/** Each row's day is known, so that one partition is read for each, whatever the statistics say. */
+function ofTask(sql: PgClient.PgClient) {
+  return Effect.fnUntraced(function* (id: TaskId) {
+    const [days] = yield* daysOfTask(sql)(id)
+    if (days === undefined) return []
+    const [since, until] = [toDate(days.since), toDate(days.until)]
+    const rows = yield* sql`
+        SELECT d.id, d.endpoint_id, d.event_id, d.event_type, d.status, d.created_at, d.updated_at, e.trace_id
+        FROM (
+          SELECT * FROM deliveries_and_claims c
+          WHERE c.task_id = ${id} AND c.created_at >= ${since} AND c.created_at <= ${until}
+          OFFSET 0
+        ) d
+        LEFT JOIN LATERAL (
+          SELECT trace_id FROM events
+          WHERE id = d.event_id AND created_at = d.event_created_at AND created_at >= ${since} AND created_at <= ${until}
+          OFFSET 0
+        ) e ON true
+        ORDER BY d.created_at, d.id`.pipe(rowsOf(OfTaskRow))
+    // A delivery is updated with each of its attempts
+    const last = Math.max(...rows.map(({ updatedAt }) => DateTime.toEpochMillis(updatedAt)))
+    if (rows.length === 0) return []
+    const attempts = yield* sql`
+        SELECT delivery_id, seq, due_at, started_at, ended_at, status AS http_status, failure
+        FROM attempts_and_claims
+        WHERE delivery_id = ANY (${rows.map((row) => row.id)}::text[])
+          AND started_at >= ${since} AND started_at <= ${new Date(last + hourMillis)}
+        ORDER BY seq`.pipe(rowsOf(OfDeliveryRow))
+    const byDelivery = Map.groupBy(attempts, ({ deliveryId }) => deliveryId)
+    return rows.flatMap((row): ReadonlyArray<TaskDeliveryRow> =>
+      (byDelivery.get(row.id) ?? [noAttempt]).map((attempt) => Object.assign({}, attempt, row))
+    )
+  }, storeFailures)
+}
+
+/** Clocks of processes may differ by so much. */
+const hourMillis = 3_600_000
 
 function redelivery(sql: PgClient.PgClient) {
   const Requeued = Schema.Struct({ endpoints: Schema.Array(EndpointId) })

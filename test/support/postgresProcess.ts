@@ -97,7 +97,10 @@ export interface NewServer {
   readonly start: () => Promise<void>
 }
 
-/** A server that is not started yet. With `copyOf` its folder is empty, to be filled with that of another one. */
+/**
+ * A server that is not started yet. With `copyOf` its folder is empty, to be filled with that of another one; a folder
+ * that has data is used as it is.
+ */
 export const newServer = async (
   folder: string,
   more: ReadonlyArray<string> = [],
@@ -114,7 +117,8 @@ export const newServer = async (
   await chmod(data, 0o700)
   const env = { ...process.env, LC_ALL: "C", TZ: "UTC" }
   const initdb = ["-D", data, "-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "-N"]
-  if (copyOf === undefined) await exec(binaries.initdb, initdb, { ...user, env, cwd: data })
+  const isEmpty = copyOf === undefined && !existsSync(join(data, "PG_VERSION"))
+  if (isEmpty) await exec(binaries.initdb, initdb, { ...user, env, cwd: data })
   const port = await freePort()
   const log = openSync(join(folder, "log"), "a")
   const settings = [

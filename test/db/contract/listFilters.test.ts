@@ -12,7 +12,7 @@ import type { TaskFilter } from "../../../src/tasks/history/TaskHistoryStore.ts"
 import type { EntryPage } from "../../../src/wallet/WalletEntryStore.ts"
 import { WalletStore } from "../../../src/wallet/WalletStore.ts"
 import { DeliveryLogStore } from "../../../src/webhooks/DeliveryLogStore.ts"
-import type { DeliveryFilter } from "../../../src/webhooks/DeliveryLogStore.ts"
+import type { DeliveryFilter } from "../../../src/webhooks/DeliverySearchStore.ts"
 import { singleStores } from "../../support/stores.ts"
 import { credits, newWallet, walletStores } from "../../support/wallets.ts"
 
