@@ -11,8 +11,8 @@ export interface AdmissionService {
 
 /** However slow it is, a process takes so much at a time, and in a burst so much. */
 export const makeAdmission = (): AdmissionService => ({
-  creates: new AdmissionLimiter({ least: 64, most: 256 }),
-  calls: new AdmissionLimiter({ least: 64, most: 1024 })
+  creates: new AdmissionLimiter({ least: 128, most: 512 }),
+  calls: new AdmissionLimiter({ least: 256, most: 1024 })
 })
 
 /** One for the process: it has one event loop and one pool. ADR 0207. */
