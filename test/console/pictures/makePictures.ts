@@ -15,6 +15,7 @@ import {
   wallet
 } from "../../support/consoleData.ts"
 import { catalogReload } from "../../support/operatorData.ts"
+import { madeOf, pictureSource } from "./pictureSource.ts"
 import { smallPng } from "./smallPng.ts"
 
 /**
@@ -149,6 +150,7 @@ const main = async () => {
   })
   for (const picture of pictures) await shoot(browser, picture)
   await browser.close()
+  await writeFile(madeOf, `${pictureSource()}\n`)
 }
 
 await main()

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs"
 import { assert, describe, it } from "vitest"
 import { pictures } from "../../support/consoleData.ts"
+import { madeOf, pictureSource } from "../pictures/pictureSource.ts"
 
 /** As they stand in the file: to import it would load all pages. */
 const routes = [
@@ -32,5 +33,9 @@ describe("the pictures of docs/console.md", () => {
       assert.isBelow(bytes.length, bytesMax, name)
       assert.match(page, new RegExp(`!\\[[^\\]]+\\]\\(pictures/${name}\\)`, "u"))
     }
+  })
+
+  it("they are of the console and the data as they are now", () => {
+    assert.strictEqual(readFileSync(madeOf, "utf8").trim(), pictureSource(), "run npm run pictures")
   })
 })
