@@ -91,11 +91,11 @@ export const apiTypes = (document: Json): string => {
         return `${status}: { headers: Headers_; content${content === undefined ? "?: never" : `: ${contentOf(content)}`} }`
       })
     const body = operation["requestBody"]
-    return `{
-      parameters: { ${places.join("; ")} }
-      requestBody${body === undefined ? "?: never" : `: { content: ${contentOf(asObject(body)["content"])} }`}
-      responses: { ${responses.join("; ")}; default: Failure }
-    }`
+    return `{ ${[
+      `parameters: { ${places.join("; ")} }`,
+      `requestBody${body === undefined ? "?: never" : `: { content: ${contentOf(asObject(body)["content"])} }`}`,
+      `responses: { ${responses.join("; ")}; default: Failure }`
+    ].join("; ")} }`
   }
 
   const pathLines = paths.map(
@@ -112,8 +112,7 @@ export const apiTypes = (document: Json): string => {
     .map(([path]) => JSON.stringify(path))
   const used = usedSchemas(schemas, paths)
   const schemaLines = used.map((name) => `  ${name}: ${typeOf(schemas[name])}`)
-  return `/* oxlint-disable max-lines */
-/* Made from schema/openapi.json by \`npm run console\`. */
+  return `/* Made from schema/openapi.json by \`npm run console\`. */
 
 type Headers_ = { [name: string]: unknown }
 type Failure = { headers: Headers_; content: { "application/problem+json": Schemas["Problem"] } }

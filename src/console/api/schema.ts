@@ -1,4 +1,3 @@
-/* oxlint-disable max-lines */
 /* Made from schema/openapi.json by `npm run console`. */
 
 type Headers_ = { [name: string]: unknown }
@@ -68,378 +67,150 @@ export const pathsOfUser: ReadonlyArray<string> = ["/manage/v1/api-keys", "/mana
 
 export interface paths {
   "/manage/v1/users": {
-    get: {
-      parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number }; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["User"]>; readonly "next_cursor": string | null } } }; default: Failure }
-    }
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }
-      requestBody: { content: { "application/json": { readonly "email": string; readonly "name"?: string | null; readonly "password"?: string } } }
-      responses: { 201: { headers: Headers_; content: { "application/json": Schemas["User"] } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["User"]>; readonly "next_cursor": string | null } } }; default: Failure } }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }; requestBody: { content: { "application/json": { readonly "email": string; readonly "name"?: string | null; readonly "password"?: string } } }; responses: { 201: { headers: Headers_; content: { "application/json": Schemas["User"] } }; default: Failure } }
   }
   "/manage/v1/users/{id}": {
-    get: {
-      parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["User"] } }; default: Failure }
-    }
-    patch: {
-      parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody: { content: { "application/json": Schemas["UserChange"] } }
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["User"] } }; default: Failure }
-    }
-    delete: {
-      parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 202: { headers: Headers_; content: { "application/json": Schemas["DeletedUser"] } }; default: Failure }
-    }
+    get: { parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["User"] } }; default: Failure } }
+    patch: { parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody: { content: { "application/json": Schemas["UserChange"] } }; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["User"] } }; default: Failure } }
+    delete: { parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 202: { headers: Headers_; content: { "application/json": Schemas["DeletedUser"] } }; default: Failure } }
   }
   "/manage/v1/users/{id}/api-keys": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }
-      requestBody: { content: { "application/json": Schemas["NewApiKey"] } }
-      responses: { 201: { headers: Headers_; content: { "application/json": Schemas["CreatedApiKey"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }; requestBody: { content: { "application/json": Schemas["NewApiKey"] } }; responses: { 201: { headers: Headers_; content: { "application/json": Schemas["CreatedApiKey"] } }; default: Failure } }
   }
   "/manage/v1/users/{id}/top-ups": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }
-      requestBody: { content: { "application/json": { readonly "amount": string; readonly "note"?: string | null } } }
-      responses: { 201: { headers: Headers_; content: { "application/json": Schemas["Wallet"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }; requestBody: { content: { "application/json": { readonly "amount": string; readonly "note"?: string | null } } }; responses: { 201: { headers: Headers_; content: { "application/json": Schemas["Wallet"] } }; default: Failure } }
   }
   "/manage/v1/users/{id}/adjustments": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }
-      requestBody: { content: { "application/json": { readonly "amount": string; readonly "note": string } } }
-      responses: { 201: { headers: Headers_; content: { "application/json": Schemas["Wallet"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }; requestBody: { content: { "application/json": { readonly "amount": string; readonly "note": string } } }; responses: { 201: { headers: Headers_; content: { "application/json": Schemas["Wallet"] } }; default: Failure } }
   }
   "/manage/v1/api-keys": {
-    get: {
-      parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["ApiKey"]>; readonly "next_cursor": string | null } } }; default: Failure }
-    }
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }
-      requestBody: { content: { "application/json": Schemas["NewApiKey"] } }
-      responses: { 201: { headers: Headers_; content: { "application/json": Schemas["CreatedApiKey"] } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["ApiKey"]>; readonly "next_cursor": string | null } } }; default: Failure } }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }; requestBody: { content: { "application/json": Schemas["NewApiKey"] } }; responses: { 201: { headers: Headers_; content: { "application/json": Schemas["CreatedApiKey"] } }; default: Failure } }
   }
   "/manage/v1/api-keys/{id}": {
-    get: {
-      parameters: { query?: { readonly "user_id"?: string }; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["ApiKey"] } }; default: Failure }
-    }
-    patch: {
-      parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody: { content: { "application/json": Schemas["ApiKeyChange"] } }
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["ApiKey"] } }; default: Failure }
-    }
-    delete: {
-      parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 204: { headers: Headers_; content?: never }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "user_id"?: string }; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["ApiKey"] } }; default: Failure } }
+    patch: { parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody: { content: { "application/json": Schemas["ApiKeyChange"] } }; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["ApiKey"] } }; default: Failure } }
+    delete: { parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 204: { headers: Headers_; content?: never }; default: Failure } }
   }
   "/manage/v1/api-keys/{id}/rotate": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }
-      requestBody: { content: { "application/json": Schemas["ApiKeyRotation"] } }
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["RotatedApiKey"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }; requestBody: { content: { "application/json": Schemas["ApiKeyRotation"] } }; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["RotatedApiKey"] } }; default: Failure } }
   }
   "/manage/v1/wallet": {
-    get: {
-      parameters: { query?: { readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Wallet"] } }; default: Failure }
-    }
-    patch: {
-      parameters: { query?: never; header?: never; path?: never; cookie?: never }
-      requestBody: { content: { "application/json": { readonly "trigger_threshold": string } } }
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Wallet"] } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Wallet"] } }; default: Failure } }
+    patch: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody: { content: { "application/json": { readonly "trigger_threshold": string } } }; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Wallet"] } }; default: Failure } }
   }
   "/manage/v1/wallet/entries": {
-    get: {
-      parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "kind"?: "top_up" | "adjustment" | "hold" | "capture" | "release"; readonly "task_id"?: string; readonly "since"?: string; readonly "until"?: string; readonly "trace_id"?: string; readonly "min_amount"?: string; readonly "max_amount"?: string; readonly "format"?: "json" | "csv"; readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["WalletEntry"]>; readonly "next_cursor": string | null } } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "kind"?: "top_up" | "adjustment" | "hold" | "capture" | "release"; readonly "task_id"?: string; readonly "since"?: string; readonly "until"?: string; readonly "trace_id"?: string; readonly "min_amount"?: string; readonly "max_amount"?: string; readonly "format"?: "json" | "csv"; readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["WalletEntry"]>; readonly "next_cursor": string | null } } }; default: Failure } }
   }
   "/manage/v1/users/{id}/wallet": {
-    get: {
-      parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Wallet"] } }; default: Failure }
-    }
+    get: { parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Wallet"] } }; default: Failure } }
   }
   "/manage/v1/users/{id}/wallet/entries": {
-    get: {
-      parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "kind"?: "top_up" | "adjustment" | "hold" | "capture" | "release"; readonly "task_id"?: string; readonly "since"?: string; readonly "until"?: string; readonly "trace_id"?: string; readonly "min_amount"?: string; readonly "max_amount"?: string; readonly "format"?: "json" | "csv" }; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["WalletEntry"]>; readonly "next_cursor": string | null } } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "kind"?: "top_up" | "adjustment" | "hold" | "capture" | "release"; readonly "task_id"?: string; readonly "since"?: string; readonly "until"?: string; readonly "trace_id"?: string; readonly "min_amount"?: string; readonly "max_amount"?: string; readonly "format"?: "json" | "csv" }; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["WalletEntry"]>; readonly "next_cursor": string | null } } }; default: Failure } }
   }
   "/manage/v1/calls": {
-    get: {
-      parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "user_id"?: string; readonly "since"?: string; readonly "until"?: string; readonly "trace_id"?: string; readonly "min_cost"?: string; readonly "max_cost"?: string; readonly "outcome"?: "settled" | "released" | "lost"; readonly "api_key_id"?: string; readonly "vendor"?: string; readonly "model"?: string }; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["Call"]>; readonly "next_cursor": string | null } } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "user_id"?: string; readonly "since"?: string; readonly "until"?: string; readonly "trace_id"?: string; readonly "min_cost"?: string; readonly "max_cost"?: string; readonly "outcome"?: "settled" | "released" | "lost"; readonly "api_key_id"?: string; readonly "vendor"?: string; readonly "model"?: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["Call"]>; readonly "next_cursor": string | null } } }; default: Failure } }
   }
   "/manage/v1/calls/{id}": {
-    get: {
-      parameters: { query?: { readonly "user_id"?: string }; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Call"] } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "user_id"?: string }; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Call"] } }; default: Failure } }
   }
   "/manage/v1/usage": {
-    get: {
-      parameters: { query?: { readonly "from"?: string; readonly "to"?: string; readonly "group_by"?: string; readonly "user_id"?: string; readonly "api_key_id"?: string; readonly "vendor"?: string; readonly "model"?: string; readonly "sandbox"?: "true" | "false"; readonly "format"?: "json" | "csv"; readonly "cursor"?: string; readonly "limit"?: number }; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["Usage"]>; readonly "next_cursor": string | null } } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "from"?: string; readonly "to"?: string; readonly "group_by"?: string; readonly "user_id"?: string; readonly "api_key_id"?: string; readonly "vendor"?: string; readonly "model"?: string; readonly "sandbox"?: "true" | "false"; readonly "format"?: "json" | "csv"; readonly "cursor"?: string; readonly "limit"?: number }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["Usage"]>; readonly "next_cursor": string | null } } }; default: Failure } }
   }
   "/manage/v1/usage/rebuild": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }
-      requestBody: { content: { "application/json": { readonly "from": string; readonly "to": string; readonly "user_id"?: string } } }
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["UsageRebuild"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }; requestBody: { content: { "application/json": { readonly "from": string; readonly "to": string; readonly "user_id"?: string } } }; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["UsageRebuild"] } }; default: Failure } }
   }
   "/manage/v1/reconciliations": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }
-      requestBody: { content: { "application/json": { readonly "vendor": "openai" | "dashscope" | "gemini" | "fal" | "replicate" | "anthropic"; readonly "bill": string; readonly "columns"?: { readonly "id"?: string; readonly "model"?: string; readonly "date"?: string; readonly "amount"?: string } } } }
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Reconciliation"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }; requestBody: { content: { "application/json": { readonly "vendor": "openai" | "dashscope" | "gemini" | "fal" | "replicate" | "anthropic"; readonly "bill": string; readonly "columns"?: { readonly "id"?: string; readonly "model"?: string; readonly "date"?: string; readonly "amount"?: string } } } }; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Reconciliation"] } }; default: Failure } }
   }
   "/manage/v1/webhook-endpoints": {
-    get: {
-      parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["WebhookEndpoint"]>; readonly "next_cursor": string | null } } }; default: Failure }
-    }
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }
-      requestBody: { content: { "application/json": Schemas["NewWebhookEndpoint"] } }
-      responses: { 201: { headers: Headers_; content: { "application/json": Schemas["WebhookEndpointWithSecret"] } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["WebhookEndpoint"]>; readonly "next_cursor": string | null } } }; default: Failure } }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }; requestBody: { content: { "application/json": Schemas["NewWebhookEndpoint"] } }; responses: { 201: { headers: Headers_; content: { "application/json": Schemas["WebhookEndpointWithSecret"] } }; default: Failure } }
   }
   "/manage/v1/webhook-endpoints/{id}": {
-    get: {
-      parameters: { query?: { readonly "user_id"?: string }; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["WebhookEndpoint"] } }; default: Failure }
-    }
-    patch: {
-      parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody: { content: { "application/json": Schemas["WebhookEndpointChange"] } }
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["WebhookEndpoint"] } }; default: Failure }
-    }
-    delete: {
-      parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 204: { headers: Headers_; content?: never }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "user_id"?: string }; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["WebhookEndpoint"] } }; default: Failure } }
+    patch: { parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody: { content: { "application/json": Schemas["WebhookEndpointChange"] } }; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["WebhookEndpoint"] } }; default: Failure } }
+    delete: { parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 204: { headers: Headers_; content?: never }; default: Failure } }
   }
   "/manage/v1/webhook-endpoints/{id}/rotate": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["WebhookEndpointWithSecret"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["WebhookEndpointWithSecret"] } }; default: Failure } }
   }
   "/manage/v1/webhook-endpoints/{id}/test": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 202: { headers: Headers_; content: { "application/json": { readonly "event_id": string; readonly "delivery_id": string } } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 202: { headers: Headers_; content: { "application/json": { readonly "event_id": string; readonly "delivery_id": string } } }; default: Failure } }
   }
   "/manage/v1/webhook-endpoints/{id}/recover": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }
-      requestBody: { content: { "application/json": Schemas["RecoverWebhookDeliveries"] } }
-      responses: { 202: { headers: Headers_; content: { "application/json": Schemas["RecoveredWebhookDeliveries"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }; requestBody: { content: { "application/json": Schemas["RecoverWebhookDeliveries"] } }; responses: { 202: { headers: Headers_; content: { "application/json": Schemas["RecoveredWebhookDeliveries"] } }; default: Failure } }
   }
   "/manage/v1/webhook-endpoints/{id}/debug-signature": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }
-      requestBody: { content: { "application/json": Schemas["ReceivedWebhookDelivery"] } }
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["WebhookSignatureReport"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }; requestBody: { content: { "application/json": Schemas["ReceivedWebhookDelivery"] } }; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["WebhookSignatureReport"] } }; default: Failure } }
   }
   "/manage/v1/tasks": {
-    get: {
-      parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "since"?: string; readonly "until"?: string; readonly "trace_id"?: string; readonly "min_cost"?: string; readonly "max_cost"?: string; readonly "user_id"?: string; readonly "status"?: "pending" | "processing" | "completed" | "failed"; readonly "api_key_id"?: string; readonly "model"?: string; readonly "vendor"?: string; readonly "metadata"?: Readonly<Record<string, string>> }; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["TaskListItem"]>; readonly "next_cursor": string | null } } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "since"?: string; readonly "until"?: string; readonly "trace_id"?: string; readonly "min_cost"?: string; readonly "max_cost"?: string; readonly "user_id"?: string; readonly "status"?: "pending" | "processing" | "completed" | "failed"; readonly "api_key_id"?: string; readonly "model"?: string; readonly "vendor"?: string; readonly "metadata"?: Readonly<Record<string, string>> }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["TaskListItem"]>; readonly "next_cursor": string | null } } }; default: Failure } }
   }
   "/manage/v1/tasks/{id}": {
-    get: {
-      parameters: { query?: { readonly "user_id"?: string }; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["TaskTimeline"] } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "user_id"?: string }; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["TaskTimeline"] } }; default: Failure } }
   }
   "/manage/v1/models": {
-    get: {
-      parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number }; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["Model"] | Schemas["TokenModel"]>; readonly "next_cursor": string | null } } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["Model"] | Schemas["TokenModel"]>; readonly "next_cursor": string | null } } }; default: Failure } }
   }
   "/manage/v1/catalog": {
-    get: {
-      parameters: { query?: { readonly "hash"?: string; readonly "at"?: string }; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Catalog"] } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "hash"?: string; readonly "at"?: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Catalog"] } }; default: Failure } }
   }
   "/manage/v1/catalog/reload": {
-    post: {
-      parameters: { query?: { readonly "dry_run"?: "true" | "false" }; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["CatalogReload"] } }; default: Failure }
-    }
+    post: { parameters: { query?: { readonly "dry_run"?: "true" | "false" }; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["CatalogReload"] } }; default: Failure } }
   }
   "/manage/v1/accounts": {
-    get: {
-      parameters: { query?: never; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["VendorAccount"]>; readonly "next_cursor": null } } }; default: Failure }
-    }
+    get: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["VendorAccount"]>; readonly "next_cursor": null } } }; default: Failure } }
   }
   "/manage/v1/accounts/{id}/drain": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["VendorAccount"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["VendorAccount"] } }; default: Failure } }
   }
   "/manage/v1/accounts/{id}/resume": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["VendorAccount"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["VendorAccount"] } }; default: Failure } }
   }
   "/manage/v1/accounts/{id}/check": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["VendorAccountCheck"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["VendorAccountCheck"] } }; default: Failure } }
   }
   "/manage/v1/webhook-deliveries": {
-    get: {
-      parameters: { query?: { readonly "endpoint_id"?: string; readonly "task_id"?: string; readonly "since"?: string; readonly "until"?: string; readonly "trace_id"?: string; readonly "status"?: "pending" | "delivering" | "succeeded" | "failed" | "skipped"; readonly "type"?: "task.created" | "task.succeeded" | "task.failed" | "balance.low"; readonly "cursor"?: string; readonly "limit"?: number; readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["WebhookDelivery"]>; readonly "next_cursor": string | null } } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "endpoint_id"?: string; readonly "task_id"?: string; readonly "since"?: string; readonly "until"?: string; readonly "trace_id"?: string; readonly "status"?: "pending" | "delivering" | "succeeded" | "failed" | "skipped"; readonly "type"?: "task.created" | "task.succeeded" | "task.failed" | "balance.low"; readonly "cursor"?: string; readonly "limit"?: number; readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["WebhookDelivery"]>; readonly "next_cursor": string | null } } }; default: Failure } }
   }
   "/manage/v1/webhook-deliveries/{id}": {
-    get: {
-      parameters: { query?: { readonly "user_id"?: string }; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["WebhookDeliveryWithAttempts"] } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "user_id"?: string }; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["WebhookDeliveryWithAttempts"] } }; default: Failure } }
   }
   "/manage/v1/webhook-deliveries/redeliver": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }
-      requestBody: { content: { "application/json": Schemas["RedeliverWebhookDeliveries"] } }
-      responses: { 202: { headers: Headers_; content: { "application/json": Schemas["RedeliveredWebhookDeliveries"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }; requestBody: { content: { "application/json": Schemas["RedeliverWebhookDeliveries"] } }; responses: { 202: { headers: Headers_; content: { "application/json": Schemas["RedeliveredWebhookDeliveries"] } }; default: Failure } }
   }
   "/manage/v1/webhook-deliveries/{id}/redeliver": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 202: { headers: Headers_; content: { "application/json": Schemas["WebhookDelivery"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 202: { headers: Headers_; content: { "application/json": Schemas["WebhookDelivery"] } }; default: Failure } }
   }
   "/manage/v1/audit-log": {
-    get: {
-      parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "user_id"?: string; readonly "type"?: string; readonly "actor_id"?: string; readonly "resource_id"?: string; readonly "since"?: string; readonly "until"?: string; readonly "format"?: "json" | "csv" }; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["AuditEntry"]>; readonly "next_cursor": string | null } } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "user_id"?: string; readonly "type"?: string; readonly "actor_id"?: string; readonly "resource_id"?: string; readonly "since"?: string; readonly "until"?: string; readonly "format"?: "json" | "csv" }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["AuditEntry"]>; readonly "next_cursor": string | null } } }; default: Failure } }
   }
   "/manage/v1/users/{id}/export": {
-    get: {
-      parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/x-ndjson": string } }; default: Failure }
-    }
+    get: { parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/x-ndjson": string } }; default: Failure } }
   }
   "/manage/v1/queues": {
-    get: {
-      parameters: { query?: never; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Queues"] } }; default: Failure }
-    }
+    get: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Queues"] } }; default: Failure } }
   }
   "/manage/v1/session": {
-    get: {
-      parameters: { query?: never; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Session"] } }; default: Failure }
-    }
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }
-      requestBody: { content: { "application/json": { readonly "email"?: string; readonly "password"?: string; readonly "token"?: string } } }
-      responses: { 201: { headers: Headers_; content: { "application/json": Schemas["Session"] } }; default: Failure }
-    }
-    delete: {
-      parameters: { query?: never; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 204: { headers: Headers_; content?: never }; default: Failure }
-    }
+    get: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Session"] } }; default: Failure } }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }; requestBody: { content: { "application/json": { readonly "email"?: string; readonly "password"?: string; readonly "token"?: string } } }; responses: { 201: { headers: Headers_; content: { "application/json": Schemas["Session"] } }; default: Failure } }
+    delete: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 204: { headers: Headers_; content?: never }; default: Failure } }
   }
   "/manage/v1/sessions": {
-    get: {
-      parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["Session"]>; readonly "next_cursor": string | null } } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "cursor"?: string; readonly "limit"?: number; readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": { readonly "data": Array<Schemas["Session"]>; readonly "next_cursor": string | null } } }; default: Failure } }
   }
   "/manage/v1/sessions/{id}": {
-    delete: {
-      parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }
-      requestBody?: never
-      responses: { 204: { headers: Headers_; content?: never }; default: Failure }
-    }
+    delete: { parameters: { query?: never; header?: never; path: { readonly "id": string }; cookie?: never }; requestBody?: never; responses: { 204: { headers: Headers_; content?: never }; default: Failure } }
   }
   "/manage/v1/sign-in-links": {
-    post: {
-      parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }
-      requestBody: { content: { "application/json": { readonly "user_id"?: string | null } } }
-      responses: { 201: { headers: Headers_; content: { "application/json": Schemas["SignInLink"] } }; default: Failure }
-    }
+    post: { parameters: { query?: never; header?: { readonly "Idempotency-Key"?: string }; path?: never; cookie?: never }; requestBody: { content: { "application/json": { readonly "user_id"?: string | null } } }; responses: { 201: { headers: Headers_; content: { "application/json": Schemas["SignInLink"] } }; default: Failure } }
   }
   "/manage/v1/events": {
-    get: {
-      parameters: { query?: { readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "text/event-stream": string } }; default: Failure }
-    }
+    get: { parameters: { query?: { readonly "user_id"?: string }; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "text/event-stream": string } }; default: Failure } }
   }
   "/manage/v1/service": {
-    get: {
-      parameters: { query?: never; header?: never; path?: never; cookie?: never }
-      requestBody?: never
-      responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Service"] } }; default: Failure }
-    }
+    get: { parameters: { query?: never; header?: never; path?: never; cookie?: never }; requestBody?: never; responses: { 200: { headers: Headers_; content: { "application/json": Schemas["Service"] } }; default: Failure } }
   }
 }

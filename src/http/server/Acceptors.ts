@@ -7,8 +7,14 @@ export interface Address {
   readonly port: number
 }
 
+/**
+ * Whether several sockets of this process may listen on one port, each with connections of its own. Other
+ * systems give all connections to one of them, or refuse to share.
+ */
+export const sharesPorts = process.platform === "linux"
+
 /** Listening sockets beside the server's own. */
-const acceptorsCount = 63
+const acceptorsCount = sharesPorts ? 63 : 0
 
 /** Connections that wait in the kernel for each of them. */
 export const backlogMax = 128
@@ -16,7 +22,8 @@ export const backlogMax = 128
 /**
  * libuv accepts one connection of a listening socket in each turn of the event loop, so that under load new
  * connections wait for many turns before anything can be answered. With several sockets on the port as many
- * are accepted in a turn. The server's own has to listen with `reusePort`. ADR 0208.
+ * are accepted in a turn. The server's own has to listen with `reusePort`; none are added where ports are not
+ * shared. ADR 0208.
  */
 export const addAcceptors = (server: HttpServer): void => {
   const acceptors: Array<Server> = []

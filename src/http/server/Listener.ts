@@ -8,7 +8,7 @@ import { problem } from "../../domain/Problem.ts"
 import type { Problem } from "../../domain/Problem.ts"
 import { Admission, makeAdmission } from "../../process/Admission.ts"
 import type { AdmissionService } from "../../process/Admission.ts"
-import { addAcceptors, backlogMax, isFree } from "./Acceptors.ts"
+import { addAcceptors, backlogMax, isFree, sharesPorts } from "./Acceptors.ts"
 import { makeListenerDrain } from "./ListenerDrain.ts"
 import type { ListenerDrain } from "./ListenerDrain.ts"
 import { makeOverloadGuard } from "./OverloadGuard.ts"
@@ -75,9 +75,7 @@ export class Listener extends Context.Service<
     Layer.unwrap(
       Effect.gen(function* () {
         const { server } = yield* Listener
-        // Other systems give all connections of a shared port to one socket, or refuse to share it
-        const isLinux = process.platform === "linux"
-        const reusePort = isLinux && (yield* Effect.promise(() => isFree(address)))
+        const reusePort = sharesPorts && (yield* Effect.promise(() => isFree(address)))
         if (reusePort) addAcceptors(server)
         return NodeHttpServer.layer(() => server, {
           ...address,
