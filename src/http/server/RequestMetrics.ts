@@ -1,6 +1,6 @@
 import { Context, Metric } from "effect"
 import type { IncomingMessage, ServerResponse } from "node:http"
-import { isTaskPath } from "./Paths.ts"
+import { isTaskPath, isTaskShape } from "./Paths.ts"
 
 /** What a request is for. */
 type Kind = "create" | "task" | "call" | "manage" | "service"
@@ -13,15 +13,11 @@ const duration = Metric.histogram("gateway_http_request_duration_seconds", {
   boundaries: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 })
 
-const seriesOf = new Map<string, Metric.Histogram<number>>()
+const seriesOf: { [kind in Kind]?: { [outcome in Outcome]?: Metric.Histogram<number> } } = {}
 
 const series = (kind: Kind, outcome: Outcome): Metric.Histogram<number> => {
-  const name = `${kind} ${outcome}`
-  const known = seriesOf.get(name)
-  if (known !== undefined) return known
-  const made = Metric.withAttributes(duration, { kind, outcome })
-  seriesOf.set(name, made)
-  return made
+  const ofKind = (seriesOf[kind] ??= {})
+  return (ofKind[outcome] ??= Metric.withAttributes(duration, { kind, outcome }))
 }
 
 const none = Context.empty()
@@ -36,11 +32,9 @@ export const measureRequest = (request: IncomingMessage, response: ServerRespons
 }
 
 const kindOf = ({ method, url = "" }: IncomingMessage): Kind => {
-  if (url.startsWith("/manage/")) return "manage"
-  const isOfVendors = url.startsWith("/v1/") || url.startsWith("/vendors/")
-  if (!isOfVendors) return "service"
-  if (!isTaskPath(url)) return "call"
-  return method === "POST" ? "create" : "task"
+  if (isTaskPath(url) || isTaskShape(url)) return method === "POST" ? "create" : "task"
+  if (url.startsWith("/v1/") || url.startsWith("/vendors/")) return "call"
+  return url.startsWith("/manage/") ? "manage" : "service"
 }
 
 const outcomeOf = ({ statusCode, writableFinished }: ServerResponse): Outcome => {
