@@ -94,6 +94,7 @@ describe("the queries of the dashboard and of the alerts", () => {
   let scraped: ReadonlyMap<string, Scraped>
   beforeAll(async () => {
     vendor = await Upstream.start(dashscope)
+    vendor.runningPolls = Number.POSITIVE_INFINITY
     const env = {
       DASHSCOPE_API_KEY: `${vendor.key};name=one;concurrent=2;base=${vendor.url}`,
       OPENAI_API_KEY: "sk-vendor;base=http://127.0.0.1:1"
@@ -117,7 +118,7 @@ describe("the queries of the dashboard and of the alerts", () => {
       (jobs) => jobs === 2
     )
     vendor.submitFaults = ["operator"]
-    yield* finishedTask("/vendors/alibaba/v1/text-to-image-max/generation", { prompt: "Three" })
+    yield* finishedTask("/vendors/alibaba/v1/text-to-image-preview/generation", { prompt: "Three" })
     const messages = [{ role: "user", content: "Hello" }]
     const chat = yield* call("/v1/chat/completions", json({ model: "gpt-4o", messages }))
     assert.strictEqual(chat.status, 502)
