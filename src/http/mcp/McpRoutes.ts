@@ -47,7 +47,7 @@ const makePost = Effect.gen(function* () {
       Effect.flatMap(read, (body) => {
         const responded = respond(caller, body)
         // What waits for a task keeps no place of bodies
-        return isLong(body) ? Effect.succeed(responded) : Effect.map(responded, Effect.succeed)
+        return hasInput(body) ? Effect.map(responded, Effect.succeed) : Effect.succeed(responded)
       })
     )
     return yield* held
@@ -96,10 +96,16 @@ const batchOf = (
     : { _tag: "Batch", messages }
 }
 
-const isLong = (body: Body): boolean =>
-  body._tag === "One" &&
-  body.message._tag === "Request" &&
-  body.message.params["name"] === "get_task"
+const messagesOf = (body: Body): ReadonlyArray<RpcMessage> => {
+  if (body._tag === "Refused") return []
+  return body._tag === "One" ? [body.message] : body.messages
+}
+
+const inputTools = new Set<unknown>(["create_task", "quote"])
+
+/** Whether media may be in it, which are in memory until they are stored. */
+const hasInput = (body: Body): boolean =>
+  messagesOf(body).some((it) => it._tag === "Request" && inputTools.has(it.params["name"]))
 
 /** Answers what was read. */
 const makeRespond = Effect.gen(function* () {
@@ -138,7 +144,7 @@ const makeRespond = Effect.gen(function* () {
         yield* quotas.takeManagement(caller.userId)
         return respondJson(errorOf(null, body.error), 400)
       }
-      const messages = body._tag === "One" ? [body.message] : body.messages
+      const messages = messagesOf(body)
       yield* count(caller, messages)
       // In turn: what one does may be asked about by the next
       const answers = yield* Effect.forEach(messages, (message) => answer(caller, message))
