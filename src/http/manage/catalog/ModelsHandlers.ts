@@ -66,7 +66,7 @@ export const layer = HttpApiBuilder.group(
 )
 
 /** Of the fields that the body has: an upstream model may not take all of its label. */
-const showMediaFields = (label: Label, { properties }: { readonly properties?: unknown }) =>
+export const showMediaFields = (label: Label, { properties }: { readonly properties?: unknown }) =>
   Object.fromEntries(
     Object.entries(mediaFields[label]).flatMap(([field, rules]) =>
       typeof properties === "object" && properties !== null && field in properties
