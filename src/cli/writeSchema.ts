@@ -2,8 +2,9 @@ import * as NodeRuntime from "@effect/platform-node/NodeRuntime"
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Path } from "effect"
 import { schemaFiles } from "../http/openapi/SchemaFiles.ts"
+import { clientTypes } from "./client/clientTypes.ts"
 
-/** `npm run schema`: writes the files of `schema/` that are generated from the code. */
+/** `npm run schema`: writes what is generated from the code, `schema/` and the types of the client. */
 const main = Effect.gen(function* () {
   const files = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -12,6 +13,12 @@ const main = Effect.gen(function* () {
     const file = path.join(folder, name)
     yield* files.makeDirectory(path.dirname(file), { recursive: true })
     yield* files.writeFileString(file, text)
+    if (name === "openapi.json") {
+      yield* files.writeFileString(
+        path.join(folder, "../src/client/schema.ts"),
+        clientTypes(JSON.parse(text))
+      )
+    }
   }
 })
 
