@@ -26,8 +26,9 @@ export interface ErrorDetails {
 }
 
 /** What every failed request rejects with: `catch (error) { if (error instanceof GatewayError) … }`. */
-export abstract class GatewayError extends Error {
-  abstract readonly _tag: string
+export class GatewayError extends Error {
+  /** The name of the class, also as `name`; Effect's `catchTag` goes by it. */
+  readonly _tag: string = "GatewayError"
   readonly status: number
   readonly code: number | undefined
   readonly title: string
@@ -71,17 +72,17 @@ export abstract class GatewayError extends Error {
 
 /** 401: the key is missing, unknown, expired or revoked. */
 export class AuthenticationError extends GatewayError {
-  readonly _tag = "AuthenticationError"
+  override readonly _tag = "AuthenticationError"
 }
 
 /** 403: the key lacks the scope or does not allow the model. */
 export class PermissionError extends GatewayError {
-  readonly _tag = "PermissionError"
+  override readonly _tag = "PermissionError"
 }
 
 /** 402: the balance, the key's spend limit or `maxCost` is too low. Nothing was made. */
 export class InsufficientCreditsError extends GatewayError {
-  readonly _tag = "InsufficientCreditsError"
+  override readonly _tag = "InsufficientCreditsError"
   /** Credits that the key's spend limit leaves, with code 1102. */
   readonly remaining: string | undefined
 
@@ -93,27 +94,27 @@ export class InsufficientCreditsError extends GatewayError {
 
 /** 400, 413, 415 and the like: the request is wrong; `faults` lists every fault of its fields. */
 export class ValidationError extends GatewayError {
-  readonly _tag = "ValidationError"
+  override readonly _tag = "ValidationError"
 }
 
 /** 404: there is no such model, route or resource, or it is somebody else's. */
 export class NotFoundError extends GatewayError {
-  readonly _tag = "NotFoundError"
+  override readonly _tag = "NotFoundError"
 }
 
 /** 409, and 422: the current state forbids it, or an idempotency key was used with another request. */
 export class ConflictError extends GatewayError {
-  readonly _tag = "ConflictError"
+  override readonly _tag = "ConflictError"
 }
 
 /** 429: too many requests or running tasks. */
 export class RateLimitError extends GatewayError {
-  readonly _tag = "RateLimitError"
+  override readonly _tag = "RateLimitError"
 }
 
 /** 5xx, or a response that is not the gateway's. */
 export class ServerError extends GatewayError {
-  readonly _tag = "ServerError"
+  override readonly _tag = "ServerError"
 }
 
 /**
@@ -121,12 +122,12 @@ export class ServerError extends GatewayError {
  * `idempotencyKey` it does nothing twice and returns what the first one made.
  */
 export class ConnectionError extends GatewayError {
-  readonly _tag = "ConnectionError"
+  override readonly _tag = "ConnectionError"
 }
 
 /** The time that the caller gave is over. A task goes on. */
 export class TimeoutError extends GatewayError {
-  readonly _tag = "TimeoutError"
+  override readonly _tag = "TimeoutError"
   /** The task that was waited for. */
   readonly task: TaskRef | undefined
 
@@ -138,7 +139,7 @@ export class TimeoutError extends GatewayError {
 
 /** The task ended without a result, and nothing was charged. `code`: docs/reference/errors.md#task-error-codes */
 export class TaskFailedError extends GatewayError {
-  readonly _tag = "TaskFailedError"
+  override readonly _tag = "TaskFailedError"
   readonly task: Task
 
   constructor(details: ErrorDetails, task: Task) {
