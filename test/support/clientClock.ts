@@ -34,14 +34,14 @@ export const jumpingClock = () => {
   }
   /** What the work comes to, however long it sleeps. */
   const settle = async <A>(work: Promise<A>): Promise<A> => {
-    let isSettled = false
+    const state = { isSettled: false }
     const end = () => {
-      isSettled = true
+      state.isSettled = true
     }
     work.then(end, end)
     for (;;) {
-      for (let at = 0; at < 4 && !isSettled; at += 1) await turn()
-      if (isSettled) return work
+      for (let at = 0; at < 4 && !state.isSettled; at += 1) await turn()
+      if (state.isSettled) return work
       const [next] = [...sleepers].sort((a, b) => a.at - b.at)
       if (next === undefined) throw new Error("It waits for nothing")
       now = next.at

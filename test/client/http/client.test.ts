@@ -1,9 +1,14 @@
 import { assert, layer } from "@effect/vitest"
 import { Effect, Fiber, Layer, Redacted, Stream } from "effect"
 import { FetchHttpClient } from "effect/http"
+import { transform } from "esbuild"
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { createServer } from "node:http"
 import type { AddressInfo } from "node:net"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
 import { GatewayClient as EffectClient } from "../../../src/client/effect.ts"
+import * as Client from "../../../src/client/index.ts"
 import {
   AuthenticationError,
   ConflictError,
@@ -31,6 +36,22 @@ const gateway = Gateway.layerTest({
   ],
   env: { ADMIN_TOKEN: adminToken, EGRESS_ALLOW: "127.0.0.1" }
 })
+
+const docs = readFileSync(new URL("../../../docs/client.md", import.meta.url), "utf8")
+
+/** Runs the blocks of docs/client.md with this info string as one program, with what they import. */
+const runSample = async (info: string, given: Readonly<Record<string, unknown>>, end: string) => {
+  const blocks = docs.matchAll(new RegExp(`^\`\`\`${info}\\n(.*?)^\`\`\``, "gmsu"))
+  const text = [...Array.from(blocks, ([, block = ""]) => block), end].join("\n")
+  for (const [, names = ""] of text.matchAll(/^import \{ (.*) \} from ".*"$/gmu)) {
+    for (const name of names.split(", ")) assert.isDefined(given[name], name)
+  }
+  const withoutImports = text.replaceAll(/^import .*$/gmu, "")
+  const { code } = await transform(`async () => {${withoutImports}}`, { loader: "ts" })
+  // oxlint-disable-next-line no-implied-eval, typescript/no-implied-eval, no-new-func -- it is run as it stands there
+  const run = new Function(...Object.keys(given), `return (${code.trim().replace(/;$/u, "")})()`)
+  return run(...Object.values(given)) as Promise<unknown>
+}
 
 const all = async <A>(items: AsyncIterable<A>): Promise<ReadonlyArray<A>> => {
   const found: Array<A> = []
@@ -475,6 +496,46 @@ layer(withEffectClient, { timeout: "1 minute" })("the client against the whole g
       yield* webhookEndpoints.rotate(id)
       const endpoints = yield* Stream.runCollect(webhookEndpoints.list())
       assert.lengthOf(Array.from(endpoints), 1)
+    })
+  )
+
+  it.effect("runs the samples of docs/client.md, from top to bottom", () =>
+    Effect.gen(function* () {
+      const options = yield* clientOptions
+      const folder = mkdtempSync(join(tmpdir(), "gateway-client-"))
+      const picture = join(folder, "lighthouse.png")
+      writeFileSync(picture, png({ width: 400, height: 400 }))
+      const logged: Array<unknown> = []
+      const given = {
+        ...Client,
+        GatewayClient: class extends GatewayClient {
+          constructor({ apiKey, baseUrl }: Client.ClientOptions) {
+            super({ ...options, apiKey, baseUrl })
+          }
+        },
+        fileFrom: () => Client.fileFrom(picture),
+        process: { env: { GATEWAY_API_KEY: options.apiKey } },
+        console: { log: (...values: ReadonlyArray<unknown>) => logged.push(values) }
+      }
+      yield* settled(() => runSample("ts", given, ""))
+      rmSync(folder, { recursive: true })
+      assert.lengthOf(logged, 9)
+      assert.match(String(logged[0]), /^http:\/\/gateway\.test\/artifacts\//u)
+
+      const runnable = yield* Effect.promise(() =>
+        runSample(
+          "ts effect",
+          { Effect, Redacted, Stream, process: given.process, GatewayClient: EffectClient },
+          "return runnable"
+        )
+      )
+      const made = yield* whileTimePasses(
+        (runnable as Effect.Effect<{ images: ReadonlyArray<string>; entries: number }>).pipe(
+          Effect.provideService(FetchHttpClient.Fetch, options.fetch as typeof fetch)
+        )
+      )
+      assert.lengthOf(made.images, 1)
+      assert.strictEqual(made.entries, 2)
     })
   )
 })

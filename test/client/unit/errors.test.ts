@@ -119,13 +119,8 @@ describe("the API key", () => {
 
   it("that no header can hold is refused without being quoted", () => {
     for (const wrong of ["", `${apiKey}\n`, `${apiKey}\u2026`, ` ${apiKey}`]) {
-      try {
-        new Client.GatewayClient({ baseUrl: "http://gateway.test", apiKey: wrong })
-        assert.fail("It should be refused")
-      } catch (error) {
-        assert.instanceOf(error, TypeError)
-        assert.notInclude(String(error), apiKey)
-      }
+      const made = () => new Client.GatewayClient({ baseUrl: "http://gateway.test", apiKey: wrong })
+      assert.throws(made, TypeError, /^(?!.*sk-secret)/u)
     }
   })
 
