@@ -10,6 +10,8 @@ import type { InputOf, ModelName, TaskRef } from "./Task.ts"
 import type { CreateOptions, WaitOptions } from "./Tasks.ts"
 import type { RequestOptions } from "./Transport.ts"
 
+export type { ClientError } from "./Errors.ts"
+
 /** An interrupted Effect aborts its request; a task goes on. */
 type Options<Given> = Omit<Given, "signal">
 
@@ -25,9 +27,14 @@ export interface EffectClientOptions {
 
 const isClientError = (error: unknown): error is ClientError => error instanceof GatewayError
 
-/** A mistake of the program, such as a model that is no path, is a defect. */
-const failOrDie = (error: unknown): Effect.Effect<never, ClientError> =>
-  isClientError(error) ? Effect.fail(error) : Effect.die(error)
+/** Its errors; a mistake of the program, such as a model that is no path, is a defect. */
+const fromPromise = <A>(work: (signal: AbortSignal) => Promise<A>): Effect.Effect<A, ClientError> =>
+  Effect.callback((resume, signal) => {
+    work(signal).then(
+      (value) => resume(Effect.succeed(value)),
+      (error) => resume(isClientError(error) ? Effect.fail(error) : Effect.die(error))
+    )
+  })
 
 const make = Effect.fnUntraced(function* (options: EffectClientOptions) {
   const context = yield* Effect.context<never>()
@@ -48,10 +55,7 @@ const make = Effect.fnUntraced(function* (options: EffectClientOptions) {
 
   /** Any use of the Promise API: its errors, and its requests end with the Effect. */
   const use = <A>(work: (client: Client) => Promise<A>): Effect.Effect<A, ClientError> =>
-    Effect.tryPromise({
-      try: (signal) => work(client.with({ signal })),
-      catch: (error) => error
-    }).pipe(Effect.catch(failOrDie))
+    fromPromise((signal) => work(client.with({ signal })))
 
   /** The items of a list of the Promise API. */
   const streamOf = <Item>(list: (client: Client) => List<Item>): Stream.Stream<Item, ClientError> =>
@@ -116,14 +120,10 @@ const tasksOf = (client: Client, use: Use, streamOf: StreamOf) => ({
       const close = () => closing.abort()
       const moves = client.with({ signal: closing.signal }).tasks.watch(task, options)
       return Stream.paginate(undefined, () =>
-        Effect.tryPromise({
-          try: (signal) => {
-            signal.addEventListener("abort", close, { once: true })
-            return moves.next()
-          },
-          catch: (error) => error
+        fromPromise((signal) => {
+          signal.addEventListener("abort", close, { once: true })
+          return moves.next()
         }).pipe(
-          Effect.catch(failOrDie),
           Effect.map((move) =>
             move.done === true
               ? ([[], Option.none<undefined>()] as const)

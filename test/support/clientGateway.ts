@@ -18,7 +18,14 @@ export const whileTimePasses = <A, E, R>(work: Effect.Effect<A, E, R>) =>
 
 /** What a promise comes to while the clock moves; its rejection is the error. */
 export const settled = <A>(work: () => Promise<A>) =>
-  whileTimePasses(Effect.tryPromise({ try: work, catch: (error) => error }))
+  whileTimePasses(
+    Effect.callback<A, unknown>((resume) => {
+      work().then(
+        (value) => resume(Effect.succeed(value)),
+        (error) => resume(Effect.fail(error))
+      )
+    })
+  )
 
 /** The `fetch` of the gateway in this process, as the global one. */
 export const gatewayFetch = Effect.gen(function* () {

@@ -1,9 +1,11 @@
 import { build } from "esbuild"
 import * as fc from "fast-check"
+import { execFile } from "node:child_process"
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
+import { promisify } from "node:util"
 import { gzipSync } from "node:zlib"
 import { assert, describe, it } from "vitest"
 import { mediaFields } from "../../../src/catalog/media/MediaFields.ts"
@@ -12,6 +14,7 @@ import { eventsOf } from "../../../src/client/EventStream.ts"
 import { fileFrom } from "../../../src/client/index.ts"
 import { encodeBody } from "../../../src/client/Media.ts"
 
+const run = promisify(execFile)
 const root = fileURLToPath(new URL("../../../", import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), "utf8")
 
@@ -70,6 +73,46 @@ describe("the bundle of the client", () => {
   it("as Effects needs effect, and no more", async () => {
     const { inputs } = await bundled("src/client/effect.ts", ["effect", "effect/*"])
     for (const input of inputs) assert.match(input, /^src\/client\//u)
+  })
+})
+
+/** Runs a task whose create is lost once, with a file, and says what was sent. */
+const program = `
+import { fileFrom, GatewayClient } from "./client.mjs"
+const sent = []
+const info = { id: "t", created_at: "", updated_at: "" }
+const answers = [
+  () => Promise.reject(new TypeError("fetch failed")),
+  async () => Response.json({ task_info: info }, { status: 202 }),
+  async () =>
+    new Response(
+      "data: " + JSON.stringify({ task_info: { ...info, status: "completed" }, images: ["u"] }) + "\\n\\n",
+      { headers: { "content-type": "text/event-stream" } }
+    )
+]
+const fetch = (_, { body, headers }) => {
+  sent.push([body, new Headers(headers).get("idempotency-key")])
+  return answers[sent.length - 1]()
+}
+const options = { baseUrl: "http://gateway.test", apiKey: "sk-test", random: () => 0, fetch }
+const image = await fileFrom(new URL("./client.mjs", import.meta.url).pathname)
+const { images } = await new GatewayClient(options).tasks.run("image-edit", { prompt: "A", images: [image] })
+const [[first, key], [second, again]] = sent
+console.log(JSON.stringify([images, sent.length, first === second, key === again, image.size]))
+`
+
+describe("the built client", () => {
+  it("runs on Node and on Deno alike, with files", async () => {
+    const folder = mkdtempSync(join(tmpdir(), "gateway-client-"))
+    const { contents } = await bundled("src/client/index.ts")
+    writeFileSync(join(folder, "client.mjs"), contents)
+    const main = join(folder, "main.mjs")
+    writeFileSync(main, program)
+    const deno = join(root, "node_modules/.bin/deno")
+    const runs = [run(process.execPath, [main]), run(deno, ["run", `--allow-read=${folder}`, main])]
+    const expected = JSON.stringify([["u"], 3, true, true, contents.length])
+    for (const { stdout } of await Promise.all(runs)) assert.strictEqual(stdout.trim(), expected)
+    rmSync(folder, { recursive: true })
   })
 })
 
