@@ -39,6 +39,7 @@ describe("npm run release -- --dry-run", () => {
     writeFileSync(join(folder, ".gitignore"), ".ci/passed\n")
     writeFileSync(join(folder, "CHANGELOG.md"), `## ${manifest.version} (not released)\n`)
     git("init", "--quiet")
+    git("commit", "--quiet", "--allow-empty", "-m", "first")
     const before = dryRun()
     assert.strictEqual(before.status, 1)
     for (const what of ["the tree is clean", "CHANGELOG.md has", "all tests have passed"]) {

@@ -17,7 +17,7 @@ export const service = Gateway.http.pipe(
   Layer.provide(AppConfig.layer),
   Layer.provide(Gateway.platform)
 )
-const checked: Layer.Layer<unknown, unknown, never> = service
+const checked: Layer.Layer<never, unknown, never> = service
 assert.ok(checked)
 
 const poster = Effect.gen(function* () {
