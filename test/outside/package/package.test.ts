@@ -23,7 +23,8 @@ const deno = join(root, "node_modules/.bin/deno")
 const tsc = join(root, "node_modules/.bin/tsc")
 
 const env = { ...process.env, PATH: `${dirname(node24)}:${process.env["PATH"]}`, NO_COLOR: "1" }
-delete (env as { VITEST?: string }).VITEST
+// Vitest's own, which the service would take for its address
+delete (env as { BASE_URL?: string }).BASE_URL
 
 const run = (program: string, words: ReadonlyArray<string>, cwd = project): string => {
   try {
