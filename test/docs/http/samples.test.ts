@@ -2,6 +2,7 @@ import { afterAll, assert, beforeAll, describe, it } from "@effect/vitest"
 import { mkdtempSync, readFileSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"
+import { readResult } from "../../support/gateway.ts"
 import { GatewayProcess } from "../../support/gatewayProcess.ts"
 import { readDocument } from "../../support/samples/documents.ts"
 import { SamplePage, startVariables, stepsOf } from "../../support/samples/SamplePage.ts"
@@ -49,9 +50,9 @@ afterAll(async () => {
 const manage = async (path: string, body: unknown) => {
   const headers = { authorization: `Bearer ${adminToken}`, "content-type": "application/json" }
   const init = { method: "POST", headers, body: JSON.stringify(body) }
-  const response = await fetch(`${gateway.url}/manage/v1${path}`, init)
-  assert.isTrue(response.ok, path)
-  return response.json()
+  const { json, status } = await readResult(await fetch(`${gateway.url}/manage/v1${path}`, init))
+  assert.strictEqual(status, 201, path)
+  return json
 }
 
 const userKey = async (email: string): Promise<string> => {

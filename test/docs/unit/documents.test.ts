@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { existsSync } from "node:fs"
+import { existsSync, readdirSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import { documents, readDocument } from "../../support/samples/documents.ts"
 import { blocksOf, isDrawing, labelOf } from "../../support/samples/Markdown.ts"
@@ -10,6 +10,14 @@ import { notRun, samplePages } from "../notRun.ts"
 
 /** A decision shows what was weighed; it is not followed by a reader. */
 const pages = documents.filter((path) => !path.startsWith("docs/adr/"))
+
+const tests = readdirSync(join(projectFolder, "test"), { recursive: true, encoding: "utf8" })
+  .filter((name) => name.endsWith(".ts") && !name.split("/").includes("node_modules"))
+  .filter((name) => !name.startsWith("docs/"))
+  .map((name) => readFileSync(join(projectFolder, "test", name), "utf8"))
+
+/** Whether a test opens the page: it names its path as a text, not in a citation. */
+const isReadByTest = (path: string): boolean => tests.some((text) => text.includes(`${path}"`))
 
 /** How a reader imports this project, in the place of a path to its sources. */
 const published = (text: string): string =>
@@ -42,15 +50,13 @@ describe("blocks of code", () => {
     }
   })
 
-  it("elsewhere are listed with what runs them, or why nothing does", () => {
-    const unlisted = pages
-      .filter((path) => !samplePages.includes(path))
-      .flatMap((path) =>
-        blocksOf(readDocument(path))
-          .filter((block) => !isDrawing(block))
-          .filter((block) => !(labelOf(block) in (notRun[path] ?? {})))
-          .map((block) => `test/docs/notRun.ts lacks ${path}:${block.line}: ${labelOf(block)}`)
-      )
+  it("elsewhere are read by a test of their page, or listed", () => {
+    const unread = pages.filter((path) => !samplePages.includes(path) && !isReadByTest(path))
+    const unlisted = unread.flatMap((path) =>
+      blocksOf(readDocument(path))
+        .filter((block) => !isDrawing(block) && !(labelOf(block) in (notRun[path] ?? {})))
+        .map((block) => `test/docs/notRun.ts lacks ${path}:${block.line}: ${labelOf(block)}`)
+    )
     assert.deepEqual(unlisted, [])
   })
 
