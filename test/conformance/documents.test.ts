@@ -14,7 +14,10 @@ import { documents } from "../support/samples/documents.ts"
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
 const manifest = JSON.parse(read("package.json")) as Readonly<
-  Record<"dependencies" | "devDependencies" | "scripts", Readonly<Record<string, string>>>
+  Record<
+    "dependencies" | "devDependencies" | "peerDependencies" | "scripts",
+    Readonly<Record<string, string>>
+  >
 > & { readonly version: string }
 
 const configuration = read("docs/reference/configuration.md")
@@ -75,7 +78,8 @@ describe("docs/dependencies.md", () => {
       .filter((line) => line.startsWith("| `"))
     for (const row of rows) assert.match(row.split("|")[2] ?? "", /\w{3,}/u, row)
     const names = rows.flatMap((row) => quoted(row.split("|")[1] ?? ""))
-    const wanted = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.devDependencies)]
+    const { dependencies, devDependencies, peerDependencies } = manifest
+    const wanted = [dependencies, devDependencies, peerDependencies].flatMap(Object.keys)
     assert.deepEqual([...names].sort(), wanted.sort())
   })
 })

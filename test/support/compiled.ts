@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { fileURLToPath, pathToFileURL } from "node:url"
 import { promisify } from "node:util"
-import { madeOnce, templatesFolder } from "./madeOnce.ts"
+import { madeOnce, templatesFolder } from "../../src/testing/MadeOnce.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 

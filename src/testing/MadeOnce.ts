@@ -1,3 +1,4 @@
+/* oxlint-disable no-await-in-loop -- each turn looks at what another process has done meanwhile */
 import { existsSync, mkdirSync, renameSync, rmSync, statSync } from "node:fs"
 import { tmpdir } from "node:os"
 import { join } from "node:path"

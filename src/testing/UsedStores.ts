@@ -1,5 +1,6 @@
+/* oxlint-disable no-await-in-loop -- a store has one session, which runs one statement at a time */
 import { PGlite } from "@electric-sql/pglite"
-import { startParams } from "../../src/db/PgliteOptions.ts"
+import { startParams } from "../db/PgliteOptions.ts"
 
 /**
  * Embedded stores in memory that a test has ended with. To make one from a template costs as much as
