@@ -21,10 +21,9 @@ const isReadByTest = (path: string): boolean => tests.some((text) => text.includ
 
 /** How a reader imports this project, in the place of a path to its sources. */
 const published = (text: string): string =>
-  text.replaceAll(
-    /(?<=from ")[./]+\/src\/(?:index|testing\/index)\.ts(?=")/gu,
-    "generation-gateway"
-  )
+  text
+    .replaceAll(/(?<=from ")[./]+\/src\/index\.ts(?=")/gu, "generation-gateway")
+    .replaceAll(/(?<=from ")[./]+\/src\/testing\/index\.ts(?=")/gu, "generation-gateway/testing")
 
 describe("blocks of code", () => {
   it("are run as samples on every page of a tutorial", () => {
