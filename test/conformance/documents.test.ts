@@ -9,6 +9,7 @@ import { fileURLToPath } from "node:url"
 import { Catalog } from "../../src/catalog/Catalog.ts"
 import { providerVariables } from "../../src/domain/Provider.ts"
 import { Api } from "../../src/http/manage/Api.ts"
+import { documents } from "../support/samples/documents.ts"
 
 const root = fileURLToPath(new URL("../../", import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), "utf8")
@@ -20,12 +21,9 @@ const manifest = JSON.parse(read("package.json")) as Readonly<
 > & { readonly version: string }
 
 const configuration = read("docs/reference/configuration.md")
-const guides = ["README.md", "ARCHITECTURE.md", "CHANGELOG.md", "bench/README.md"].concat(
-  ["docs", "docs/reference"].flatMap((folder) =>
-    readdirSync(join(root, folder))
-      .filter((name) => name.endsWith(".md"))
-      .map((name) => `${folder}/${name}`)
-  )
+/** A decision names files as they were then. */
+const guides = documents.filter(
+  (path) => !path.startsWith("docs/adr/") || path === "docs/adr/README.md"
 )
 
 /** The text under a heading, up to the next one of its level. */
@@ -116,7 +114,7 @@ describe("every guide", () => {
       )
       const paths = quoted(text)
         .filter((it) =>
-          /^(?:\.ci|src|test|docs|bench|examples|schema|config|domain|catalog|db|egress|vendors|sandbox|process|users|wallet|artifacts|webhooks|tasks|passthrough|http|testing|cli)\/[\w./-]+$/u.test(
+          /^(?:\.ci|src|test|docs|bench|deploy|examples|schema|config|domain|catalog|db|egress|vendors|sandbox|process|users|wallet|artifacts|webhooks|tasks|passthrough|http|testing|cli)\/[\w./-]+$/u.test(
             it
           )
         )
@@ -143,8 +141,8 @@ describe("every guide", () => {
     const { paths } = JSON.parse(read("schema/openapi.json")) as { paths: object }
     const known = Object.keys(paths).map((path) => path.replaceAll(/\{\w+\}/gu, "{id}"))
     for (const guide of guides) {
-      for (const [path] of read(guide).matchAll(/\/manage\/v1\/[\w/{}-]+/gu)) {
-        assert.include(known, path.replaceAll(/\{\w+\}/gu, "{id}"), guide)
+      for (const [path] of read(guide).matchAll(/\/manage\/v1\/[\w/{}$-]+/gu)) {
+        assert.include(known, path.replaceAll(/\{\w+\}|\$\w*/gu, "{id}"), guide)
       }
     }
   })
