@@ -2,7 +2,7 @@ import { Clock, Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { GatewayClient } from "../../src/client/index.ts"
 import type { ClientOptions } from "../../src/client/index.ts"
-import { TestGateway } from "../../src/index.ts"
+import { TestGateway } from "../../src/testing/index.ts"
 
 /** Moves the clock until the work is done. */
 export const whileTimePasses = <A, E, R>(work: Effect.Effect<A, E, R>) =>

@@ -19,7 +19,7 @@ import {
   TaskFailedError,
   ValidationError
 } from "../../../src/client/index.ts"
-import { Gateway, MockVendor, TestGateway } from "../../../src/index.ts"
+import { layerTest, MockVendor, TestGateway } from "../../../src/testing/index.ts"
 import { clientOptions, gatewayFetch, settled, testClient } from "../../support/clientGateway.ts"
 import { whileTimePasses } from "../../support/clientGateway.ts"
 import { dataUri, png } from "../../support/media.ts"
@@ -27,7 +27,7 @@ import { dataUri, png } from "../../support/media.ts"
 const prompt = "A lighthouse at dawn"
 const adminToken = "operator-token-of-the-tests"
 
-const gateway = Gateway.layerTest({
+const gateway = layerTest({
   // The first two tasks of the file fail, all others succeed
   vendor: [
     MockVendor.jobFails("CONTENT", "not this"),
