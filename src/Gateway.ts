@@ -8,6 +8,7 @@ import * as S3Blobs from "./artifacts/S3Blobs.ts"
 import { Catalog } from "./catalog/Catalog.ts"
 import { AppConfig, ConfigFault } from "./config/Config.ts"
 import * as Database from "./db/Database.ts"
+import * as MemoryStore from "./db/MemoryStore.ts"
 import * as Migrations from "./db/Migrations.ts"
 import type { AttemptOutcome } from "./domain/Webhook.ts"
 import { parseEgressAllow } from "./egress/EgressAllow.ts"
@@ -75,6 +76,7 @@ import { VideoStore } from "./tasks/videos/VideoStore.ts"
 import * as WorkNotifierLive from "./tasks/WorkNotifierLive.ts"
 import { TestGateway } from "./testing/TestGateway.ts"
 import * as UserLayers from "./users/Layers.ts"
+import { ManageReplays } from "./users/ManageReplays.ts"
 import { Accounts } from "./vendors/accounts/Accounts.ts"
 import * as LiveVendors from "./vendors/LiveVendors.ts"
 import { MockVendor } from "./vendors/mock/MockVendor.ts"
@@ -229,6 +231,7 @@ export const actors = Layer.mergeAll(
   Rescuer.layerLoop,
   DeliveryScheduler.layerLoop,
   OwnershipReconciler.layer,
+  ManageReplays.layerLoop,
   UsageRebuild.layer,
   WalletAudit.layer,
   WithheldAlerts.layer,
@@ -281,15 +284,12 @@ export const layerTest = (options: TestOptions = {}) =>
         WebhookSender.layerMock(options.webhook),
         MockVendor.layer(options.vendor ?? [MockVendor.result()])
       )
-      const memory = Migrations.layer().pipe(
-        Layer.provideMerge(Database.layerEmbedded({ dataDir: "memory", durable: false }))
-      )
       return TestGateway.layer.pipe(
         Layer.provideMerge(core),
         Layer.provideMerge(stores),
         // The mocks replace the adapters of the same services
         Layer.provideMerge(Layer.mergeAll(adapters, mocks)),
-        Layer.provideMerge(memory),
+        Layer.provideMerge(MemoryStore.layer),
         Layer.provideMerge(AppConfig.layerOf(env)),
         Layer.provide(NodeHttpServer.layerHttpServices)
       )
