@@ -1,5 +1,6 @@
 import { PgClient } from "@effect/sql-pg"
 import { PGlite } from "@electric-sql/pglite"
+import { NodeFS } from "@electric-sql/pglite/nodefs"
 import { DateTime, Effect, Layer, Redacted } from "effect"
 import { createHash, randomBytes } from "node:crypto"
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs"
@@ -8,9 +9,10 @@ import { createRequire } from "node:module"
 import { join } from "node:path"
 import { fileURLToPath } from "node:url"
 import { describe, inject } from "vitest"
-import { layerEmbedded, layerPostgres, layerSession } from "../../src/db/Database.ts"
+import { layerPostgres, layerSession } from "../../src/db/Database.ts"
 import type { Database } from "../../src/db/Database.ts"
 import * as Migrations from "../../src/db/Migrations.ts"
+import { initDbStartParams, startParams } from "../../src/db/PgliteOptions.ts"
 import { PgliteSession } from "../../src/db/PgliteStream.ts"
 import { partitionDaysAhead } from "../../src/domain/Limits.ts"
 import { PartitionStore } from "../../src/process/PartitionStore.ts"
@@ -42,10 +44,10 @@ const schemaHash = () => {
 /** An embedded store as a folder, and its dump: made once a machine. */
 const storeFolder = <E>(hash: string, fill: Effect.Effect<unknown, E, Database>) =>
   madeOnce(`small-store-${hash}`, async (folder) => {
-    await Effect.provide(fill, layerEmbedded({ dataDir: folder, durable: false }), {
-      local: true
-    }).pipe(Effect.runPromise)
-    const pglite = await PGlite.create(join(folder, "postgres"))
+    const fs = new NodeFS(join(folder, "postgres"))
+    const pglite = await PGlite.create({ fs, initDbStartParams, startParams: startParams(false) })
+    const filled = layerSession(Effect.sync(() => new PgliteSession(pglite)))
+    await Effect.runPromise(Effect.provide(fill, filled, { local: true }))
     // Nobody creates a database in it, and a copy is two thirds smaller without them
     await pglite.query("UPDATE pg_database SET datistemplate = false, datallowconn = true")
     for (const name of ["template0", "template1"]) await pglite.query(`DROP DATABASE ${name}`)
@@ -119,6 +121,10 @@ export const postgresServer: Effect.Effect<URL> = Effect.promise(
   async () => new URL(process.env.TEST_DATABASE_URL ?? (await serverUrl(inject("postgresFolder"))))
 )
 
+/** A connection to the administrator's database: each is a process of the server. */
+const administrator = (server: URL) =>
+  layerPostgres({ url: Redacted.make(server.href), maxConnections: 1 })
+
 /** A fresh empty database on the server, dropped when the scope closes. Returns its URL. */
 export const freshDatabase = Effect.fnUntraced(function* (options?: {
   readonly template?: string
@@ -127,7 +133,7 @@ export const freshDatabase = Effect.fnUntraced(function* (options?: {
   const name = `test_${randomBytes(8).toString("hex")}`
   const run = (statement: string) =>
     Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(statement).unprepared).pipe(
-      Effect.provide(layerPostgres({ url: Redacted.make(server.href) }), { local: true }),
+      Effect.provide(administrator(server), { local: true }),
       Effect.orDie
     )
   yield* Effect.acquireRelease(
@@ -140,7 +146,7 @@ export const freshDatabase = Effect.fnUntraced(function* (options?: {
 })
 
 /** The migrated database that the fresh ones are copied from: made once a server. */
-const migratedDatabase = Effect.gen(function* () {
+const makeMigratedDatabase = Effect.gen(function* () {
   const server = yield* postgresServer
   const name = `template_${schemaHash()}`
   const url = new URL(server)
@@ -163,12 +169,16 @@ const migratedDatabase = Effect.gen(function* () {
         return yield* run("SELECT pg_advisory_unlock(811001)")
       })
     )
-  }).pipe(
-    Effect.provide(layerPostgres({ url: Redacted.make(server.href) }), { local: true }),
-    Effect.orDie
-  )
+  }).pipe(Effect.provide(administrator(server), { local: true }), Effect.orDie)
   return name
 })
+
+let migrated: Promise<string> | undefined
+
+/** Asked for once a worker. */
+const migratedDatabase = Effect.promise(
+  () => (migrated ??= Effect.runPromise(makeMigratedDatabase))
+)
 
 /** A fresh migrated database on the server, dropped when the scope closes. Returns its URL. */
 export const migratedDatabaseUrl = Effect.flatMap(migratedDatabase, (template) =>
