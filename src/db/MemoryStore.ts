@@ -11,7 +11,7 @@ import { PgliteSession } from "./PgliteStream.ts"
 
 let template: Promise<Blob> | undefined
 
-/** `initdb` and all migrations, once a process: a copy takes a fifth of it. */
+/** `initdb` and all migrations, once a process: a copy takes less than half of it. */
 const makeTemplate = async (): Promise<Blob> => {
   compileOnceOnly()
   const pglite = await PGlite.create({ startParams: startParams(false) })
@@ -20,6 +20,11 @@ const makeTemplate = async (): Promise<Blob> => {
     await Effect.runPromise(
       Effect.provide(Migrations.migrate(), layerSession(session), { local: true })
     )
+    // Nobody creates a database in it, and a copy is two thirds smaller without them
+    await pglite.query("UPDATE pg_database SET datistemplate = false, datallowconn = true")
+    await pglite.query("DROP DATABASE template0")
+    await pglite.query("DROP DATABASE template1")
+    await pglite.query("CHECKPOINT")
     return await pglite.dumpDataDir("none")
   } finally {
     await pglite.close()
@@ -32,7 +37,7 @@ const copied = () =>
     throw cause
   }))
 
-/** A new migrated store in memory, for a test. Its first statement finds the schema of this program. */
+/** A new migrated store in memory, for a test. */
 export const layer: Layer.Layer<Database, DatabaseUnavailable | SqlError> = Layer.unwrap(
   Effect.map(Effect.tryPromise({ try: copied, catch: unusable }), (made) =>
     layerEmbedded({ dataDir: "memory", durable: false, template: made })
