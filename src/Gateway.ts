@@ -72,6 +72,7 @@ import { Videos } from "./tasks/videos/Videos.ts"
 import { VideoStore } from "./tasks/videos/VideoStore.ts"
 import * as WorkNotifierLive from "./tasks/WorkNotifierLive.ts"
 import * as UserLayers from "./users/Layers.ts"
+import { ManageReplays } from "./users/ManageReplays.ts"
 import { Accounts } from "./vendors/accounts/Accounts.ts"
 import * as LiveVendors from "./vendors/LiveVendors.ts"
 import { Upstream } from "./vendors/upstream/Upstream.ts"
@@ -223,6 +224,7 @@ export const actors = Layer.mergeAll(
   Rescuer.layerLoop,
   DeliveryScheduler.layerLoop,
   OwnershipReconciler.layer,
+  ManageReplays.layerLoop,
   UsageRebuild.layer,
   WalletAudit.layer,
   WithheldAlerts.layer,

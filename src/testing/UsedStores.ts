@@ -16,23 +16,27 @@ interface UsedStore {
   readonly name: string
   readonly pglite: PGlite
   readonly initial: Initial
+  /** Of each table, when the store was last given to a test. */
+  counts: Counts
 }
 
 /** What a store has when it is new. */
 interface Initial {
-  readonly schema: string
-  /** Tables with rows, and their rows. */
-  readonly filled: ReadonlyMap<string, string>
-  /** Statements that empty the other tables and set the sequences back. */
-  readonly reset: string
+  /** Tables that have rows, and what each statement that changes the schema writes to. */
+  readonly kept: ReadonlyArray<string>
+  /** Sets the sequences back. */
+  readonly sequences: string
 }
+
+/** How many rows were ever inserted, updated and deleted, by table: also by what was rolled back. */
+type Counts = ReadonlyMap<string, string>
 
 export const takeStore = async (name: string, template: Blob): Promise<UsedStore> => {
   const found = idle.findIndex((store) => store.name === name)
   const [used] = found < 0 ? [] : idle.splice(found, 1)
   if (used !== undefined) return used
   const pglite = await PGlite.create({ loadDataDir: template, startParams: startParams(false) })
-  return { name, pglite, initial: await look(pglite) }
+  return { name, pglite, initial: await look(pglite), counts: await countsOf(pglite) }
 }
 
 export const returnStore = async (store: UsedStore): Promise<void> => {
@@ -43,32 +47,17 @@ export const returnStore = async (store: UsedStore): Promise<void> => {
 }
 
 const look = async (pglite: PGlite): Promise<Initial> => {
-  const tables = await column(
-    pglite,
-    `SELECT oid::regclass::text FROM pg_class
-     WHERE relkind IN ('r', 'p') AND NOT relispartition AND relnamespace = 'public'::regnamespace`
-  )
-  const filled = new Map<string, string>()
-  for (const table of tables) {
-    const rows = await rowsOf(pglite, table)
-    if (rows !== "") filled.set(table, rows)
+  const filled: Array<string> = []
+  for (const table of (await countsOf(pglite)).keys()) {
+    const rows = await column(pglite, `SELECT 'a row' FROM ${table} LIMIT 1`)
+    if (rows.length > 0) filled.push(table)
   }
-  const empty = tables.filter((table) => !filled.has(table))
   const sequences = await column(
     pglite,
-    `SELECT format('SELECT setval(%L, %s, %L)', format('%I.%I', schemaname, sequencename),
+    `SELECT format('setval(%L, %s, %L)', format('%I.%I', schemaname, sequencename),
        coalesce(last_value, start_value), last_value IS NOT NULL) FROM pg_sequences`
   )
-  return {
-    schema: await schemaOf(pglite),
-    filled,
-    reset: [
-      "SET session_replication_role = replica",
-      ...empty.map((table) => `DELETE FROM ${table}`),
-      ...sequences,
-      "SET session_replication_role = origin"
-    ].join(";")
-  }
+  return { kept: [...catalogs, ...filled], sequences: `SELECT ${sequences.join(", ")}` }
 }
 
 /** DISCARD ALL without its DISCARD PLANS: the functions keep their plans. */
@@ -76,38 +65,48 @@ const forgetSession = `
   CLOSE ALL; RESET SESSION AUTHORIZATION; RESET ALL; DEALLOCATE ALL; UNLISTEN *;
   SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES`
 
-const reset = async ({ initial, pglite }: UsedStore): Promise<boolean> => {
+const reset = async (store: UsedStore): Promise<boolean> => {
+  const { counts: before, initial, pglite } = store
   if (pglite.isInTransaction()) await pglite.exec("ROLLBACK")
   await pglite.exec(forgetSession)
-  await pglite.exec(initial.reset)
-  for (const [table, rows] of initial.filled) {
-    if ((await rowsOf(pglite, table)) !== rows) return false
-  }
-  return (await schemaOf(pglite)) === initial.schema
-}
-
-const rowsOf = async (pglite: PGlite, table: string) => {
-  const rows = await column(pglite, `SELECT t::text FROM ${table} t ORDER BY 1`)
-  return rows.join("\n")
-}
-
-/** Each statement that changes the schema writes a row of one of these. */
-const schemaOf = async (pglite: PGlite) => {
-  const catalogs = [
-    "pg_class WHERE relpersistence <> 't'",
-    "pg_proc",
-    "pg_trigger",
-    "pg_constraint",
-    "pg_attribute WHERE attnum > 0",
-    "pg_db_role_setting"
-  ]
-  const counts = await column(
-    pglite,
-    catalogs
-      .map((it) => `SELECT format('%s %s', count(*), max(xmin::text::bigint)) FROM ${it}`)
-      .join(" UNION ALL ")
+  const after = await countsOf(pglite)
+  const written = [...after.keys()].filter((table) => after.get(table) !== before.get(table))
+  if (after.size !== before.size || written.some((table) => initial.kept.includes(table)))
+    return false
+  await pglite.exec(
+    [
+      "SET session_replication_role = replica",
+      ...written.map((table) => `DELETE FROM ${table}`),
+      initial.sequences,
+      "SET session_replication_role = origin"
+    ].join(";")
   )
-  return counts.join("\n")
+  store.counts = await countsOf(pglite)
+  return true
+}
+
+/** Each statement that changes the schema writes to one of these. */
+const catalogs = [
+  "pg_class",
+  "pg_proc",
+  "pg_trigger",
+  "pg_constraint",
+  "pg_attribute",
+  "pg_db_role_setting"
+]
+
+const countsOf = async (pglite: PGlite): Promise<Counts> => {
+  // PGlite does not report them by itself
+  await pglite.exec("SELECT pg_stat_force_next_flush()")
+  const { rows } = await pglite.query<[string, string]>(
+    `SELECT oid::regclass::text, format('%s %s %s', pg_stat_get_tuples_inserted(oid),
+       pg_stat_get_tuples_updated(oid), pg_stat_get_tuples_deleted(oid))
+     FROM pg_class WHERE relkind = 'r'
+       AND (relnamespace = 'public'::regnamespace OR oid = ANY ($1::regclass[]))`,
+    [catalogs],
+    { rowMode: "array" }
+  )
+  return new Map(rows)
 }
 
 const column = async (pglite: PGlite, statement: string): Promise<ReadonlyArray<string>> => {

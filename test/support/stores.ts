@@ -53,6 +53,10 @@ export const postgresServer: Effect.Effect<URL> = Effect.promise(
   async () => new URL(process.env.TEST_DATABASE_URL ?? (await serverUrl(inject("postgresFolder"))))
 )
 
+/** A connection to the administrator's database: each is a process of the server. */
+const administrator = (server: URL) =>
+  layerPostgres({ url: Redacted.make(server.href), maxConnections: 1 })
+
 /** A fresh empty database on the server, dropped when the scope closes. Returns its URL. */
 export const freshDatabase = Effect.fnUntraced(function* (options?: {
   readonly template?: string
@@ -61,7 +65,7 @@ export const freshDatabase = Effect.fnUntraced(function* (options?: {
   const name = `test_${randomBytes(8).toString("hex")}`
   const run = (statement: string) =>
     Effect.flatMap(PgClient.PgClient, (sql) => sql.unsafe(statement).unprepared).pipe(
-      Effect.provide(layerPostgres({ url: Redacted.make(server.href) }), { local: true }),
+      Effect.provide(administrator(server), { local: true }),
       Effect.orDie
     )
   yield* Effect.acquireRelease(
@@ -74,7 +78,7 @@ export const freshDatabase = Effect.fnUntraced(function* (options?: {
 })
 
 /** The migrated database that the fresh ones are copied from: made once a server. */
-const migratedDatabase = Effect.gen(function* () {
+const makeMigratedDatabase = Effect.gen(function* () {
   const server = yield* postgresServer
   const name = `template_${schemaHash()}`
   const url = new URL(server)
@@ -97,12 +101,16 @@ const migratedDatabase = Effect.gen(function* () {
         return yield* run("SELECT pg_advisory_unlock(811001)")
       })
     )
-  }).pipe(
-    Effect.provide(layerPostgres({ url: Redacted.make(server.href) }), { local: true }),
-    Effect.orDie
-  )
+  }).pipe(Effect.provide(administrator(server), { local: true }), Effect.orDie)
   return name
 })
+
+let migrated: Promise<string> | undefined
+
+/** Asked for once a worker. */
+const migratedDatabase = Effect.promise(
+  () => (migrated ??= Effect.runPromise(makeMigratedDatabase))
+)
 
 /** A fresh migrated database on the server, dropped when the scope closes. Returns its URL. */
 export const migratedDatabaseUrl = Effect.flatMap(migratedDatabase, (template) =>
