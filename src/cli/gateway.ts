@@ -5,11 +5,13 @@ import { readFile } from "node:fs/promises"
 import { parseArgs } from "node:util"
 
 /**
- * The operator's commands: clients of the management API at `GATEWAY_URL` with `ADMIN_TOKEN`.
+ * The operator's commands: clients of the management API at `GATEWAY_URL` with `ADMIN_TOKEN`, and what works on
+ * the store with the variables of the service.
  * docs/reference/reconciliation.md#command, docs/reference/usage.md#rebuild
  */
 const usage = `gateway reconcile --vendor <vendor> --file <bill.csv> [--id <column>] [--model <column>] [--date <column>] [--amount <column>]
-gateway rebuild-usage --from <day> --to <day> [--user <id>]`
+gateway rebuild-usage --from <day> --to <day> [--user <id>]
+gateway rotate-master-key`
 
 class CommandFault extends Data.TaggedError("CommandFault")<{ readonly message: string }> {}
 
@@ -69,6 +71,13 @@ const command = Effect.gen(function* () {
     }
     case "rebuild-usage":
       return yield* post("/manage/v1/usage/rebuild", { from, to, user_id })
+    case "rotate-master-key": {
+      // The only one that opens the store
+      const { rotateMasterKey } = yield* Effect.promise(
+        () => import("./commands/rotateMasterKey.ts")
+      )
+      return yield* rotateMasterKey
+    }
     default:
       return yield* fault(usage)
   }
