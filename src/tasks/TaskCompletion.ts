@@ -100,7 +100,9 @@ const endedTotal = Metric.counter("gateway_tasks_ended_total", {
   incremental: true
 })
 
-const countEnded = ({ model, vendor }: TaskView, outcome: Finish["outcome"]) => {
+/** Of an alias by the model that the task was at. */
+const countEnded = (task: TaskView, outcome: Finish["outcome"]) => {
+  const { model, vendor } = modelAt(task)
   const cause = outcome.status === "failed" ? String(outcome.error.code) : ""
   const labels = { vendor, model, outcome: outcome.status, cause }
   return Metric.update(Metric.withAttributes(endedTotal, labels), 1)
