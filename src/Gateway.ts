@@ -41,6 +41,7 @@ import { Queues } from "./tasks/history/Queues.ts"
 import { QueueStore } from "./tasks/history/QueueStore.ts"
 import { TaskHistory } from "./tasks/history/TaskHistory.ts"
 import { TaskHistoryStore } from "./tasks/history/TaskHistoryStore.ts"
+import { Offers } from "./tasks/Offers.ts"
 import * as OwnershipReconciler from "./tasks/OwnershipReconciler.ts"
 import * as PrivacyLayers from "./tasks/privacy/PrivacyLayers.ts"
 import { retentionJobs } from "./tasks/privacy/RetentionJobs.ts"
@@ -185,6 +186,7 @@ export const services = Layer.mergeAll(
     Layer.mergeAll(
       Metering.layer,
       UpstreamCalls.layer.pipe(Layer.provide(AccountAffinity.layer)),
+      Offers.layer,
       TaskCreation.layer,
       TaskOutput.layer,
       TaskCompletion.layer,

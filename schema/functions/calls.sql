@@ -65,7 +65,8 @@ end $$;
 -- start on one wallet, the cheapest are held first, so that as many as possible can be paid. `p_receipts`: what
 -- the receipt of a starting call will say (`holds.call`); `checked`, when the caller has checked what else limits the
 -- key: with the models that the key allowed then; else `rotation`, which secret the caller knows the key by. p_usages:
--- with the vendor's id of the request as `request`, and of a stream `first_token_ms`. Returns refusals (`key`, `balance`, and `budget_` with the reset of
+-- with the vendor's id of the request as `request`, of a stream `first_token_ms`, and of an alias `alias`: its name, the
+-- vendor, model and route that did it, and the models that did not. Returns refusals (`key`, `balance`, and `budget_` with the reset of
 -- the spend limit), what is left of spend limits, and balance alerts. Raises GW428 when an alert is due and the caller
 -- has no transaction to publish it in (`p_alerts` is false).
 create or replace function calls_write(
@@ -110,10 +111,13 @@ begin
   ), receipts as (
     insert into calls
       (id, user_id, api_key_id, vendor, model, route, account_id, outcome, http_status, held, captured,
-        usage, sandbox, trace_id, created_at, ended_at, catalog_id, request_id, first_token_ms)
-    select id, user_id, key, vendor, model, route, account, outcome, status, amount, captured,
-      nullif(usage::jsonb - '{request,first_token_ms}'::text[], '{}'), sandbox, trace, created_at, p_now, catalog,
-      usage::jsonb ->> 'request', (usage::jsonb ->> 'first_token_ms')::integer
+        usage, sandbox, trace_id, created_at, ended_at, catalog_id, request_id, first_token_ms, alias)
+    select id, user_id, key, coalesce(usage::jsonb #>> '{alias,vendor}', vendor),
+      coalesce(usage::jsonb #>> '{alias,model}', model), coalesce(usage::jsonb #>> '{alias,route}', route), account,
+      outcome, status, amount, captured,
+      nullif(usage::jsonb - '{request,first_token_ms,alias}'::text[], '{}'), sandbox, trace, created_at, p_now, catalog,
+      usage::jsonb ->> 'request', (usage::jsonb ->> 'first_token_ms')::integer,
+      (usage::jsonb -> 'alias') - '{vendor,model,route}'::text[]
     from ended
     returning user_id, api_key_id, vendor, model, outcome, captured, usage, sandbox
   ), freed as (

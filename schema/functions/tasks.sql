@@ -13,6 +13,7 @@
 -- disabled, has expired or does not allow the model: the request was admitted before its body was read), and budget_
 -- with the reset of the key's spend limit, when that leaves less than the price. Exact, because all keys of a user
 -- share the wallet's lock.
+-- `models`: of an alias, all that the key has to allow.
 -- With a spend limit, `cost` of an accepted task and `balance` of one that the limit refuses are what is left of it.
 create or replace function task_accept_many(p_calls jsonb) returns setof task_accept_result language plpgsql as $$
 declare
@@ -29,7 +30,7 @@ begin
       sandbox boolean, price bigint, deadline timestamptz, trace text, now timestamptz, event text,
       event_body bytea, running_max integer, user_running_max integer, owner text, queue text, catalog integer,
       key text, request_hash bytea, answer text, key_since timestamptz, checks_key boolean,
-      metadata text)
+      metadata text, level smallint, candidates jsonb, candidate integer, models text[])
     order by x.user_id, x.n
   loop
     if w.user_id is distinct from c.user_id then
@@ -68,7 +69,7 @@ begin
         -- A process of the release before, which knows neither answer.
       elsif limits.revoked_at is not null or limits.disabled_at is not null or limits.expires_at <= c.now then
         a.outcome := 'key';
-      elsif not c.model = any (limits.allowed_models) then
+      elsif not coalesce(c.models, array[c.model]) <@ limits.allowed_models then
         a.outcome := 'model';
       end if;
       if a.outcome is not null then
@@ -117,13 +118,13 @@ begin
     end if;
     insert into tasks
       (id, user_id, api_key_id, vendor, model, action, result_kind, status, body, sandbox, price, trace_id,
-       created_at, updated_at, catalog_id, metadata)
+       created_at, updated_at, catalog_id, metadata, candidates, candidate)
     values
       (c.task, c.user_id, c.api_key, c.vendor, c.model, c.action, c.kind, 'pending', c.body, c.sandbox, c.price,
-       c.trace, c.now, c.now, c.catalog, c.metadata::json);
-    insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at)
+       c.trace, c.now, c.now, c.catalog, c.metadata::json, c.candidates, c.candidate);
+    insert into runs (task_id, api_key_id, deadline_at, owner, epoch, queue, due_at, level)
       values (c.task, c.api_key, c.deadline, c.owner, case when c.owner is null then 0 else 1 end,
-        coalesce(c.queue, 'submits'), c.now);
+        coalesce(c.queue, 'submits'), c.now, coalesce(c.level, 0));
     a.endpoints := event_publish(c.event, c.user_id, 'task.created', c.task, c.event_body, c.trace, c.now);
     if c.key is not null then
       insert into idempotency_keys as k (user_id, key, request_hash, status, body, cost, balance, created_at)
@@ -160,7 +161,10 @@ begin
       event text, event_body bytea, throttle double precision, now timestamptz)
     cross join lateral (
       -- One index lookup for each: a join would be planned once, for the number of tasks there were then (ADR 0112).
-      select o.user_id, o.trace_id, o.api_key_id, o.vendor, o.model, o.sandbox, o.result_kind,
+      select o.user_id, o.trace_id, o.api_key_id, o.sandbox, o.result_kind,
+        -- Of an alias the model that the task was at.
+        coalesce(o.candidates -> o.candidate ->> 'vendor', o.vendor) as vendor,
+        coalesce(o.candidates -> o.candidate ->> 'model', o.model) as model,
         -- Of each video; 5 where the body names none, as the price counts them.
         case when jsonb_typeof(o.body -> 'duration') = 'number' then (o.body ->> 'duration')::float8 else 5 end
           as seconds
@@ -214,19 +218,22 @@ end $$;
 
 -- The queues that have waiting tasks, each with the time of its next claim: when its first task is due and, under
 -- a rate limit, a permit of the next second is free. The queue '' is that of the deadlines: a task may wait for a
--- permit beyond its own. Reads one index entry a queue, however many tasks wait.
-create or replace function task_queues(p_now timestamptz) returns table (queue text, due_at timestamptz)
+-- permit beyond its own. Tasks above p_level are left out: the process could not take their steps. Reads one index
+-- entry a queue, however many tasks wait.
+create or replace function task_queues_known(p_now timestamptz, p_level integer)
+returns table (queue text, due_at timestamptz)
 language plpgsql stable
 set enable_seqscan = off set enable_bitmapscan = off as $$
 #variable_conflict use_column
 begin
   return query
   with recursive heads as (
-    (select r.queue, r.due_at from runs r where r.owner is null order by r.queue, r.due_at limit 1)
+    (select r.queue, r.due_at from runs r where r.owner is null and r.level <= p_level
+      order by r.queue, r.due_at limit 1)
     union all
     select n.queue, n.due_at from heads h cross join lateral (
       select r.queue, r.due_at from runs r
-      where r.owner is null and r.queue > h.queue order by r.queue, r.due_at limit 1
+      where r.owner is null and r.level <= p_level and r.queue > h.queue order by r.queue, r.due_at limit 1
     ) n
   )
   select h.queue, greatest(h.due_at, case
@@ -234,14 +241,15 @@ begin
     then l.next_at - interval '1 second' end)
   from heads h left join rate_leases l on l.key = h.queue
   union all
-  (select '', r.deadline_at from runs r where r.owner is null order by r.deadline_at limit 1);
+  (select '', r.deadline_at from runs r where r.owner is null and r.level <= p_level order by r.deadline_at limit 1);
 end $$;
 
 -- Claims due tasks of a queue, the longest due first. Under a rate limit it takes as many as there are permits in
 -- the next second, and leases these permits: `starts_at` is when each is valid. One process at a time claims from
 -- such a queue. Permits far in the future were leased by a clock that was ahead, and are ignored. From the queue ''
--- it takes tasks whose deadline has passed.
-create or replace function task_claim(p_queue text, p_limit integer, p_owner text, p_now timestamptz)
+-- it takes tasks whose deadline has passed. Tasks above p_level are left to processes that know more.
+create or replace function task_claim_known(
+  p_queue text, p_limit integer, p_owner text, p_now timestamptz, p_level integer)
 returns table (
   task_id uuid, epoch integer, deadline_at timestamptz, starts_at timestamptz, slot_held boolean,
   waited_for text, inputs jsonb, n integer, attempt_state text, account_id text, attempt_started_at timestamptz,
@@ -266,11 +274,11 @@ begin
   end if;
   with due as materialized (
     select r.task_id, r.due_at from runs r
-    where p_queue > '' and r.queue = p_queue and r.owner is null and r.due_at <= p_now
+    where p_queue > '' and r.queue = p_queue and r.owner is null and r.due_at <= p_now and r.level <= p_level
     order by r.due_at, r.task_id limit most for update skip locked
   ), late as materialized (
     select r.task_id, r.due_at from runs r
-    where p_queue = '' and r.owner is null and r.deadline_at <= p_now
+    where p_queue = '' and r.owner is null and r.deadline_at <= p_now and r.level <= p_level
     order by r.deadline_at limit most for update skip locked
   ), owned as (
     update runs r set owner = p_owner, epoch = r.epoch + 1, callback_received = false
@@ -296,6 +304,23 @@ begin
     select * from vendor_attempts v where v.task_id = r.task_id and v.n = r.attempt offset 0
   ) a on true
   order by c.place;
+end $$;
+
+-- Kept for processes of the release before.
+create or replace function task_queues(p_now timestamptz) returns table (queue text, due_at timestamptz)
+language sql stable as $$
+  select * from task_queues_known(p_now, 0)
+$$;
+
+-- Kept for processes of the release before.
+create or replace function task_claim(p_queue text, p_limit integer, p_owner text, p_now timestamptz)
+returns table (
+  task_id uuid, epoch integer, deadline_at timestamptz, starts_at timestamptz, slot_held boolean,
+  waited_for text, inputs jsonb, n integer, attempt_state text, account_id text, attempt_started_at timestamptz,
+  handle jsonb, attempt_failure text
+) language plpgsql as $$
+begin
+  return query select * from task_claim_known(p_queue, p_limit, p_owner, p_now, 0);
 end $$;
 
 -- Frees at most p_limit tasks that processes without a heartbeat since then had in hand. Goes from owner to owner, and
@@ -360,7 +385,9 @@ end $$;
 
 -- Ends steps of tasks. With a `state`, records the outcome of the attempt; a submit that was refused or is ambiguous
 -- gives up its slot. With a `due`, the task waits until then in `queue`, or is due at once when its vendor has
--- called meanwhile; without one its owner goes on. Returns the `n` of those whose run has this epoch.
+-- called meanwhile; without one its owner goes on. With `candidates` the task of an alias passes on to the model at
+-- `candidate`, without a slot; they say why the model before did not do it. Returns the `n` of those whose run has
+-- this epoch.
 create or replace function task_steps_end(p_calls jsonb) returns table (n integer) language plpgsql
 set enable_seqscan = off set enable_hashjoin = off set enable_mergejoin = off as $$
 #variable_conflict use_column
@@ -384,7 +411,7 @@ begin
   with c as materialized (
     select * from jsonb_to_recordset(p_calls) as x (
       n integer, task uuid, epoch integer, attempt integer, state text, handle jsonb, failure text,
-      now timestamptz, due timestamptz, queue text, account text, inputs jsonb)
+      now timestamptz, due timestamptz, queue text, account text, inputs jsonb, candidates jsonb, candidate integer)
   ), ended as (
     update runs r set
       owner = case when c.due is null then r.owner end,
@@ -395,10 +422,13 @@ begin
       queue = case when c.due is null then r.queue else c.queue end,
       account_id = c.account,
       inputs = coalesce(c.inputs, r.inputs),
-      slot_key = case when c.state in ('refused', 'ambiguous') then null else r.slot_key end,
-      slot_held = r.slot_held and (c.state is null or c.state in ('submitting', 'submitted'))
+      slot_key = case when c.state in ('refused', 'ambiguous') or c.candidates is not null then null else r.slot_key end,
+      slot_held = r.slot_held and c.candidates is null and (c.state is null or c.state in ('submitting', 'submitted'))
     from c where r.task_id = c.task and r.epoch = c.epoch
-    returning c.n, c.task, c.attempt, c.state, c.handle, c.failure, c.now
+    returning c.n, c.task, c.attempt, c.state, c.handle, c.failure, c.now, c.candidates, c.candidate
+  ), passed as (
+    update tasks t set candidates = e.candidates, candidate = e.candidate
+    from ended e where t.id = e.task and e.candidates is not null
   ), recorded as (
     update vendor_attempts v
     set state = e.state, handle = e.handle, failure = e.failure, answered_at = e.now

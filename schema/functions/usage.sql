@@ -62,7 +62,9 @@ begin
       and e.seq >= ledger_seq_at(p_user, w.entry_count, since - interval '1 hour')
       and e.seq < ledger_seq_at(p_user, w.entry_count, until + interval '1 hour')
   ), settled as (
-    select t.api_key_id, t.vendor, t.model, t.sandbox, t.captured, t.result_kind as kind, null::jsonb as usage,
+    select t.api_key_id, coalesce(t.candidates -> t.candidate ->> 'vendor', t.vendor) as vendor,
+      coalesce(t.candidates -> t.candidate ->> 'model', t.model) as model, t.sandbox, t.captured,
+      t.result_kind as kind, null::jsonb as usage,
       jsonb_array_length(coalesce(t.result, '[]')) as items,
       case when jsonb_typeof(t.body -> 'duration') = 'number' then (t.body ->> 'duration')::float8 else 5 end as seconds,
       t.body = 'null' as is_erased

@@ -1,5 +1,8 @@
 import { Option, Result, Schema } from "effect"
 import { createHash } from "node:crypto"
+import { Alias } from "./Alias.ts"
+import { resolveAliases } from "./AliasTargets.ts"
+import type { TaskAlias } from "./AliasTargets.ts"
 import { CatalogEntry } from "./CatalogEntry.ts"
 import type { Action } from "./CatalogEntry.ts"
 import { OpenRoute, TokenModel } from "./OpenRoutes.ts"
@@ -13,7 +16,9 @@ import type { UpstreamCatalog } from "./UpstreamCatalog.ts"
 export const CatalogContent = Schema.Struct({
   models: Schema.Array(CatalogEntry),
   tokenModels: Schema.Array(TokenModel),
-  routes: Schema.Array(OpenRoute)
+  routes: Schema.Array(OpenRoute),
+  /** Absent when there is none: releases that know no aliases read such a catalog. ADR 0225. */
+  aliases: Schema.optionalKey(Schema.Array(Alias))
 })
 export type CatalogContent = typeof CatalogContent.Type
 
@@ -58,6 +63,10 @@ export interface CatalogVersion extends HashedContent {
   readonly all: ReadonlyArray<CatalogEntry>
   /** The model behind `/vendors/{vendor}/v1/{model}/{action}`. */
   readonly find: (vendor: string, model: string, action: Action) => Option.Option<CatalogEntry>
+  /** The aliases of models that make media. */
+  readonly aliases: ReadonlyArray<TaskAlias>
+  /** The alias behind a path that has no model. */
+  readonly findAlias: (vendor: string, model: string, action: Action) => Option.Option<TaskAlias>
   /** The routes that are open to passthrough calls, and their prices. */
   readonly upstream: UpstreamCatalog
 }
@@ -66,13 +75,19 @@ export const pathKey = (entry: { vendor: string; model: string; action: Action }
   `${entry.vendor}/v1/${entry.model}/${entry.action}`
 
 export const makeVersion = (source: HashedContent, id: number | null): CatalogVersion => {
-  const { models, routes, tokenModels } = source.content
+  const { aliases = [], models, routes, tokenModels } = source.content
+  const { calls, tasks } = resolveAliases(aliases, { models, tokenModels })
   const byPath = new Map(models.map((entry) => [pathKey(entry), entry]))
   return {
     ...source,
     id,
     all: models,
-    upstream: makeUpstreamCatalog({ routes, tokenModels }, id),
+    upstream: makeUpstreamCatalog({ routes, tokenModels, aliases: calls }, id),
+    aliases: tasks,
+    findAlias: (vendor, model, action) =>
+      Option.fromUndefinedOr(
+        tasks.find((it) => it.alias === model && it.vendor === vendor && it.first.action === action)
+      ),
     find: (vendor, model, action) =>
       Option.fromUndefinedOr(byPath.get(pathKey({ vendor, model, action })))
   }

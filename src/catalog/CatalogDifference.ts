@@ -1,11 +1,12 @@
 import { Schema } from "effect"
+import { aliasKey } from "./Alias.ts"
 import { CatalogContent, pathKey } from "./CatalogContent.ts"
 import { pointerOf } from "./FieldFaults.ts"
 import { routeKey, tokenModelKey } from "./UpstreamCatalog.ts"
 
-/** A model that makes media, one that is paid by the token, or a route. */
+/** A model that makes media, one that is paid by the token, a route, or an alias. */
 export interface RowName {
-  readonly type: "media" | "token" | "route"
+  readonly type: "media" | "token" | "route" | "alias"
   /** Its path. */
   readonly id: string
 }
@@ -49,7 +50,7 @@ const valuesOf = (row: object): Values => {
 }
 
 const rowsOf = (content: CatalogContent): ReadonlyMap<string, Row> => {
-  const { models, routes, tokenModels } = encode(content)
+  const { aliases = [], models, routes, tokenModels } = encode(content)
   const rows: ReadonlyArray<Row> = [
     ...models.map((row, index) => ({
       type: "media" as const,
@@ -64,6 +65,11 @@ const rowsOf = (content: CatalogContent): ReadonlyMap<string, Row> => {
     ...routes.map((row, index) => ({
       type: "route" as const,
       id: idOf(content.routes[index], routeKey),
+      values: valuesOf(row)
+    })),
+    ...aliases.map((row, index) => ({
+      type: "alias" as const,
+      id: idOf(content.aliases?.[index], aliasKey),
       values: valuesOf(row)
     }))
   ]

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { ResultKind } from "../domain/Task.ts"
+import { Alias } from "./Alias.ts"
 import { Label } from "./bodies/Bodies.ts"
 import { OpenRoute, TokenModel } from "./OpenRoutes.ts"
 import { PathSegment } from "./PathSegment.ts"
@@ -97,6 +98,8 @@ export const CatalogFile = Schema.Struct({
   tokenModels: Schema.optionalKey(Schema.Array(TokenModel)),
   add: Schema.optionalKey(
     Schema.Array(Schema.Struct({ label: Label, ...change, model: PathSegment }))
-  )
+  ),
+  /** Names for several models, which are tried in turn. docs/catalog.md#aliases */
+  aliases: Schema.optionalKey(Schema.Array(Alias))
 })
 export type CatalogFile = typeof CatalogFile.Type

@@ -1,5 +1,6 @@
 import { Array as Arr, Effect, FileSystem, Schema } from "effect"
 import { FieldFault } from "../domain/Problem.ts"
+import { aliasFaults } from "./AliasFaults.ts"
 import { builtInEntries } from "./BuiltInModels.ts"
 import { hashed, pathKey } from "./CatalogContent.ts"
 import type { CatalogContent, HashedContent } from "./CatalogContent.ts"
@@ -8,7 +9,7 @@ import type { CatalogEntry } from "./CatalogEntry.ts"
 import { bodyParseOptions, capFaults, faultsOf, pointerOf } from "./FieldFaults.ts"
 import { orderFaults } from "./PriceRow.ts"
 import type { PriceRow } from "./PriceRow.ts"
-import { tokenModelKey, withBuiltIn } from "./UpstreamCatalog.ts"
+import { makeUpstreamCatalog, tokenModelKey, withBuiltIn } from "./UpstreamCatalog.ts"
 
 /** `CATALOG_FILE` cannot be used: the places in the file and their faults. It stops the start, and no reload. */
 export class CatalogError extends Schema.TaggedError<CatalogError>()("CatalogError", {
@@ -37,7 +38,12 @@ const contentOf = (file: CatalogFile): CatalogContent => {
       .filter((entry) => entry.label === addition.label)
       .map((entry) => changed(entry, addition))
   )
-  return { models: [...kept, ...added], ...withBuiltIn(file) }
+  const { aliases = [] } = file
+  return {
+    models: [...kept, ...added],
+    ...withBuiltIn(file),
+    ...(aliases.length === 0 ? {} : { aliases })
+  }
 }
 
 export const builtIn: HashedContent = hashed(contentOf({}))
@@ -46,7 +52,8 @@ const firstTwice = (keys: ReadonlyArray<string>): string | undefined =>
   keys.find((key, index) => keys.indexOf(key) !== index)
 
 /** What the schema of the file cannot say. */
-const faultsIn = (file: CatalogFile, { models }: CatalogContent): ReadonlyArray<FieldFault> => {
+const faultsIn = (file: CatalogFile, content: CatalogContent): ReadonlyArray<FieldFault> => {
+  const { models } = content
   const rows: ReadonlyArray<readonly [string, Omit<PriceRow<unknown>, "price">]> = [
     ...Object.entries(file.change ?? {}).map(([label, row]) => [`change/${label}`, row] as const),
     ...(file.add ?? []).map((row, index) => [`add/${index}`, row] as const),
@@ -66,7 +73,11 @@ const faultsIn = (file: CatalogFile, { models }: CatalogContent): ReadonlyArray<
       : [{ pointer: "#", detail: `Two models have the path /vendors/${path}` }]),
     ...(model === undefined
       ? []
-      : [{ pointer: "#/tokenModels", detail: `Two rows are of the model ${model}` }])
+      : [{ pointer: "#/tokenModels", detail: `Two rows are of the model ${model}` }]),
+    ...aliasFaults(file.aliases ?? [], {
+      models,
+      ...makeUpstreamCatalog({ routes: content.routes, tokenModels: content.tokenModels })
+    })
   ]
 }
 

@@ -1,3 +1,4 @@
+import type { CallAlias } from "./AliasTargets.ts"
 import { builtInRoutes } from "./OpenRoutes.ts"
 import type { OpenRoute, TokenModel } from "./OpenRoutes.ts"
 import { builtInTokenModels } from "./TokenModels.ts"
@@ -26,6 +27,9 @@ export interface UpstreamCatalog {
   /** `path` is the raw path after `/vendors/{vendor}`, without the query. */
   readonly match: (vendor: string, method: string, path: string) => RouteMatch
   readonly priced: (vendor: string, model: string) => TokenModel | undefined
+  readonly aliases: ReadonlyArray<CallAlias>
+  /** The alias of a name that has no price. */
+  readonly aliasOf: (vendor: string, name: string) => CallAlias | undefined
   /** Why a model of a vendor has no price; `undefined` when it has one, or is unknown. */
   readonly unsold: (vendor: string, model: string) => string | undefined
 }
@@ -124,7 +128,11 @@ const unsoldBecause = (vendor: string, model: string): string | undefined =>
   unsoldModels.get(`${vendor}/${model}`)
 
 export const makeUpstreamCatalog = (
-  { routes, tokenModels }: UpstreamRows = withBuiltIn(),
+  {
+    aliases = [],
+    routes,
+    tokenModels
+  }: UpstreamRows & { readonly aliases?: ReadonlyArray<CallAlias> } = withBuiltIn(),
   id: number | null = null
 ): UpstreamCatalog => {
   const byVendor = Map.groupBy(
@@ -162,6 +170,8 @@ export const makeUpstreamCatalog = (
       return allow.length === 0 ? { _tag: "Closed" } : { _tag: "OtherMethod", allow }
     },
     priced,
+    aliases,
+    aliasOf: (vendor, name) => aliases.find((it) => it.alias === name && it.vendor === vendor),
     unsold: (vendor, model) =>
       priced(vendor, model) === undefined
         ? (unsoldBecause(vendor, model) ?? unsoldBecause(vendor, model.replace(versionSuffix, "")))

@@ -159,13 +159,13 @@ export interface CatalogReload {
 }
 
 export interface CatalogChange {
-  readonly type: "media" | "token" | "route"
+  readonly type: "media" | "token" | "route" | "alias"
   readonly id: string
   readonly changes: ReadonlyArray<{ readonly pointer: string; readonly before: unknown; readonly after: unknown }>
 }
 
 export interface CatalogRowName {
-  readonly type: "media" | "token" | "route"
+  readonly type: "media" | "token" | "route" | "alias"
   readonly id: string
 }
 
@@ -176,7 +176,7 @@ export interface Catalog {
 }
 
 export interface CatalogRow {
-  readonly type: "media" | "token" | "route"
+  readonly type: "media" | "token" | "route" | "alias"
   readonly id: string
   readonly price: { readonly per: "image"; readonly amount: string } | { readonly per: "second"; readonly amount: string; readonly tiers?: { readonly "480P"?: string; readonly "720P"?: string; readonly "1080P"?: string } } | { readonly per: "call"; readonly amount: string } | TokenPrice
   readonly valid_from: string | null
@@ -214,6 +214,7 @@ export interface TokenModel {
   readonly model: string
   readonly path: string
   readonly sandbox: boolean
+  readonly candidates?: ReadonlyArray<{ readonly vendor: string; readonly model: string; readonly weight: number | null }>
   readonly price: TokenPrice
   readonly valid_from: string | null
   readonly valid_until: string | null
@@ -232,6 +233,7 @@ export interface Model {
   readonly model: string
   readonly path: string
   readonly sandbox: boolean
+  readonly candidates?: ReadonlyArray<{ readonly vendor: string; readonly model: string; readonly weight: number | null }>
   readonly result: "images" | "videos" | "audios"
   readonly price: { readonly per: "image"; readonly amount: string } | { readonly per: "second"; readonly amount: string; readonly tiers?: { readonly "480P"?: string; readonly "720P"?: string; readonly "1080P"?: string } } | { readonly per: "call"; readonly amount: string }
   readonly valid_from: string | null
@@ -274,6 +276,7 @@ export interface TaskTimeline {
   readonly inputs: ReadonlyArray<TaskInput>
   readonly result_kind: "images" | "videos" | "audios"
   readonly result: ReadonlyArray<string> | null
+  readonly candidates?: ReadonlyArray<TaskCandidate>
   readonly moves: ReadonlyArray<TaskMove>
   readonly attempts: ReadonlyArray<VendorAttempt>
   readonly entries: ReadonlyArray<WalletEntry>
@@ -323,6 +326,13 @@ export interface TaskMove {
   readonly trace_id: string | null
 }
 
+export interface TaskCandidate {
+  readonly vendor: string
+  readonly model: string
+  readonly price: string | null
+  readonly skipped: { readonly reason: "not_sold" | "body" | "sandbox" | "no_route" | "no_account" | "circuit_open" | "rate_limited" | "unavailable" | "account_refused" | "model_gone"; readonly at: string; readonly attempt: number | null } | null
+}
+
 export interface TaskInput {
   readonly pointer: string
   readonly media_type: string
@@ -341,6 +351,15 @@ export interface Receipt {
   /** An amount of credits as a decimal string; 100 credits are 1 US dollar */
   readonly released: string
   readonly currency: "credits"
+  readonly vendor?: string
+  readonly model?: string
+  readonly skipped?: ReadonlyArray<SkippedModel>
+}
+
+export interface SkippedModel {
+  readonly vendor: string
+  readonly model: string
+  readonly reason: "not_sold" | "body" | "sandbox" | "no_route" | "no_account" | "circuit_open" | "rate_limited" | "unavailable" | "account_refused" | "model_gone"
 }
 
 export interface TaskListItem {
@@ -472,6 +491,8 @@ export interface Call {
   readonly account_id: string | null
   readonly time_to_first_token_ms: number | null
   readonly sandbox: boolean
+  readonly alias?: string
+  readonly skipped?: ReadonlyArray<SkippedModel>
   readonly catalog: string | null
   readonly trace_id: string | null
   readonly created_at: string
@@ -608,7 +629,7 @@ export interface CreatedTask {
 }
 
 export interface Quote {
-  readonly quote: { readonly amount: string; readonly currency: "credits" }
+  readonly quote: { readonly amount: string; readonly currency: "credits"; readonly candidates?: ReadonlyArray<{ readonly vendor: string; readonly model: string; readonly amount: string | null; readonly skipped: "not_sold" | "body" | "sandbox" | "no_route" | "no_account" | "circuit_open" | "rate_limited" | "unavailable" | "account_refused" | "model_gone" | null }> }
 }
 
 /** RFC 9457, with a code of its own. Each code is explained at its `type` */

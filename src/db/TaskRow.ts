@@ -1,8 +1,12 @@
-import { Schema, Struct } from "effect"
+import { Effect, Schema, Struct } from "effect"
+import { Candidate } from "../domain/Candidate.ts"
 import { TaskId, UserId } from "../domain/Ids.ts"
 import { Metadata } from "../domain/Metadata.ts"
 import { ResultKind, TaskError, TaskStatus } from "../domain/Task.ts"
 import { Micro, Time } from "./Rows.ts"
+
+const nullByDefault = <S extends Schema.Constraint>(schema: S) =>
+  Schema.NullOr(schema).pipe(Schema.withConstructorDefault(Effect.succeed(null)))
 
 /** A row of `tasks`. */
 export class TaskRow extends Schema.Class<TaskRow>("TaskRow")({
@@ -22,6 +26,10 @@ export class TaskRow extends Schema.Class<TaskRow>("TaskRow")({
   result: Schema.NullOr(Schema.Array(Schema.String)),
   error: Schema.NullOr(TaskError),
   metadata: Schema.NullOr(Metadata),
+  /** Of an alias, whose path the task has: the models that may do it. Null: the model was asked for itself. */
+  candidates: nullByDefault(Schema.Array(Candidate)),
+  /** The place of the one that the task is at. */
+  candidate: nullByDefault(Schema.Int),
   traceId: Schema.NullOr(Schema.String),
   createdAt: Time,
   startedAt: Schema.NullOr(Time),
@@ -37,7 +45,7 @@ export type TaskView = typeof TaskView.Type
 /** The columns of a `TaskView` in a table named `t`. */
 export const taskColumns = [
   "id, user_id, vendor, model, action, result_kind, status, sandbox, price, catalog_id, captured, result, error",
-  "metadata, created_at, started_at, updated_at"
+  "metadata, candidates, candidate, created_at, started_at, updated_at"
 ]
   .flatMap((line) => line.split(", "))
   .map((column) => `t.${column}`)

@@ -23,3 +23,7 @@ export const mcpImageBytesMax = 3 * 1024 * 1024
 
 /** That `explain_delivery` explains: the events of a task go to five endpoints. */
 export const mcpDeliveriesMax = 20
+
+/** Models of an alias, and the largest weight of one. docs/catalog.md#aliases */
+export const aliasModelsMax = 8
+export const aliasWeightMax = 1000

@@ -7,6 +7,7 @@ import { amounts, integers, texts, uuids } from "../db/Columns.ts"
 import type { ScannedPage } from "../db/ListScan.ts"
 import { Micro, rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
+import { SkipReason } from "../domain/Candidate.ts"
 import { zero } from "../domain/Credits.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { UserId } from "../domain/Ids.ts"
@@ -56,21 +57,41 @@ export interface CallEnd {
   readonly requestId?: string | undefined
   /** Of a stream, to its first piece. */
   readonly firstTokenMillis?: number | undefined
+  /** Of a call that named an alias: that name, the model that did it and those that did not. */
+  readonly alias?: {
+    readonly alias: string
+    readonly vendor: string
+    readonly model: string
+    readonly route: string
+    readonly skipped: ReadonlyArray<typeof SkippedCall.Type>
+  }
 }
+
+const SkippedCall = Schema.Struct({
+  vendor: Schema.String,
+  model: Schema.String,
+  reason: SkipReason
+})
 
 /** The usage of a call as a parameter, with what belongs to its receipt beside it. */
 export const usageText = (
-  { firstTokenMillis, requestId: request, usage }: CallEnd,
+  { alias, firstTokenMillis, requestId: request, usage }: CallEnd,
   catalog: number | null = null
 ): string | null => {
-  if (request === undefined && catalog === null && firstTokenMillis === undefined) {
+  if (
+    request === undefined &&
+    catalog === null &&
+    firstTokenMillis === undefined &&
+    alias === undefined
+  ) {
     return usage && JSON.stringify(usage)
   }
   return JSON.stringify({
     ...usage,
     request,
     catalog: catalog ?? undefined,
-    first_token_ms: firstTokenMillis
+    first_token_ms: firstTokenMillis,
+    alias
   })
 }
 
@@ -111,6 +132,8 @@ export class CallRow extends Schema.Class<CallRow>("CallRow")({
   /** Of a stream: from the beginning of the call to its first piece. */
   firstTokenMs: Schema.NullOr(Schema.Int),
   sandbox: Schema.Boolean,
+  /** The name that was asked for, when `model` is one of an alias, and the models that were passed over. */
+  alias: Schema.NullOr(Schema.Struct({ alias: Schema.String, skipped: Schema.Array(SkippedCall) })),
   /** The hash of the catalog that it was priced by. */
   catalog: Schema.NullOr(Schema.String),
   traceId: Schema.NullOr(Schema.String),

@@ -1,4 +1,6 @@
 import { Effect, Option, Schema } from "effect"
+import { shownTokenModel } from "../catalog/AliasTargets.ts"
+import type { CallAlias } from "../catalog/AliasTargets.ts"
 import type { OpenRoute, TokenModel } from "../catalog/OpenRoutes.ts"
 import type { TokenPrice } from "../catalog/Price.ts"
 import { endingOf, priceAt } from "../catalog/PriceRow.ts"
@@ -37,6 +39,42 @@ const stateOf = (model: TokenModel, { input, output, per }: TokenPrice): Member 
   }
 }
 
+/** An alias as its vendor's lists show a model, at the price of the dearest of its models. */
+const aliasMember = (route: OpenRoute, alias: CallAlias): Member => {
+  const shown = shownTokenModel(alias)
+  const price = shown === undefined ? {} : stateOf(shown, shown.price)
+  const id = alias.alias
+  switch (route.provider) {
+    case "anthropic":
+      return { type: "model", id, display_name: id, created_at: "1970-01-01T00:00:00Z", ...price }
+    case "gemini":
+      return { name: `models/${id}`, displayName: id, ...price }
+    default:
+      return { id, object: "model", created: 0, owned_by: "alias", ...price }
+  }
+}
+
+/** A single alias, which no vendor knows. */
+export const aliasAt = (
+  { catalog, model, route }: OpenPath,
+  sandbox: boolean
+): Relayed | undefined => {
+  const alias =
+    model === undefined || !isModelRoute(route) ? undefined : catalog.aliasOf(route.vendor, model)
+  return (
+    alias && {
+      status: 200,
+      headers: { "content-type": "application/json" },
+      body: utf8.encode(JSON.stringify(aliasMember(route, alias))),
+      sandbox,
+      callId: undefined,
+      cost: undefined,
+      left: undefined,
+      ending: undefined
+    }
+  )
+}
+
 const utf8 = new TextEncoder()
 
 /**
@@ -72,10 +110,13 @@ export const soldModels = (
       ? notSold(model)
       : Effect.map(send(one), (one) => ({ ...one, ending: found && endingOf(found) }))
   }
+  const aliases = catalog.aliases
+    .filter(({ vendor }) => vendor === route.vendor)
+    .map((alias) => aliasMember(route, alias))
   const lists = ["data", "models"].flatMap((name) =>
     Option.match(decodeList(answer[name]), {
       onNone: () => [],
-      onSome: (members) => [[name, members.flatMap(sold)] as const]
+      onSome: (members) => [[name, [...members.flatMap(sold), ...aliases]] as const]
     })
   )
   return send({ ...answer, ...Object.fromEntries(lists) })

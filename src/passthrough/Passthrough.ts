@@ -3,12 +3,15 @@ import { Catalog } from "../catalog/Catalog.ts"
 import type { UpstreamCatalog } from "../catalog/UpstreamCatalog.ts"
 import { Problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
+import { aliasedWith } from "./AliasedCall.ts"
+import { aliasNamed } from "./AliasedPlan.ts"
 import { planCall } from "./CallPlan.ts"
+import type { CallPlan } from "./CallPlan.ts"
 import { closedRoute } from "./ClosedRoute.ts"
 import { withinLimits } from "./KeyLimits.ts"
 import { MeteredCall } from "./MeteredCall.ts"
 import { Metering } from "./Metering.ts"
-import { soldModels } from "./ModelList.ts"
+import { aliasAt, soldModels } from "./ModelList.ts"
 import { givenUpBy, plainRequestOf, relay } from "./PassthroughCall.ts"
 import type {
   ForwardHandlers,
@@ -51,7 +54,7 @@ export class Passthrough extends Context.Service<
       const metering = yield* Metering
       const upstream = yield* UpstreamCalls
       const services = { clock: yield* Clock.Clock, metering, upstream }
-      const plain = plainWith(upstream)
+      const other = otherWith(services)
 
       const resolve = (vendor: string, method: string, path: string) => {
         const { upstream } = catalog.current()
@@ -86,11 +89,7 @@ export class Passthrough extends Context.Service<
             metered.begin()
             return (why: GivenUp) => metered.giveUp(why)
           }
-          handlers.onRest(
-            Result.isFailure(plan)
-              ? Exit.fail(plan.failure)
-              : plain(call, plan.success.body, nowMillis)
-          )
+          handlers.onRest(other(call, plan, nowMillis))
         } catch (defect) {
           handlers.onRest(Exit.die(defect))
         }
@@ -123,10 +122,25 @@ export class Passthrough extends Context.Service<
   )
 }
 
+/** A call that is not metered, one that names an alias, or a refusal. */
+const otherWith = (services: Parameters<typeof aliasedWith>[0]) => {
+  const plain = plainWith(services.upstream)
+  const aliased = aliasedWith(services)
+  return (call: PassthroughCall, plan: Result.Result<CallPlan, Problem>, nowMillis: number) => {
+    if (Result.isSuccess(plan)) return plain(call, plan.success.body, nowMillis)
+    const alias = aliasNamed(call)
+    return alias === undefined ? Exit.fail(plan.failure) : aliased(call, alias, nowMillis)
+  }
+}
+
 /** A call that is not metered. */
 const plainWith =
   (upstream: UpstreamCalls["Service"]) =>
-  (call: PassthroughCall, body: Uint8Array, nowMillis: number) =>
-    Effect.flatMap(upstream.reach(call.to.route.provider, plainRequestOf(call, body)), (reached) =>
+  (call: PassthroughCall, body: Uint8Array, nowMillis: number) => {
+    const { provider } = call.to.route
+    const alias = aliasAt(call.to, upstream.isSandbox(provider))
+    if (alias !== undefined) return Effect.succeed(alias)
+    return Effect.flatMap(upstream.reach(provider, plainRequestOf(call, body)), (reached) =>
       soldModels(call.to, relay(reached), nowMillis)
     )
+  }

@@ -7,6 +7,7 @@ import type { RouteMatch } from "../catalog/UpstreamCatalog.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import type { Principal } from "../users/ApiKeys.ts"
+import type { SkippedModel } from "./AliasedPlan.ts"
 import { errorBody } from "./ErrorBody.ts"
 import { toClientHeaders, toUpstreamHeaders, withRetryAfter } from "./RelayHeaders.ts"
 import type { Reached, UpstreamRequest } from "./UpstreamCalls.ts"
@@ -41,6 +42,8 @@ export interface Relayed {
   readonly cost: Credits | undefined
   /** What the spend limit of the key leaves after the hold, if it has one. */
   readonly left: Credits | undefined
+  /** Of a call that named an alias: `vendor/model` that did it, and those that did not. */
+  readonly by?: { readonly model: string; readonly skipped: ReadonlyArray<SkippedModel> }
 }
 
 /** One of the two is called, once: with the response, or with the effect that gets one. */

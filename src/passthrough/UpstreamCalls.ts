@@ -1,5 +1,6 @@
-import { Clock, Context, Effect, Exit, Layer, Metric, Result } from "effect"
-import { createHash, randomUUID } from "node:crypto"
+import { Clock, Context, Effect, Exit, Layer, Result } from "effect"
+import { randomUUID } from "node:crypto"
+import type { SkipReason } from "../domain/Candidate.ts"
 import { Problem, problem } from "../domain/Problem.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { AccountSetting, Provider } from "../domain/Provider.ts"
@@ -13,6 +14,8 @@ import type { UpstreamResponse, UpstreamRequest } from "../vendors/upstream/Upst
 import { AccountAffinity } from "./AccountAffinity.ts"
 import type { Binding } from "./AccountAffinity.ts"
 import { shareChanges } from "./AccountHints.ts"
+import { digestOf } from "./RequestDigest.ts"
+import { report } from "./UpstreamTroubles.ts"
 
 export type { AccountState } from "../vendors/accounts/Accounts.ts"
 export type { UpstreamResponse, UpstreamRequest }
@@ -28,12 +31,6 @@ export interface ReachHandlers {
   readonly onResponse: (reached: Reached) => void
   readonly onRest: (rest: Effect.Effect<Reached, Problem | StoreUnavailable>) => void
 }
-
-/** Passthrough calls without a response, or refused for the service's own account. */
-const troubles = Metric.counter("gateway_upstream_troubles_total", {
-  description: "Upstream calls without a response, or refused for the service's own account",
-  incremental: true
-})
 
 /**
  * Gets a response from one of a provider's accounts. Another account is tried only where the first
@@ -238,12 +235,6 @@ const outcomeOf = (account: AccountSetting, { model }: UpstreamRequest, exit: At
     }
   })
 
-const report = (account: AccountSetting, reason: string) =>
-  Effect.andThen(
-    Metric.update(Metric.withAttributes(troubles, { account: account.id }), 1),
-    Effect.logWarning(`The upstream account ${account.id} ${reason}`)
-  )
-
 const problems: { readonly [kind in UpstreamFailure["kind"]]: Problem } = {
   timeout: problem(5004, "The upstream did not answer in time; the call may have been executed"),
   unsent: problem(5002, "The upstream cannot be reached; nothing was sent"),
@@ -255,6 +246,22 @@ const misconfigured = problem(
   5003,
   "The service's own account with this vendor is not usable now: the operator has been told"
 )
+
+/**
+ * Why a call was not executed by any account, so that another model may be asked; `undefined`: it was, or may
+ * have been. docs/reference/aliases.md#when-the-next-model-is-tried
+ */
+export const skipReasonOf = (
+  exit: Exit.Exit<Reached, Problem | StoreUnavailable>
+): SkipReason | undefined => {
+  if (Exit.isSuccess(exit)) return isRate(exit.value.response) ? "rate_limited" : undefined
+  const failure = exit.cause.reasons.find((reason) => reason._tag === "Fail")?.error
+  if (failure === problems.unsent) return "unavailable"
+  if (failure === misconfigured) return "account_refused"
+  if (failure?._tag !== "Problem") return undefined
+  if (failure.code === 1203) return "rate_limited"
+  return failure.code === 5003 ? "circuit_open" : undefined
+}
 
 const secondsOf = (millis: number): number => Math.max(1, Math.ceil(millis / 1000))
 
@@ -283,16 +290,3 @@ const healthOf = (exit: Attempt): "succeeded" | "failed" | "unreachable" | undef
   if (failure === undefined) return undefined
   return failure.kind === "unsent" ? "unreachable" : "failed"
 }
-
-/** Of a large body the ends: hashing all of it would hold the event loop. */
-const digestBytes = 64 * 1024
-
-/** A request that is repeated has the same digest. */
-const digestOf =
-  ({ body, method, path, query }: UpstreamRequest) =>
-  (): string =>
-    createHash("sha256")
-      .update(`${method} ${path}${query} ${body.length}\n`)
-      .update(body.subarray(0, digestBytes))
-      .update(body.subarray(-digestBytes))
-      .digest("base64")

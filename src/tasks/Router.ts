@@ -1,9 +1,10 @@
-import { Clock, Context, Effect, Layer, Option } from "effect"
+import { Context, Effect, Layer, Option } from "effect"
 import type { JsonSchema } from "effect"
+import { namesIn, shownEntry } from "../catalog/AliasTargets.ts"
 import { Catalog } from "../catalog/Catalog.ts"
+import type { CatalogVersion } from "../catalog/CatalogContent.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
-import { quote } from "../catalog/Price.ts"
-import { endingOf, priceAt } from "../catalog/PriceRow.ts"
+import { endingOf } from "../catalog/PriceRow.ts"
 import type { Ending } from "../catalog/PriceRow.ts"
 import type { TaskView } from "../db/TaskRow.ts"
 import type { Credits } from "../domain/Credits.ts"
@@ -11,9 +12,11 @@ import type { TaskId, UserId } from "../domain/Ids.ts"
 import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
-import { bodySchemaOf } from "../vendors/BodyFaults.ts"
+import { bodySchemaOf, bodySchemaOfAll } from "../vendors/BodyFaults.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
-import { decodeRequest } from "./RequestBody.ts"
+import { priceRequest } from "./Offer.ts"
+import type { PricedRequest } from "./Offer.ts"
+import { noModel, Offers, pathOf } from "./Offers.ts"
 import { TaskCompletion } from "./TaskCompletion.ts"
 import { TaskCreation } from "./TaskCreation.ts"
 import type { Created, CreateRequest, ModelPath } from "./TaskCreation.ts"
@@ -29,8 +32,11 @@ export interface FoundTask {
 
 /** The price of a request, and what its vendor has announced of the model. */
 export interface Quote {
+  /** Of an alias the price of the dearest model: what would be held. */
   readonly amount: Credits
   readonly ending: Ending | undefined
+  /** Of an alias. */
+  readonly alias?: Pick<PricedRequest, "models" | "leftOut">
 }
 
 /** A model of the catalog as clients may call it. */
@@ -39,6 +45,8 @@ export interface RoutedModel {
   /** Without fields that its upstream model does not take. */
   readonly bodySchema: JsonSchema.JsonSchema
   readonly sandbox: boolean
+  /** Of an alias the models that it names. */
+  readonly candidates?: ReturnType<typeof namesIn>
 }
 
 type Failure = Problem | StoreUnavailable
@@ -47,8 +55,10 @@ type Failure = Problem | StoreUnavailable
 export class Router extends Context.Service<
   Router,
   {
-    /** Every model of the catalog that is sold now. */
+    /** Every model and alias of the catalog. */
     readonly models: () => ReadonlyArray<RoutedModel>
+    /** The models that a request at this path may use: an API key with a list has to allow each. */
+    readonly modelsAt: (path: ModelPath) => ReadonlyArray<string>
     readonly create: (request: CreateRequest) => Effect.Effect<Created, Failure>
     /** Validates the request and returns the price: no task, no hold, no event. */
     readonly quote: (path: ModelPath, body: unknown) => Effect.Effect<Quote, Problem>
@@ -76,33 +86,23 @@ export class Router extends Context.Service<
     Router,
     Effect.gen(function* () {
       const catalog = yield* Catalog
+      const offers = yield* Offers
       const creation = yield* TaskCreation
       const tasks = yield* TaskStore
       const completion = yield* TaskCompletion
       const vendors = yield* VendorClient
       const notifier = yield* WorkNotifier
 
-      /** What has no price now is not sold. */
-      const resolve = Effect.fnUntraced(function* (path: ModelPath) {
-        const { find, id } = catalog.current()
-        const entry = yield* Effect.mapError(
-          Effect.fromOption(find(path.vendor, path.model, path.action)),
-          () => noModel(path)
-        )
-        const price = priceAt(entry, yield* Clock.currentTimeMillis)
-        if (price === undefined) return yield* noPrice(path)
-        return { entry, price, catalogId: id }
-      })
-
       // A model may leave the catalog, its tasks stay
       const matchPath = (path: ModelPath, id: TaskId, found: Option.Option<TaskView>) => {
-        const entry = catalog.current().find(path.vendor, path.model, path.action)
+        const { find, findAlias } = catalog.current()
+        const entry = find(path.vendor, path.model, path.action)
         if (Option.isSome(found) && isAt(found.value, path)) {
           const ending = Option.getOrUndefined(Option.map(entry, endingOf))
           return Effect.succeed({ task: found.value, ending })
         }
         return Effect.fail(
-          Option.isNone(entry)
+          Option.isNone(entry) && Option.isNone(findAlias(path.vendor, path.model, path.action))
             ? noModel(path)
             : problem(2005, `There is no task ${id} at ${pathOf(path)}`)
         )
@@ -118,18 +118,20 @@ export class Router extends Context.Service<
       })
 
       return Router.of({
-        models: () =>
-          catalog.current().all.map((entry) => ({
-            entry,
-            bodySchema: bodySchemaOf(entry),
-            sandbox: vendors.isSandbox(entry.vendor, entry.adapter)
-          })),
+        models: () => routedModels(catalog.current(), vendors),
+        modelsAt: ({ action, model, vendor }) =>
+          Option.match(catalog.current().findAlias(vendor, model, action), {
+            onNone: () => [model],
+            onSome: ({ targets }) => targets.map((it) => it.model.model)
+          }),
         create: (request) =>
-          Effect.flatMap(resolve(request.path), (sold) => creation.create(sold, request)),
+          Effect.flatMap(offers.at(request.path), (offer) => creation.create(offer, request)),
         quote: Effect.fn("Router.quote")(function* (path, body) {
-          const sold = yield* resolve(path)
-          const { body: decoded } = yield* decodeRequest(sold.entry, body)
-          return { amount: quote(sold, decoded), ending: endingOf(sold.entry) }
+          const offer = yield* offers.at(path)
+          const { leftOut, models, most } = yield* priceRequest(offer, body)
+          return offer.alias === undefined
+            ? { amount: most, ending: endingOf(offer.models[0].entry) }
+            : { amount: most, ending: undefined, alias: { models, leftOut } }
         }),
         find,
         matchPath,
@@ -149,13 +151,25 @@ export class Router extends Context.Service<
   )
 }
 
-const noModel = (path: ModelPath): Problem => problem(2006, `There is no model at ${pathOf(path)}`)
-
-const noPrice = (path: ModelPath): Problem =>
-  problem(2006, `The model at ${pathOf(path)} has no price on this day`)
-
 const isAt = (task: TaskView, path: ModelPath): boolean =>
   task.vendor === path.vendor && task.model === path.model && task.action === path.action
 
-const pathOf = ({ action, model, vendor }: ModelPath): string =>
-  `/vendors/${vendor}/v1/${model}/${action}`
+const routedModels = (
+  { aliases, all }: CatalogVersion,
+  vendors: VendorClient["Service"]
+): ReadonlyArray<RoutedModel> => {
+  const isSandbox = ({ adapter, vendor }: CatalogEntry) => vendors.isSandbox(vendor, adapter)
+  return [
+    ...all.map((entry) => ({
+      entry,
+      bodySchema: bodySchemaOf(entry),
+      sandbox: isSandbox(entry)
+    })),
+    ...aliases.map((alias) => ({
+      entry: shownEntry(alias),
+      bodySchema: bodySchemaOfAll(alias.targets.map(({ model }) => model)),
+      sandbox: alias.targets.every(({ model }) => isSandbox(model)),
+      candidates: namesIn(alias.targets)
+    }))
+  ]
+}

@@ -4,6 +4,7 @@ import { Batcher } from "../db/Batcher.ts"
 import { groupCommit, hex, outcomes, retryDeadlock } from "../db/BatchWrites.ts"
 import { Bytes, Micro, rowsOf, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
+import { encodeCandidates } from "../domain/Candidate.ts"
 import { EndpointId } from "../domain/Ids.ts"
 import { overSpendLimit, SpendRefusal } from "../domain/SpendLimit.ts"
 import type { Acceptance, AcceptOutcome, TaskStore } from "./TaskStore.ts"
@@ -88,6 +89,10 @@ const toCall = (a: Acceptance, n: number) => ({
   queue: a.queue,
   catalog: a.catalogId,
   checks_key: true,
+  ...(a.level === undefined ? {} : { level: a.level }),
+  ...(a.candidates === undefined
+    ? {}
+    : { candidates: encodeCandidates(a.candidates), candidate: 0, models: a.allowedBy }),
   ...Option.match(a.idempotency, {
     onNone: () => ({}),
     onSome: ({ key, requestHash, responseBody, since }) => ({

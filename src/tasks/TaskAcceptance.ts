@@ -1,22 +1,18 @@
 import { DateTime, Duration, Effect, Option, Schema } from "effect"
-import type { Body } from "../catalog/bodies/Bodies.ts"
-import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
-import { quote } from "../catalog/Price.ts"
-import type { PriceRule } from "../catalog/Price.ts"
 import { AppConfig } from "../config/Config.ts"
 import { TaskRow } from "../db/TaskRow.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import { idempotencyHours } from "../domain/Limits.ts"
-import type { Metadata } from "../domain/Metadata.ts"
 import type { RequestHash } from "../domain/RequestHash.ts"
 import { createdBody, taskResult } from "../domain/TaskBody.ts"
 import type { TaskFacts } from "../domain/TaskBody.ts"
 import { Drain } from "../process/Drain.ts"
 import { Process } from "../process/Process.ts"
 import type { Principal } from "../users/ApiKeys.ts"
-import { VendorClient } from "../vendors/VendorClient.ts"
 import { taskEvent } from "../webhooks/Events.ts"
+import { candidatesOf } from "./Offer.ts"
+import type { Offer, PricedRequest } from "./Offer.ts"
 import { TaskInbox } from "./TaskInbox.ts"
 import { submitQueue } from "./TaskQueue.ts"
 import { TaskStore } from "./TaskStore.ts"
@@ -27,13 +23,6 @@ export interface ModelPath {
   readonly vendor: string
   readonly model: string
   readonly action: "generation" | "edit"
-}
-
-/** A model with its price of now, and the number of the catalog that both stand in. */
-export interface SoldModel {
-  readonly entry: CatalogEntry
-  readonly price: PriceRule
-  readonly catalogId: number | null
 }
 
 export interface CreateRequest {
@@ -58,17 +47,22 @@ export const makeAccept = Effect.gen(function* () {
   const inbox = yield* TaskInbox
   const process = yield* Process
   const tasks = yield* TaskStore
-  const vendors = yield* VendorClient
 
   return Effect.fnUntraced(function* (
     request: CreateRequest,
-    sold: SoldModel,
+    offer: Offer,
     taskId: TaskId,
-    { body, metadata }: { readonly body: Body; readonly metadata: Metadata | null }
+    priced: Pick<PricedRequest, "body" | "metadata" | "models" | "leftOut" | "most">
   ) {
     const { path, principal } = request
-    const { catalogId, entry } = sold
+    const { alias, catalogId, level, models, sandbox } = offer
+    const { body, metadata, most } = priced
+    const kind = models[0].entry.result
     const now = yield* DateTime.now
+    const aliased =
+      alias === undefined
+        ? undefined
+        : { candidates: candidatesOf(priced, taskId, now), allowedBy: alias.allowedBy }
     const task: TaskFacts = {
       id: taskId,
       status: "pending",
@@ -81,19 +75,21 @@ export const makeAccept = Effect.gen(function* () {
     const responseBody = createdBody(task, path.action)
     const acceptance = {
       ...path,
-      resultKind: entry.result,
+      resultKind: kind,
       taskId,
       userId: principal.userId,
       apiKeyId: principal.apiKeyId,
       body: yield* Effect.orDie(decodeJson(body)),
       metadata,
-      sandbox: vendors.isSandbox(entry.vendor, entry.adapter),
-      price: quote(sold, body),
+      sandbox,
+      price: most,
+      ...aliased,
+      ...(level === 0 ? undefined : { level }),
       catalogId,
       deadlineAt: DateTime.addDuration(now, taskDeadline),
       traceId: request.traceId,
       now,
-      queue: submitQueue(path).name
+      queue: submitQueue(aliased?.candidates[0] ?? path).name
     }
     // What this process has no room for, or accepts while it drains or has no heartbeat, waits for any process
     const isTaken = !drain.isDraining() && process.isAlive() && inbox.admits(acceptance.queue)
@@ -102,7 +98,7 @@ export const makeAccept = Effect.gen(function* () {
       ...(isTaken ? { owner: process.id } : {}),
       runningMax: concurrentTasksPerKey,
       userRunningMax: concurrentTasksPerUser,
-      event: taskEvent(path, taskResult(task, entry.result), now),
+      event: taskEvent(path, taskResult(task, kind), now),
       idempotency: Option.map(request.idempotency, (it) => ({
         ...it,
         responseBody,
@@ -110,7 +106,7 @@ export const makeAccept = Effect.gen(function* () {
       }))
     })
     const owned = isTaken ? acceptedTask(acceptance) : undefined
-    return { outcome, owned, price: acceptance.price, responseBody }
+    return { outcome, owned, price: most, queue: acceptance.queue, responseBody }
   })
 })
 
@@ -126,6 +122,8 @@ const acceptedTask = (task: Accepting): OwnedTask => ({
     id: task.taskId,
     status: "pending",
     catalogId: task.catalogId ?? null,
+    candidates: task.candidates ?? null,
+    candidate: task.candidates === undefined ? null : 0,
     metadata: task.metadata ?? null,
     captured: null,
     result: null,

@@ -5,6 +5,7 @@ import { rowsOf, Time, toDate } from "../db/Rows.ts"
 import { storeFailures } from "../db/StoreFailures.ts"
 import { taskColumns, TaskRow } from "../db/TaskRow.ts"
 import { Handle } from "../vendors/VendorClient.ts"
+import { taskLevel } from "./TaskStore.ts"
 import type { Claim, OwnedTask, TaskStore } from "./TaskStore.ts"
 
 const QueueRow = Schema.Struct({ queue: Schema.String, dueAt: Time })
@@ -78,7 +79,10 @@ const readable = (rows: ReadonlyArray<unknown>): Effect.Effect<ReadonlyArray<Cla
 /** Claims of due tasks. `schema/functions/tasks.sql` */
 export const claims = (sql: PgClient.PgClient): Pick<TaskStore["Service"], "claim" | "queues"> => ({
   queues: (now: DateTime.Utc) =>
-    sql`SELECT * FROM task_queues(${toDate(now)})`.pipe(rowsOf(QueueRow), storeFailures),
+    sql`SELECT * FROM task_queues_known(${toDate(now)}, ${taskLevel})`.pipe(
+      rowsOf(QueueRow),
+      storeFailures
+    ),
   // An index lookup for each, whatever the statistics say. A poll needs of the body only how many results
   // were ordered.
   claim: ({ limit, now, owner, queue }: Claim) =>
@@ -87,7 +91,7 @@ export const claims = (sql: PgClient.PgClient): Pick<TaskStore["Service"], "clai
         CASE WHEN c.attempt_state = 'submitted' THEN jsonb_build_object('n', t.body -> 'n') ELSE t.body END AS body,
         c.epoch, c.deadline_at, c.starts_at, c.slot_held, c.waited_for, c.inputs, c.n, c.attempt_state, c.account_id,
         c.attempt_started_at, c.handle, c.attempt_failure
-      FROM task_claim(${queue}, ${limit}, ${owner}, ${toDate(now)}) c
+      FROM task_claim_known(${queue}, ${limit}, ${owner}, ${toDate(now)}, ${taskLevel}) c
       CROSS JOIN LATERAL (SELECT * FROM tasks WHERE id = c.task_id OFFSET 0) t`.pipe(
       Effect.flatMap(readable),
       Effect.map((rows) => rows.map((row) => ownedTask(queue, row))),

@@ -2,6 +2,7 @@ import { Context, DateTime, Duration, Effect, Layer, Metric } from "effect"
 import type { Option } from "effect"
 import { AppConfig } from "../config/Config.ts"
 import type { TaskView } from "../db/TaskRow.ts"
+import { modelAt } from "../domain/Candidate.ts"
 import type { Credits } from "../domain/Credits.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import type { TaskError } from "../domain/Task.ts"
@@ -65,7 +66,7 @@ export class TaskCompletion extends Context.Service<
           taskId: task.id,
           epoch,
           outcome,
-          event: taskEvent(task, payload, now),
+          event: taskEvent(modelAt(task), payload, now),
           alert: (wallet) => balanceLow(wallet, now),
           throttleSeconds: Duration.toSeconds(balanceAlertThrottle),
           now
@@ -99,7 +100,9 @@ const endedTotal = Metric.counter("gateway_tasks_ended_total", {
   incremental: true
 })
 
-const countEnded = ({ model, vendor }: TaskView, outcome: Finish["outcome"]) => {
+/** Of an alias by the model that the task was at. */
+const countEnded = (task: TaskView, outcome: Finish["outcome"]) => {
+  const { model, vendor } = modelAt(task)
   const cause = outcome.status === "failed" ? String(outcome.error.code) : ""
   const labels = { vendor, model, outcome: outcome.status, cause }
   return Metric.update(Metric.withAttributes(endedTotal, labels), 1)

@@ -2,7 +2,6 @@ import { Context, DateTime, Duration, Effect, Layer, Option } from "effect"
 import { Artifacts } from "../artifacts/Artifacts.ts"
 import type { Body } from "../catalog/bodies/Bodies.ts"
 import type { CatalogEntry } from "../catalog/CatalogEntry.ts"
-import { quote } from "../catalog/Price.ts"
 import { endingOf } from "../catalog/PriceRow.ts"
 import type { Ending } from "../catalog/PriceRow.ts"
 import { format } from "../domain/Credits.ts"
@@ -16,16 +15,16 @@ import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { modelNotAllowed } from "../users/ApiKeys.ts"
 import { VendorClient } from "../vendors/VendorClient.ts"
 import { storeInputs, withReferences } from "./InputMedia.ts"
-import { decodeRequest } from "./RequestBody.ts"
+import { priceRequest } from "./Offer.ts"
+import type { Offer, PricedRequest } from "./Offer.ts"
 import { OperatorFaults } from "./submission/OperatorFaults.ts"
 import { idempotencySince, makeAccept } from "./TaskAcceptance.ts"
-import type { CreateRequest, ModelPath, SoldModel } from "./TaskAcceptance.ts"
+import type { CreateRequest, ModelPath } from "./TaskAcceptance.ts"
 import { TaskInbox } from "./TaskInbox.ts"
-import { submitQueue } from "./TaskQueue.ts"
 import { TaskStore } from "./TaskStore.ts"
 import type { AcceptOutcome } from "./TaskStore.ts"
 
-export type { CreateRequest, ModelPath, SoldModel }
+export type { CreateRequest, ModelPath }
 
 /** An accepted task, or the first response again for a repeated request. */
 export interface Created {
@@ -54,7 +53,7 @@ export class TaskCreation extends Context.Service<
      * then nothing is stored.
      */
     readonly create: (
-      sold: SoldModel,
+      offer: Offer,
       request: CreateRequest
     ) => Effect.Effect<Created, Problem | StoreUnavailable>
   }
@@ -63,18 +62,19 @@ export class TaskCreation extends Context.Service<
     TaskCreation,
     Effect.gen(function* () {
       const artifacts = yield* Artifacts
-      const vendors = yield* VendorClient
       const notifier = yield* WorkNotifier
       const inbox = yield* TaskInbox
       const accept = yield* makeAccept
       const check = yield* makeCheck
 
-      const create = Effect.fnUntraced(function* (sold: SoldModel, request: CreateRequest) {
-        const { entry } = sold
-        const ending = endingOf(entry)
-        const { body, media, metadata } = yield* decodeRequest(entry, request.body)
-        const sandbox = vendors.isSandbox(entry.vendor, entry.adapter)
-        const earlier = yield* check(sold, request, body)
+      const create = Effect.fnUntraced(function* (offer: Offer, request: CreateRequest) {
+        const { entry } = offer.models[0]
+        // An alias outlives its models
+        const ending = offer.alias === undefined ? endingOf(entry) : undefined
+        const priced = yield* priceRequest(offer, request.body)
+        const { body, media } = priced
+        const { sandbox } = offer
+        const earlier = yield* check(priced, request)
         if (Option.isSome(earlier)) {
           return { ...(yield* replayOrFail(request, earlier.value)), sandbox, ending }
         }
@@ -85,7 +85,7 @@ export class TaskCreation extends Context.Service<
           Effect.suspend(() => {
             isAccepted = true
             return Effect.tap(
-              accept(request, sold, taskId, { body, metadata }),
+              accept(request, offer, taskId, { ...priced, body }),
               ({ outcome, owned }) =>
                 Effect.sync(() => {
                   isAccepted = outcome._tag === "Accepted"
@@ -93,7 +93,7 @@ export class TaskCreation extends Context.Service<
                 })
             )
           })
-        const { outcome, owned, price, responseBody } = yield* Effect.acquireUseRelease(
+        const { outcome, owned, price, queue, responseBody } = yield* Effect.acquireUseRelease(
           storeInputs(artifacts, request.principal.userId, taskId, media),
           (inputs) =>
             Effect.flatMap(withReferences(entry, body, inputs), (stored) =>
@@ -108,7 +108,7 @@ export class TaskCreation extends Context.Service<
         }
         if (owned === undefined) {
           yield* notifier.offerTask(taskId)
-          if (inbox.room(submitQueue(request.path).name) > 0) inbox.wake()
+          if (inbox.room(queue) > 0) inbox.wake()
         }
         yield* notifier.notifyEndpoints(outcome.endpoints)
         return {
@@ -128,8 +128,8 @@ export class TaskCreation extends Context.Service<
 }
 
 /**
- * Fails with 5003 while an operator fault is open, or when no account has the model (ADR 0083), and with
- * 1103 when the price is above what the request allows. A repeated request is still replayed.
+ * Fails with 5003 while an operator fault is open, or when no account has the model (ADR 0083), of an alias at all
+ * its models, and with 1103 when the price is above what the request allows. A repeated request is still replayed.
  */
 const makeCheck = Effect.gen(function* () {
   const faults = yield* OperatorFaults
@@ -147,25 +147,26 @@ const makeCheck = Effect.gen(function* () {
   })
 
   const refusalOf = Effect.fnUntraced(function* (
-    entry: CatalogEntry,
-    price: Credits,
-    most?: Credits
+    { models, most }: PricedRequest,
+    maxCost: Credits | undefined
   ) {
-    const left = yield* faultLeft(entry)
-    if (Option.isSome(left)) {
+    const left = yield* Effect.forEach(models, ({ entry }) => faultLeft(entry))
+    const open = left.flatMap(Option.toArray)
+    if (open.length === left.length) {
+      const soonest = Math.min(...open.map(Duration.toSeconds))
       return new Problem({
         code: 5003,
         detail: "The service cannot reach this model now. The operator has been told",
-        retryAfterSeconds: Math.ceil(Duration.toSeconds(left.value))
+        retryAfterSeconds: Math.ceil(soonest)
       })
     }
-    return most !== undefined && price > most
-      ? problem(1103, `This task costs ${format(price)} credits`)
+    return maxCost !== undefined && most > maxCost
+      ? problem(1103, `This task costs ${models.length > 1 ? "up to " : ""}${format(most)} credits`)
       : undefined
   })
 
-  return Effect.fnUntraced(function* (sold: SoldModel, request: CreateRequest, body: Body) {
-    const refusal = yield* refusalOf(sold.entry, quote(sold, body), request.maxCost)
+  return Effect.fnUntraced(function* (priced: PricedRequest, request: CreateRequest) {
+    const refusal = yield* refusalOf(priced, request.maxCost)
     if (refusal === undefined) return Option.none()
     if (Option.isSome(request.idempotency)) {
       const { key } = request.idempotency.value

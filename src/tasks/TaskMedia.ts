@@ -125,7 +125,13 @@ const makeDownload = Effect.gen(function* () {
       Effect.mapError(({ detail }) => mediaError("FATAL_CLIENT", pointer, detail))
     )
     const fault = mediumFault(entry, task.body, info)
-    if (fault !== undefined) return yield* mediaError("FATAL_CLIENT", pointer, fault)
+    if (fault !== undefined) {
+      return yield* new VendorError({
+        class: "FATAL_CLIENT",
+        message: `${pointer}: ${fault}`,
+        vendorCode: mediumNotTaken
+      })
+    }
     const { mime } = info
     const row = yield* retryStore(
       artifacts.put({ userId: task.userId, taskId: task.id, role: "input", mime, bytes })
@@ -133,6 +139,9 @@ const makeDownload = Effect.gen(function* () {
     return { id: row.id, medium: mediumOf(artifacts, row, medium, { sourceUrl: url }) }
   })
 })
+
+/** The medium keeps the rules of its label, and this model does not take it. */
+export const mediumNotTaken = "medium_not_taken"
 
 const decodeId = Schema.decodeUnknownOption(ArtifactId)
 

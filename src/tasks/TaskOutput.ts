@@ -16,6 +16,7 @@ import { Artifacts } from "../artifacts/Artifacts.ts"
 import { chargeHeld, requestedOf } from "../catalog/Price.ts"
 import { retryStore } from "../db/StoreFailures.ts"
 import type { TaskRow } from "../db/TaskRow.ts"
+import { modelAt } from "../domain/Candidate.ts"
 import type { Credits } from "../domain/Credits.ts"
 import { StoreUnavailable } from "../domain/Problem.ts"
 import { MediaFetch } from "../egress/MediaFetch.ts"
@@ -75,7 +76,7 @@ export class TaskOutput extends Context.Service<
     TaskOutput,
     Effect.gen(function* () {
       const artifacts = yield* Artifacts
-      const versions = yield* CatalogVersions
+      const isCopied = isCopiedWith(yield* CatalogVersions)
       const open = openWith(yield* MediaFetch)
 
       const output = (task: TaskRow, mime: string) =>
@@ -95,15 +96,6 @@ export class TaskOutput extends Context.Service<
         const { mime, stream } = yield* resultStream(yield* open(account, item))
         return yield* artifacts.putStream(output(task, mime), stream)
       }, Effect.scoped)
-
-      /** As the catalog said when the task was accepted. */
-      const isCopied = Effect.fnUntraced(function* (task: TaskRow, item: UrlItem) {
-        if (item.needsAuth || item.isShortLived === true) return true
-        const { action, catalogId, model, vendor } = task
-        const catalog = yield* retryStore(versions.withId(catalogId))
-        const entry = Option.flatMap(catalog, ({ find }) => find(vendor, model, action))
-        return !Option.exists(entry, ({ artifacts: policy }) => policy === "vendor-url")
-      })
 
       const urlOf = Effect.fnUntraced(function* (
         task: TaskRow,
@@ -145,12 +137,26 @@ export class TaskOutput extends Context.Service<
             })
           }
           const urls = yield* Effect.forEach(items, (item) => urlOf(task, account, item))
-          return { urls, captured: chargeHeld(task.price, requestedOf(task.body), items.length) }
+          return {
+            urls,
+            captured: chargeHeld(modelAt(task).price, requestedOf(task.body), items.length)
+          }
         })
       })
     })
   )
 }
+
+/** As the catalog said of the model when the task was accepted. */
+const isCopiedWith = (versions: CatalogVersions["Service"]) =>
+  Effect.fnUntraced(function* (task: TaskRow, item: UrlItem) {
+    if (item.needsAuth || item.isShortLived === true) return true
+    const { action, catalogId } = task
+    const { model, vendor } = modelAt(task)
+    const catalog = yield* retryStore(versions.withId(catalogId))
+    const entry = Option.flatMap(catalog, ({ find }) => find(vendor, model, action))
+    return !Option.exists(entry, ({ artifacts: policy }) => policy === "vendor-url")
+  })
 
 const surplusTotal = Metric.counter("gateway_vendor_surplus_results_total", {
   description: "Results beyond the number that was asked and paid for; they were dropped",
@@ -164,14 +170,11 @@ const quotedItems = (
 ): Effect.Effect<ReadonlyArray<ResultItem>> => {
   const requested = requestedOf(task.body)
   const surplus = items.length - requested
+  const { vendor } = modelAt(task)
   return surplus <= 0
     ? Effect.succeed(items)
-    : Effect.logWarning(
-        `${task.vendor} made ${items.length} results, ${requested} were ordered`
-      ).pipe(
-        Effect.andThen(
-          Metric.update(Metric.withAttributes(surplusTotal, { vendor: task.vendor }), surplus)
-        ),
+    : Effect.logWarning(`${vendor} made ${items.length} results, ${requested} were ordered`).pipe(
+        Effect.andThen(Metric.update(Metric.withAttributes(surplusTotal, { vendor }), surplus)),
         Effect.as(items.slice(0, requested))
       )
 }

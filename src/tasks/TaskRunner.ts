@@ -1,5 +1,6 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Schema, Tracer } from "effect"
 import { retryStore } from "../db/StoreFailures.ts"
+import { modelAt } from "../domain/Candidate.ts"
 import type { TaskId } from "../domain/Ids.ts"
 import type { TaskError } from "../domain/Task.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
@@ -130,7 +131,9 @@ const makeAdvance = Effect.gen(function* () {
         // Another process owns the task or has ended it: this step only stops
         Fenced: () => Effect.succeedNone,
         VendorError: (error) =>
-          Effect.logWarning(`Task ${task.id} was failed by ${task.vendor}: ${error.message}`).pipe(
+          Effect.logWarning(
+            `Task ${task.id} was failed by ${modelAt(task).vendor}: ${error.message}`
+          ).pipe(
             Effect.annotateLogs({ class: error.class, vendorCode: error.vendorCode ?? null }),
             Effect.annotateLogs({ requestId: error.requestId ?? null }),
             Effect.andThen(fail(taskErrorOf(error))),

@@ -4,6 +4,7 @@ import { Batcher } from "../db/Batcher.ts"
 import { groupCommit, hex, outcomes, retryDeadlock } from "../db/BatchWrites.ts"
 import { rowsOf } from "../db/Rows.ts"
 import { retryStore, storeFailures } from "../db/StoreFailures.ts"
+import { encodeCandidates } from "../domain/Candidate.ts"
 import { endWithin } from "../process/Places.ts"
 import type { AttemptStart, StepEnd, TaskStore } from "./TaskStore.ts"
 
@@ -75,7 +76,7 @@ const startCall = (start: AttemptStart, n: number) => ({
   now: DateTime.formatIso(start.now)
 })
 
-const endCall = ({ attempt, epoch, next, now, taskId }: StepEnd, n: number) => ({
+const endCall = ({ attempt, epoch, next, now, pass, taskId }: StepEnd, n: number) => ({
   n,
   task: taskId,
   epoch,
@@ -96,5 +97,8 @@ const endCall = ({ attempt, epoch, next, now, taskId }: StepEnd, n: number) => (
         spacing: next.queue.spacingMillis === undefined ? null : next.queue.spacingMillis / 1000,
         account: next.accountId ?? null,
         inputs: next.inputs ?? null
-      })
+      }),
+  ...(pass === undefined
+    ? {}
+    : { candidates: encodeCandidates(pass.candidates), candidate: pass.candidate })
 })

@@ -1,6 +1,7 @@
 import { Context, Schema } from "effect"
 import type { DateTime, Effect, Option } from "effect"
 import type { TaskRow, TaskView } from "../db/TaskRow.ts"
+import type { Candidate } from "../domain/Candidate.ts"
 import type * as Credits from "../domain/Credits.ts"
 import type { EventBody } from "../domain/Event.ts"
 import type { EndpointId, TaskId, UserId } from "../domain/Ids.ts"
@@ -10,6 +11,12 @@ import type { OverSpendLimit } from "../domain/SpendLimit.ts"
 import type { ResultKind, TaskError } from "../domain/Task.ts"
 import type { Handle } from "../vendors/VendorClient.ts"
 import type { TaskQueue } from "./TaskQueue.ts"
+
+/**
+ * What this release knows of tasks: 1: catalogs with aliases. It claims no task that takes more to know, and a
+ * process of an earlier release none that takes this. ADR 0225.
+ */
+export const taskLevel = 1
 
 /** The newest vendor attempt of a task. */
 export interface NewestAttempt {
@@ -57,7 +64,13 @@ export interface Acceptance {
   /** As the client gave it; absent: it gave none. */
   readonly metadata?: Metadata | null
   readonly sandbox: boolean
+  /** What is held: of an alias the price of its dearest model. */
   readonly price: Credits.Credits
+  /** Of an alias: its models, and all of their names, which the API key has to allow. */
+  readonly candidates?: ReadonlyArray<Candidate>
+  readonly allowedBy?: ReadonlyArray<string>
+  /** What a process has to know to take the task's steps; absent: 0. */
+  readonly level?: number
   /** The number of the catalog that it was accepted with. */
   readonly catalogId?: number | null
   readonly deadlineAt: DateTime.Utc
@@ -178,7 +191,15 @@ export interface StepEnd {
   readonly epoch: number
   readonly attempt?: AttemptOutcome
   readonly next?: NextStep
+  /** The task of an alias passes on to another of its models. */
+  readonly pass?: Pass
   readonly now: DateTime.Utc
+}
+
+/** The models of an alias from now on, and the place of the one that the task is at. */
+export interface Pass {
+  readonly candidates: ReadonlyArray<Candidate>
+  readonly candidate: number
 }
 
 /** Which due tasks to claim, and for whom. */

@@ -65,3 +65,11 @@ export const bodySchemaOf = (entry: CatalogEntry): JsonSchema.JsonSchema => {
     }
   }
 }
+
+/** Of an alias: the fields that any of its models takes. */
+export const bodySchemaOfAll = (entries: ReadonlyArray<CatalogEntry>): JsonSchema.JsonSchema => {
+  const schemas = entries.map(bodySchemaOf)
+  return Object.assign({}, ...schemas, {
+    properties: Object.assign({}, ...schemas.map(({ properties }) => properties))
+  })
+}

@@ -3,6 +3,7 @@ import type { AccountSetting } from "../domain/Provider.ts"
 import { make as makeSimulator } from "../sandbox/Simulator.ts"
 import type { SimulatorOptions } from "../sandbox/Simulator.ts"
 import { Accounts } from "./accounts/Accounts.ts"
+import type { NoAccountFree } from "./accounts/Accounts.ts"
 import { accountsWith, adapterOf } from "./Adapters.ts"
 import type { Adapter } from "./Adapters.ts"
 import * as Download from "./Download.ts"
@@ -58,7 +59,7 @@ export const layer = (options: VendorOptions = {}) =>
       }
 
       return VendorClient.of({
-        choose: Effect.fn("LiveVendors.choose")(function* (entry) {
+        choose: Effect.fn("LiveVendors.choose")(function* (entry, options) {
           const { adapter, upstreamModel } = entry
           if (isSandbox(adapter)) return simulator
           const provider = adapterOf(adapter)?.provider
@@ -67,7 +68,11 @@ export const layer = (options: VendorOptions = {}) =>
           if (among.length === 0) return yield* noAccountWith(upstreamModel)
           const now = yield* Clock.currentTimeMillis
           const source = { model: upstreamModel, user: null }
-          const account = Result.match(accounts.order(provider, source, now, among), {
+          const order = accounts.order(provider, source, now, among)
+          if (Result.isFailure(order) && options?.onlyFree === true) {
+            return yield* noneFree(upstreamModel, order.failure.reason)
+          }
+          const account = Result.match(order, {
             onSuccess: (all) => Option.fromUndefinedOr(all[0]),
             // Its response has the wait
             onFailure: ({ soonest = "" }) => accounts.find(soonest)
@@ -159,6 +164,12 @@ const unknownAdapter = (adapter: string) =>
   new VendorError({
     class: "OPERATOR",
     message: `no adapter is called ${adapter}: correct the catalog's adapter`
+  })
+
+const noneFree = (upstreamModel: string, reason: NoAccountFree["reason"]) =>
+  new VendorError({
+    class: reason === "rate" ? "RATE_LIMITED" : "RETRYABLE",
+    message: `no account may be called for ${upstreamModel} now`
   })
 
 const noAccountWith = (upstreamModel: string) =>

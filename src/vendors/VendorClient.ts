@@ -173,8 +173,14 @@ export interface ChosenFor {
 export class VendorClient extends Context.Service<
   VendorClient,
   {
-    /** The account for a new job of this model: one that has it. */
-    readonly choose: (entry: ChosenFor) => Effect.Effect<VendorAccount, VendorError>
+    /**
+     * The account for a new job of this model: one that has it. `onlyFree`: fails as `RATE_LIMITED` or
+     * `RETRYABLE` (circuit) when none may be called now, where it would return the one that is free first.
+     */
+    readonly choose: (
+      entry: ChosenFor,
+      options?: { readonly onlyFree: boolean }
+    ) => Effect.Effect<VendorAccount, VendorError>
     /** Some account has the model, or the simulator serves it. ADR 0145. */
     readonly isServed: (entry: ChosenFor) => boolean
     /** The account that owns a running job. */

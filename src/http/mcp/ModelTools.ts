@@ -12,6 +12,7 @@ import { allowsModel, ApiKeys } from "../../users/ApiKeys.ts"
 import { MediaModelView } from "../manage/catalog/ModelsApi.ts"
 import { showMediaFields } from "../manage/catalog/ModelsHandlers.ts"
 import { findModel } from "../openai/ShapedModel.ts"
+import type { ShapedModel } from "../openai/ShapedModel.ts"
 import { bind, readsOnly } from "./Tools.ts"
 
 /** How the tools name a model. */
@@ -24,13 +25,13 @@ export const modelArguments = {
   )
 }
 
-/** The model that a call names. Fails with 2001 or 2006. */
+/** The model or alias that a call names. Fails with 2001 or 2006. */
 export const modelOf = (
-  models: ReadonlyArray<CatalogEntry>,
+  models: ReadonlyArray<ShapedModel>,
   { action, model }: { readonly model: string; readonly action?: Action }
 ) =>
   findModel(
-    models.filter((entry) => action === undefined || entry.action === action),
+    models.filter(({ entry }) => action === undefined || entry.action === action),
     model
   )
 
@@ -115,9 +116,10 @@ export const makeModelTools = Effect.gen(function* () {
             const key = keyOf(it.entry)
             const isAsked =
               key.includes(model) && (result === undefined || it.entry.result === result)
-            return price !== undefined && isAsked && allowsModel(owner, [it.entry.model])
-              ? [{ it, key, price }]
-              : []
+            const isAllowed = (it.candidates ?? [it.entry]).every((one) =>
+              allowsModel(owner, [one.model])
+            )
+            return price !== undefined && isAsked && isAllowed ? [{ it, key, price }] : []
           })
           .toSorted((a, b) => (a.key < b.key ? -1 : 1))
           .filter(({ key }) => key > cursor)

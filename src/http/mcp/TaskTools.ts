@@ -9,8 +9,9 @@ import { Admission, counted } from "../../process/Admission.ts"
 import { Router } from "../../tasks/Router.ts"
 import type { ModelPath } from "../../tasks/Router.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
-import { allowsModel, modelNotAllowed } from "../../users/ApiKeys.ts"
+import { refuseOtherModels } from "../../users/AllowedModels.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
+import { modelsIn } from "../openai/ShapedModel.ts"
 import { taskUrl } from "../openai/TaskProblem.ts"
 import { makeAdmitInference } from "../server/Authentication.ts"
 import { requestHashOf } from "../server/IdempotencyKey.ts"
@@ -76,13 +77,16 @@ const makeFind = Effect.map(
 )
 
 /** The path of the model that is named, if the key may use it. */
-const makeTarget = Effect.map(Catalog, (catalog) =>
-  Effect.fnUntraced(function* (principal: Principal, args: Parameters<typeof modelOf>[1]) {
-    const { action, model, vendor } = yield* modelOf(catalog.current().all, args)
-    if (!allowsModel(principal, [model])) return yield* modelNotAllowed(model)
-    return { action, model, vendor } satisfies ModelPath
+const makeTarget = Effect.gen(function* () {
+  const catalog = yield* Catalog
+  const router = yield* Router
+  return Effect.fnUntraced(function* (principal: Principal, args: Parameters<typeof modelOf>[1]) {
+    const { entry, model, vendor } = yield* modelOf(modelsIn(catalog.current()), args)
+    const path: ModelPath = { vendor, model, action: entry.action }
+    yield* refuseOtherModels(principal, router.modelsAt(path))
+    return path
   })
-)
+})
 
 /** Faults of a body stand in `input`; of `metadata` where it was given. */
 const faultsOfInput =

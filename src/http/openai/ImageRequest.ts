@@ -1,8 +1,8 @@
 import { Effect } from "effect"
 import { fieldNames } from "../../catalog/bodies/Bodies.ts"
-import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
 import { findModel, pixelsOf, refuseWishes } from "./ShapedModel.ts"
+import type { ShapedModel } from "./ShapedModel.ts"
 
 export type ImageKind = "generations" | "edits"
 
@@ -11,7 +11,7 @@ export type ImageFormat = "url" | "b64_json" | undefined
 
 /** A request for images as the body of its model, with what is wrong with it. */
 export interface ImageRequest {
-  readonly entry: CatalogEntry
+  readonly model: ShapedModel
   readonly body: Readonly<Record<string, unknown>>
   readonly format: ImageFormat
   readonly faults: ReadonlyArray<FieldFault>
@@ -20,14 +20,14 @@ export interface ImageRequest {
 /** docs/reference/shapes.md#images */
 export const imageRequestOf = (kind: ImageKind) =>
   Effect.fnUntraced(function* (
-    models: ReadonlyArray<CatalogEntry>,
+    models: ReadonlyArray<ShapedModel>,
     fields: Readonly<Record<string, unknown>>
   ) {
-    const entry = yield* findModel(
-      models.filter(({ result }) => result === "images"),
+    const found = yield* findModel(
+      models.filter(({ entry }) => entry.result === "images"),
       fields["model"]
     )
-    const names = fieldNames(entry.label).all
+    const names = fieldNames(found.entry.label).all
     const { image, images, model: _, n, response_format, size, ...rest } = fields
     const sized = sizeOf(names, size)
     const counted = countOf(names, n)
@@ -35,7 +35,7 @@ export const imageRequestOf = (kind: ImageKind) =>
     const unasked = refuseWishes(fields, kind === "edits" ? { ...nothing, mask: [] } : nothing)
     const given = Object.entries(rest).filter(([name]) => !(name in nothing) && !unread.has(name))
     return {
-      entry,
+      model: found,
       body: {
         ...Object.fromEntries(given.filter(([name]) => name !== "mask")),
         ...pictures,

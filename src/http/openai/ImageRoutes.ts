@@ -8,7 +8,13 @@ import { makeAdmitInference } from "../server/Authentication.ts"
 import { pathOf, toResponse } from "../server/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
-import { costOf, headerOf, makeCreatedHeaders, makeEndOf } from "../tasks/CreatedTask.ts"
+import {
+  costOf,
+  headerOf,
+  makeCreatedHeaders,
+  makeEndOf,
+  makeModelHeaders
+} from "../tasks/CreatedTask.ts"
 import { prefersAsync, preferredWait } from "../tasks/PreferredWait.ts"
 import { imageRequestOf } from "./ImageRequest.ts"
 import type { ImageKind } from "./ImageRequest.ts"
@@ -69,6 +75,7 @@ const makeAnswer = Effect.gen(function* () {
   const { baseUrl, serviceName } = yield* AppConfig
   const header = headerOf(serviceName)
   const headersOf = makeCreatedHeaders(header)
+  const modelHeaders = makeModelHeaders(header)
   const imagesOf = yield* makeImageResponse
   const common = ({ created, id, path }: Begun, cost: Credits.Credits) => ({
     ...headersOf(created),
@@ -89,10 +96,10 @@ const makeAnswer = Effect.gen(function* () {
       ended: Effect.Success<ReturnType<Effect.Success<typeof makeEndOf>>>
     ) {
       const { asked, created, id, path } = begun
-      const headers = common(
-        begun,
-        Option.match(ended, { onNone: () => created.cost, onSome: costOf })
-      )
+      const headers = {
+        ...common(begun, Option.match(ended, { onNone: () => created.cost, onSome: costOf })),
+        ...Option.match(ended, { onNone: () => ({}), onSome: modelHeaders })
+      }
       const images =
         Option.isSome(ended) && ended.value.status === "completed"
           ? yield* Effect.option(Effect.sandbox(imagesOf(ended.value, asked.format)))

@@ -1,28 +1,30 @@
 import { Effect } from "effect"
 import { HttpServerRequest } from "effect/http"
 import { Catalog } from "../../catalog/Catalog.ts"
-import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { AppConfig } from "../../config/Config.ts"
 import { invalid } from "../../domain/Problem.ts"
 import type { FieldFault, Problem } from "../../domain/Problem.ts"
 import { Admission } from "../../process/Admission.ts"
 import { Router } from "../../tasks/Router.ts"
-import { allowsModel, modelNotAllowed } from "../../users/ApiKeys.ts"
+import type { ModelPath } from "../../tasks/Router.ts"
+import { refuseOtherModels } from "../../users/AllowedModels.ts"
 import type { Principal } from "../../users/ApiKeys.ts"
 import { maxCostHeader } from "../server/MaxCost.ts"
 import { RequestBodyLimiter } from "../server/RequestBodyLimiter.ts"
 import { createdId, makeAccept } from "../tasks/CreatedTask.ts"
 import { readShapedBody } from "./ShapedBody.ts"
+import { modelsIn } from "./ShapedModel.ts"
+import type { ShapedModel } from "./ShapedModel.ts"
 
 /** A request in OpenAI's shape as the body of its model, with what is wrong with it. */
 export interface ShapedRequest {
-  readonly entry: CatalogEntry
+  readonly model: ShapedModel
   readonly body: Readonly<Record<string, unknown>>
   readonly faults: ReadonlyArray<FieldFault>
 }
 
 type Translate<Request extends ShapedRequest> = (
-  models: ReadonlyArray<CatalogEntry>,
+  models: ReadonlyArray<ShapedModel>,
   fields: Readonly<Record<string, unknown>>
 ) => Effect.Effect<Request, Problem>
 
@@ -36,9 +38,9 @@ export const makeShapedCreate = Effect.gen(function* () {
   const accept = makeAccept(router, creates, maxCostHeader(serviceName))
 
   /** Faults of the shape and of the model's own body together. */
-  const check = Effect.fnUntraced(function* ({ body, entry, faults }: ShapedRequest) {
+  const check = Effect.fnUntraced(function* (path: ModelPath, { body, faults }: ShapedRequest) {
     if (faults.length === 0) return
-    const more = yield* Effect.match(router.quote(entry, body), {
+    const more = yield* Effect.match(router.quote(path, body), {
       onFailure: (problem: Problem) => problem.errors ?? [],
       onSuccess: () => []
     })
@@ -51,11 +53,11 @@ export const makeShapedCreate = Effect.gen(function* () {
   ) {
     const request = yield* HttpServerRequest.HttpServerRequest
     const { fields, given } = yield* readShapedBody
-    const asked = yield* translate(catalog.current().all, fields)
-    const { action, model, vendor } = asked.entry
-    if (!allowsModel(principal, [model])) return yield* modelNotAllowed(model)
-    yield* check(asked)
-    const path = { vendor, model, action }
+    const asked = yield* translate(modelsIn(catalog.current()), fields)
+    const { entry, model, vendor } = asked.model
+    const path = { vendor, model, action: entry.action }
+    yield* refuseOtherModels(principal, router.modelsAt(path))
+    yield* check(path, asked)
     const created = yield* accept(request, principal, path, given, asked.body)
     return { created, path, id: yield* createdId(created), asked }
   })

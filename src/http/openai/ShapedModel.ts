@@ -1,22 +1,39 @@
 import { Effect } from "effect"
+import { nameOf } from "../../catalog/Alias.ts"
+import type { CatalogVersion } from "../../catalog/CatalogContent.ts"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { invalid, problem } from "../../domain/Problem.ts"
 import type { FieldFault, Problem } from "../../domain/Problem.ts"
 
-const nameOf = ({ model, vendor }: CatalogEntry): string => `${vendor}/${model}`
+/** A model or an alias, and the entry whose body requests for it have. */
+export interface ShapedModel {
+  readonly vendor: string
+  readonly model: string
+  /** Of an alias its first model: all have one label. */
+  readonly entry: CatalogEntry
+}
+
+/** Everything that clients may name as a model. */
+export const modelsIn = ({
+  aliases,
+  all
+}: Pick<CatalogVersion, "aliases" | "all">): ReadonlyArray<ShapedModel> => [
+  ...all.map((entry) => ({ vendor: entry.vendor, model: entry.model, entry })),
+  ...aliases.map(({ alias, first, vendor }) => ({ vendor, model: alias, entry: first }))
+]
 
 /**
- * The model that a request in OpenAI's shape names: `model`, or `vendor/model` where several vendors have it.
+ * The model or alias that a request in OpenAI's shape names: `model`, or `vendor/model` where several vendors have it.
  * docs/reference/shapes.md#models
  */
 export const findModel = (
-  models: ReadonlyArray<CatalogEntry>,
+  models: ReadonlyArray<ShapedModel>,
   name: unknown
-): Effect.Effect<CatalogEntry, Problem> => {
+): Effect.Effect<ShapedModel, Problem> => {
   const fault = (detail: string) => Effect.fail(invalid([{ pointer: "#/model", detail }]))
   if (name === undefined) return fault("Required, but missing")
   if (typeof name !== "string") return fault("Expected a string")
-  const found = models.filter((entry) => entry.model === name || nameOf(entry) === name)
+  const found = models.filter((it) => it.model === name || nameOf(it) === name)
   const [first, second] = found
   if (first === undefined) {
     const all = models.map(nameOf).join(", ")

@@ -1,31 +1,31 @@
 import { Effect } from "effect"
 import { fieldNames } from "../../catalog/bodies/Bodies.ts"
-import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import type { FieldFault } from "../../domain/Problem.ts"
 import { findModel, pixelsOf } from "./ShapedModel.ts"
+import type { ShapedModel } from "./ShapedModel.ts"
 
 /** A request for a video as the body of its model, with what is wrong with it. */
 export interface VideoRequest {
-  readonly entry: CatalogEntry
+  readonly model: ShapedModel
   readonly body: Readonly<Record<string, unknown>>
   readonly faults: ReadonlyArray<FieldFault>
 }
 
 /** docs/reference/shapes.md#videos */
 export const videoRequestOf = Effect.fnUntraced(function* (
-  models: ReadonlyArray<CatalogEntry>,
+  models: ReadonlyArray<ShapedModel>,
   fields: Readonly<Record<string, unknown>>
 ) {
-  const entry = yield* findModel(
-    models.filter(({ result }) => result === "videos"),
+  const found = yield* findModel(
+    models.filter(({ entry }) => entry.result === "videos"),
     fields["model"]
   )
-  const names = fieldNames(entry.label).all
+  const names = fieldNames(found.entry.label).all
   const { input_reference, model: _, seconds, size, ...rest } = fields
   const sized = sizeOf(names, size)
   const pictured = pictureOf(names, input_reference)
   return {
-    entry,
+    model: found,
     body: {
       ...rest,
       ...sized.fields,

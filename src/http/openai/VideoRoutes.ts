@@ -15,7 +15,7 @@ import { pathOf, toResponse } from "../server/Problems.ts"
 import { refuseUnknownQuery } from "../server/QueryNames.ts"
 import { resource } from "../server/Resource.ts"
 import { respondArtifact } from "../tasks/ArtifactRoutes.ts"
-import { costOf, headerOf, makeCreatedHeaders } from "../tasks/CreatedTask.ts"
+import { costOf, headerOf, makeCreatedHeaders, makeModelHeaders } from "../tasks/CreatedTask.ts"
 import { makeShapedCreate } from "./ShapedCreate.ts"
 import { taskProblem, taskUrl } from "./TaskProblem.ts"
 import { createdVideoOf, videoOf } from "./VideoObject.ts"
@@ -40,7 +40,9 @@ const pollAfter = { "openai-poll-after-ms": "2000", "retry-after": "2" }
 const makeHeaders = Effect.gen(function* () {
   const { baseUrl, serviceName } = yield* AppConfig
   const header = headerOf(serviceName)
+  const modelHeaders = makeModelHeaders(header)
   return (task: Video): Record<string, string> => ({
+    ...modelHeaders(task),
     "cache-control": "no-store",
     [header("cost")]: Credits.format(costOf(task)),
     [header("task-id")]: task.id,

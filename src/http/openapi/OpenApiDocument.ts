@@ -1,4 +1,5 @@
 import { OpenApi } from "effect/http-api"
+import { shownEntry } from "../../catalog/AliasTargets.ts"
 import type { Label } from "../../catalog/bodies/Bodies.ts"
 import type { CatalogVersion } from "../../catalog/CatalogContent.ts"
 import { pageSizeDefault, pageSizeMax } from "../../domain/Limits.ts"
@@ -40,7 +41,7 @@ const description =
 const complete = (document: Json, catalog: CatalogVersion): Json => {
   const components = asRecord(document["components"])
   const paths = {
-    ...Object.assign({}, ...catalog.all.map(pathsOf)),
+    ...Object.assign({}, ...[...catalog.all, ...catalog.aliases.map(shownEntry)].map(pathsOf)),
     ...vendorPaths(catalog.upstream.routes),
     ...shapePaths,
     ...mcpPaths,

@@ -1,9 +1,11 @@
 import { examples } from "../../catalog/bodies/Examples.ts"
 import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import { SkipReason } from "../../domain/Candidate.ts"
 import {
   componentOf,
   endingHeaders,
   jsonContent,
+  modelHeaders,
   problems,
   refTo,
   everyResponse
@@ -60,7 +62,21 @@ export const taskComponents: Json = {
         required: ["amount", "currency"],
         properties: {
           amount: { type: "string", pattern: String.raw`^\d+\.\d\d$` },
-          currency: { type: "string", enum: ["credits"] }
+          currency: { type: "string", enum: ["credits"] },
+          candidates: {
+            type: "array",
+            description: "Of an alias only: its models; the amount is that of the dearest",
+            items: {
+              type: "object",
+              required: ["vendor", "model", "amount", "skipped"],
+              properties: {
+                vendor: { type: "string" },
+                model: { type: "string" },
+                amount: { type: ["string", "null"], pattern: String.raw`^\d+\.\d\d$` },
+                skipped: { enum: [...SkipReason.literals, null] }
+              }
+            }
+          }
         }
       }
     }
@@ -124,6 +140,7 @@ export const taskParameters: Json = {
 const ofTheTask = {
   ETag: refTo("headers", "ETag"),
   "X-Service-Cost": refTo("headers", "Cost"),
+  ...modelHeaders,
   ...endingHeaders
 }
 

@@ -130,6 +130,14 @@ export const headerComponents: Json = {
     "Credits that the spend limit of the API key leaves after the hold; absent without a limit",
     "12.50"
   ),
+  Model: textHeader(
+    "Of an alias: the model that did it, as vendor/model",
+    "dashscope/text-to-image-max"
+  ),
+  Skipped: textHeader(
+    "Of an alias: the models that were passed over, and why (RFC 9651)",
+    '"fal/flux-dev";reason=rate_limited'
+  ),
   Sandbox: textHeader("Present when the response comes from the simulator", "true"),
   IdempotencyReplayed: textHeader("Present when this is the first response again", "true"),
   PreferenceApplied: textHeader("The preference that was honoured", "wait=30"),
@@ -154,6 +162,12 @@ export const headerComponents: Json = {
 export const everyResponse = {
   Traceparent: refTo("headers", "Traceparent"),
   "X-Service-Sandbox": refTo("headers", "Sandbox")
+}
+
+/** Headers of an alias. docs/reference/aliases.md#who-did-it */
+export const modelHeaders = {
+  "X-Service-Model": refTo("headers", "Model"),
+  "X-Service-Skipped": refTo("headers", "Skipped")
 }
 
 /** Headers of a model that its vendor ends. docs/catalog.md#models-that-end */

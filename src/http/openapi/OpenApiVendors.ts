@@ -1,7 +1,14 @@
 import type { OpenRoute } from "../../catalog/OpenRoutes.ts"
 import { format } from "../../domain/Credits.ts"
 import { aliasVendorOf } from "../passthrough/PassthroughTarget.ts"
-import { endingHeaders, jsonContent, problems, refTo, everyResponse } from "./OpenApiParts.ts"
+import {
+  endingHeaders,
+  everyResponse,
+  jsonContent,
+  modelHeaders,
+  problems,
+  refTo
+} from "./OpenApiParts.ts"
 import type { Json } from "./OpenApiParts.ts"
 
 /**
@@ -126,7 +133,7 @@ const responseOf = (route: OpenRoute): Json => {
     description: "The vendor's own response",
     headers: {
       ...everyResponse,
-      ...(route.meter.per === "tokens" ? endingHeaders : {}),
+      ...(route.meter.per === "tokens" ? { ...modelHeaders, ...endingHeaders } : {}),
       ...(isMetered(route)
         ? {
             "X-Service-Cost": refTo("headers", "Cost"),

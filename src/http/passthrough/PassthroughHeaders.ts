@@ -1,3 +1,4 @@
+import { skippedText } from "../../domain/Candidate.ts"
 import * as Credits from "../../domain/Credits.ts"
 import type { Relayed } from "../../passthrough/Passthrough.ts"
 
@@ -7,6 +8,8 @@ export interface HeaderNames {
   readonly call: string
   readonly sandbox: string
   readonly left: string
+  readonly model: string
+  readonly skipped: string
 }
 
 export const headerNames = (serviceName: string): HeaderNames => {
@@ -15,19 +18,25 @@ export const headerNames = (serviceName: string): HeaderNames => {
     cost: name("cost"),
     call: name("call-id"),
     sandbox: name("sandbox"),
-    left: name("budget-remaining")
+    left: name("budget-remaining"),
+    model: name("model"),
+    skipped: name("skipped")
   }
 }
 
 /** The vendor's headers, and the gateway's own. */
 export const responseHeaders = (
-  { callId, cost, ending, headers, left, sandbox }: Relayed,
+  { by, callId, cost, ending, headers, left, sandbox }: Relayed,
   names: HeaderNames
 ): Record<string, string> => {
   if (sandbox) headers[names.sandbox] = "true"
   if (callId !== undefined) headers[names.call] = callId
   if (cost !== undefined) headers[names.cost] = Credits.format(cost)
   if (left !== undefined) headers[names.left] = Credits.format(left)
+  if (by !== undefined) {
+    headers[names.model] = by.model
+    if (by.skipped.length > 0) headers[names.skipped] = skippedText(by.skipped)
+  }
   if (ending !== undefined) {
     headers["deprecation"] = ending.deprecation
     headers["sunset"] = ending.sunset

@@ -1,7 +1,9 @@
 import { Effect, Option, Schema } from "effect"
 import type { Duration } from "effect"
 import type { HttpServerRequest } from "effect/http"
+import { nameOf } from "../../catalog/Alias.ts"
 import type { Ending } from "../../catalog/PriceRow.ts"
+import { modelAt, skippedOf, skippedText } from "../../domain/Candidate.ts"
 import * as Credits from "../../domain/Credits.ts"
 import { TaskId } from "../../domain/Ids.ts"
 import type { UserId } from "../../domain/Ids.ts"
@@ -106,3 +108,19 @@ export const endingHeaders = (ending: Ending | undefined): Record<string, string
  */
 export const costOf = (task: TaskView): Credits.Credits =>
   task.captured ?? (task.status === "failed" ? Credits.zero : task.price)
+
+/**
+ * Of the task of an alias: the model that it is at, once a submit began, and why others did not do it.
+ * docs/reference/aliases.md#who-did-it
+ */
+export const makeModelHeaders = (header: Header) => {
+  const [model, skipped] = [header("model"), header("skipped")]
+  return (task: TaskView): Record<string, string> => {
+    if (task.candidates === null) return {}
+    const others = skippedText(skippedOf(task))
+    return {
+      ...(task.startedAt === null ? {} : { [model]: nameOf(modelAt(task)) }),
+      ...(others === "" ? {} : { [skipped]: others })
+    }
+  }
+}

@@ -9,10 +9,10 @@ import { isTerminal } from "../../domain/Task.ts"
 import { taskBody } from "../../domain/TaskBody.ts"
 import { Admission, counted } from "../../process/Admission.ts"
 import { Router } from "../../tasks/Router.ts"
-import type { ModelPath } from "../../tasks/Router.ts"
+import type { ModelPath, Quote } from "../../tasks/Router.ts"
 import type { Created } from "../../tasks/TaskCreation.ts"
 import { TaskWatch } from "../../tasks/TaskWatch.ts"
-import { allowsModel, modelNotAllowed } from "../../users/ApiKeys.ts"
+import { refuseOtherModels } from "../../users/AllowedModels.ts"
 import { makeAdmitInference } from "../server/Authentication.ts"
 import { matches } from "../server/ByteRanges.ts"
 import { eventStream, wantsEventStream } from "../server/EventStream.ts"
@@ -28,7 +28,8 @@ import {
   headerOf,
   makeAccept,
   makeCreatedHeaders,
-  makeEndOf
+  makeEndOf,
+  makeModelHeaders
 } from "./CreatedTask.ts"
 import type { Header, TaskView } from "./CreatedTask.ts"
 import { preferredWait } from "./PreferredWait.ts"
@@ -83,7 +84,7 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show, admi
   return Effect.fnUntraced(function* (action: ModelPath["action"]) {
     const { principal } = yield* counted(creates, admit(Option.none()))
     const path = yield* modelPath(action)
-    if (!allowsModel(principal, [path.model])) return yield* modelNotAllowed(path.model)
+    yield* refuseOtherModels(principal, router.modelsAt(path))
     const isDryRun = yield* readDryRun
     const request = yield* HttpServerRequest.HttpServerRequest
     const within = bodies.within(request, principal.userId)
@@ -113,12 +114,29 @@ const makeCreate = Effect.fnUntraced(function* (header: Header, show: Show, admi
 
 const quoted = Effect.fnUntraced(function* (router: Router["Service"], path: ModelPath) {
   const { value } = yield* readJsonBody
-  const { amount, ending } = yield* router.quote(path, value)
+  const { alias, amount, ending } = yield* router.quote(path, value)
+  const quote = { amount: Credits.format(amount), currency: "credits" }
   return HttpServerResponse.jsonUnsafe(
-    { quote: { amount: Credits.format(amount), currency: "credits" } },
+    { quote: alias === undefined ? quote : { ...quote, candidates: candidatesIn(alias) } },
     { headers: endingHeaders(ending) }
   )
 })
+
+/** As they are listed: the id of a task decides which of them with weights is the first. */
+const candidatesIn = ({ leftOut, models }: NonNullable<Quote["alias"]>) => [
+  ...models.map(({ amount, entry: { model, vendor } }) => ({
+    vendor,
+    model,
+    amount: Credits.format(amount),
+    skipped: null
+  })),
+  ...leftOut.map(({ entry: { model, vendor }, reason }) => ({
+    vendor,
+    model,
+    amount: null,
+    skipped: reason
+  }))
+]
 
 const makeAccepted = (header: Header, show: Show) => {
   const cost = header("cost")
@@ -138,8 +156,10 @@ type Show = (task: TaskView) => HttpServerResponse.HttpServerResponse
 const makeShow = (header: Header) => {
   const cost = header("cost")
   const sandbox = header("sandbox")
+  const modelHeaders = makeModelHeaders(header)
   return (task: TaskView) => {
     const headers: Record<string, string> = {
+      ...modelHeaders(task),
       "cache-control": "no-store",
       etag: tagOf(task),
       [cost]: Credits.format(costOf(task))

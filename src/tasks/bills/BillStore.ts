@@ -67,7 +67,7 @@ export class BillStore extends Context.Service<
           sql`
             SELECT t.id AS task_id, t.model, t.status, t.captured, a.handle
             FROM vendor_attempts a CROSS JOIN LATERAL (
-              SELECT id, model, status, captured FROM tasks o
+              SELECT id, coalesce(candidates -> candidate ->> 'model', model) AS model, status, captured FROM tasks o
               WHERE o.id = a.task_id AND NOT o.sandbox OFFSET 0
             ) t
             WHERE a.started_at >= ${`${day}T00:00:00Z`}::timestamptz

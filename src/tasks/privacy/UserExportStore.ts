@@ -70,14 +70,14 @@ const parts: ReadonlyArray<Part> = [
     object: "task",
     table: "tasks",
     columns: `id, api_key_id, vendor, model, action, status, body, metadata, result, error, sandbox, price AS held,
-      captured, trace_id, created_at, started_at, updated_at`
+      captured, candidates, candidate, trace_id, created_at, started_at, updated_at`
   },
   {
     ...byUuid,
     object: "call",
     table: "calls",
     columns: `id, api_key_id, vendor, model, route, outcome, http_status, held, captured AS cost, usage,
-      sandbox, trace_id, created_at, ended_at`
+      alias, sandbox, trace_id, created_at, ended_at`
   },
   {
     ...byText,

@@ -19,9 +19,10 @@ import { TaskChanges } from "../TaskChanges.ts"
 import { TaskOutput } from "../TaskOutput.ts"
 import { listQueue, pollQueue, submitQueue } from "../TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
-import type { AttemptOutcome, NextStep, OwnedTask, StoredInputs } from "../TaskStore.ts"
+import type { AttemptOutcome, NextStep, OwnedTask, Pass, StoredInputs } from "../TaskStore.ts"
 import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
 import { doneHandle, doneIn } from "./DoneHandle.ts"
+import { passAfter } from "./Fallback.ts"
 import { PollPacing } from "./PollPacing.ts"
 import { failureText } from "./VendorFailure.ts"
 
@@ -41,11 +42,13 @@ export interface Submission {
 
 /**
  * What became of a submit: the task waits for its job, or to be submitted again, or for its job to be
- * found (`Refused`, both), or a blocking call has returned the result.
+ * found (`Refused`, both), or for the submit of its next model (`Passed`), or a blocking call has returned the
+ * result.
  */
 export type SubmitOutcome =
   | { readonly _tag: "Accepted"; readonly until: DateTime.Utc }
   | { readonly _tag: "Refused"; readonly until: DateTime.Utc }
+  | { readonly _tag: "Passed"; readonly until: DateTime.Utc; readonly error: VendorError }
   | { readonly _tag: "Done"; readonly result: VendorResult }
 
 /** Submits of one task, counting those that the vendor refused as retryable or rate-limited. */
@@ -122,10 +125,12 @@ const makeRecording = Effect.gen(function* () {
   const record = Effect.fnUntraced(function* (
     { epoch, task }: OwnedTask,
     attempt: AttemptOutcome,
-    next?: NextStep
+    next?: NextStep,
+    pass?: Pass
   ) {
     const now = yield* DateTime.now
-    const end = { taskId: task.id, epoch, attempt, now, ...(next === undefined ? {} : { next }) }
+    const then = { ...(next && { next }), ...(pass && { pass }) }
+    const end = { taskId: task.id, epoch, attempt, now, ...then }
     if (!(yield* retryStore(store.endStep(end)))) return yield* new Fenced()
     const isOver = attempt.state === "refused" || attempt.state === "ambiguous"
     if (isOver) yield* slots.notifyReleased
@@ -160,6 +165,13 @@ const makeRecording = Effect.gen(function* () {
 
     refused: Effect.fnUntraced(function* (submission: Submission, error: VendorError) {
       const { account, n, owned } = submission
+      const passed = yield* passAfter(owned.task, error, n)
+      if (Option.isSome(passed)) {
+        const { next, pass } = passed.value
+        const failure = failureText(error)
+        yield* record(owned, { n, state: "refused", handle: null, failure }, next, pass)
+        return { _tag: "Passed", until: next.dueAt, error } as const
+      }
       const isAmbiguous = error.class === "AMBIGUOUS"
       const isLookedFor = isAmbiguous && account.list !== undefined
       const state = isLookedFor ? "submitting" : isAmbiguous ? "ambiguous" : "refused"

@@ -1,33 +1,27 @@
 import { Context, DateTime, Duration, Effect, Layer, Option, Result } from "effect"
-import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
 import { retryStore } from "../../db/StoreFailures.ts"
+import { modelAt } from "../../domain/Candidate.ts"
 import type { TaskId } from "../../domain/Ids.ts"
 import { AccountKeys } from "../../process/AccountKeys.ts"
 import { CatalogVersions } from "../../process/CatalogVersions.ts"
 import { pollIntervalMax } from "../../vendors/Polling.ts"
-import { VendorClient } from "../../vendors/VendorClient.ts"
 import type { Handle, Progress, VendorAccount } from "../../vendors/VendorClient.ts"
 import { VendorError } from "../../vendors/VendorError.ts"
 import { TaskInbox } from "../TaskInbox.ts"
-import { TaskMedia } from "../TaskMedia.ts"
-import type { JobResult } from "../TaskOutput.ts"
 import { listQueue, pollQueue, ratedQueue } from "../TaskQueue.ts"
-import type { TaskQueue } from "../TaskQueue.ts"
 import { TaskStore } from "../TaskStore.ts"
-import type { NewestAttempt, NextStep, OwnedTask, StepEnd, StoredInputs } from "../TaskStore.ts"
-import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
+import type { NewestAttempt, OwnedTask, StepEnd } from "../TaskStore.ts"
 import { doneIn } from "./DoneHandle.ts"
+import { isOfSkipped } from "./Fallback.ts"
 import { OperatorFaults } from "./OperatorFaults.ts"
-import { cancelJob, Fenced, isSubmittedAgain, isTransient, PaidSubmit } from "./PaidSubmit.ts"
+import { cancelJob, isSubmittedAgain, isTransient, PaidSubmit } from "./PaidSubmit.ts"
+import type { Fenced } from "./PaidSubmit.ts"
 import { PollPacing } from "./PollPacing.ts"
 import { ambiguous, Reconcile } from "./Reconcile.ts"
+import { makeSubmit, waits, waitWith } from "./SubmitStep.ts"
+import type { ReportFaults, VendorStep } from "./SubmitStep.ts"
 import { entryWith } from "./TaskEntry.ts"
 import { storedFailure } from "./VendorFailure.ts"
-
-/** What a step came to: the task waits in the store, or its job has a result. */
-export type VendorStep =
-  | { readonly _tag: "Waits"; readonly until: DateTime.Utc }
-  | { readonly _tag: "Done"; readonly job: JobResult }
 
 /** Takes the next step of a task at its vendor: submits the job, or polls the one that was submitted. */
 export class VendorWork extends Context.Service<
@@ -98,6 +92,9 @@ export class VendorWork extends Context.Service<
           }
           const attempt = owned.attempt.value
           if (attempt.state === "refused") {
+            if (isOfSkipped(owned.task, attempt.n)) {
+              return yield* submit(owned, yield* entryOf(owned.task), attempt.n + 1)
+            }
             const refusal = storedFailure(attempt.failure)
             if (!isSubmittedAgain(refusal, attempt.n)) return yield* refusal
             return yield* submit(owned, yield* entryOf(owned.task), attempt.n + 1)
@@ -108,90 +105,6 @@ export class VendorWork extends Context.Service<
     })
   )
 }
-
-const waits = (until: DateTime.Utc): VendorStep => ({ _tag: "Waits", until })
-
-/** Gives the task up until it is claimed from this queue, which is due at once. */
-const waitWith = (store: TaskStore["Service"]) =>
-  Effect.fnUntraced(function* (
-    { epoch, task }: OwnedTask,
-    queue: TaskQueue,
-    more?: Pick<NextStep, "accountId" | "inputs">
-  ) {
-    const now = yield* DateTime.now
-    const next = { dueAt: now, queue, ...more }
-    yield* retryStore(store.endStep({ taskId: task.id, epoch, next, now }))
-    return { _tag: "Waits", until: now } as const
-  })
-
-type ReportFaults = <A, E>(
-  account: VendorAccount,
-  upstreamModel: string,
-  work: Effect.Effect<A, VendorError | E>
-) => Effect.Effect<A, VendorError | E>
-
-/** The media, then a slot, which may take long, then a permit. A task that waits for them stays `pending`. */
-const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFaults) {
-  const faults = yield* OperatorFaults
-  const inputs = yield* TaskMedia
-  const paid = yield* PaidSubmit
-  const slots = yield* ConcurrencyLimiter
-  const vendors = yield* VendorClient
-  const waitIn = waitWith(yield* TaskStore)
-
-  /** Whether the task has what limits its submit; if not, it waits in the store. */
-  const isAdmitted = Effect.fnUntraced(function* (
-    owned: OwnedTask,
-    { upstreamModel }: CatalogEntry,
-    account: VendorAccount,
-    known: StoredInputs
-  ) {
-    const { accountId } = account
-    const limit = account.slotsOf?.(upstreamModel)
-    const holdsSlot = owned.slotHeld && owned.accountId === accountId
-    if (limit !== undefined && !holdsSlot) {
-      const request = { taskId: owned.task.id, epoch: owned.epoch, inputs: known }
-      const slot = yield* slots.take(request, { ...limit, accountId })
-      if (slot === "Ending") return yield* new Fenced()
-      if (slot === "Waits") return Option.some(owned.deadlineAt)
-    }
-    const rate = ratedQueue(account, "submit", upstreamModel)
-    if (rate === undefined || rate.name === owned.queue) return Option.none()
-    return Option.some((yield* waitIn(owned, rate, { accountId, inputs: known })).until)
-  })
-
-  return Effect.fnUntraced(function* (owned: OwnedTask, entry: CatalogEntry, n: number) {
-    const { upstreamModel } = entry
-    const { accountId } = owned
-    const account = yield* accountId === null
-      ? vendors.choose(entry)
-      : // While the task waited, it may have left the configuration, or have begun to drain
-        vendors.owner(accountId).pipe(
-          Effect.filterOrElse(
-            ({ isDraining }) => isDraining?.() !== true,
-            () => vendors.choose(entry)
-          ),
-          Effect.catch(() => vendors.choose(entry))
-        )
-    // The last account left the configuration: nobody paid for what the simulator makes
-    if (account.isSimulated === true && !owned.task.sandbox) return yield* noAccount
-    const { inputs: known, media } = yield* inputs.resolve(owned, entry)
-    const until = yield* isAdmitted(owned, entry, account, known)
-    if (Option.isSome(until)) return { _tag: "Waits", until: until.value } as const
-    const submission = { owned, entry, account, media, inputs: known, n }
-    const outcome = yield* reportFaults(account, upstreamModel, paid.submit(submission))
-    if (outcome._tag === "Refused") return waits(outcome.until)
-    yield* faults.clear(account.accountId, upstreamModel)
-    return outcome._tag === "Accepted"
-      ? ({ _tag: "Waits", until: outcome.until } as const)
-      : ({ _tag: "Done", job: { account, result: outcome.result } } as const)
-  })
-})
-
-const noAccount = new VendorError({
-  class: "OPERATOR",
-  message: "no account of the vendor is configured any more"
-})
 
 const cancelWith = (tasks: TaskStore["Service"], accounts: AccountKeys["Service"]) =>
   Effect.fn("VendorWork.cancel")(function* (id: TaskId) {
@@ -264,7 +177,7 @@ const makePolling = Effect.gen(function* () {
       { accountId }: NewestAttempt,
       error: VendorError
     ) {
-      yield* faults.report(accountId, task.model, error)
+      yield* faults.report(accountId, modelAt(task).model, error)
       const now = yield* DateTime.now
       const until = DateTime.addDuration(now, pollIntervalMax)
       const next = { dueAt: until, queue: { name: queue } }

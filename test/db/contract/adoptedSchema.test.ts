@@ -106,10 +106,17 @@ const renamed = (before: Rows): Rows => {
       queue: "submits",
       account_id: null,
       slot_max: null,
-      inputs: null
+      inputs: null,
+      level: 0
     },
-    tasks: { catalog_id: null, metadata: null, deleted_at: null },
-    calls: { catalog_id: null, request_id: null, first_token_ms: null },
+    tasks: {
+      catalog_id: null,
+      metadata: null,
+      deleted_at: null,
+      candidates: null,
+      candidate: null
+    },
+    calls: { catalog_id: null, request_id: null, first_token_ms: null, alias: null },
     vendor_turns: { spacing: null, minute: null, used: 0 },
     vendor_faults: { account_id: null, model: null, at: null, http_status: null, remedy: null },
     users: {
@@ -237,7 +244,8 @@ for (const [store, database] of Object.entries(former)) {
           "0013_duties",
           "0014_first_token",
           "0015_task_metadata",
-          "0016_deleted_videos"
+          "0016_deleted_videos",
+          "0017_aliases"
         ])
         assert.deepStrictEqual(sorted(yield* contents), sorted(renamed(before)))
         const state = yield* schemaState

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { readFile } from "node:fs/promises"
 import { join } from "node:path"
 import { afterAll, beforeAll } from "vitest"
+import { aliasCatalog, aliasPath, catalogFile } from "../../support/aliases.ts"
 import type { HttpResult } from "../../support/gateway.ts"
 import { GatewayProcess, pause, until } from "../../support/gatewayProcess.ts"
 import { startReceiver } from "../../support/webhookReceiver.ts"
@@ -40,10 +41,10 @@ const createSurely = async (gateway: GatewayProcess, prompt: string, key: string
   return String(answer.json.task_info.id)
 }
 
-const endOf = (gateway: GatewayProcess, id: string) =>
+const endOf = (gateway: GatewayProcess, id: string, at = path) =>
   until<TaskJson>(
     async () => {
-      const task = await gateway.call("GET", `${path}/${id}`)
+      const task = await gateway.call("GET", `${at}/${id}`)
       const { status } = task.json.task_info
       return status === "completed" || status === "failed" ? task.json : undefined
     },
@@ -149,6 +150,34 @@ describe("a crash at the most critical points", () => {
       assert.strictEqual(await readFile(log, "utf8"), submitted.join(""))
     }, 180_000)
   }
+})
+
+describe("a crash at the second model of an alias", () => {
+  it("that has bought the job: the task fails with 3004, and the third model is not asked", async () => {
+    const env = { CATALOG_FILE: catalogFile(aliasCatalog) }
+    await using gateway = await GatewayProcess.start({ main, env })
+    const prompt = "x [[sim:503=1]] [[sim:crash=after-submit]]"
+    const key = { "idempotency-key": "crash" }
+    await gateway.call("POST", aliasPath, { prompt }, key).catch(() => undefined)
+    assert.strictEqual(await gateway.ended, "SIGKILL")
+    await gateway.start()
+    const again = await gateway.call("POST", aliasPath, { prompt }, key)
+    const id = String(again.json.task_info.id)
+    const ended = await endOf(gateway, id, aliasPath)
+    assert.strictEqual(ended.task_info.error?.code, 3004)
+    const { candidates, receipt } = (await gateway.call("GET", `/manage/v1/tasks/${id}`)).json
+    assert.deepStrictEqual(
+      candidates.map((it: { skipped: { reason: string } | null }) => it.skipped?.reason ?? null),
+      ["unavailable", null, null]
+    )
+    assert.deepStrictEqual(
+      [receipt.model, receipt.captured, receipt.released],
+      ["flux", "0.00", "12.00"]
+    )
+    assert.strictEqual(await drift(gateway), "0")
+    const log = join(gateway.dataDir, "submits.log")
+    assert.strictEqual(await readFile(log, "utf8"), `${id}\n${id}\n`)
+  }, 180_000)
 })
 
 describe("SIGTERM", () => {

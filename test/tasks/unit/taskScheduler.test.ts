@@ -124,9 +124,20 @@ const create = Effect.flatMap(makeAccept, (accept) =>
       idempotency: Option.none(),
       maxCost: undefined
     },
-    { entry, price: { per: "call", amount: zero }, catalogId: null },
+    {
+      models: [{ entry, price: { per: "call", amount: zero } }],
+      catalogId: null,
+      level: 0,
+      sandbox: true
+    },
     makeTaskId(0),
-    { body: { prompt: "A lighthouse" } as never, metadata: null }
+    {
+      body: { prompt: "A lighthouse" } as never,
+      metadata: null,
+      models: [{ entry, price: { per: "call", amount: zero }, amount: zero }],
+      leftOut: [],
+      most: zero
+    }
   )
 )
 

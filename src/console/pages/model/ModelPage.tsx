@@ -63,6 +63,7 @@ const OneModel = ({ of }: { readonly of: AnyModel }) => (
     <h2>
       <code>POST {of.path}</code>
     </h2>
+    {of.candidates !== undefined && <Candidates of={of.candidates} />}
     <div class="columns">
       <section>
         <h3>{words.price}</h3>
@@ -91,6 +92,23 @@ const OneModel = ({ of }: { readonly of: AnyModel }) => (
       <Json label={words.schema} value={of.body_schema} />
     </details>
   </section>
+)
+
+/** The models of an alias. */
+const Candidates = ({ of }: { readonly of: NonNullable<AnyModel["candidates"]> }) => (
+  <>
+    <p>{words.triedInTurn}</p>
+    <ol>
+      {of.map(({ model, vendor, weight }) => (
+        <li key={`${vendor}/${model}`}>
+          <Link to={`/models/${encodeURIComponent(vendor)}/${encodeURIComponent(model)}`}>
+            {vendor}/{model}
+          </Link>
+          {weight !== null && ` × ${weight}`}
+        </li>
+      ))}
+    </ol>
+  </>
 )
 
 const Particulars = ({ of }: { readonly of: AnyModel }) => (

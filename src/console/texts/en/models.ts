@@ -49,6 +49,7 @@ export const modelTexts = {
   items: (least: number, most: number | undefined) =>
     most === undefined ? `${least} items or more` : `${least} to ${most} items`,
   schema: "JSON Schema of the body",
+  triedInTurn: "An alias. Its models, tried in turn until one can begin; the dearest price is held",
   inputMost: "Input tokens at most",
   outputMost: "Output tokens at most",
   validUntil: "Price valid until",

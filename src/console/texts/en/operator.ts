@@ -149,7 +149,7 @@ export const operatorTexts = {
     caption: "What the file changes",
     row: "Row",
     change: "Change",
-    kinds: { media: "Media model", token: "Token model", route: "Route" },
+    kinds: { media: "Media model", token: "Token model", route: "Route", alias: "Alias" },
     added: "Added",
     removed: "Removed",
     changed: "Changed",

@@ -12,7 +12,20 @@ const modelView = {
   /** Where a client creates tasks of the model, or calls it. */
   path: Schema.String,
   /** No vendor key is configured: the simulator serves it. */
-  sandbox: Schema.Boolean
+  sandbox: Schema.Boolean,
+  /**
+   * Of an alias only: the models that it names, in their order or with weights. Its price is that of the dearest.
+   * docs/catalog.md#aliases
+   */
+  candidates: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({
+        vendor: Schema.String,
+        model: Schema.String,
+        weight: Schema.NullOr(Schema.Int)
+      })
+    )
+  )
 }
 
 /** JSON Schema (draft 2020-12) of the body. */

@@ -1,5 +1,6 @@
 import { Effect, Option, Schema } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { namesIn, shownTokenModel } from "../../../catalog/AliasTargets.ts"
 import type { Label } from "../../../catalog/bodies/Bodies.ts"
 import { Catalog } from "../../../catalog/Catalog.ts"
 import { pathKey } from "../../../catalog/CatalogContent.ts"
@@ -34,13 +35,21 @@ export const layer = HttpApiBuilder.group(
     const calls = yield* UpstreamCalls
 
     const makeRows = Effect.gen(function* () {
-      const { routes, tokenModels } = catalog.current().upstream
+      const { aliases, routes, tokenModels } = catalog.current().upstream
       const media = yield* Effect.orDie(Effect.forEach(router.models(), showMedia))
       const tokens = tokenModels.flatMap((model) => {
         const route = routes.find((route) => serves(route, model))
         return route === undefined ? [] : showTokens(model, route, calls.isSandbox(route.provider))
       })
-      return [...media.flat(), ...tokens].toSorted((a, b) => (a.key < b.key ? -1 : 1))
+      const aliased = aliases.flatMap((alias) => {
+        const shown = shownTokenModel(alias)
+        const [first] = alias.targets
+        const route = first && routes.find((route) => serves(route, first.model))
+        if (shown === undefined || route === undefined) return []
+        const sandbox = calls.isSandbox(route.provider)
+        return showTokens(shown, route, sandbox, namesIn(alias.targets))
+      })
+      return [...media.flat(), ...tokens, ...aliased].toSorted((a, b) => (a.key < b.key ? -1 : 1))
     })
     // Schemas of all bodies are work, so that they are made once a catalog, when somebody asks
     let made: { readonly hash: string; readonly rows: ReadonlyArray<Row> } | undefined
@@ -89,7 +98,7 @@ const showMediaRules = (rules: MediaRules) => ({
 
 const decodeSchema = Schema.decodeUnknownEffect(Schema.Record(Schema.String, Schema.Json))
 
-const showMedia = ({ bodySchema, entry, sandbox }: RoutedModel) =>
+const showMedia = ({ bodySchema, candidates, entry, sandbox }: RoutedModel) =>
   Effect.map(decodeSchema(bodySchema), (body_schema) =>
     pricePeriods(entry).map((period): Row => ({
       key: `media ${pathKey(entry)} ${period.from ?? ""}`,
@@ -99,6 +108,7 @@ const showMedia = ({ bodySchema, entry, sandbox }: RoutedModel) =>
         model: entry.model,
         path: `/vendors/${pathKey(entry)}`,
         sandbox,
+        ...(candidates && { candidates }),
         result: entry.result,
         price: period.price,
         ...showRow(entry, period),
@@ -116,7 +126,12 @@ const serves = ({ meter, vendor }: OpenRoute, model: TokenModel): boolean =>
 
 const decodeRecord = Schema.decodeUnknownSync(Schema.Record(Schema.String, Schema.Json))
 
-const showTokens = (model: TokenModel, route: OpenRoute, sandbox: boolean): ReadonlyArray<Row> =>
+const showTokens = (
+  model: TokenModel,
+  route: OpenRoute,
+  sandbox: boolean,
+  candidates?: RoutedModel["candidates"]
+): ReadonlyArray<Row> =>
   pricePeriods(model).map((period) => ({
     key: `token ${tokenModelKey(model)} ${period.from ?? ""}`,
     view: {
@@ -125,6 +140,7 @@ const showTokens = (model: TokenModel, route: OpenRoute, sandbox: boolean): Read
       model: model.model,
       path: `/vendors/${model.vendor}${route.path.replace("{model}", model.model)}`,
       sandbox,
+      ...(candidates && { candidates }),
       price: showTokenPrice(period.price),
       ...showRow(model, period),
       input_tokens_max: model.inputTokensMax,

@@ -6,6 +6,7 @@ import { ApiKeyId } from "../../../domain/Ids.ts"
 import { Timestamp } from "../../../domain/Task.ts"
 import { manageErrors as error } from "../ManageErrors.ts"
 import { costQuery, ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "../Paging.ts"
+import { SkippedModel } from "./TasksApi.ts"
 
 export const CallId = Schema.String.check(Schema.isUUID())
 
@@ -25,6 +26,10 @@ export const CallView = Schema.Struct({
   /** Of a stream: milliseconds from the beginning of the call to the first piece of its output. */
   time_to_first_token_ms: Schema.NullOr(Schema.Int),
   sandbox: Schema.Boolean,
+  /** Only when an alias was asked for: its name. */
+  alias: Schema.optionalKey(Schema.String),
+  /** With an alias: its models that did not do it, and why. docs/reference/aliases.md#reasons */
+  skipped: Schema.optionalKey(Schema.Array(SkippedModel)),
   /** The hash of the catalog that it was priced by. */
   catalog: Schema.NullOr(Schema.String),
   trace_id: Schema.NullOr(Schema.String),

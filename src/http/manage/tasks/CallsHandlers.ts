@@ -52,6 +52,7 @@ const showCall = (row: CallRow) => ({
   account_id: row.accountId,
   time_to_first_token_ms: row.firstTokenMs,
   sandbox: row.sandbox,
+  ...row.alias,
   catalog: row.catalog,
   trace_id: row.traceId,
   created_at: row.createdAt,

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { HttpApiEndpoint, HttpApiGroup } from "effect/http-api"
 import { Text } from "../../../catalog/bodies/Fields.ts"
+import { SkipReason } from "../../../domain/Candidate.ts"
 import { CreditsFromString } from "../../../domain/Credits.ts"
 import { ApiKeyId, DeliveryId, EndpointId, EventId, TaskId } from "../../../domain/Ids.ts"
 import { Metadata } from "../../../domain/Metadata.ts"
@@ -10,12 +11,24 @@ import { manageErrors as error } from "../ManageErrors.ts"
 import { costQuery, ofUser, pageOf, pageQuery, timeQuery, traceQuery } from "../Paging.ts"
 import { WalletEntry } from "../wallet/WalletApi.ts"
 
+/** A model of an alias that was passed over. */
+export const SkippedModel = Schema.Struct({
+  vendor: Schema.String,
+  model: Schema.String,
+  reason: SkipReason
+}).annotate({ identifier: "SkippedModel" })
+
 /** The money of a task: held while it runs, captured and released when it has ended. */
 export const Receipt = Schema.Struct({
   held: CreditsFromString,
   captured: CreditsFromString,
   released: CreditsFromString,
-  currency: Schema.Literal("credits")
+  currency: Schema.Literal("credits"),
+  /** Of an alias only: the model that did it, or that the task is at. */
+  vendor: Schema.optionalKey(Schema.String),
+  model: Schema.optionalKey(Schema.String),
+  /** Of an alias only: the models that did not do it, and why. docs/reference/aliases.md#reasons */
+  skipped: Schema.optionalKey(Schema.Array(SkippedModel))
 }).annotate({ identifier: "Receipt" })
 
 const taskFields = {
@@ -85,6 +98,22 @@ const TaskInput = Schema.Struct({
   expires_at: Timestamp
 }).annotate({ identifier: "TaskInput" })
 
+const TaskCandidate = Schema.Struct({
+  vendor: Schema.String,
+  model: Schema.String,
+  /** What the task costs by this model; null: it takes no part. */
+  price: Schema.NullOr(CreditsFromString),
+  /** Why it was passed over; null: it was not, or not yet. */
+  skipped: Schema.NullOr(
+    Schema.Struct({
+      reason: SkipReason,
+      at: Timestamp,
+      /** The attempt that its vendor refused; null: nothing was sent. */
+      attempt: Schema.NullOr(Schema.Int)
+    })
+  )
+}).annotate({ identifier: "TaskCandidate" })
+
 /** A task with its moves, attempts, ledger entries and deliveries, each in the order of time. */
 export const TaskTimeline = Schema.Struct({
   ...taskFields,
@@ -94,6 +123,8 @@ export const TaskTimeline = Schema.Struct({
   inputs: Schema.Array(TaskInput),
   result_kind: ResultKind,
   result: Schema.NullOr(Schema.Array(Schema.String)),
+  /** Of an alias only: its models, in the order in which they are tried. */
+  candidates: Schema.optionalKey(Schema.Array(TaskCandidate)),
   moves: Schema.Array(Move),
   attempts: Schema.Array(VendorAttempt),
   entries: Schema.Array(WalletEntry),

@@ -1,5 +1,6 @@
 import { Effect, Option } from "effect"
 import { HttpApiBuilder } from "effect/http-api"
+import { modelAt, skippedOf } from "../../../domain/Candidate.ts"
 import * as Credits from "../../../domain/Credits.ts"
 import { TaskId } from "../../../domain/Ids.ts"
 import type { Metadata } from "../../../domain/Metadata.ts"
@@ -55,15 +56,24 @@ const metadataOf = (query: object): Metadata =>
     })
   )
 
+/** Which model of an alias did it, and why the others did not. */
+const doneBy = (task: TaskSummary) => {
+  const { model, vendor } = modelAt(task)
+  const skipped = skippedOf(task).map(({ model, reason, vendor }) => ({ vendor, model, reason }))
+  return { vendor, model, skipped }
+}
+
 /** The price is held until the task ends; then each part of it is captured or released. */
-const receiptOf = ({ captured, price, status }: TaskSummary) => {
+const receiptOf = (task: TaskSummary) => {
+  const { captured, price, status } = task
   const ended = isTerminal(status)
   const charged = captured ?? Credits.zero
   return {
     held: ended ? Credits.zero : price,
     captured: charged,
     released: ended ? Credits.make(price - charged) : Credits.zero,
-    currency: "credits" as const
+    currency: "credits" as const,
+    ...(task.candidates === null ? {} : doneBy(task))
   }
 }
 
@@ -140,6 +150,7 @@ const showHistory = ({ attempts, deliveries, entries, inputs, task }: History) =
   })),
   result_kind: task.resultKind,
   result: task.result,
+  ...(task.candidates === null ? {} : { candidates: task.candidates }),
   moves: movesOf(task),
   attempts: attempts.map(showAttempt),
   entries: entries.map(showEntry),

@@ -1,0 +1,37 @@
+import { Schema } from "effect"
+import { aliasModelsMax, aliasWeightMax } from "../domain/ShapeLimits.ts"
+import { PathSegment } from "./PathSegment.ts"
+
+/** `vendor/model` of a row of the catalog. */
+const ModelName = Schema.String.check(
+  Schema.isPattern(/^[^/]+\/[^/]+$/u, { expected: "a model as vendor/model" })
+)
+
+const AliasTarget = Schema.Struct({
+  model: ModelName,
+  /** How often it is the first, against the other weights; absent at all of them: in their order. */
+  weight: Schema.optionalKey(
+    Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: aliasWeightMax }))
+  )
+})
+
+/** A name for several models of one kind of body, which are tried in turn. docs/catalog.md#aliases, ADR 0224. */
+export const Alias = Schema.Struct({
+  alias: PathSegment,
+  /** Path segment after `/vendors/`; absent: that of the first model. */
+  vendor: Schema.optionalKey(PathSegment),
+  to: Schema.Array(AliasTarget).check(
+    Schema.isMinLength(1, { message: "Expected at least one model" }),
+    Schema.isMaxLength(aliasModelsMax, { message: `Expected at most ${aliasModelsMax} models` })
+  )
+}).annotate({ identifier: "Alias" })
+export type Alias = typeof Alias.Type
+
+export const nameOf = ({ model, vendor }: { readonly model: string; readonly vendor: string }) =>
+  `${vendor}/${model}`
+
+export const aliasKey = ({ alias, to, vendor }: Alias): string =>
+  `${vendor ?? vendorOf(to[0]?.model ?? "")}/${alias}`
+
+/** Of `vendor/model`. */
+export const vendorOf = (name: string): string => name.slice(0, name.indexOf("/"))

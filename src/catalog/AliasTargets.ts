@@ -1,0 +1,145 @@
+import { Option } from "effect"
+import { createHash } from "node:crypto"
+import { aliasKey, nameOf, vendorOf } from "./Alias.ts"
+import type { Alias } from "./Alias.ts"
+import type { CatalogEntry } from "./CatalogEntry.ts"
+import type { OpenRoute, TokenModel } from "./OpenRoutes.ts"
+
+/** A model of an alias, with its weight if the alias has weights. */
+export interface Target<Model> {
+  readonly model: Model
+  readonly weight: number | undefined
+}
+
+interface Resolved<Model> {
+  readonly alias: string
+  readonly vendor: string
+  /** As they are listed. Never empty. */
+  readonly targets: ReadonlyArray<Target<Model>>
+}
+
+/** An alias of models that make media: all have one label, action and kind of result. */
+export interface TaskAlias extends Resolved<CatalogEntry> {
+  readonly first: CatalogEntry
+}
+
+/** An alias of models that are paid by the token. */
+export type CallAlias = Resolved<TokenModel>
+
+/** The rows that aliases name. */
+export interface AliasedRows {
+  readonly models: ReadonlyArray<CatalogEntry>
+  readonly tokenModels: ReadonlyArray<TokenModel>
+}
+
+const targetsOf = <Model extends { readonly vendor: string; readonly model: string }>(
+  { to }: Alias,
+  rows: ReadonlyArray<Model>
+): ReadonlyArray<Target<Model>> =>
+  to.flatMap(({ model, weight }) => {
+    const found = rows.find((row) => nameOf(row) === model)
+    return found === undefined ? [] : [{ model: found, weight }]
+  })
+
+const isWhole = (alias: Alias, targets: ReadonlyArray<unknown>): boolean =>
+  targets.length === alias.to.length
+
+/** Aliases that were validated. */
+export const resolveAliases = (
+  aliases: ReadonlyArray<Alias>,
+  { models, tokenModels }: AliasedRows
+): { readonly tasks: ReadonlyArray<TaskAlias>; readonly calls: ReadonlyArray<CallAlias> } => {
+  const named = aliases.map((alias) => ({
+    alias: alias.alias,
+    vendor: vendorOf(aliasKey(alias)),
+    media: targetsOf(alias, models),
+    tokens: targetsOf(alias, tokenModels),
+    of: alias
+  }))
+  return {
+    tasks: named.flatMap(({ alias, media, of, vendor }) => {
+      const first = media[0]?.model
+      return first !== undefined && isWhole(of, media)
+        ? [{ alias, vendor, first, targets: media }]
+        : []
+    }),
+    calls: named.flatMap(({ alias, media, of, tokens, vendor }) =>
+      !isWhole(of, media) && isWhole(of, tokens) ? [{ alias, vendor, targets: tokens }] : []
+    )
+  }
+}
+
+/** The route that a model of an alias is called by: its vendor's own of the same protocol and the same path. */
+export const routeOf = (
+  routes: ReadonlyArray<OpenRoute>,
+  like: OpenRoute,
+  { vendor }: TokenModel
+): Option.Option<OpenRoute> => {
+  if (vendor === like.vendor) return Option.some(like)
+  const { meter } = like
+  return Option.fromUndefinedOr(
+    routes.find(
+      (it) =>
+        it.vendor === vendor &&
+        it.method === like.method &&
+        it.meter.per === "tokens" &&
+        meter.per === "tokens" &&
+        it.meter.protocol === meter.protocol &&
+        it.path.split("{model}").at(-1) === like.path.split("{model}").at(-1)
+    )
+  )
+}
+
+/** Between 0 and 1, neither of them: the same for the same text. */
+const fractionOf = (text: string): number =>
+  (createHash("sha256").update(text).digest().readUIntBE(0, 6) + 1) / (2 ** 48 + 1)
+
+/**
+ * The order in which the models of an alias are tried: as they are listed, or with weights drawn without
+ * replacement, by the id of the task or call, so that the same id has the same order in every process.
+ */
+export const inOrderOf = <Model extends { readonly vendor: string; readonly model: string }>(
+  targets: ReadonlyArray<Target<Model>>,
+  id: string
+): ReadonlyArray<Model> =>
+  targets
+    .map(({ model, weight }, index) => ({
+      model,
+      place: weight === undefined ? index : -Math.log(fractionOf(`${id} ${nameOf(model)}`)) / weight
+    }))
+    .toSorted((a, b) => a.place - b.place)
+    .map(({ model }) => model)
+
+/** An alias as a model is shown: under its own name, at the price of its dearest model. */
+export const shownEntry = ({ alias, targets, vendor, first }: TaskAlias): CatalogEntry => {
+  const dearest = targets.reduce(
+    (most, { model }) => (model.price.amount > most.price.amount ? model : most),
+    first
+  )
+  const { action, adapter, artifacts, label, price, result, upstreamModel } = dearest
+  return { vendor, model: alias, label, action, result, adapter, upstreamModel, price, artifacts }
+}
+
+export const shownTokenModel = ({ alias, targets, vendor }: CallAlias): TokenModel | undefined => {
+  const models = targets.map(({ model }) => model)
+  const [dearest] = models.toSorted((a, b) => (b.price.output > a.price.output ? 1 : -1))
+  return (
+    dearest && {
+      vendor,
+      model: alias,
+      price: dearest.price,
+      inputTokensMax: Math.min(...models.map((it) => it.inputTokensMax)),
+      outputTokensMax: Math.min(...models.map((it) => it.outputTokensMax))
+    }
+  )
+}
+
+/** The models of an alias by their names. */
+export const namesIn = <Model extends { readonly vendor: string; readonly model: string }>(
+  targets: ReadonlyArray<Target<Model>>
+) => targets.map(({ model, weight }) => ({ ...pick(model), weight: weight ?? null }))
+
+const pick = ({ model, vendor }: { readonly vendor: string; readonly model: string }) => ({
+  vendor,
+  model
+})

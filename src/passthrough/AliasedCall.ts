@@ -1,0 +1,185 @@
+import { Effect, Exit, Metric } from "effect"
+import type { Clock } from "effect"
+import { nameOf } from "../catalog/Alias.ts"
+import type { CallAlias } from "../catalog/AliasTargets.ts"
+import type { SkipReason } from "../domain/Candidate.ts"
+import { format } from "../domain/Credits.ts"
+import type { Credits } from "../domain/Credits.ts"
+import { makeCallId } from "../domain/Ids.ts"
+import { problem } from "../domain/Problem.ts"
+import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
+import { planAliased } from "./AliasedPlan.ts"
+import type { AliasedPlan, CallCandidate, SkippedModel } from "./AliasedPlan.ts"
+import { released } from "./CallBatches.ts"
+import { CallBill } from "./CallBill.ts"
+import type { CallEnd, CallStart, Metering } from "./Metering.ts"
+import { givenUpBy, relay, requestOf, routeName } from "./PassthroughCall.ts"
+import type { PassthroughCall, Relayed } from "./PassthroughCall.ts"
+import { skipReasonOf } from "./UpstreamCalls.ts"
+import type { Reached, UpstreamCalls } from "./UpstreamCalls.ts"
+
+interface Services {
+  readonly clock: Clock.Clock
+  readonly metering: Metering["Service"]
+  readonly upstream: UpstreamCalls["Service"]
+}
+
+const fallbacksTotal = Metric.counter("gateway_fallbacks_total", {
+  description: "Models of an alias that were passed over when a task or a call was to begin",
+  incremental: true
+})
+
+/**
+ * A call that names an alias: one hold for its dearest model, and its models in turn until one responds. The next
+ * is tried only while nothing can have been bought, so no byte of a response has reached the client.
+ * docs/reference/aliases.md#calls, ADR 0224.
+ */
+export const aliasedWith = (services: Services) =>
+  Effect.fnUntraced(function* (call: PassthroughCall, alias: CallAlias, nowMillis: number) {
+    const id = makeCallId(nowMillis)
+    const { isSandbox } = services.upstream
+    const plan = yield* Effect.fromResult(planAliased(call, alias, id, nowMillis, isSandbox))
+    if (call.maxCost !== undefined && plan.hold > call.maxCost) {
+      return yield* problem(1103, `This call can cost up to ${format(plan.hold)} credits`)
+    }
+    const left = yield* opened(services, startOf(services, call, plan, id))
+    let isOpen = true
+    const close = (end: CallEnd) => {
+      if (isOpen) services.metering.closeUnsafe(end)
+      isOpen = false
+    }
+    return yield* Effect.onError(
+      inTurn(services, { call, plan, id, left, nowMillis, close }),
+      // A defect: the bill of the model has closed it otherwise
+      () => Effect.sync(() => close(released({ id, user: call.principal.userId })))
+    )
+  }, Effect.uninterruptible)
+
+const startOf = (
+  { upstream }: Services,
+  { principal, to: { catalog, route }, traceId: trace }: PassthroughCall,
+  { alias, candidates, hold }: AliasedPlan,
+  id: string
+): CallStart => {
+  const { apiKeyId: key, limits, rotation, userId: user } = principal
+  return {
+    id,
+    user,
+    key,
+    rotation,
+    amount: hold,
+    trace,
+    vendor: route.vendor,
+    model: alias.alias,
+    route: routeName(route),
+    sandbox: upstream.isSandbox(candidates[0].call.to.route.provider),
+    catalogId: catalog.id,
+    ...(limits === undefined ? {} : { checked: limits })
+  }
+}
+
+/** Never from a reservation: that one is settled by the model that was held for. */
+const opened = ({ metering }: Services, start: CallStart) => {
+  let isHeld = false
+  const hold = Effect.callback<Credits | undefined, Problem | StoreUnavailable>((resume) => {
+    const giveUp = metering.openUnsafe(start, (exit) => {
+      isHeld = Exit.isSuccess(exit)
+      resume(exit)
+    })
+    return Effect.sync(giveUp)
+  })
+  return Effect.onInterrupt(Effect.interruptible(hold), () =>
+    // It was held a moment before
+    Effect.sync(() => {
+      if (isHeld) metering.closeUnsafe(released(start))
+    })
+  )
+}
+
+interface HeldCall {
+  readonly call: PassthroughCall
+  readonly plan: AliasedPlan
+  readonly id: string
+  readonly left: Credits | undefined
+  readonly nowMillis: number
+  /** Has an effect once. */
+  readonly close: (end: CallEnd) => void
+}
+
+const inTurn = Effect.fnUntraced(function* (services: Services, held: HeldCall) {
+  const { call, id, left, nowMillis, plan } = held
+  const skipped = [...plan.skipped]
+  let current: CallCandidate | undefined
+  for (const [place, candidate] of plan.candidates.entries()) {
+    current = candidate
+    const bill = new CallBill(
+      { id, user: call.principal.userId, begunMillis: nowMillis },
+      candidate.plan,
+      candidate.call.body.length,
+      {
+        clock: services.clock,
+        // Of a model that was passed over nothing is settled
+        close: (end) => {
+          if (current === candidate) held.close(endOf(end, held, candidate, skipped))
+        }
+      }
+    )
+    const exit = yield* reach(services, candidate, bill)
+    const reason = place === plan.candidates.length - 1 ? undefined : skipReasonOf(exit)
+    if (reason !== undefined) {
+      current = undefined
+      if (Exit.isSuccess(exit)) discard(exit.value)
+      skipped.push(yield* skippedBy(candidate, reason))
+      continue
+    }
+    if (Exit.isFailure(exit)) {
+      if (givenUpBy(exit.cause) === "left") bill.leave()
+      else bill.release(null)
+      return yield* Effect.failCause(exit.cause)
+    }
+    const { ending } = candidate.plan
+    const cost = bill.onResponse(exit.value)
+    const { model } = candidate
+    return {
+      ...relay(exit.value, id, cost, { left, ending }),
+      by: { model: nameOf(model), skipped }
+    } satisfies Relayed
+  }
+  return yield* Effect.die("an alias without a model was planned")
+})
+
+const reach = (
+  { upstream }: Services,
+  { call, model, plan }: CallCandidate,
+  bill: CallBill
+): Effect.Effect<Exit.Exit<Reached, Problem | StoreUnavailable>> =>
+  Effect.exit(
+    Effect.interruptible(
+      Effect.suspend(() =>
+        upstream.reach(call.to.route.provider, requestOf(call, plan.body, model.model, bill))
+      )
+    )
+  )
+
+/** A stream that is not relayed. */
+const discard = ({ response: { body } }: Reached): void => {
+  if (!(body instanceof Uint8Array)) body.destroy()
+}
+
+const skippedBy = ({ model: { model, vendor } }: CallCandidate, reason: SkipReason) =>
+  Effect.as(Metric.update(Metric.withAttributes(fallbacksTotal, { vendor, model, reason }), 1), {
+    vendor,
+    model,
+    reason
+  } satisfies SkippedModel)
+
+/** The receipt names the model that did it. */
+const endOf = (
+  end: CallEnd,
+  { plan: { alias } }: HeldCall,
+  { call: { to }, plan: { model }, model: { vendor } }: CallCandidate,
+  skipped: ReadonlyArray<SkippedModel>
+): CallEnd => ({
+  ...end,
+  alias: { alias: alias.alias, vendor, model: model ?? "", route: routeName(to.route), skipped }
+})

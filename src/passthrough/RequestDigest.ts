@@ -1,0 +1,15 @@
+import { createHash } from "node:crypto"
+import type { UpstreamRequest } from "../vendors/upstream/UpstreamExchange.ts"
+
+/** Of a large body the ends: hashing all of it would hold the event loop. */
+const digestBytes = 64 * 1024
+
+/** A request that is repeated has the same digest. */
+export const digestOf =
+  ({ body, method, path, query }: UpstreamRequest) =>
+  (): string =>
+    createHash("sha256")
+      .update(`${method} ${path}${query} ${body.length}\n`)
+      .update(body.subarray(0, digestBytes))
+      .update(body.subarray(-digestBytes))
+      .digest("base64")

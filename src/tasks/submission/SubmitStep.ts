@@ -1,0 +1,179 @@
+import { DateTime, Effect, Option, Result } from "effect"
+import { nameOf } from "../../catalog/Alias.ts"
+import type { CatalogEntry } from "../../catalog/CatalogEntry.ts"
+import { retryStore } from "../../db/StoreFailures.ts"
+import type { TaskRow } from "../../db/TaskRow.ts"
+import { modelAt, nextPlace } from "../../domain/Candidate.ts"
+import type { SkipReason } from "../../domain/Candidate.ts"
+import { VendorClient } from "../../vendors/VendorClient.ts"
+import type { VendorAccount } from "../../vendors/VendorClient.ts"
+import { VendorError } from "../../vendors/VendorError.ts"
+import { mediumNotTaken, TaskMedia } from "../TaskMedia.ts"
+import type { JobResult } from "../TaskOutput.ts"
+import { ratedQueue } from "../TaskQueue.ts"
+import type { TaskQueue } from "../TaskQueue.ts"
+import { TaskStore } from "../TaskStore.ts"
+import type { NextStep, OwnedTask, StoredInputs } from "../TaskStore.ts"
+import { ConcurrencyLimiter } from "./ConcurrencyLimiter.ts"
+import { countFallback, passOn, skipReasonBefore, skipReasonOf } from "./Fallback.ts"
+import { OperatorFaults } from "./OperatorFaults.ts"
+import { Fenced, PaidSubmit } from "./PaidSubmit.ts"
+
+/** What a step came to: the task waits in the store, or its job has a result. */
+export type VendorStep =
+  | { readonly _tag: "Waits"; readonly until: DateTime.Utc }
+  | { readonly _tag: "Done"; readonly job: JobResult }
+
+export const waits = (until: DateTime.Utc): VendorStep => ({ _tag: "Waits", until })
+
+/** Gives the task up until it is claimed from this queue, which is due at once. */
+export const waitWith = (store: TaskStore["Service"]) =>
+  Effect.fnUntraced(function* (
+    { epoch, task }: OwnedTask,
+    queue: TaskQueue,
+    more?: Pick<NextStep, "accountId" | "inputs">
+  ) {
+    const now = yield* DateTime.now
+    const next = { dueAt: now, queue, ...more }
+    yield* retryStore(store.endStep({ taskId: task.id, epoch, next, now }))
+    return { _tag: "Waits", until: now } as const
+  })
+
+export type ReportFaults = <A, E>(
+  account: VendorAccount,
+  upstreamModel: string,
+  work: Effect.Effect<A, VendorError | E>
+) => Effect.Effect<A, VendorError | E>
+
+/** The media, then a slot, which may take long, then a permit. A task that waits for them stays `pending`. */
+export const makeSubmit = Effect.fnUntraced(function* (reportFaults: ReportFaults) {
+  const faults = yield* OperatorFaults
+  const inputs = yield* TaskMedia
+  const paid = yield* PaidSubmit
+  const isAdmitted = yield* makeAdmission
+  const accountFor = yield* makeAccountFor
+  const passOver = yield* makePassOver
+
+  const mediaOf = (owned: OwnedTask, entry: CatalogEntry) =>
+    Effect.catchIf(
+      Effect.asSome(inputs.resolve(owned, entry)),
+      ({ vendorCode }) => vendorCode === mediumNotTaken && nextPlace(owned.task) !== undefined,
+      () => Effect.succeedNone
+    )
+
+  return Effect.fnUntraced(function* (owned: OwnedTask, entry: CatalogEntry, n: number) {
+    const { upstreamModel } = entry
+    const found = yield* accountFor(owned, entry)
+    if (Result.isFailure(found)) return yield* passOver(owned, found.failure)
+    const account = found.success
+    const resolved = yield* mediaOf(owned, entry)
+    if (Option.isNone(resolved)) return yield* passOver(owned, "body")
+    const { inputs: known, media } = resolved.value
+    const until = yield* isAdmitted(owned, entry, account, known)
+    if (Option.isSome(until)) return { _tag: "Waits", until: until.value } as const
+    const submission = { owned, entry, account, media, inputs: known, n }
+    const outcome = yield* reportFaults(account, upstreamModel, paid.submit(submission))
+    if (outcome._tag === "Refused") return waits(outcome.until)
+    if (outcome._tag === "Passed") {
+      const { error, until } = outcome
+      // The operator is to know, though the task goes on
+      yield* Effect.ignore(reportFaults(account, upstreamModel, Effect.fail(error)))
+      yield* noteSkip(owned.task, skipReasonOf(error) ?? "unavailable")
+      return waits(until)
+    }
+    yield* faults.clear(account.accountId, upstreamModel)
+    return outcome._tag === "Accepted"
+      ? ({ _tag: "Waits", until: outcome.until } as const)
+      : ({ _tag: "Done", job: { account, result: outcome.result } } as const)
+  })
+})
+
+/** Whether the task has what limits its submit; if not, it waits in the store. */
+const makeAdmission = Effect.gen(function* () {
+  const slots = yield* ConcurrencyLimiter
+  const waitIn = waitWith(yield* TaskStore)
+  return Effect.fnUntraced(function* (
+    owned: OwnedTask,
+    { upstreamModel }: CatalogEntry,
+    account: VendorAccount,
+    known: StoredInputs
+  ) {
+    const { accountId } = account
+    const limit = account.slotsOf?.(upstreamModel)
+    const holdsSlot = owned.slotHeld && owned.accountId === accountId
+    if (limit !== undefined && !holdsSlot) {
+      const request = { taskId: owned.task.id, epoch: owned.epoch, inputs: known }
+      const slot = yield* slots.take(request, { ...limit, accountId })
+      if (slot === "Ending") return yield* new Fenced()
+      if (slot === "Waits") return Option.some(owned.deadlineAt)
+    }
+    const rate = ratedQueue(account, "submit", upstreamModel)
+    if (rate === undefined || rate.name === owned.queue) return Option.none()
+    return Option.some((yield* waitIn(owned, rate, { accountId, inputs: known })).until)
+  })
+})
+
+/** The account to submit to; of an alias that has another model left, or why none can take the submit now. */
+const makeAccountFor = Effect.gen(function* () {
+  const faults = yield* OperatorFaults
+  const vendors = yield* VendorClient
+
+  /** The last account left the configuration: nobody paid for what the simulator makes. */
+  const real = ({ task }: OwnedTask, account: VendorAccount) =>
+    account.isSimulated === true && !task.sandbox ? Effect.fail(noAccount) : Effect.succeed(account)
+
+  const choose = Effect.fnUntraced(function* (owned: OwnedTask, entry: CatalogEntry) {
+    if (nextPlace(owned.task) === undefined) {
+      return Result.succeed(yield* real(owned, yield* vendors.choose(entry)))
+    }
+    if (!vendors.isServed(entry)) return Result.fail("no_account" as const)
+    const chosen = yield* Effect.result(
+      Effect.flatMap(vendors.choose(entry, { onlyFree: true }), (it) => real(owned, it))
+    )
+    if (Result.isFailure(chosen)) {
+      const reason = skipReasonBefore(chosen.failure)
+      return reason === undefined ? yield* chosen.failure : Result.fail(reason)
+    }
+    const fault = yield* faults.remaining(chosen.success.accountId, entry.upstreamModel)
+    return Option.isSome(fault)
+      ? Result.fail("account_refused" as const)
+      : Result.succeed(chosen.success)
+  })
+
+  return Effect.fnUntraced(function* (owned: OwnedTask, entry: CatalogEntry) {
+    const { accountId } = owned
+    if (accountId === null) return yield* choose(owned, entry)
+    // While the task waited, it may have left the configuration, or have begun to drain
+    const known = yield* Effect.option(vendors.owner(accountId))
+    return Option.isSome(known) && known.value.isDraining?.() !== true
+      ? Result.succeed(yield* real(owned, known.value))
+      : yield* choose(owned, entry)
+  })
+})
+
+/** The task waits for its next model, with the reason, in one statement. Nothing was sent. */
+const makePassOver = Effect.gen(function* () {
+  const store = yield* TaskStore
+  const slots = yield* ConcurrencyLimiter
+  return Effect.fnUntraced(function* ({ epoch, task }: OwnedTask, reason: SkipReason) {
+    const now = yield* DateTime.now
+    const passed = passOn(task, reason, now)
+    if (Option.isNone(passed)) return yield* noAccount
+    const end = { taskId: task.id, epoch, ...passed.value, now }
+    if (!(yield* retryStore(store.endStep(end)))) return yield* new Fenced()
+    yield* noteSkip(task, reason)
+    yield* slots.notifyReleased
+    return waits(now)
+  })
+})
+
+const noteSkip = (task: TaskRow, reason: SkipReason) =>
+  Effect.andThen(
+    countFallback(task, reason),
+    Effect.logInfo(`Task ${task.id} passes over ${nameOf(modelAt(task))}: ${reason}`)
+  )
+
+const noAccount = new VendorError({
+  class: "OPERATOR",
+  message: "no account of the vendor is configured any more"
+})

@@ -1,0 +1,13 @@
+import { Effect } from "effect"
+import type { Problem } from "../domain/Problem.ts"
+import { allowsModel, modelNotAllowed } from "./ApiKeys.ts"
+import type { Principal } from "./ApiKeys.ts"
+
+/** Each model that a request may use has to be allowed: what an alias names changes with the catalog. ADR 0226. */
+export const refuseOtherModels = (
+  principal: Principal,
+  models: ReadonlyArray<string>
+): Effect.Effect<void, Problem> => {
+  const other = models.find((model) => !allowsModel(principal, [model]))
+  return other === undefined ? Effect.void : Effect.fail(modelNotAllowed(other))
+}

@@ -1,0 +1,122 @@
+import { NodeServices } from "@effect/platform-node"
+import { assert, describe, it } from "@effect/vitest"
+import { Effect, Option } from "effect"
+import { FileSystem } from "effect"
+import { inOrderOf } from "../../../src/catalog/AliasTargets.ts"
+import { makeVersion, readStored } from "../../../src/catalog/CatalogContent.ts"
+import { builtIn, readFile } from "../../../src/catalog/CatalogSource.ts"
+
+const read = Effect.fnUntraced(function* (file: object) {
+  const files = yield* FileSystem.FileSystem
+  const path = yield* files.makeTempFileScoped()
+  yield* files.writeFileString(path, JSON.stringify(file))
+  return yield* readFile(path)
+})
+
+const fast = { label: "text-to-image-max", vendor: "fal", model: "flux-dev", adapter: "fal-queue" }
+const add = [{ ...fast, upstreamModel: "fal-ai/flux/dev" }]
+const max = { model: "alibaba/text-to-image-max" }
+const flux = { model: "fal/flux-dev" }
+
+const faultsOf = (aliases: ReadonlyArray<object>, more: object = {}) =>
+  Effect.map(Effect.flip(read({ add, aliases, ...more })), (error) =>
+    error._tag === "CatalogError"
+      ? error.errors.map(({ detail, pointer }) => `${pointer}: ${detail}`)
+      : []
+  )
+
+it.layer(NodeServices.layer)("aliases of a catalog file", (it) => {
+  it.effect("are at the vendor of their first model, and of two kinds", () =>
+    Effect.gen(function* () {
+      const aliases = [
+        { alias: "fast-image", to: [max, flux] },
+        { alias: "chat", vendor: "openai", to: [{ model: "openai/gpt-4o" }] }
+      ]
+      const version = makeVersion(yield* read({ add, aliases }), 1)
+      const found = version.findAlias("alibaba", "fast-image", "generation")
+      assert.deepStrictEqual(
+        Option.map(found, ({ targets }) => targets.map(({ model }) => model.model)),
+        Option.some(["text-to-image-max", "flux-dev"])
+      )
+      assert.isTrue(Option.isNone(version.findAlias("alibaba", "fast-image", "edit")))
+      assert.strictEqual(version.upstream.aliasOf("openai", "chat")?.targets.length, 1)
+      assert.strictEqual(version.upstream.aliasOf("anthropic", "chat"), undefined)
+    })
+  )
+
+  it.effect("are refused with every fault at its place", () =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual(
+        yield* faultsOf([
+          { alias: "a", to: [max, { model: "fal/nothing" }, max] },
+          { alias: "text-to-image-max", to: [max] },
+          { alias: "b", vendor: "alibaba", to: [{ model: "alibaba/a" }] },
+          { alias: "a", to: [{ ...max, weight: 2 }, flux] },
+          { alias: "c", to: [max, { model: "alibaba/image-edit" }] },
+          { alias: "gpt-4o-latest", to: [{ model: "openai/gpt-4o" }] },
+          { alias: "d", to: [{ model: "openai/gpt-4o" }, { model: "anthropic/claude-opus-4-5" }] },
+          { alias: "e", to: [max, { model: "openai/gpt-4o" }] }
+        ]),
+        [
+          "#/aliases/0/to/1/model: There is no model fal/nothing",
+          "#/aliases/0/to/2/model: alibaba/text-to-image-max is named twice",
+          "#/aliases/1/alias: There is a model alibaba/text-to-image-max",
+          "#/aliases/2/to/0/model: alibaba/a is an alias: an alias names models only",
+          "#/aliases/3/alias: There is another alias alibaba/a",
+          "#/aliases/3/to/1/weight: Expected a weight: other models of this alias have one",
+          "#/aliases/4/to/1/model: Its body is that of image-edit at /generation with images, the first one's that of text-to-image-max at /generation with images",
+          "#/aliases/5/alias: There is a model openai/gpt-4o-latest",
+          "#/aliases/6/to/1/model: It has no route of the dialect of the models before it (openai-chat, openai-responses)",
+          "#/aliases/7/to/1/model: Expected models that make media, or models paid by the token: not both"
+        ]
+      )
+    })
+  )
+
+  it.effect("have at least one model, and weights from 1", () =>
+    Effect.gen(function* () {
+      const faults = yield* faultsOf([
+        { alias: "a", to: [] },
+        { alias: "b", to: [{ ...max, weight: 0 }] },
+        { alias: "c", to: [{ model: "text-to-image-max" }] },
+        { alias: "d", to: Array.from({ length: 9 }, () => max) }
+      ])
+      assert.deepStrictEqual(
+        faults.map((it) => it.split(":")[0]),
+        ["#/aliases/0/to", "#/aliases/1/to/0/weight", "#/aliases/2/to/0/model", "#/aliases/3/to"]
+      )
+      assert.match(faults[0]!, /at least one model/u)
+    })
+  )
+
+  it.effect("leave a catalog without them as it was, for releases that know none", () =>
+    Effect.gen(function* () {
+      assert.strictEqual((yield* read({ aliases: [] })).hash, builtIn.hash)
+      const stored = yield* read({ add, aliases: [{ alias: "a", to: [max, flux] }] })
+      assert.isTrue(readStored(stored.hash, stored.text)._tag === "Success")
+    })
+  )
+})
+
+describe("the order of an alias", () => {
+  const model = (name: string) => ({ vendor: "v", model: name })
+
+  it("is that of the list, without weights", () => {
+    const targets = ["a", "b", "c"].map((it) => ({ model: model(it), weight: undefined }))
+    assert.deepStrictEqual(
+      inOrderOf(targets, "any").map((it) => it.model),
+      ["a", "b", "c"]
+    )
+  })
+
+  it("is drawn by the id with weights: the same for the same id, and as often as they say", () => {
+    const targets = [
+      { model: model("a"), weight: 3 },
+      { model: model("b"), weight: 1 }
+    ]
+    const firsts = Array.from({ length: 4000 }, (_, n) => inOrderOf(targets, `task ${n}`)[0]!.model)
+    const again = Array.from({ length: 4000 }, (_, n) => inOrderOf(targets, `task ${n}`)[0]!.model)
+    assert.deepStrictEqual(firsts, again)
+    assert.closeTo(firsts.filter((it) => it === "a").length / 4000, 0.75, 0.03)
+  })
+})

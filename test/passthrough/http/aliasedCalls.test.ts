@@ -1,0 +1,185 @@
+import { afterAll, assert, beforeAll, describe, it } from "vitest"
+import { catalogFile } from "../../support/aliases.ts"
+import { anthropicScript, mockAnthropic } from "../../support/mockAnthropic.ts"
+import { mockOpenAi, openAiScript } from "../../support/mockOpenAi.ts"
+import { json } from "../../support/mockVendors.ts"
+import type { MockVendor, Script } from "../../support/mockVendors.ts"
+import { jsonOf, startGateway } from "../../support/passthroughGateway.ts"
+import type { TestGateway } from "../../support/passthroughGateway.ts"
+
+const catalog = {
+  aliases: [
+    { alias: "chat", to: [{ model: "openai/gpt-4o" }, { model: "openai/gpt-4o-mini" }] },
+    {
+      alias: "claude",
+      to: [{ model: "anthropic/claude-opus-5" }, { model: "anthropic/claude-opus-4-8" }]
+    }
+  ]
+}
+
+let openAi: MockVendor
+let anthropic: MockVendor
+let gateway: TestGateway
+
+/** Answers a model with this; all others as usual. */
+const refusing =
+  (model: string, usual: Script, refuse: Script): Script =>
+  (request, response) =>
+    JSON.parse(request.body === "" ? "{}" : request.body).model === model
+      ? refuse(request, response)
+      : usual(request, response)
+
+const modelsSeen = (vendor: MockVendor) => vendor.seen.map(({ body }) => JSON.parse(body).model)
+
+const reset = () => {
+  openAi.seen.length = 0
+  anthropic.seen.length = 0
+  openAi.script = openAiScript
+  anthropic.script = anthropicScript
+}
+
+const chat = { model: "chat", max_tokens: 600, messages: [{ role: "user", content: "Hi" }] }
+const messages = { ...chat, model: "claude" }
+
+/** 429 for a moment: the pause is over when the next test begins. */
+const busy: Script = (_, response) =>
+  json(response, 429, { error: { message: "slow down" } }, { "retry-after": "0" })
+
+beforeAll(async () => {
+  openAi = await mockOpenAi()
+  anthropic = await mockAnthropic()
+  gateway = await startGateway({
+    OPENAI_API_KEY: "sk-secret-a",
+    OPENAI_BASE_URL: `${openAi.origin}/v1`,
+    ANTHROPIC_API_KEY: "sk-secret-b",
+    ANTHROPIC_BASE_URL: anthropic.origin,
+    UPSTREAM_TIMEOUT: "1 second",
+    CATALOG_FILE: catalogFile(catalog)
+  })
+})
+afterAll(async () => {
+  await gateway.stop()
+  await openAi.close()
+  await anthropic.close()
+})
+
+const newest = async () => {
+  await gateway.settled()
+  const [call] = await gateway.calls()
+  return call!
+}
+
+describe("a call that names an alias", () => {
+  it("goes to the first model, whose name and price its receipt has", async () => {
+    reset()
+    const response = await gateway.post("/v1/chat/completions", chat)
+    assert.equal(response.status, 200)
+    assert.deepEqual(modelsSeen(openAi), ["gpt-4o"])
+    assert.equal(response.headers.get("x-service-model"), "openai/gpt-4o")
+    assert.equal(response.headers.get("x-service-skipped"), null)
+    const call = await newest()
+    assert.deepEqual(
+      [call.vendor, call.model, call.alias],
+      ["openai", "gpt-4o", { alias: "chat", skipped: [] }]
+    )
+    assert.isTrue(call.captured > 0n && call.captured <= call.held)
+  })
+
+  for (const [dialect, path, body, first, second] of [
+    ["openai", "/v1/chat/completions", chat, "gpt-4o", "gpt-4o-mini"],
+    ["anthropic", "/v1/messages", messages, "claude-opus-5", "claude-opus-4-8"]
+  ] as const) {
+    const vendor = () => (dialect === "openai" ? openAi : anthropic)
+    const usual = dialect === "openai" ? openAiScript : anthropicScript
+
+    for (const stream of [false, true]) {
+      it(`${dialect}${stream ? ", as a stream" : ""}: a rate limit leads to the next model, within the hold of the dearest`, async () => {
+        reset()
+        const plain = await gateway.post(path, { ...body, model: first })
+        await plain.text()
+        const { held } = await newest()
+        reset()
+        vendor().script = refusing(first, usual, busy)
+        const response = await gateway.post(path, { ...body, stream })
+        const text = await response.text()
+        assert.equal(response.status, 200, text)
+        assert.deepEqual(modelsSeen(vendor()), [first, second])
+        assert.equal(response.headers.get("x-service-model"), `${dialect}/${second}`)
+        assert.equal(
+          response.headers.get("x-service-skipped"),
+          `"${dialect}/${first}";reason=rate_limited`
+        )
+        const call = await newest()
+        assert.deepEqual([call.vendor, call.model], [dialect, second])
+        assert.deepEqual(call.alias, {
+          alias: body.model,
+          skipped: [{ vendor: dialect, model: first, reason: "rate_limited" }]
+        })
+        // The alias's name is shorter than the model's by some bytes
+        assert.isTrue(call.held >= held - 10_000n, `${call.held} of ${held}`)
+        assert.isTrue(call.captured > 0n && call.captured <= call.held)
+      })
+    }
+
+    it(`${dialect}: what may have been executed, or was refused for its content, is not asked of the next`, async () => {
+      const answers: ReadonlyArray<readonly [number, Script]> = [
+        [
+          400,
+          (_, response) =>
+            json(response, 400, { error: { message: "refused", code: "content_policy" } })
+        ],
+        [500, (_, response) => json(response, 500, {})],
+        [502, (_, response) => response.destroy()],
+        [504, () => {}]
+      ]
+      for (const [status, answer] of answers) {
+        reset()
+        vendor().script = refusing(first, usual, answer)
+        const response = await gateway.post(path, body)
+        await response.text()
+        assert.equal(response.status, status)
+        assert.deepEqual(modelsSeen(vendor()), [first])
+        const call = await newest()
+        assert.deepEqual([call.outcome, call.captured], ["released", 0n], String(status))
+      }
+    })
+  }
+
+  it("of which all models are busy gets the last one's answer, and nothing stays held", async () => {
+    reset()
+    openAi.script = busy
+    const response = await gateway.post("/v1/chat/completions", chat)
+    assert.equal(response.status, 429)
+    assert.deepEqual(modelsSeen(openAi), ["gpt-4o", "gpt-4o-mini"])
+    const call = await newest()
+    assert.deepEqual([call.outcome, call.captured, call.model], ["released", 0n, "gpt-4o-mini"])
+    assert.equal(await gateway.drift(), 0)
+  })
+
+  it("is refused above X-Service-Max-Cost before anything is held, by the dearest", async () => {
+    reset()
+    const refused = await gateway.post("/v1/chat/completions", chat, {
+      "x-service-max-cost": "0.01"
+    })
+    assert.equal((await jsonOf(refused)).code, 1103)
+    assert.equal(openAi.seen.length, 0)
+  })
+
+  it("is listed as a model, and has the fault of its models' bodies", async () => {
+    reset()
+    const get = async (path: string) => {
+      const headers = { authorization: `Bearer ${gateway.key}` }
+      return (await fetch(`${gateway.origin}${path}`, { headers })).json()
+    }
+    const list = (await get("/v1/models")) as { data: Array<{ id: string }> }
+    assert.deepEqual(
+      list.data.map(({ id }) => id),
+      ["gpt-4o", "chat"]
+    )
+    assert.equal(((await get("/v1/models/chat")) as { id: string }).id, "chat")
+    const fault = await gateway.post("/v1/chat/completions", { ...chat, background: true })
+    assert.equal((await jsonOf(fault)).code, 2001)
+    const other = await gateway.post("/v1/messages", { ...messages, model: "chat" })
+    assert.equal((await jsonOf(other)).code, 2006)
+  })
+})

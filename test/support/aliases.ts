@@ -1,0 +1,103 @@
+import { Duration, Effect } from "effect"
+import { mkdtempSync, writeFileSync } from "node:fs"
+import { tmpdir } from "node:os"
+import { join } from "node:path"
+import type { SubmitRequest, VendorAccount } from "../../src/vendors/VendorClient.ts"
+import { VendorError } from "../../src/vendors/VendorError.ts"
+import type { VendorErrorClass } from "../../src/vendors/VendorError.ts"
+
+/** A catalog file with this content. */
+export const catalogFile = (content: object): string => {
+  const file = join(mkdtempSync(join(tmpdir(), "aliases-")), "catalog.json")
+  writeFileSync(file, JSON.stringify(content))
+  return file
+}
+
+const flux = (model: string, amount: string) => ({
+  label: "text-to-image-max",
+  vendor: "fal",
+  model,
+  adapter: "fal-queue",
+  upstreamModel: model,
+  price: { per: "image", amount },
+  input: { fields: { size: "image_size" } }
+})
+
+/** One body at three models: 7.50, 3.00 and 12.00 credits. `flux` takes no seed. */
+export const aliasCatalog = {
+  change: { "text-to-image-max": { upstreamModel: "max" } },
+  add: [flux("flux", "3.00"), { ...flux("pro", "12.00"), input: { fields: { seed: "seed" } } }],
+  aliases: [
+    {
+      alias: "fast-image",
+      vendor: "alibaba",
+      to: [{ model: "alibaba/text-to-image-max" }, { model: "fal/flux" }, { model: "fal/pro" }]
+    },
+    { alias: "fal-image", to: [{ model: "fal/flux" }, { model: "fal/pro" }] }
+  ]
+}
+
+export const aliasPath = "/vendors/alibaba/v1/fast-image/generation"
+
+/** How a submit ends: a job that succeeds or fails, or a failure of the submit. */
+export type Outcome = "ok" | "fails" | "OPERATOR_OF_JOB" | VendorErrorClass
+
+const png = Uint8Array.from(
+  Buffer.from(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg==",
+    "base64"
+  )
+)
+
+/** What concerns the account comes with a status; without one it is the end of a job. */
+const refusal = (outcome: VendorErrorClass | "OPERATOR_OF_JOB", message: string) =>
+  outcome === "OPERATOR_OF_JOB"
+    ? new VendorError({ class: "OPERATOR", message })
+    : new VendorError({
+        class: outcome,
+        message,
+        ...(outcome === "OPERATOR" || outcome === "GONE" ? { httpStatus: 403 } : {})
+      })
+
+interface Submit {
+  readonly taskId: string
+  readonly model: string
+  readonly outcome: Outcome
+}
+
+/** A vendor whose prompts say how each of its models answers: `max=RETRYABLE flux=ok`; else a job that succeeds. */
+export const scriptedVendor = () => {
+  const submits: Array<Submit> = []
+  const polls: Array<string> = []
+  const outcomeOf = ({ body, upstreamModel }: SubmitRequest): Outcome => {
+    const { prompt } = body as { readonly prompt: string }
+    const found = new RegExp(`${upstreamModel}=(\\w+)`, "u").exec(prompt)?.[1]
+    return (found ?? "ok") as Outcome
+  }
+  const vendor: Partial<VendorAccount> = {
+    submit: (request) =>
+      Effect.suspend(() => {
+        const outcome = outcomeOf(request)
+        const { taskId, upstreamModel: model } = request
+        submits.push({ taskId, model, outcome })
+        return outcome === "ok" || outcome === "fails"
+          ? Effect.succeed({
+              _tag: "Accepted" as const,
+              handle: { taskId, outcome, model },
+              pollAfter: Duration.seconds(1)
+            })
+          : Effect.fail(refusal(outcome, `${model} says ${outcome}`))
+      }),
+    poll: (handle) =>
+      Effect.suspend(() => {
+        polls.push(String(handle["model"]))
+        return handle["outcome"] === "ok"
+          ? Effect.succeed({
+              _tag: "Done" as const,
+              result: { items: [{ _tag: "Bytes" as const, bytes: png, mime: "image/png" }] }
+            })
+          : Effect.fail(new VendorError({ class: "FAILED", message: "the job failed" }))
+      })
+  }
+  return { vendor, submits, polls }
+}

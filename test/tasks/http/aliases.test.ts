@@ -1,0 +1,159 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { aliasCatalog, aliasPath, catalogFile } from "../../support/aliases.ts"
+import {
+  adminToken,
+  advance,
+  callWith,
+  eventually,
+  layerGateway,
+  makeUser
+} from "../../support/gateway.ts"
+
+const env = { CATALOG_FILE: catalogFile(aliasCatalog) }
+const falPath = "/vendors/fal/v1/fal-image/generation"
+
+const names = (candidates: ReadonlyArray<{ vendor: string; model: string }>) =>
+  candidates.map(({ model, vendor }) => `${vendor}/${model}`)
+
+describe("an alias", () => {
+  it.effect(
+    "is quoted by its dearest model, leaves out what does not take the body, and names the faults of all",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const quote = (path: string, body: object) =>
+          Effect.map(user.call("POST", `${path}?dry_run=true`, body), ({ json }) => json.quote)
+        assert.deepStrictEqual(yield* quote(aliasPath, { prompt: "x" }), {
+          amount: "12.00",
+          currency: "credits",
+          candidates: [
+            { vendor: "alibaba", model: "text-to-image-max", amount: "7.50", skipped: null },
+            { vendor: "fal", model: "flux", amount: "3.00", skipped: null },
+            { vendor: "fal", model: "pro", amount: "12.00", skipped: null }
+          ]
+        })
+        // `size` is no field of the dearest model
+        const sized = yield* quote(aliasPath, { prompt: "x", size: "1328*1328" })
+        assert.strictEqual(sized.amount, "7.50")
+        assert.deepStrictEqual(sized.candidates[2], {
+          vendor: "fal",
+          model: "pro",
+          amount: null,
+          skipped: "body"
+        })
+        const refused = yield* user.call("POST", falPath, {
+          prompt: "x",
+          size: "1328*1328",
+          seed: 1
+        })
+        assert.strictEqual(refused.status, 400, refused.text)
+        assert.deepStrictEqual(
+          refused.json.errors.map(
+            ({ detail, pointer }: { detail: string; pointer: string }) => `${pointer} ${detail}`
+          ),
+          ["#/seed flux does not take this field", "#/size pro does not take this field"]
+        )
+        // The task does without the model, whose price is not held
+        const created = yield* user.call("POST", aliasPath, { prompt: "x", size: "1328*1328" })
+        assert.strictEqual(created.headers.get("x-service-cost"), "7.50")
+        const { id } = created.json.task_info
+        const task = (yield* user.call("GET", `/manage/v1/tasks/${id}`)).json
+        assert.deepStrictEqual(names(task.candidates), [
+          "alibaba/text-to-image-max",
+          "fal/flux",
+          "fal/pro"
+        ])
+        assert.strictEqual(task.candidates[2].skipped.reason, "body")
+        const most = yield* user.call(
+          "POST",
+          aliasPath,
+          { prompt: "x" },
+          { "x-service-max-cost": "11.99" }
+        )
+        assert.deepStrictEqual([most.status, most.json.code], [402, 1103])
+      }).pipe(Effect.provide(layerGateway({ env })))
+  )
+
+  it.effect("is for a restricted key only when it allows every model", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const made = yield* user.call("POST", "/manage/v1/api-keys", {
+        name: "some",
+        scopes: ["inference"]
+      })
+      const limited = callWith(made.json.key)
+      const allow = (models: ReadonlyArray<string>) =>
+        user.call("PATCH", `/manage/v1/api-keys/${made.json.id}`, { allowed_models: models })
+      const create = limited("POST", aliasPath, { prompt: "x" })
+      yield* allow(["fast-image", "text-to-image-max", "flux"])
+      const refused = yield* create
+      assert.deepStrictEqual([refused.status, refused.json.code], [403, 1004])
+      assert.include(refused.json.detail, "pro")
+      const shaped = yield* limited("POST", "/v1/images/generations", {
+        model: "fast-image",
+        prompt: "x"
+      })
+      assert.strictEqual(shaped.json.code, 1004)
+      yield* allow(["text-to-image-max", "flux", "pro"])
+      const accepted = yield* create
+      assert.strictEqual(accepted.status, 202, accepted.text)
+    }).pipe(Effect.provide(layerGateway({ env })))
+  )
+
+  it.effect("works in the sandbox, whose directives show a fallback, and in OpenAI's shape", () =>
+    Effect.gen(function* () {
+      const user = yield* makeUser()
+      const created = yield* user.call(
+        "POST",
+        "/v1/images/generations",
+        { model: "fast-image", prompt: "[[sim:503=1]] a lighthouse" },
+        { prefer: "respond-async" }
+      )
+      assert.strictEqual(created.status, 202, created.text)
+      const { id } = created.json.task_info
+      yield* advance("8 seconds")
+      // The picture is painted in real time
+      const get = yield* eventually(
+        user.call("GET", `${aliasPath}/${id}`),
+        ({ json }) => json.task_info.status === "completed"
+      )
+      assert.strictEqual(get.headers.get("x-service-model"), "fal/flux")
+      assert.strictEqual(
+        get.headers.get("x-service-skipped"),
+        '"alibaba/text-to-image-max";reason=unavailable'
+      )
+      const refused = yield* user.call("POST", aliasPath, { prompt: "[[sim:refuse]] x" })
+      yield* advance("5 seconds")
+      const task = (yield* user.call("GET", `/manage/v1/tasks/${refused.json.task_info.id}`)).json
+      assert.deepStrictEqual([task.error.code, task.attempts.length], [3001, 1])
+    }).pipe(Effect.provide(layerGateway({ env })))
+  )
+
+  it.effect(
+    "is listed with its models, in the OpenAPI document and in the catalog's difference",
+    () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const models = (yield* user.call("GET", "/manage/v1/models?limit=100")).json.data
+        const alias = models.find(({ model }: { model: string }) => model === "fast-image")
+        assert.deepStrictEqual(names(alias.candidates), [
+          "alibaba/text-to-image-max",
+          "fal/flux",
+          "fal/pro"
+        ])
+        assert.deepStrictEqual([alias.path, alias.price.amount], [aliasPath, "12.00"])
+        assert.containsAllKeys(alias.body_schema.properties, ["prompt", "seed", "size"])
+        const { paths } = (yield* user.call("GET", "/openapi.json")).json
+        assert.containsAllKeys(paths, [aliasPath, `${aliasPath}/{task_id}`])
+        const unknown = yield* user.call(
+          "GET",
+          `/vendors/fal/v1/fast-image/generation/${"0".repeat(8)}-0000-7000-8000-000000000000`
+        )
+        assert.deepStrictEqual([unknown.status, unknown.json.code], [404, 2006])
+        const operator = callWith(adminToken)
+        const same = yield* operator("POST", "/manage/v1/catalog/reload?dry_run=true")
+        assert.deepStrictEqual(same.json.difference, { added: [], removed: [], changed: [] })
+      }).pipe(Effect.provide(layerGateway({ env })))
+  )
+})
