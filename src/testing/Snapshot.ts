@@ -57,13 +57,18 @@ export const makeSnapshot = (
 ): Effect.Effect<string> =>
   Effect.gen(function* () {
     const { data: newest } = yield* Effect.flatMap(read(`/manage/v1/tasks?${page}`), decodeTasks)
-    const ids = newest.toReversed().map(({ id }) => id)
-    const tasks = yield* Effect.forEach(ids, (id) =>
-      Effect.flatMap(read(`/manage/v1/tasks/${id}`), decodeTask)
-    )
     const { data: entries } = yield* Effect.flatMap(
       read(`/manage/v1/wallet/entries?${page}`),
       decodeEntries
+    )
+    // Ids of one millisecond have no order; their holds have
+    const held = entries.toReversed().map(({ task_id }) => task_id)
+    const ids = newest
+      .map(({ id }) => id)
+      .toReversed()
+      .toSorted((a, b) => held.indexOf(a) - held.indexOf(b))
+    const tasks = yield* Effect.forEach(ids, (id) =>
+      Effect.flatMap(read(`/manage/v1/tasks/${id}`), decodeTask)
     )
     const at = (time: string) => `+${((Date.parse(time) - startedAt) / 1000).toFixed(3)} s`
     const ledger = entries.toReversed().map((entry) => {

@@ -15,10 +15,18 @@ export const samplePages: ReadonlyArray<string> = [
  */
 export const notRun: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "README.md": {
-    "sh npm install && npm start     # run: needs Node 20 or newer and nothing else":
+    "sh npm install && npm start     # run: needs Node 22.19 or newer and nothing else":
       "docs/tutorials/01-first-paid-picture.md starts it; npm test runs this",
     'json {"task_info":{"id":"019a0c5e-…","status":"completed","created_at":"…","updated_at":"…"},"images":["http://localhost:8080/artifacts/art_…?expires=…&signature=…"]}':
       "a shortened result; docs/tutorials/01-first-paid-picture.md shows it whole"
+  },
+  "CONTRIBUTING.md": {
+    "sh npm install": "the tests run in what it made"
+  },
+  "docs/reference/mcp.md": {
+    "json {": "settings of other programs; test/tasks/http/mcpTools.test.ts calls the route",
+    "ts const headers = { authorization: `Bearer ${key}` }":
+      "test/outside/clients/mcp.test.ts makes the same calls"
   },
   "docs/reference/tasks.md": {
     'json { "task_info": { "id": "019a…", "created_at": "2026-01-01T00:00:00.000Z", "updated_at": "2026-01-01T00:00:00.000Z" } }':
