@@ -91,6 +91,7 @@ import { DeliveryScheduler } from "./webhooks/DeliveryScheduler.ts"
 import * as DeliveryStore from "./webhooks/DeliveryStoreLive.ts"
 import { Endpoints } from "./webhooks/Endpoints.ts"
 import { EndpointStore } from "./webhooks/EndpointStore.ts"
+import { EventLogStore } from "./webhooks/EventLogStore.ts"
 import { SignatureDebug } from "./webhooks/SignatureDebug.ts"
 import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
 import { WebhookSender } from "./webhooks/WebhookSender.ts"
@@ -127,6 +128,7 @@ export const stores = Layer.mergeAll(
   VendorAttemptStore.layer,
   PollPacingStore.layer,
   EndpointStore.layer,
+  EventLogStore.layer,
   PartitionStore.layer,
   ProcessStore.layer,
   ConcurrencySlotStore.layer,

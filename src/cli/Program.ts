@@ -1,30 +1,34 @@
 import { Cause, Console, Effect, Exit, Runtime } from "effect"
 import { CliConfig, CliError, CliOutput, Command, GlobalFlag } from "effect/cli"
+import { backup, restore } from "./commands/backup.ts"
 import { catalog } from "./commands/catalog.ts"
+import { doctor } from "./commands/doctor.ts"
 import { endpoints } from "./commands/endpoints.ts"
 import { keys } from "./commands/keys.ts"
+import { listen } from "./commands/listen.ts"
+import { migrate } from "./commands/migrate.ts"
 import { models } from "./commands/models.ts"
 import { rebuildUsage, reconcile } from "./commands/operator.ts"
 import { redeliver } from "./commands/redeliver.ts"
+import { runModel } from "./commands/run.ts"
 import { serve } from "./commands/serve.ts"
+import { tasks } from "./commands/tasks.ts"
 import { topUp } from "./commands/topUp.ts"
 import { users } from "./commands/users.ts"
 import { CommandFault, exitCode } from "./terminal/Fault.ts"
 import { settings } from "./terminal/Settings.ts"
+import { version } from "./Version.ts"
 
 /** docs/cli.md */
 export const gateway = Command.make("gateway").pipe(
   Command.withDescription("Runs a Generation Gateway, and works with one"),
   Command.withSubcommands([
-    { group: "Service", commands: [serve, catalog] },
-    { group: "Use", commands: [models, keys, endpoints, redeliver] },
+    { group: "Service", commands: [serve, migrate, doctor, backup, restore, catalog] },
+    { group: "Use", commands: [runModel, models, tasks, keys, endpoints, listen, redeliver] },
     { group: "Operator", commands: [users, topUp, reconcile, rebuildUsage] }
   ]),
   Command.withGlobalFlags(settings)
 )
-
-/** As in package.json; a test compares them. */
-export const version = "0.1.0"
 
 /** Faults of usage go to stderr and point to the help, which is not printed unasked. */
 const presenter: CliOutput.Presenter = {
@@ -45,10 +49,10 @@ const builtIns = [GlobalFlag.Help, GlobalFlag.Version, GlobalFlag.Completions]
 /** What went wrong, on stderr; with `--json` the document of the error, on stdout. docs/cli.md#json */
 const report = (isJson: boolean) =>
   Effect.fnUntraced(function* (fault: CommandFault) {
-    const { code = exitCode.failed, message, problem = null, remedy } = fault
+    const { code = exitCode.failed, isPrinted, message, problem = null, remedy } = fault
     yield* Console.error(`Error: ${message}`)
     if (remedy !== undefined) yield* Console.error(`Remedy: ${remedy}`)
-    if (!isJson) return
+    if (!isJson || isPrinted === true) return
     const error = { message, remedy: remedy ?? null, exit_code: code, problem }
     yield* Console.log(JSON.stringify({ error }, null, 2))
   })

@@ -46,7 +46,7 @@ const create = Command.make(
   {
     name: Flag.String("name").pipe(Flag.withDescription("What it is for")),
     scopes: Flag.Literals("scope", ["inference", "manage"]).pipe(
-      Flag.withDescription("What it may do; may be repeated. Default: both"),
+      Flag.withDescription("What it may do; may be repeated. Default: inference"),
       Flag.atLeast(0)
     ),
     expires: Flag.String("expires-at").pipe(

@@ -2,7 +2,7 @@ import { Effect, FileSystem, Option } from "effect"
 import { Console } from "effect"
 import { Command, Flag } from "effect/cli"
 import { Management } from "../Management.ts"
-import { failed } from "../terminal/Fault.ts"
+import { wrongUsage } from "../terminal/Fault.ts"
 
 const column = (name: string) =>
   Flag.String(name).pipe(
@@ -26,7 +26,7 @@ export const reconcile = Command.make(
     const api = yield* Management
     const files = yield* FileSystem.FileSystem
     const bill = yield* Effect.mapError(files.readFileString(file), ({ message }) =>
-      failed(`${file} cannot be read: ${message}`)
+      wrongUsage(`${file} cannot be read: ${message}`)
     )
     const named = Object.fromEntries(
       Object.entries(columns).flatMap(([name, it]) => (Option.isSome(it) ? [[name, it.value]] : []))

@@ -41,8 +41,10 @@ export const topUp = Command.make(
         Wallet
       )
       .pipe(
-        Effect.onError(() =>
-          note(`Sent again with --operation-id ${operation_id} it is booked at most once`)
+        Effect.tapError(({ problem }) =>
+          problem === undefined
+            ? note(`Sent again with --operation-id ${operation_id} it is booked at most once`)
+            : Effect.void
         )
       )
     yield* print(

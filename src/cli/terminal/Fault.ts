@@ -12,6 +12,8 @@ interface Reason {
   readonly problem?: Schema.Json | undefined
   /** 1, or 2 for a command that cannot be understood. */
   readonly code?: 1 | 2
+  /** The document of the command says it already: none of the error is printed. */
+  readonly isPrinted?: boolean
 }
 
 /** Why a command failed; its text has no secret. */

@@ -52,6 +52,10 @@ const listen = (headers: Record<string, string>, query = "") =>
 const eventsIn = (text: string) =>
   [...text.matchAll(/^data: (.*)$/gmu)].map(([, event]) => JSON.parse(event!))
 
+/** Of the alert and the end of the task, made in one moment, either is first. */
+const order = (events: ReadonlyArray<{ readonly type: string }>, type: string) =>
+  events.findIndex((it) => it.type === type)
+
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
 /** Moves the clock until the stream has shown this often that a delivery succeeded. */
@@ -142,6 +146,57 @@ describeStores("events of a user", (database) => {
         yield* sql`UPDATE sessions SET last_seen_at = last_seen_at - interval '12 hours' WHERE user_id = ${user.id}`
         yield* advance("2 seconds")
         assert.isTrue(stream.state.isOver)
+      }).pipe(Effect.scoped)
+    )
+
+    it.effect("are, when asked for by type, those of webhooks with their bytes, each once", () =>
+      Effect.gen(function* () {
+        const user = yield* makeUser()
+        const stranger = yield* makeUser()
+        yield* user.call("POST", "/manage/v1/webhook-endpoints", {
+          ...hook,
+          events: ["task.created", "task.succeeded", "balance.low"]
+        })
+        yield* user.call("PATCH", "/manage/v1/wallet", { trigger_threshold: "999.00" })
+        const events = "?events=task.created,task.succeeded,balance.low"
+        const own = yield* listen(bearer(user.key), events)
+        const made = yield* listen(bearer(user.key), "?events=task.created")
+        const watching = yield* listen(bearer(adminToken), `${events}&user_id=${user.id}`)
+        const foreign = yield* listen(bearer(stranger.key), events)
+        yield* user.call("POST", image, { prompt: "A lighthouse" })
+        const got = () => eventsIn(own.state.text).map(({ data }) => data)
+        for (let n = 0; n < 60 && got().length < 3; n += 1) yield* advance("1 second")
+        yield* advance("3 seconds")
+        assert.deepStrictEqual(
+          got().map(({ type }) => type),
+          ["task.created", "balance.low", "task.succeeded"].toSorted(
+            (a, b) => order(got(), a) - order(got(), b)
+          )
+        )
+        const deliveries = (yield* user.call("GET", "/manage/v1/webhook-deliveries")).json.data
+        for (const { body, created_at, id, type } of got()) {
+          const envelope = JSON.parse(body)
+          assert.deepStrictEqual([envelope.id, envelope.type], [id, type])
+          assert.strictEqual(envelope.created_at, created_at)
+          const delivery = deliveries.find((it: { event_id: string }) => it.event_id === id)
+          const sent = yield* user.call("GET", `/manage/v1/webhook-deliveries/${delivery.id}`)
+          assert.strictEqual(body, sent.json.body)
+        }
+        assert.strictEqual(watching.state.text, own.state.text)
+        assert.strictEqual(foreign.state.text.replaceAll(": still here\n\n", ""), "")
+        assert.lengthOf(eventsIn(made.state.text), 1)
+        // A listener that was away goes on from a time
+        const { created_at } = got().at(-1)
+        const later = yield* listen(bearer(user.key), `${events}&since=${created_at}`)
+        yield* advance("2 seconds")
+        assert.include(
+          eventsIn(later.state.text).map(({ data }) => data.id),
+          got().at(-1).id
+        )
+        for (const query of ["?events=task.born", "?events=", `?since=${created_at}`]) {
+          const refused = yield* user.call("GET", `${path}${query}`)
+          assert.deepStrictEqual([refused.status, refused.json.code], [400, 2001], query)
+        }
       }).pipe(Effect.scoped)
     )
 
