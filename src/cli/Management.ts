@@ -62,15 +62,23 @@ const text = (name: string) => Config.option(Config.NonEmptyString(name))
 
 /** `--url`, else `GATEWAY_URL`, else `PORT` of this machine. */
 export const address = Effect.gen(function* () {
-  const given = Option.orElse(yield* Url, () => Option.none<string>())
+  const given = yield* Url
   const named = Option.isSome(given) ? given : yield* text("GATEWAY_URL")
-  const port = Option.getOrElse(yield* text("PORT"), () => "8080")
+  // A wrong value is the service's fault, which `doctor` names
+  const port = Option.getOrElse(
+    Option.filter(yield* text("PORT"), (it) => /^\d{1,5}$/u.test(it)),
+    () => "8080"
+  )
   const url = Option.getOrElse(named, () => `http://127.0.0.1:${port}`)
   if (!/^https?:\/\/[^\s/]/u.test(url) || !URL.canParse(url)) {
     return yield* wrongUsage(
       `${JSON.stringify(url)} is no address of a service`,
       "Set GATEWAY_URL or --url to an address such as http://127.0.0.1:8080"
     )
+  }
+  const { password, username } = new URL(url)
+  if (username !== "" || password !== "") {
+    return yield* wrongUsage("The address of the service has a user name or password", keyRemedy)
   }
   return url.replace(/\/+$/u, "")
 }).pipe(Effect.catchTag("ConfigError", ({ message }) => wrongUsage(message)))

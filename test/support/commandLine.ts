@@ -49,3 +49,20 @@ export const runCommand = (
     })
     return { code, out: out.join("\n"), error: error.join("\n") }
   })
+
+/** The service's own settings, which the commands of the machine read. */
+export const withEnvironment = (env: Record<string, string>) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      const before = { ...process.env }
+      Object.assign(process.env, env)
+      return before
+    }),
+    (before) =>
+      Effect.sync(() => {
+        for (const name of Object.keys(env)) {
+          if (before[name] === undefined) delete process.env[name]
+          else process.env[name] = before[name]
+        }
+      })
+  )

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { DateTime, Effect } from "effect"
 import { existsSync } from "node:fs"
 import { mkdir, mkdtemp, readdir, rename, rm } from "node:fs/promises"
 import { dirname, isAbsolute, join, relative, resolve } from "node:path"
@@ -84,7 +84,7 @@ export const backup = Effect.fnUntraced(
           ? []
           : [{ name: "artifacts", folder: media, isLeftOut: () => false }])
       ],
-      { format: 1, created_at: new Date().toISOString(), version }
+      { format: 1, created_at: DateTime.formatIso(yield* DateTime.now), version }
     )
     return {
       file: target,

@@ -45,7 +45,7 @@ const serviceFindings = Effect.gen(function* () {
 const signs = { ok: "ok", warning: "!!", broken: "XX", skipped: "--" } as const
 
 const textOf = ({ check, detail, remedy, status }: Finding): string =>
-  `${signs[status]}  ${check.padEnd(14)}${plain(detail)}${remedy === null ? "" : `\n${" ".repeat(18)}Remedy: ${plain(remedy)}`}`
+  `${signs[status]}  ${check.padEnd(15)}${plain(detail)}${remedy === null ? "" : `\n${" ".repeat(19)}Remedy: ${plain(remedy)}`}`
 
 /** docs/cli.md#doctor */
 export const doctor = Command.make(

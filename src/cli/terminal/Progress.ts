@@ -1,4 +1,4 @@
-import { Console, Context, Effect } from "effect"
+import { Clock, Console, Context, Effect } from "effect"
 
 /** Where progress is shown: stderr, so that stdout is the result alone. */
 export const ProgressTarget = Context.Reference<{
@@ -30,11 +30,12 @@ export interface Progress {
 export const makeProgress = (label: string, isQuiet: boolean): Effect.Effect<Progress> =>
   Effect.gen(function* () {
     const { isLive, write } = yield* ProgressTarget
-    const began = Date.now()
+    const began = yield* Clock.currentTimeMillis
     let last = ""
     let shown = ""
-    const draw = (state: string, isDone: boolean) => {
-      const seconds = (Date.now() - began) / 1000
+    const draw = (state: string, millis: number) => {
+      const seconds = (millis - began) / 1000
+      const isDone = state === "completed"
       shown = `${barOf(seconds, isDone)} ${state} ${seconds.toFixed(0)} s`
       write(`\r\u001b[K${label} ${shown}`)
     }
@@ -44,7 +45,7 @@ export const makeProgress = (label: string, isQuiet: boolean): Effect.Effect<Pro
           const isOther = state !== last
           last = state
           if (isQuiet) return Effect.void
-          if (isLive) return Effect.sync(() => draw(state, state === "completed"))
+          if (isLive) return Effect.map(Clock.currentTimeMillis, (now) => draw(state, now))
           return isOther ? Console.error(`${label} ${state}`) : Effect.void
         }),
       end: Effect.sync(() => {
