@@ -50,12 +50,13 @@ const makeDrain = Effect.gen(function* () {
   const drained = Effect.gen(function* () {
     yield* hurryAtSignal(drain.hurry)
     yield* drain.begin
+    const grace = Duration.sum(shutdownDelay, shutdownGrace)
+    yield* drain.graceUntil(performance.now() + Duration.toMillis(grace))
     listener.begin()
     yield* Effect.logInfo("The process drains")
     yield* atMost(Effect.never, shutdownDelay)
     yield* listener.stopListening
     yield* atMost(Effect.andThen(listener.idle, drain.idle), shutdownGrace)
-    yield* drain.hurry
     yield* countCut
     refuseOpen(listener.open())
   })

@@ -1,5 +1,6 @@
 import { Effect, Exit, FiberSet } from "effect"
 import type { Scope } from "effect"
+import { withoutServices } from "../domain/BackgroundContext.ts"
 
 export interface BatcherOptions<Item, Outcome, E> {
   /** Runs many items at once; returns their outcomes in the order of the items. */
@@ -73,7 +74,8 @@ export class Batcher<Item, Outcome, E> {
     let close = () => {}
     // The runs end before: the fibers are of the same scope, and were added to it later
     yield* Effect.addFinalizer(() => Effect.sync(() => close()))
-    const batcher = new Batcher(options, yield* FiberSet.makeRuntime(), false)
+    const fork = yield* Effect.updateContext(FiberSet.makeRuntime(), withoutServices<Scope.Scope>)
+    const batcher = new Batcher(options, fork, false)
     close = () => batcher.#close()
     return batcher
   })
@@ -85,7 +87,8 @@ export class Batcher<Item, Outcome, E> {
   static readonly makeDetached = Effect.fnUntraced(function* <Item, Outcome, E>(
     options: BatcherOptions<Item, Outcome, E>
   ): Effect.fn.Return<Batcher<Item, Outcome, E>> {
-    return new Batcher(options, Effect.runForkWith(yield* Effect.context<never>()), true)
+    const context = withoutServices(yield* Effect.context<never>())
+    return new Batcher(options, Effect.runForkWith(context), true)
   })
 
   /** Adds an item and waits for its outcome. */

@@ -50,6 +50,7 @@ export const layer = (url: Redacted.Redacted) =>
       const handlers: Array<(payload: string) => void> = []
       const tried = yield* Deferred.make<void>()
       let current: PgConnection.PgConnection | undefined
+      let isLost = false
 
       const connected = Effect.gen(function* () {
         // Pinned, because a listener would keep all other statements waiting
@@ -59,6 +60,7 @@ export const layer = (url: Redacted.Redacted) =>
           Effect.sync(() => (current = connection)),
           () => Effect.sync(() => (current = undefined))
         )
+        isLost = false
         yield* Deferred.succeed(tried, undefined)
         // Fails when the connection is lost
         return yield* Effect.forever(
@@ -68,7 +70,12 @@ export const layer = (url: Redacted.Redacted) =>
         )
       }).pipe(Effect.scoped)
       yield* connected.pipe(
-        Effect.catchCause((cause) => Effect.logWarning("The direct connection was lost", cause)),
+        Effect.catchCause((cause) => {
+          // Once in an outage
+          const log = isLost ? Effect.logDebug : Effect.logWarning
+          isLost = true
+          return log("The direct connection was lost", cause)
+        }),
         Effect.andThen(Deferred.succeed(tried, undefined)),
         Effect.repeat(Schedule.spaced(reconnectDelay)),
         Effect.forkScoped

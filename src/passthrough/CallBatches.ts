@@ -146,7 +146,8 @@ class Waiting {
  * store is away, and callers without a fiber.
  */
 export const makeCallBatches = Effect.fnUntraced(function* (
-  write: WriteBatch
+  write: WriteBatch,
+  graceEnd: GraceEnd
 ): Effect.fn.Return<CallBatches, never, Scope.Scope> {
   const waiting = new Waiting()
   const commit = makeCommit(waiting, write)
@@ -179,7 +180,7 @@ export const makeCallBatches = Effect.fnUntraced(function* (
         idle = () => resume(Effect.void)
         if (!isWorking) idle()
       }),
-      writeLeft(waiting, write)
+      writeLeft(waiting, write, graceEnd)
     )
   })
 
@@ -216,27 +217,36 @@ const makeCommit = (waiting: Waiting, write: WriteBatch) => {
   return (taken: Taken) => runBatch(taken, options)
 }
 
-/** A service that stops while the store is away tries to settle for so long, in real time. */
+/** A service that stops while the store is away tries to settle for so long at least, in real time. */
 const lastTriesMillis = 10_000
 
+/** `Drain.graceEnd`: until then in any case. */
+export type GraceEnd = () => number
+
 /** Whether another try comes, after its wait. The clock of a test does not move while a scope closes. */
-export const makeLastTries = Effect.sync(() => {
-  const end = performance.now() + lastTriesMillis
-  let failures = 0
-  return Effect.callback<boolean>((resume) => {
-    failures += 1
-    const millis = retryMillis(failures)
-    if (performance.now() + millis > end) return resume(Effect.succeed(false))
-    setTimeout(() => resume(Effect.succeed(true)), millis)
+export const makeLastTries = (graceEnd: GraceEnd) =>
+  Effect.sync(() => {
+    const begun = performance.now()
+    let failures = 0
+    return Effect.callback<boolean>((resume) => {
+      failures += 1
+      const millis = retryMillis(failures)
+      const end = Math.max(begun + lastTriesMillis, graceEnd())
+      if (performance.now() + millis > end) return resume(Effect.succeed(false))
+      setTimeout(() => resume(Effect.succeed(true)), millis)
+    })
   })
-})
 
 /**
  * What is left when the service stops is settled before the store is closed; what cannot be written is
  * released by another process.
  */
-const writeLeft = Effect.fnUntraced(function* (waiting: Waiting, write: WriteBatch) {
-  const tryAgain = yield* makeLastTries
+const writeLeft = Effect.fnUntraced(function* (
+  waiting: Waiting,
+  write: WriteBatch,
+  graceEnd: GraceEnd
+) {
+  const tryAgain = yield* makeLastTries(graceEnd)
   while (true) {
     const ends = waiting.takeEnds()
     if (ends.length === 0) return

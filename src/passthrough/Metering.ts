@@ -10,6 +10,7 @@ import { problem } from "../domain/Problem.ts"
 import type { Problem, StoreUnavailable } from "../domain/Problem.ts"
 import { spendLimitProblem } from "../domain/SpendLimit.ts"
 import { Admission, begun } from "../process/Admission.ts"
+import { Drain } from "../process/Drain.ts"
 import { Process } from "../process/Process.ts"
 import { WorkNotifier } from "../process/WorkNotifier.ts"
 import { balanceLow } from "../webhooks/Events.ts"
@@ -69,9 +70,10 @@ export class Metering extends Context.Service<
       const store = yield* CallStore
       const reservationStore = yield* ReservationStore
       const process = yield* Process
+      const { graceEnd } = yield* Drain
       const writes = yield* makeWrites
-      const batches = yield* makeCallBatches(writes.calls)
-      const reservations = yield* makeReservations(writes.reservations(process.id))
+      const batches = yield* makeCallBatches(writes.calls, graceEnd)
+      const reservations = yield* makeReservations(writes.reservations(process.id), graceEnd)
       const { closeUnsafe } = batches
       const { calls } = yield* Admission
 

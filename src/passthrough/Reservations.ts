@@ -5,6 +5,7 @@ import * as Credits from "../domain/Credits.ts"
 import { makeCallId } from "../domain/Ids.ts"
 import type { StoreUnavailable } from "../domain/Problem.ts"
 import { makeLastTries, retryMillis } from "./CallBatches.ts"
+import type { GraceEnd } from "./CallBatches.ts"
 import type { CallStart } from "./CallStore.ts"
 import { ReservationBook, costOf } from "./ReservationBook.ts"
 import type { Drawn, Taken } from "./ReservationBook.ts"
@@ -29,7 +30,8 @@ const roundMillis = 10
 
 /** Keeps reservations for the keys that call often, and settles the calls that are drawn on them. ADR 0116. */
 export const makeReservations = Effect.fnUntraced(function* (
-  write: WriteReservations
+  write: WriteReservations,
+  graceEnd: GraceEnd
 ): Effect.fn.Return<Reservations, never, Scope.Scope> {
   const clock = yield* Clock.Clock
   const monotonic = () => Number(clock.monotonicTimeNanosUnsafe()) / 1e6
@@ -55,7 +57,7 @@ export const makeReservations = Effect.fnUntraced(function* (
   })
   // What is left when the service stops; what cannot be written is released by another process
   const writeRest = Effect.fnUntraced(function* () {
-    const tryAgain = yield* makeLastTries
+    const tryAgain = yield* makeLastTries(graceEnd)
     while (true) {
       const taken = book.take(now(), newId, true)
       if (taken === undefined) return

@@ -15,9 +15,13 @@ export class Drain extends Context.Service<
     /** Succeeds when the drain begins. */
     readonly begun: Effect.Effect<void>
     readonly begin: Effect.Effect<void>
-    /** Succeeds when the drain shall end soon: its grace is over, or a second signal came. */
+    /** Succeeds when the drain shall end soon: a second signal came. */
     readonly hurried: Effect.Effect<void>
     readonly hurry: Effect.Effect<void>
+    /** What is left to be written may take until then, in milliseconds of `performance.now()`. */
+    readonly graceUntil: (millis: number) => Effect.Effect<void>
+    /** The same time; long past without a grace, and after `hurry`. */
+    readonly graceEnd: () => number
     /** Runs; the drain waits for its end. */
     readonly hold: (
       kind: HeldWork
@@ -37,6 +41,7 @@ export class Drain extends Context.Service<
       const hurried = yield* Deferred.make<void>()
       const idle = yield* Latch.make(true)
       const counts: Record<HeldWork, number> = { submit: 0, delivery: 0 }
+      let graceEnd = -Infinity
       const isDraining = () => Deferred.isDoneUnsafe(begun)
       const count = (kind: HeldWork, by: number) => {
         counts[kind] += by
@@ -48,7 +53,15 @@ export class Drain extends Context.Service<
         begun: Deferred.await(begun),
         begin: Effect.asVoid(Deferred.succeed(begun, undefined)),
         hurried: Deferred.await(hurried),
-        hurry: Effect.asVoid(Deferred.succeed(hurried, undefined)),
+        hurry: Effect.suspend(() => {
+          graceEnd = -Infinity
+          return Effect.asVoid(Deferred.succeed(hurried, undefined))
+        }),
+        graceUntil: (millis) =>
+          Effect.sync(() => {
+            graceEnd = millis
+          }),
+        graceEnd: () => graceEnd,
         hold: (kind) => (effect) =>
           Effect.acquireUseRelease(
             Effect.sync(() => count(kind, 1)),

@@ -1,5 +1,6 @@
 import { Effect, Fiber } from "effect"
 import type { Scope } from "effect"
+import { withoutServices } from "../domain/BackgroundContext.ts"
 
 /**
  * An array with a list of its free places. A `Set` or `Map` through which short-lived members pass is
@@ -34,7 +35,7 @@ const makeWith = (
   end: (interrupted: Effect.Effect<void>) => Effect.Effect<void>
 ): Effect.Effect<Fork, never, Scope.Scope> =>
   Effect.gen(function* () {
-    const fork = Effect.runForkWith(yield* Effect.context<never>())
+    const fork = Effect.runForkWith(withoutServices(yield* Effect.context<never>()))
     const fibers = new Places<Fiber.Fiber<unknown, unknown>>()
     let isClosed = false
     yield* Effect.addFinalizer(() => {

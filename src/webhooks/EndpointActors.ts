@@ -1,4 +1,5 @@
 import { Context, Duration, Effect, Layer, RcMap } from "effect"
+import { withoutServices } from "../domain/BackgroundContext.ts"
 import type { EndpointId } from "../domain/Ids.ts"
 import { WebhookDispatcher } from "./WebhookDispatcher.ts"
 
@@ -45,7 +46,7 @@ export class EndpointActors extends Context.Service<
       )
       // An actor runs in the context of this layer and not of the request that notified it: the
       // request, its body and its span would stay in memory as long
-      const context = yield* Effect.context<never>()
+      const context = withoutServices(yield* Effect.context<never>())
 
       const notify = (id: EndpointId) =>
         RcMap.get(actors, id).pipe(

@@ -8,7 +8,7 @@ export interface ListenerDrain {
   readonly begin: () => void
   /** Stops listening, and closes idle connections. */
   readonly stopListening: Effect.Effect<void>
-  /** Succeeds when no request is under way; call it after `stopListening`. */
+  /** Succeeds when no request is under way, and closes unused connections; call it after `stopListening`. */
   readonly idle: Effect.Effect<void>
   /** Requests without a complete response. */
   readonly open: () => ReadonlyArray<ServerResponse>
@@ -45,6 +45,10 @@ export const makeListenerDrain = (
     if (performance.now() - stoppedAt > firstRequestMillis) return true
     return [...sockets].every((socket) => last.has(socket))
   }
+  /** Node counts a connection without a request as busy: the server would wait for it until it gives up. */
+  const closeUnused = () => {
+    for (const socket of sockets) if (!last.has(socket)) socket.destroy()
+  }
   return {
     begin: () => {
       isDraining = true
@@ -60,7 +64,7 @@ export const makeListenerDrain = (
     ),
     idle: Effect.suspend(() =>
       isIdle() ? Effect.void : Effect.repeat(Effect.sleep(recheck), { until: isIdle })
-    ).pipe(Effect.asVoid),
+    ).pipe(Effect.andThen(Effect.sync(closeUnused))),
     open,
     onRequest: (request, response) => {
       last.set(request.socket, response)

@@ -66,7 +66,7 @@ export const assemble = async (
     ...media.env,
     TASK_DEADLINE: options.taskDeadline,
     SHUTDOWN_DELAY: "500 millis",
-    SHUTDOWN_GRACE: "15 seconds",
+    SHUTDOWN_GRACE: "1 minute",
     LOG_FORMAT: "json",
     LOG_LEVEL: "Info"
   }

@@ -1,14 +1,16 @@
-import { assert, describe, it } from "@effect/vitest"
+import { afterEach, assert, beforeEach, describe, it, vi } from "@effect/vitest"
 import { Effect, Exit, Fiber, Latch, Scope } from "effect"
 import { UserId } from "../../../src/domain/Ids.ts"
 import { StoreUnavailable } from "../../../src/domain/Problem.ts"
-import { makeCallBatches } from "../../../src/passthrough/CallBatches.ts"
+import { makeCallBatches, makeLastTries } from "../../../src/passthrough/CallBatches.ts"
 import type { Batch, Held, WriteBatch } from "../../../src/passthrough/CallBatches.ts"
 import type { CallEnd, CallStart } from "../../../src/passthrough/CallStore.ts"
 import { callEnd, callStart } from "../../support/wallets.ts"
 
 const user = UserId.make("019aa000-0000-7000-8000-000000000001")
 const start = () => callStart(user, 1)
+
+const noGrace = () => -Infinity
 
 type Result = Exit.Exit<Held, StoreUnavailable>
 
@@ -19,12 +21,12 @@ const make = Effect.fnUntraced(function* (
   const written: Array<Batch> = []
   const gate = yield* Latch.make()
   const scope = yield* Scope.make()
-  const batches = yield* makeCallBatches((batch) =>
+  const write = (batch: Batch) =>
     Effect.suspend(() => {
       written.push(batch)
       return Effect.andThen(gate.await, behave(batch))
     })
-  ).pipe(Scope.provide(scope))
+  const batches = yield* Scope.provide(makeCallBatches(write, noGrace), scope)
   const results = new Map<string, Result>()
   const open = (one: CallStart) => batches.openUnsafe(one, (exit) => results.set(one.id, exit))
   return { ...batches, results, gate, open, stop: Scope.close(scope, Exit.void), written }
@@ -164,4 +166,36 @@ describe("calls that are written together", () => {
         yield* stop
       })
   )
+})
+
+describe("the last tries of a service that stops while its store is away", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }))
+  afterEach(() => void vi.useRealTimers())
+
+  /** Seconds until it gives up. */
+  const lasts = async (graceEnd: (began: number) => number) => {
+    const began = performance.now()
+    const tryAgain = await Effect.runPromise(makeLastTries(() => graceEnd(began)))
+    const tries = Effect.runFork(Effect.repeat(tryAgain, { while: (is) => is }))
+    while (tries.pollUnsafe() === undefined) {
+      await vi.advanceTimersByTimeAsync(100)
+      await new Promise((next) => setImmediate(next))
+    }
+    return (performance.now() - began) / 1000
+  }
+
+  it("go on for 10 seconds, or as long as the grace of the process", async () => {
+    const withoutGrace = await lasts(noGrace)
+    assert.isAbove(withoutGrace, 5)
+    assert.isAtMost(withoutGrace, 10)
+    const withGrace = await lasts((began) => began + 300_000)
+    assert.isAbove(withGrace, 295)
+    assert.isAtMost(withGrace, 300)
+  })
+
+  it("end soon after a second signal", async () => {
+    const seconds = await lasts((began) => (performance.now() < began + 60_000 ? Infinity : 0))
+    assert.isAbove(seconds, 60)
+    assert.isAtMost(seconds, 65)
+  })
 })

@@ -32,12 +32,15 @@ const make = Effect.fnUntraced(function* (
 ) {
   const written: Array<Batch> = []
   const scope = yield* Scope.make()
-  const reservations = yield* makeReservations((batch) =>
+  const write = (batch: Batch) =>
     Effect.suspend(() => {
       written.push(batch)
       return behave(batch)
     })
-  ).pipe(Scope.provide(scope))
+  const reservations = yield* Scope.provide(
+    makeReservations(write, () => -Infinity),
+    scope
+  )
   const clock = yield* Clock.Clock
   const closes = new Map<string, CloseDrawn>()
   const draw = (start: CallStart) => {

@@ -34,10 +34,13 @@ describe("a drain", () => {
       Effect.gen(function* () {
         const hurried = yield* Effect.forkChild(drain.hurried)
         yield* drain.begin
+        yield* drain.graceUntil(1000)
         yield* Effect.yieldNow
         assert.isUndefined(hurried.pollUnsafe())
+        assert.strictEqual(drain.graceEnd(), 1000)
         yield* drain.hurry
         yield* Fiber.join(hurried)
+        assert.strictEqual(drain.graceEnd(), -Infinity)
       })
     )
   )

@@ -1,10 +1,30 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect, Exit, Latch, Scope } from "effect"
+import { Clock, Context, Effect, Exit, Latch, Scope } from "effect"
 import { makeFiberPlaces } from "../../../src/process/Places.ts"
 
 const until = (isThere: () => boolean) => Effect.repeat(Effect.yieldNow, { until: () => isThere() })
 
+class Ledger extends Context.Service<Ledger, { readonly balance: number }>()(
+  "gateway/test/Ledger"
+) {}
+
 describe("fibers in places", () => {
+  it.effect("have the clock of where they were made, and none of its services to copy", () =>
+    Effect.gen(function* () {
+      const run = yield* Effect.provideService(makeFiberPlaces, Ledger, { balance: 1 })
+      const seen: Array<readonly [Clock.Clock, boolean]> = []
+      run(
+        Effect.withFiber(({ context }) =>
+          Effect.sync(() =>
+            seen.push([Context.get(context, Clock.Clock), context.mapUnsafe.has(Ledger.key)])
+          )
+        )
+      )
+      yield* until(() => seen.length === 1)
+      assert.deepStrictEqual(seen, [[yield* Clock.Clock, false]])
+    })
+  )
+
   it.effect("run at once, and one that dies affects no other", () =>
     Effect.gen(function* () {
       const run = yield* makeFiberPlaces
