@@ -91,6 +91,7 @@ import { DeliveryScheduler } from "./webhooks/DeliveryScheduler.ts"
 import * as DeliveryStore from "./webhooks/DeliveryStoreLive.ts"
 import { Endpoints } from "./webhooks/Endpoints.ts"
 import { EndpointStore } from "./webhooks/EndpointStore.ts"
+import { EventLog } from "./webhooks/EventLog.ts"
 import { EventLogStore } from "./webhooks/EventLogStore.ts"
 import { SignatureDebug } from "./webhooks/SignatureDebug.ts"
 import { WebhookDispatcher } from "./webhooks/WebhookDispatcher.ts"
@@ -186,7 +187,7 @@ export const services = Layer.mergeAll(
   Videos.layer.pipe(Layer.provideMerge(Layer.merge(Router.layer, TaskResults.layer)))
 ).pipe(
   Layer.provideMerge(Layer.mergeAll(Deliveries.layer, DeliveryScheduler.layer)),
-  Layer.provideMerge(Endpoints.layer),
+  Layer.provideMerge(Layer.merge(Endpoints.layer, EventLog.layer)),
   Layer.provideMerge(RunningTasks.layer),
   Layer.provideMerge(
     Layer.mergeAll(

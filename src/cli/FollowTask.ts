@@ -2,7 +2,8 @@ import { Duration, Effect, Option, Schedule, Schema, Stream } from "effect"
 import { Sse } from "effect/encoding"
 import { TaskResult } from "../domain/Task.ts"
 import { Management } from "./Management.ts"
-import { CommandFault, failed } from "./terminal/Fault.ts"
+import { failed } from "./terminal/Fault.ts"
+import type { CommandFault } from "./terminal/Fault.ts"
 
 /** A task as GET returns it, and the document itself. */
 export interface SeenTask {

@@ -1,4 +1,5 @@
-import { Config, Context, Effect, Layer, Option, Redacted, Schema } from "effect"
+import { Config, Context, Effect, Layer, Option, Schema } from "effect"
+import type { Redacted } from "effect"
 import { HttpClient, HttpClientRequest } from "effect/http"
 import type { HttpClientError, HttpClientResponse } from "effect/http"
 import { readSecret } from "../config/Setting.ts"
@@ -109,7 +110,7 @@ const make = (
     send,
     read: (request, schema) =>
       Effect.flatMap(send(request), (document) =>
-        Schema.decodeUnknownEffect(schema)(document).pipe(
+        Schema.decodeEffect(schema)(document).pipe(
           Effect.map((value) => ({ document, value })),
           Effect.mapError(() => foreign(url, `${request.path} has another form`))
         )
@@ -163,13 +164,13 @@ const decodeJson = Schema.decodeUnknownOption(Schema.fromJsonString(Schema.Json)
 const bodyOf = (url: string, response: HttpClientResponse.HttpClientResponse) =>
   response.text.pipe(
     Effect.mapError((error) => unreachable(url, error)),
-    Effect.flatMap((body) => {
-      if (body === "") return Effect.succeed(null)
-      return Option.match(decodeJson(body), {
-        onNone: () => Effect.fail(foreign(url, `it answered ${response.status} and no JSON`)),
-        onSome: (json) => Effect.succeed(json)
-      })
-    })
+    Effect.flatMap((body) =>
+      body === ""
+        ? Effect.succeed(null)
+        : Effect.mapError(Effect.fromOption(decodeJson(body)), () =>
+            foreign(url, `it answered ${response.status} and no JSON`)
+          )
+    )
   )
 
 const Problem = Schema.Struct({

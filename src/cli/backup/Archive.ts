@@ -194,14 +194,13 @@ const verified = Effect.fnUntraced(function* (
   const manifest = yield* Effect.mapError(decodeManifest(text), () =>
     failed(`${file} is a backup of another program`, "Restore it with the version that made it")
   )
-  const wrong = manifest.files.filter(({ path, sha256, size }) => {
+  const wrong = manifest.files.find(({ path, sha256, size }) => {
     const it = found.get(path)
     return it === undefined || it.size !== size || it.sha256 !== sha256
   })
-  const [first] = wrong
-  if (first !== undefined || found.size !== manifest.files.length) {
+  if (wrong !== undefined || found.size !== manifest.files.length) {
     return yield* failed(
-      `${file} is damaged: ${first === undefined ? "it has files that its manifest lacks" : `${first.path} differs from its checksum`}`,
+      `${file} is damaged: ${wrong === undefined ? "it has files that its manifest lacks" : `${wrong.path} differs from its checksum`}`,
       "Use another backup"
     )
   }

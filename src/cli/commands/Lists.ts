@@ -84,7 +84,7 @@ export const readList = Effect.fnUntraced(function* <S extends Schema.Constraint
     rows.push(...value.data)
     next = value.next_cursor
   } while (next !== null && rows.length < limit)
-  const decoded = yield* Effect.orDie(Schema.decodeUnknownEffect(Schema.Array(row))(rows))
+  const decoded = yield* Effect.orDie(Schema.decodeEffect(Schema.Array(row))(rows))
   return { document: { data: rows, next_cursor: next }, rows: decoded, next }
 })
 

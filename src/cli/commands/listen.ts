@@ -152,7 +152,7 @@ export const listen = Command.make(
     )
     yield* begin(url, events, secret)
     // A stream that ends was cut: the service stops, or the key has ended, which the next request says
-    yield* Effect.andThen(stream, Effect.fail(cut)).pipe(
+    return yield* Effect.andThen(stream, Effect.fail(cut)).pipe(
       Effect.tapError(() => note("The stream ended; connecting again")),
       Effect.retry({
         while: ({ code, problem }) => code === undefined && problem === undefined,

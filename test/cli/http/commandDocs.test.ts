@@ -34,7 +34,7 @@ const volatile = [
   /^(?:key|whe|whd|evt|evt_test)_[0-9a-f]{32}[:,]?$/u,
   /^(?:sk|whsec)[-_][\w.-]+$/u,
   /^\d{4}-\d\d-\d\dT[\d:.]+Z[:,;]?$/u,
-  /^[0-9a-f]{32,64}$/u,
+  /^[0-9a-f]{32,64}\)?$/u,
   /^\/?[\w./-]+\/[\w.-]+[:,]?$/u,
   /^https?:\/\/(?:127\.0\.0\.1|localhost)[:/]\S+$/u,
   /^(?:127\.0\.0\.1|localhost):\d+$/u
@@ -101,10 +101,10 @@ layer(
           if (form === undefined)
             assert.strictEqual(own, values.get(word) ?? word, `${command}\n${got}`)
           else if (form !== counts)
-            values.set(word.replace(/[:,;]$/u, ""), own.replace(/[:,;]$/u, ""))
+            values.set(word.replace(/[:,;)]$/u, ""), own.replace(/[:,;)]$/u, ""))
         }
       }
-      const [listening] = samples.filter(({ command }) => command.startsWith("listen"))
+      const listening = samples.find(({ command }) => command.startsWith("listen"))
       const heard: Array<string> = []
       for (const sample of samples) {
         const { command } = sample

@@ -142,8 +142,14 @@ layer(runningGateway(), { timeout: "60 seconds", excludeTestServices: true })((i
       assert.deepStrictEqual(again.files, [join(out, file)])
       // A picture of this machine goes into the field of pictures
       const edit = yield* json(
-        ...["run", "google/image-edit-pro", "--prompt", "At night", "--out", out],
-        ...["--image", join(out, file)]
+        "run",
+        "google/image-edit-pro",
+        "--prompt",
+        "At night",
+        "--out",
+        out,
+        "--image",
+        join(out, file)
       )
       assert.strictEqual(edit.task.task_info.status, "completed")
       const id = again.task.task_info.id

@@ -13,7 +13,7 @@ import { runCommand } from "../../support/commandLine.ts"
 const pathsOf = (command: Command.Command.Any): ReadonlyArray<ReadonlyArray<string>> => [
   [],
   ...command.subcommands.flatMap(({ commands }) =>
-    commands.flatMap((it) => pathsOf(it).map((path) => [it.name, ...path]))
+    commands.flatMap((it) => pathsOf(it).map((path) => [it.name].concat(path)))
   )
 ]
 

@@ -12,7 +12,7 @@ import {
 import { TaskHistory } from "../../../tasks/history/TaskHistory.ts"
 import { Wallet } from "../../../wallet/Wallet.ts"
 import { Deliveries } from "../../../webhooks/Deliveries.ts"
-import { EventLogStore } from "../../../webhooks/EventLogStore.ts"
+import { EventLog } from "../../../webhooks/EventLog.ts"
 import { makeAuthenticateManagement, requireReader } from "../../server/Authentication.ts"
 import { eventStream } from "../../server/EventStream.ts"
 import { Api } from "../Api.ts"
@@ -32,7 +32,7 @@ export const layer = HttpApiBuilder.group(
     const look = yield* makeLook
     const authenticate = yield* makeAuthenticateManagement
     const places = makePlaces()
-    const log = yield* EventLogStore
+    const log = yield* EventLog
     return handlers.handleAll({
       streamEvents: Effect.fnUntraced(function* ({ query, request }) {
         const { events: wanted, since, ...reader } = query

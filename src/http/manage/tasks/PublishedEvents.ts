@@ -3,7 +3,7 @@ import type { DateTime } from "effect"
 import type { EventType } from "../../../domain/Event.ts"
 import type { EventId, UserId } from "../../../domain/Ids.ts"
 import { userStreamItemsMax, userStreamSeconds } from "../../../domain/SignInLimits.ts"
-import type { EventLogStore, EventRow } from "../../../webhooks/EventLogStore.ts"
+import type { EventLog, EventRow } from "../../../webhooks/EventLog.ts"
 import { StreamedEvent } from "./EventsApi.ts"
 
 const encode = Schema.encodeSync(StreamedEvent)
@@ -25,7 +25,7 @@ const pause = Duration.seconds(userStreamSeconds)
  * session has ended, and with it the stream. docs/reference/http.md#events-of-a-user, ADR 0220.
  */
 export const publishedEvents = <E, R>(
-  store: EventLogStore["Service"],
+  log: EventLog["Service"],
   userId: UserId,
   filter: { readonly types: ReadonlyArray<EventType>; readonly since: DateTime.Utc },
   mayStill: Effect.Effect<unknown, E, R>
@@ -37,7 +37,7 @@ export const publishedEvents = <E, R>(
         if (before !== undefined) yield* Effect.sleep(pause)
         yield* mayStill
         const sent = before ?? []
-        const rows = yield* store.newest(userId, {
+        const rows = yield* log.newest(userId, {
           ...filter,
           except: sent,
           tasks: userStreamItemsMax
